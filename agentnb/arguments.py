@@ -88,10 +88,10 @@ class _Signature:
         self.where = name.removesuffix(".__init__") + "()"
         self.error = error
 
-    def convert(self, args: tuple[Any, ...], words: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def convert(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return positional and keyword arguments as plain values."""
         plain = [self._convert(name, value) for name, value in zip(self.names, args, strict=False)]
-        return (*plain, *args[len(plain) :]), {name: self._convert(name, value) for name, value in words.items()}
+        return (*plain, *args[len(plain) :]), {name: self._convert(name, value) for name, value in kwargs.items()}
 
     def _convert(self, name: str, value: Any) -> Any:
         if value is None or name in _AS_GIVEN:
@@ -102,12 +102,12 @@ class _Signature:
             raise self._make_error(f"{name} is {_noun(value)} whose items cannot be read, or that has too many")
         return found
 
-    def explain(self, args: tuple[Any, ...], words: dict[str, Any], failure: BaseException) -> AgentNbError | None:
+    def explain(self, args: tuple[Any, ...], kwargs: dict[str, Any], failure: BaseException) -> AgentNbError | None:
         """Return the error to raise instead of `failure`; None if no argument explains the failure."""
         if isinstance(failure, AgentNbError):
             return None
         reasons = []
-        for name, value in (*zip(self.names, args, strict=False), *words.items()):
+        for name, value in (*zip(self.names, args, strict=False), *kwargs.items()):
             kind = self.kinds.get(name)
             if kind is not None and not issubclass(type(value), kind.types):
                 reasons.append(f"{name} is {_noun(value)}, and {kind.annotation} is expected")
@@ -139,24 +139,24 @@ def plain_arguments(
         return function
 
     @wraps(function)
-    def wrapper(*args: Any, **words: Any) -> Any:
-        if not words and len(args) <= 1 and expected.names[0] == "self":
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) <= 1 and expected.names[0] == "self":
             return function(*args)  # type: ignore[call-arg]  # the function reports missing arguments
-        args, words = expected.convert(args, words)
+        args, kwargs = expected.convert(args, kwargs)
         try:
-            return function(*args, **words)
+            return function(*args, **kwargs)
         except (Exception, SystemExit) as failure:
-            if (explained := expected.explain(args, words, failure)) is None:
+            if (explained := expected.explain(args, kwargs, failure)) is None:
                 raise
             raise explained from failure
 
     @wraps(function)
-    async def async_wrapper(*args: Any, **words: Any) -> Any:
-        args, words = expected.convert(args, words)
+    async def async_wrapper(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = expected.convert(args, kwargs)
         try:
-            return await cast("Any", function)(*args, **words)
+            return await cast("Any", function)(*args, **kwargs)
         except (Exception, SystemExit) as failure:
-            if (explained := expected.explain(args, words, failure)) is None:
+            if (explained := expected.explain(args, kwargs, failure)) is None:
                 raise
             raise explained from failure
 
@@ -187,13 +187,13 @@ def _misfit(annotation: str, value: Any) -> str:
         return f"is an integer of {int.bit_length(value)} bits; at most {MOST_BITS} are allowed"
     if kind is str and "\0" in value:
         return "is a string that contains a null character"
-    words = _without_brackets(annotation)
-    if not words or not words.isdisjoint({"Any", "object", *_VARIABLES}):
+    text = _without_brackets(annotation)
+    if not text or not text.isdisjoint({"Any", "object", *_VARIABLES}):
         return ""
     mro = {base.__name__ for base in kind.__mro__}
     fits = any(
         word in mro or (word in _ABSTRACT and isinstance(value, _ABSTRACT[word])) or (value is None and word == "None")
-        for word in words
+        for word in text
     )
     if not fits or not _fit_items(annotation, value):
         return f"is {_noun(value)}, and {annotation} is expected"
@@ -273,17 +273,19 @@ def _is_known(kind: type) -> bool:
 def _kind(parameter: Parameter) -> _Kind | None:
     """Return the expected type of a parameter; None if it accepts anything."""
     annotation = str(parameter.annotation)
-    words = [word.strip() for word in annotation.split(" | ")]
+    alternatives = [word.strip() for word in annotation.split(" | ")]
     if parameter.kind in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}:
         return None
     if annotation.startswith("Literal["):
         return _Kind(annotation, (str,), plain_value)
-    if all(word in _TYPES for word in words):
-        types = tuple(kind for word in words for kind in _TYPES[word])
+    if all(word in _TYPES for word in alternatives):
+        types = tuple(kind for word in alternatives for kind in _TYPES[word])
         return _Kind(annotation, types, plain_path if PurePath in types else plain_value)
-    if words[0].startswith("Mapping[") and words[1:] in ([], ["None"]):
-        types = (dict, type(None)) if words[1:] else (dict,)
-        return _Kind(annotation, types, plain_mapping if words[0].startswith("Mapping[str,") else readable_mapping)
+    if alternatives[0].startswith("Mapping[") and alternatives[1:] in ([], ["None"]):
+        types = (dict, type(None)) if alternatives[1:] else (dict,)
+        return _Kind(
+            annotation, types, plain_mapping if alternatives[0].startswith("Mapping[str,") else readable_mapping
+        )
     return None
 
 

@@ -53,7 +53,7 @@ class Clock:
         """Return the visible time without ticking the clock: for times that a recipe does not see."""
         return datetime.now(UTC)
 
-    def go_back(self, kept: Mapping[str, Any] | None) -> None:
+    def go_back(self, state: Mapping[str, Any] | None) -> None:
         """Reset the clock to a state returned by `get_state`, unless it follows real time."""
 
     async def sleep(self, seconds: float) -> None:
@@ -83,10 +83,10 @@ class FrozenClock(Clock):
         """Return the current instant, without a tick."""
         return self.at
 
-    def go_back(self, kept: Mapping[str, Any] | None) -> None:
+    def go_back(self, state: Mapping[str, Any] | None) -> None:
         """Reset the clock to a state returned by `get_state`."""
-        if kept is not None:
-            FrozenClock.__init__(self, kept["at"])
+        if state is not None:
+            FrozenClock.__init__(self, state["at"])
 
     def ns(self) -> int:
         """Return the current instant in nanoseconds."""
@@ -118,7 +118,7 @@ class TickingClock(FrozenClock):
         return {"at": self.at.isoformat(), "step_seconds": self.step.total_seconds()}
 
 
-def clock_of(kept: Mapping[str, Any] | None) -> Clock:
+def clock_of(state: Mapping[str, Any] | None) -> Clock:
     """Return a clock in a state returned by `Clock.get_state`.
 
     Example:
@@ -127,8 +127,8 @@ def clock_of(kept: Mapping[str, Any] | None) -> Clock:
         >>> clock_of(clock.get_state()).now().isoformat()
         '2000-01-01T00:00:02+00:00'
     """
-    if kept is None:
+    if state is None:
         return Clock()
-    if "step_seconds" in kept:
-        return TickingClock(kept["at"], kept["step_seconds"])
-    return FrozenClock(kept["at"])
+    if "step_seconds" in state:
+        return TickingClock(state["at"], state["step_seconds"])
+    return FrozenClock(state["at"])

@@ -202,8 +202,8 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
         'customer'
         >>> close_match("foo", ["floor", "abs"])
     """
-    left = _suggestions_left.get()
-    if left is not None and next(left, None) is None:
+    remaining = _suggestions_left.get()
+    if remaining is not None and next(remaining, None) is None:
         return None
     names: dict[str, str] = {}
     for name in islice(known, MOST_NAMES):

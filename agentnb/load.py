@@ -28,7 +28,7 @@ class DialectRow(NamedTuple):
     """A row of `nb.dialects()`: the name, what is written in it, and the sources that can be loaded."""
 
     name: str
-    about: str
+    description: str
     sources: str
 
 
@@ -39,7 +39,7 @@ def dialects() -> Listing[DialectRow]:
         >>> [row.name for row in dialects()]
         ['coreason', 'agentruntime', 'symphony', 'networkx', 'polaris', 'activegraph', 'langgraph', 'burr']
     """
-    return Listing(DialectRow(row.name, row.about, row.sources) for row in DIALECTS.values())
+    return Listing(DialectRow(row.name, row.description, row.sources) for row in DIALECTS.values())
 
 
 @plain_arguments
@@ -131,7 +131,8 @@ def _of_file(path: str | os.PathLike[str]) -> tuple[Source, str | None]:
         OSError,
         RuntimeError,
         TypeError,
-    ):  # a null character, a name too long, no home, a path of bytes
+    ):
+        # A null character, a name too long, no home, a path of bytes
         file, exists = Path(), False
     if not exists:
         raise RecipeError(

@@ -252,8 +252,8 @@ def _credentials(secret: str) -> Iterator[str]:
                 yield base64.b64decode(rest, validate=True).decode().partition(":")[2]
     for pair in secret.split(";") if "=" in secret else ():
         name, equals, value = pair.strip().partition("=")
-        told = equals and name.replace(" ", "").isidentifier() and value != secret
-        if told and (is_secret(name) or (len(value) >= 8 and any(map(str.isdigit, value)))):
+        is_assignment = equals and name.replace(" ", "").isidentifier() and value != secret
+        if is_assignment and (is_secret(name) or (len(value) >= 8 and any(map(str.isdigit, value)))):
             yield value
     yield from secrets_in(secret)
 
@@ -504,7 +504,7 @@ def secrets_in(text: str) -> Iterator[str]:
             if _is_secret_parameter(found[2]):
                 yield from {found[3], unquote_plus(found[3])}
     if _looks_named(text):
-        for begin, end, mark, quoted in _find_named_values(text):
+        for begin, end, mark, quoted in _iter_named_values(text):
             value = text[begin:end]
             if quoted:
                 yield value
@@ -537,13 +537,13 @@ def _is_secret_parameter(name: str) -> bool:
 def _mask_named(text: str) -> str:
     """Mask the values under names of secrets in JSON or a repr, without parsing it: it may be part of a longer text."""
     pieces, end = list[str](), 0
-    for begin, stop, mark, quoted in _find_named_values(text):
+    for begin, stop, mark, quoted in _iter_named_values(text):
         pieces += (text[end:begin], MASK if quoted else f"{mark}{MASK}{mark}")
         end = stop
     return "".join([*pieces, text[end:]]) if pieces else text
 
 
-def _find_named_values(text: str) -> Iterator[tuple[int, int, str, bool]]:
+def _iter_named_values(text: str) -> Iterator[tuple[int, int, str, bool]]:
     """Yield the start and end of each value under a secret's name, the quotes of the name, and whether it is quoted."""
     end = 0
     named = [(found.start(), found.end(), found[2], found[1]) for found in _NAMED.finditer(text)]

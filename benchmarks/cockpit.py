@@ -186,7 +186,7 @@ def long_rows(browser: str | None) -> Iterator[Row]:
     session.step(LONG)
     yield Row(f"{what}: the cockpit is made", seconds_of(lambda: Watched(session).close()) * 1_000, "ms", OPENED_MS)
     window = {"from": LONG // 2, "to": LONG // 2 + 100}
-    looks = [seconds_of(lambda: run_command(session, "look", "timeline", window)) for _ in range(SHOWN)]
+    looks = [seconds_of(lambda: run_command(session, "query", "timeline", window)) for _ in range(SHOWN)]
     yield Row(f"{what}: a window of the timeline", median(looks) * 1_000, "ms", MOVED_MS)
     places = [LONG // 2 if turn % 2 else LONG - 1_000 for turn in range(6)]
     moves = [seconds_of(partial(run_command, session, "goto", place)) for place in places]

@@ -108,7 +108,7 @@ def test_an_approval_that_nobody_answers_in_time_is_refused():
     clock = Hours()
     session = Session(samples("approval"), clock=clock)
     session.run()
-    assert session.pending[0].left == 3600
+    assert session.pending[0].seconds_left == 3600
     clock.hours = 1
     session.run()
     assert [step.node_id for step in session.trace.steps][-2:] == ["manager", "refuse"]

@@ -114,11 +114,11 @@ def test_likeness_is_difflibs():
 
 def test_a_large_drawing_is_made_at_once():
     from agentnb.ui.debugger import Debugger
-    from agentnb.ui.graph_view import look_drawing
+    from agentnb.ui.graph_view import query_drawing
 
     graph = nx.path_graph([f"n{number}" for number in range(400)], create_using=nx.DiGraph(name="large"))
     for node in graph:
         graph.nodes[node]["function"] = dict
     session = nb.Session(nb.load(graph))
     assert Debugger(session) is not None
-    assert "<svg" in look_drawing(session, None)["svg"]
+    assert "<svg" in query_drawing(session, None)["svg"]

@@ -405,12 +405,12 @@ def _take_fairly(changes: dict[str, list[Iterator[Change]]]) -> Iterator[Change]
 def _interleave(waiting: list[Iterator[_Item]]) -> Iterator[_Item]:
     """Yield one item of each iterator in turn until all are exhausted."""
     while waiting:
-        left = []
+        remaining = []
         for iterator in waiting:
             for item in islice(iterator, 1):
                 yield item
-                left.append(iterator)
-        waiting = left
+                remaining.append(iterator)
+        waiting = remaining
 
 
 # -- recorded answers -----------------------------------------------------------------------------------------------
@@ -523,12 +523,12 @@ def _make_recorded_tool(tool: Any, calls: list[Any]) -> Any:
         return None
 
     @wraps(tool)
-    def call_recorded(*words: Any, **named: Any) -> Any:
-        asked = dict(signature.bind(*words, **named).arguments)
+    def call_recorded(*args: Any, **kwargs: Any) -> Any:
+        asked = dict(signature.bind(*args, **kwargs).arguments)
         for call in calls:
             if isinstance(call.arguments, Mapping) and thaw(call.arguments) == asked:
                 return thaw(call.result)
-        return tool(*words, **named)
+        return tool(*args, **kwargs)
 
     return call_recorded
 

@@ -100,11 +100,11 @@ class Coverage:
 
     def __repr__(self) -> str:
         """Return one line: how many of the nodes, edges and outcomes were visited."""
-        told = []
+        parts = []
         for kind, name in (("node", "nodes"), ("edge", "edges"), ("condition", "outcomes of conditions")):
-            mine = [counts.any() for element, counts in self.visits.items() if element.kind == kind]
-            told += [f"{sum(mine)} of {len(mine)} {name}"] if mine else []
-        return f"<Coverage of {self.runs} runs: {', '.join(told) or 'nothing to visit'}>"
+            visited = [counts.any() for element, counts in self.visits.items() if element.kind == kind]
+            parts += [f"{sum(visited)} of {len(visited)} {name}"] if visited else []
+        return f"<Coverage of {self.runs} runs: {', '.join(parts) or 'nothing to visit'}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle = self.draw()._repr_mimebundle_(include, exclude)
@@ -170,7 +170,7 @@ def suspects(runs: Any, ok: Any) -> Suspects:
         if failed:
             rows.append((element, failed, passed, failed / sqrt(failures * (failed + passed))))
     rows.sort(key=lambda row: (-row[3], _KINDS.index(row[0].kind)))  # stable: then in the order of the recipe
-    made = Suspects(
+    result = Suspects(
         {
             "element": [safe_str(element.text) for element, *_ in rows],
             "kind": pd.Categorical([element.kind for element, *_ in rows], categories=_KINDS),
@@ -179,8 +179,8 @@ def suspects(runs: Any, ok: Any) -> Suspects:
             "ochiai": np.array([score for *_, score in rows], dtype=float),
         }
     )
-    made.ranking, made.recipe = {element: score for element, _, _, score in rows}, covered.recipe
-    return made
+    result.ranking, result.recipe = {element: score for element, _, _, score in rows}, covered.recipe
+    return result
 
 
 def _judge_all(ok: Callable[[Any], Any], runs: list[Any]) -> list[bool]:
@@ -246,12 +246,12 @@ class _Visits:
         columns = self.columns
         steps = np.arange(1, columns.tip + 1)
         phase, failed = columns.flag & 3, (columns.flag & STATUS) == ERROR
-        begun = (phase == RUN) | (phase == ENTER)
+        entered = (phase == RUN) | (phase == ENTER)
         for number, row in enumerate(self.merged.nodes):
-            mine = columns.node == number
-            yield Element(row.id, "node", node=row.id), self._count(steps[mine & begun])
-            if (mine & failed).any():
-                yield Element(row.id, "error", node=row.id), self._count(steps[mine & failed])
+            rows = columns.node == number
+            yield Element(row.id, "node", node=row.id), self._count(steps[rows & entered])
+            if (rows & failed).any():
+                yield Element(row.id, "error", node=row.id), self._count(steps[rows & failed])
         yield from self._iter_edges(steps, phase, failed)
         yield from self._iter_branches()
         yield from self._loops(steps, phase)
@@ -261,10 +261,10 @@ class _Visits:
         self, steps: NDArray[Any], phase: NDArray[Any], failed: NDArray[np.bool_]
     ) -> Iterator[tuple[Element, NDArray[np.int64]]]:
         columns, rows = self.columns, self.merged.edges
-        ways = find_taken_edges(columns)
+        edges_taken = find_taken_edges(columns)
         kinds = {row.id: row.kind for row in self.merged.nodes}
         pairs = [(row.source, row.target) for row in rows]
-        taken = [ways.steps[ways.edge == at] for at in range(len(rows))]
+        taken = [edges_taken.steps[edges_taken.edge == at] for at in range(len(rows))]
         places: dict[tuple[Any, ...], int] = {
             (edge.source, edge.target, edge.kind, edge.condition): at for at, edge in enumerate(self.recipe.edges)
         }
@@ -324,9 +324,9 @@ class _Visits:
                 if condition is None:
                     continue
                 name = f"{node.id}: {getattr(condition, 'text', None) or 'a function'}"
-                mine = self.columns.node == index[node.id]
+                rows = self.columns.node == index[node.id]
                 for answer, phases in ((outcome, again), (not outcome, ended)):
-                    counts = self._count(steps[mine & np.isin(phase, phases)])
+                    counts = self._count(steps[rows & np.isin(phase, phases)])
                     yield Element(name, "condition", outcome=answer, node=node.id), counts
 
     def _filters(self) -> Iterator[tuple[Element, NDArray[np.int64]]]:

@@ -36,7 +36,7 @@ class _OneRecipe(Frames):
 
     def table(self, name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
         """Return a table with each run's own step numbers, and the index of the run of each row."""
-        made, merged = self[name], self.rows
+        frame, merged = self[name], self.rows
         match name:
             case "calls":
                 rows = [call.step for call in self._columns.parts[0].history.calls]
@@ -44,16 +44,16 @@ class _OneRecipe(Frames):
             case "events":
                 events = merged.events()
                 runs = merged.runs_of(np.array([event.at for event in events], dtype=np.int64))
-                made["seq"] = made["seq"].to_numpy() - np.array(merged.event_offsets, dtype=np.int64)[runs]
+                frame["seq"] = frame["seq"].to_numpy() - np.array(merged.event_offsets, dtype=np.int64)[runs]
             case _:
-                runs = merged.runs_of(made["step"].to_numpy(dtype=np.int64))
+                runs = merged.runs_of(frame["step"].to_numpy(dtype=np.int64))
         runs = runs.astype(np.int64)
         begins = np.array(merged.starts, dtype=np.int64)[runs]
-        made["step"] = made["step"] - (begins if name not in ("calls", "events") else pd.array(begins, dtype="Int64"))
+        frame["step"] = frame["step"] - (begins if name not in ("calls", "events") else pd.array(begins, dtype="Int64"))
         if name == "steps":
-            mine = made["step"].to_numpy() > 0
-            made, runs = made[mine].reset_index(drop=True), runs[mine]
-        return made, runs
+            selected = frame["step"].to_numpy() > 0
+            frame, runs = frame[selected].reset_index(drop=True), runs[selected]
+        return frame, runs
 
 
 class ManyFrames(Frames):
@@ -84,11 +84,11 @@ class ManyFrames(Frames):
         """Return a new table over all runs."""
         tables = []
         for places, group in self._groups:
-            made, runs = group.table(name)
-            tables.append((made, np.array(places, dtype=np.int64)[runs]))
+            table, runs = group.table(name)
+            tables.append((table, np.array(places, dtype=np.int64)[runs]))
         if not tables:
-            made = Frames(_make_empty_index())[name]
-            tables = [(made, np.zeros(0, dtype=np.int64))]
+            table = Frames(_make_empty_index())[name]
+            tables = [(table, np.zeros(0, dtype=np.int64))]
         frame, runs = _concatenate(tables)
         ids = pd.Index(self._ids, dtype="str")
         column = pd.Categorical.from_codes(runs.astype(choose_int_type(len(ids))), categories=ids)
@@ -146,12 +146,12 @@ def _concatenate(tables: list[tuple[pd.DataFrame, NDArray[np.int64]]]) -> tuple[
         return tables[0]
     names = [name for name, dtype in tables[0][0].dtypes.items() if isinstance(dtype, pd.CategoricalDtype)]
     for name in names:
-        values = dict.fromkeys(value for made, _ in tables for value in made[name].cat.categories)
-        for made, _ in tables:
-            made[name] = made[name].cat.set_categories(list(values))
+        values = dict.fromkeys(value for table, _ in tables for value in table[name].cat.categories)
+        for table, _ in tables:
+            table[name] = table[name].cat.set_categories(list(values))
     runs = np.concatenate([found for _, found in tables])
     order = np.argsort(runs, kind="stable")
-    frame = pd.concat([made for made, _ in tables], ignore_index=True)
+    frame = pd.concat([table for table, _ in tables], ignore_index=True)
     return frame.take(order).reset_index(drop=True), runs[order]
 
 

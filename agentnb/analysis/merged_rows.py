@@ -138,15 +138,15 @@ class MergedRows(StepIndex):
         codes = to_array(rows.w_code, count).astype(np.int64)
         reads = min(len(rows.r_step), len(rows.r_code))
         read_steps = to_array(rows.r_step, reads).astype(np.int64)
-        mine = int(np.searchsorted(read_steps, rows.base + last, side="right"))
+        read_count = int(np.searchsorted(read_steps, rows.base + last, side="right"))
         self._columns.add(
             s_act=own,
             s_wend=w_ends[first:] + writes,
             s_pend=np.maximum(p_ends[first:] - begin, 0) + pushed,
             w_code=numbers.codes[codes >> 2] + (codes & 3),
             p_act=numbers.activations[to_array(rows.p_act, end)[begin:]],
-            r_code=numbers.codes[to_array(rows.r_code, mine).astype(np.int64) >> 2],
-            r_step=read_steps[:mine] + start,
+            r_code=numbers.codes[to_array(rows.r_code, read_count).astype(np.int64) >> 2],
+            r_step=read_steps[:read_count] + start,
         )
         history.s_t0 += rows.s_t0[first : last + 1]
         history.s_t1 += rows.s_t1[first : last + 1]

@@ -77,7 +77,7 @@ def minimize(
 def _shrink(value: Any, fails: Callable[[Any], bool]) -> Any:
     """Return a value without the parts that can be removed: first its own, then those of each that is left."""
     if isinstance(value, Mapping):
-        pairs = ddmin(list(value.items()), lambda kept: fails(dict(kept)))
+        pairs = ddmin(list(value.items()), lambda some: fails(dict(some)))
         found = dict(pairs)
         for key in list(found):
             found[key] = _shrink(found[key], lambda part, key=key: fails({**found, key: part}))  # type: ignore[misc]
@@ -88,7 +88,7 @@ def _shrink(value: Any, fails: Callable[[Any], bool]) -> Any:
             items[at] = _shrink(items[at], lambda part, at=at: fails([*items[:at], part, *items[at + 1 :]]))  # type: ignore[misc]
         return items
     if isinstance(value, str) and len(value) > 1:
-        return "".join(ddmin(_WORDS.findall(value), lambda words: fails("".join(words))))
+        return "".join(ddmin(_WORDS.findall(value), lambda subset: fails("".join(subset))))
     return value
 
 
@@ -99,25 +99,25 @@ def ddmin(items: Sequence[Item], fails: Callable[[list[Item]], bool]) -> list[It
         >>> ddmin(range(100), lambda kept: {7, 42} <= set(kept))
         [7, 42]
     """
-    kept, parts = list(items), 2
-    if kept and fails([]):
+    remaining, parts = list(items), 2
+    if remaining and fails([]):
         return []
-    while len(kept) >= 2:
-        size = max(1, len(kept) // parts)
-        chunks = [kept[at : at + size] for at in range(0, len(kept), size)]
+    while len(remaining) >= 2:
+        size = max(1, len(remaining) // parts)
+        chunks = [remaining[at : at + size] for at in range(0, len(remaining), size)]
         rests = [[item for other in chunks if other is not chunk for item in other] for chunk in chunks]
         smaller = next((chunk for chunk in chunks if len(chunks) > 2 and fails(chunk)), None)
         if smaller is not None:
-            kept, parts = smaller, 2
+            remaining, parts = smaller, 2
             continue
         rest = next((rest for rest in rests if fails(rest)), None)
         if rest is not None:
-            kept, parts = rest, max(parts - 1, 2)
+            remaining, parts = rest, max(parts - 1, 2)
         elif size == 1:
             break
         else:
-            parts = min(len(kept), parts * 2)
-    return kept
+            parts = min(len(remaining), parts * 2)
+    return remaining
 
 
 __all__ = ["ddmin", "minimize"]

@@ -47,9 +47,9 @@ def get_recipe(run: Any) -> Recipe:
     if session is not None:
         return session.recipe
     trace = trace_of(run)
-    kept = trace.origin().get("recipe")
-    if kept is not None:
-        return snapshot_recipe(kept)
+    snapshot = trace.origin().get("recipe")
+    if snapshot is not None:
+        return snapshot_recipe(snapshot)
     reading = trace.reading()
     nodes = {row.id: Node(row.id, row.kind, inputs=dict(row.inputs) or None) for row in reading.nodes}
     edges = [Edge(row.source, row.target, cast("EdgeKind", row.kind), condition=row.condition) for row in reading.edges]

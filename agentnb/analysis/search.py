@@ -108,11 +108,11 @@ def _search_root(reading: StepIndex, asked: Condition) -> list[int]:
         key = str(columns.codes[wanted[0]][1][0])
         holds = _answer_all(values[: len(steps)], _compile_formula(asked), asked, key)
         return _find_steps(steps, np.array(holds, dtype=bool), columns.tip, before=_holds(asked, {}))
-    begun, answers = [0], [_holds(asked, {})]
+    starts, answers = [0], [_holds(asked, {})]
     for step, answer in _iter_answers(columns, steps, codes, values, asked):
-        begun.append(step)
+        starts.append(step)
         answers.append(answer)
-    return _find_steps(np.array(begun), np.array(answers, dtype=bool), columns.tip, before=answers[0])
+    return _find_steps(np.array(starts), np.array(answers, dtype=bool), columns.tip, before=answers[0])
 
 
 def _find_first_keys(asked: Condition) -> set[str]:

@@ -188,16 +188,16 @@ def _compare_write(
     wrote_a: _WriteSummary | None = None, wrote_b: _WriteSummary | None = None,
 ) -> Difference:  # fmt: skip
     name, secret = format_path(path), find_secret_word(path)
-    told = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
+    texts = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
     for number, wrote in enumerate((wrote_a, wrote_b)):
         if wrote is not None and OPS[wrote.op] != "set":
-            told[number] = f"{OPS[wrote.op]} {told[number]}" if wrote.op != DELETE else "a deletion"
+            texts[number] = f"{OPS[wrote.op]} {texts[number]}" if wrote.op != DELETE else "a deletion"
     if not by_node:
-        reason = f"a person's edit: {name!r} is {told[0]} in a and {told[1]} in b"
+        reason = f"a person's edit: {name!r} is {texts[0]} in a and {texts[1]} in b"
     elif at[2] is None:
-        reason = f"the runs began with {name!r} as {told[0]} in a and {told[1]} in b"
+        reason = f"the runs began with {name!r} as {texts[0]} in a and {texts[1]} in b"
     else:
-        reason = f"{name!r} was written as {told[0]} in a and {told[1]} in b"
+        reason = f"{name!r} was written as {texts[0]} in a and {texts[1]} in b"
     return Difference(*at, name, _thaw(one), _thaw(other), reason, scope)
 
 
@@ -211,31 +211,31 @@ def _iter_failures(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
     texts = [ABSENT if failure is None else f"{failure.type}: {failure.message}" for failure in (one, other)]
     if status[0] == status[1] and (one is None or other is None or are_messages_equal(str(texts[0]), str(texts[1]))):
         return
-    told = [word if text is ABSENT else f"failed with {safe_str(text, 200)}"
+    outcomes = [word if text is ABSENT else f"failed with {safe_str(text, 200)}"
             for word, text in zip(status, texts, strict=True)]  # fmt: skip
     yield Difference(
         *at,
         "error",
         texts[0],
         texts[1],
-        f"it {_describe_recorded(told[0])} in a and {_describe_recorded(told[1])} in b",
+        f"it {_describe_recorded(outcomes[0])} in a and {_describe_recorded(outcomes[1])} in b",
     )
 
 
-def _describe_recorded(told: str) -> str:
-    return told if told.startswith("failed") else "succeeded" if told == "ok" else f"was {told}"
+def _describe_recorded(outcome: str) -> str:
+    return outcome if outcome.startswith("failed") else "succeeded" if outcome == "ok" else f"was {outcome}"
 
 
 def _iter_routes(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
     (one, values_a), (other, values_b) = a.route(at[0]), b.route(at[1])
     if one != other:
-        told = [", ".join(names) or "no node" for names in (one, other)]
-        yield Difference(*at, "route", told[0], told[1], f"it led to {told[0]} in a and to {told[1]} in b")
+        texts = [", ".join(names) or "no node" for names in (one, other)]
+        yield Difference(*at, "route", texts[0], texts[1], f"it led to {texts[0]} in a and to {texts[1]} in b")
         return
     for target, then, now in zip(one, values_a, values_b, strict=True):
         if next(iter_unlike_places(a, b, then, now), None) is not None:
-            told = [safe_repr(value) for value in (then, now)]
-            reason = f"the condition of the edge to {target!r} was {told[0]} in a and {told[1]} in b"
+            texts = [safe_repr(value) for value in (then, now)]
+            reason = f"the condition of the edge to {target!r} was {texts[0]} in a and {texts[1]} in b"
             yield Difference(*at, "route", _thaw(then), _thaw(now), reason)
 
 
@@ -243,8 +243,8 @@ def _iter_events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
     for one, other in zip_longest(a.events(at[0]), b.events(at[1])):
         if one is None or other is None or one.type != other.type:
             then, now = (ABSENT if event is None else event.type for event in (one, other))
-            told = ["no event" if name is ABSENT else repr(name) for name in (then, now)]
-            reason = f"{told[0]} was emitted in a and {told[1]} in b"
+            texts = ["no event" if name is ABSENT else repr(name) for name in (then, now)]
+            reason = f"{texts[0]} was emitted in a and {texts[1]} in b"
             yield Difference(*at, f"event:{(one or other).type}", then, now, reason)
             continue
         for row in iter_unlike_places(a, b, one.payload, other.payload):
@@ -256,9 +256,9 @@ def _iter_calls(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
     for one, other in zip_longest(a.calls(at[0]), b.calls(at[1])):
         if one is None or other is None or (one.kind, one.name, one.attempt) != (other.kind, other.name, other.attempt):
             then, now = (ABSENT if call is None else call.name for call in (one, other))
-            told = ["no call" if name is ABSENT else f"a call of {name!r}" for name in (then, now)]
+            texts = ["no call" if name is ABSENT else f"a call of {name!r}" for name in (then, now)]
             name = (one or other).name
-            yield Difference(*at, f"call:{name}", then, now, f"it made {told[0]} in a and {told[1]} in b")
+            yield Difference(*at, f"call:{name}", then, now, f"it made {texts[0]} in a and {texts[1]} in b")
             continue
         for part, verb in (("arguments", "was sent as"), ("result", "was answered as"), ("error", "failed with")):
             for row in iter_unlike_places(a, b, getattr(one, part), getattr(other, part)):
@@ -273,8 +273,8 @@ def _format_subpath(path: Path) -> str:
 
 def _compare_values(at: Place, name: str, one: Any, other: Any, verb: str) -> Difference:
     secret = find_secret_word(parse_path(name))
-    told = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
-    return Difference(*at, name, _thaw(one), _thaw(other), f"{name!r} {verb} {told[0]} in a and {told[1]} in b")
+    texts = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
+    return Difference(*at, name, _thaw(one), _thaw(other), f"{name!r} {verb} {texts[0]} in a and {texts[1]} in b")
 
 
 __all__ = ["Difference", "StepRows", "iter_differences"]

@@ -102,21 +102,21 @@ def sweep(
                     "runs are written to one place", "leave one of them out")
         )  # fmt: skip
     jobs = Jobs(work, to_inputs(inputs), seeds)
-    made: Results = ChunkResults()
+    results: Results = ChunkResults()
     if parquet is not None:
-        made = ParquetResults(parquet)
+        results = ParquetResults(parquet)
     elif store is not None:
-        made = StoreResults(open_log(store))
-    found = Sweep(work, made, jobs)
-    known, todo = made.load_run_ids(), cast("Sequence[Job]", jobs)
+        results = StoreResults(open_log(store))
+    found = Sweep(work, results, jobs)
+    known, todo = results.load_run_ids(), cast("Sequence[Job]", jobs)
     if known:
         for run_id in jobs.iter_ids():
             if run_id in known:
-                made.add_known(run_id, known[run_id])
+                results.add_known(run_id, known[run_id])
         todo = SelectedJobs(jobs, (number for number, run_id in enumerate(jobs.iter_ids()) if run_id not in known))
-    with _progress_bar(len(jobs), len(jobs) - len(todo), shown=progress) as advance, made:
+    with _progress_bar(len(jobs), len(jobs) - len(todo), shown=progress) as advance, results:
         for chunk in iter_results(work, todo, executor):
-            made.add(chunk)
+            results.add(chunk)
             advance(len(chunk.numbers))
     return found
 
@@ -214,8 +214,8 @@ def _progress_bar(total: int, done: int, *, shown: bool) -> Iterator[Any]:
 class Sweep:
     """The runs of a sweep. `runs` is a table with one row per run; `frames` are the seven tables over all runs."""
 
-    def __init__(self, work: SweepSettings, made: Results, jobs: Jobs) -> None:
-        self._work, self._results, self._jobs = work, made, jobs
+    def __init__(self, work: SweepSettings, results: Results, jobs: Jobs) -> None:
+        self._work, self._results, self._jobs = work, results, jobs
 
     @property
     def recipe(self) -> Recipe:

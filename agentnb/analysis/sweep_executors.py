@@ -150,15 +150,15 @@ def _run_in_chunks(
                 else:
                     begin += len(chunk)
             for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                made = _get_result(future, flying[future])
+                result = _get_result(future, flying[future])
                 chunk = flying.pop(future)
-                if made is None:
+                if result is None:
                     lost += chunk
                     continue
-                each = made.seconds / len(chunk)
+                each = result.seconds / len(chunk)
                 share = (len(jobs) - begin) // (workers * _AHEAD)
                 size = max(1, min(CHUNK, share, max(least, int(_SECONDS / each) if each else 1)))
-                yield made
+                yield result
     except BrokenProcessPool as error:
         for future in [future for future in flying if future.done() and future.exception() is None]:
             del flying[future]
@@ -202,10 +202,10 @@ def _run_in_processes(
         done = bytearray(jobs[-1].number + 1)  # by the numbers of the jobs
         try:
             with nullcontext(executor) if executor is not None else _make_pool(workers, context) as pool:
-                for made in _run_in_chunks(pool, work, rest, workers, run):
-                    for number in made.numbers:
+                for chunk in _run_in_chunks(pool, work, rest, workers, run):
+                    for number in chunk.numbers:
                         done[number] = True
-                    yield made
+                    yield chunk
             rest = ()
         except _Killed as killed:
             executor = None

@@ -82,7 +82,7 @@ class Jobs(Sequence[Job]):
         self._recipes = list(work.recipes)
         self._prefixes = [safe_str(work.options.get("name") or name or recipe.name, 60)
                           for name, recipe in work.recipes.items()]  # fmt: skip
-        self._digests = array("Q", self._compute_digests(work))
+        self._digests = array("Q", self._iter_digests(work))
         size = len(self._digests)
         self._sorted = array("Q", sorted(range(size), key=self._digests.__getitem__))
         self._repeats = array("Q", bytes(8 * size))  # how many equal jobs there are before each
@@ -90,13 +90,13 @@ class Jobs(Sequence[Job]):
             if self._digests[before] == self._digests[at]:
                 self._repeats[at] = self._repeats[before] + 1
 
-    def _compute_digests(self, work: SweepSettings) -> Iterator[int]:
+    def _iter_digests(self, work: SweepSettings) -> Iterator[int]:
         ends = [f", {seed!r}{f', {_KEY_TEXT(model)}' if model else ''}]".encode()
                 for seed in self._seeds for model in self._models]  # fmt: skip
         for recipe in work.recipes.values():
             begin = hashlib.sha256(f"[{_KEY_TEXT(recipe.fingerprint)}, ".encode())
-            for given in self._inputs:
-                encoded = _KEY_TEXT(encode(freeze(dict(given)), lenient=True)).encode()
+            for inputs in self._inputs:
+                encoded = _KEY_TEXT(encode(freeze(dict(inputs)), lenient=True)).encode()
                 for end in ends:
                     found = begin.copy()
                     found.update(encoded + end)
@@ -112,8 +112,8 @@ class Jobs(Sequence[Job]):
         number = range(len(self))[at]
         rest, model = divmod(number, len(self._models))
         rest, seed = divmod(rest, len(self._seeds))
-        recipe, given = divmod(rest, len(self._inputs))
-        return Job(number, self._make_id(number), dict(self._inputs[given]), self._seeds[seed], self._recipes[recipe],
+        recipe, index = divmod(rest, len(self._inputs))
+        return Job(number, self._make_id(number), dict(self._inputs[index]), self._seeds[seed], self._recipes[recipe],
                    self._models[model])  # fmt: skip
 
     def _make_id(self, number: int) -> str:

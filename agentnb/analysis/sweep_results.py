@@ -76,9 +76,9 @@ class Results(ABC):
         """Add a run that was made before."""
         self.counts[status] += 1
 
-    def add(self, made: Chunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Add the results of some runs."""
-        self.counts.update(made.statuses)
+        self.counts.update(chunk.statuses)
 
     @abstractmethod
     def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
@@ -118,12 +118,12 @@ class ChunkResults(Results):
         self._rows, self._records = Blobs(), Blobs()
         self._numbers: list[array[int]] = []  # by chunk
 
-    def add(self, made: Chunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Hold the results of some runs."""
-        super().add(made)
-        self._rows.add(made.rows)
-        self._records.add(made.records)
-        self._numbers.append(array("q", made.numbers))
+        super().add(chunk)
+        self._rows.add(chunk.rows)
+        self._records.add(chunk.records)
+        self._numbers.append(array("q", chunk.numbers))
 
     def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
         """Return the rows of the table."""
@@ -155,8 +155,8 @@ class ChunkResults(Results):
                 yield open_stored(log, record[0].run_id)
 
 
-def _load_records(made: Chunk) -> list[Record]:
-    packed: PackedRecords = pickle.loads(made.records)  # noqa: S301  (a worker's)
+def _load_records(chunk: Chunk) -> list[Record]:
+    packed: PackedRecords = pickle.loads(chunk.records)  # noqa: S301  (a worker's)
     return [record for record in packed.unpack() if record is not None]
 
 
@@ -182,11 +182,11 @@ class StoreResults(Results):
         super().add_known(run_id, status)
         self._known[run_id] = status
 
-    def add(self, made: Chunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Store some runs, in one change, and hold their rows."""
-        super().add(made)
-        self.log.add(_load_records(made))
-        self._rows.add(made.rows)
+        super().add(chunk)
+        self.log.add(_load_records(chunk))
+        self._rows.add(chunk.rows)
 
     def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
         """Return the rows of the table; those of runs made before are read from the store."""
@@ -237,10 +237,10 @@ class ParquetResults(Results):
         paths = self._list_files("runs")
         return {run_id: "known" for path in paths for run_id in self._read(path, ["run_id"])["run_id"]}
 
-    def add(self, made: Chunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Add the results of some runs; write a file if there are enough."""
-        super().add(made)
-        self._held.append(made)
+        super().add(chunk)
+        self._held.append(chunk)
         if sum(len(each.numbers) for each in self._held) >= _PART:
             self.flush()
 

@@ -137,9 +137,9 @@ def run_pickled(work: bytes, jobs: Sequence[Job]) -> Chunk:
 
 def run_chunk(work: SweepSettings, jobs: Sequence[Job]) -> Chunk:
     """Make these runs: one after the other, or several at a time on one event loop."""
-    begun, together = perf_counter(), work.get_group_size()
-    made = [_run(work, job) for job in jobs] if together == 1 else asyncio.run(_run_all(work, jobs, together))
-    return make_chunk(made)._replace(seconds=perf_counter() - begun)
+    start, together = perf_counter(), work.get_group_size()
+    records = [_run(work, job) for job in jobs] if together == 1 else asyncio.run(_run_all(work, jobs, together))
+    return make_chunk(records)._replace(seconds=perf_counter() - start)
 
 
 def make_chunk(results: Sequence[Result]) -> Chunk:

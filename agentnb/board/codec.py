@@ -55,18 +55,18 @@ class Registered(NamedTuple):
 
     type: type
     name: str
-    to: Callable[[Any], Any]
-    back: Callable[[Any], Any]
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
 
 
 _BY_TYPE: dict[type, Registered] = {}
 _BY_NAME: dict[str, Registered] = {}
 
 
-def register(cls: type, to: Callable[[Any], Any], back: Callable[[Any], Any], name: str = "") -> None:
-    """Register a codec for a class: `to` returns a storable value for an object, `back` creates an object from it.
+def register(cls: type, to_data: Callable[[Any], Any], from_data: Callable[[Any], Any], name: str = "") -> None:
+    """Register a codec for a class: `to_data` converts an object to a storable value, `from_data` converts it back.
 
-    Objects of subclasses are stored in the same way, and are restored by `back`.
+    Objects of subclasses are stored in the same way, and are restored by `from_data`.
 
     Args:
         name: the name of the class in a file; default: its module and name.
@@ -78,7 +78,7 @@ def register(cls: type, to: Callable[[Any], Any], back: Callable[[Any], Any], na
         >>> encode(Point(1, 2))
         {'$': 'registered', 'type': 'point', 'v': [1, 2]}
     """
-    row = Registered(cls, name or name_of(cls), to, back)
+    row = Registered(cls, name or name_of(cls), to_data, from_data)
     _BY_TYPE[cls] = _BY_NAME[row.name] = row
 
 
@@ -150,7 +150,7 @@ def decode(document: Json) -> Any:
         return {key: decode(item) for key, item in document.items()}
     if tag == "registered" and document.get("type") in _BY_NAME:
         try:
-            return _BY_NAME[document["type"]].back(decode(document["v"]))
+            return _BY_NAME[document["type"]].decode(decode(document["v"]))
         except Exception:  # noqa: BLE001  (user code, perhaps another version of it than wrote the value)
             return Record(tag, document)
     reader = DECODERS.get(tag) if isinstance(tag, str) else None
@@ -179,7 +179,7 @@ def _encode_by_codec(codec: Registered, value: Any, key: object, lenient: bool) 
             raise ValueError(
                 f"it gives objects that need a codec themselves, more than {MOST_CODECS} inside each other"
             )
-        plain = codec.to(value)
+        plain = codec.encode(value)
         if too_much := find_excess(plain):
             raise ValueError(f"of the value that it gives: {too_much}")
         return {TAG: "registered", "type": codec.name, "v": encode(plain, lenient=lenient)}
@@ -343,7 +343,8 @@ def _encode_opaque(value: Any, key: object, lenient: bool) -> Json:
             f"{with_article(class_name(value))} cannot be stored",
             "a value" if key is None else f"board key {safe_repr(key)}",
             f"no codec takes objects of {name}, and agentnb never pickles",
-            f"register one: agentnb.board.codec.register({class_name(value)}, to, back), or write a plain value",
+            f"write a plain value, or register a codec: "
+            f"agentnb.board.codec.register({class_name(value)}, to_data, from_data)",
         )
     )
 

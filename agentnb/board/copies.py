@@ -4,7 +4,7 @@ A node may change what it reads, so it receives a copy. The copies are real list
 until they are accessed. Reading therefore costs only what is accessed, and `freeze` returns the original frozen value
 of an unchanged copy without a comparison.
 
-Iterating over a list of mappings copies all of them. These copies are cached (see `Loan`) and reused for the next
+Iterating over a list of mappings copies all of them. These copies are cached (see `ItemCopies`) and reused for the next
 reader, except those that were changed or are still referenced; references are counted with `sys.getrefcount`.
 """
 
@@ -123,9 +123,9 @@ class CopiedDict(dict[Any, Any], metaclass=BuiltinLike):
     pristine: FrozenDict | None
     changes: Changes | None
 
-    def __new__(cls, *args: Any, **words: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Return a plain dict: code that calls the type of a copy gets a plain dict."""
-        return dict(*args, **words)
+        return dict(*args, **kwargs)
 
     def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
         return dict, (), None, None, iter(self.items())
@@ -364,18 +364,18 @@ class LazyList(CopiedList):
     __hash__ = None  # type: ignore[assignment]  # as a list
 
 
-def _build_reading_statements(method: Callable[..., Any]) -> Callable[..., Any]:
-    def read(self: LazyList, *args: Any, **words: Any) -> Any:
+def _wrap_reading(method: Callable[..., Any]) -> Callable[..., Any]:
+    def read(self: LazyList, *args: Any, **kwargs: Any) -> Any:
         self._open_all()
-        return method(self, *args, **words)
+        return method(self, *args, **kwargs)
 
     return read
 
 
 def _wrap_changing(method: Callable[..., Any]) -> Callable[..., Any]:
-    def change(self: Any, *args: Any, **words: Any) -> Any:
+    def change(self: Any, *args: Any, **kwargs: Any) -> Any:
         self._note_change()
-        return method(self, *args, **words)
+        return method(self, *args, **kwargs)
 
     return change
 
@@ -389,7 +389,7 @@ _READ: Final = ("__iter__", "__reversed__", "__contains__", "__eq__", "__ne__", 
                 "__mul__", "__rmul__", "index", "count")  # fmt: skip
 _CHANGE: Final = ("__setitem__", "__delitem__", "__imul__", "insert", "pop", "remove", "sort", "reverse", "clear")
 for _name in _READ:
-    setattr(LazyList, _name, _build_reading_statements(getattr(list, _name)))
+    setattr(LazyList, _name, _wrap_reading(getattr(list, _name)))
 for _name, _method in (*((name, _wrap_changing(getattr(list, name))) for name in _CHANGE), ("__iadd__", _add_in_place)):
     setattr(CopiedList, _name, _method)
 for _name in ("__setitem__", "__delitem__", "__ior__", "update", "clear"):
@@ -477,8 +477,8 @@ def _take_cached_copies(reader: LazyList, source: FrozenList) -> bool:
     mark = loan.changes.mark
     own = {index: copied for index, (copied, _) in (reader.opened or {}).items()}
     list.__setitem__(reader, slice(size), copies if len(copies) == size else copies[:size])
-    if loan.mark is not mark or sum(map(sys.getrefcount, _to_value_column(reader, size))) != _HELD_ONCE * size:
-        counts = [*map(sys.getrefcount, _to_value_column(reader, size))]
+    if loan.mark is not mark or sum(map(sys.getrefcount, _iter_items(reader, size))) != _HELD_ONCE * size:
+        counts = [*map(sys.getrefcount, _iter_items(reader, size))]
         stale = {index for index, count in enumerate(counts) if count > _HELD_ONCE}
         stale |= {index for index, (copied, item) in enumerate(zip(copies, items, strict=False))
                   if copied.pristine is not item and index < size}  # fmt: skip
@@ -493,7 +493,7 @@ def _take_cached_copies(reader: LazyList, source: FrozenList) -> bool:
     return True
 
 
-def _to_value_column(reader: list[Any], size: int) -> Iterator[Any]:
+def _iter_items(reader: list[Any], size: int) -> Iterator[Any]:
     items = list.__iter__(reader)
     return items if list.__len__(reader) == size else islice(items, size)
 

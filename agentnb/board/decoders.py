@@ -48,12 +48,12 @@ def get_fields(value: FrozenRecord) -> Mapping[str, Any] | None:
         extra = getattr(template, "__pydantic_extra__", None)
         return {**value.parts, **freeze(extra)} if extra else value.parts
     document = template.document
-    kept = document.get("v") if isinstance(document, Mapping) else None
-    if template.tag not in ("dataclass", "model") or not isinstance(kept, Mapping):
+    fields = document.get("v") if isinstance(document, Mapping) else None
+    if template.tag not in ("dataclass", "model") or not isinstance(fields, Mapping):
         return None
     from agentnb.board.codec import decode  # here to avoid an import cycle
 
-    return {name: freeze(decode(item)) for name, item in {**kept, **document.get("extra", {})}.items()}
+    return {name: freeze(decode(item)) for name, item in {**fields, **document.get("extra", {})}.items()}
 
 
 def name_of(cls: type) -> str:
@@ -122,23 +122,23 @@ def _decode_dataclass(document: Mapping[str, Any], decode: Decode) -> Any:
     cls, parts = find_class(document["type"]), document["v"]
     if not is_dataclass(cls) or not parts.keys() <= {field.name for field in fields(cls)}:
         raise TypeError(cls)
-    made: Any = object.__new__(cls)
+    instance: Any = object.__new__(cls)
     for name, item in parts.items():
-        object.__setattr__(made, name, decode(item))
-    return made
+        object.__setattr__(instance, name, decode(item))
+    return instance
 
 
 def _decode_model(document: Mapping[str, Any], decode: Decode) -> Any:
     cls = find_class(document["type"])
     if not external_types.is_model(cls) or not document["v"].keys() <= cls.model_fields.keys():  # type: ignore[attr-defined]  # a pydantic class, as was just asked
         raise TypeError(cls)
-    made: Any = object.__new__(cls)
+    instance: Any = object.__new__(cls)
     extra = {name: decode(item) for name, item in document.get("extra", {}).items()}
-    object.__setattr__(made, "__dict__", {name: decode(item) for name, item in document["v"].items()})
-    object.__setattr__(made, "__pydantic_fields_set__", set(document["set"]))
-    object.__setattr__(made, "__pydantic_extra__", extra if cls.model_config.get("extra") == "allow" else None)  # type: ignore[attr-defined]  # as above
-    object.__setattr__(made, "__pydantic_private__", None)
-    return made
+    object.__setattr__(instance, "__dict__", {name: decode(item) for name, item in document["v"].items()})
+    object.__setattr__(instance, "__pydantic_fields_set__", set(document["set"]))
+    object.__setattr__(instance, "__pydantic_extra__", extra if cls.model_config.get("extra") == "allow" else None)  # type: ignore[attr-defined]  # as above
+    object.__setattr__(instance, "__pydantic_private__", None)
+    return instance
 
 
 def _decode_fraction(parts: Any, decode: Decode) -> Fraction:

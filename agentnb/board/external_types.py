@@ -33,20 +33,20 @@ def is_array(value: Any) -> bool:
 
 def copy_array(value: Any, copy_item: Callable[[Any], Any]) -> Any:
     """Return a copy of an array, a Series or a DataFrame; `copy_item` copies the objects in cells."""
-    made = value.copy()
-    if not hasattr(made, "iloc"):
-        if made.dtype.kind == "O":
-            cells = sys.modules["numpy"].asarray(made).reshape(-1)  # a view: a copy is contiguous
+    copy = value.copy()
+    if not hasattr(copy, "iloc"):
+        if copy.dtype.kind == "O":
+            cells = sys.modules["numpy"].asarray(copy).reshape(-1)  # a view: a copy is contiguous
             for place, item in enumerate(cells.tolist()):
                 cells[place] = copy_item(item)
-        return made
+        return copy
     columns = [value] if value.ndim == 1 else [value.iloc[:, at] for at in range(value.shape[1])]
     for at, column in enumerate(columns):
         for row, item in enumerate(column.tolist() if column.dtype == object else ()):
             own = copy_item(item)
             if own is not item:
-                made.iat[row if value.ndim == 1 else (row, at)] = own
-    return made
+                copy.iat[row if value.ndim == 1 else (row, at)] = own
+    return copy
 
 
 def are_same_arrays(one: Any, other: Any) -> bool:
@@ -171,9 +171,9 @@ def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
     items = [mask(item) for item in value.ravel().tolist()]
     if value.dtype.kind == "U":
         return numpy.array(items, dtype=str).reshape(value.shape) if items else value.copy()
-    made = numpy.empty(len(items), dtype=object)
-    made[:] = items
-    return made.reshape(value.shape)
+    masked = numpy.empty(len(items), dtype=object)
+    masked[:] = items
+    return masked.reshape(value.shape)
 
 
 def iter_secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
@@ -290,14 +290,14 @@ def _load_column(column: Mapping[str, Any], decode: Decode, rows: int = 0) -> An
             LARGEST_TEXTS, 100 * sum(map(len, items))
         ):
             raise ValueError(f"{len(items)} texts of type {safe_str(column['dtype'])}, which are much shorter")
-        made = (
+        array = (
             numpy.array(items, dtype=column["dtype"])
             if "dtype" in column
             else numpy.fromiter(items, object, len(items))
         )
-        return made.reshape(column["shape"])
-    made = numpy.frombuffer(base64.b64decode(column["v"]), dtype=column["dtype"])
-    return made.reshape(column["shape"]).copy()
+        return array.reshape(column["shape"])
+    array = numpy.frombuffer(base64.b64decode(column["v"]), dtype=column["dtype"])
+    return array.reshape(column["shape"]).copy()
 
 
 def _load_index(index: Mapping[str, Any], decode: Decode) -> Any:

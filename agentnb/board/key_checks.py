@@ -50,9 +50,9 @@ class UnknownKey(str):
 
     def __new__(cls, key: object, known: Collection[str] | Callable[[], Collection[str]]) -> Self:
         """Create the key; `known` are the keys to suggest from, or a function that returns them."""
-        made = super().__new__(cls, key)
-        made._known = known
-        return made
+        instance = super().__new__(cls, key)
+        instance._known = known
+        return instance
 
     def __repr__(self) -> str:
         """Return the key and a suggestion, which is what `str` of a KeyError shows."""

@@ -442,20 +442,20 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
         return grown
     if ATOMS.issuperset(map(type, value)):
         return make_frozen_list(value[:])
-    old, left = like.items, like.items[same : like.size]
+    old, tail = like.items, like.items[same : like.size]
     levels, total, weight, plain = like.extent
-    gone = _measure_around(left)
-    total, weight = total - gone[1] + 1, weight - gone[2] + 1  # of the items that are kept
+    removed = _measure_around(tail)
+    total, weight = total - removed[1] + 1, weight - removed[2] + 1  # of the items that are kept
     if same:
         _include(walk, levels, total - 1)
     else:
-        levels, plain = gone[0], True
+        levels, plain = removed[0], True
     rest = [
         was if type(was) is FrozenDict and was.flat == 2 and type(item) is dict and _are_same_texts(item, was)
         else freeze(item, was, walk)
-        for item, was in zip(value[same:], left)  # noqa: B905  (stops at the shorter one)
+        for item, was in zip(value[same:], tail)  # noqa: B905  (stops at the shorter one)
     ]  # fmt: skip
-    if len(rest) == len(left) and all(map(is_, rest, left)):
+    if len(rest) == len(tail) and all(map(is_, rest, tail)):
         grown = like
         for item in value[like.size :]:
             grown = grown.with_item(freeze(item, ABSENT, walk))

@@ -51,16 +51,16 @@ def _make_output_problem(error: OSError) -> Problem:
 
 
 def _run_command(argv: Sequence[str] | None) -> int:
-    words = list(sys.argv[1:] if argv is None else argv)
-    cut = words.index("--") if "--" in words else len(words)
+    argument_list = list(sys.argv[1:] if argv is None else argv)
+    cut = argument_list.index("--") if "--" in argument_list else len(argument_list)
     try:
-        args = make_parser().parse_args(words[:cut])
+        args = make_parser().parse_args(argument_list[:cut])
     except ArgumentsError as error:
-        if "--json" not in words[:cut]:
+        if "--json" not in argument_list[:cut]:
             error.parser.print_usage(sys.stderr)
-        refuse(error.problems, as_json="--json" in words[:cut])
+        refuse(error.problems, as_json="--json" in argument_list[:cut])
         raise SystemExit(2) from None
-    args.rest = words[cut + 1 :]
+    args.rest = argument_list[cut + 1 :]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)

@@ -76,12 +76,12 @@ def make_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, act: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+    def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
         added = commands.add_parser(
             name, help=about, description=about, allow_abbrev=False, epilog=EXIT_CODES, formatter_class=form
         )
         added.add_argument("--json", action="store_true", help="print JSON, for programs")
-        added.set_defaults(act=act)
+        added.set_defaults(act=run)
         return added
 
     lab = command("lab", run_lab, "open JupyterLab on copies of the notebooks; words after `--` go to JupyterLab")

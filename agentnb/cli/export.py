@@ -13,6 +13,7 @@ from agentnb.session import Session
 from agentnb.testing.goldens import record_golden
 
 GOLDEN: Final = ".jsonl"
+# File suffix -> format:
 FORMATS: Final[Mapping[str, Callable[[Session, Path], object]]] = {
     ".html": lambda session, path: session.to_html(path),
     ".json": lambda session, path: session.trace.to_json(path),
@@ -20,7 +21,7 @@ FORMATS: Final[Mapping[str, Callable[[Session, Path], object]]] = {
     ".parquet": lambda session, path: session.trace.to_parquet(path),
     ".csv": lambda session, path: session.trace.to_event_log().to_csv(path, index=False),
     ".mmd": lambda session, path: path.write_text(session.trace.sequence_diagram(), encoding="utf-8"),
-}  # by suffix
+}
 
 
 def export_command(args: argparse.Namespace) -> int:

@@ -66,16 +66,16 @@ def _build_command_with_jupyter(args: argparse.Namespace) -> list[str] | None:
     distribution = importlib.metadata.distribution("agentnb")
     origin = json.loads(distribution.read_text("direct_url.json") or "{}").get("url")  # None: from the package index
     package = f"agentnb[lab] @ {origin}" if origin else f"agentnb[lab]=={distribution.version}"
-    words = [
+    command = [
         *("agentnb", "lab", *([str(args.folder)] if args.folder else [])),
         *(f"--{name.replace('_', '-')}" for name in ("reset", "no_browser", "json") if getattr(args, name)),
         *(["--", *args.rest] if args.rest else []),
     ]
     pipx = shutil.which("pipx")
     if pipx and (prefix / "pipx_metadata.json").is_file():
-        return [pipx, "run", "--spec", package, *words]
+        return [pipx, "run", "--spec", package, *command]
     if uv := os.environ.get("UV"):  # uv tells the programs that it starts where it is
-        return [uv, "tool", "run", "--from", package, *words]
+        return [uv, "tool", "run", "--from", package, *command]
     return None
 
 

@@ -48,9 +48,9 @@ class Output:
         """Flush the stream."""
         self._try(self._stream.flush)
 
-    def _try(self, act: Callable[..., object], *words: str) -> None:
+    def _try(self, write: Callable[..., object], *args: str) -> None:
         try:
-            act(*words)
+            write(*args)
         except OSError as error:
             if not isinstance(error, BrokenPipeError):
                 self.failure = self.failure or error

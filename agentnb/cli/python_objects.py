@@ -90,13 +90,13 @@ def load_models(args: argparse.Namespace) -> dict[str, Any]:
     return {"llm": LLMHandler().get_provider()}
 
 
-def load_tools(words: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
+def load_tools(pairs: Sequence[tuple[str, str]]) -> dict[str, Callable[..., Any]]:
     """Return what --tools names: NAME=module:object.
 
     Raises:
         RecipeError: L583, one of them cannot be imported.
     """
-    return {name: import_object(source) for name, source in words}
+    return {name: import_object(source) for name, source in pairs}
 
 
 __all__ = ["import_object", "is_object", "load_model", "load_models", "load_recipe", "load_tools"]

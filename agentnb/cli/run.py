@@ -43,8 +43,8 @@ def run_command(args: argparse.Namespace) -> int:
         with redirect_stdout(sys.stderr) if args.json else nullcontext():
             options = {**read_script(args.script, recipe), **load_models(args)}
             options["tools"] = {**options.get("tools", {}), **load_tools(args.tools)}
-            words = {"budget": budget, "seed": args.seed, "chaos": parse_chaos(args), "store": args.store}
-            session = at_end.enter_context(closing(Session(recipe, inputs, **words, **options)))
+            session_options = {"budget": budget, "seed": args.seed, "chaos": parse_chaos(args), "store": args.store}
+            session = at_end.enter_context(closing(Session(recipe, inputs, **session_options, **options)))
             if not args.json:
                 session.subscribe(lambda step: print(step_line(step), flush=True))
             for type_, payload in args.events:
@@ -86,16 +86,16 @@ def _iter_problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
 def step_line(step: SimulationStep) -> str:
     """Return a step as one line: number, node, kind, duration, and what it wrote or why it failed."""
     kind = step.kind if step.phase == "run" else f"{step.kind} {step.phase}"
-    told = step.error or ", ".join(f"{key} = {safe_repr(value, key=key)}" for key, value in step.outputs.items())
-    return f"{step.step:>5}  {step.node_id:<20} {kind:<14} {step.seconds * 1000:>8.1f} ms  {told}".rstrip()
+    text = step.error or ", ".join(f"{key} = {safe_repr(value, key=key)}" for key, value in step.outputs.items())
+    return f"{step.step:>5}  {step.node_id:<20} {kind:<14} {step.seconds * 1000:>8.1f} ms  {text}".rstrip()
 
 
 def _print_end(session: Session) -> None:
     limit = _get_limit(session)
     used = "" if limit is None else f": its {limit} is used up"
     log = get_state(session).log
-    kept = "" if log is None else f", kept as run {session.run_id!r} in {log.url}"
-    print(f"\n{session.status} after {pluralize(session.position, 'step')}{used}{kept}")
+    where = "" if log is None else f", kept as run {session.run_id!r} in {log.url}"
+    print(f"\n{session.status} after {pluralize(session.position, 'step')}{used}{where}")
     if session.simulated:
         print(f"no model was given: the answers of {', '.join(session.simulated)} are simulated")
     width = max(map(len, session.board), default=0)

@@ -72,7 +72,7 @@ def _refuse_mixed(args: argparse.Namespace) -> None:
     }  # fmt: skip
     problems = [
         Problem("U908", f"{word} cannot be combined with --scenarios", f"agentnb run {args.file}", why, order)
-        for word, (given, why, order) in reasons.items() if given
+        for word, (is_set, why, order) in reasons.items() if is_set
     ]  # fmt: skip
     if problems:
         raise AgentNbError(*problems)

@@ -36,7 +36,7 @@ def fork_command(args: argparse.Namespace) -> int:
     return _continue(args, lambda session, _recipe: session.run(), fork=True)
 
 
-def _continue(args: argparse.Namespace, act: Any, *, fork: bool = False) -> int:
+def _continue(args: argparse.Namespace, move: Any, *, fork: bool = False) -> int:
     from agentnb.cli.python_objects import load_models, load_recipe, load_tools
     from agentnb.recordings.formats import open as open_run
 
@@ -45,14 +45,14 @@ def _continue(args: argparse.Namespace, act: Any, *, fork: bool = False) -> int:
         options = {**read_script(args.script, recipe), **load_models(args)}
         options["tools"] = {**options.get("tools", {}), **load_tools(args.tools)}
         with closing(open_run(args.store, args.run, recipe=recipe, **options)) as session:
-            made = session
+            continued = session
             if fork:
-                made = session.fork(args.at, edit={key: parse_typed(text) for key, text in args.edits} or None)
-            with closing(made):
+                continued = session.fork(args.at, edit={key: parse_typed(text) for key, text in args.edits} or None)
+            with closing(continued):
                 if not args.json:
-                    made.subscribe(lambda step: print(step_line(step), flush=True))
-                act(made, recipe)
-    return report(args, recipe, made)
+                    continued.subscribe(lambda step: print(step_line(step), flush=True))
+                move(continued, recipe)
+    return report(args, recipe, continued)
 
 
 __all__ = ["answer_command", "fork_command", "resume_command"]

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 TABLES: Final = ("steps", "writes", "reads", "edges", "calls", "interventions", "events")
 FILTERS: Final = ("recipe", "fingerprint", "status", "since", "until", "contains", "limit", "after")  # of `nb.runs`
+# The columns shown of tables that are wider than a terminal
 _SHOWN: Final = {
     "steps": ["step", "node", "phase", "status", "seconds", "inputs", "outputs", "error"],
     "calls": ["step", "node", "kind", "name", "attempt", "seconds", "arguments", "result", "error"],
-}  # of the tables that are wider than a terminal
+}
 
 
 def run_runs(args: argparse.Namespace) -> int:
@@ -39,10 +40,10 @@ def run_runs(args: argparse.Namespace) -> int:
     rest = [(0, row) for row in reversed(children.get(None, []))]
     while rest:
         depth, row = rest.pop()
-        begun = f", from step {row['forked']}" if depth else ""
+        origin = f", from step {row['forked']}" if depth else ""
         when = row["created"].strftime("%Y-%m-%d %H:%M:%S")
-        stands = f"{row['status']}, {pluralize(row['steps'], 'step')}{begun}"
-        print(f"{'  ' * depth}{_to_line(row['run_id'])}  {when}  {_to_line(row['name'])}: {stands}")
+        state = f"{row['status']}, {pluralize(row['steps'], 'step')}{origin}"
+        print(f"{'  ' * depth}{_to_line(row['run_id'])}  {when}  {_to_line(row['name'])}: {state}")
         rest += [(depth + 1, fork) for fork in reversed(children.get(row["run_id"], []))]
     older = f"; older ones: --after {_to_line(frame['run_id'].iloc[-1])}" if len(frame) == args.limit else ""
     print(f"{pluralize(len(frame), 'run')}{older}")
@@ -56,8 +57,13 @@ def trace_command(args: argparse.Namespace) -> int:
         trace.to_json(args.output)
     frame = getattr(trace.frames, args.table)
     if args.json:
-        told = {"run": trace.run_id, "recipe": trace.agent_id, "source": source, "outcome": mask_value(trace.outcome)}
-        print_json({**told, args.table: frame})
+        summary = {
+            "run": trace.run_id,
+            "recipe": trace.agent_id,
+            "source": source,
+            "outcome": mask_value(trace.outcome),
+        }
+        print_json({**summary, args.table: frame})
         return 0
     shown = frame[_SHOWN.get(args.table, list(frame.columns))].astype(object).map(_format_cell)
     print(shown.to_string(index=False, max_colwidth=60) if len(shown) else f"no {args.table}")

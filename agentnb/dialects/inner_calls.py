@@ -55,9 +55,8 @@ class Calls:
     can: a held call (`suspended`) interrupts the function then, and `running` are those whose calls go on meanwhile.
     """
 
-    stops: ClassVar[tuple[type[BaseException], ...]] = (
-        Suspended,
-    )  # what interrupts a function so that it can run again
+    # What interrupts a function so that it can run again
+    stops: ClassVar[tuple[type[BaseException], ...]] = (Suspended,)
 
     work: Work
     ended: dict[int | str, CallEnd] = field(default_factory=dict)

@@ -105,8 +105,8 @@ def _has_session_model(calls: Calls) -> bool:
 
 def _to_model_result(response: Any) -> Any:
     """Return what the model's caller expects, from an answer that was given now, recorded, or changed by a person."""
-    said = getattr(response, "content", response)
-    message = messages_from_dict([said])[0] if isinstance(said, Mapping) else AIMessage(str(said))
+    content = getattr(response, "content", response)
+    message = messages_from_dict([content])[0] if isinstance(content, Mapping) else AIMessage(str(content))
     return ChatResult(generations=[ChatGeneration(message=message)])
 
 
@@ -154,8 +154,8 @@ def _wrap_model(cls: Any) -> None:
                 if _has_session_model(calls):
                     asked = _SessionRequest(calls, self, read, stop, options)
                     return asked.to_response(complete(asked.client, asked.request))
-                heard = _to_chunk(calls, self, run_manager)
-                return _to_response(self, generate(self, read, stop, heard, **options))
+                chunk = _to_chunk(calls, self, run_manager)
+                return _to_response(self, generate(self, read, stop, chunk, **options))
 
         arguments = _request(messages, stop, kwargs, own)
         return _to_model_result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
@@ -172,8 +172,8 @@ def _wrap_model(cls: Any) -> None:
                 if _has_session_model(calls):
                     asked = _SessionRequest(calls, self, read, stop, options)
                     return asked.to_response(await acomplete(asked.client, asked.request))
-                heard = _to_chunk(calls, self, run_manager)
-                return _to_response(self, await agenerate(self, read, stop, heard, **options))
+                chunk = _to_chunk(calls, self, run_manager)
+                return _to_response(self, await agenerate(self, read, stop, chunk, **options))
 
         arguments = _request(messages, stop, kwargs, own)
         try:
@@ -191,14 +191,14 @@ def _wrap_model(cls: Any) -> None:
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-def _parse_arguments(given: Any) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        return {"input": given}
-    return {str(name): value for name, value in given.items() if _is_plain(value)}
+def _parse_arguments(arguments: Any) -> dict[str, Any]:
+    if not isinstance(arguments, Mapping):
+        return {"input": arguments}
+    return {str(name): value for name, value in arguments.items() if _is_plain(value)}
 
 
-def _replace_fields(given: Any, changed: Mapping[str, Any]) -> Any:
-    return {**given, **changed} if isinstance(given, Mapping) else changed["input"]
+def _replace_fields(value: Any, changed: Mapping[str, Any]) -> Any:
+    return {**value, **changed} if isinstance(value, Mapping) else changed["input"]
 
 
 def _to_recorded(calls: Calls, answer: Any) -> Any:
@@ -226,13 +226,13 @@ def _answer_in(calls: Calls, found: Any) -> Any:
     return calls.answer_in(found)
 
 
-def _validate_again(tool: Any, given: Any, words: Mapping[str, Any], error: Exception) -> None:
+def _validate_again(tool: Any, tool_input: Any, kwargs: Mapping[str, Any], error: Exception) -> None:
     """Raise what the schema of a tool says of arguments that it refused when the call was made.
 
     An error that comes from the record is not of pydantic's class, by which agents know that a model may try again.
     """
     if type(error).__name__ == ValidationError.__name__ and not isinstance(error, ValidationError):
-        tool._parse_input(given, words.get("tool_call_id"))  # noqa: SLF001  (all that `run` does before it calls it)
+        tool._parse_input(tool_input, kwargs.get("tool_call_id"))  # noqa: SLF001  (all that `run` does before it calls it)
 
 
 def _wrap_tool(cls: Any) -> None:

@@ -182,8 +182,8 @@ def _make_unknown_key_problem(path: Path, written: ValidatedInput, *, warning: b
     """R112: a key is not known there."""
     key, model = str(path[-1]), _find_model(path[:-1], written)
     known = list(_list_fields(model)) if model else []
-    said = written.explain_unknown(path)
-    name, why, order = said or (
+    explanation = written.explain_unknown(path)
+    name, why, order = explanation or (
         key,
         f"the keys here are: {', '.join(known)}",
         did_you_mean(key, known, f"remove {key!r}"),

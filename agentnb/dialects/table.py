@@ -29,14 +29,14 @@ _SPOT = re.compile(r":(\d+):(\d+)(?=,|$)")
 class Dialect:
     """A row: a dialect's name, how it is recognized, and its two functions.
 
-    `written` is true if it can be written as YAML, JSON or a dict; otherwise its sources are objects.
+    `is_document` is True if it can be written as YAML, JSON or a dict; otherwise its sources are objects.
     """
 
     name: str
-    about: str
+    description: str
     sources: str
     creation_events: str
-    written: bool
+    is_document: bool
     recognise: Callable[[object], bool]
     load: Callable[[Source], tuple[Recipe | None, list[Problem]]]
 
@@ -50,7 +50,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "agents, people and routers around a blackboard",
             "YAML, JSON, a dict, a RecipeDefinition",
             "a key 'topology', or an apiVersion that begins with 'coreason.ai/'",
-            written=True,
+            is_document=True,
             recognise=coreason.recognise,
             load=coreason.load,
         ),
@@ -59,7 +59,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "agents with prompts, tools, routers, loops and subgraphs",
             "YAML, JSON, a dict, an AgentRuntime",
             "a key 'graph' beside 'meta', 'state', 'prompts' or 'tools'",
-            written=True,
+            is_document=True,
             recognise=agentruntime.recognise,
             load=agentruntime.load,
         ),
@@ -68,7 +68,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "an agent that answers a task, with tools and the JSON protocol to call them",
             "YAML, JSON, a dict, an AgentConfig, an AgentExecutor",
             "a key 'name' beside 'task', 'directives', 'systemPrompt' or 'llm'",
-            written=True,
+            is_document=True,
             recognise=symphony.recognise,
             load=symphony.load,
         ),
@@ -77,7 +77,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "Python functions, tools, loops and branches, as a directed graph",
             "a networkx DiGraph or MultiDiGraph",
             "being a networkx graph",
-            written=False,
+            is_document=False,
             recognise=networkx.recognise,
             load=networkx.load,
         ),
@@ -86,7 +86,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "systems, decisions, switches, parallel work and loops, built in Python",
             "a polaris Graph",
             "being a Graph of agentnb.dialects.polaris",
-            written=False,
+            is_document=False,
             recognise=polaris.recognise,
             load=polaris.load,
         ),
@@ -95,7 +95,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "behaviors on events, around a graph of objects that follows from a log",
             "an activegraph Runtime",
             "being a Runtime of agentnb.dialects.activegraph",
-            written=False,
+            is_document=False,
             recognise=activegraph.recognise,
             load=activegraph.load,
         ),
@@ -104,7 +104,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "LangGraph's own programs: state with reducers, nodes in supersteps",
             "a StateGraph, compiled or not",
             "being a graph of LangGraph",
-            written=False,
+            is_document=False,
             recognise=langgraph.recognise,
             load=langgraph.load,
         ),
@@ -113,7 +113,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "Burr's own applications: actions on a state, and transitions between them",
             "a Burr Application",
             "being an Application of Burr",
-            written=False,
+            is_document=False,
             recognise=burr.recognise,
             load=burr.load,
         ),
@@ -162,7 +162,7 @@ def _check_content(source: Source, dialect: Dialect) -> None:
     if content is None and source.problems:
         raise RecipeError(*source.problems)
     if isinstance(content, Mapping):
-        fits = dialect.written
+        fits = dialect.is_document
     else:
         fits = not isinstance(content, list | str | int | float | None) and dialect.recognise(content)
     if not fits:
@@ -170,7 +170,7 @@ def _check_content(source: Source, dialect: Dialect) -> None:
             *source.problems,
             Problem("R107", f"{describe_content(source)} cannot be read as {dialect.name}", str(source.place()),
                     f"{dialect.name} takes {dialect.sources}",
-                    f"give a mapping with {dialect.creation_events}" if dialect.written else f"give {dialect.sources}"),
+                    f"give {f'a mapping with {dialect.creation_events}' if dialect.is_document else dialect.sources}"),
         )  # fmt: skip
 
 

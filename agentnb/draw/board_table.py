@@ -58,7 +58,7 @@ class BoardTable:
 
     rows: tuple[Row, ...]
     flows: tuple[Flow, ...]
-    more: int = 0
+    hidden_count: int = 0
     spare: int = 0
     foot: bool = False
 
@@ -75,7 +75,7 @@ class BoardTable:
     @property
     def last_line(self) -> str:
         """The text of its foot."""
-        return f"and {self.more} more" if self.more else "" if self.rows else "nothing on it yet"
+        return f"and {self.hidden_count} more" if self.hidden_count else "" if self.rows else "nothing on it yet"
 
 
 def format_value(key: str, value: Any) -> str:
@@ -91,12 +91,12 @@ def make_board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, roo
     """
     view = run or RunView()
     areas = map_areas(recipe)
-    stands = get_area(recipe, view, areas)
-    here = [node for node in recipe.nodes.values() if areas[node.scope] == stands]
+    area_of = get_area(recipe, view, areas)
+    here = [node for node in recipe.nodes.values() if areas[node.scope] == area_of]
     literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
     touched: dict[Access, Touched] = {"read": {}, "write": {}}
-    for way in touched:
-        touched[way] = dict(_find_touched(here, view, way, literal))
+    for access in touched:
+        touched[access] = dict(_iter_touched(here, view, access, literal))
     own = list_own_keys(recipe, here, literal)
     keys = dict.fromkeys([*own, *map(str, view.board)])
     keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
@@ -105,7 +105,7 @@ def make_board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, roo
     shown_keys = list(keys)[:room]
     values = recipe.init if run is None else view.board
     marked = [{find_row(path, literal) for path in paths} for paths in (view.written, view.read)]
-    users = {way: _map_users(found) for way, found in touched.items()}
+    users = {access: _map_users(found) for access, found in touched.items()}
     rows = tuple(_make_row(key, values, recipe, users, marked) for key in shown_keys)
     flows = tuple(_make_flows(touched, {key: number for number, key in enumerate(shown_keys)}, view))
     more = len(keys) - len(rows)
@@ -170,19 +170,19 @@ def list_own_keys(recipe: Recipe, nodes: Iterable[Node], literal: Mapping[str, A
     return keys | dict.fromkeys(find_row(path, known) for path in paths) | dict.fromkeys(initial)
 
 
-def list_declared_rows(node: Node, way: Access) -> tuple[str, ...]:
+def list_declared_rows(node: Node, access: Access) -> tuple[str, ...]:
     """Return the paths that the recipe says a node reads, or writes."""
-    return tuple(node.reads if way == "read" else node.writes)
+    return tuple(node.reads if access == "read" else node.writes)
 
 
-def _find_touched(
-    nodes: Iterable[Node], view: RunView, way: Access, literal: Mapping[str, Any]
+def _iter_touched(
+    nodes: Iterable[Node], view: RunView, access: Access, literal: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, bool]]]:
     """Return each node with the rows that it reads or writes; True if declared by the recipe, False if observed."""
-    seen = view.seen_reads if way == "read" else view.seen_writes
+    seen = view.seen_reads if access == "read" else view.seen_writes
     for node in nodes:
         id = node.id
-        rows = dict.fromkeys((find_row(path, literal) for path in list_declared_rows(node, way)), True)
+        rows = dict.fromkeys((find_row(path, literal) for path in list_declared_rows(node, access)), True)
         rows |= {row: rows.get(row, False) for row in (find_row(path, literal) for path in sorted(seen.get(id, ())))}
         if rows:
             yield id, rows
@@ -204,14 +204,14 @@ def _make_row(
     users: Mapping[Access, Mapping[str, list[str]]],
     marked: list[set[str]],
 ) -> Row:
-    said = [f"{key} = {safe_repr(values[key], _TIP, key=key)}" if key in values else key]
-    said += [word for word, names in (("input", recipe.inputs), ("output", recipe.outputs)) if key in names]
+    lines = [f"{key} = {safe_repr(values[key], _TIP, key=key)}" if key in values else key]
+    lines += [word for word, names in (("input", recipe.inputs), ("output", recipe.outputs)) if key in names]
     for word, using in (("read by", users["read"]), ("written by", users["write"])):
         if nodes := using.get(key):
-            said.append(f"{word} {_join_names(nodes)}")
+            lines.append(f"{word} {_join_names(nodes)}")
     marks = tuple(mark for mark, keys in zip(("written", "read"), marked, strict=True) if key in keys)
     value = format_value(key, values[key]) if key in values else ""
-    return Row(key, cut(clean(key), KEY_WIDTH - 18, KEY_SIZE) or "''", value, "\n".join(said), marks)
+    return Row(key, cut(clean(key), KEY_WIDTH - 18, KEY_SIZE) or "''", value, "\n".join(lines), marks)
 
 
 def _join_names(names: Collection[str]) -> str:
@@ -220,9 +220,9 @@ def _join_names(names: Collection[str]) -> str:
 
 
 def _make_flows(touched: Mapping[Access, Touched], numbers: Mapping[str, int], view: RunView) -> Iterable[Flow]:
-    for way, found in touched.items():
+    for access, found in touched.items():
         for id, rows in found.items():
             places = tuple(sorted(numbers[key] for key in rows if key in numbers))
             if places:
-                tip = f"{id} {'reads' if way == 'read' else 'writes'} {_join_names(rows)}"
-                yield Flow(id, way, places, tip, id == view.current, not all(rows.values()))
+                tip = f"{id} {'reads' if access == 'read' else 'writes'} {_join_names(rows)}"
+                yield Flow(id, access, places, tip, id == view.current, not all(rows.values()))

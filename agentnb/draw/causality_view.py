@@ -18,7 +18,7 @@ _FAMILIES: Final = {"llm.": "think", "tool.": "act", "approval.": "person"}
 class ChainEvent:
     """An event of a chain: the node that emitted it (empty: from outside), its cause, and its subject.
 
-    `part` is cause, self or effect; `away` is its distance from the event asked about.
+    `part` is cause, self or effect; `distance` is counted from the event asked about.
     """
 
     id: str
@@ -26,26 +26,26 @@ class ChainEvent:
     actor: str
     node: str
     cause: str
-    about: tuple[str, ...]
+    objects: tuple[str, ...]
     part: str
-    away: int
+    distance: int
     step: int | None = None
 
 
 def draw_chain(title: str, rows: Sequence[ChainEvent], *, most: int = MOST) -> Sketch:
     """Return the drawing of a chain; if it is long, of the events nearest to the one asked about."""
-    near = {row.id for row in sorted(rows, key=lambda row: abs(row.away))[:most]}  # on a tie the first
+    near = {row.id for row in sorted(rows, key=lambda row: abs(row.distance))[:most]}  # on a tie the first
     shown = [row for row in rows if row.id in near]
-    left = len(rows) - len(shown)
-    rest = f"and {left} more events; {len(shown)} are drawn" if left else ""
-    words = [f"{title}: {len(rows)} events", *_iter_words(shown)]
-    return draw_sketch(title, map(_make_thing, shown), _iter_ties(shown), words, rest=rest, what="chain of causes:")
+    hidden = len(rows) - len(shown)
+    rest = f"and {hidden} more events; {len(shown)} are drawn" if hidden else ""
+    lines = [f"{title}: {len(rows)} events", *_iter_words(shown)]
+    return draw_sketch(title, map(_make_thing, shown), _iter_ties(shown), lines, rest=rest, what="chain of causes:")
 
 
 def _make_thing(row: ChainEvent) -> GenericBox:
     family = "event" if row.node else "person"
     family = next((colour for begin, colour in _FAMILIES.items() if row.type.startswith(begin)), family)
-    about = ", ".join(row.about)
+    about = ", ".join(row.objects)
     tip = f"{row.id} {row.type}\nemitted by {row.actor} {_format_where(row)}" + (f"\nabout {about}" if about else "")
     marks = ("self",) if row.part == "self" else ()
     notes = (about,) if about else ()
@@ -65,7 +65,7 @@ def _iter_ties(rows: Sequence[ChainEvent]) -> Iterator[GenericLink]:
 def _iter_words(rows: Sequence[ChainEvent]) -> Iterator[str]:
     for row in rows:
         sign = {"cause": "<-", "self": "==", "effect": "->"}[row.part]
-        about = f" about {', '.join(row.about)}" if row.about else ""
+        about = f" about {', '.join(row.objects)}" if row.objects else ""
         after = f", after {row.cause}" if row.cause else ""
         yield clean(f"{sign} {row.id} {row.type}{about}: {row.actor} {_format_where(row)}{after}")
 

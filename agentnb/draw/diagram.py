@@ -83,7 +83,7 @@ class Link:
 class Area:
     """The frame around the nodes of a region; `parent` is the name of the enclosing area, empty at the top.
 
-    `gathered` is True for the frame around a wide fan-out, which is no region of the recipe.
+    `is_group` is True for the frame around a wide fan-out, which is no region of the recipe.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Area:
     title: str
     tip: str
     parent: str = ""
-    gathered: bool = False
+    is_group: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,23 +191,23 @@ def make_box(name: str, node: Node, area: str, view: RunView | None, label: str 
 
 
 def _make_tip(node: Node) -> str:
-    said = [node.id if node.label in ("", node.id) else f"{node.label} ({node.id})", node.kind]
+    lines = [node.id if node.label in ("", node.id) else f"{node.label} ({node.id})", node.kind]
     for word, keys in (("reads", node.reads), ("writes", node.writes), ("on", node.on)):
         if keys:
-            said.append(f"{word} {', '.join(keys)}")
-    return "\n".join([*said, *([str(node.place)] if node.place else [])])
+            lines.append(f"{word} {', '.join(keys)}")
+    return "\n".join([*lines, *([str(node.place)] if node.place else [])])
 
 
 def _make_link(index: int, edge: Edge, boxes: Mapping[str, Box], view: RunView) -> Link:
     ends, kind = (edge.source, edge.target), edge.kind
     if edge.inner and kind != "loop_back":  # a light line: the frame around the region has the label
-        words, shown = "", "enter"
+        label, shown = "", "enter"
     else:
-        words, shown = format_edge(edge), kind
+        label, shown = format_edge(edge), kind
     tip = f"{edge.source} → {edge.target}\n{edge.kind} {edge.condition}".strip()
     return Link(
         f"e{index}", boxes[edge.source].name, boxes[edge.target].name, shown, ends, index,
-        cut(clean(words), EDGE_WIDTH, EDGE_SIZE), tip, get_edge_marks(index, view),
+        cut(clean(label), EDGE_WIDTH, EDGE_SIZE), tip, get_edge_marks(index, view),
     )  # fmt: skip
 
 
@@ -245,13 +245,13 @@ def _make_areas(recipe: Recipe, homes: Mapping[str, str]) -> dict[str, Area]:
     for region in regions.values():
         around = homes.get(region.owner, ROOT)
         parents[region.id] = around if around in regions else ROOT
-    ways = {scope: _list_ancestors(scope, parents) for scope in parents if scope != ROOT}
-    held = {scope for home in homes.values() for scope in ways.get(home, ())}
-    order = sorted((scope for scope in ways if scope in held), key=lambda scope: len(ways[scope]))
+    ancestors = {scope: _list_ancestors(scope, parents) for scope in parents if scope != ROOT}
+    held = {scope for home in homes.values() for scope in ancestors.get(home, ())}
+    order = sorted((scope for scope in ancestors if scope in held), key=lambda scope: len(ancestors[scope]))
     names = {scope: f"r{number}" for number, scope in enumerate(order)}
     areas = {}
     for scope in order:
-        region, parent = regions[scope], ways[scope][1:2]
+        region, parent = regions[scope], ancestors[scope][1:2]
         title = cut(clean(region.title or region.id), _TITLE_WIDTH, TITLE_SIZE)
         tip = region.title or region.id
         areas[scope] = Area(names[scope], scope, title, tip, names[parent[0]] if parent else "")
@@ -259,13 +259,13 @@ def _make_areas(recipe: Recipe, homes: Mapping[str, str]) -> dict[str, Area]:
 
 
 def _list_ancestors(scope: str, parents: Mapping[str, str]) -> tuple[str, ...]:
-    way: list[str] = []
+    ancestors: list[str] = []
     while scope != ROOT and scope in parents:
-        if scope in way:
-            return tuple(way[:1])
-        way.append(scope)
+        if scope in ancestors:
+            return tuple(ancestors[:1])
+        ancestors.append(scope)
         scope = parents[scope]
-    return tuple(way)
+    return tuple(ancestors)
 
 
 def _make_starts(recipe: Recipe, boxes: Mapping[str, Box], names: Mapping[str, str]) -> tuple[list[Box], list[Link]]:

@@ -196,7 +196,7 @@ def _format_box_text(box: Box) -> str:
 
 
 def _add_link(graph: graphviz.Digraph, link: Link) -> None:
-    said = (
+    attributes = (
         {"tooltip": quote_dot(link.tip), "label": quote_dot(f" {link.label} " if link.label else "")}
         if link.index >= 0
         else {}
@@ -204,7 +204,7 @@ def _add_link(graph: graphviz.Digraph, link: Link) -> None:
     look = _EDGE_LOOK.get(link.kind, {})
     for mark in link.marks:
         look = look | _EDGE_MARKS.get(mark, {})
-    graph.edge(link.source, link.target, **look, **said)
+    graph.edge(link.source, link.target, **look, **attributes)
 
 
 def _add_board(graph: graphviz.Digraph, picture: Picture) -> None:

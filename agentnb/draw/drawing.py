@@ -57,7 +57,7 @@ class Drawing:
 
     @cached_property
     def bare_svg(self) -> str:
-        """The drawing as SVG text without a style sheet, for a page that already includes `style.stylesheet()`."""
+        """The drawing as SVG text without a style sheet, for a page that already includes `style.make_stylesheet()`."""
         return write_svg(thin_out(self.picture), self.geometry, styled=False)
 
     @cached_property
@@ -135,10 +135,10 @@ class Drawing:
         if len(self.picture.boxes) > _MOST_BOXES:
             return None
         try:
-            made = render_png(self.dot, seconds=2.0)
+            png = render_png(self.dot, seconds=2.0)
         except AgentNbError:
             return None
-        return b64encode(made).decode() if len(made) <= _MOST_BYTES else None
+        return b64encode(png).decode() if len(png) <= _MOST_BYTES else None
 
     def __repr__(self) -> str:
         """Return one line: the drawn recipe and its size."""
@@ -162,31 +162,31 @@ def _iter_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
     size = f"{len(recipe.nodes)} nodes, {len(recipe.edges)} edges"
     yield f"{clean(recipe.name)} ({clean(recipe.dialect)}): {size}; starts at {entry}"
     shown = {box.id: box for box in picture.boxes if box.id or box.kind != "start"}
-    ways: dict[str, list[str]] = {}
+    edge_lines: dict[str, list[str]] = {}
     for edge in recipe.edges:
-        words = clean(format_edge(edge))
+        label = clean(format_edge(edge))
         kind = "" if edge.kind in ("sequential", "conditional", "route") else f" ({edge.kind})"
-        ways.setdefault(edge.source, []).append(f"-> {clean(edge.target)}{f' [{words}]' if words else ''}{kind}")
+        edge_lines.setdefault(edge.source, []).append(f"-> {clean(edge.target)}{f' [{label}]' if label else ''}{kind}")
     nodes = [node for node in recipe.nodes.values() if node.id in shown]
     for node in nodes[:_MOST_NODES]:
         yield _format_box_line(shown[node.id], _format_node_line(node))
-        yield from (f"      {way}" for way in ways.get(node.id, ()))
+        yield from (f"      {line}" for line in edge_lines.get(node.id, ()))
     if len(nodes) > _MOST_NODES:
         yield f"  and {len(nodes) - _MOST_NODES} more nodes"
     for id in picture.folds.regions if picture.folds else ():
         yield _format_box_line(shown[id], f"{clean(id)} ({shown[id].caption})")
 
 
-def _format_box_line(box: Box, said: str) -> str:
+def _format_box_line(box: Box, text: str) -> str:
     marks = ", ".join((*(mark for mark in box.marks if mark != "visited"), *([box.count] if box.count else [])))
-    return f"{'> ' if 'current' in box.marks else '  '}{said}{f'  <{marks}>' if marks else ''}"
+    return f"{'> ' if 'current' in box.marks else '  '}{text}{f'  <{marks}>' if marks else ''}"
 
 
 def _format_node_line(node: Node) -> str:
-    said = f"{clean(node.id)} ({clean(node.kind)})"
+    text = f"{clean(node.id)} ({clean(node.kind)})"
     if node.label and node.label != node.id:
-        said += f" {clean(node.label)!r}"
+        text += f" {clean(node.label)!r}"
     for word, keys in (("reads", node.reads), ("writes", node.writes)):
         if keys:
-            said += f" {word} {', '.join(map(clean, keys))}"
-    return said
+            text += f" {word} {', '.join(map(clean, keys))}"
+    return text

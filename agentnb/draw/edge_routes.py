@@ -74,18 +74,18 @@ def make_route(
 
 def _find_port(box: PlacedBox, towards: float) -> float:
     """Return the point on its outline where a line leaves a box: shifted towards the target, so that lines diverge."""
-    way = (towards - box.x) * _SPREAD
+    offset = (towards - box.x) * _SPREAD
     most = box.width * _SPREAD
-    return box.x + max(-most, min(most, way))
+    return box.x + max(-most, min(most, offset))
 
 
 def _drop_repeats(points: list[Point]) -> list[Point]:
     """Return the points without inner ones closer than a line's width to the one before or to the end."""
-    kept = [points[0]]
+    result = [points[0]]
     for point in points[1:-1]:
-        if abs(point[1] - kept[-1][1]) > 2 and abs(points[-1][1] - point[1]) > _HEAD + 2:
-            kept.append(point)
-    return [*kept, points[-1]]
+        if abs(point[1] - result[-1][1]) > 2 and abs(points[-1][1] - point[1]) > _HEAD + 2:
+            result.append(point)
+    return [*result, points[-1]]
 
 
 def _find_midpoint(points: list[Point]) -> Point:

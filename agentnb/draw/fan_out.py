@@ -32,16 +32,16 @@ def add_groups(picture: Picture) -> Picture:
     if not groups:
         return picture
     names = {box.name: box for box in picture.boxes}
-    made: dict[str, Area] = {}
+    new_areas: dict[str, Area] = {}
     for number, (source, items) in enumerate(groups):
         area = _make_area(number, names[source], len(items), {each.scope for each in picture.areas})
-        made |= dict.fromkeys(items, area)
-    labels = {link.target: link.label for link in picture.links if link.label and link.target in made}
-    boxes = tuple(_make_member(box, made[box.name], labels.get(box.name, "")) if box.name in made else box
+        new_areas |= dict.fromkeys(items, area)
+    labels = {link.target: link.label for link in picture.links if link.label and link.target in new_areas}
+    boxes = tuple(_make_member(box, new_areas[box.name], labels.get(box.name, "")) if box.name in new_areas else box
                   for box in picture.boxes)  # fmt: skip
-    links = tuple(replace(link, label="") if link.target in made else link for link in picture.links)
+    links = tuple(replace(link, label="") if link.target in new_areas else link for link in picture.links)
     order = (*picture.order, *(pair for _, items in groups for pair in _arrange_rows(items, picture)))
-    return replace(picture, boxes=boxes, links=links, areas=_nest(picture.areas, made), order=order)
+    return replace(picture, boxes=boxes, links=links, areas=_nest(picture.areas, new_areas), order=order)
 
 
 def _find_groups(picture: Picture) -> list[Group]:
@@ -66,9 +66,9 @@ def _find_groups(picture: Picture) -> list[Group]:
 
 def _find_siblings(link: Link, parents: Mapping[str, str]) -> tuple[str, str]:
     """Return the two items of one area that the ends of a link belong to."""
-    ways = [_list_ancestors(end, parents) for end in (link.source, link.target)]
-    shared = next(area for area in map(parents.__getitem__, ways[0]) if area in {parents[one] for one in ways[1]})
-    source, target = (next(one for one in way if parents[one] == shared) for way in ways)
+    chains = [_list_ancestors(end, parents) for end in (link.source, link.target)]
+    shared = next(area for area in map(parents.__getitem__, chains[0]) if area in {parents[one] for one in chains[1]})
+    source, target = (next(one for one in chain if parents[one] == shared) for chain in chains)
     return source, target
 
 
@@ -86,7 +86,7 @@ def _make_area(number: int, source: Box, count: int, taken: set[str]) -> Area:
     while scope in taken:
         scope = f"{scope}, {number + 1}"
     title = f"{count} after {source.id}"
-    return Area(f"g{number}", scope, cut(title, 220.0, 9.0), title, source.area, gathered=True)
+    return Area(f"g{number}", scope, cut(title, 220.0, 9.0), title, source.area, is_group=True)
 
 
 def _make_member(box: Box, area: Area, label: str) -> Box:
@@ -110,14 +110,14 @@ def _arrange_rows(items: Sequence[str], picture: Picture) -> list[tuple[str, str
     return list(zip(names, names[COLUMNS:], strict=False))
 
 
-def _nest(areas: Sequence[Area], made: Mapping[str, Area]) -> tuple[Area, ...]:
+def _nest(areas: Sequence[Area], groups: Mapping[str, Area]) -> tuple[Area, ...]:
     """Return the areas with the groups, each after its parent and before the areas in it."""
     found: list[Area] = []
     for area in areas:
-        if area.name in made and made[area.name] not in found:
-            found.append(made[area.name])
-        found.append(replace(area, parent=made[area.name].name) if area.name in made else area)
-    return (*found, *dict.fromkeys(group for group in made.values() if group not in found))
+        if area.name in groups and groups[area.name] not in found:
+            found.append(groups[area.name])
+        found.append(replace(area, parent=groups[area.name].name) if area.name in groups else area)
+    return (*found, *dict.fromkeys(group for group in groups.values() if group not in found))
 
 
 def thin_out(picture: Picture) -> Picture:
@@ -125,7 +125,7 @@ def thin_out(picture: Picture) -> Picture:
 
     The other lines are `later`, marked `thin`: hidden until a run takes them. Laid out, they would push the rows apart.
     """
-    groups = {area.name for area in picture.areas if area.gathered}
+    groups = {area.name for area in picture.areas if area.is_group}
     if not groups:
         return picture
     members = _map_members(picture, groups)

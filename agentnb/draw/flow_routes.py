@@ -91,8 +91,8 @@ class Bands:
         index = bisect_right(self._lows, start[1]) - 1
         band = self._bands[index] if index >= 0 else None
         inside = [] if band is None or start[1] >= band.high else _find_way(band, start, corridor, end)
-        way = [*inside, (corridor, inside[-1][1] if inside else start[1]), (corridor, end)]
-        return [self._make_turn(corner) for corner in way]
+        points = [*inside, (corridor, inside[-1][1] if inside else start[1]), (corridor, end)]
+        return [self._make_turn(corner) for corner in points]
 
     def _make_turn(self, point: Point) -> Point:
         return (point[1], point[0]) if self._across else point
@@ -119,7 +119,7 @@ def _find_way(band: Band, start: Point, corridor: float, end: float) -> list[Poi
         seen.add((x, y))
         room = reach - x if reach > x else _LEAVE  # less if a label lies on the node itself
         for turn in {x + min(_LEAVE, room / 2), x + room}:
-            for side in _list_sides(band, ahead, turn, y):
+            for side in _iter_sides(band, ahead, turn, y):
                 tries += 1
                 # where the line then ends is the same for all; what counts is the way that it makes across
                 length = cost + _CORNER + abs(side - y) + abs(end - side) - abs(end - y)
@@ -132,7 +132,7 @@ def _spans(one: Obstacle, side: float) -> bool:
     return one.top + _NEAR < side < one.bottom - _NEAR
 
 
-def _list_sides(band: Band, ahead: list[Obstacle], along: float, side: float) -> Iterator[float]:
+def _iter_sides(band: Band, ahead: list[Obstacle], along: float, side: float) -> Iterator[float]:
     """Yield where a line across at `along` may turn: at the edges of the obstacles that it can reach from `side`."""
     beside = [one for one in ahead if one.left + _NEAR < along < one.right - _NEAR]
     low = max((one.bottom for one in beside if one.bottom <= side + _NEAR), default=band.low)

@@ -97,28 +97,28 @@ def fold(picture: Picture, closed: Collection[str], run: RunView | None) -> Pict
     if not closed:
         return picture
     _check(picture, closed)
-    stands = _choose_representatives(picture.areas, closed)
+    representatives = _choose_representatives(picture.areas, closed)
     inside: dict[str, list[Box]] = {}
     for box in picture.boxes:
-        if box.area in stands:
-            inside.setdefault(stands[box.area].name, []).append(box)
+        if box.area in representatives:
+            inside.setdefault(representatives[box.area].name, []).append(box)
     ids = {box.id for box in picture.boxes}
-    made = {area.name: _make_id(area, ids) for area in stands.values() if area.name in inside}
-    nodes = {box.id: made[name] for name, boxes in inside.items() for box in boxes if not _is_start(box)}
+    box_ids = {area.name: _make_id(area, ids) for area in representatives.values() if area.name in inside}
+    nodes = {box.id: box_ids[name] for name, boxes in inside.items() for box in boxes if not _is_start(box)}
     names = {box.name: f"c{name}" for name, boxes in inside.items() for box in boxes}
     lost = {box.name for boxes in inside.values() for box in boxes if _is_start(box)}
     links, edges = _make_links(picture, names, nodes, lost)
-    scopes = {area.name: area.scope for area in stands.values()}
-    folds = Folds({id: scopes[name] for name, id in made.items()}, nodes, edges)
+    scopes = {area.name: area.scope for area in representatives.values()}
+    folds = Folds({id: scopes[name] for name, id in box_ids.items()}, nodes, edges)
     view = None if run is None else folds.view(run)
     areas = {area.name: area for area in picture.areas}
-    boxes = [_make_box(areas[name], id, inside[name], view) for name, id in made.items()]
+    boxes = [_make_box(areas[name], id, inside[name], view) for name, id in box_ids.items()]
     pairs = ((names.get(above, above), names.get(below, below)) for above, below in picture.order)
     return replace(
         picture,
-        boxes=(*(box for box in picture.boxes if box.area not in stands), *boxes),
+        boxes=(*(box for box in picture.boxes if box.area not in representatives), *boxes),
         links=tuple(replace(link, marks=_merge_marks(link, view)) for link in links),
-        areas=tuple(area for area in picture.areas if area.name not in stands),
+        areas=tuple(area for area in picture.areas if area.name not in representatives),
         board=folds.table(picture.board) if picture.board else None,
         order=tuple(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1] and not lost & set(pair))),
         folds=folds,

@@ -83,7 +83,7 @@ class Sketch(Drawing):
 
 
 def draw_sketch(
-    title: str, things: Iterable[GenericBox], ties: Iterable[GenericLink], lines: Sequence[str], *, rest: str = "",
+    title: str, items: Iterable[GenericBox], ties: Iterable[GenericLink], lines: Sequence[str], *, rest: str = "",
     what: str = "picture of",
 ) -> Sketch:  # fmt: skip
     """Return the drawing of things and the lines between them.
@@ -93,7 +93,7 @@ def draw_sketch(
         rest: what is not shown, as text; it has a box of its own.
         what: what it is, for screen readers; the title follows.
     """
-    boxes = {thing.id: _make_box(f"n{number}", thing) for number, thing in enumerate(things)}
+    boxes = {item.id: _make_box(f"n{number}", item) for number, item in enumerate(items)}
     links = tuple(
         Link(
             f"e{number}", boxes[tie.source].name, boxes[tie.target].name, tie.kind, (tie.source, tie.target), number,
@@ -109,18 +109,18 @@ def draw_sketch(
     return Sketch(picture, [*lines, *([rest] if rest else [])])
 
 
-def _make_box(name: str, thing: GenericBox) -> Box:
-    lines = wrap(thing.name, WIDTH, LABEL_SIZE) or ("(no name)",)
-    caption = cut(clean(thing.caption), WIDTH, KIND_SIZE) or "–"
-    notes = tuple(filter(None, (cut(clean(note), WIDTH, NOTE_SIZE) for note in thing.notes)))
-    said = clean(thing.badge)
-    widths = [measure_width(f"{caption} {said}", KIND_SIZE) + 6, 40.0]
+def _make_box(name: str, item: GenericBox) -> Box:
+    lines = wrap(item.name, WIDTH, LABEL_SIZE) or ("(no name)",)
+    caption = cut(clean(item.caption), WIDTH, KIND_SIZE) or "–"
+    notes = tuple(filter(None, (cut(clean(note), WIDTH, NOTE_SIZE) for note in item.notes)))
+    badge = clean(item.badge)
+    widths = [measure_width(f"{caption} {badge}", KIND_SIZE) + 6, 40.0]
     widths += [measure_width(line, LABEL_SIZE) for line in lines] + [measure_width(note, NOTE_SIZE) for note in notes]
     high = KIND_LINE + LINE * len(lines) + NOTE_LINE * len(notes)
-    width, height = measure_around(thing.shape, max(widths), high)
+    width, height = measure_around(item.shape, max(widths), high)
     return Box(
-        name, thing.id, "thing", thing.shape, thing.family, lines, caption, thing.tip or thing.id, width, height, "",
-        thing.marks, said, notes,
+        name, item.id, "thing", item.shape, item.family, lines, caption, item.tip or item.id, width, height, "",
+        item.marks, badge, notes,
     )  # fmt: skip
 
 

@@ -70,14 +70,14 @@ def measure_title(area: Area) -> float:
 
 
 def _format_line(link: Link) -> str:
-    said = [f"name={link.name}"]
+    parts = [f"name={link.name}"]
     if link.label:
-        said.append(f"label={_format_room(link.label_width, EDGE_SIZE + 5)}")
+        parts.append(f"label={_format_room(link.label_width, EDGE_SIZE + 5)}")
     if link.kind == "loop_back":
-        said.append("constraint=false")
+        parts.append("constraint=false")
     if link.kind in ("start", "enter"):
-        said.append("weight=3")
-    return f"{link.source} -> {link.target} [{' '.join(said)}]"
+        parts.append("weight=3")
+    return f"{link.source} -> {link.target} [{' '.join(parts)}]"
 
 
 def _format_room(width: float, height: float) -> str:

@@ -168,11 +168,11 @@ def place_items(
     both = {item: up.get(item, []) + down.get(item, []) for item in {**up, **down}}
     x: dict[Item, float] = {}
     for row in rows:
-        spot = 0.0
+        offset = 0.0
         for before, item in pairwise([None, *row]):
-            spot += (get_gap(before, item) if before is not None else 0.0) + widths[item] / 2
-            x[item] = spot
-            spot += widths[item] / 2
+            offset += (get_gap(before, item) if before is not None else 0.0) + widths[item] / 2
+            x[item] = offset
+            offset += widths[item] / 2
     for turn in range(_ALIGNMENTS):
         # First each direction by itself, so that a whole chain is aligned at once; then both together.
         downwards = turn % 2 == 0
@@ -180,7 +180,7 @@ def place_items(
         for row in rows if downwards else reversed(rows):
             _settle(row, x, beside, widths)
     left = min((x[item] - widths[item] / 2 for item in x), default=0.0)
-    return {item: spot - left for item, spot in x.items()}
+    return {item: offset - left for item, offset in x.items()}
 
 
 def _compute_pulls(chains: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[Item, float]]]:
@@ -227,10 +227,10 @@ def _settle(
 def _compute_median(wishes: list[tuple[float, float]]) -> float:
     """Return the weighted median; between two equal halves, the middle."""
     wishes, half, used = sorted(wishes), sum(weight for _, weight in wishes) / 2, 0.0
-    for (spot, weight), after in zip(wishes, [*wishes[1:], wishes[-1]], strict=True):
+    for (wish, weight), after in zip(wishes, [*wishes[1:], wishes[-1]], strict=True):
         used += weight
         if abs(used - half) < 1e-9:
-            return (spot + after[0]) / 2
+            return (wish + after[0]) / 2
         if used > half:
-            return spot
+            return wish
     return wishes[-1][0]

@@ -102,8 +102,8 @@ def _format_box(box: Box) -> str:
 
 def _format_link(link: Link) -> str:
     arrow = _ARROWS.get(link.kind, "-->")
-    said = f'|"{quote_label(link.label)}"|' if link.label else ""
-    return f"{link.source} {arrow}{said} {link.target}"
+    label = f'|"{quote_label(link.label)}"|' if link.label else ""
+    return f"{link.source} {arrow}{label} {link.target}"
 
 
 def _iter_line_styles(picture: Picture) -> Iterator[str]:

@@ -29,8 +29,8 @@ def draw_graph(title: str, now: Board, before: Board | None = None, *, most: int
         most: the maximum number of objects drawn: changed ones first, then the newest.
     """
     there, past = list_objects(now), {} if before is None else list_objects(before)
-    gone = {id: each for id, each in past.items() if id not in there}
-    every = {**there, **gone}
+    removed = {id: each for id, each in past.items() if id not in there}
+    every = {**there, **removed}
     changes = {} if before is None else dict(_changes(there, past))
     ties = dict(_iter_relations(now))
     lost = {} if before is None else {id: each for id, each in _iter_relations(before) if id not in ties}
@@ -40,16 +40,16 @@ def draw_graph(title: str, now: Board, before: Board | None = None, *, most: int
     )
     names = _choose([*every, *ghosts], changes, most)
     colours = dict(zip(dict.fromkeys(str(each["type"]) for each in every.values()), cycle(_COLOURS)))
-    things = [_make_thing(id, every.get(id), past.get(id), changes.get(id, ""), colours) for id in names]
+    items = [_make_thing(id, every.get(id), past.get(id), changes.get(id, ""), colours) for id in names]
     lines = [
         _make_tie(id, each, "removed" if id in lost else "new" if id in fresh else "")
         for id, each in {**ties, **lost}.items()
         if each["source"] in names and each["target"] in names
     ]
-    left = len(every) + len(ghosts) - len(names)
-    rest = f"and {left} more objects; {len(names)} are drawn" if left else ""
-    words = [f"{title}: {len(there)} objects, {len(ties)} relations", *_iter_words(things, lines)]
-    return draw_sketch(title, things, lines, words, rest=rest, what="graph of objects:")
+    hidden = len(every) + len(ghosts) - len(names)
+    rest = f"and {hidden} more objects; {len(names)} are drawn" if hidden else ""
+    text_lines = [f"{title}: {len(there)} objects, {len(ties)} relations", *_iter_words(items, lines)]
+    return draw_sketch(title, items, lines, text_lines, rest=rest, what="graph of objects:")
 
 
 def list_objects(board: Board) -> dict[str, Any]:
@@ -114,16 +114,16 @@ def _make_tie(id: str, found: Any, change: str) -> GenericLink:
     return GenericLink(found["source"], found["target"], "relation", f"{sign}{found['type']}", tip, marks)
 
 
-def _iter_words(things: Iterable[GenericBox], ties: Iterable[GenericLink]) -> Iterator[str]:
-    ways: dict[str, list[str]] = {}
+def _iter_words(items: Iterable[GenericBox], ties: Iterable[GenericLink]) -> Iterator[str]:
+    ties_by_source: dict[str, list[str]] = {}
     for tie in ties:
-        said = f" <{', '.join(tie.marks)}>" if tie.marks else ""
-        ways.setdefault(tie.source, []).append(f"      -[{clean(tie.label)}]-> {clean(tie.target)}{said}")
-    for thing in things:
-        said = f"  <{', '.join(thing.marks)}>" if thing.marks else ""
-        notes = f": {clean(', '.join(thing.notes))}" if thing.notes else ""
-        yield f"  {clean(thing.id)} ({clean(thing.caption)}){notes}{said}"
-        yield from ways.get(thing.id, ())
+        marks = f" <{', '.join(tie.marks)}>" if tie.marks else ""
+        ties_by_source.setdefault(tie.source, []).append(f"      -[{clean(tie.label)}]-> {clean(tie.target)}{marks}")
+    for item in items:
+        marks = f"  <{', '.join(item.marks)}>" if item.marks else ""
+        notes = f": {clean(', '.join(item.notes))}" if item.notes else ""
+        yield f"  {clean(item.id)} ({clean(item.caption)}){notes}{marks}"
+        yield from ties_by_source.get(item.id, ())
 
 
 __all__ = ["MOST", "draw_graph", "list_objects"]

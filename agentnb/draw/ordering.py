@@ -31,8 +31,8 @@ def _iter_after_bodies(
     recipe: Recipe, boxes: Mapping[str, Box], links: Sequence[Link], areas: Mapping[str, Area]
 ) -> Iterator[tuple[str, str]]:
     """Yield pairs from the last boxes of each region to the successors of its owner."""
-    ways = [link for link in links if link.kind not in _BACKWARDS and link.source != link.target]
-    leads = {link.source for link in ways}
+    forward = [link for link in links if link.kind not in _BACKWARDS and link.source != link.target]
+    leads = {link.source for link in forward}
     last: dict[str, list[str]] = defaultdict(list)
     parents = {area.name: area.parent for area in areas.values()}
     for box in boxes.values():
@@ -46,7 +46,7 @@ def _iter_after_bodies(
     for region in recipe.regions.values():
         if region.id in areas and region.owner in boxes:
             bodies[boxes[region.owner].name].append(areas[region.id].name)
-    for link in ways:
+    for link in forward:
         if homes[link.source] == homes[link.target]:
             yield from dict.fromkeys((name, link.target) for body in bodies[link.source] for name in last[body])
 

@@ -50,8 +50,8 @@ def draw_overlay(
         if box.id else box for box in picture.boxes
     )  # fmt: skip
     links = tuple(replace(link, marks=edges.get(link.index, ())) for link in picture.links)
-    made: Picture = replace(picture, boxes=boxes, links=links, with_run=True, what=what)
-    return Drawing(recipe, made)
+    overlaid: Picture = replace(picture, boxes=boxes, links=links, with_run=True, what=what)
+    return Drawing(recipe, overlaid)
 
 
 __all__ = ["draw_overlay"]

@@ -28,7 +28,7 @@ class _Part:
 
     width: float = 0.0
     height: float = 0.0
-    middles: dict[Item, Point] = field(default_factory=dict)
+    centres: dict[Item, Point] = field(default_factory=dict)
     bands: dict[Item, tuple[float, float]] = field(default_factory=dict)
     routes: list[tuple[Link, list[Item]]] = field(default_factory=list)
 
@@ -73,26 +73,26 @@ class _Plain:
 
     def _find_common_region(self, first: str, second: str) -> tuple[str, str, str]:
         """Return the innermost region that holds both ends, and the two items in it that the ends belong to."""
-        ways = [self._list_ancestors(end) for end in (first, second)]
+        chains = [self._list_ancestors(end) for end in (first, second)]
         if first == second:
             return self.home[first], first, second
-        scope = next(area for area in ways[0] if area in ways[1])
+        scope = next(area for area in chains[0] if area in chains[1])
         source, target = (end[-1] if (end := self._list_below(name, scope)) else name for name in (first, second))
         return scope, source, target
 
     def _list_ancestors(self, name: str) -> list[str]:
-        way = []
+        ancestors = []
         while name:
             name = self.home[name]
-            way.append(name)
-        return way
+            ancestors.append(name)
+        return ancestors
 
     def _list_below(self, name: str, scope: str) -> list[str]:
-        way = []
+        chain = []
         while name != scope:
-            way.append(name)
+            chain.append(name)
             name = self.home[name]
-        return way
+        return chain
 
     def _get_size(self, item: str) -> Point:
         """Return width and height of a box or area as the layers see it (swapped if layers run across)."""
@@ -108,16 +108,16 @@ class _Plain:
         items = [name for name, home in self.home.items() if home == area]
         lines = [line for line in self.lines.get(area, []) if line[1] != line[2]]
         loops = [line for line in self.lines.get(area, []) if line[1] == line[2]]
-        level, ways, flips = self._assign_levels(area, items, lines)
-        widths, heights = self._compute_sizes(items, ways, [line[0] for line in lines])
+        level, chains, flips = self._assign_levels(area, items, lines)
+        widths, heights = self._compute_sizes(items, chains, [line[0] for line in lines])
         for link, item, _ in loops:
             widths[item] += 2 * (LOOP + self._place_label(link)[0])
-        rows = order_layer(level, ways)
-        x = place_items(rows, ways, widths)
+        rows = order_layer(level, chains)
+        x = place_items(rows, chains, widths)
         part = _Part(width=max((x[item] + widths[item] / 2 for item in x), default=0.0))
         self._stack_parts(part, rows, x, heights)
         part.routes = [
-            (line[0], way[::-1] if flip else way) for line, way, flip in zip(lines, ways, flips, strict=True)
+            (line[0], chain[::-1] if flip else chain) for line, chain, flip in zip(lines, chains, flips, strict=True)
         ] + [(link, [item]) for link, item, _ in loops]
         return part
 
@@ -141,18 +141,18 @@ class _Plain:
         return size[::-1] if self.across else size
 
     def _compute_sizes(
-        self, items: list[str], ways: list[list[Item]], links: list[Link]
+        self, items: list[str], chains: list[list[Item]], links: list[Link]
     ) -> tuple[dict[Item, float], dict[Item, float]]:
         widths: dict[Item, float] = {}
         heights: dict[Item, float] = {}
         for item in items:
             widths[item], heights[item] = self._get_size(item)
-        for way, link in zip(ways, links, strict=True):
-            for bend in way[1:-1]:
+        for chain, link in zip(chains, links, strict=True):
+            for bend in chain[1:-1]:
                 widths[bend], heights[bend] = 4.0, 0.0
-            if len(way) > 2:
+            if len(chain) > 2:
                 wide, high = self._place_label(link)
-                middle = find_label_bend(way)
+                middle = find_label_bend(chain)
                 widths[middle], heights[middle] = max(wide, 4.0), high
         return widths, heights
 
@@ -166,7 +166,7 @@ class _Plain:
             hang = any(item in self.areas for item in row)
             for item in row:
                 y = top + (min(heights[item], high) / 2 if hang else high / 2)
-                part.middles[item] = (x[item], y)
+                part.centres[item] = (x[item], y)
                 part.bands[item] = (top, top + high)
             part.height = top + high
             top += high + (_BETWEEN if number + 1 < len(rows) else 0.0)
@@ -176,7 +176,7 @@ class _Plain:
         spots: dict[str, Point] = {}
         frames: dict[str, Rectangle] = {"": (0.0, 0.0, self.parts[""].width, self.parts[""].height)}
         for area in ["", *self.areas]:
-            for item, middle in self.parts[area].middles.items():
+            for item, middle in self.parts[area].centres.items():
                 if not isinstance(item, str):
                     continue
                 x, y = self._place_inside(area, frames, middle)
@@ -198,25 +198,25 @@ class _Plain:
         title = 0.0 if self.picture.direction == "BT" else _TITLE
         return left + (right - left - inner) / 2 + spot[0], top + title + _PAD + spot[1]
 
-    def _route(self, link: Link, way: list[Item], area: str, spots: Mapping[str, Point], frames: Frames) -> Route:
+    def _route(self, link: Link, chain: list[Item], area: str, spots: Mapping[str, Point], frames: Frames) -> Route:
         part = self.parts[area]
         ends = (link.source, link.target)
         source, target = (PlacedBox(*spots[end], *self._get_size(end), self.boxes[end].shape) for end in ends)
-        if len(way) == 1:
+        if len(chain) == 1:
             return make_loop_route(source, self._place_label(link)[0], labelled=bool(link.label))
         shift = self._place_inside(area, frames, (0.0, 0.0))
-        bands = [(part.bands[item][0] + shift[1], part.bands[item][1] + shift[1]) for item in way]
-        bends = [(part.middles[item][0] + shift[0], band) for item, band in zip(way[1:-1], bands[1:-1], strict=True)]
+        bands = [(part.bands[item][0] + shift[1], part.bands[item][1] + shift[1]) for item in chain]
+        bends = [(part.centres[item][0] + shift[0], band) for item, band in zip(chain[1:-1], bands[1:-1], strict=True)]
         label = None
         if link.label and bends:
-            x, y = part.middles[find_label_bend(way)]
+            x, y = part.centres[find_label_bend(chain)]
             label = (x + shift[0], y + shift[1])
         return make_route(source, target, bands[0], bends, bands[-1], label, bare=bool(link.label) and not bends)
 
 
-def find_label_bend(way: list[Item]) -> Item:
+def find_label_bend(chain: list[Item]) -> Item:
     """Return the bend that carries a line's label: in an odd layer near its middle, without boxes."""
-    bends = sorted((item for item in way if isinstance(item, Bend)), key=lambda bend: bend.layer)
+    bends = sorted((item for item in chain if isinstance(item, Bend)), key=lambda bend: bend.layer)
     return bends[len(bends) // 2 - (len(bends) // 2) % 2]
 
 

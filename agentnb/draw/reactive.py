@@ -60,14 +60,14 @@ class EventLine(NamedTuple):
 
 def make_reactive_picture(recipe: Recipe, *, board: bool, direction: str, run: RunView | None, spare: int) -> Picture:
     """Return the picture of a recipe of behaviors, with a run's marks if there is one."""
-    ways = list(iter_event_lines(recipe, None if run is None else run.reactions))
-    types, begin = dict.fromkeys(way.type for way in ways), get_event_id_prefix(recipe)
+    event_lines = list(iter_event_lines(recipe, None if run is None else run.reactions))
+    types, begin = dict.fromkeys(line.type for line in event_lines), get_event_id_prefix(recipe)
     boxes = {id: _make_behavior_box(f"n{number}", node, run) for number, (id, node) in enumerate(recipe.nodes.items())}
     boxes |= {begin + type_: _make_event_box(recipe, f"v{number}", type_, run) for number, type_ in enumerate(types)}
-    links = [_make_link(recipe, number, way, boxes, run) for number, way in enumerate(ways)]
-    later = () if run is not None else _iter_later_links(recipe, ways, boxes)
-    told = {way.type for way in ways if way.kind == "tells"}
-    outside = [boxes[begin + type_] for type_ in types if type_ not in told and type_ != ANY]
+    links = [_make_link(recipe, number, line, boxes, run) for number, line in enumerate(event_lines)]
+    later = () if run is not None else _iter_later_links(recipe, event_lines, boxes)
+    emitted = {line.type for line in event_lines if line.kind == "tells"}
+    outside = [boxes[begin + type_] for type_ in types if type_ not in emitted and type_ != ANY]
     starts = [_start(number, box) for number, box in enumerate(outside)]
     every = (*(link for _, link in starts), *links)
     return Picture(
@@ -101,34 +101,34 @@ def get_event_type(recipe: Recipe, id_: str) -> str | None:
 def iter_event_lines(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[EventLine]:
     """Yield the lines of a recipe of behaviors, including those that a run has shown."""
     found: dict[tuple[str, str, str], EventLine] = {}
-    for way in (*_find_declared(recipe), *_find_shown(recipe, reactions)):
-        known = found.get(way.key)
-        if known is None or (way.sure and not known.sure):
-            found[way.key] = way
-    heard = {way.type for way in found.values() if way.kind == "hears"}
+    for line in (*_iter_declared_lines(recipe), *_iter_shown_lines(recipe, reactions)):
+        known = found.get(line.key)
+        if known is None or (line.sure and not known.sure):
+            found[line.key] = line
+    listened = {line.type for line in found.values() if line.kind == "hears"}
     own = recipe.meta.get("events", {}).get("own")
-    for way in found.values():
-        if way.type in heard or (own is not None and not way.type.startswith(tuple(own))):
-            yield way
+    for line in found.values():
+        if line.type in listened or (own is not None and not line.type.startswith(tuple(own))):
+            yield line
 
 
-def _find_declared(recipe: Recipe) -> Iterator[EventLine]:
+def _iter_declared_lines(recipe: Recipe) -> Iterator[EventLine]:
     """Yield the lines known without a run: declared listeners, declared events, and types named in code."""
-    said = recipe.meta.get("events", {})
-    own = tuple(said.get("own", ()))
+    declared = recipe.meta.get("events", {})
+    own = tuple(declared.get("own", ()))
     for node in recipe.nodes.values():
         asks = tuple(_iter_clauses(node))
         for type_ in node.on:
             label, tip = ", ".join(asks), "\n".join([f"{node.id} listens to {_format_any(type_)}", *asks])
             yield EventLine("hears", node.id, type_, label, tip)
-    for node, types in said.get("tells", {}).items():
+    for node, types in declared.get("tells", {}).items():
         for type_, what in types.items():
             yield EventLine("tells", node, type_, what, f"{node} declares that it tells of {type_}: {what}")
     for edge in recipe.edges:
         for type_ in list_types(recipe, edge) if edge.source in recipe.nodes else ():
             tip = f"{edge.source} tells of {type_}, and {edge.target} listens to it"
             yield EventLine("tells", edge.source, type_, "", tip, sure=not (own and type_.startswith(own)))
-    for node, types in said.get("may", {}).items():
+    for node, types in declared.get("may", {}).items():
         for type_ in types:
             yield EventLine("tells", node, type_, "", f"{node} may tell of {type_}: its code names it", sure=False)
 
@@ -141,7 +141,7 @@ def list_types(recipe: Recipe, edge: Edge) -> tuple[str, ...]:
     return tuple(filter(None, edge.condition.split(", ")))
 
 
-def _find_shown(recipe: Recipe, reactions: Reactions | None) -> Iterator[EventLine]:
+def _iter_shown_lines(recipe: Recipe, reactions: Reactions | None) -> Iterator[EventLine]:
     if reactions is None:
         return
     for node, type_ in reactions.emissions:
@@ -192,46 +192,46 @@ def get_event_marks(recipe: Recipe, type_: str, run: RunView | None) -> tuple[tu
     reactions = None if run is None else run.reactions
     if reactions is None:
         return (), ""
-    came = reactions.counts.get(type_, 0)
+    count = reactions.counts.get(type_, 0)
     if type_ == ANY:
         own = tuple(recipe.meta.get("events", {}).get("own", ()))
-        came = sum(number for each, number in reactions.counts.items() if not (own and each.startswith(own)))
+        count = sum(number for each, number in reactions.counts.items() if not (own and each.startswith(own)))
     last = reactions.last_delivery is not None and type_ in (
         reactions.last_delivery[0],
         _find_matched_type(recipe, *reactions.last_delivery),
     )
     stops = run is not None and type_ in run.stops_at
-    marks = {"visited": came > 0, "breakpoint": stops, "last": last or type_ in reactions.last_emitted}
-    return tuple(mark for mark, holds in marks.items() if holds), count_text(came)
+    marks = {"visited": count > 0, "breakpoint": stops, "last": last or type_ in reactions.last_emitted}
+    return tuple(mark for mark, holds in marks.items() if holds), count_text(count)
 
 
-def _make_link(recipe: Recipe, number: int, way: EventLine, boxes: Mapping[str, Box], run: RunView | None) -> Link:
-    event = get_event_id_prefix(recipe) + way.type
-    ends = (event, way.node) if way.kind == "hears" else (way.node, event)
+def _make_link(recipe: Recipe, number: int, line: EventLine, boxes: Mapping[str, Box], run: RunView | None) -> Link:
+    event = get_event_id_prefix(recipe) + line.type
+    ends = (event, line.node) if line.kind == "hears" else (line.node, event)
     source, target = (boxes[end].name for end in ends)
-    label = cut(clean(way.label), EDGE_WIDTH, EDGE_SIZE)
-    marks = (*(() if way.sure else ("may",)), *get_way_marks(recipe, way, run))
-    return Link(f"e{number}", source, target, way.kind, ends, number, label, way.tip, marks)
+    label = cut(clean(line.label), EDGE_WIDTH, EDGE_SIZE)
+    marks = (*(() if line.sure else ("may",)), *get_way_marks(recipe, line, run))
+    return Link(f"e{number}", source, target, line.kind, ends, number, label, line.tip, marks)
 
 
-def get_way_marks(recipe: Recipe, way: EventLine, run: RunView | None) -> tuple[str, ...]:
+def get_way_marks(recipe: Recipe, line: EventLine, run: RunView | None) -> tuple[str, ...]:
     """Return the marks of a line for a run: whether it was used, and whether by the last step."""
     reactions = None if run is None else run.reactions
     if reactions is None:
         return ()
     last = reactions.last_delivery
-    if way.kind == "tells":
+    if line.kind == "tells":
         marks = {
-            "taken": (way.node, way.type) in reactions.emissions,
-            "last": last is not None and last[1] == way.node and way.type in reactions.last_emitted,
+            "taken": (line.node, line.type) in reactions.emissions,
+            "last": last is not None and last[1] == line.node and line.type in reactions.last_emitted,
         }
     else:
-        mine = [
+        counts = [
             pair
             for pair in reactions.deliveries
-            if pair[1] == way.node and _find_matched_type(recipe, *pair) == way.type
+            if pair[1] == line.node and _find_matched_type(recipe, *pair) == line.type
         ]
-        marks = {"taken": bool(mine), "last": last in mine}
+        marks = {"taken": bool(counts), "last": last in counts}
     return tuple(mark for mark, holds in marks.items() if holds)
 
 
@@ -241,15 +241,15 @@ def _find_matched_type(recipe: Recipe, type_: str, node: str) -> str:
     return ANY if hears is not None and ANY in hears.on and type_ not in hears.on else type_
 
 
-def _iter_later_links(recipe: Recipe, ways: Iterable[EventLine], boxes: Mapping[str, Box]) -> Iterator[Link]:
+def _iter_later_links(recipe: Recipe, event_lines: Iterable[EventLine], boxes: Mapping[str, Box]) -> Iterator[Link]:
     """Yield the lines that a run may still show: from each behavior to each type that it is not known to emit."""
-    known = list(ways)
-    types = [type_ for type_ in dict.fromkeys(way.type for way in known) if type_ != ANY]
-    keys = {way.key for way in known}
+    known = list(event_lines)
+    types = [type_ for type_ in dict.fromkeys(line.type for line in known) if type_ != ANY]
+    keys = {line.key for line in known}
     new = (EventLine("tells", node, type_) for node in recipe.nodes for type_ in types)
-    for number, way in enumerate([way for way in new if way.key not in keys][:_LATER], len(known)):
-        tip = f"{way.node} has told of {way.type}"
-        yield replace(_make_link(recipe, number, way._replace(tip=tip), boxes, None), marks=("later",))
+    for number, line in enumerate([line for line in new if line.key not in keys][:_LATER], len(known)):
+        tip = f"{line.node} has told of {line.type}"
+        yield replace(_make_link(recipe, number, line._replace(tip=tip), boxes, None), marks=("later",))
 
 
 def _start(number: int, box: Box) -> tuple[Box, Link]:
@@ -288,13 +288,13 @@ def iter_reactive_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
     """Yield the picture as text: each event type with the nodes it activates, each behavior with what it emits."""
     types = [box for box in picture.boxes if box.kind == "event"]
     yield f"{picture.title} ({picture.dialect}): {len(recipe.nodes)} behaviors, {len(types)} types of events"
-    ways: dict[str, list[str]] = {}
+    ends: dict[str, list[str]] = {}
     names = {box.id: clean(_format_plain(box, get_event_id_prefix(recipe))) for box in picture.boxes}
     for link in picture.links:
         if link.index >= 0:
-            words = f" [{link.label}]" if link.label else ""
+            label = f" [{link.label}]" if link.label else ""
             sure = " (its code names it)" if "may" in link.marks and "taken" not in link.marks else ""
-            ways.setdefault(link.ends[0], []).append(f"      -> {names[link.ends[1]]}{words}{sure}")
+            ends.setdefault(link.ends[0], []).append(f"      -> {names[link.ends[1]]}{label}{sure}")
     for box in picture.boxes:
         if box.kind == "start":
             continue
@@ -302,7 +302,7 @@ def iter_reactive_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
         marks = ", ".join((*(mark for mark in box.marks if mark != "visited"), *([box.count] if box.count else [])))
         here = "> " if "current" in box.marks else "  "
         yield f"{here}{names[box.id]} ({kind}){f'  <{marks}>' if marks else ''}"
-        yield from ways.get(box.id, ())
+        yield from ends.get(box.id, ())
 
 
 def _format_plain(box: Box, begin: str) -> str:

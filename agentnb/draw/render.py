@@ -142,8 +142,8 @@ def render_png(dot_text: str, *, seconds: float = 20.0) -> bytes:
         try:
             return _run_graphviz(name, dot_text, "png", seconds)
         except (subprocess.SubprocessError, OSError) as error:
-            told = getattr(error, "stderr", None) or b""
-            why = f"{name} could not draw it: {type(error).__name__} {told.decode(errors='replace')[-200:]}".strip()
+            stderr = getattr(error, "stderr", None) or b""
+            why = f"{name} could not draw it: {type(error).__name__} {stderr.decode(errors='replace')[-200:]}".strip()
     raise AgentNbError(
         Problem(
             code="U204",

@@ -89,9 +89,9 @@ def round_line(points: list[Point], radius: float) -> str:
     return "".join([*parts, f"L{format_pair(points[-1])}"])
 
 
-def _move_towards(start: Point, end: Point, way: float) -> Point:
+def _move_towards(start: Point, end: Point, distance: float) -> Point:
     length = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
-    part = min(way / length, 0.5)
+    part = min(distance / length, 0.5)
     return start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part
 
 

@@ -263,8 +263,8 @@ HEAT: Final = ("#fff7ec", "#fee8c8", "#fdd49e", "#fdbb84", "#fc8d59")
 def make_stylesheet(scope: str = "svg.agentnb") -> str:
     """Return the CSS of the pictures, every rule under `scope`.
 
-    Each colour is a variable `--agentnb-NAME`, so that a page can set its theme by `palette`. Without the variable, or
-    without support for variables, the colour on white is used.
+    Each colour is a variable `--agentnb-NAME`, so that a page can set its theme (see `make_palette`). Without the
+    variable, or without support for variables, the colour on white is used.
     """
     rules = _SHEET + "".join(_FAMILY_SHEET.replace("{f}", family) for family in FAMILIES)
     per_family = _RUN_SHEET.strip().splitlines()

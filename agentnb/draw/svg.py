@@ -2,8 +2,8 @@
 
 The interface for front ends, independent of the backend: `g.node[data-node]`, `g.edge[data-source][data-target]
 [data-edge]`, `g.cluster[data-scope]`, `g.row[data-row][data-index]` with `text.value[data-key]`, `g.flow[data-node]
-[data-way]`. `svg_patch.py` defines how a live view uses them. `svg[data-graph]` is the size without the board. No ids
-(two pictures may share a page), no scripts, no links, no external resources.
+[data-direction]`. `svg_patch.py` defines how a live view uses them. `svg[data-graph]` is the size without the board.
+No ids (two pictures may share a page), no scripts, no links, no external resources.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LOWERED: Final = {"house": 5.0, "tab": 4.0, "folder": 4.0, "cylinder": 3.0, "in
 def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> str:
     """Return the complete SVG; coordinates are points, its width and height the natural size.
 
-    Without `styled` it has no style sheet, for a page that already includes `style.stylesheet()`.
+    Without `styled` it has no style sheet, for a page that already includes `style.make_stylesheet()`.
     """
     width, height, spot = geometry.width, geometry.height, None
     alone_size = f"{number(width + 2 * MARGIN)} {number(height + 2 * MARGIN)}"

@@ -52,7 +52,7 @@ def render_board_parts(picture: Picture, geometry: Geometry, spot: Point) -> tup
 def _render_flow(flow: Flow, line: str, heads: str) -> str:
     classes = " ".join(get_flow_classes(flow))
     return (
-        f'<g class="{classes}" data-node="{to_attribute(flow.node)}" data-way="{flow.direction}">'
+        f'<g class="{classes}" data-node="{to_attribute(flow.node)}" data-direction="{flow.direction}">'
         f'<title>{to_content(flow.tip)}</title><path class="line" d="{line}" fill="none" '
         f'stroke="{COLOURS["flow"]}" stroke-width="0.8"/><path class="heads" d="{heads}" '
         f'fill="{COLOURS["flow"]}"/></g>'
@@ -130,11 +130,11 @@ def _make_head(tip: Point, back: Point) -> str:
     """Return a small arrow head at `tip` for a line from `back`, horizontal or vertical."""
     x, y = tip
     if abs(back[0] - x) >= abs(back[1] - y):
-        way = 4.5 if back[0] > x else -4.5
-        corners = [tip, (x + way, y - 2), (x + way, y + 2)]
+        offset = 4.5 if back[0] > x else -4.5
+        corners = [tip, (x + offset, y - 2), (x + offset, y + 2)]
     else:
-        way = 4.5 if back[1] > y else -4.5
-        corners = [tip, (x - 2, y + way), (x + 2, y + way)]
+        offset = 4.5 if back[1] > y else -4.5
+        corners = [tip, (x - 2, y + offset), (x + 2, y + offset)]
     return f"M{'L'.join(map(format_pair, corners))}Z"
 
 

@@ -7,8 +7,8 @@ A patch is relative to the picture without a run, so any patch can follow any ot
   {"classes": marks of `g.edge[data-edge]`}
 - `rows`: the row's place, as text -> {"key", "label", "value", "tip", "classes"} for `g.row[data-index]`: the texts of
   `.key`, `.value` and `title`, and `data-row` and `.value[data-key]`; all classes of the group
-- `flows`: "read ID" or "write ID" -> {"node", "way", "classes", "line", "heads", "tip"}: the `d` of the paths `.line`
-  and `.heads` in `g.flow[data-node][data-way]`, which is made inside `g.flows` where it is not there yet
+- `flows`: "read ID" or "write ID" -> {"node", "direction", "classes", "line", "heads", "tip"}: the `d` of the paths
+  `.line` and `.heads` in `g.flow[data-node][data-direction]`, which is created inside `g.flows` if it is missing
 - `board`: {"more": the text of `.board .more`}
 
 The svg element has the class `has-run`. What a part does not name is as it was without a run: a node has its own
@@ -82,8 +82,8 @@ def diff_patches(before: Patch, after: Patch) -> Patch:
     parts = {}
     for part in dict.fromkeys([*before, *after]):
         old, new = before.get(part, {}), after.get(part, {})
-        gone = dict.fromkeys(old.keys() - new.keys())
-        parts[part] = gone | {key: item for key, item in new.items() if item is not old.get(key) != item}
+        removed = dict.fromkeys(old.keys() - new.keys())
+        parts[part] = removed | {key: item for key, item in new.items() if item is not old.get(key) != item}
     return {part: found for part, found in parts.items() if found}
 
 
@@ -113,7 +113,7 @@ def _make_flows(drawn: BoardTable, table: BoardTable, lines: FlowLines) -> dict[
 def _make_flow(flow: Flow, line: str, heads: str) -> dict[str, Any]:
     return {
         "node": to_safe_text(flow.node),
-        "way": flow.direction,
+        "direction": flow.direction,
         "classes": get_flow_classes(flow),
         "line": line,
         "heads": heads,

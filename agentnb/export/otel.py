@@ -79,39 +79,39 @@ class _Writer:
         """Send one step and its calls."""
         reading = self.trace.reading()
         history, row = reading.owner(step)
-        made, act = self.trace.steps[step - 1], reading.activation(step)
-        began = history.s_t0[row]
-        ended = began + history.working_time(row)
+        step_row, act = self.trace.steps[step - 1], reading.activation(step)
+        start = history.s_t0[row]
+        ended = start + history.working_time(row)
         if self.root is None:
             name = safe_str(self.trace.agent_id, 200)
-            said: dict[str, Any] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name,
+            attributes: dict[str, Any] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name,
                     "gen_ai.conversation.id": self.trace.run_id}  # fmt: skip
-            self.root = self._begin(f"invoke_agent {name}", None, began, said)
+            self.root = self._begin(f"invoke_agent {name}", None, start, attributes)
         self.last = max(self.last, history.s_t1[row])
         around = self._around(act.frame)
-        said = {"agentnb.step": step, "agentnb.node": made.node_id, "agentnb.kind": made.kind}
+        attributes = {"agentnb.step": step, "agentnb.node": step_row.node_id, "agentnb.kind": step_row.kind}
         span = None
-        if made.phase == "leave":
+        if step_row.phase == "leave":
             inside = [frame for frame in (*history.closed_frames.get(step, ()),) if frame in self.open]
             spans = {id(self.open[frame]): self.open.pop(frame) for frame in inside}
             span = next(iter(spans.values()), None)
         if span is None:
-            span = self._begin(safe_str(made.node_id, 200), around, began, said)
-        if made.inputs:
-            span.set_attribute("agentnb.inputs", _to_json_text(made.inputs))
-        if made.outputs:
-            span.set_attribute("agentnb.outputs", _to_json_text(made.outputs))
-        self._write_calls(span, [call for call in history.calls if call.step == step and call.call != OUTSIDE], began)
-        if made.error is not None:
+            span = self._begin(safe_str(step_row.node_id, 200), around, start, attributes)
+        if step_row.inputs:
+            span.set_attribute("agentnb.inputs", _to_json_text(step_row.inputs))
+        if step_row.outputs:
+            span.set_attribute("agentnb.outputs", _to_json_text(step_row.outputs))
+        self._write_calls(span, [call for call in history.calls if call.step == step and call.call != OUTSIDE], start)
+        if step_row.error is not None:
             failure = reading.failure(step)
             span.set_attribute("error.type", "Error" if failure is None else failure.type)
-            span.set_status(self._error(safe_str(made.error, LONGEST_TEXT)))
+            span.set_status(self._error(safe_str(step_row.error, LONGEST_TEXT)))
         opened = history.opened_frames.get(step, ())
-        if opened and made.phase in {"enter", "again"}:
+        if opened and step_row.phase in {"enter", "again"}:
             for frame in opened:
                 self.open[frame] = span
         else:
-            span.end(max(began, ended))
+            span.end(max(start, ended))
 
     def end(self) -> None:
         """End the span of the run, and those of nodes that it has not left."""
@@ -131,25 +131,27 @@ class _Writer:
             frame = frames[frame].parent
         return self.open.get(frame, self.root)
 
-    def _begin(self, name: str, around: Span | None, began: int, said: dict[str, Any], *, call: bool = False) -> Span:
+    def _begin(
+        self, name: str, around: Span | None, start: int, attributes: dict[str, Any], *, call: bool = False
+    ) -> Span:
         self.count += 1
         context = None if around is None else self._in(around)
         kind = self._kind.CLIENT if call else self._kind.INTERNAL
-        return self.tracer.start_span(name, context, kind, said, start_time=began)
+        return self.tracer.start_span(name, context, kind, attributes, start_time=start)
 
-    def _write_calls(self, around: Span, calls: list[Call], began: int) -> None:
+    def _write_calls(self, around: Span, calls: list[Call], start: int) -> None:
         """Send the calls of a step one after the other: of a call only its duration is recorded."""
         for call in calls:
-            ended = began + int(call.seconds * 1e9)
+            ended = start + int(call.seconds * 1e9)
             operation, name = _operation_of(call), safe_str(call.name, 200)
             subject = safe_str(call.model, 200) if operation == "chat" and call.model else name
-            span = self._begin(f"{operation or call.kind} {subject}", around, began,
+            span = self._begin(f"{operation or call.kind} {subject}", around, start,
                                _call_attributes(call, operation, name), call=operation == "chat")  # fmt: skip
             if call.error is not None:
                 span.set_attribute("error.type", call.error.partition(":")[0])
                 span.set_status(self._error(safe_str(call.error, LONGEST_TEXT)))
             span.end(ended)
-            began = ended
+            start = ended
 
 
 def _operation_of(call: Call) -> str:
@@ -205,19 +207,19 @@ def _message(value: Any, role: str) -> dict[str, Any]:
     """Return a message of any library, or a value, as a role and parts."""
     if not isinstance(value, dict) or not ({"content", "parts", "tool_calls", "data"} & value.keys()):
         return {"role": role, "parts": [_text_part(value)]}
-    said = value["data"] if isinstance(value.get("data"), dict) else value  # LangChain's form
-    kind = str(said.get("role") or value.get("type") or said.get("type") or role)
+    data = value["data"] if isinstance(value.get("data"), dict) else value  # LangChain's form
+    kind = str(data.get("role") or value.get("type") or data.get("type") or role)
     role = _ROLES.get(kind, kind)
-    if isinstance(said.get("parts"), list):
-        return {"role": role, "parts": said["parts"]}
-    content = said.get("content")
+    if isinstance(data.get("parts"), list):
+        return {"role": role, "parts": data["parts"]}
+    content = data.get("content")
     if role == "tool":
-        id = said.get("tool_call_id")
+        id = data.get("tool_call_id")
         return {"role": role, "parts": [{"type": "tool_call_response", "id": id, "response": content}]}
-    given = [] if content in (None, "", []) else _listed(content)
+    texts = [] if content in (None, "", []) else _listed(content)
     parts = [part if isinstance(part, dict) and "type" in part and "text" not in part else _text_part(part)
-             for part in given]  # fmt: skip
-    calls = said.get("tool_calls")
+             for part in texts]  # fmt: skip
+    calls = data.get("tool_calls")
     return {"role": role, "parts": [*parts, *map(_tool_call, calls if isinstance(calls, list) else ())]}
 
 
@@ -229,11 +231,16 @@ def _text_part(value: Any) -> dict[str, Any]:
 
 def _tool_call(call: Any) -> dict[str, Any]:
     """Return a part for the request of a tool, in OpenAI's form or LangChain's."""
-    given: dict[Any, Any] = call if isinstance(call, dict) else {"name": call}
-    inner = given.get("function")
-    function = inner if isinstance(inner, dict) else given
+    fields: dict[Any, Any] = call if isinstance(call, dict) else {"name": call}
+    inner = fields.get("function")
+    function = inner if isinstance(inner, dict) else fields
     arguments = function.get("arguments", function.get("args"))
-    return {"type": "tool_call", "id": given.get("id"), "name": str(function.get("name") or ""), "arguments": arguments}
+    return {
+        "type": "tool_call",
+        "id": fields.get("id"),
+        "name": str(function.get("name") or ""),
+        "arguments": arguments,
+    }
 
 
 def _to_json_text(value: Any) -> str:

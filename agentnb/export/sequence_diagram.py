@@ -53,23 +53,25 @@ class _Writer:
 
     def participants(self) -> list[str]:
         """Return the lines that declare the participants, in the order of their first use."""
-        words = {"person": "actor"}
-        return [f"  {words.get(kind, 'participant')} {name} as {_escape_text(label)}"
+        keywords = {"person": "actor"}
+        return [f"  {keywords.get(kind, 'participant')} {name} as {_escape_text(label)}"
                 for (kind, label), name in self.names.items()]  # fmt: skip
 
     def write(self, step: int) -> None:
         """Add a step, the calls in it, and what people did after it."""
         if step:
-            made = self.trace.steps[step - 1]
-            node = self.name("node", made.node_id)
+            step_row = self.trace.steps[step - 1]
+            node = self.name("node", step_row.node_id)
             source = self.name("node", self.senders[step]) if step in self.senders else self.before
-            phase = "" if made.phase == "run" else f"{made.phase}: "
-            told = ", ".join(f"{key} = {safe_repr(value, key=key, limit=40)}" for key, value in made.outputs.items())
-            arrow = "->>" if made.error is None else "-x"
-            self.lines.append(f"  {source}{arrow}{node}: {step}. {phase}{_escape_text(told or made.kind)}")
+            phase = "" if step_row.phase == "run" else f"{step_row.phase}: "
+            outputs = ", ".join(
+                f"{key} = {safe_repr(value, key=key, limit=40)}" for key, value in step_row.outputs.items()
+            )
+            arrow = "->>" if step_row.error is None else "-x"
+            self.lines.append(f"  {source}{arrow}{node}: {step}. {phase}{_escape_text(outputs or step_row.kind)}")
             self._write_calls(step, node)
-            if made.error is not None:
-                self.lines.append(f"  Note over {node}: {_escape_text(made.error)}")
+            if step_row.error is not None:
+                self.lines.append(f"  Note over {node}: {_escape_text(step_row.error)}")
             self.before = node
         for act in self.people:
             if act.step == step:

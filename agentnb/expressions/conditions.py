@@ -159,10 +159,10 @@ class Rule:
         if len(text) * len(self._ready.texts) > _TRACE_SIZE:
             rows = [(".".join(path), value) for path in self.reads if (value := get_value(board, path)) is not NOTHING]
             return [*rows, _evaluate(self.text, lambda: self.evaluate(board))]
-        told = json.loads(_get_engine(_EXPLAINED).evaluate_with_trace(json.dumps(self._ready.rule), text))
+        trace = json.loads(_get_engine(_EXPLAINED).evaluate_with_trace(json.dumps(self._ready.rule), text))
         rows = []
-        for step in told["steps"]:
-            pointer = told["pointers"].get(str(step["node_id"]), "")
+        for step in trace["steps"]:
+            pointer = trace["pointers"].get(str(step["node_id"]), "")
             if pointer and step["error"] is None and (seen := self._ready.texts.get(pointer)):
                 rows.append((seen, step["result"]))
         # Unique by text and repr: 1 equals True, and lists are not hashable.
@@ -212,8 +212,8 @@ class Rule:
         return Problem("X312", f"the rule {_cut(self.text)} cannot read {holder!r}", self._format_where(), why, order)
 
     def _make_problem(self, error: BaseException, board: Mapping[str, Any]) -> Problem:
-        said, where, sort = str(error), self._format_where(), getattr(error, "error_type", "")
-        missing = _THROWN.search(said)
+        message, where, sort = str(error), self._format_where(), getattr(error, "error_type", "")
+        missing = _THROWN.search(message)
         if sort == "Thrown" and missing and int(missing[1]) < len(self._ready.guards):
             return self._make_missing_problem(*self._ready.guards[int(missing[1])], board)
         what = f"the rule {_cut(self.text)}"
@@ -222,11 +222,11 @@ class Rule:
             return Problem("X311", f"{what} exceeds its limits", where, why, "read less, or compute it in a node")
         if sort == "ParseError":
             return Problem(
-                "X312", f"{what} cannot read a value", where, said, "compare a part of it, or use a callable"
+                "X312", f"{what} cannot read a value", where, message, "compare a part of it, or use a callable"
             )
         part = self._ready.texts.get(_get_pointer(error))
         what = f"{what} failed" if part in (None, self.text) else f"{what} failed at {_cut(part)}"
-        if sort == "Thrown" and '"NaN"' in said:
+        if sort == "Thrown" and '"NaN"' in message:
             return Problem(
                 "X313",
                 what,
@@ -234,7 +234,7 @@ class Rule:
                 "it computes with a value that is not a number",
                 "check the values it reads: session.board",
             )
-        return Problem("X313", what, where, said, "check the values it reads: session.board")
+        return Problem("X313", what, where, message, "check the values it reads: session.board")
 
     def _make_missing_problem(self, operand: str, comparison: str, board: Mapping[str, Any]) -> Problem:
         what = f"the rule compares {operand!r}, which is missing"

@@ -90,13 +90,13 @@ class Schema:
             meta = _get_meta_class(base)(base.META_SCHEMA, registry=_get_drafts(), format_checker=formats)
             for error in meta.iter_errors(self.rules):
                 yield Fault(tuple(error.absolute_path), _format_message(error))
-            yield from self._find_unbounded_patterns()
+            yield from self._iter_unbounded_patterns()
         except RecursionError:  # by the library, which uses several calls per level
             yield Fault((), "it is nested too deep")
         except Exception as error:  # noqa: BLE001  (whatever a foreign library meets in what a stranger wrote)
             yield Fault((), f"it cannot be read ({type(error).__name__})")
 
-    def _find_unbounded_patterns(self) -> Iterator[Fault]:
+    def _iter_unbounded_patterns(self) -> Iterator[Fault]:
         """Yield the patterns that could run too long, referenced or not.
 
         Patterns of keys, and all patterns in a schema with parts that name a draft, are matched by the library itself,
@@ -116,16 +116,16 @@ class Schema:
     @cached_property
     def _tries_itself(self) -> bool:
         """Return True if the library matches patterns itself: those of keys, or of a part that names its draft."""
-        inner = any(len(path) > 1 for path, _ in _are_texts(self.rules, ("$schema",)))
+        inner = any(len(path) > 1 for path, _ in _iter_texts(self.rules, ("$schema",)))
         return inner or any(path[-1] != "pattern" for path, _ in _iter_patterns(self.rules))
 
-    def find_lost_references(self) -> Iterator[Fault]:
+    def iter_lost_references(self) -> Iterator[Fault]:
         """Yield the references that lead out of the schema or to nothing in it: they are never fetched.
 
         A schema whose parts have an `$id` is not checked.
         """
-        if next(_are_texts(self.rules, ("$id", "id")), None) is None:
-            for path, ref in _are_texts(self.rules, ("$ref", "$dynamicRef", "$recursiveRef")):
+        if next(_iter_texts(self.rules, ("$id", "id")), None) is None:
+            for path, ref in _iter_texts(self.rules, ("$ref", "$dynamicRef", "$recursiveRef")):
                 if not _resolves(self.rules, ref):
                     yield Fault(path, f"it refers to {_shorten(ref)!r}, which is not in it")
 
@@ -273,17 +273,17 @@ def _to_comparable(value: Any) -> Any:
 
 def _iter_patterns(rules: Any) -> Iterator[tuple[Path, str]]:
     """Yield every pattern with its path, wherever it is: a reference may lead anywhere."""
-    yield from _are_texts(rules, ("pattern",))
+    yield from _iter_texts(rules, ("pattern",))
     for path, part in _iter_parts(rules):
         keyed = part.get("patternProperties")
         for key in keyed if isinstance(keyed, dict) else ():
             yield (*path, "patternProperties", key), key
 
 
-def _are_texts(rules: Any, words: Sequence[str]) -> Iterator[tuple[Path, str]]:
+def _iter_texts(rules: Any, names: Sequence[str]) -> Iterator[tuple[Path, str]]:
     """Yield the texts under one of these keywords, each with its path."""
     for path, part in _iter_parts(rules):
-        for word in words:
+        for word in names:
             if isinstance(part.get(word), str):
                 yield (*path, word), part[word]
 
@@ -303,7 +303,7 @@ def _iter_parts(rules: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _resolves(rules: Any, ref: str) -> bool:
     """Return True if a reference leads to a part of the schema: by its path, or by a name of a part."""
     if not ref.startswith("#/"):
-        return ref == "#" or any("#" + name == ref for _, name in _are_texts(rules, ("$anchor", "$dynamicAnchor")))
+        return ref == "#" or any("#" + name == ref for _, name in _iter_texts(rules, ("$anchor", "$dynamicAnchor")))
     here = rules
     for word in unquote(ref).split("/")[1:]:
         key = word.replace("~1", "/").replace("~0", "~")

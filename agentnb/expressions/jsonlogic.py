@@ -40,8 +40,8 @@ _NOT_FOR_RULES = {
 class Operator(NamedTuple):
     """The number of arguments that an operator accepts; None is unlimited."""
 
-    least: int
-    most: int | None
+    min_operands: int
+    max_operands: int | None
 
 
 class Operand(NamedTuple):
@@ -114,10 +114,10 @@ def _check_literal(value: Any, where: str) -> Iterator[Problem]:
 
 def _check_operation(node: Mapping[Any, Any], operators: Mapping[str, Operator], where: str) -> Iterator[Problem]:
     if len(node) != 1:
-        words = ", ".join(map(safe_repr, node)) or "nothing"
+        names = ", ".join(map(safe_repr, node)) or "nothing"
         why = "an object in a rule is one operator with its arguments"
         order = "join the conditions: {'and': [{...}, {...}]}" if node else "leave it out, or write an operator"
-        yield Problem("R312", f"an object of the rule holds {words}", where, why, order)
+        yield Problem("R312", f"an object of the rule holds {names}", where, why, order)
         return
     ((name, arguments),) = node.items()
     operator = operators.get(name) if isinstance(name, str) else None
@@ -132,9 +132,9 @@ def _check_operation(node: Mapping[Any, Any], operators: Mapping[str, Operator],
         count = len(arguments) if _is_list(arguments) else 1
         if not count and name in _CHOICES:
             return  # `normal` replaces it by null
-        if count < operator.least or (operator.most is not None and count > operator.most):
-            most = "or more" if operator.most is None else f"to {operator.most}"
-            why = f"it takes {operator.least} {most}"
+        if count < operator.min_operands or (operator.max_operands is not None and count > operator.max_operands):
+            most = "or more" if operator.max_operands is None else f"to {operator.max_operands}"
+            why = f"it takes {operator.min_operands} {most}"
             yield Problem("R314", f"{name!r} got {count} arguments", where, why, "give it a list of its arguments")
 
 

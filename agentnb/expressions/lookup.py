@@ -119,8 +119,8 @@ def to_plain(value: Any) -> Any:
 
 def put(context: dict[str, Any], path: Sequence[str], value: Any) -> None:
     """Write `value` at a path of dicts, which are created as needed."""
-    *way, last = path
-    for key in way:
+    *parents, last = path
+    for key in parents:
         context = context.setdefault(key, {})
     context[last] = value
 

@@ -29,15 +29,15 @@ def resolve_path(text: str, board: Mapping[str, object]) -> tuple[str, ...]:
     """
     if "." not in text or text in board:
         return (text,)
-    words = text.split(".")
+    parts = text.split(".")
     path: list[str] = []
     here: object = board
-    start, size = 0, len(words)
+    start, size = 0, len(parts)
     while start < size:
         if not isinstance(here, dict | Mapping):
-            return (*path, *words[start:])
+            return (*path, *parts[start:])
         end = size
-        while (key := ".".join(words[start:end])) not in here and end > start + 1:
+        while (key := ".".join(parts[start:end])) not in here and end > start + 1:
             end -= 1
         path.append(key)
         here, start = here.get(key), end

@@ -116,8 +116,8 @@ class Evaluation:
             return [self.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(node)]
         if not isinstance(node, dict):
             return node
-        ((name, given),) = node.items()
-        arguments = given if isinstance(given, list) else [given]
+        ((name, operand),) = node.items()
+        arguments = operand if isinstance(operand, list) else [operand]
         inner = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
         try:
             if name in _LAZY:
@@ -595,10 +595,10 @@ def _evaluate_missing_some(run: Evaluation, arguments: list[Any], scopes: Sequen
     least, names = run.of(arguments, scopes, pointer)
     if not isinstance(names, list):
         return []
-    gone = [
+    missing = [
         name for name in names if isinstance(name, str) and _evaluate_here(scopes, _parse_keys(name) or []) is _GONE
     ]
-    return gone if gone and len(names) - len(gone) < (least if _is_int(least) else 1) else []
+    return missing if missing and len(names) - len(missing) < (least if _is_int(least) else 1) else []
 
 
 def _make_chain(holds: Callable[[Any, Any], bool]) -> Lazy:
@@ -823,8 +823,8 @@ def _reads(node: Any, depth: int) -> Iterator[list[str] | None]:
             yield from _reads(item, depth)
     if not isinstance(node, dict):
         return
-    ((name, given),) = node.items()
-    arguments = given if isinstance(given, list) else [given]
+    ((name, operand),) = node.items()
+    arguments = operand if isinstance(operand, list) else [operand]
     inner = {_SCOPED[name]} if name in _SCOPED else {len(arguments) - 1 or None} if name == "try" else set()
     for at, item in enumerate(arguments):
         yield from _reads(item, depth + (at in inner))

@@ -64,13 +64,13 @@ class Pattern:
             parsed = import_module("re._parser").parse(source)  # the standard library's parser; it has no public name
         except (RecursionError, OverflowError) as error:
             raise EndlessError("it is too large") from error
-        ways = _count_matches(parsed)
-        self.simple, self.longest, self._machine = ways.few, LONGEST, None
-        if not ways.few:
+        count = _count_matches(parsed)
+        self.simple, self.longest, self._machine = count.few, LONGEST, None
+        if not count.few:
             try:
                 self._machine = _Machine(parsed)
             except EndlessError:
-                self.longest = ways.longest
+                self.longest = count.longest
                 if self.longest < _SHORTEST:
                     raise
 
@@ -86,28 +86,30 @@ def compile_pattern(source: str) -> Pattern:
 
 
 def _count_matches(parts: Any) -> _MatchCount:
-    bits, open_, looks = 0.0, 0.0, 0.0
-    for op, given in parts:
+    bits, open_, lookarounds = 0.0, 0.0, 0.0
+    for op, argument in parts:
         match str(op):
             case "ASSERT" | "ASSERT_NOT":  # evaluated once per way to reach it; how it matched is never revisited
-                inner = _count_matches(given[1])
-                bits, looks = bits + inner.bits, max(looks, open_ + inner.open)
+                inner = _count_matches(argument[1])
+                bits, lookarounds = bits + inner.bits, max(lookarounds, open_ + inner.open)
                 continue
             case "SUBPATTERN":
-                inner = _count_matches(given[-1])
+                inner = _count_matches(argument[-1])
             case "ATOMIC_GROUP":
-                inner = _count_matches(given)
+                inner = _count_matches(argument)
             case "BRANCH":
-                ways = list(map(_count_matches, given[1]))
-                inner = _MatchCount(log2(len(ways)) + max(way.bits for way in ways), max(way.open for way in ways))
+                counts = list(map(_count_matches, argument[1]))
+                inner = _MatchCount(
+                    log2(len(counts)) + max(count.bits for count in counts), max(count.open for count in counts)
+                )
             case "GROUPREF_EXISTS":
                 inner = _MatchCount(inf, inf)
             case word if word in _REPEATS:
-                inner = _repeat(int(given[0]), int(given[1]), _count_matches(given[2]))
+                inner = _repeat(int(argument[0]), int(argument[1]), _count_matches(argument[2]))
             case _:
                 inner = _MatchCount(0, 0)
         bits, open_ = bits + inner.bits, open_ + inner.open
-    return _MatchCount(bits, max(open_, looks))
+    return _MatchCount(bits, max(open_, lookarounds))
 
 
 def _repeat(least: int, most: int, inner: _MatchCount) -> _MatchCount:
@@ -135,22 +137,22 @@ class _Machine:
 
     def sequence(self, parts: Any, onward: int, flags: int) -> int:
         """Return the start state of a sequence that leads to `onward`."""
-        for op, given in reversed(list(parts)):
-            onward = self.part(str(op), op, given, onward, flags)
+        for op, argument in reversed(list(parts)):
+            onward = self.part(str(op), op, argument, onward, flags)
         return onward
 
-    def part(self, word: str, op: Any, given: Any, onward: int, flags: int) -> int:
+    def part(self, word: str, op: Any, argument: Any, onward: int, flags: int) -> int:
         if word in _SIGNS:
-            return self.place(_sign(op, given, flags), "", onward)
-        if word == "AT" and str(given) in _ANCHORS and not flags & re.MULTILINE:
-            return self.place(None, str(given), onward)
+            return self.place(_sign(op, argument, flags), "", onward)
+        if word == "AT" and str(argument) in _ANCHORS and not flags & re.MULTILINE:
+            return self.place(None, str(argument), onward)
         match word:
             case "SUBPATTERN":
-                return self.sequence(given[3], onward, (flags | given[1]) & ~given[2])
+                return self.sequence(argument[3], onward, (flags | argument[1]) & ~argument[2])
             case "BRANCH":
-                return self.place(None, "", *(self.sequence(way, onward, flags) for way in given[1]))
+                return self.place(None, "", *(self.sequence(branch, onward, flags) for branch in argument[1]))
             case "MAX_REPEAT" | "MIN_REPEAT":
-                return self.repeat(int(given[0]), given[1], given[2], onward, flags)
+                return self.repeat(int(argument[0]), argument[1], argument[2], onward, flags)
         raise EndlessError("it has too many ways to match, and looks around or back at a group besides")
 
     def repeat(self, least: int, most: Any, inner: Any, onward: int, flags: int) -> int:
@@ -217,9 +219,9 @@ def _is_word(sign: str) -> bool:
     return sign.isalnum() or sign == "_"
 
 
-def _sign(op: Any, given: Any, flags: int) -> Any:
+def _sign(op: Any, argument: Any, flags: int) -> Any:
     """Return the test of one character: a pattern for it alone, compiled by the standard library."""
     parser = import_module("re._parser")
     state = parser.State()
     state.flags = flags
-    return import_module("re._compiler").compile(parser.SubPattern(state, [(op, given)]), flags).fullmatch
+    return import_module("re._compiler").compile(parser.SubPattern(state, [(op, argument)]), flags).fullmatch

@@ -53,7 +53,7 @@ __all__ = [
     "check_number",
     "check_size",
     "compile_program",
-    "count_items",
+    "iter_counted",
     "join_texts",
     "nodes",
     "pass_context",
@@ -88,7 +88,7 @@ class MissingError(UndefinedError):
 class _Spending(threading.local):
     """What remains of MAX_WORK for the rendering of this thread."""
 
-    left = MAX_WORK
+    remaining = MAX_WORK
 
 
 _spending = _Spending()
@@ -261,7 +261,7 @@ class _Names(Context):
 
 
 @pass_context
-def count_items(context: _Names, items: Iterable[Any], parts: int) -> Iterator[Any]:
+def iter_counted(context: _Names, items: Iterable[Any], parts: int) -> Iterator[Any]:
     """Yield the items of a loop whose body has this many parts, counted against the whole rendering."""
     for item in items:
         context.spent += 1

@@ -31,7 +31,7 @@ from agentnb.expressions.sandbox import (
     charge_length,
     check_number,
     check_size,
-    count_items,
+    iter_counted,
     join_texts,
     pass_context,
     settle,
@@ -409,7 +409,7 @@ def _concatenate(parts: Iterable[Any]) -> str:
 INNER: Mapping[str, Callable[..., Any]] = {
     "_called": _call_method,
     "_concatenated": _concatenate,
-    "_counted": count_items,
+    "_counted": iter_counted,
     "_dict": _make_dict,
     "_range": _make_range,
     "_weighed": charge_length,

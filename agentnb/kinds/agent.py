@@ -53,16 +53,16 @@ def bind(node: Node, world: Any) -> Perform:
     usual = needs_model(node, world)
 
     async def perform(work: Work) -> Outcome:
-        given = arguments(work)
+        inputs = arguments(work)
         by_model = work.asks_model(usual)
-        answer = await work.call((asking if by_model else own)(work, given))
+        answer = await work.call((asking if by_model else own)(work, inputs))
         if type(answer) is FrozenDict:
-            return Outcome(answer, inputs=given, observation=answer)
+            return Outcome(answer, inputs=inputs, observation=answer)
         answer = getattr(answer, "content", answer)
         if by_model and isinstance(answer, str) and answer.lstrip().startswith(_JSON_STARTS):
             answer = _parse_object(answer)
         writes = to_writes(key, answer)
-        return Outcome(writes, inputs=given, observation=writes if type(writes) is dict else dict(writes))
+        return Outcome(writes, inputs=inputs, observation=writes if type(writes) is dict else dict(writes))
 
     return perform
 
@@ -119,14 +119,14 @@ def _make_bound_effect(node: Node, ref: str, function: Callable[..., Any], optio
         check_signature(node, function)
     elif takes_board(function):  # without inputs it receives the board, if it accepts an argument
         return lambda work, _given: Effect("agent", ref, {}, target=lambda: function(work.board), **options)
-    return lambda _work, given: Effect("agent", ref, given, target=function, **options)
+    return lambda _work, inputs: Effect("agent", ref, inputs, target=function, **options)
 
 
 def _make_asking_effect(node: Node, ref: str, options: Options, prompt: Text) -> EffectOf:
     settings = make_settings(node.params.get("model"))
 
-    def effect(work: Work, given: dict[str, Any]) -> Effect:
-        text = "\n".join(f"{name}: {to_text(value)}" for name, value in given.items())
+    def effect(work: Work, inputs: dict[str, Any]) -> Effect:
+        text = "\n".join(f"{name}: {to_text(value)}" for name, value in inputs.items())
         system = prompt(work.board)
         messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": text or ref})
@@ -151,11 +151,11 @@ def _simulate(ref: str, key: str, script: Sequence[Any] | None, options: Options
 
         options = {**options, "target": target, "is_simulated": True}
         same = Effect("agent", ref, {}, **options)
-        return lambda _work, given: Effect("agent", ref, given, **options) if given else same
+        return lambda _work, inputs: Effect("agent", ref, inputs, **options) if inputs else same
 
-    def effect(work: Work, given: dict[str, Any]) -> Effect:
+    def effect(work: Work, inputs: dict[str, Any]) -> Effect:
         answer = find_simulated_answer(script, work)
-        return Effect("agent", ref, given, target=lambda **_: answer, is_simulated=True, **options)
+        return Effect("agent", ref, inputs, target=lambda **_: answer, is_simulated=True, **options)
 
     return effect
 

@@ -204,14 +204,14 @@ def _parse_native(work: Work) -> Outcome:
     """
     board = work.board
     with _recording_failure(work):
-        said = board.get("answer")
-        found = [each.to_dict() for each in parse_native_decisions(said)]
+        answer = board.get("answer")
+        found = [each.to_dict() for each in parse_native_decisions(answer)]
     register_secrets([{"parameters": each["parameters"]} for each in found])
-    if not find_tool_calls(said):
+    if not find_tool_calls(answer):
         return Outcome({"decision": found[0]}, observation=found[0])
     before = count_calls(board.get("conversation"))
     first, *rest = [{**each, "call": before + number} for number, each in enumerate(found)]
-    beside = to_text(said.get("content") or "").strip() or None
+    beside = to_text(answer.get("content") or "").strip() or None
     return Outcome({"decision": first, "calls": rest}, thought=beside, observation=found)
 
 
@@ -309,8 +309,10 @@ def bind_use(node: Node, world: Any) -> Perform:
             )
         _append_result(work, decision, parameters, result)
         if toolbox.has_learning_context:  # an effect of its own: a replay does not repeat it
-            given = {"success": result["success"]}
-            await work.call(Effect("context", name, given, target=lambda **_: toolbox.learn(name, parameters, result)))
+            outcome = {"success": result["success"]}
+            await work.call(
+                Effect("context", name, outcome, target=lambda **_: toolbox.learn(name, parameters, result))
+            )
         if failure is not None:
             _write_failure(work, failure)
             # A time-out is handled by the agent as well, like every failed tool.

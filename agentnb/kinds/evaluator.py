@@ -111,14 +111,18 @@ def parse_verdict(answer: Any, threshold: float | None = None) -> tuple[float, A
     score = float(bool(found.passed)) if found.score is None else found.score
     if threshold is not None and 0 <= threshold <= 1 and not 0 <= score <= 1:
         raise ValueError(f"the score is {score:g}, and the threshold {threshold:g} is one for scores from 0 to 1")
-    return score, found.remark
+    return score, found.comment
 
 
 def _count_refinements(work: Work, rules: Rules) -> int:
     """Return the refinements since the node last passed, read from its last step, so that forks agree."""
     note = work.run.last_note(work.node.id, ("agent", "llm"))
-    said = note and note.observation
-    return 0 if not isinstance(said, Mapping) or said["passed"] else min(said["refinement"], max(rules.refinements, 0))
+    observation = note and note.observation
+    return (
+        0
+        if not isinstance(observation, Mapping) or observation["passed"]
+        else min(observation["refinement"], max(rules.refinements, 0))
+    )
 
 
 def _make_outcome(rules: Rules, score: float, critique: Any, asked: int, seen: Any, *, simulated: bool) -> Outcome:
@@ -126,14 +130,14 @@ def _make_outcome(rules: Rules, score: float, critique: Any, asked: int, seen: A
     again = not passed and asked < rules.refinements
     asked += again
     target = rules.passed if passed else rules.failed if again else ""
-    said, limit = _score_texts(score, rules.threshold)
-    below = f"Score {said} is below {limit}"
+    texts, limit = _score_texts(score, rules.threshold)
+    below = f"Score {texts} is below {limit}"
     end, forced = "go to the end", "forced end"
     if rules.meets:
         end, forced = f"go to {rules.meets!r}, where the branches meet", "forced end of the branch"
     where = f"go to {target!r}" if target else end
     if passed:
-        thought = f"Score {said} has reached {limit}: passed, {where}"
+        thought = f"Score {texts} has reached {limit}: passed, {where}"
     elif again:
         thought = f"{below}: refinement {asked} of {rules.refinements}, {where}"
     elif rules.refinements > 0:
@@ -164,8 +168,8 @@ def _make_outcome(rules: Rules, score: float, critique: Any, asked: int, seen: A
 
 def _score_texts(score: float, threshold: float) -> tuple[str, str]:
     """Return a score and the threshold with two decimals; in full if those would look equal."""
-    told = f"{score:.2f}", f"{threshold:.2f}"
-    return told if told[0] != told[1] or score == threshold else (repr(score), repr(threshold))
+    texts = f"{score:.2f}", f"{threshold:.2f}"
+    return texts if texts[0] != texts[1] or score == threshold else (repr(score), repr(threshold))
 
 
 # ------------------------------------------------------------------------------------------------ judges
@@ -272,9 +276,9 @@ def _make_nothing_error(work: Work, name: str) -> ExecutionError:
 
 
 def _make_score_error(node: Node, effect: Effect, answer: Any, error: ValueError) -> ExecutionError:
-    said = safe_repr(getattr(answer, "content", answer), limit=200)
+    shown = safe_repr(getattr(answer, "content", answer), limit=200)
     return ExecutionError(
-        Problem("X403", f"{effect.name!r} answered {said} where evaluator {node.id!r} needs a score",
+        Problem("X403", f"{effect.name!r} answered {shown} where evaluator {node.id!r} needs a score",
                 str(node.place or f"node {node.id!r}"), str(error),
                 "answer a number from 0 to 1, a mapping {'score': 0.8, 'critique': '...'}, or JSON with that")
     )  # fmt: skip

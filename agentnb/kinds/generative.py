@@ -95,7 +95,7 @@ class _GenerativeTask:
     prompt: Text
     schema: Schema
     options: Mapping[str, Any]
-    tries: int
+    max_attempts: int
     samples: int
     method: str
 
@@ -107,8 +107,8 @@ class _GenerativeTask:
             params.get("schema", True),
         )
         prompt = compile_text(params.get("prompt"), world.strict)
-        given = params.get("solver")
-        solver: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        solver_params = params.get("solver")
+        solver: Mapping[str, Any] = solver_params if isinstance(solver_params, Mapping) else {}
         samples = int(solver.get("n_samples") or 1) if solver.get("strategy") == "ensemble" else 1
         tries = max(1, min(TRIES, int(solver.get("max_iterations") or TRIES)))
         method = str(solver.get("aggregation_method") or "majority_vote")
@@ -204,8 +204,8 @@ def _call_of(task: _GenerativeTask, function: Callable[..., Any]) -> Callable[[A
     whole = takes_board(function) and first not in named
 
     def call(board: Any) -> Any:
-        given = {"goal": task.goal(board), "schema": deepcopy(task.schema.rules), "board": board}
-        return function(*((board,) if whole else ()), **{name: given[name] for name in named})
+        inputs = {"goal": task.goal(board), "schema": deepcopy(task.schema.rules), "board": board}
+        return function(*((board,) if whole else ()), **{name: inputs[name] for name in named})
 
     try:
         signature.bind(*((None,) if whole else ()), **dict.fromkeys(named))
@@ -245,9 +245,9 @@ def _ask_model(task: _GenerativeTask, options: Mapping[str, Any]) -> Ask:
         answers: list[Any] = []
         fitting: list[Any] = []
         faults: list[str] = []
-        while len(answers) < task.samples + task.tries - 1:
-            given = {**settings, "messages": messages}
-            answer = await work.call(Effect("llm", task.node.id, given, **options))
+        while len(answers) < task.samples + task.max_attempts - 1:
+            request = {**settings, "messages": messages}
+            answer = await work.call(Effect("llm", task.node.id, request, **options))
             answers.append(answer)
             value, wrong = task.read(answer)
             if wrong:
@@ -278,10 +278,10 @@ def _make_messages(task: _GenerativeTask, work: Work) -> Messages:
 
 def _make_correction(answer: Any, faults: Sequence[str]) -> Messages:
     content = getattr(answer, "content", answer)
-    said = to_text(content)
+    text = to_text(content)
     wrong = "\n".join(f"- {fault}" for fault in faults[:MOST_FAULTS])
     asked = f"This does not fit the JSON Schema:\n{wrong}\nAnswer again: the whole value, corrected, and nothing else."
-    return [{"role": "assistant", "content": mask_head(said, MOST_SAID)}, {"role": "user", "content": asked}]
+    return [{"role": "assistant", "content": mask_head(text, MOST_SAID)}, {"role": "user", "content": asked}]
 
 
 def _format_board(board: Mapping[str, Any]) -> str:

@@ -41,9 +41,9 @@ def bind(node: Node, world: Any) -> Perform:
 
     async def perform(work: Work) -> Outcome:
         question = Effect("human", node.id, {"prompt": prompt(work.board), **arguments}, timeout, check=check)
-        given = await work.call(question)
-        chosen = _find_option(given, options)
-        answer = {key: given if chosen is ABSENT else chosen}
+        response = await work.call(question)
+        chosen = _find_option(response, options)
+        answer = {key: response if chosen is ABSENT else chosen}
         return Outcome(answer, observation=answer)
 
     return perform
@@ -59,8 +59,8 @@ def _find_option(answer: Any, options: Sequence[Any]) -> Any:
 
 def _correct_case(answer: Any, texts: Sequence[str]) -> str:
     """Return the text that differs from an answer in case only, otherwise the answer."""
-    said = safe_repr(answer) if not isinstance(answer, str) else answer.strip()
-    return next((text for text in texts if text.casefold() == said.casefold()), said)
+    shown = safe_repr(answer) if not isinstance(answer, str) else answer.strip()
+    return next((text for text in texts if text.casefold() == shown.casefold()), shown)
 
 
 def format_option(option: Any) -> str:

@@ -31,13 +31,13 @@ def bind(node: Node, world: Any) -> Perform:
 
     def perform(work: Work) -> Any:
         if work.phase == "start":
-            given = {}
+            values = {}
             for key, path in (inputs or {}).items():
                 work.reads[path[0]] = None
                 value = work.arg(path)
                 if value is not ABSENT:
-                    given[key] = value
-            return Enter([Body(region, policy, given) for region in node.bodies])
+                    values[key] = value
+            return Enter([Body(region, policy, values) for region in node.bodies])
         if not outputs:
             return {}
         inner = work.frames[0].scope
@@ -48,23 +48,23 @@ def bind(node: Node, world: Any) -> Perform:
 
 
 def _bind_rendering(node: Node, world: Any) -> Perform:
-    given, outputs = make_strict(node.params["given"], world.strict), tuple(node.params.get("outputs", ()))
+    inputs, outputs = make_strict(node.params["given"], world.strict), tuple(node.params.get("outputs", ()))
     places = Directives(node, world)
 
     def perform(work: Work) -> Any:
         if work.phase == "start":
             _check_depth(work)
-            inside = given.render(make_context(work))
+            inside = inputs.render(make_context(work))
             return Enter([Body(region, "child", inside, inputs=inside) for region in node.bodies])
         scope = work.frames[0].scope
         seen = scope.visible_items()  # frozen: the observation shares it with the board
         found = {name: seen.get(name) for name in outputs}
-        came = {**found, "state": seen, "outputs": found}
-        result = thaw(freeze(came))
+        outcome = {**found, "state": seen, "outputs": found}
+        result = thaw(freeze(outcome))
         # what was deleted is deleted here too
         own: list[tuple[Any, Any]] = [((name,), seen.get(name, ABSENT)) for name in outputs]
         own += places(work, result)
-        return Outcome(nested_writes=own, thought=find_oddity(given, places), observation=came, result=result)
+        return Outcome(nested_writes=own, thought=find_oddity(inputs, places), observation=outcome, result=result)
 
     return perform
 

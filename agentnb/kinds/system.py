@@ -57,8 +57,8 @@ def bind(node: Node, world: Any) -> Perform:
             return {}
         if gives is not None and not isinstance(answer, Record) and not any(is_of(answer, kind) for kind in gives):
             raise ExecutionError(make_type_problem(work, answer, gives, name))
-        kept = work.calls[-1].result  # the frozen form in the call's row, shared with the board
-        return {find_key(answer, gives or (), keys): kept}
+        frozen = work.calls[-1].result  # the frozen form in the call's row, shared with the board
+        return {find_key(answer, gives or (), keys): frozen}
 
     return perform
 
@@ -97,14 +97,14 @@ class InjectedArguments:
         Raises:
             AgentRuntimeError: X451, a resource does not exist; another attempt would not find it either.
         """
-        given = {name: thaw(freeze(value)) for name, value in outs.items()} if self.copies else outs
-        given |= self._iter_resources()
+        outputs = {name: thaw(freeze(value)) for name, value in outs.items()} if self.copies else outs
+        outputs |= self._iter_resources()
         if not self.names:
-            return given
+            return outputs
         self.close()
         work = self.work
         self.contexts = {name: SystemContext.at(self.resources, work.scope, self.keys, work) for name in self.names}
-        return given | self.contexts
+        return outputs | self.contexts
 
     def close(self) -> None:
         """Close the context of the last attempt."""

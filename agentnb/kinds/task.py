@@ -35,24 +35,27 @@ def bind(node: Node, world: Any) -> Perform:
     person runs the failed node again, the agent starts over as well.
     """
     params = node.params
-    given = make_strict(params["given"], world.strict) if "given" in params else None
+    rendered = make_strict(params["given"], world.strict) if "given" in params else None
     arguments, places = _compile_arguments(node), Directives(node, world)
     key, attempts = str(params.get("output", node.id)), int(get_options(node).get("attempts", 1))
 
     def perform(work: Work) -> Any:
         if work.phase == "start":
-            inputs = given.render(make_context(work)) if given is not None else arguments(work)
+            inputs = rendered.render(make_context(work)) if rendered is not None else arguments(work)
             return Enter([Body(region, "isolated", {TASK: _format_task(work, inputs)}) for region in node.bodies])
         result = thaw(work.frames[0].scope.data.get("result")) or {}
         if not result.get("success"):
             if work.iteration < attempts or _has_failed(work):
                 return Repeat()
             raise AgentFailed(_make_failure_problem(node, result), result=result)
-        if given is None:
+        if rendered is None:
             return Outcome({key: result["response"]}, observation=result, result=result)
-        came = {**result, "text": result["response"], "result": result["response"]}
+        outcome = {**result, "text": result["response"], "result": result["response"]}
         return Outcome(
-            nested_writes=places(work, came), thought=find_oddity(given, places), observation=came, result=came
+            nested_writes=places(work, outcome),
+            thought=find_oddity(rendered, places),
+            observation=outcome,
+            result=outcome,
         )
 
     return perform

@@ -56,17 +56,17 @@ def bind(node: Node, world: Any) -> Perform:
 
 def _bind_rendering(node: Node, world: Any) -> Perform:
     name = str(node.params.get("function", node.id))
-    function, given = world.tool(name, node), make_strict(node.params["given"], world.strict)
+    function, inputs = world.tool(name, node), make_strict(node.params["given"], world.strict)
     places, options = Directives(node, world), get_options(node)
     tells = node.params.get("tells_timeout") and "timeout" in options and takes_timeout(function)
     beside = {"timeout": options["timeout"]} if tells else {}
 
     async def perform(work: Work) -> Outcome:
-        arguments = given.render(make_context(work))
+        arguments = inputs.render(make_context(work))
         effect = Effect("tool", name, {**beside, **arguments}, target=function, check=check_result, **options)
         result = to_result(await work.call(effect))
         writes = places(work, result)
-        thought = find_oddity(given, places)
+        thought = find_oddity(inputs, places)
         return Outcome(nested_writes=writes, thought=thought, inputs=arguments, observation=result, result=result)
 
     return perform

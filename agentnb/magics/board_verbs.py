@@ -10,20 +10,20 @@ from agentnb.recipe.descriptions import parse_typed
 from agentnb.session.parts import get_parts
 
 
-def stop_at(bench: Workspace, words: list[str]) -> Any:
+def stop_at(workspace: Workspace, args: list[str]) -> Any:
     """`break NODE [when EXPRESSION]`: stop before NODE."""
-    node, _, when = require_text(words, "break", "a node").partition(" when ")
-    return bench.session.breakpoints.add(node.strip(), when=when.strip() or None)
+    node, _, when = require_text(args, "break", "a node").partition(" when ")
+    return workspace.session.breakpoints.add(node.strip(), when=when.strip() or None)
 
 
-def list_breakpoints(bench: Workspace, _: list[str]) -> Any:
+def list_breakpoints(workspace: Workspace, _: list[str]) -> Any:
     """`breaks`: the breakpoints as a DataFrame."""
-    return bench.session.breakpoints.to_frame()
+    return workspace.session.breakpoints.to_frame()
 
 
-def remove_breakpoint(bench: Workspace, words: list[str]) -> str:
+def remove_breakpoint(workspace: Workspace, args: list[str]) -> str:
     """`unbreak [NODE or ID]`: remove the breakpoints of a node, one by its number, or all of them."""
-    stops, which = bench.session.breakpoints, " ".join(words)
+    stops, which = workspace.session.breakpoints, " ".join(args)
     if which:
         stops.remove(int(which) if which.isdecimal() else which)
     else:
@@ -31,95 +31,95 @@ def remove_breakpoint(bench: Workspace, words: list[str]) -> str:
     return f"{len(stops)} breakpoint(s) left"
 
 
-def watch(bench: Workspace, words: list[str]) -> Any:
+def watch(workspace: Workspace, args: list[str]) -> Any:
     """`watch [EXPRESSION]`: show its current value together with those already watched."""
-    session = bench.session
-    return session.watch(" ".join(words)).watches if words else session.watches
+    session = workspace.session
+    return session.watch(" ".join(args)).watches if args else session.watches
 
 
-def unwatch(bench: Workspace, words: list[str]) -> Any:
+def unwatch(workspace: Workspace, args: list[str]) -> Any:
     """`unwatch EXPRESSION`: remove it from the watches."""
-    session = bench.session
-    session.watches.remove(require_text(words, "unwatch", "an expression"))
+    session = workspace.session
+    session.watches.remove(require_text(args, "unwatch", "an expression"))
     get_parts(session).notifications.save_and_notify()
     return session.watches
 
 
-def show_board(bench: Workspace, words: list[str]) -> Any:
+def show_board(workspace: Workspace, args: list[str]) -> Any:
     """`board [KEY]`: the blackboard at the current step, or the value of a key."""
-    found = bench.session.board
-    return found[words[0]] if words else found
+    found = workspace.session.board
+    return found[args[0]] if args else found
 
 
-def show_writer(bench: Workspace, words: list[str]) -> str:
+def show_writer(workspace: Workspace, args: list[str]) -> str:
     """`who KEY`: the step that wrote the value of a key."""
-    key, session = require_text(words, "who", "a key"), bench.session
+    key, session = require_text(args, "who", "a key"), workspace.session
     step = session.who_wrote(key)
     if step is None:
         return f"no step has written {key!r}"
     return f"step {step}: {session.trace.steps[step - 1].node_id}" if step else "the inputs"
 
 
-def edit(bench: Workspace, words: list[str]) -> Any:
+def edit(workspace: Workspace, args: list[str]) -> Any:
     """`edit KEY VALUE`: write a value (JSON or text, as its input is declared) at the current step."""
-    if len(words) < 2:
+    if len(args) < 2:
         raise make_argument_error(
             "edit needs a key and a value",
-            f"%agent edit {' '.join(words)}",
+            f"%agent edit {' '.join(args)}",
             "it writes one value",
             "write %agent edit KEY VALUE",
         )
-    session = bench.session
-    return session.edit({words[0]: parse_typed(" ".join(words[1:]), session.recipe.inputs.get(words[0]))}).board
+    session = workspace.session
+    return session.edit({args[0]: parse_typed(" ".join(args[1:]), session.recipe.inputs.get(args[0]))}).board
 
 
-def list_pending(bench: Workspace, _: list[str]) -> Any:
+def list_pending(workspace: Workspace, _: list[str]) -> Any:
     """`pending`: the questions and approvals that wait for a person."""
-    return bench.session.pending
+    return workspace.session.pending
 
 
-def answer(bench: Workspace, words: list[str]) -> str:
+def answer(workspace: Workspace, args: list[str]) -> str:
     """`answer TEXT`: answer the waiting node."""
-    text, waiting = " ".join(words), next((one for one in bench.session.pending if one.kind == "answer"), None)
+    text, waiting = " ".join(args), next((one for one in workspace.session.pending if one.kind == "answer"), None)
     schema = None if waiting is None else waiting.arguments.get("schema")
-    bench.session.answer(text if schema is None else parse_typed(text, schema))
-    return format_status(bench.session)
+    workspace.session.answer(text if schema is None else parse_typed(text, schema))
+    return format_status(workspace.session)
 
 
-def approve(bench: Workspace, words: list[str]) -> str:
+def approve(workspace: Workspace, args: list[str]) -> str:
     """`approve [ID]`: approve a request: the first, or the one of this id or node."""
-    bench.session.approve(" ".join(words) or None)
-    return format_status(bench.session)
+    workspace.session.approve(" ".join(args) or None)
+    return format_status(workspace.session)
 
 
-def deny(bench: Workspace, words: list[str]) -> str:
+def deny(workspace: Workspace, args: list[str]) -> str:
     """`deny [ID] [because REASON]`: deny a request; the node receives the reason."""
-    which, _, reason = f" {' '.join(words)} ".partition(" because ")
-    bench.session.deny(which.strip() or None, reason.strip())
-    return format_status(bench.session)
+    which, _, reason = f" {' '.join(args)} ".partition(" because ")
+    workspace.session.deny(which.strip() or None, reason.strip())
+    return format_status(workspace.session)
 
 
-def explain(bench: Workspace, _: list[str]) -> Any:
+def explain(workspace: Workspace, _: list[str]) -> Any:
     """`why`: the conditions after the last step, each with its values and result."""
-    return bench.session.why()
+    return workspace.session.why()
 
 
-def explain_not_run(bench: Workspace, words: list[str]) -> Any:
+def explain_not_run(workspace: Workspace, args: list[str]) -> Any:
     """`whynot NODE`: the reasons why a node did not run."""
-    return bench.session.why_not(require_text(words, "whynot", "a node"))
+    return workspace.session.why_not(require_text(args, "whynot", "a node"))
 
 
-def trace(bench: Workspace, words: list[str]) -> Any:
+def trace(workspace: Workspace, args: list[str]) -> Any:
     """`trace [n]`: the steps so far as a DataFrame, or the last n of them."""
-    found = bench.session.trace.to_frame()
-    return found.tail(number(words, None, "trace")) if words else found
+    found = workspace.session.trace.to_frame()
+    return found.tail(number(args, None, "trace")) if args else found
 
 
-def draw(bench: Workspace, _: list[str]) -> Any:
+def draw(workspace: Workspace, _: list[str]) -> Any:
     """`draw`: the recipe's drawing with the current run."""
-    return bench.session.draw()
+    return workspace.session.draw()
 
 
-def show(bench: Workspace, _: list[str]) -> Any:
+def show(workspace: Workspace, _: list[str]) -> Any:
     """`show`: the session itself, as its cockpit."""
-    return bench.session
+    return workspace.session

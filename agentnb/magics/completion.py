@@ -13,11 +13,11 @@ from agentnb.samples import samples
 from agentnb.session import Session
 
 
-def _list_inputs(bench: Workspace, words: list[str]) -> list[str]:
+def _list_inputs(workspace: Workspace, args: list[str]) -> list[str]:
     """Return the inputs of the named recipe, or of the last one, without those already on the line."""
-    names = [word for word in words[2:3] if "=" not in word and word != "as"]
-    given = {word.partition("=")[0] for word in words}
-    return [f"{key}=" for key in bench.recipe("".join(names)).inputs if key not in given]
+    names = [word for word in args[2:3] if "=" not in word and word != "as"]
+    used = {word.partition("=")[0] for word in args}
+    return [f"{key}=" for key in workspace.recipe("".join(names)).inputs if key not in used]
 
 
 SORTS: Final[dict[str, Callable[[Workspace, list[str]], Iterable[str]]]] = {
@@ -35,16 +35,16 @@ SORTS: Final[dict[str, Callable[[Workspace, list[str]], Iterable[str]]]] = {
 }
 
 
-def complete(bench: Workspace, line: str) -> list[str]:
+def complete(workspace: Workspace, line: str) -> list[str]:
     """Return the completions for the last word of a line, which may be empty."""
-    words = line.split()
-    typed = "" if line.endswith(" ") else words.pop() if len(words) > 1 else ""
-    if len(words) <= 1:
+    args = line.split()
+    typed = "" if line.endswith(" ") else args.pop() if len(args) > 1 else ""
+    if len(args) <= 1:
         return [verb for verb in VERBS if verb.startswith(typed)]
     found: list[str] = []
-    for sort in VERBS[words[1]].completes if words[1] in VERBS else ():
+    for sort in VERBS[args[1]].completes if args[1] in VERBS else ():
         try:
-            found += SORTS[sort](bench, words)
+            found += SORTS[sort](workspace, args)
         except AgentNbError:
             continue  # there is no session yet, or the recipe does not exist
     return [name for name in found if name.startswith(typed)]

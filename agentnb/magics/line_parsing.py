@@ -32,39 +32,39 @@ def check_variable(name: str, where: str) -> str:
     return name
 
 
-def split_name(words: list[str], otherwise: str, verb: str) -> tuple[str, str]:
+def split_name(args: list[str], otherwise: str, verb: str) -> tuple[str, str]:
     """Return the text before `as`, and the variable after it.
 
     Raises:
         ExecutionError: U401, the text is empty, or the variable name is invalid.
     """
     target = otherwise
-    if "as" in words[1:]:
-        at = words.index("as", 1)
-        target, words = " ".join(words[at + 1 :]), words[:at]
-    return require_text(words, verb, "a name"), check_variable(target, f"%agent {verb}")
+    if "as" in args[1:]:
+        at = args.index("as", 1)
+        target, args = " ".join(args[at + 1 :]), args[:at]
+    return require_text(args, verb, "a name"), check_variable(target, f"%agent {verb}")
 
 
-def require_text(words: list[str], verb: str, what: str) -> str:
+def require_text(args: list[str], verb: str, what: str) -> str:
     """Return the words as one text.
 
     Raises:
         ExecutionError: U401, there are no words.
     """
-    if not words:
+    if not args:
         raise make_argument_error(
             f"{verb} needs {what}", f"%agent {verb}", "it does not know what is meant", f"see %agent help {verb}"
         )
-    return " ".join(words)
+    return " ".join(args)
 
 
-def number(words: list[str], otherwise: int | None, verb: str) -> int:
+def number(args: list[str], otherwise: int | None, verb: str) -> int:
     """Return the number in the words; `otherwise` if there are no words.
 
     Raises:
         ExecutionError: U401, it is not a number from 0 on.
     """
-    text = words[0] if words else ""
+    text = args[0] if args else ""
     if not text and otherwise is not None:
         return otherwise
     if not text.isdecimal():

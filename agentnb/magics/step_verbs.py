@@ -13,56 +13,56 @@ def make_verb(name: str) -> Callable[[Workspace, list[str]], str]:
     """Return a verb that does what the cockpit's button of this name does."""
     command = COMMANDS[name]
 
-    def act(bench: Workspace, _: list[str]) -> str:
-        command.run(bench.session, None, None)
-        return format_status(bench.session)
+    def act(workspace: Workspace, _: list[str]) -> str:
+        command.run(workspace.session, None, None)
+        return format_status(workspace.session)
 
     act.__doc__ = f"`{name}`: {command.tip}."
     return act
 
 
-def step(bench: Workspace, words: list[str]) -> str:
+def step(workspace: Workspace, args: list[str]) -> str:
     """`step [n]`: run the next n steps."""
-    bench.session.step(number(words, 1, "step"))
-    return format_status(bench.session)
+    workspace.session.step(number(args, 1, "step"))
+    return format_status(workspace.session)
 
 
-def go_back(bench: Workspace, words: list[str]) -> str:
+def go_back(workspace: Workspace, args: list[str]) -> str:
     """`back [n]`: go n steps back."""
-    return format_status(bench.session.back(number(words, 1, "back")))
+    return format_status(workspace.session.back(number(args, 1, "back")))
 
 
-def go_to(bench: Workspace, words: list[str]) -> str:
+def go_to(workspace: Workspace, args: list[str]) -> str:
     """`goto K`: go to step K; 0 is before the first."""
-    return format_status(bench.session.goto(number(words, None, "goto")))
+    return format_status(workspace.session.goto(number(args, None, "goto")))
 
 
-def run(bench: Workspace, words: list[str]) -> str:
+def run(workspace: Workspace, args: list[str]) -> str:
     """`run [UNTIL]`: run until a node, a step number or a condition.
 
     A breakpoint, a pending question, the budget and the end stop it too.
     """
-    bench.session.run(until=_parse_until(words))
-    return format_status(bench.session)
+    workspace.session.run(until=_parse_until(args))
+    return format_status(workspace.session)
 
 
-def run_back(bench: Workspace, words: list[str]) -> str:
+def run_back(workspace: Workspace, args: list[str]) -> str:
     """`runback [UNTIL]`: the same, backwards; by default to the start, or to a breakpoint."""
-    bench.session.run_back(_parse_until(words))
-    return format_status(bench.session)
+    workspace.session.run_back(_parse_until(args))
+    return format_status(workspace.session)
 
 
-def start(bench: Workspace, words: list[str]) -> str:
+def start(workspace: Workspace, args: list[str]) -> str:
     """`start [UNTIL]`: run in the background; %agent pause stops it."""
-    bench.session.start(_parse_until(words))
-    return format_status(bench.session)
+    workspace.session.start(_parse_until(args))
+    return format_status(workspace.session)
 
 
-def set_speed(bench: Workspace, words: list[str]) -> str:
+def set_speed(workspace: Workspace, args: list[str]) -> str:
     """`speed [STEPS]`: the maximum number of steps per second of `start`; `full` or no number: unlimited."""
-    text = " ".join(words)
+    text = " ".join(args)
     try:
-        bench.session.speed = None if text in ("", "full") else float(text)
+        workspace.session.speed = None if text in ("", "full") else float(text)
     except ValueError:
         raise make_argument_error(
             f"{text!r} is not a speed",
@@ -70,21 +70,21 @@ def set_speed(bench: Workspace, words: list[str]) -> str:
             "it is a number of steps a second, or full",
             "write for example %agent speed 3",
         ) from None
-    steps = bench.session.speed
+    steps = workspace.session.speed
     return "full speed" if steps is None else f"{steps:g} steps a second"
 
 
-def skip(bench: Workspace, _: list[str]) -> str:
+def skip(workspace: Workspace, _: list[str]) -> str:
     """`skip`: continue as if the next node had written nothing."""
-    bench.session.skip()
-    return format_status(bench.session)
+    workspace.session.skip()
+    return format_status(workspace.session)
 
 
-def set_next(bench: Workspace, words: list[str]) -> str:
+def set_next(workspace: Workspace, args: list[str]) -> str:
     """`next NODE`: make NODE the next node."""
-    return format_status(bench.session.set_next(require_text(words, "next", "a node")))
+    return format_status(workspace.session.set_next(require_text(args, "next", "a node")))
 
 
-def _parse_until(words: list[str]) -> int | str | None:
-    text = " ".join(words)
+def _parse_until(args: list[str]) -> int | str | None:
+    text = " ".join(args)
     return int(text) if text.isdecimal() else text or None

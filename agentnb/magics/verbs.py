@@ -26,10 +26,10 @@ class Verb(NamedTuple):
         return f"%agent {first.replace('`', '')}" + (f"\n{more}" if more else "")
 
 
-def give_help(_: Workspace, words: list[str]) -> None:
+def give_help(_: Workspace, args: list[str]) -> None:
     """`help [VERB]`: list all verbs, or describe one of them."""
-    asked = [find_verb(words[0], " ".join(["help", *words]))] if words else VERBS.values()
-    lines = [verb.description if words else verb.description.splitlines()[0] for verb in asked]
+    asked = [find_verb(args[0], " ".join(["help", *args]))] if args else VERBS.values()
+    lines = [verb.description if args else verb.description.splitlines()[0] for verb in asked]
     print("\n".join(lines))  # noqa: T201  (help is read on the screen)
 
 
@@ -92,11 +92,11 @@ def find_verb(name: str, line: str) -> Verb:
     return VERBS[name]
 
 
-def run_line(bench: Workspace, line: str) -> Any:
+def run_line(workspace: Workspace, line: str) -> Any:
     """Run the line after `%agent` and return what it shows.
 
     Raises:
         AgentNbError: U401, the line is invalid; otherwise what the session raises.
     """
-    words = split(line) or ["help"]
-    return find_verb(words[0], line).run(bench, words[1:])
+    args = split(line) or ["help"]
+    return find_verb(args[0], line).run(workspace, args[1:])

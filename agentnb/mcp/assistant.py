@@ -33,7 +33,7 @@ class OfferedTool(NamedTuple):
     """A tool as it is offered: its row, what it does, the JSON Schema of its arguments, and its function."""
 
     tool: Tool
-    about: str
+    description: str
     schema: dict[str, Any]
     call: Callable[[dict[str, Any]], Any]
     model: type[BaseModel]
@@ -74,7 +74,7 @@ class Assistant:
         """
         actor = to_line(self.name or client, _SHORT).strip()
         actor = "assistant" if actor in _UNNAMED else actor
-        said = ", ".join(f"{key}={safe_repr(value, _SHORT, key=key)}" for key, value in arguments.items())
+        shown = ", ".join(f"{key}={safe_repr(value, _SHORT, key=key)}" for key, value in arguments.items())
         try:
             offer = self._offer(name, arguments)
             answer = Answer(to_json_text(await self._perform_within_limit(offer, dict(arguments), actor)))
@@ -85,7 +85,7 @@ class Assistant:
             problem = Problem("X525", f"{name} failed: {error_line(error)}", f"the tool {name}",
                               "agentnb did not expect this error", "ask for something else, or report it")  # fmt: skip
             answer, outcome = _answer_error(AgentNbError(problem)), ": X525"
-        self.calls.append(f"{datetime.now():%H:%M:%S} {actor}: {to_line(name, 60)}({said}){outcome}")  # noqa: DTZ005  (for a person, here)
+        self.calls.append(f"{datetime.now():%H:%M:%S} {actor}: {to_line(name, 60)}({shown}){outcome}")  # noqa: DTZ005  (for a person, here)
         return answer
 
     def close(self) -> None:

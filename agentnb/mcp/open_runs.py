@@ -223,9 +223,9 @@ def _make_recording(session: Session) -> Session:
     """Return a stored run as a recording, whose `step` and `run` go through the record."""
     state, locked, ended = get_state(session), get_state(session).read_only_reason, str(session.status)
     assert locked is not None
-    made = Recording.of_run(state.run, session.name, session.run_id, locked, ended, inputs=session.inputs)
-    made.breakpoints.from_rows(session.breakpoints.to_rows())
-    return made
+    recording = Recording.of_run(state.run, session.name, session.run_id, locked, ended, inputs=session.inputs)
+    recording.breakpoints.from_rows(session.breakpoints.to_rows())
+    return recording
 
 
 def _close(session: Session) -> None:

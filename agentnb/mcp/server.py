@@ -49,7 +49,7 @@ def make_server(assistant: Assistant) -> Server[Any]:
         return ListToolsResult(
             tools=[
                 OfferedTool(
-                    name=offer.tool.name, description=offer.about, input_schema=offer.schema,
+                    name=offer.tool.name, description=offer.description, input_schema=offer.schema,
                     annotations=ToolAnnotations(read_only_hint=offer.tool.needs == "nothing", open_world_hint=False),
                 )
                 for offer in assistant.offers.values()

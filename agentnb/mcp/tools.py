@@ -102,8 +102,8 @@ class Tools:
         answer = list_rows(found, lambda _: "")
         if "more" in answer:
             last = answer["rows"][-1]["run"]
-            given = ", ".join(f"{name}={value!r}" for name, value in (filters | {"after": last}).items())
-            answer["more"] = f"list_runs({given})"
+            options = ", ".join(f"{name}={value!r}" for name, value in (filters | {"after": last}).items())
+            answer["more"] = f"list_runs({options})"
         return answer
 
     def open_run(self, run: str) -> Json:
@@ -305,12 +305,12 @@ class Tools:
         if first is None:
             return {"same": True, "steps": len(found.rows)}
         rows = (to_line(each, 300) for each in found.differences)
-        led = [None if part is None else part.lines(8) for part in found.slices]
+        slices = [None if part is None else part.lines(8) for part in found.slices]
         return {
             "same": False,
             "first_divergence": {"step_a": first.step_a, "step_b": first.step_b, "node": to_line(first.node or "", 100),
                                  "path": to_line(first.path, 200), "reason": to_line(first.reason, 600)},
-            "led_to_it": {"a": led[0], "b": led[1]},
+            "led_to_it": {"a": slices[0], "b": slices[1]},
             "differences": list_rows(rows, lambda more: f"{len(found.differences) - more} more", most=30),
         }  # fmt: skip
 
@@ -468,9 +468,9 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        made = session.fork(at, name or None, edit, note=note, expect=expect or None)
-        self._runs.add(made)
-        return {"parent": session.run_id, **self._describe_status(made)}
+        child = session.fork(at, name or None, edit, note=note, expect=expect or None)
+        self._runs.add(child)
+        return {"parent": session.run_id, **self._describe_status(child)}
 
     def edit(self, changes: dict[str, Any], run: str = "") -> Json:
         """Write values on the board at the current position. The edit is recorded under the assistant's name.

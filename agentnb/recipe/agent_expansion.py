@@ -84,18 +84,18 @@ def _find_agent(node: Node, tools: Mapping[str, Any]) -> Recipe | None:
 
 def _restore_nodes(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
     """Return a recipe without the agents that are now replaced by a plain callable."""
-    gone = {
+    removed = {
         node.id: replace(node, kind=node.params[_WAS], bodies=(), params=_drop_param(node, _WAS))
         for node in recipe.nodes.values()
         if _WAS in node.params and tools.get(_get_called(node)) is not None and _find_agent(node, tools) is None
     }
-    if not gone:
+    if not removed:
         return recipe
-    recipe = _remove_insides(recipe, gone)
-    agents = {id: agent for id, agent in recipe.meta["agents"].items() if id not in gone}
+    recipe = _remove_insides(recipe, removed)
+    agents = {id: agent for id, agent in recipe.meta["agents"].items() if id not in removed}
     return replace(
         recipe,
-        nodes=MappingProxyType({**recipe.nodes, **gone}),
+        nodes=MappingProxyType({**recipe.nodes, **removed}),
         meta=MappingProxyType({**recipe.meta, "agents": agents}),
     )
 

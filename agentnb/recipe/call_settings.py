@@ -29,8 +29,8 @@ def get_call_settings(recipe: Recipe) -> Mapping[str, Any]:
             for name, tool in recipe.tools.items()
         }
     if recipe.meta.get("provider") is not None:
-        words = ("provider", "settings", "temperature")  # and its place in the text
-        found["model"] = _describe(dict(zip(words, recipe.meta["provider"], strict=False)))
+        names = ("provider", "settings", "temperature")  # and its place in the text
+        found["model"] = _describe(dict(zip(names, recipe.meta["provider"], strict=False)))
     return found
 
 

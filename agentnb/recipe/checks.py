@@ -21,10 +21,10 @@ COMPOSITES = frozenset({"loop", "parallel", "subgraph", "task"})
 
 def check_edges(recipe: Recipe) -> Iterator[Problem]:
     """R104: an edge does not begin or end at a node of the recipe."""
-    yield from find_dangling_edges(recipe.outgoing_edges, recipe.nodes, recipe.name)
+    yield from iter_dangling_edges(recipe.outgoing_edges, recipe.nodes, recipe.name)
 
 
-def find_dangling_edges(
+def iter_dangling_edges(
     edges: Iterable[Edge], nodes: Collection[str], name: str, *, draft: bool = False
 ) -> Iterator[Problem]:
     """R104: an edge does not begin or end at a node of the recipe. In a draft that is a warning."""
@@ -50,12 +50,12 @@ def check_routes(recipe: Recipe) -> Iterator[Problem]:
     drawn = {(edge.source, edge.target) for edge in recipe.outgoing_edges}
     nodes, known = recipe.nodes, list_names(recipe.nodes)
     for node in nodes.values():
-        ways, place = list_choices(node), format_place(recipe, node.place)
-        if node.kind == "router" and not ways:
+        choices, place = list_choices(node), format_place(recipe, node.place)
+        if node.kind == "router" and not choices:
             yield Problem("R120", f"router {node.id!r} has no routes", place,
                           "a router chooses a route by value; without routes the run ends there",
                           "give it routes, or a default", "warning")  # fmt: skip
-        for value, target in ways:
+        for value, target in choices:
             if target == END or target in recipe.nodes or (node.id, target) in drawn or recipe.meta.get("draft"):
                 continue  # a draft's missing targets, and those drawn as edges, are reported as edges
             yield Problem("R120", f"route {value!r} of {node.id!r} leads to {target!r}, which does not exist", place,
@@ -172,8 +172,8 @@ def check_evaluators(recipe: Recipe) -> Iterator[Problem]:
 
 
 def _check_evaluator(node: Node, place: str) -> Iterator[Problem]:
-    given = {word: node.params.get(word, 0) for word in ("threshold", "max_refinements")}
-    for word, number in given.items():
+    values = {word: node.params.get(word, 0) for word in ("threshold", "max_refinements")}
+    for word, number in values.items():
         if isinstance(number, bool) or not isinstance(number, int | float):
             yield Problem("R136", f"the {word} of evaluator {node.id!r} is {number!r}", place,
                           "it is compared with numbers", "write it as a number")  # fmt: skip

@@ -161,7 +161,7 @@ def check_reads(recipe: Recipe) -> Iterator[Problem]:
     known = {*recipe.inputs, *recipe.init}
     known.update(key.split(".")[0] for node in recipe.nodes.values() for key in node.writes)
     names = sorted(known)
-    words, guesses = list_names(names), MOST_SUGGESTIONS
+    listed, guesses = list_names(names), MOST_SUGGESTIONS
     for node in recipe.nodes.values():
         for key in node.reads:
             if key in known or key.split(".")[0] in known or guesses == 0:
@@ -169,7 +169,7 @@ def check_reads(recipe: Recipe) -> Iterator[Problem]:
             guesses -= 1
             if near := get_close_matches(key, names[:MOST_NAMES], n=1, cutoff=0.8):
                 yield Problem("R126", f"node {node.id!r} reads {key!r}, which no node is known to write",
-                              format_place(recipe, node.place), f"the inputs and declared writes are: {words}",
+                              format_place(recipe, node.place), f"the inputs and declared writes are: {listed}",
                               f"did you mean {near[0]!r}?", "warning")  # fmt: skip
 
 

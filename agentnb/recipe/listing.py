@@ -41,5 +41,5 @@ class Listing(list[T]):
         printer.text("..." if cycle else repr(self))  # IPython would print a plain list
 
 
-def _format_line(tag: str, words: tuple[str, ...]) -> str:
-    return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(word)}</{tag}>' for word in words) + "</tr>"
+def _format_line(tag: str, cells: tuple[str, ...]) -> str:
+    return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(word)}</{tag}>' for word in cells) + "</tr>"

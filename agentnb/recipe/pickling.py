@@ -42,7 +42,7 @@ def to_bytes(recipe: Recipe) -> bytes:
         problems = [
             Problem("L480", f"{what} cannot be pickled", f"recipe {recipe.name!r}", f"{type(why).__name__}: {why}",
                     "use functions that are defined in a module, or load the recipe in the other process")
-            for what, why in _find_unpicklable(values)
+            for what, why in _iter_unpicklable(values)
         ]  # fmt: skip
         raise RecipeError(*problems) from error
 
@@ -54,7 +54,7 @@ def restore(data: bytes) -> Recipe:
     return Recipe(**pickle.loads(data))  # noqa: S301  (it is part of a pickle that is being loaded)
 
 
-def _find_unpicklable(values: Mapping[str, Any]) -> Iterator[tuple[str, Exception]]:
+def _iter_unpicklable(values: Mapping[str, Any]) -> Iterator[tuple[str, Exception]]:
     for name, value in values.items():
         if name == "nodes":
             parts = [(f"node {id_!r}", node) for id_, node in value.items()]

@@ -70,7 +70,7 @@ def find_unrun(value: Any) -> str | None:
 
 
 def describe_how_to_run(value: Any) -> str:
-    """Return the remedy for a value that `unrun` names; a coroutine is closed, so that Python does not warn too."""
+    """Return the remedy for a value that `find_unrun` names; a coroutine is closed, so that Python does not warn."""
     if isinstance(value, CoroutineType):
         value.close()
         return "write `await` before the call that made it, in an async function"

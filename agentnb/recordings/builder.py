@@ -218,17 +218,17 @@ class _Builder:
             run.write(run.root.scope, (key,), value)
         register_secrets(run.root.scope.data)
         self.queue.extend(self.successors.get(-1, ()))
-        began = steps[0].started_at if steps else 0
-        self.history.set_first_row([self._add_activation(place) for place in self.queue], began)
+        start = steps[0].started_at if steps else 0
+        self.history.set_first_row([self._add_activation(place) for place in self.queue], start)
         run.checkpoint()
         for place, step in enumerate(steps):
             self._intervene(step.before, place)
-            self._to_front(place)
+            self._move_to_front(place)
             self._step(place, step)
         self._intervene(after, len(steps))
         for place in range(len(steps), len(self.steps)):
             if place not in self.queue:
-                self._to_front(place)
+                self._move_to_front(place)
         restore(run, self.history.tip)
 
     def _make_frame(self, step: RecordedStep) -> Any:
@@ -244,7 +244,7 @@ class _Builder:
             known = self.activations[place] = self.run.get_activation(node, self._make_frame(step), what).id
         return known
 
-    def _to_front(self, place: int) -> None:
+    def _move_to_front(self, place: int) -> None:
         """Make a step the next one: it may wait behind others, or nothing in the record led to it."""
         if self.queue and self.queue[0] == place:
             return
@@ -278,16 +278,17 @@ class _Builder:
                 run.close_frame(frame)
         self._add_extras(number, act, step)
         status = OK if step.failure is None else ERROR | (UNCAUGHT if step.uncaught else 0)
-        led = self.successors.get(place, [])
-        self.queue.extend(led)
-        if led and len(self.queue) > len(led) and self.steps[led[0]].inside is not None:  # inside comes first
-            self.queue.rotate(len(led))
+        targets = self.successors.get(place, [])
+        self.queue.extend(targets)
+        # Inside comes first
+        if targets and len(self.queue) > len(targets) and self.steps[targets[0]].inside is not None:
+            self.queue.rotate(len(targets))
             pos = len(history.p_act)
             for at, other in enumerate(self.queue):
                 history.p_act.append(self._add_activation(other))
-                history.p_val.append(None if at < len(led) else CARRIED)
+                history.p_val.append(None if at < len(targets) else CARRIED)
         else:
-            for other in led:
+            for other in targets:
                 history.p_act.append(self._add_activation(other))
                 history.p_val.append(None)
         history.s_act.append(act)
@@ -369,9 +370,11 @@ def _build_recipe(name: str, dialect: str, steps: Sequence[RecordedStep], about:
     nodes = {id: replace(node, writes=tuple(written.get(id, ()))) for id, node in nodes.items()}
     regions = {id: Region(id, tuple(entry), title=id, owner=id, isolated=True)
                for id, entry in entries.items() if id != ROOT}  # fmt: skip
-    ways = tuple(Edge(source, target) for source, target in edges)
+    recipe_edges = tuple(Edge(source, target) for source, target in edges)
     entry = tuple(entries[ROOT]) or tuple(nodes)[:1]
-    return Recipe(name, dialect, nodes, ways, entry, regions=regions, routing="all", meta={"about": dict(about)})
+    return Recipe(
+        name, dialect, nodes, recipe_edges, entry, regions=regions, routing="all", meta={"about": dict(about)}
+    )
 
 
 __all__ = [

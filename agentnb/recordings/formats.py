@@ -39,7 +39,7 @@ class Format:
     """
 
     name: str
-    about: str
+    description: str
     recognise: Callable[[Content], bool]
     open: Callable[[str, str | None, Recipe | None], Session]
 
@@ -176,7 +176,7 @@ def _recognise(where: str) -> Format | None:
     if content.head.lstrip()[:1] == b"{":
         raise StoreError(
             Problem("L571", "this file is in no format that can be opened", where,
-                    f"tried were: {', '.join(f'{row.name} ({row.about})' for row in FORMATS.values())}",
+                    f"tried were: {', '.join(f'{row.name} ({row.description})' for row in FORMATS.values())}",
                     "name the format with nb.open(..., format=...); a recipe is loaded with nb.load")
         )  # fmt: skip
     return None

@@ -182,16 +182,16 @@ class _Writer:
             "nodes": [list(node) for node in self.reading.nodes],
             "edges": [[*edge[:3], safe_str(edge.condition), edge.asks] for edge in self.reading.edges],
         }
-        made: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for history, last in self.reading.parts():
             base = self.pushed
             for row in range(last + 1):
                 line = self._make_line(history, row, base)
-                if row or not made:
-                    made.append(line)
+                if row or not rows:
+                    rows.append(line)
                 else:  # a fork begins with what was edited after the step
-                    _merge(made[-1], line)
-        yield from ({key: value for key, value in line.items() if value not in (None, [], {})} for line in made)
+                    _merge(rows[-1], line)
+        yield from ({key: value for key, value in line.items() if value not in (None, [], {})} for line in rows)
 
     def _make_line(self, history: History, row: int, base: int) -> dict[str, Any]:
         step = history.base + row
@@ -275,8 +275,8 @@ class _Writer:
             found["of"] = self._encode_activation(call.activation)
         numbers = (("call", call.call, 0), ("attempt", call.attempt, 1), ("wait", call.wait, 0.0))
         found |= {name: value for name, value, default in numbers if value != default}
-        said = self.redaction.apply(call.arguments, "calls", call.name, "arguments")
-        found["arguments"] = encode(said, lenient=True)
+        arguments = self.redaction.apply(call.arguments, "calls", call.name, "arguments")
+        found["arguments"] = encode(arguments, lenient=True)
         for name in _CALL:
             value = getattr(call, name)
             if name == "result":
@@ -472,9 +472,9 @@ class _Reader:
         return self.acts.setdefault(row, len(self.acts))
 
     def _open(self, row: Sequence[Any], step: int) -> int:
-        parent, owner, region, policy, branch, scope, given = row
+        parent, owner, region, policy, branch, scope, inputs = row
         number = len(self.frames) + 1
-        frame = FrameRow(number, parent, self.nodes[owner], region, policy, branch, scope, step, given)
+        frame = FrameRow(number, parent, self.nodes[owner], region, policy, branch, scope, step, inputs)
         self.frames.append(list(frame))
         return number
 

@@ -182,17 +182,17 @@ def _run_id(thread: Thread, leaf: str) -> str:
 
 def _make_session(where: str, thread: Thread, leaf: str, family: dict[str, LangGraphRun]) -> LangGraphRun:
     with reading(f"{thread.shown}, thread {thread.id!r}"):
-        made = _Steps(thread, leaf)
-    first = made.path[0]
+        steps = _Steps(thread, leaf)
+    first = steps.path[0]
     about = {"langgraph": {"store": thread.shown, "thread": thread.id, "checkpoint": leaf,
-                           "checkpoints": len(made.path)}}  # fmt: skip
-    run = build(f"thread {thread.id}", "langgraph", made.steps, first.board, following=made.following,
-                after=made.before, about=about)  # fmt: skip
-    session = LangGraphRun.of_run(run, f"thread {thread.id}", _run_id(thread, leaf), _read_only(thread), made.ended,
-                                  pending=made.pending)  # fmt: skip
+                           "checkpoints": len(steps.path)}}  # fmt: skip
+    run = build(f"thread {thread.id}", "langgraph", steps.steps, first.board, following=steps.following,
+                after=steps.before, about=about)  # fmt: skip
+    session = LangGraphRun.of_run(run, f"thread {thread.id}", _run_id(thread, leaf), _read_only(thread), steps.ended,
+                                  pending=steps.pending)  # fmt: skip
     session._thread, session._where, session._leaf = thread, where, leaf  # noqa: SLF001  (it is made here)
     session._family = family  # noqa: SLF001  (the same)
-    session._steps = MappingProxyType(made.at)  # noqa: SLF001  (the same)
+    session._steps = MappingProxyType(steps.at)  # noqa: SLF001  (the same)
     family[leaf] = session
     return session
 
@@ -240,7 +240,7 @@ class _Steps:
         if space in self.walked:
             raise ValueError(f"two tasks have the same id: both contain {space!r}")
         self.walked.add(space)
-        led: dict[str, int | None] = {}  # node -> the step that scheduled it
+        scheduled_by: dict[str, int | None] = {}  # node -> the step that scheduled it
         # The steps that scheduled tasks with Send, in order; a thread can begin with an update that did.
         sends = [came_from] * len(_get_sends(path[0]))
         earlier: int | None = None  # the first step of the super-step before
@@ -251,7 +251,7 @@ class _Steps:
                 self._add_outside(checkpoint, after, inside)
                 if after.source == "update":  # it is what schedules the nodes that follow
                     before = len(self.steps) - 1 if self.steps else None
-                    led, sends = dict.fromkeys(_list_due(after), before), [before] * len(_get_sends(after))
+                    scheduled_by, sends = dict.fromkeys(_list_due(after), before), [before] * len(_get_sends(after))
                 continue
             first = len(self.steps)
             now, scheduled = dict[str, int](), list[int | None]()
@@ -260,8 +260,11 @@ class _Steps:
             handled = dict.fromkeys(task.path.removesuffix(_HANDLER) for _, task in ran if _is_handler(task))
             places = dict[str, int]()  # the path of a task -> its step
             for name, task in ran:
-                source = (places.get(task.path.removesuffix(_HANDLER), -1) if _is_handler(task)
-                          else self._find_source(name, task, led, sends, came_from if at == 0 else -1))  # fmt: skip
+                source = (
+                    places.get(task.path.removesuffix(_HANDLER), -1)
+                    if _is_handler(task)
+                    else self._find_source(name, task, scheduled_by, sends, came_from if at == 0 else -1)
+                )
                 if earlier is not None and (source is None or source < earlier):
                     source = first - 1  # what it waited for is not stored: the end of the super-step before
                 place = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last,
@@ -276,17 +279,22 @@ class _Steps:
                         scheduled.extend([place] * (len(value) if isinstance(value, list) else 1))
             if after is not None:
                 self._add_rest(checkpoint, after, first)
-                led, sends = dict(now) or led, scheduled
+                scheduled_by, sends = dict(now) or scheduled_by, scheduled
             earlier = first if len(self.steps) > first else earlier
-        self._add_end(path[-1], prefix, inside, led, sends)
+        self._add_end(path[-1], prefix, inside, scheduled_by, sends)
 
     def _find_source(
-        self, name: str, task: Task, led: Mapping[str, int | None], sends: Sequence[int | None], start: int | None
+        self,
+        name: str,
+        task: Task,
+        scheduled_by: Mapping[str, int | None],
+        sends: Sequence[int | None],
+        start: int | None,
     ) -> int | None:
         number = _push_number(task.path)
         if number is not None:
             return sends[number] if number < len(sends) else -1
-        return led.get(name, start if not led else -1)
+        return scheduled_by.get(name, start if not scheduled_by else -1)
 
     def _iter_tasks(self, checkpoint: Checkpoint, after: Checkpoint | None) -> Iterator[tuple[str, Task]]:
         """Yield the tasks that ran from a checkpoint, with the names of their nodes."""
@@ -296,14 +304,16 @@ class _Steps:
             # Savers of older versions do not store the paths of tasks: the nodes are those that saw newer versions.
             seen = [name for name in after.seen if after.seen[name] != checkpoint.seen.get(name) and name[:1] != "_"]
             seen = [*(["__start__"] if _has_seen(checkpoint, after, "__start__") else []), *seen]
-            left = [name for name in seen if name not in names]
+            missing = [name for name in seen if name not in names]
             unknown = [task for task, name in zip(tasks, names, strict=True) if name is None]
-            if len(left) == len(unknown) == 1:
-                names[names.index(None)] = left.pop()
+            if len(missing) == len(unknown) == 1:
+                names[names.index(None)] = missing.pop()
             else:  # which of them wrote what is not stored: the last one shows it
                 writes = [write for task in unknown for write in task.writes]
-                names += left
-                tasks += [Task(f"{checkpoint.id}:{name}", "", writes if name == left[-1] else []) for name in left]
+                names += missing
+                tasks += [
+                    Task(f"{checkpoint.id}:{name}", "", writes if name == missing[-1] else []) for name in missing
+                ]
         for known, task in zip(names, tasks, strict=True):
             if known is not None:
                 yield known, task
@@ -315,7 +325,7 @@ class _Steps:
         name, task = what
         space, prefix, inside = where
         node = self.ids.id_of(prefix, name)
-        began, ended = to_ns(checkpoint.time), to_ns(after.time if after is not None else checkpoint.time)
+        start, ended = to_ns(checkpoint.time), to_ns(after.time if after is not None else checkpoint.time)
         self._add_answers(checkpoint, task, node)
         interrupts = task.values("__interrupt__")
         error = next(iter(task.values("__error__")), None)
@@ -334,7 +344,7 @@ class _Steps:
         if self.thread.spaces.get(below):
             path = self.thread.path(below, max(self.thread.spaces[below]))
             entered = len(self.steps)
-            self._add(RecordedStep(node, "subgraph", "enter", inside, None, source, started_at=began,
+            self._add(RecordedStep(node, "subgraph", "enter", inside, None, source, started_at=start,
                                    ended_at=to_ns(path[0].time), writes=path[0].board))  # fmt: skip
             self._walk(path, below, node, entered, entered)
             source = len(self.steps) - 1
@@ -346,7 +356,7 @@ class _Steps:
         del self.following[scheduled:]  # a subgraph that was left, as one that failed, runs nothing more
         kind = "function" if name != "__start__" else "noop"
         self._add(RecordedStep(node, "subgraph" if entered is not None else kind,
-                               "leave" if entered is not None else "run", inside, entered, source, started_at=began,
+                               "leave" if entered is not None else "run", inside, entered, source, started_at=start,
                                ended_at=ended, writes=writes, inputs=self._find_inputs(task, checkpoint),
                                failure=failure, uncaught=failure is not None and not is_handled))  # fmt: skip
         return len(self.steps) - 1
@@ -371,8 +381,8 @@ class _Steps:
         done = {key for step in own if step.phase != "enter" for key in step.writes}
         rest = {key: value for key, value in after.board.items()
                 if key not in done and not _are_alike(checkpoint.board.get(key, ABSENT), value)}  # fmt: skip
-        gone = dict.fromkeys((key for key in checkpoint.board if key not in after.board), ABSENT)
-        own[-1].writes = {**own[-1].writes, **rest, **gone}
+        removed = dict.fromkeys((key for key in checkpoint.board if key not in after.board), ABSENT)
+        own[-1].writes = {**own[-1].writes, **rest, **removed}
 
     # -- people ------------------------------------------------------------------------------------------------------
 
@@ -393,29 +403,31 @@ class _Steps:
         """Record the answers to a task's interrupts; the last one may be stored apart from the task."""
         if not task.values("__interrupt__"):
             return
-        given = task.values("__resume__")
-        found = [value for values in given for value in (values if isinstance(values, list) else [values])]
+        resumes = task.values("__resume__")
+        found = [value for values in resumes for value in (values if isinstance(values, list) else [values])]
         found += [value for channel, value in checkpoint.outside if channel == "__resume__" and value not in found]
         for value in found:
             self.before.append(ImportedIntervention("answer", node, value, checkpoint.time))
 
     def _ask(self, interrupts: Sequence[Any], node: str) -> None:
-        for given in interrupts:
-            for each in given if isinstance(given, list) else [given]:
+        for interrupt in interrupts:
+            for each in interrupt if isinstance(interrupt, list) else [interrupt]:
                 value = each.get("value") if isinstance(each, dict) else each
                 id = str(each.get("id", node)) if isinstance(each, dict) else node
                 # An interrupt inside a subgraph is also one of the tasks around it: the innermost one asks.
                 self.pending = [row for row in self.pending if row.id != id]
                 self.pending.append(Pending(id, "answer", node, "interrupt", {"value": value}))
 
-    def _add_end(self, last: Checkpoint, prefix: str, inside: int | None, led: Mapping[str, int | None],
+    def _add_end(self, last: Checkpoint, prefix: str, inside: int | None, scheduled_by: Mapping[str, int | None],
              sends: Sequence[int | None]) -> None:  # fmt: skip
         """Find what was scheduled when the record ended and has not begun."""
-        begun = {(_name_of(task, last), _push_number(task.path)) for task in last.tasks if not _is_handler(task)}
-        rows: list[tuple[str, int | None, int | None]] = [(name, None, led.get(name, -1)) for name in _list_due(last)]
+        started = {(_name_of(task, last), _push_number(task.path)) for task in last.tasks if not _is_handler(task)}
+        rows: list[tuple[str, int | None, int | None]] = [
+            (name, None, scheduled_by.get(name, -1)) for name in _list_due(last)
+        ]
         rows += [(send.node, at, sends[at] if at < len(sends) else -1) for at, send in enumerate(_get_sends(last))]
         for name, number, source in rows:
-            if (name, number) not in begun:
+            if (name, number) not in started:
                 self.following.append(
                     RecordedStep(self.ids.id_of(prefix, name), "function", inside=inside, triggered_by=source)
                 )
@@ -517,7 +529,7 @@ def _read(look: DatabaseReader, run_id: str | None) -> tuple[Thread, str]:
             return thread, leaf or leaves[0]
     shown = ", ".join(map(repr, threads[:5])) or "none"
     raise StoreError(
-        Problem("L575", f"there is no thread {run_id!r}" if run_id else "there is no thread yet", look.shown,
+        Problem("L575", f"there is no thread {run_id!r}" if run_id else "there is no thread yet", look.display_name,
                 f"its threads are: {shown}{' ...' if len(threads) > 5 else ''}",
                 did_you_mean(run_id or "", threads, "leave run_id out for the thread that was written last"))
     )  # fmt: skip
@@ -535,7 +547,7 @@ def _check_tables(look: DatabaseReader) -> None:
     missing = wanted - tables or _NEEDED - look.columns("checkpoints")
     if missing:
         raise StoreError(
-            Problem("L573", "this is not a checkpoint database of LangGraph", look.shown,
+            Problem("L573", "this is not a checkpoint database of LangGraph", look.display_name,
                     f"it lacks {', '.join(map(repr, sorted(missing)))}",
                     "name the file or URL that the checkpointer of the graph was given")
         )  # fmt: skip
@@ -547,7 +559,7 @@ def _read_thread(look: DatabaseReader, name: str) -> Thread:
     Raises:
         StoreError: L574, one of them cannot be read.
     """
-    where = f"{look.shown}, thread {name!r}"
+    where = f"{look.display_name}, thread {name!r}"
     ((count,),) = look.rows("SELECT COUNT(*) FROM checkpoints WHERE thread_id = ?", name)
     if count > MOST:
         raise make_damage_error(where, f"it has {count} checkpoints, and the limit is {MOST}")
@@ -556,7 +568,7 @@ def _read_thread(look: DatabaseReader, name: str) -> Thread:
         for space, checkpoint in _read_checkpoints(look, name):
             spaces.setdefault(space, {})[checkpoint.id] = checkpoint
         _add_writes(look, name, spaces)
-    thread = Thread(look.shown, name, spaces)
+    thread = Thread(look.display_name, name, spaces)
     if spaces.get("") and not thread.leaves():
         raise make_damage_error(where, "each checkpoint continues another one: none is the last")
     return thread

@@ -30,9 +30,8 @@ _MOST_TOKENS: Final = 2**53
 _ERROR: Final = (2, "STATUS_CODE_ERROR")
 _MODEL: Final = {"chat", "generate_content", "text_completion", "embeddings"}
 _AGENT: Final = {"invoke_agent", "create_agent", "invoke_workflow"}
-_NAMED: Final[Mapping[str, str]] = MappingProxyType(
-    {"execute_tool": "tool", "execute_task": "task"}
-)  # by what they run
+# Operations named after what they execute
+_NAMED: Final[Mapping[str, str]] = MappingProxyType({"execute_tool": "tool", "execute_task": "task"})
 # How libraries name the kind of a span, and the operations that it stands for; of several, the first.
 _KINDS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({
     "openinference.span.kind": {"llm": "chat", "tool": "execute_tool", "agent": "invoke_agent",
@@ -69,9 +68,8 @@ _NUMBERED: Final = {"input": ("gen_ai.prompt.", "llm.input_messages."),
                     "output": ("gen_ai.completion.", "llm.output_messages.")}  # fmt: skip
 _WRAPPERS: Final = ("message", "tool_call", "message_content")  # of OpenInference: a mapping around each item of a list
 _MOST_PARTS: Final = 12  # of the name of an attribute
-_REPR: Final = re.compile(
-    r"(?P<type>[A-Za-z_]\w*)\((?P<quote>['\"])(?P<message>.*)(?P=quote)\)", re.DOTALL
-)  # of an exception
+# The repr of an exception
+_REPR: Final = re.compile(r"(?P<type>[A-Za-z_]\w*)\((?P<quote>['\"])(?P<message>.*)(?P=quote)\)", re.DOTALL)
 _TRACEBACK: Final = "Traceback (most recent call last)"  # of OpenInference and LangSmith, behind a failure's message
 _DETAILS: Final = "gen_ai.client.inference.operation.details"  # an event with the messages as attributes
 _EVENTS: Final = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.tool.message": "tool",
@@ -96,9 +94,9 @@ class Span:
     @property
     def operation(self) -> str:
         """The GenAI operation, as in `chat` or `execute_tool`; empty for any other span."""
-        given = self.attributes.get("gen_ai.operation.name")
-        if given is not None and given != "":
-            return str(given)
+        operation = self.attributes.get("gen_ai.operation.name")
+        if operation is not None and operation != "":
+            return str(operation)
         for attribute, operations in _KINDS.items():
             kind = self.attributes.get(attribute)
             if isinstance(kind, str) and kind:
@@ -202,7 +200,7 @@ class _Steps:
         yield span.ended_at, 1, -span.depth, "leave", span
 
     def _finish(self, step: RecordedStep, span: Span) -> None:
-        said = span.attributes
+        attributes = span.attributes
         if span.operation in _MODEL:
             asked, answered = _parse_messages(span)
             tokens_in, tokens_out = (_parse_count(span.find(f"{side}_tokens")) for side in ("input", "output"))
@@ -233,10 +231,10 @@ class _Steps:
                                        (span.ended_at - span.started_at) / 1e9)]  # fmt: skip
             step.inputs = arguments if isinstance(arguments, dict) else None
             step.writes = {} if span.error is not None else {span.label: result}
-        elif said:
-            step.inputs = said
+        elif attributes:
+            step.inputs = attributes
         if span.error is not None:
-            step.failure = (str(said.get("error.type") or "Error"), span.error)
+            step.failure = (str(attributes.get("error.type") or "Error"), span.error)
 
 
 def _get_kind(span: Span) -> str:
@@ -261,18 +259,20 @@ def _assign_lanes(spans: Sequence[Span]) -> dict[str, int]:
 def _parse_messages(span: Span) -> tuple[list[Any], list[Any]]:
     """Return the messages of a model call, and its answers: from events, numbered attributes, or one attribute."""
     found: dict[str, list[Any]] = {"input": [], "output": []}
-    for name, said in span.events:
+    for name, event_attributes in span.events:
         if name == _DETAILS:
             for side in found:
-                found[side] += _listed(_parse_json(said.get(f"gen_ai.{side}.messages")), side)
+                found[side] += _listed(_parse_json(event_attributes.get(f"gen_ai.{side}.messages")), side)
         elif name in _EVENTS:
-            content = _parse_json(said.get("content") or said.get("message"))
-            row = {"role": str(said.get("role") or _EVENTS[name]), "content": content}
+            content = _parse_json(event_attributes.get("content") or event_attributes.get("message"))
+            row = {"role": str(event_attributes.get("role") or _EVENTS[name]), "content": content}
             found["output" if name == "gen_ai.choice" else "input"].append(row)
     for side, prefixes in _NUMBERED.items():
-        given = _listed(_parse_json(span.attributes.get(f"gen_ai.{side}.messages")), side)
+        messages = _listed(_parse_json(span.attributes.get(f"gen_ai.{side}.messages")), side)
         numbered = (_collect_numbered(span.attributes, prefix) for prefix in prefixes)
-        found[side] = given or next(filter(None, numbered), found[side]) or _listed(_parse_json(span.find(side)), side)
+        found[side] = (
+            messages or next(filter(None, numbered), found[side]) or _listed(_parse_json(span.find(side)), side)
+        )
     asked, answered = ([to_plain_message(each) for each in rows] for rows in found.values())
     system = _parse_json(span.find("system"))
     if system and not any(isinstance(each, dict) and each.get("role") == "system" for each in asked):
@@ -403,16 +403,16 @@ def _parse_span(row: Mapping[str, Any]) -> Span:
     status = row.get("status") or {}
     error = None
     if status.get("code") in _ERROR:
-        raised = next((said for name, said in events if name == "exception"), {})
+        raised = next((fields for name, fields in events if name == "exception"), {})
         type, error = _parse_failure(
             status.get("message"), raised.get("exception.type"), raised.get("exception.message")
         )
         attributes.setdefault("error.type", type)
-    began, ended = int(row.get("startTimeUnixNano", 0)), int(row.get("endTimeUnixNano", 0))
-    if not 0 <= began <= LATEST or not 0 <= ended <= LATEST:
+    start, ended = int(row.get("startTimeUnixNano", 0)), int(row.get("endTimeUnixNano", 0))
+    if not 0 <= start <= LATEST or not 0 <= ended <= LATEST:
         raise ValueError("a time is out of range")
-    return Span(str(row["spanId"]), str(row.get("parentSpanId") or ""), str(row.get("name", "")), began,
-                max(began, ended), attributes, events, error)  # fmt: skip
+    return Span(str(row["spanId"]), str(row.get("parentSpanId") or ""), str(row.get("name", "")), start,
+                max(start, ended), attributes, events, error)  # fmt: skip
 
 
 def _parse_failure(status: Any, type: Any, message: Any) -> tuple[str, str]:
@@ -420,9 +420,9 @@ def _parse_failure(status: Any, type: Any, message: Any) -> tuple[str, str]:
 
     OpenInference and LangSmith write the exception's repr and its traceback into the status.
     """
-    said, traced, _ = str(status or "").partition(_TRACEBACK)
+    summary, traced, _ = str(status or "").partition(_TRACEBACK)
     known, also, _ = str(message or "").partition(_TRACEBACK)
-    text = (known if traced and known else said or known).strip()
+    text = (known if traced and known else summary or known).strip()
     shown = _REPR.fullmatch(text) if traced or also else None
     if shown is not None:
         return shown["type"], shown["message"]

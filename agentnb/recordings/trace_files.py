@@ -49,11 +49,11 @@ def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None =
         StoreError: L402, the document is damaged; L404, the recipe lacks nodes of the run, or has them elsewhere.
     """
     trace = trace_from(document, where)
-    kept = document.get("recipe")
+    snapshot = document.get("recipe")
     with reading_document():
-        known = rebuild_recipe(kept) if kept is not None else _build_recipe(trace, document)
+        known = rebuild_recipe(snapshot) if snapshot is not None else _build_recipe(trace, document)
         run, interrupted = _run_of(known if recipe is None else recipe, document)
-        waiting = list_waiting(run, interrupted.find_unanswered())
+        waiting = list_waiting(run, interrupted.iter_unanswered())
         inputs = dict(thaw(decode(document["given"]))) if "given" in document else {}
     session = Recording.of_run(
         run, trace.agent_id, trace.run_id, _read_only(where), _describe_end(trace), trace.metadata, trace.outcome,
@@ -61,19 +61,21 @@ def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None =
         unanswered=[call for call, _ in waiting],
     )  # fmt: skip
     if recipe is not None:
-        changed = get_parts(session).persistence.changes = tuple(_changes(kept, recipe, trace))
+        changed = get_parts(session).persistence.changes = tuple(_changes(snapshot, recipe, trace))
         if changed:
-            told = "\n  ".join(changed)
-            warnings.warn(f"{where} is the trace of another recipe, or of another version:\n  {told}", stacklevel=4)
+            differences = "\n  ".join(changed)
+            warnings.warn(
+                f"{where} is the trace of another recipe, or of another version:\n  {differences}", stacklevel=4
+            )
     return session
 
 
-def _changes(kept: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTrace) -> Sequence[str]:
+def _changes(snapshot: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTrace) -> Sequence[str]:
     """Return the differences between the recorded recipe and a given one."""
-    if kept is not None:
-        found = changes(kept, recipe)
+    if snapshot is not None:
+        found = changes(snapshot, recipe)
         # agentnb 0.2 did not record settings, and its fingerprint did not depend on them.
-        is_same = kept["fingerprint"] == recipe.fingerprint or RECORDED not in kept
+        is_same = snapshot["fingerprint"] == recipe.fingerprint or RECORDED not in snapshot
         return found or ([] if is_same else ["its fingerprint is another one"])
     names = {node.id for node in trace.reading().nodes}
     return [f"node {name!r} is {'new' if name in recipe.nodes else 'gone'}" for name in names ^ set(recipe.nodes)]
@@ -85,7 +87,7 @@ def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> tuple[Run, Interrupt
     found = DeltaLoader(make_renumbering(plan, names))
     found.add(document["slices"])
     check_fit(plan, found.tables, names)
-    kept = {
+    state = {
         "seed": document.get("seed", encode(0)),
         "given": document.get("given", encode({})),
         "chain": range(len(found.histories)),
@@ -94,7 +96,7 @@ def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> tuple[Run, Interrupt
         "random": None,
         "ids": {},
     }
-    return run_of(plan, found, kept, FrozenClock()), found.collect_interrupted()
+    return run_of(plan, found, state, FrozenClock()), found.collect_interrupted()
 
 
 def _build_recipe(trace: SimulationTrace, document: Mapping[str, Any]) -> Recipe:

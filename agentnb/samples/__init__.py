@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 
     name: str
     dialect: str
-    about: str
+    description: str
 
 
 _ALL: Final = (

@@ -31,6 +31,6 @@ class SimulatedChatModel(BaseChatModel):  # type: ignore[misc]  # a class withou
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **options: Any
     ) -> ChatResult:
         del stop, run_manager, options
-        said = self.answer(messages)
-        message = AIMessage(said) if isinstance(said, str) else said
+        answer = self.answer(messages)
+        message = AIMessage(answer) if isinstance(answer, str) else answer
         return ChatResult(generations=[ChatGeneration(message=message)])

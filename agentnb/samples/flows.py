@@ -92,9 +92,9 @@ def note(search: Out[Search], seen: Out[Seen]) -> Search:
 
 
 @system
-def praise(search: Out[Search], heard: Out[Heard]) -> Report:
+def praise(search: Out[Search], quote: Out[Heard]) -> Report:
     """Report a short search."""
-    return Report(f"found in {search.found} after {len(search.looked)} places; somebody said: {heard.said}")
+    return Report(f"found in {search.found} after {len(search.looked)} places; somebody said: {quote.said}")
 
 
 @system

@@ -70,8 +70,8 @@ def plan(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
 def search(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
     """Search for a question's answer and store the result with its source."""
     task = event.payload["object"]
-    said, source = ARCHIVE[task["data"]["title"]]
-    note = graph.add_object("note", {"text": said, "source": source})
+    text, source = ARCHIVE[task["data"]["title"]]
+    note = graph.add_object("note", {"text": text, "source": source})
     graph.add_relation(note.id, task["id"], "answers")
     graph.patch_object(task["id"], {"state": "done"})
     graph.emit("task.done", {"task": task["id"]})
@@ -99,11 +99,11 @@ def review(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
     draft = event.payload["object"]
     sources = [note.data["source"] for note in ctx.view.objects("note")]
     missing = [source for source in sources if source not in draft["data"]["text"]]
-    said: dict[str, Any] = {"draft": draft["id"], "task": draft["data"]["task"]}
+    data: dict[str, Any] = {"draft": draft["id"], "task": draft["data"]["task"]}
     if missing:
-        graph.emit("draft.returned", {**said, "missing": missing})
+        graph.emit("draft.returned", {**data, "missing": missing})
     else:
-        graph.emit("draft.accepted", said)
+        graph.emit("draft.accepted", data)
 
 
 def publish(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
@@ -118,7 +118,7 @@ def publish(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
 def pen(request: LLMRequest) -> dict[str, str]:
     """Simulate a model: write from the archive, and name no source until a draft was rejected."""
     again = "What you answer to: draft.returned" in request.prompt
-    lines = [f"{said} ({source})" if again else said for said, source in ARCHIVE.values()]
+    lines = [f"{text} ({source})" if again else text for text, source in ARCHIVE.values()]
     return {"title": "Swifts", "text": " ".join(lines)}
 
 

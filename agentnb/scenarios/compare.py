@@ -26,14 +26,14 @@ _KEYS: Final = (str, int, float, NoneType)  # what JSON can write as a key
 class Mismatch(NamedTuple):
     """A place whose value differs from the expected one: its path and both values.
 
-    `actual` is ABSENT if there is no value, `expected` if there should be none. `likeness` (0 to 1) is the similarity
-    of the two, if it was computed.
+    `actual` is ABSENT if there is no value, `expected` if there should be none. `similarity` is from 0 to 1, or
+    None if it was not computed.
     """
 
     path: Path
     expected: Any
     actual: Any
-    likeness: float | None = None
+    similarity: float | None = None
 
     def __str__(self) -> str:
         """Return one line, with secrets masked and long values truncated."""
@@ -44,7 +44,7 @@ class Mismatch(NamedTuple):
         wanted = f"{place}: expected {safe_repr(to_plain(self.expected), key=secret)}"
         if self.actual is ABSENT:
             return f"{wanted}, but it is not there"
-        alike = "" if self.likeness is None else f", {self.likeness:.2f} alike"
+        alike = "" if self.similarity is None else f", {self.similarity:.2f} alike"
         return f"{wanted}, found {safe_repr(to_plain(self.actual), key=secret)}{alike}"
 
     def __repr__(self) -> str:
@@ -87,8 +87,8 @@ def compare_texts(expected: Mapping[str, Any], found: Mapping[str, Any], least: 
         for key, value in expected.items()
         for actual in (found.get(key, ABSENT),)
     ]
-    score = min((row.likeness or 0.0 for row in rows), default=1.0)
-    return Compared(score >= least, score, tuple(row for row in rows if (row.likeness or 0.0) < least))
+    score = min((row.similarity or 0.0 for row in rows), default=1.0)
+    return Compared(score >= least, score, tuple(row for row in rows if (row.similarity or 0.0) < least))
 
 
 def measure_likeness(one: Any, other: Any) -> float:

@@ -44,18 +44,18 @@ def find_recipe(recipe: Any) -> Any:
     return load_recipe(source, dialect)
 
 
-def unwrap(given: Any) -> tuple[Any, dict[int, Any]]:
+def unwrap(scenarios: Any) -> tuple[Any, dict[int, Any]]:
     """Return the definitions as a list, and by index the fault injection that some of them request for themselves.
 
     A single one counts as a list of one. A SimulationRequest is its scenario with its chaos.
     """
-    if given is None or isinstance(given, str):
-        return given, {}
-    if _is_request(given) or _to_fields(given) is not None:
-        given = [given]
-    elif not isinstance(given, Iterable):
-        return given, {}
-    rows: list[Any] = list(given)
+    if scenarios is None or isinstance(scenarios, str):
+        return scenarios, {}
+    if _is_request(scenarios) or _to_fields(scenarios) is not None:
+        scenarios = [scenarios]
+    elif not isinstance(scenarios, Iterable):
+        return scenarios, {}
+    rows: list[Any] = list(scenarios)
     chaos: dict[int, Any] = {}
     for at, row in enumerate(rows):
         if _is_request(row):
@@ -72,22 +72,22 @@ def _is_request(row: Any) -> bool:
     return not isinstance(row, type) and "scenario" in getattr(row, "__dict__", ())
 
 
-def collect_scenarios(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
+def collect_scenarios(recipe: Recipe, source: Any) -> tuple[Scenario, ...]:
     """Return the scenarios to run: the ones passed, otherwise the recipe's own.
 
     Raises:
         ExecutionError: X410, there are none; X411, two have the same id; X412, one is invalid. All invalid ones are
             reported at once.
     """
-    if given is not None and (isinstance(given, str) or not isinstance(given, Iterable)):
+    if source is not None and (isinstance(source, str) or not isinstance(source, Iterable)):
         raise ExecutionError(
-            Problem("X412", f"{with_article(type(given).__name__)} is not a list of scenarios",
+            Problem("X412", f"{with_article(type(source).__name__)} is not a list of scenarios",
                     "run_scenarios(scenarios=...)",
                     "scenarios come as a list, or are left out for the recipe's own", f"write [{_EXAMPLE}]")
         )  # fmt: skip
-    rows = list(recipe.scenarios if given is None else given)
+    rows = list(recipe.scenarios if source is None else source)
     if not rows:
-        raise ExecutionError(_make_no_scenarios_problem(recipe, given))
+        raise ExecutionError(_make_no_scenarios_problem(recipe, source))
     problems: list[Problem] = []
     scenarios = [scenario for at, row in enumerate(rows) if (scenario := _make_scenario(row, at, problems)) is not None]
     for scenario in scenarios:
@@ -98,8 +98,8 @@ def collect_scenarios(recipe: Recipe, given: Any) -> tuple[Scenario, ...]:
     return tuple(scenarios)
 
 
-def _make_no_scenarios_problem(recipe: Recipe, given: Any) -> Problem:
-    if given is not None:
+def _make_no_scenarios_problem(recipe: Recipe, scenarios: Any) -> Problem:
+    if scenarios is not None:
         return Problem("X410", "there are no scenarios to run", "run_scenarios(scenarios=...)", "the list is empty",
                        f"write [{_EXAMPLE}], or leave it out for the recipe's own")  # fmt: skip
     return Problem(

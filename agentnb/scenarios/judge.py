@@ -52,8 +52,8 @@ def judge_result(
                     "give one: run_scenarios(recipe, llm=...), or compare by exact_match or fuzzy")
         )  # fmt: skip
     values = (scenario.about, scenario.inputs, expected, actual)
-    given = {name: to_displayed(value) for name, value in zip(_GIVEN, values, strict=True) if value is not None}
-    session = Session(_judge(), given, llm=_ContinuedClient(llm, run), clock=clock, name=f"{JUDGE} of {scenario.id}")
+    shown = {name: to_displayed(value) for name, value in zip(_GIVEN, values, strict=True) if value is not None}
+    session = Session(_judge(), shown, llm=_ContinuedClient(llm, run), clock=clock, name=f"{JUDGE} of {scenario.id}")
     session.run()
     if session.error is not None:
         raise ExecutionError(session.error)
@@ -105,7 +105,7 @@ def _judge_answer(answer: Any, scenario: Scenario, least: float) -> tuple[Compar
                     'its model must answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
         ) from error  # fmt: skip
     passed = score >= least if found.passed is None else found.passed
-    return Compared(passed, score), "" if found.remark is None else str(found.remark)
+    return Compared(passed, score), "" if found.comment is None else str(found.comment)
 
 
 def _format_where(scenario: Scenario) -> str:

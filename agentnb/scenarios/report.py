@@ -84,8 +84,8 @@ class ScenarioResult:
     def __str__(self) -> str:
         """Return one line: passed or FAILED, its id, the score, the duration, what is wrong."""
         mark = "passed" if self.passed else "FAILED"
-        told = "" if self.description is None else f"  {self.description}"
-        return f"{mark}  {_to_line(self.id):<24} {_score(self.score):>6} {self.seconds:>8.2f} s{told}"
+        description = "" if self.description is None else f"  {self.description}"
+        return f"{mark}  {_to_line(self.id):<24} {_score(self.score):>6} {self.seconds:>8.2f} s{description}"
 
     def __repr__(self) -> str:
         """Return the same in brackets: the values themselves may be secrets."""
@@ -188,10 +188,10 @@ def _format_row(result: ScenarioResult) -> str:
 
 
 def _format_mismatches(result: ScenarioResult) -> str:
-    told = f'<span style="overflow-wrap:anywhere">{escape(result.description or "")}</span>'
+    description = f'<span style="overflow-wrap:anywhere">{escape(result.description or "")}</span>'
     if result.passed or result.problem is None:
-        return told
-    return f'{told}<div style="opacity:.65">{escape(_to_line(result.problem.do))}</div>'
+        return description
+    return f'{description}<div style="opacity:.65">{escape(_to_line(result.problem.do))}</div>'
 
 
 def _score(score: float | None) -> str:

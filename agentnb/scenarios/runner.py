@@ -110,7 +110,7 @@ class _Trial:
     options: dict[str, Any]
     llm: Any
     chaos: Chaos | None
-    fuzzy: float
+    threshold: float
     clock: Clock | None
 
     def session(self, scenario: Scenario, **more: Any) -> Session:
@@ -130,7 +130,7 @@ class _Trial:
         if (problem := find_refusal(self.recipe, scenario)) is not None:
             return _make_result(scenario, None, Compared(passed=False, score=None), problem=problem)
         clock = self.clock or Clock()
-        began = clock.ns()
+        start = clock.ns()
         try:
             expected = copy_expected(scenario)
             session = self.session(scenario)
@@ -138,7 +138,7 @@ class _Trial:
                 session.run()
         except AgentNbError as error:  # its inputs are missing or invalid
             return _make_result(scenario, None, Compared(passed=False, score=None), problem=_combine_problems(error))
-        seconds = (clock.ns() - began) / 1e9
+        seconds = (clock.ns() - start) / 1e9
         actual = dict(session.board) if expected is None else find_values(expected, session.board)
         compared, problem, reason = Compared(passed=False, score=None), _find_obstacle(scenario, session), ""
         if problem is None:
@@ -154,11 +154,11 @@ class _Trial:
     ) -> tuple[Compared, str]:
         """Compare as the scenario requests. Without expected values, a judge is used only if `about` is stated."""
         if scenario.compare == "llm_judge" and (expected is not None or scenario.about):
-            return judge_result(scenario, expected, actual, session, self.llm, self.clock, self.fuzzy)
+            return judge_result(scenario, expected, actual, session, self.llm, self.clock, self.threshold)
         if expected is None:
             return Compared(passed=True, score=None), ""
         return (
-            compare_texts(expected, actual, self.fuzzy)
+            compare_texts(expected, actual, self.threshold)
             if scenario.compare == "fuzzy"
             else compare_exactly(expected, actual)
         ), ""

@@ -11,7 +11,7 @@ from agentnb.engine.core.run import GO, NEVER, PAUSED, SUSPENDED, Halt
 from agentnb.engine.effects import step_into
 from agentnb.session import run_queries
 from agentnb.session.checks import check_count
-from agentnb.session.execution import is_left, is_over
+from agentnb.session.execution import make_end_condition, make_frame_end_condition
 
 if TYPE_CHECKING:
     from agentnb.engine.core.pending_step import PendingStep
@@ -50,11 +50,11 @@ class AsyncExecution:
 
     async def step_over(self) -> SimulationStep | None:
         """Run until the next activation has left its frame."""
-        return await self._step_until("astep_over()", is_over)
+        return await self._step_until("astep_over()", make_end_condition)
 
     async def step_out(self) -> SimulationStep | None:
         """Run until the frame around the next node is left."""
-        return await self._step_until("astep_out()", is_left)
+        return await self._step_until("astep_out()", make_frame_end_condition)
 
     async def step_into(self) -> SimulationStep | None:
         """Like `step`, but stop inside the node as well. The node runs in a thread of its own, with its own loop."""
@@ -93,9 +93,9 @@ class AsyncExecution:
 
     @contextmanager
     def keep_loop_free(self) -> Iterator[None]:
-        """Let other work of the loop go on, for the duration of the context, also while a node runs for the first time.
+        """Keep the event loop free for the duration of the context, even while a node runs for the first time.
 
-        Nobody knows yet how long that takes, so it runs in a thread.
+        How long a first run takes is unknown, so it takes place in a thread.
         """
         run = self._state.run
         run.keeps_loop_free += 1
@@ -106,9 +106,9 @@ class AsyncExecution:
 
     @contextmanager
     def _in_threads(self) -> Iterator[None]:
-        """Call in threads, for the duration of the context, whatever may block the loop."""
+        """For the duration of the context, call everything that may block the loop in threads."""
         run = self._state.run
-        run.halt = Halt()  # a pause before it has ended
+        run.halt = Halt()  # an earlier request to pause is over
         run.uses_threads, before = True, run.uses_threads
         try:
             yield
@@ -152,9 +152,8 @@ class AsyncExecution:
     async def _run_past_one(self) -> None:
         run = self._state.run
         halt = run.halt
-        if (
-            await self._run_one_or_rest() == GO and not halt.is_requested
-        ):  # a manual step: of several branches, only this one
+        # A manual step: of several branches, only this one
+        if await self._run_one_or_rest() == GO and not halt.is_requested:
             run.stop_at = NEVER
             run.set_next_due()
             await run_in_loop(run, self._notifications.tick)

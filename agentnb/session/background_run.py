@@ -160,12 +160,12 @@ class BackgroundRun:
 
     async def _sleep(self, halt: Halt, ns: Callable[[], int]) -> None:
         """Wait as long as the current speed requires, even if it changes meanwhile; a pause ends the wait."""
-        began = ns()
+        start = ns()
         while self._speed is not None and not halt.is_requested and self._wake_event is not None:
-            left = 1 / self._speed - (ns() - began) / 1e9
+            remaining = 1 / self._speed - (ns() - start) / 1e9
             self._wake_event.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake_event.wait(), max(left, 0))
+                await asyncio.wait_for(self._wake_event.wait(), max(remaining, 0))
             if not self._wake_event.is_set():
                 return
 
@@ -216,12 +216,12 @@ class BackgroundRun:
             self._timer.cancel()
             self._timer = None
         pending_steps = state.run.pending_steps.values()
-        left = [
+        remaining = [
             pending_step.hold.seconds_left
             for pending_step in pending_steps
             if pending_step.is_held and pending_step.hold is not None
         ]
-        times = [seconds for seconds in left if seconds is not None]
+        times = [seconds for seconds in remaining if seconds is not None]
         loop = get_running_loop() or state.loop
         if times and not state.moves and loop is not None and loop.is_running():
             loop.call_soon_threadsafe(self._set_alarm, loop, min(times))

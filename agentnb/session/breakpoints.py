@@ -40,17 +40,17 @@ class SessionBreakpoints(Breakpoints):
         return [
             {"id": row.id, "hits": row.hits, **_get_fields(row)}
             for row in self
-            if next(_find_unsavable(row), None) is None
+            if next(_iter_unsavable(row), None) is None
         ]
 
     def from_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add rows that `to_rows` returned, with their ids and hits; skip those that do not fit the recipe."""
-        for words in rows:
+        for fields in rows:
             try:
-                row = self.make({name: words[name] for name in WORDS if name in words})
+                row = self.make({name: fields[name] for name in WORDS if name in fields})
             except AgentNbError:
                 continue
-            row.id, row.hits = int(words.get("id", self.last_id + 1)), int(words.get("hits", 0))
+            row.id, row.hits = int(fields.get("id", self.last_id + 1)), int(fields.get("hits", 0))
             self.rows[row.id] = row
             self.last_id = max(self.last_id, row.id)
         self.on_change()
@@ -62,7 +62,7 @@ class SessionBreakpoints(Breakpoints):
             ExecutionError: X131, a condition is a function or is not JSON; X132, it holds a secret; X133, the file
                 cannot be written. Then nothing is written.
         """
-        problems = [problem for row in self for problem in _find_unsavable(row)]
+        problems = [problem for row in self for problem in _iter_unsavable(row)]
         if problems:
             raise ExecutionError(*problems)
         file, document = Path(path), {"agentnb": "breakpoints", "version": VERSION, "rows": [*map(_get_fields, self)]}
@@ -82,9 +82,9 @@ class SessionBreakpoints(Breakpoints):
         file = Path(path)
         found: list[Breakpoint] = []
         problems: list[Problem] = []
-        for number, words in enumerate(_read(file), 1):
+        for number, fields in enumerate(_read(file), 1):
             try:
-                found.append(self.make(words))
+                found.append(self.make(fields))
             except AgentNbError as error:
                 problems += (replace(problem, where=f"{file}, breakpoint {number}") for problem in error.problems)
         if problems:
@@ -109,13 +109,13 @@ class SessionBreakpoints(Breakpoints):
 
 def _get_fields(row: Breakpoint) -> dict[str, Any]:
     """Return the fields with which a breakpoint was added, without defaults."""
-    words = {name: getattr(row, name) for name in WORDS}
-    words["when"] = getattr(row.when, "source", None)
-    words["edge"] = None if row.edge is None else list(row.edge)
-    return {name: value for name, value in words.items() if value is not None}
+    fields = {name: getattr(row, name) for name in WORDS}
+    fields["when"] = getattr(row.when, "source", None)
+    fields["edge"] = None if row.edge is None else list(row.edge)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _find_unsavable(row: Breakpoint) -> Iterator[Problem]:
+def _iter_unsavable(row: Breakpoint) -> Iterator[Problem]:
     """Yield why a breakpoint cannot be saved.
 
     X131: the condition of a breakpoint is a function of the board, or not JSON.

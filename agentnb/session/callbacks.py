@@ -96,8 +96,8 @@ class Callbacks:
 
     def _should_stop_after(self, act: Activation) -> bool:
         """Return True if a breakpoint or the stop condition of a run is met at the current position."""
-        met = self._state.until is not None and self._state.until.is_met()
-        return self.stops_at_breakpoint(act) or met
+        is_met = self._state.until is not None and self._state.until.is_met()
+        return self.stops_at_breakpoint(act) or is_met
 
     def stops_at_breakpoint(self, act: Activation | None) -> bool:
         """Return True if a breakpoint is met after the step of `act` (None: before any), and record it."""
@@ -106,12 +106,12 @@ class Callbacks:
             return False
         return self._record_stop(state.breakpoints.find_after_step(state.run, act, state.names))
 
-    def _record_stop(self, met: Breakpoint | None) -> bool:
+    def _record_stop(self, breakpoint: Breakpoint | None) -> bool:
         """Record the breakpoint that stops the run here; return False if there is none."""
-        if met is None:
+        if breakpoint is None:
             return False
-        self._state.stopped_by = met
-        interventions.record_intervention(self._state.run, "breakpoint", str(met))
+        self._state.stopped_by = breakpoint
+        interventions.record_intervention(self._state.run, "breakpoint", str(breakpoint))
         return True
 
     def _should_stop_before(self, act: Activation) -> bool:
@@ -124,9 +124,9 @@ class Callbacks:
     def _holds_call(self, work: Work, effect: Effect, moment: str) -> bool:
         """Return True if a call is to be paused: by a breakpoint, or because its node is stepped into."""
         state = self._state
-        met = state.breakpoints.find_at_call(work, effect, moment)
-        state.stopped_by = met or state.stopped_by
-        return met is not None or (state.steps_into and step_into.stops_at_calls(work))
+        breakpoint = state.breakpoints.find_at_call(work, effect, moment)
+        state.stopped_by = breakpoint or state.stopped_by
+        return breakpoint is not None or (state.steps_into and step_into.stops_at_calls(work))
 
 
 __all__ = ["Callbacks"]

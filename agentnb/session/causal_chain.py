@@ -49,7 +49,7 @@ class Chain:
         """Return it as a table, one row per event.
 
         Columns: seq, step (NA from outside), id, type, actor, cause, node (whose step emitted it), relation (cause,
-        self or effect), away (distance in causes from the requested item: negative before, positive after), objects
+        self or effect), distance (in causes from the requested item: negative before, positive after), objects
         (the ids of the objects that it concerns).
         """
         from agentnb.trace.frames import make_chain_table
@@ -74,7 +74,7 @@ class Chain:
                 node = self._nodes.get(event.seq, "")
                 yield ChainEvent(
                     event.id, event.type, event.actor or "somebody", node, event.cause or "",
-                    tuple(link.about), link.part, link.away, event.step,
+                    tuple(link.objects), link.part, link.distance, event.step,
                 )  # fmt: skip
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

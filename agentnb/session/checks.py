@@ -69,30 +69,30 @@ def check_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> None:
     """
     rules = _get_input_rules(recipe)
     if rules.is_declared:
-        given = {key: value for key, value in recipe.init.items() if key in recipe.inputs} | dict(inputs)
-        problems = list(_find_absent(recipe, inputs, {**recipe.init, **inputs}))
+        values = {key: value for key, value in recipe.init.items() if key in recipe.inputs} | dict(inputs)
+        problems = list(_iter_absent(recipe, inputs, {**recipe.init, **inputs}))
         wrong = {
             name: kinds for name, kinds in rules.types.items()
-            if name in given and not any(_is_a(given[name], kind) for kind in kinds)
+            if name in values and not any(_is_a(values[name], kind) for kind in kinds)
         }  # fmt: skip
-        problems += (_make_type_problem(recipe, name, given[name], kinds) for name, kinds in wrong.items())
-        if rules.whole is not None or rules.schemas:
-            others = {name: value for name, value in given.items() if name not in wrong}
-            problems += _find_violations(recipe, rules, others, set(wrong))
+        problems += (_make_type_problem(recipe, name, values[name], kinds) for name, kinds in wrong.items())
+        if rules.schema is not None or rules.schemas:
+            others = {name: value for name, value in values.items() if name not in wrong}
+            problems += _iter_violations(recipe, rules, others, set(wrong))
         if problems:
             raise RecipeError(*problems)
 
 
 class _InputRules(NamedTuple):
-    """What a recipe declares of its inputs (`is_declared`: if anything), without what is no JSON Schema.
+    """The declarations of a recipe's inputs that are valid JSON Schema. `is_declared` is True if there are any at all.
 
-    `types` has the types of those that name some; `whole` is a schema of all inputs together, `schemas` are those of
-    single inputs: where there is more to them than types.
+    `types` maps inputs to their declared types; `schema` is the schema of all inputs together; `schemas` maps inputs
+    to their own schemas, where these say more than a type.
     """
 
     is_declared: bool
     types: Mapping[str, list[str]]
-    whole: Any
+    schema: Any
     schemas: Mapping[str, Any]
 
 
@@ -146,10 +146,10 @@ def _find_keys_read(recipe: Recipe) -> dict[str, None]:
     return found
 
 
-def _find_absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
+def _iter_absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
     for name in recipe.meta.get("required", ()):
         if name not in known:
-            extra = [given for given in inputs if given not in recipe.inputs]
+            extra = [key for key in inputs if key not in recipe.inputs]
             yield Problem("R205", f"input {name!r} is missing", _INPUTS,
                           f"{recipe.name!r} requires it; passed: {', '.join(inputs) or 'none'}",
                           did_you_mean(name, extra, f"pass {{{name!r}: ...}}"))  # fmt: skip
@@ -161,17 +161,19 @@ def _make_type_problem(recipe: Recipe, name: str, value: Any, kinds: list[str]) 
                    f"pass {with_article(kinds[0])}, or validate_inputs=False")  # fmt: skip
 
 
-def _find_violations(recipe: Recipe, rules: _InputRules, given: Mapping[str, Any], told: set[str]) -> Iterator[Problem]:
-    """Yield violations of the schemas beyond simple types; `told` are the inputs reported already."""
-    if rules.whole is not None:
-        absent = {f"{name!r} is a required property" for name in (*recipe.meta.get("required", ()), *told)}
-        for fault in Schema(rules.whole).faults(given):
+def _iter_violations(
+    recipe: Recipe, rules: _InputRules, values: Mapping[str, Any], reported: set[str]
+) -> Iterator[Problem]:
+    """Yield violations of the schemas beyond simple types; `reported` are the inputs reported already."""
+    if rules.schema is not None:
+        absent = {f"{name!r} is a required property" for name in (*recipe.meta.get("required", ()), *reported)}
+        for fault in Schema(rules.schema).faults(values):
             if fault.path or fault.rule not in absent:
-                yield _make_violation_problem(recipe, given, fault)
+                yield _make_violation_problem(recipe, values, fault)
     for name, schema in rules.schemas.items():
-        if name in given:
-            for fault in Schema(schema).faults(given[name]):
-                yield _make_violation_problem(recipe, given, fault._replace(path=(name, *fault.path)))
+        if name in values:
+            for fault in Schema(schema).faults(values[name]):
+                yield _make_violation_problem(recipe, values, fault._replace(path=(name, *fault.path)))
 
 
 def _has_simple_schema(whole: Mapping[str, Any]) -> bool:
@@ -194,25 +196,25 @@ def _is_a(value: Any, kind: str) -> bool:
     return fits_type(value, kind) or (kind == "integer" and isinstance(value, float) and value.is_integer())
 
 
-def _make_violation_problem(recipe: Recipe, given: Mapping[str, Any], fault: Fault) -> Problem:
+def _make_violation_problem(recipe: Recipe, values: Mapping[str, Any], fault: Fault) -> Problem:
     """R208: an input breaks a rule of its schema."""
-    path, value = format_path(fault.path), _resolve_path(given, fault.path)
+    path, value = format_path(fault.path), _resolve_path(values, fault.path)
     secret = next((key for key in fault.path if is_secret(key)), None)
     if not fault.rule:
         what = f"input {path!r} cannot be checked" if path else "the inputs cannot be checked"
         return Problem("R208", what, _INPUTS, fault.message,
                        "fix the recipe's interface, or pass validate_inputs=False")  # fmt: skip
     what = (
-        f"input {path!r} is {safe_repr(value, key=secret)}" if path else f"the inputs are {', '.join(given) or 'none'}"
+        f"input {path!r} is {safe_repr(value, key=secret)}" if path else f"the inputs are {', '.join(values) or 'none'}"
     )
     return Problem("R208", what, _INPUTS, f"{recipe.name!r} asks of {'it' if path else 'them'}: {fault.rule}",
                    "pass a valid value, or validate_inputs=False")  # fmt: skip
 
 
-def _resolve_path(given: Any, path: tuple[str | int, ...]) -> Any:
+def _resolve_path(value: Any, path: tuple[str | int, ...]) -> Any:
     for key in path:
-        given = given[key]
-    return given
+        value = value[key]
+    return value
 
 
 def to_inputs(inputs: Any) -> dict[str, Any]:

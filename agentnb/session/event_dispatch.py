@@ -69,8 +69,7 @@ class HookNotifier:
         self.state, self.api, self.run = state, api, run
         self.lock = RLock()  # nodes of branches may begin in separate threads
 
-    # -- before a node
-    # --------------------------------------------------------------------------------------------------
+    # -- before a node -------------------------------------------------------------------------------------------
 
     def wrap_perform(self, act: Activation, perform: Perform) -> Perform:
         """Return the function of a node, preceded by the notification; async functions stay async."""
@@ -99,15 +98,14 @@ class HookNotifier:
             names = tuple((node.id, node.label or node.id) for node in nodes)
             self._notify(GraphEvent(Schedule.OnGraphStart, self.state.run_id, node_count=len(names), node_map=names))
         node, family = act.node.node, FAMILIES.get(act.node.kind.name, "System")
-        self._notify_node(f"On{family}Start", act, **_iter_about(node, family))
+        self._notify_node(f"On{family}Start", act, **_get_node_fields(node, family))
 
     def report_retry(self, work: Work, effect: Effect, attempt: int, error: Exception) -> None:
         """Report the retry of a node's call."""
-        told = error_line(error)
-        self._notify_node("OnSystemRetry", work.activation, attempt=attempt, error=told)
+        error_text = error_line(error)
+        self._notify_node("OnSystemRetry", work.activation, attempt=attempt, error=error_text)
 
-    # -- after a step
-    # ----------------------------------------------------------------------------------------------------
+    # -- after a step --------------------------------------------------------------------------------------------
 
     def report_step(self, act: Activation, code: int, after: After) -> int:
         """Report what a step has done, then call the next callback."""
@@ -142,8 +140,8 @@ class HookNotifier:
         elif status == ERROR and family == "System":
             self._report_failure(history, row, of, node)
         elif status == OK and family == "Loop" and phase in (ENTER, AGAIN):
-            begun = run.list_inner_frames(act)[0].iteration - 1 if phase == AGAIN else 0
-            self._notify_row("OnLoopIteration", of, iteration=begun)
+            iterations = run.list_inner_frames(act)[0].iteration - 1 if phase == AGAIN else 0
+            self._notify_row("OnLoopIteration", of, iteration=iterations)
         elif status == OK and family and phase in (RUN, LEAVE):
             self._report_end(history, row, of, node, family)
 
@@ -173,11 +171,11 @@ class HookNotifier:
                     "selected_case": None if case is None else str(case),
                     "used_default": seen.get("used_default"),
                 }
-                self._notify_row("OnSwitchComplete", of, **_iter_about(node, family), **chosen, duration=took)
+                self._notify_row("OnSwitchComplete", of, **_get_node_fields(node, family), **chosen, duration=took)
             case "Loop":
                 self._notify_row("OnLoopEnd", of, iterations=rounds, nodes_executed=inside, duration=took)
             case "Parallel":
-                about = _iter_about(node, family)
+                about = _get_node_fields(node, family)
                 self._notify_row("OnParallelComplete", of, total_nodes_executed=inside, duration=took, **about)
             case _:
                 self._notify_row("OnSystemComplete", of, duration=took)
@@ -209,8 +207,7 @@ class HookNotifier:
             frame = self.run.tables.frames[frame].parent
         return False
 
-    # -- notifications
-    # ---------------------------------------------------------------------------------------------------
+    # -- notifications -------------------------------------------------------------------------------------------
 
     def _notify_node(self, schedule: str, act: Activation, **rest: Any) -> None:
         """Report an event of the current node, from its frame."""
@@ -246,7 +243,7 @@ class HookNotifier:
             self.api.notify(event, context)
 
 
-def _iter_about(node: Node, family: str) -> dict[str, Any]:
+def _get_node_fields(node: Node, family: str) -> dict[str, Any]:
     """Return the fields of a node that all of its events have."""
     params = node.params
     match family:

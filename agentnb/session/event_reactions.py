@@ -49,17 +49,17 @@ class _Rows:
             self.last = new[-1]
         for number in range(len(self.steps), end + 1):
             act = run.tables.activations[history.s_act[number]]
-            came = run.get_event(act.event)
+            delivered = run.get_event(act.event)
             node = run.plan.nodes[act.node].id
-            self.steps.append(None if came is None else (_find_emitter(run, came), came.type, node))
+            self.steps.append(None if delivered is None else (_find_emitter(run, delivered), delivered.type, node))
 
-        self._count_to(end, events)
+        self._move_to(end, events)
 
-    def _count_to(self, row: int, events: int) -> None:
+    def _move_to(self, row: int, events: int) -> None:
         """Make `counts` those of the first rows and events; the position may have moved either way."""
         (row0, events0), self.at = self.at, (row, events)
-        self.counts.update(_list_contributions(self.steps[row0 + 1 : row + 1], self.emissions[events0:events]))
-        self.counts.subtract(_list_contributions(self.steps[row + 1 : row0 + 1], self.emissions[events:events0]))
+        self.counts.update(_iter_contributions(self.steps[row0 + 1 : row + 1], self.emissions[events0:events]))
+        self.counts.subtract(_iter_contributions(self.steps[row + 1 : row0 + 1], self.emissions[events:events0]))
 
 
 class EventReactions:
@@ -77,7 +77,7 @@ class EventReactions:
             counts.update(rows.counts)
         for pending_step in run.pending_steps.values():
             counts.update(
-                _list_contributions(
+                _iter_contributions(
                     (),
                     [(pending_step.activation.node.id, event.type) for event in pending_step.activation.work.emitted],
                 )
@@ -106,7 +106,7 @@ class EventReactions:
         return route[1:], frozenset(event.type for event in at.events[first:end] if event.step == run.position)
 
 
-def _list_contributions(
+def _iter_contributions(
     steps: Iterable[EventRoute | None], emitted: Iterable[tuple[str, str]]
 ) -> Iterator[tuple[str, ...]]:
     """Yield what steps and events contribute to the counts."""

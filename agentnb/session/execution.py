@@ -56,14 +56,14 @@ def make_node_condition(run: Run, node: str) -> Until:
     return Until(is_met, lambda act: act.node.id == node)
 
 
-def is_over(run: Run, act: Activation) -> Until:
+def make_end_condition(run: Run, act: Activation) -> Until:
     """Stop when an activation has left its frame: a leaf after its step, a composite node at its end.
 
     The delivery of an event is over when all deliveries of that event are.
     """
     frame, event, nodes = act.frame.id, act.event, {act.node.index}
     if event >= 0:
-        nodes = {node.index for heard in run.plan.listeners.values() for node in heard}
+        nodes = {node.index for listening in run.plan.listeners.values() for node in listening}
 
     def is_met() -> bool:
         if frame not in run.frames:  # left by an error or a cancellation
@@ -78,7 +78,7 @@ def is_over(run: Run, act: Activation) -> Until:
     return Until(is_met)
 
 
-def is_left(run: Run, act: Activation) -> Until | None:
+def make_frame_end_condition(run: Run, act: Activation) -> Until | None:
     """Stop when the frame of an activation is left; None for the root's, which lasts to the end."""
     frame = act.frame.id
     return Until(lambda: frame not in run.frames) if frame else None
@@ -204,11 +204,11 @@ class Execution:
 
     def step_over(self) -> SimulationStep | None:
         """Run until the next activation has left its frame."""
-        return self._step_until("step_over()", is_over)
+        return self._step_until("step_over()", make_end_condition)
 
     def step_out(self) -> SimulationStep | None:
         """Run until the frame around the next node is left."""
-        return self._step_until("step_out()", is_left)
+        return self._step_until("step_out()", make_frame_end_condition)
 
     def _step_until(self, verb: str, stop_for: StopFor) -> SimulationStep | None:
         self.check_may_move(verb)

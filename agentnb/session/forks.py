@@ -72,7 +72,7 @@ class Forks:
         """
         state = self._state
         expectation = None if expect is None else compile_question(expect)
-        # Which keys are known takes as long as there are keys.
+        # Collecting the known keys takes time in proportion to their number.
         if expectation and (problems := [*state.check_paths(expectation.reads, "session.fork(expect=...)")]):
             raise ExecutionError(*problems)
         forked = self.trial(at, name, recipe, llm, tools)
@@ -115,17 +115,17 @@ class Forks:
         budget = state.limits.budget
         if recipe is not state.recipe:
             budget = convert_budget(budget, state.recipe, recipe)
-        made = self._make(run, Limits(budget), name, state.inputs, run_id, state)
+        fork = self._make(run, Limits(budget), name, state.inputs, run_id, state)
         if state.read_only_reason is not None:
-            made.state.read_only_reason = state.read_only_reason
+            fork.state.read_only_reason = state.read_only_reason
         if state.warned_in_place:
-            made.state.warned_in_place = True
+            fork.state.warned_in_place = True
         if state.replayable_from:
-            made.state.replayable_from = state.replayable_from
+            fork.state.replayable_from = state.replayable_from
         if isinstance(state.hooks.schedules, HooksAPI):
             # A fork has no listeners, but its nodes get the same resources.
-            made.state.hooks.add_all(state.hooks.schedules.providers() or {})
-        return made
+            fork.state.hooks.add_all(state.hooks.schedules.providers() or {})
+        return fork
 
     def _step_of(self, at: int | str) -> int:
         if not isinstance(at, str):
@@ -171,10 +171,10 @@ class Forks:
         """Make sessions of the runs from before each reset."""
         for run in self._runs_before_reset:
             journal = run.recorder if isinstance(run.recorder, Journal) else None
-            made = self._get_parts(run, f"{self._state.name}, before reset", getattr(journal, "run_id", None))
-            made.persistence.record_in(journal)
-            made.forks.adopt_branches(run, self._known_branches.pop(run, 0))
-            self._forks.append(made)
+            earlier = self._get_parts(run, f"{self._state.name}, before reset", getattr(journal, "run_id", None))
+            earlier.persistence.record_in(journal)
+            earlier.forks.adopt_branches(run, self._known_branches.pop(run, 0))
+            self._forks.append(earlier)
         self._runs_before_reset.clear()
 
     def adopt_branches(self, run: Run, known: int) -> None:
@@ -184,9 +184,9 @@ class Forks:
     def _add_abandoned_branches(self, run: Run) -> None:
         for chain, tip in run.abandoned_branches[self._known_branches.get(run, 0) :]:
             reopened = time_travel.reopen_branch(run, chain, tip)
-            made = self._get_parts(reopened, f"{self._state.name}, original")
-            made.persistence.record_as_fork_of(self._state.journal)
-            self._forks.append(made)
+            original = self._get_parts(reopened, f"{self._state.name}, original")
+            original.persistence.record_as_fork_of(self._state.journal)
+            self._forks.append(original)
         self._known_branches[run] = len(run.abandoned_branches)
 
     def tree(self) -> str:
@@ -222,16 +222,16 @@ class Forks:
         mark, forks = " <- here" if item is self._state.session else "", []
         row = item if isinstance(item, RunRow) else self._find_stored(item.run_id)
         if isinstance(item, RunRow):
-            begun, stands = item.forked, f"{_format_steps_count(item.steps)}, {item.status}"
+            origin_step, state = item.forked, f"{_format_steps_count(item.steps)}, {item.status}"
         else:
-            begun = None if row is None else row.forked
-            begun = begun if item.parent is None else find_parting(item.parent, item)
-            stands, forks = (
+            origin_step = None if row is None else row.forked
+            origin_step = origin_step if item.parent is None else find_parting(item.parent, item)
+            state, forks = (
                 f"{_format_steps_count(item.position)}, {item.status}{_describe_hypothesis(item)}",
                 list(item.forks),
             )
-        told = "" if begun is None else f" from step {begun}"
-        lines = [f"{'  ' * depth}{safe_str(item.name, 200)}{told}: {stands}{mark}"]
+        origin = "" if origin_step is None else f" from step {origin_step}"
+        lines = [f"{'  ' * depth}{safe_str(item.name, 200)}{origin}: {state}{mark}"]
         known = {fork.run_id for fork in forks}
         if row is not None and self._state.log is not None:
             stored = reversed(self._state.log.runs(RunQuery(parent=item.run_id)))
@@ -249,10 +249,10 @@ def _format_steps_count(count: int) -> str:
 def _describe_hypothesis(session: Session) -> str:
     """Return why a fork was made and whether it satisfies what was expected, for its line in the tree."""
     state, holds = get_state(session), session.expectation_holds
-    told = f"; {state.note}" if state.note else ""
+    text = f"; {state.note}" if state.note else ""
     if state.expectation is not None:
-        told += f"; expected {safe_str(state.expectation.text, 200)}: {'holds' if holds else 'does not hold'}"
-    return told
+        text += f"; expected {safe_str(state.expectation.text, 200)}: {'holds' if holds else 'does not hold'}"
+    return text
 
 
 def find_parting(session: Session, other: Session) -> int | None:

@@ -42,8 +42,8 @@ class _WriteIndex:
         self._writes = max(self._writes, writes)
         for act in history.interventions[self._read_interventions :]:
             if act.action == "edit":
-                words = act.target.split(".")
-                self.edited_paths |= {(".".join(words[:size]), act.step) for size in range(1, len(words) + 1)}
+                parts = act.target.split(".")
+                self.edited_paths |= {(".".join(parts[:size]), act.step) for size in range(1, len(parts) + 1)}
         self._read_interventions = len(history.interventions)
 
     def _read_many(self, codes: Sequence[tuple[int, Path]], history: History, end: int) -> None:

@@ -78,11 +78,8 @@ class Limits:
         self._set()
         self._in_flight: dict[Work, _PendingUsage] = {}
         self._has_warned_of_unpriced = False  # whether the warning for a model of unknown cost was issued
-        self._seen_interventions: tuple[History | None, int, Intervention | None] = (
-            None,
-            0,
-            None,
-        )  # interventions seen, cached result
+        # The history and number of interventions seen so far, and the result for them
+        self._seen_interventions: tuple[History | None, int, Intervention | None] = (None, 0, None)
 
     def _set(self) -> None:
         self._of_calls = _calls(self.budget).count(None) < len(OF_CALLS)
@@ -110,8 +107,7 @@ class Limits:
         self._set()
         self.apply(run)
 
-    # -- current position
-    # ------------------------------------------------------------------------------------------------
+    # -- current position ----------------------------------------------------------------------------------------
 
     def find_reached(self, run: Run) -> str | None:
         """Return the name of the limit that is reached at the current position; None if none is."""
@@ -198,7 +194,7 @@ class Limits:
         return used
 
     def has_reached_share(self, run: Run, share: float) -> bool:
-        """Return True if the last step brought the use of a limit to a share of it; how deep a run nests is no use."""
+        """Return True if the last step brought the use of a limit to a share of it; nesting depth does not count."""
         history, row = get_last_step(run)
         if not row:
             return False
@@ -211,8 +207,7 @@ class Limits:
             for name, limit in limits
         )
 
-    # -- before a call
-    # ---------------------------------------------------------------------------------------------------
+    # -- before a call -------------------------------------------------------------------------------------------
 
     def admit_call(self, run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> bool:
         """Return True and count it if one more attempt may begin after `wait` seconds; people cost nothing."""
@@ -221,11 +216,11 @@ class Limits:
         if self._find_stop(run) is not None:
             return False
         now = run.ns()
-        mine = self._in_flight.setdefault(work, _PendingUsage(now))
+        usage = self._in_flight.setdefault(work, _PendingUsage(now))
         paid, ns = self._add_in_flight(run, now)
         limit = next(self._iter_reached_limits(paid, ns + round(wait * 1e9), (effect.kind,)), None)
         if limit is None:
-            mine.attempts_in_flight[which] = effect.kind
+            usage.attempts_in_flight[which] = effect.kind
             return True
         self._give_up(run, work.activation, limit, paid, ns)
         return False
@@ -338,8 +333,8 @@ def _count_waiting(history: History, position: int, queue: list[int]) -> int:
     """Return how many events wait in the queue with no listener activated yet."""
     rows = [row for row in map(history.tables.activations.__getitem__, queue) if row.event >= 0]
     delivered = {row.event for row in rows if row.node >= 0}
-    begun = {event for event in delivered if has_set_off(history, event, position)}
-    return len({row.event for row in rows} - begun)
+    started = {event for event in delivered if has_set_off(history, event, position)}
+    return len({row.event for row in rows} - started)
 
 
 def _measure_nesting(history: History, queue: list[int]) -> tuple[int, int]:

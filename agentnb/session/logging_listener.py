@@ -93,8 +93,7 @@ class LoggingListener:
             if not self._state.moves:
                 self._report_status(run)
 
-    # -- steps
-    # ----------------------------------------------------------------------------------------------------------
+    # -- steps ---------------------------------------------------------------------------------------------------
 
     def _log_steps(self, run: Run) -> None:
         history = run.history
@@ -127,9 +126,8 @@ class LoggingListener:
         known, seconds = self._describe_node(run, act), history.working_time(row) / 1e9
         failure, status = history.errors.get(step), STATUSES[(flag & STATUS) >> 2]
         named = f"step {step}: node {known['node']!r}"
-        if (
-            failure is not None and act.purpose != FAIL
-        ):  # a failure that propagates to an outer node was reported already
+        # A failure that propagates to an outer node was reported already
+        if failure is not None and act.purpose != FAIL:
             reason = get_error_fields(failure.error).get("reason") or ("timeout" if failure.timeout else None)
             known |= {"error_type": failure.type, "error_message": failure.message, "reason": reason}
             text = f"{named} failed: {failure.type}: {failure.message}"
@@ -178,8 +176,7 @@ class LoggingListener:
             text, payload = f"event {event.id} of type {event.type!r} by {event.actor}", {"event": event.payload}
             self._log(RUN, logging.DEBUG, text, step=event.step, event_id=event.id, payload=payload)
 
-    # -- status
-    # ---------------------------------------------------------------------------------------------------------
+    # -- status --------------------------------------------------------------------------------------------------
 
     def _report_status(self, run: Run) -> None:
         state = self._state

@@ -74,15 +74,15 @@ class Navigation:
         state = self._state
         going = self._going_back(until)
         next(going)
-        run, looks = state.run, 0
+        run, slice_end = state.run, 0
         halt = run.halt = Halt()
         state.async_calls += 1
         try:
             for _ in going:
-                if run.ns() > looks:
+                if run.ns() > slice_end:
                     self._notifications.tick()
                     await asyncio.sleep(0)
-                    looks = run.ns() + SLICE_NS
+                    slice_end = run.ns() + SLICE_NS
                 if halt.is_requested or state.run is not run:
                     break
         finally:
@@ -95,12 +95,12 @@ class Navigation:
         state = self._state
         end = until if is_step_number(until) else 0
         condition = None if until is None or is_step_number(until) else self._execution.condition_for(until)
-        met = not state.breakpoint_rows and condition is None
-        self.goto(min(end, state.run.position) if met else state.run.position)
+        is_met = not state.breakpoint_rows and condition is None
+        self.goto(min(end, state.run.position) if is_met else state.run.position)
         yield
-        while not met and state.run.position > end:
+        while not is_met and state.run.position > end:
             self._rollback.travel(time_travel.undo, state.run)
-            met = self.meets_breakpoint() or (condition is not None and condition.is_met())
+            is_met = self.meets_breakpoint() or (condition is not None and condition.is_met())
             yield
         self._notifications.notify_move()
 

@@ -67,8 +67,8 @@ class _Keys:
             if not count or (count == 1 and times > 0):
                 changed.setdefault(node, set()).add(key)
         for node, keys in changed.items():
-            left = {key for key in keys if (node, key) in self._counts}
-            now = (self.of.get(node, frozenset()) - keys) | left
+            seen_keys = {key for key in keys if (node, key) in self._counts}
+            now = (self.of.get(node, frozenset()) - keys) | seen_keys
             if now:
                 self.of[node] = now
             else:
@@ -80,23 +80,22 @@ class _EdgeCoverage:
 
     def __init__(self, recipe: Recipe) -> None:
         self.taken_edges: set[int] = set()
-        self._edge_numbers: dict[
-            tuple[str, str], list[tuple[int, bool]]
-        ] = {}  # edges between two nodes; whether of failures
+        # The edges from one node to another: their indices, and whether they are for failures
+        self._edge_numbers: dict[tuple[str, str], list[tuple[int, bool]]] = {}
         self._counts: Counter[tuple[str, str, bool]] = Counter()
         for place, edge in enumerate(recipe.edges):
-            kept = self._edge_numbers.setdefault((edge.source, edge.target), [])
-            kept.append((place, edge.kind in _OF_FAILURES))
+            numbers = self._edge_numbers.setdefault((edge.source, edge.target), [])
+            numbers.append((place, edge.kind in _OF_FAILURES))
 
-    def add(self, way: tuple[str, str, bool], times: int) -> None:
+    def add(self, move: tuple[str, str, bool], times: int) -> None:
         """Add 1 or -1 to the count of a transition between two nodes; those of failed steps count separately."""
-        self._counts[way] += times
-        places = self._edge_numbers.get(way[:2], ())
+        self._counts[move] += times
+        places = self._edge_numbers.get(move[:2], ())
         handled = any(of_failures for _, of_failures in places)
-        went, failed = (self._counts[(*way[:2], fails)] > 0 for fails in (False, True))
+        counts, failed = (self._counts[(*move[:2], fails)] > 0 for fails in (False, True))
         for place, of_failures in places:
             # A failed step takes an ordinary edge only if there is no error edge.
-            if failed if of_failures else went or (failed and not handled):
+            if failed if of_failures else counts or (failed and not handled):
                 self.taken_edges.add(place)
             else:
                 self.taken_edges.discard(place)
@@ -121,7 +120,7 @@ class _Rows:
             self._read_many(history)
             return
         wrote, codes, before = self.written_keys, history.w_code, history.s_wend[self._row]
-        went, pushed, size = self.moves, history.s_pend[self._row], len(history.s_act)
+        moves, pushed, size = self.moves, history.s_pend[self._row], len(history.s_act)
         for row in range(self._row + 1, size):
             end = history.s_wend[row]
             for number in range(before, end):
@@ -130,9 +129,9 @@ class _Rows:
             before = end
             failed = history.s_flag[row] & STATUS == ERROR
             for at in range(pushed, history.s_pend[row]):
-                way = (history.s_act[row], history.p_act[at], failed)
-                if way not in went.rows and _follows_edge(history, at, way[0]):
-                    went.add(way, row)
+                move = (history.s_act[row], history.p_act[at], failed)
+                if move not in moves.rows and _follows_edge(history, at, move[0]):
+                    moves.add(move, row)
             pushed = history.s_pend[row]
         self._row = size - 1
         for number in range(self._reads, len(history.r_code)):
@@ -200,8 +199,8 @@ class NodeCoverage:
             raise
         taken, reactions = frozenset(self._ways.taken_edges), None
         if self._listens:
-            reactions, heard = self._reactions.up_to(run)
-            taken |= {*_find_event_edges(run.plan.recipe.edges, heard)}
+            reactions, events = self._reactions.up_to(run)
+            taken |= {*_iter_event_edges(run.plan.recipe.edges, events)}
         return dict(self._visited), dict(self._wrote.of), dict(self._read.of), taken, reactions
 
     def _follow(self, run: Run) -> None:
@@ -260,11 +259,11 @@ def _follows_edge(history: History, push: int, source: int) -> bool:
     return history.p_val[push] is not CARRIED or crosses_region(acts[source], target, history.tables.frames)
 
 
-def _find_event_edges(edges: tuple[Edge, ...], ways: set[EventRoute]) -> Iterator[int]:
+def _iter_event_edges(edges: tuple[Edge, ...], routes: set[EventRoute]) -> Iterator[int]:
     """Yield the indices of the edges that events followed: their condition names the types, or is empty."""
-    pairs = {(source, target) for source, _, target in ways}
+    pairs = {(source, target) for source, _, target in routes}
     for place, edge in enumerate(edges):
         if edge.kind == "event" and (edge.source, edge.target) in pairs:
             types = {edge.condition, *edge.condition.split(", ")}  # an edge from a log stands for several types
-            if not edge.condition or any((edge.source, type_, edge.target) in ways for type_ in types):
+            if not edge.condition or any((edge.source, type_, edge.target) in routes for type_ in types):
                 yield place

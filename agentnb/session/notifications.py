@@ -25,7 +25,7 @@ TELL_SECONDS = 0.05  # the shortest interval between `change` notifications duri
 
 
 class Notifications:
-    """Saves what has changed, and notifies who listens.
+    """Saves what has changed, and notifies listeners.
 
     Args:
         schedule_timeout: called while steps are pending, whose questions may have a timeout.

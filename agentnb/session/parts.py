@@ -1,4 +1,4 @@
-"""The parts of a session, and what each of them needs: here and nowhere else they are put together."""
+"""The parts of a session. Only this module knows what each of them needs, and puts them together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Part = TypeVar("Part")
 
 
 class part(Generic[Part]):  # noqa: N801  (a decorator, as `cached_property` is)
-    """A part of a session, made when it is first needed: a `cached_property` whose first access takes no lock."""
+    """A part of a session, made on first access: a `cached_property` that takes no lock in any version of Python."""
 
     def __init__(self, make: Callable[[Any], Part]) -> None:
         self._make, self._name, self.__doc__ = make, make.__name__, make.__doc__
@@ -43,12 +43,12 @@ class part(Generic[Part]):  # noqa: N801  (a decorator, as `cached_property` is)
     def __get__(self, parts: object | None, owner: type) -> Self | Part:
         if parts is None:
             return self
-        made: Part = vars(parts).setdefault(self._name, self._make(parts))  # of two threads, both receive one
-        return made
+        part: Part = vars(parts).setdefault(self._name, self._make(parts))  # of two threads, both receive one
+        return part
 
 
 class Parts:
-    """The parts of one session, each made when it is first needed.
+    """The parts of one session, each made on first access.
 
     Args:
         make_session: makes another session, a fork of this one, and returns its parts.
@@ -148,8 +148,8 @@ class Parts:
 
 
 def get_parts(session: Session) -> Parts:
-    """Return the parts of a session, for other packages of agentnb; `state.state_of` returns its state."""
-    return session._parts  # noqa: SLF001  (the door to them)
+    """Return the parts of a session, for other packages of agentnb; `state.get_state` returns its state."""
+    return session._parts  # noqa: SLF001  (the accessor for other packages)
 
 
 __all__ = ["Parts", "get_parts"]

@@ -30,7 +30,7 @@ class Pending:
     An approval may also be pending on the board: then no node waits for it and the run continues.
 
     `arguments` are what was asked or is about to be sent; `answer` is the response, if the call is paused after it.
-    `left` are the seconds left to answer at the time of the query; None without a timeout.
+    `seconds_left` is the time left to answer at the time of the query; None without a timeout.
     `free` are the names of the arguments that may be changed; None for all. `replaces` are the current values that
     arguments would replace, by the arguments' names, where they are known.
     """
@@ -41,7 +41,7 @@ class Pending:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     answer: Any = ABSENT
-    left: float | None = None
+    seconds_left: float | None = None
     free: tuple[str, ...] | None = None
     replaces: Mapping[str, Any] = field(default_factory=dict)
 

@@ -85,13 +85,13 @@ def check_shared(run: Run, recipe: Recipe, step: int) -> None:
     Raises:
         StoreError: L433, names the nodes that are missing or moved.
     """
-    gone: dict[str, None] = {}
+    missing: dict[str, None] = {}
     moved: dict[str, None] = {}
-    for act in _list_activations(run, step):
+    for act in _iter_activations(run, step):
         name, region = run.plan.nodes[act.node].id, run.tables.frames[act.frame].region
         node = recipe.nodes.get(name)
         if node is None:
-            gone[repr(name)] = None
+            missing[repr(name)] = None
         elif node.scope != region:
             moved[f"{name!r} ran in region {region!r} and is now in {node.scope!r}"] = None
     for number in _open_frames(run, step):
@@ -99,16 +99,16 @@ def check_shared(run: Run, recipe: Recipe, step: int) -> None:
         owner = recipe.nodes.get(run.plan.nodes[row.owner].id)
         if owner is not None and row.region not in owner.bodies:
             moved[f"region {row.region!r} is open and no part of {owner.id!r} any more"] = None
-    if gone or moved:
-        told = [f"it has no {', '.join(gone)}"] if gone else []
+    if missing or moved:
+        reasons = [f"it has no {', '.join(missing)}"] if missing else []
         raise StoreError(
             Problem("L433", f"the steps up to {step} do not fit this recipe", f"recipe {recipe.name!r}",
-                    "; ".join([*told, *moved]),
+                    "; ".join([*reasons, *moved]),
                     "fork before the first step of those nodes, or leave them unchanged in the recipe")
         )  # fmt: skip
 
 
-def _list_activations(run: Run, step: int) -> Iterator[ActivationRow]:
+def _iter_activations(run: Run, step: int) -> Iterator[ActivationRow]:
     """Yield the activations of the steps up to `step`, and those that are next there."""
     last = find_history(run, step)
     chain = run.chain[: run.chain.index(last) + 1]

@@ -88,9 +88,9 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) 
     """
     head = parse_head(row)
     with _pause_collector():
-        joined, kept, seq, lost = _read(log, row, plan)
+        joined, saved, seq, lost = _read(log, row, plan)
         with _name_run_in_errors(log, row), reading_document():
-            session = _make_session(plan, row, head, (joined, kept))
+            session = _make_session(plan, row, head, (joined, saved))
     state, persistence = get_parts(session).state, get_parts(session).persistence
     state.log = log
     if lost is not None:
@@ -103,7 +103,7 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) 
         return session
     journal = Journal(log, row.run_id, state.run, _make_encoder(joined))
     journal.continue_run(
-        seq, {name: kept[name] for name in ("random", "ids", "clock")}, kept["aux"], joined.list_in_flight()
+        seq, {name: saved[name] for name in ("random", "ids", "clock")}, saved["aux"], joined.list_in_flight()
     )
     persistence.record_in(journal)
     return session
@@ -130,14 +130,14 @@ def _pause_collector() -> Iterator[None]:
 def _make_session(
     plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[DeltaLoader, Mapping[str, Any]]
 ) -> Session:
-    joined, kept = found
-    run = run_of(plan, joined, {**kept, "given": head["given"], "seed": head["seed"]}, clock_of(kept["clock"]))
-    budget, run.chaos = parse_options(head, kept["aux"])
-    unfinished, run.has_masked_values = joined.collect_interrupted(), kept["masks"]
+    joined, state = found
+    run = run_of(plan, joined, {**state, "given": head["given"], "seed": head["seed"]}, clock_of(state["clock"]))
+    budget, run.chaos = parse_options(head, state["aux"])
+    unfinished, run.has_masked_values = joined.collect_interrupted(), state["masks"]
     run.recorded, run.history.uncommitted_calls = unfinished or None, unfinished.rows()
     session = make_session(run, Limits(budget), row.name, dict(thaw(run.inputs)), row.run_id)
-    session.breakpoints.from_rows(kept["aux"].get("breakpoints", ()))
-    for source in kept["aux"].get("watches", ()):
+    session.breakpoints.from_rows(state["aux"].get("breakpoints", ()))
+    for source in state["aux"].get("watches", ()):
         session.watches.add(source)
     return session
 
@@ -155,28 +155,28 @@ def _make_encoder(joined: DeltaLoader) -> DeltaEncoder:
 
 def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str, Any], int, Problem | None]:
     """Return a run's histories, its position, the number of its last entry, and what was lost of it."""
-    joined, kept, seq, lost = DeltaLoader(), dict[str, Any](aux={}, masks=False), 0, None
+    joined, state, seq, lost = DeltaLoader(), dict[str, Any](aux={}, masks=False), 0, None
     with _name_run_in_errors(log, row):
         rows = [(row, None), *_iter_ancestors(log, row)]
     for part, until in reversed(rows):
         joined.drop()
-        kept["aux"] = {}
+        state["aux"] = {}
         with _name_run_in_errors(log, part), reading_document():
             entries = SoundEntries(log, part, until)
-            seq = _read_one(entries, part, plan, joined, kept)
+            seq = _read_one(entries, part, plan, joined, state)
         if entries.damage is not None:
             if not seq and part is rows[-1][0]:
                 with _name_run_in_errors(log, row):
                     raise make_damage_error(entries.damage)
             lost = entries.problem(row)
             break
-    kept["limit"] = kept["position"] = None
+    state["limit"] = state["position"] = None
     if row.at and lost is None:
         try:
             if has_checksum(row.at) and not is_intact(row.at, row.run_id):
                 raise ValueError("its checksum does not fit it")
             at = json.loads(row.at)
-            kept["position"] = at["position"] if at["seq"] == seq else None  # else the run has moved since
+            state["position"] = at["position"] if at["seq"] == seq else None  # else the run has moved since
         except (ValueError, KeyError, TypeError) as error:
             lost = Problem(
                 "L436",
@@ -186,24 +186,24 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
                 "the session is at the last step; move it with back() and goto()",
                 "warning",
             )
-    return joined, kept, seq, lost
+    return joined, state, seq, lost
 
 
-def _read_one(entries: SoundEntries, part: RunRow, plan: Plan, joined: DeltaLoader, kept: dict[str, Any]) -> int:
+def _read_one(entries: SoundEntries, part: RunRow, plan: Plan, joined: DeltaLoader, state: dict[str, Any]) -> int:
     """Add the stored entries of one run, up to a limit; return the number of the last."""
     head, seq = parse_head(part), 0
     check_version(head.get("version"))
     joined.renumber(make_renumbering(plan, head["nodes"]))
-    kept["masks"] = kept["masks"] or MASKED in part.head
+    state["masks"] = state["masks"] or MASKED in part.head
     for documents, last, masked in _parse_documents(entries):
         seq = last
-        kept["masks"] = kept["masks"] or masked
+        state["masks"] = state["masks"] or masked
         joined.add(documents)
         for document in documents:
             if "run" in document:
-                kept.update(document["run"])
+                state.update(document["run"])
             if "aux" in document:
-                kept["aux"] = document["aux"]
+                state["aux"] = document["aux"]
     check_fit(plan, joined.tables, head["nodes"])
     return seq
 

@@ -36,9 +36,8 @@ def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | No
         ExecutionError: X112, it is running; L431, there is no such level; L432, the run is not past such a step.
         RecipeError: the other recipe has errors.
     """
-    if (
-        state.read_only_reason is None or recipe is None
-    ):  # with a recipe, a run that can only be read is replayed as well
+    # With a recipe, a run that can only be read is replayed as well
+    if state.read_only_reason is None or recipe is None:
         check_not_running(state, "replay()")
     rollback.repair()
     run = state.run
@@ -59,11 +58,13 @@ def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | No
     plan = None if recipe is None else make_replay_plan(run, recipe)
     state.sync_calls += 1  # functions that nodes call may not move the session
     try:
-        made = Replay(run, plan=plan, start=from_step, level=strict).execute()  # type: ignore[arg-type]  # as just asked
+        report = Replay(run, plan=plan, start=from_step, level=strict).execute()  # type: ignore[arg-type]  # as just asked
     finally:
         state.sync_calls -= 1
     steps = (from_step, run.position)
-    return ReplayReport(state.name, strict, steps, made.compared_steps, tuple(made.divergences), tuple(made.unsure))
+    return ReplayReport(
+        state.name, strict, steps, report.compared_steps, tuple(report.divergences), tuple(report.unsure)
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -141,8 +142,8 @@ class ReplayReport:
     def _format_tail(self) -> list[str]:
         lines = [f"and {len(self.divergences) - SHOWN} more"] if len(self.divergences) > SHOWN else []
         if self.ended is not None:
-            left = self.steps[1] - self.ended.step
-            after = f", {left} steps before the end of the record" if left > 1 else ""
+            remaining = self.steps[1] - self.ended.step
+            after = f", {remaining} steps before the end of the record" if remaining > 1 else ""
             lines.append(f"the replay ended at step {self.ended.step}{after}")
         if self.unsure:
             places = dict.fromkeys(safe_str(f"{row.path or row.what} (step {row.step})") for row in self.unsure)
@@ -162,9 +163,9 @@ class ReplayReport:
 
     def _repr_html_(self) -> str:
         head = f"<p><strong>{escape(safe_str(self.name))}</strong>: {escape(self._format_head())}</p>"
-        words = "".join(f'<th style="{_CELL};opacity:.65">{word}</th>' for word in _COLUMNS)
+        header = "".join(f'<th style="{_CELL};opacity:.65">{word}</th>' for word in _COLUMNS)
         rows = "".join(map(_format_row, self.divergences[:SHOWN]))
-        table = f'<table style="color:inherit;border-collapse:collapse"><thead><tr>{words}</tr></thead>{rows}</table>'
+        table = f'<table style="color:inherit;border-collapse:collapse"><thead><tr>{header}</tr></thead>{rows}</table>'
         tail = "".join(f"<p>{escape(line)}</p>" for line in self._format_tail())
         return head + (table if self.divergences else "") + tail
 
@@ -173,13 +174,13 @@ def _format_row(row: Divergence) -> str:
     values = ("" if value is ABSENT else safe_repr(value, key=row.key) for value in (row.recorded, row.replayed))
     cells = (str(row.step), safe_str(row.node or ""), row.what, safe_str(row.path), *values)
     line = "".join(f'<td style="{_CELL};overflow-wrap:anywhere">{escape(cell)}</td>' for cell in cells)
-    said = f'<td style="{_CELL};border:none;opacity:.65" colspan="6">{escape(str(row))}</td>'
-    return f"<tr>{line}</tr><tr>{said}</tr>"
+    heading = f'<td style="{_CELL};border:none;opacity:.65" colspan="6">{escape(str(row))}</td>'
+    return f"<tr>{line}</tr><tr>{heading}</tr>"
 
 
-def _join_fields(words: Sequence[Any]) -> str:
-    more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
-    return ", ".join(words[:SHOWN]) + more
+def _join_fields(values: Sequence[Any]) -> str:
+    more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
+    return ", ".join(values[:SHOWN]) + more
 
 
 __all__ = ["ReplayReport", "replay"]

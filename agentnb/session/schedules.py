@@ -94,12 +94,12 @@ class GraphEvent:
 
 
 class Hook(NamedTuple):
-    """A row of the registry. `around` is true if the hook takes the context as a second argument."""
+    """A row of the registry. `takes_context` is True if the hook takes the context as a second argument."""
 
     name: str
     call: Callable[..., Any]
     provides: bool
-    around: bool
+    takes_context: bool
 
 
 class HooksAPI:
@@ -176,7 +176,7 @@ class HooksAPI:
         """
         rows = self.rows[event.schedule]
         for row in tuple(rows):
-            arguments = (event, context()) if row.around else (event,)
+            arguments = (event, context()) if row.takes_context else (event,)
             try:
                 found = row.call(*arguments)
                 if inspect.isawaitable(found) and not inspect.iscoroutine(found):
@@ -195,7 +195,7 @@ class HooksAPI:
                 )
 
 
-def build_hooks(given: Any) -> Any:
+def build_hooks(hooks: Any) -> Any:
     """Return the hooks of a session, built from a plugin, or from a list of plugins and registries.
 
     A plugin has a method `build`. If it takes an argument, it is called with a registry and registers its hooks there;
@@ -206,9 +206,9 @@ def build_hooks(given: Any) -> Any:
     Raises:
         ExecutionError: X470, its `build` failed, or returned no registry; X151, two hooks have one name.
     """
-    if isinstance(given, list | tuple):
+    if isinstance(hooks, list | tuple):
         whole = HooksAPI()
-        for each in given:
+        for each in hooks:
             found = build_hooks(each)
             if not isinstance(found, HooksAPI):
                 raise ExecutionError(_make_plugin_problem(each, f"it is {with_article(class_name(each))}"))
@@ -216,21 +216,21 @@ def build_hooks(given: Any) -> Any:
                 for row in rows:
                     whole._add(schedule, row.name, row.call, provides=row.provides)  # noqa: SLF001  (another registry)
         return whole
-    build = getattr(given, "build", None)
-    if isinstance(given, HooksAPI) or not callable(build):
-        return given
-    if isinstance(given, type):
-        raise ExecutionError(_make_plugin_problem(given, f"it is a class: make one, {given.__name__}()"))
+    build = getattr(hooks, "build", None)
+    if isinstance(hooks, HooksAPI) or not callable(build):
+        return hooks
+    if isinstance(hooks, type):
+        raise ExecutionError(_make_plugin_problem(hooks, f"it is a class: make one, {hooks.__name__}()"))
     registry = HooksAPI()
     try:
         found = build(registry) if _takes_registry(build) else build()
         found = check_ran(found)
     except Exception as error:
-        raise ExecutionError(_make_plugin_problem(given, error_line(error))) from error
+        raise ExecutionError(_make_plugin_problem(hooks, error_line(error))) from error
     if found is None and _takes_registry(build):
         return registry
     if not isinstance(found, HooksAPI):
-        raise ExecutionError(_make_plugin_problem(given, f"its build returned {with_article(class_name(found))}"))
+        raise ExecutionError(_make_plugin_problem(hooks, f"its build returned {with_article(class_name(found))}"))
     return found
 
 
@@ -239,8 +239,8 @@ def _takes_registry(build: Callable[..., Any]) -> bool:
     return any(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
 
 
-def _make_plugin_problem(given: Any, why: str) -> Problem:
-    name = given.__name__ if isinstance(given, type) else type(given).__name__
+def _make_plugin_problem(plugin: Any, why: str) -> Problem:
+    name = plugin.__name__ if isinstance(plugin, type) else type(plugin).__name__
     return Problem("X470", f"plugin {name!r} cannot be built", "hooks=...", why,
                    "give it a method build(self, hooks) that calls hooks.register(...)")  # fmt: skip
 
@@ -252,7 +252,7 @@ def _make_failure_problem(row: Hook, event: GraphEvent, error: Exception) -> Pro
                    f"correct the hook, or remove it: hooks.unregister({row.name!r})")  # fmt: skip
 
 
-def _schedule(given: Schedule | str) -> Schedule:
+def _schedule(schedule: Schedule | str) -> Schedule:
     """Return a schedule, from itself or from its name.
 
     X150: there is no such schedule.
@@ -260,11 +260,11 @@ def _schedule(given: Schedule | str) -> Schedule:
     Raises:
         ExecutionError: X150, there is none of that name.
     """
-    if given in Schedule.__members__:
-        return Schedule(given)
+    if schedule in Schedule.__members__:
+        return Schedule(schedule)
     raise ExecutionError(
-        Problem("X150", f"there is no schedule {given!r}", "HooksAPI.register", f"there are: {', '.join(Schedule)}",
-                did_you_mean(str(given), Schedule.__members__, "use one of them"))
+        Problem("X150", f"there is no schedule {schedule!r}", "HooksAPI.register", f"there are: {', '.join(Schedule)}",
+                did_you_mean(str(schedule), Schedule.__members__, "use one of them"))
     )  # fmt: skip
 
 

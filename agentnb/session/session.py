@@ -109,13 +109,13 @@ class Session:
             ExecutionError: a limit, a hook, the durability or the chaos is invalid.
             StoreError: the run cannot be stored there.
         """
-        run, limits, given, warned = make_run(
+        run, limits, initial, warned = make_run(
             recipe, inputs, llm=llm, tools=tools, resources=resources, answers=answers, budget=budget, clock=clock,
             seed=seed, validate_inputs=validate_inputs, strict_expressions=strict_expressions, chaos=chaos,
         )  # fmt: skip
         if warned:
             warnings.warn(warned, stacklevel=3)  # past the wrapper that `plain_methods` adds
-        self._parts = Parts(State(self, run, limits, name or run.plan.recipe.name, given, run_id), Session._from_run)
+        self._parts = Parts(State(self, run, limits, name or run.plan.recipe.name, initial, run_id), Session._from_run)
         if hooks is not None:
             self._parts.state.hooks.add_all(build_hooks(hooks) or {})
         self._parts.persistence.record_new_run(store, durability)
@@ -404,15 +404,15 @@ class Session:
         """
         return self._parts.interventions.skip(writes)
 
-    def emit(self, type: str, payload: Any = None, actor: str = "user", **words: Any) -> Self:
+    def emit(self, type: str, payload: Any = None, actor: str = "user", **options: Any) -> Self:
         """Emit an event from outside, for the nodes that listen to its type.
 
         Args:
             payload: what the event carries, a value that a board can hold.
             actor: who emits it.
-            words: further fields of the event: id, cause, time, mark; see agentnb.engine.core.history.Event.
+            options: further fields of the event: id, cause, time, mark; see agentnb.engine.core.history.Event.
         """
-        self._parts.interventions.emit(type, payload, actor, words)
+        self._parts.interventions.emit(type, payload, actor, options)
         return self
 
     def set_budget(self, **limits: Any) -> Self:

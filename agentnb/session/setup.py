@@ -69,18 +69,18 @@ def make_run(
     """
     recipe = prepare_recipe(recipe, tools)
     check_answers(recipe, answers, llm)
-    given = {key: thaw(freeze(value)) for key, value in to_inputs(inputs).items()}
+    values = {key: thaw(freeze(value)) for key, value in to_inputs(inputs).items()}
     warning = ""
     if validate_inputs:
-        check_inputs(recipe, given)
-        warning = "\n".join(map(str, find_unknown_inputs(recipe, given)))
+        check_inputs(recipe, values)
+        warning = "\n".join(map(str, find_unknown_inputs(recipe, values)))
     world = make_world(recipe, llm=llm, tools=tools, answers=answers, resources=resources, strict=strict_expressions)
     limits = Limits(_get_budget(recipe, budget))
     run = Run(Plan(recipe, KINDS, world), EffectDispatcher(), clock=clock, seed=seed)
     check_tools(recipe, tools)  # after binding, whose errors for a missing tool say more
     run.chaos = Chaos.of(chaos, seed)
-    run.begin(given)
-    return run, limits, given, warning
+    run.begin(values)
+    return run, limits, values, warning
 
 
 def _get_budget(recipe: Recipe, limits: Mapping[str, Any] | None) -> Budget:
@@ -108,9 +108,9 @@ def make_world(
         RecipeError: a tool cannot be loaded, or loading it is not allowed.
         ExecutionError: the `llm` argument or the recipe's provider is not a valid model.
     """
-    given = dict(tools or {})
+    passed = dict(tools or {})
     if recipe.tools:
-        given |= _load_tools(recipe, given)
+        passed |= _load_tools(recipe, passed)
     agents = get_agents(recipe.meta)
     if llm is None and WHOLE in agents:
         llm = agents[WHOLE].llm
@@ -119,12 +119,12 @@ def make_world(
 
         llm = client_of(*provider)
     return World(
-        tools=given,
+        tools=passed,
         llm=llm,
         answers=answers,
         resources=resources,
         strict=strict,
-        given=tools or {},
+        passed_tools=tools or {},
         agents=agents,
         environment=_make_environment(recipe),
     )
@@ -138,25 +138,25 @@ def replace_world(
     Raises:
         RecipeError: a tool cannot be loaded, or loading it is not allowed.
     """
-    given = {**old.passed_tools, **(tools or {})}
+    passed = {**old.passed_tools, **(tools or {})}
     fresh = {
         name: spec
         for name, spec in recipe.tools.items()
         if name in (tools or {}) or name not in old.tools or not _is_unchanged(spec, before.tools.get(name))
     }
-    kept = {name: old.tools[name] for name in recipe.tools if name not in fresh}
-    loaded = _load_tools(replace(recipe, tools=fresh), given) if fresh else {}
+    unchanged = {name: old.tools[name] for name in recipe.tools if name not in fresh}
+    loaded = _load_tools(replace(recipe, tools=fresh), passed) if fresh else {}
     if llm is None and old.llm is None and (provider := recipe.meta.get("provider")) is not None:
         from agentnb.world.llm.providers import client_of
 
         llm = client_of(*provider)
     return World(
-        tools={**given, **kept, **loaded},
+        tools={**passed, **unchanged, **loaded},
         llm=old.llm if llm is None else llm,
         answers=old.answers,
         resources=old.resources,
         strict=old.strict,
-        given=given,
+        passed_tools=passed,
         agents=get_agents(recipe.meta),
         environment=_make_environment(recipe),
     )
@@ -181,8 +181,8 @@ def _is_unchanged(spec: ToolSpec, before: ToolSpec | None) -> bool:
     return before is not None and replace(spec, place=None) == replace(before, place=None)
 
 
-def _load_tools(recipe: Recipe, given: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+def _load_tools(recipe: Recipe, passed: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     from agentnb.world.tools.loading import load_tools
 
     folder = recipe.meta.get("folder") or (Path(recipe.file).resolve().parent if recipe.file else None)
-    return load_tools(recipe.tools, folder=folder, allow=recipe.meta.get("allow", ()), given=given)
+    return load_tools(recipe.tools, folder=folder, allow=recipe.meta.get("allow", ()), passed=passed)

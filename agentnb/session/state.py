@@ -83,7 +83,7 @@ class State:
     resumes_after_answer: bool = (
         False  # whether start() began the run that asks a person, so that it continues after the answer
     )
-    # Steps up to this one were made elsewhere, and the record has not what a replay of them needs.
+    # Steps up to this one were made by another system; the record lacks what a replay of them needs.
     replayable_from: int = 0
     _run_count: int = 1  # number of runs, with those before each reset
     _board: Board | None = None
@@ -216,7 +216,7 @@ class State:
     def simulated(self) -> tuple[str, ...]:
         """The nodes with simulated answers: they have no implementation, and no model was passed.
 
-        A run that can only be read has no model, whatever it was made with: its record says which answers were.
+        A read-only run has no model; its record states which answers were simulated.
         """
         if self.read_only_reason is None:
             return list_simulated_nodes(self.recipe, self.run.world)
@@ -265,8 +265,8 @@ def list_recorded_as_simulated(run: Run) -> tuple[str, ...]:
 
 
 def get_state(session: Session) -> State:
-    """Return the state of a session, for other packages of agentnb; `parts.parts_of` returns its parts."""
-    return session._parts.state  # noqa: SLF001  (the door to it)
+    """Return the state of a session, for other packages of agentnb; `parts.get_parts` returns its parts."""
+    return session._parts.state  # noqa: SLF001  (the accessor for other packages)
 
 
 __all__ = ["State", "get_state"]

@@ -40,8 +40,8 @@ def to_batch(durability: Any) -> Batch | None:
     if durability == "batch":
         return Batch()
     names = [field.name for field in fields(Batch)]
-    given = asdict(durability) if isinstance(durability, Batch) else durability
-    sizes = given if isinstance(given, Mapping) else {"": 0}
+    settings = asdict(durability) if isinstance(durability, Batch) else durability
+    sizes = settings if isinstance(settings, Mapping) else {"": 0}
     if sizes.keys() <= set(names) and all(type(size) is int and size > 0 for size in sizes.values()):
         return Batch(**sizes)
     raise ExecutionError(
@@ -169,8 +169,8 @@ def parse_options(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budg
 def make_aux(state: State) -> dict[str, Any]:
     """Return what is saved of a session besides its run: its budget, and breakpoints and watches that can be saved."""
     limits = state.limits.budget
-    given = {name: getattr(limits, name) for name in Budget.__slots__}
-    budget = {name: encode(value) for name, value in given.items() if value is not None}
+    caps = {name: getattr(limits, name) for name in Budget.__slots__}
+    budget = {name: encode(value) for name, value in caps.items() if value is not None}
     found = {
         "breakpoints": state.breakpoints.to_rows() if state.breakpoint_rows else [],
         "watches": state.watch_sources,

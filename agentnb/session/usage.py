@@ -124,8 +124,8 @@ class Account:
         row = call.step - history.base
         while same and history.calls[same - 1].step == call.step:
             same -= 1
-        left = history.s_t1[row] - history.s_t0[row] - (self.calls[at].answer_ns - self.calls[same].answer_ns)
-        return max(min(round(call.seconds * 1e9), left), 0)
+        waiting = history.s_t1[row] - history.s_t0[row] - (self.calls[at].answer_ns - self.calls[same].answer_ns)
+        return max(min(round(call.seconds * 1e9), waiting), 0)
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -221,14 +221,14 @@ def measure_usage(history: History, step: int) -> UsageTotals:
     with _lock:
         account = _account(history)
         before, paid = account.usage_before, account.attempts_up_to(history, step)
-        heard = account.count_deliveries_up_to(history, step)
+        deliveries = account.count_deliveries_up_to(history, step)
         events = account.events_up_to(history, step)
         ns = account.ns_up_to(history, step) - (paid.answer_ns - before.attempts.answer_ns)
         return UsageTotals(
             paid,
             before.ns + ns,
-            account.started[heard],
-            account.max_depths[heard],
+            account.started[deliveries],
+            account.max_depths[deliveries],
             account.delivered[events],
             account.events[events],
         )

@@ -38,8 +38,8 @@ class Watches(Mapping[str, Any]):
 
     def sources(self) -> list[Any]:
         """Return the watches that can be saved: texts and JsonLogic, not functions."""
-        kept = (getattr(asked, "source", None) for asked in self._conditions.values())
-        return [source for source in kept if isinstance(source, str | Mapping)]
+        texts = (getattr(asked, "source", None) for asked in self._conditions.values())
+        return [source for source in texts if isinstance(source, str | Mapping)]
 
     def remove(self, text: str) -> None:
         """Remove a watch."""

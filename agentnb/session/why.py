@@ -65,9 +65,9 @@ class DeliveredEvent:
     def __str__(self) -> str:
         """Return it as one line, without secrets."""
         where = "from outside" if self.step is None else f"in step {self.step}"
-        left = len(self.causes) - FEW
+        more = len(self.causes) - FEW
         before = f", after {' <- '.join(self.causes[:FEW])}" if self.causes else ""
-        before += f" and {left} more before" if left > 0 else ""
+        before += f" and {more} more before" if more > 0 else ""
         return safe_str(
             f"event {self.event} {safe_repr(self.type, 200)}, emitted by {safe_repr(self.emitter, 200)} {where}{before}"
         )
@@ -94,22 +94,24 @@ def iter_clauses(run: Run, history: History, step: int) -> Iterator[EvaluatedCon
         return
     node = run.plan.nodes[run.tables.activations[history.s_act[step - history.base]].node].node
     named = event.type if event.type in node.on else "*"
-    yield _holds(node, f"on {named!r}", ("type", event.type))
+    yield _make_met_condition(node, f"on {named!r}", ("type", event.type))
     for path, wanted in (node.params.get("where") or {}).items():
         asked = wanted.items() if isinstance(wanted, Mapping) else [("is", wanted)]
         for word, value in asked:
-            yield _holds(
+            yield _make_met_condition(
                 node, f"where {path} {word} {safe_repr(value, key=path)}", (path, _get_value_at(event.payload, path))
             )
-    told = [each for each in history.events if each.step == step]
+    events = [each for each in history.events if each.step == step]
     if node.params.get("pattern"):
-        found = _match_pattern(run, history, step) if any(each.type == "pattern.matched" for each in told) else ()
-        yield _holds(node, f"pattern {node.params['pattern']}", *([("it fits", found)] if found else []))
+        found = _match_pattern(run, history, step) if any(each.type == "pattern.matched" for each in events) else ()
+        yield _make_met_condition(node, f"pattern {node.params['pattern']}", *([("it fits", found)] if found else []))
     if node.params.get("relation_type"):
-        about = next(filter(None, (_get_value_at(each.payload, "relation_id") for each in told)), None)
-        yield _holds(node, f"relation {node.params['relation_type']}", *([] if about is None else [("its id", about)]))
+        about = next(filter(None, (_get_value_at(each.payload, "relation_id") for each in events)), None)
+        yield _make_met_condition(
+            node, f"relation {node.params['relation_type']}", *([] if about is None else [("its id", about)])
+        )
     if node.params.get("activate_after"):
-        yield _holds(node, f"{node.params['activate_after']} events later")
+        yield _make_met_condition(node, f"{node.params['activate_after']} events later")
 
 
 def _match_pattern(run: Run, history: History, step: int) -> Sequence[Mapping[str, str]]:
@@ -124,12 +126,12 @@ def _match_pattern(run: Run, history: History, step: int) -> Sequence[Mapping[st
         return list(reactive.find_matches(then, run.plan.nodes[act.node].id))
 
 
-def find_triggered(run: Run, history: History, step: int) -> Iterator[str]:
+def iter_triggered(run: Run, history: History, step: int) -> Iterator[str]:
     """Yield the nodes with queued deliveries of a step's events, as far as they are known there."""
-    told = {each.seq for each in history.events if each.step == step}
+    emitted = {each.seq for each in history.events if each.step == step}
     for number in history.queue_after(step):
         act = run.tables.activations[number]
-        if act.node >= 0 and act.event in told:
+        if act.node >= 0 and act.event in emitted:
             yield run.get_node_id(number)
 
 
@@ -137,7 +139,7 @@ def _find_event(run: Run, history: History, step: int) -> Event | None:
     return run.get_event(run.tables.activations[history.s_act[step - history.base]].event)
 
 
-def _holds(node: Node, clause: str, *read: tuple[str, Any]) -> EvaluatedCondition:
+def _make_met_condition(node: Node, clause: str, *read: tuple[str, Any]) -> EvaluatedCondition:
     return EvaluatedCondition(clause, node.id, value=True, taken=True, operands=read)
 
 
@@ -171,11 +173,11 @@ class Why:
             return "nothing has run yet"
         if self.delivered_event is None:
             goes = f"went to {', '.join(self.targets)}" if self.targets else "ended: no outgoing edge matched"
-            said = f": {safe_str(self.thought)}" if self.thought else ""
+            thought = f": {safe_str(self.thought)}" if self.thought else ""
         else:
-            goes, said = f"was triggered by {self.delivered_event}", ""
+            goes, thought = f"was triggered by {self.delivered_event}", ""
         lines = [
-            f"step {self.step}, {safe_repr(self.node, 200)} {goes}{said}",
+            f"step {self.step}, {safe_repr(self.node, 200)} {goes}{thought}",
             *(f"  {each.line()}" for each in self.conditions),
         ]
         if self.delivered_event is not None and self.targets:
@@ -203,30 +205,32 @@ def explain_why(run: Run, at: int | None = None) -> Why:
     history = next(each for each in reversed(run.chain) if each.base < step)
     row = step - history.base
     note = history.notes.get(step)
-    node, went = run.get_node_id(history.s_act[row]), tuple(_find_next_nodes(run, history, step))
-    came = find_delivered_event(run, history, step)
-    if came is not None:
+    node, targets = run.get_node_id(history.s_act[row]), tuple(_iter_next_nodes(run, history, step))
+    delivered = find_delivered_event(run, history, step)
+    if delivered is not None:
         thought = "" if note is None else note.thought or ""
-        went = tuple(dict.fromkeys([*went, *find_triggered(run, history, step)]))
-        asked = (*iter_clauses(run, history, step), *find_conditions(run, history, step))
-        return Why(step, node, thought, went, asked, came)
-    return Why(step, node, "" if note is None else note.thought or "", went, tuple(find_conditions(run, history, step)))
+        targets = tuple(dict.fromkeys([*targets, *iter_triggered(run, history, step)]))
+        asked = (*iter_clauses(run, history, step), *iter_conditions(run, history, step))
+        return Why(step, node, thought, targets, asked, delivered)
+    return Why(
+        step, node, "" if note is None else note.thought or "", targets, tuple(iter_conditions(run, history, step))
+    )
 
 
-def find_conditions(run: Run, history: History, step: int) -> Iterator[EvaluatedCondition]:
+def iter_conditions(run: Run, history: History, step: int) -> Iterator[EvaluatedCondition]:
     """Yield each condition that the node of a step evaluates, on the board as the step left it."""
     row = step - history.base
     act = run.tables.activations[history.s_act[row]]
     node = run.plan.nodes[act.node].node
     board = _rebuild_board(run, history, step, act.frame)
     context = Context(board, lambda: get_frame_inputs(run, act.frame), get_step_result(history, step), node)
-    went = tuple(_find_next_nodes(run, history, step))
+    targets = tuple(_iter_next_nodes(run, history, step))
     if history.s_flag[row] & 3 != LEAVE:  # at its end, its inside may have changed what was evaluated
-        yield from _evaluate_branches(run, node, board, went)
-    yield from _evaluate_conditions(run, node, context, board, went)
+        yield from _evaluate_branches(run, node, board, targets)
+    yield from _evaluate_conditions(run, node, context, board, targets)
 
 
-def _find_next_nodes(run: Run, history: History, step: int) -> Iterator[str]:
+def _iter_next_nodes(run: Run, history: History, step: int) -> Iterator[str]:
     """Yield the nodes that a step led to: inside its own node, by an edge, or by a route it chose."""
     row = step - history.base
     for number in history.opened_frames.get(step, ()):
@@ -245,7 +249,7 @@ def _get_entry(run: Run, region: str | None) -> tuple[str, ...]:
     return () if found is None else found.entry
 
 
-def _evaluate_branches(run: Run, node: Node, board: Board, went: tuple[str, ...]) -> Iterator[EvaluatedCondition]:
+def _evaluate_branches(run: Run, node: Node, board: Board, targets: tuple[str, ...]) -> Iterator[EvaluatedCondition]:
     """Yield each branch of a decision or a switch, with the condition for it."""
     question = node.params.get("predicate") or node.params.get("discriminator")
     if question is None or not hasattr(question, "explain"):  # a snapshot without code
@@ -255,16 +259,18 @@ def _evaluate_branches(run: Run, node: Node, board: Board, went: tuple[str, ...]
         yield EvaluatedCondition(text, "", answer, taken=False)
         return
     if "predicate" in node.params:
-        ways = [(f"{text} is {label}", region, bool(answer) is (label == "true"))
+        branches = [(f"{text} is {label}", region, bool(answer) is (label == "true"))
                 for label, region in node.params["branches"].items()]  # fmt: skip
     else:
         read.append((text, answer))
-        ways = [(f"{text} is {safe_repr(key)}", region, key == answer) for key, region in node.params["cases"]]
+        branches = [(f"{text} is {safe_repr(key)}", region, key == answer) for key, region in node.params["cases"]]
         if node.params.get("default") is not None:
-            ways.append((f"{text} is anything else", node.params["default"], not any(fits for *_, fits in ways)))
-    for condition, region, fits in ways:
+            branches.append(
+                (f"{text} is anything else", node.params["default"], not any(fits for *_, fits in branches))
+            )
+    for condition, region, fits in branches:
         target = next(iter(_get_entry(run, region)), "")
-        yield EvaluatedCondition(condition, target, fits, target in went, tuple(read))
+        yield EvaluatedCondition(condition, target, fits, target in targets, tuple(read))
 
 
 def _rebuild_board(run: Run, history: History, step: int, frame: int) -> Board:
@@ -278,30 +284,34 @@ def _rebuild_board(run: Run, history: History, step: int, frame: int) -> Board:
 
 
 def _evaluate_conditions(
-    run: Run, node: Node, context: Context, board: Board, went: tuple[str, ...]
+    run: Run, node: Node, context: Context, board: Board, targets: tuple[str, ...]
 ) -> Iterator[EvaluatedCondition]:
     """Yield each condition that the node evaluates: a router's cases and routes, then those of its edges."""
     strict = getattr(run.world, "strict", True)
     for condition, target in node.params.get("cases", ()) if "discriminator" not in node.params else ():
-        yield _answer(make_strict(condition, strict), target, context, board, went)
+        yield _answer(make_strict(condition, strict), target, context, board, targets)
     for word in ("while", "until"):
         if node.params.get(word) is not None:
-            asked = _answer(make_strict(node.params[word], strict), "", context, board, went)
+            asked = _answer(make_strict(node.params[word], strict), "", context, board, targets)
             yield replace(asked, condition=f"{word} {asked.condition}", target="the end of the loop",
                           taken=bool(asked.value) is (word == "until"))  # fmt: skip
     if "input_key" in node.params:
         key = format_path(node.params["input_key"])
         value = board.get(key)
         for text, target in node.params.get("routes", {}).items():
-            yield EvaluatedCondition(f"{key} is {text!r}", target, str(value) == text, target in went, ((key, value),))
+            yield EvaluatedCondition(
+                f"{key} is {text!r}", target, str(value) == text, target in targets, ((key, value),)
+            )
     for edge in run.plan.recipe.edges:
         if edge.source == node.id and hasattr(edge.when, "explain"):  # a condition from a snapshot cannot explain
-            yield _answer(make_strict(edge.when, strict), edge.target, context, board, went)
+            yield _answer(make_strict(edge.when, strict), edge.target, context, board, targets)
 
 
-def _answer(condition: Any, target: str, context: Context, board: Board, went: tuple[str, ...]) -> EvaluatedCondition:
+def _answer(
+    condition: Any, target: str, context: Context, board: Board, targets: tuple[str, ...]
+) -> EvaluatedCondition:
     rows = condition.explain(context if isinstance(condition, InContext) else board)
     *operands, (_, value) = rows
     return EvaluatedCondition(
-        condition.text, target, value, target in went, tuple(operands), getattr(condition, "warning", "")
+        condition.text, target, value, target in targets, tuple(operands), getattr(condition, "warning", "")
     )

@@ -11,7 +11,7 @@ from agentnb.engine.core.history import CARRIED, ERROR, PHASES, SKIPPED, STATUS,
 from agentnb.engine.core.time_travel import find_history
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
-from agentnb.session.why import EvaluatedCondition, find_conditions
+from agentnb.session.why import EvaluatedCondition, iter_conditions
 from agentnb.text import safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -135,36 +135,36 @@ def _explain_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNo
     if reactive is not None:
         return _explain_reactive(past, node, event, reactive)
     if event is not None and event.type not in node.node.on:
-        said = f"event {event.id} is a {event.type!r}, and it listens to {types}"
-        return WhyNot(past.step, node.id, event.id, None, said)
-    heard = [event] if event is not None else [one for one in events if one.type in node.node.on]
-    if not heard:
-        came = ", ".join(f"{one.id} {one.type!r}" for one in events[-FEW:]) or "none at all"
-        said = f"no event of its types has come: it listens to {types}; what came: {came}"
-        return WhyNot(past.step, node.id, None, None, said)
-    asked = [_explain_delivery(past, node, one) for one in heard]
+        text = f"event {event.id} is a {event.type!r}, and it listens to {types}"
+        return WhyNot(past.step, node.id, event.id, None, text)
+    matching = [event] if event is not None else [one for one in events if one.type in node.node.on]
+    if not matching:
+        emitted = ", ".join(f"{one.id} {one.type!r}" for one in events[-FEW:]) or "none at all"
+        text = f"no event of its types has come: it listens to {types}; what came: {emitted}"
+        return WhyNot(past.step, node.id, None, None, text)
+    asked = [_explain_delivery(past, node, one) for one in matching]
     return next((each for each in asked if each.fired is None), asked[-1])
 
 
 def _explain_reactive(past: _Past, node: PlanNode, event: Event | None, reactive: Reactive) -> WhyNot:
     """Return which clause prevented a node from running: for this event, else for the last that it listens to."""
-    came = [one for one in past.events() if reactive.waits(one)]
-    heard = [event] if event is not None else [one for one in came if reactive.listens(node.id, one)]
-    if not heard:
-        last = ", ".join(f"{one.id} {one.type!r}" for one in came[-FEW:]) or "none at all"
+    emitted = [one for one in past.events() if reactive.waits(one)]
+    matching = [event] if event is not None else [one for one in emitted if reactive.listens(node.id, one)]
+    if not matching:
+        last = ", ".join(f"{one.id} {one.type!r}" for one in emitted[-FEW:]) or "none at all"
         types = " and ".join(map(repr, node.node.on))
-        said = f"no event of its types has come: it listens to {types}; what came: {last}"
-        return WhyNot(past.step, node.id, None, None, said)
+        text = f"no event of its types has come: it listens to {types}; what came: {last}"
+        return WhyNot(past.step, node.id, None, None, text)
     asked = []
-    for one in reversed(heard):
+    for one in reversed(matching):
         found = _explain_delivery(past, node, one)
         refused = list(reactive.explain_refusal(past.run, node.id, one))
         if found.fired is None and refused:
-            ways = tuple(IncomingEdge(one.type, "event", None, clause) for clause in refused)
-            found = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), ways)
+            clauses = tuple(IncomingEdge(one.type, "event", None, clause) for clause in refused)
+            found = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), clauses)
         elif found.fired is None and found.reason.endswith("taken out of the frontier"):
-            said = f"when the turn of event {one.id} came, what it asks of the graph was not there; it is there now"
-            found = WhyNot(past.step, node.id, one.id, None, said)
+            text = f"when the turn of event {one.id} came, what it asks of the graph was not there; it is there now"
+            found = WhyNot(past.step, node.id, one.id, None, text)
         asked.append(found)
     return next((each for each in asked if each.fired is None), asked[0])
 
@@ -178,25 +178,25 @@ def _explain_delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
     done = next(((step, history) for step, history, row in past.steps()
                  if row.node == node.index and row.event == event.seq), None)  # fmt: skip
     if waits is not None:
-        said = (
+        text = (
             f"{named} is delivered to it next"
             if not waits
             else f"the delivery of {named} waits: {_format_position(waits)}"
         )
     elif unmatched is not None:
-        said = f"{named} has not been matched yet: {_format_position(unmatched)}"
+        text = f"{named} has not been matched yet: {_format_position(unmatched)}"
     elif done is not None:
         step, history = done
         status = history.s_flag[step - history.base] & STATUS
         fired = None if status == SKIPPED else step
         how = "a person skipped it" if status == SKIPPED else "it fired, and failed," if status == ERROR else "it fired"
-        said = f"{how} for {named} in step {step}"
+        text = f"{how} for {named} in step {step}"
     elif event.step is None and event.actor != "user":
-        said = f"{named} was emitted by {event.actor!r}, whose step is not over yet"
+        text = f"{named} was emitted by {event.actor!r}, whose step is not over yet"
     else:
         taken = past.describe_interventions_after(event.at)
-        said = f"the delivery of {named} has been taken out of the frontier" + (f": {taken}" if taken else "")
-    return WhyNot(past.step, node.id, event.id, fired, said)
+        text = f"the delivery of {named} has been taken out of the frontier" + (f": {taken}" if taken else "")
+    return WhyNot(past.step, node.id, event.id, fired, text)
 
 
 def _format_position(before: int) -> str:
@@ -210,25 +210,25 @@ def _explain_node(past: _Past, node: PlanNode) -> WhyNot:
     ran = "" if last is None else f"; it ran in step {last}"
     if place is not None:
         waits = _explain_join(past, node, queue) if place and node.kind.is_join else ""
-        said = "it is next" if not place else f"it waits: {_format_position(place)}{waits}"
-        return WhyNot(past.step, node.id, None, last, said + ran)
+        text = "it is next" if not place else f"it waits: {_format_position(place)}{waits}"
+        return WhyNot(past.step, node.id, None, last, text + ran)
     region = past.run.plan.recipe.regions.get(node.node.scope)
     open_now = {past.run.tables.frames[number].region for number in past.frames()}
     if region is not None and region.owner and region.id not in open_now:
-        said = f"it is inside {region.owner!r}, which is not open here"
-        return WhyNot(past.step, node.id, None, last, said + ran)
+        text = f"it is inside {region.owner!r}, which is not open here"
+        return WhyNot(past.step, node.id, None, last, text + ran)
     if any(past.run.tables.frames[number].owner == node.index for number in past.frames()):
         return WhyNot(past.step, node.id, None, last, f"it was entered, and its inner nodes are still running{ran}")
     edges = [edge for edge in past.run.plan.recipe.edges if edge.target == node.id]
-    ways = tuple(_explain_edge(past, edge, node) for edge in edges)
+    incoming = tuple(_explain_edge(past, edge, node) for edge in edges)
     entry = node.index in past.run.plan.entries.get(node.node.scope, ())
     begins = ["it is the entry of its region"] if entry else [] if edges else ["no edge leads to it"]
-    led = next((way for way in reversed(ways) if way.result.startswith("taken")), None)
-    said = "; ".join([*begins, *(["no incoming edge is open now"] if ways else [])])
-    if led is not None and led.step is not None and (last is None or last < led.step):
-        taken = past.describe_interventions_after(led.step)
-        said = "it has been removed from the frontier" + (f": {taken}" if taken else "")
-    return WhyNot(past.step, node.id, None, last, said + ran, ways)
+    followed = next((one for one in reversed(incoming) if one.result.startswith("taken")), None)
+    text = "; ".join([*begins, *(["no incoming edge is open now"] if incoming else [])])
+    if followed is not None and followed.step is not None and (last is None or last < followed.step):
+        taken = past.describe_interventions_after(followed.step)
+        text = "it has been removed from the frontier" + (f": {taken}" if taken else "")
+    return WhyNot(past.step, node.id, None, last, text + ran, incoming)
 
 
 def _explain_join(past: _Past, node: PlanNode, queue: list[ActivationRow]) -> str:
@@ -248,28 +248,28 @@ def _explain_edge(past: _Past, edge: Edge, node: PlanNode) -> IncomingEdge:
         return IncomingEdge(edge.source, edge.kind, None, f"{edge.source!r} has not run")
     step, history = found
     row = step - history.base
-    led = [run.get_node_id(history.p_act[push]) for push in range(history.s_pend[row - 1], history.s_pend[row])
+    followed = [run.get_node_id(history.p_act[push]) for push in range(history.s_pend[row - 1], history.s_pend[row])
            if history.p_val[push] is not CARRIED and run.tables.activations[history.p_act[push]].node >= 0]  # fmt: skip
-    asked = tuple(each for each in find_conditions(run, history, step) if each.target == node.id)
-    said = _describe_edge(edge, history, step, led, asked)
-    return IncomingEdge(edge.source, edge.kind, step, said, asked)
+    asked = tuple(each for each in iter_conditions(run, history, step) if each.target == node.id)
+    text = _describe_edge(edge, history, step, followed, asked)
+    return IncomingEdge(edge.source, edge.kind, step, text, asked)
 
 
 def _describe_edge(
-    edge: Edge, history: History, step: int, led: list[str], asked: tuple[EvaluatedCondition, ...]
+    edge: Edge, history: History, step: int, followed: list[str], conditions: tuple[EvaluatedCondition, ...]
 ) -> str:
     flag, failure = history.s_flag[step - history.base], history.errors.get(step)
-    onward = f"it led to {', '.join(map(repr, led))}" if led else "it led nowhere"
+    onward = f"it led to {', '.join(map(repr, followed))}" if followed else "it led nowhere"
     if edge.kind in ("error", "timeout"):
         if failure is None or (edge.kind == "timeout" and not failure.timeout):
             return f"step {step} did not {'fail' if edge.kind == 'error' else 'take too long'}"
-        return f"taken in step {step}" if edge.target in led else f"step {step} failed, and {onward}"
-    if edge.target in led:
+        return f"taken in step {step}" if edge.target in followed else f"step {step} failed, and {onward}"
+    if edge.target in followed:
         return f"taken in step {step}"
     if failure is not None:
         return f"step {step} failed: {failure.message}"
     if PHASES[flag & 3] in ("enter", "again"):
         return f"step {step} went into it, and it has not been left"
-    if any(not each.value for each in asked):
+    if any(not each.value for each in conditions):
         return f"its condition did not hold in step {step}"
     return f"in step {step} {onward}"

@@ -134,7 +134,7 @@ class Builder:
     def alias(self, name: str, spot: Spot) -> None:
         """Add the value of an anchor again, counted as if it were written out."""
         if any(inner.anchor == name for inner in self.stack):
-            self.stop(problems.holds_itself(name, self.place(spot)))
+            self.stop(problems.make_cycle_problem(name, self.place(spot)))
         if name not in self.anchors:
             self.problems.append(problems.make_alias_problem(name, self.place(spot), self.anchors))
         value, size = self.anchors.get(name, (None, 1))

@@ -103,7 +103,7 @@ def make_count_problem(place: Place, limit: int) -> Problem:
                    "aliases ('*name') count as often as they are used", "use fewer aliases, or split it")  # fmt: skip
 
 
-def holds_itself(name: str, place: Place) -> Problem:
+def make_cycle_problem(name: str, place: Place) -> Problem:
     """R108: a source exceeds the limits of size, depth or number of values."""
     return Problem("R108", f"'&{name}' contains itself through '*{name}'", str(place), "the nesting would be infinite",
                    f"remove '*{name}', or move '&{name}'")  # fmt: skip

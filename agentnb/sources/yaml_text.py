@@ -117,18 +117,18 @@ def _shorten_tag(tag: str) -> str:
 
 
 def _stop_at(error: yaml.YAMLError, text: str, builder: Builder) -> NoReturn:
-    said, context = getattr(error, "problem", None) or str(error), getattr(error, "context", None)
+    problem, context = getattr(error, "problem", None) or str(error), getattr(error, "context", None)
     mark, begin = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
     lines = text.splitlines()
-    if begin and mark and ("end of stream" in said or mark.line >= len(lines)):
+    if begin and mark and ("end of stream" in problem or mark.line >= len(lines)):
         mark = begin  # an unclosed item is reported where it was opened
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     shown = lines[line - 1] if line <= len(lines) else ""
-    if "\t" in shown[:column] and ("token" in said or "tab" in said):
-        said, do = "there is a tab in the indentation, and YAML indents with spaces", _CURES[0][1]
+    if "\t" in shown[:column] and ("token" in problem or "tab" in problem):
+        problem, do = "there is a tab in the indentation, and YAML indents with spaces", _CURES[0][1]
     else:
-        do = next((cure for word, cure in _CURES if word in said), _NO_CURE)
-        said = f"the YAML parser says: {said}"
+        do = next((cure for word, cure in _CURES if word in problem), _NO_CURE)
+        problem = f"the YAML parser says: {problem}"
         if context and begin:
-            said += f" ({context} from {begin.line + 1}:{begin.column + 1})"
-    builder.stop(problems.make_syntax_problem(Place(builder.file, line, column), shown, said, do))
+            problem += f" ({context} from {begin.line + 1}:{begin.column + 1})"
+    builder.stop(problems.make_syntax_problem(Place(builder.file, line, column), shown, problem, do))

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 VERSION: Final = 1  # of the table schema
+# Raised for table contents that agentnb did not write
 _ODD: Final = (
     TypeError,
     ValueError,
     AttributeError,
     LookupError,
-)  # raised for table contents that agentnb did not write
+)
 _LINKS: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
 _OF_THE_PARENT: Final[list[Any]] = []  # connections that a forked process must neither use nor close
 
@@ -40,8 +41,8 @@ class Link:
     writer text of their rows. `unsure` are the runs for which it is unknown whether the last change was committed.
     """
 
-    def __init__(self, database: Database, words: Statements) -> None:
-        self.database, self._words = database, words
+    def __init__(self, database: Database, statements: Statements) -> None:
+        self.database, self._statements = database, statements
         self.lock = threading.RLock()
         self.numbers: dict[str, int] = {}
         self.claims: dict[str, str] = {}
@@ -68,12 +69,12 @@ class Link:
         except BaseException as error:
             if self._recover(error) and idle:
                 return self.read(look)
-            told = self._to_store_error(error)
-            if told is error:
+            store_error = self._to_store_error(error)
+            if store_error is error:
                 raise
-            raise told from printable(error)
+            raise store_error from printable(error)
         finally:
-            if self.database.fleeting:
+            if self.database.closes_after_use:
                 self.drop()
 
     def change(self, run_id: str, act: Callable[[Any], object], *, begins: bool = False) -> None:
@@ -96,7 +97,7 @@ class Link:
             self.claims[run_id] = name
             self._claiming = None
 
-    def execute_change(self, run_id: str, statement: str, given: dict[str, Any]) -> bool:
+    def execute_change(self, run_id: str, statement: str, parameters: dict[str, Any]) -> bool:
         """Execute one statement as a change; return True if committed. After a lost connection that is unknown.
 
         Raises:
@@ -106,7 +107,7 @@ class Link:
             cursor, sure = self._open(write=True), run_id not in self.unsure
             self.unsure.add(run_id)
             try:
-                kept = bool(cursor.execute(statement, given).rowcount == 1)
+                changed = bool(cursor.execute(statement, parameters).rowcount == 1)
             except self.database.errors as error:
                 if self._recover(error):
                     return False
@@ -116,16 +117,16 @@ class Link:
         except BaseException as error:
             self._raise_translated(error)
             raise
-        if kept or sure:
+        if changed or sure:
             self.unsure.discard(run_id)
-        return kept
+        return changed
 
     def _raise_translated(self, error: BaseException) -> None:
         """Roll back after an error, and raise a database error as a StoreError."""
         self._recover(error)
-        told = self._to_store_error(error)
-        if told is not error:
-            raise told from printable(error)
+        store_error = self._to_store_error(error)
+        if store_error is not error:
+            raise store_error from printable(error)
 
     def _begin(self, *, begins: bool) -> Any:
         idle = self._connection is not None and self.database.remote
@@ -163,9 +164,9 @@ class Link:
         if isinstance(error, self.database.errors):
             return self.database.failure(error)
         if isinstance(error, UnicodeEncodeError | OverflowError):
-            return make_driver_error("L429", self.database.shown, error)
+            return make_driver_error("L429", self.database.display_name, error)
         if isinstance(error, _ODD) and not isinstance(error, AgentNbError):
-            return make_driver_error("L422", self.database.shown, error)
+            return make_driver_error("L422", self.database.display_name, error)
         return error
 
     # -- writers -----------------------------------------------------------------------------------------------
@@ -198,8 +199,8 @@ class Link:
         if name is None:
             return
         if self._connection is not None or (not self.database.remote and self.database.exists()):
-            given = {"run_id": run_id, "mine": name}
-            self.change(run_id, lambda cursor: cursor.execute(self._words.release, given))
+            parameters = {"run_id": run_id, "own_writer": name}
+            self.change(run_id, lambda cursor: cursor.execute(self._statements.release, parameters))
             self.read(lambda cursor: self.disclaim(cursor, run_id))
         self.unsure.discard(run_id)
         del self._names[run_id]
@@ -241,16 +242,16 @@ class Link:
         return self._cursor
 
     def _connect(self, *, write: bool, begins: bool) -> None:
-        database, made = self.database, self._connection is not None
-        if not made and database.exists():
+        database, had_connection = self.database, self._connection is not None
+        if not had_connection and database.exists():
             self._connection = database.look()
-            made = self._has_tables(self._connection.cursor())
-        if not made and not begins:
+            had_connection = self._has_tables(self._connection.cursor())
+        if not had_connection and not begins:
             raise self._make_missing_store_error()
         if write:
             looked, self._connection = self._connection, None
             self._connection = database.change(looked)
-            if not made:
+            if not had_connection:
                 self._make(self._connection.cursor())
             else:
                 self._add_indexes(self._connection.cursor())
@@ -272,20 +273,20 @@ class Link:
                 Problem(
                     "L416",
                     "this is not a store of agentnb",
-                    self.database.shown,
+                    self.database.display_name,
                     f"it contains another program's tables: {others}",
                     "use another store; this one was not changed; a run of another system opens with nb.open",
                 )
             )
-        found = cursor.execute(self._words.version).fetchone()
+        found = cursor.execute(self._statements.version).fetchone()
         if found is None or not found[0].isdecimal():
-            raise make_driver_error("L422", self.database.shown, ValueError("its version is not there"))
+            raise make_driver_error("L422", self.database.display_name, ValueError("its version is not there"))
         if int(found[0]) > VERSION:
             raise StoreError(
                 Problem(
                     "L415",
                     "this store was created by a newer agentnb",
-                    self.database.shown,
+                    self.database.display_name,
                     f"its tables have version {found[0]}, this version supports up to {VERSION}",
                     "install the newest agentnb: pip install -U agentnb",
                 )
@@ -296,22 +297,22 @@ class Link:
         cursor.execute(self.database.begin)
         self.database.alone(cursor)
         if not self._has_tables(cursor):
-            for table in self._words.tables:
+            for table in self._statements.tables:
                 cursor.execute(table)
-            for index in self._words.indexes.values():
+            for index in self._statements.indexes.values():
                 cursor.execute(index)
-            cursor.execute(self._words.insert_version, {"key": "schema", "value": str(VERSION)})
+            cursor.execute(self._statements.insert_version, {"key": "schema", "value": str(VERSION)})
         cursor.execute("COMMIT")
 
     def _add_indexes(self, cursor: Any) -> None:
         """Add the indexes that the store of an earlier version lacks, if that is allowed: they only save time."""
-        if self._words.indexes.keys() <= self.database.indexes(cursor):
+        if self._statements.indexes.keys() <= self.database.indexes(cursor):
             return
         try:
             cursor.execute(self.database.begin)
             self.database.alone(cursor)
             known = self.database.indexes(cursor)
-            for name, index in self._words.indexes.items():
+            for name, index in self._statements.indexes.items():
                 if name not in known:
                     cursor.execute(index)
             cursor.execute("COMMIT")
@@ -323,7 +324,7 @@ class Link:
             Problem(
                 "L410",
                 "there is no store here",
-                self.database.shown,
+                self.database.display_name,
                 "no run has been stored here yet",
                 "check the path or URL; nb.Session(recipe, store=...) creates a store",
             )
@@ -334,7 +335,7 @@ class Link:
             Problem(
                 "L426",
                 "the store's file was taken away or replaced while a run was being written",
-                self.database.shown,
+                self.database.display_name,
                 "writes to the removed file would be lost",
                 "restore the file and try again, or save the run to another store",
             )

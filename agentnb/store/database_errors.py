@@ -65,15 +65,15 @@ def make_driver_error(code: str, where: str, error: BaseException, name: str | N
 
     L429: the store's encoding cannot represent this text.
     """
-    said = " ".join(safe_str(error).split()) or type(error).__name__
-    return make_refusal_error(code, where, f"the database says: {said}{f' ({name})' if name else ''}")
+    message = " ".join(safe_str(error).split()) or type(error).__name__
+    return make_refusal_error(code, where, f"the database says: {message}{f' ({name})' if name else ''}")
 
 
 def make_refusal_error(code: str, where: str, why: str) -> StoreError:
     """Return the StoreError for a refusal without a database error."""
-    words = _WORDS[code]
+    texts = _WORDS[code]
     server = code == "L429" and not where.startswith("sqlite:")
-    return StoreError(Problem(code, words.what, where, why, words.do + _ENCODING * server))
+    return StoreError(Problem(code, texts.what, where, why, texts.do + _ENCODING * server))
 
 
 def make_damaged_row_problem(where: str, which: str) -> Problem:

@@ -21,7 +21,7 @@ _created: Final = attrgetter("created")
 @dataclass(slots=True)
 class _StoredRun:
     row: RunRow
-    written: int
+    last_write: int
     entries: list[Entry] = field(default_factory=list)
 
 
@@ -86,10 +86,10 @@ class MemoryLog:
             StoreError: L411, another writer has written to this run since; L413, there is no such run.
         """
         with self._lock:
-            kept = self._find(run_id)
-            self._fit(run_id, entries, len(kept.entries))
-            kept.entries += entries
-            self._update_row(kept, status, steps, None)
+            stored = self._find(run_id)
+            self._fit(run_id, entries, len(stored.entries))
+            stored.entries += entries
+            self._update_row(stored, status, steps, None)
 
     def update_run(
         self, run_id: str, *, status: str | None = None, steps: int | None = None, at: str | None = None
@@ -131,7 +131,7 @@ class MemoryLog:
                 return self._find(run_id).row
             if not self._runs:
                 raise make_empty_store_error(self.url)
-            return max(self._runs.values(), key=lambda kept: kept.written).row
+            return max(self._runs.values(), key=lambda stored: stored.last_write).row
 
     def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
         """Return the rows of the runs that match, the newest first; by default of all runs.
@@ -141,7 +141,7 @@ class MemoryLog:
         """
         with self._lock:
             after = None if query.after is None else self._find(query.after).row
-            rows = [kept.row for kept in reversed(self._runs.values())]
+            rows = [stored.row for stored in reversed(self._runs.values())]
             rows.sort(key=_created, reverse=True)  # stable: of two created at once, the later one stays first
         rows = rows if after is None else rows[rows.index(after) + 1 :]
         return list(islice(filter(query.matches, rows), query.limit))
@@ -150,8 +150,8 @@ class MemoryLog:
         """Release a run of this writer for other writers."""
         with self._lock:
             if run_id in self._runs:
-                kept = self._runs[run_id]
-                kept.row = kept.row._replace(writer=None)
+                stored = self._runs[run_id]
+                stored.row = stored.row._replace(writer=None)
 
     def close(self) -> None:
         """Release every run; stored runs remain."""
@@ -169,10 +169,10 @@ class MemoryLog:
             raise make_overtaken_error(run_id, last, entries[0].seq, self.url)
         assert all(entry.seq == number for number, entry in enumerate(entries, last + 1)), "a number is left out"
 
-    def _update_row(self, kept: _StoredRun, status: str | None, steps: int | None, at: str | None) -> None:
-        row = kept.row
-        kept.written = next(self._writes)
-        kept.row = row._replace(
+    def _update_row(self, stored: _StoredRun, status: str | None, steps: int | None, at: str | None) -> None:
+        row = stored.row
+        stored.last_write = next(self._writes)
+        stored.row = row._replace(
             status=row.status if status is None else status,
             steps=row.steps if steps is None else steps,
             at=row.at if at is None else at or None,

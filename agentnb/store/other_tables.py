@@ -36,14 +36,14 @@ class DatabaseReader:
     """A read-only snapshot of a database."""
 
     def __init__(self, place: StoreAddress, connection: Any) -> None:
-        self.kind, self.shown, self._connection = place.kind, place.shown, connection
+        self.kind, self.display_name, self._connection = place.kind, place.display_name, connection
 
-    def rows(self, statement: str, *given: Any) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query; `?` marks parameters."""
-        words = statement if self.kind == "sqlite" else statement.replace("?", "%s")
+        translated = statement if self.kind == "sqlite" else statement.replace("?", "%s")
         cursor = self._connection.cursor()
         try:
-            found: list[tuple[Any, ...]] = cursor.execute(words, given).fetchall()
+            found: list[tuple[Any, ...]] = cursor.execute(translated, parameters).fetchall()
         finally:
             cursor.close()
         return found
@@ -72,7 +72,7 @@ def look_at(where: str | os.PathLike[str], read: Callable[[DatabaseReader], T]) 
     database = make_database(place, SECONDS)
     if not database.exists():
         raise StoreError(
-            Problem("L410", "there is no store here", place.shown, "the file does not exist or is empty",
+            Problem("L410", "there is no store here", place.display_name, "the file does not exist or is empty",
                     "check the path or URL")
         )  # fmt: skip
     try:
@@ -156,15 +156,15 @@ def _list_file_states(path: str) -> list[tuple[str, int, int]]:
 class DatabaseWriter(DatabaseReader):
     """A database in one write transaction."""
 
-    def do(self, statement: str, *given: Any) -> None:
+    def do(self, statement: str, *parameters: Any) -> None:
         """Execute a statement; `?` marks parameters."""
-        self.many(statement, [given])
+        self.many(statement, [parameters])
 
     def many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Execute a statement once for each of these rows."""
-        words = statement if self.kind == "sqlite" else statement.replace("?", "%s")
+        translated = statement if self.kind == "sqlite" else statement.replace("?", "%s")
         with closing(self._connection.cursor()) as cursor:
-            cursor.executemany(words, rows)
+            cursor.executemany(translated, rows)
 
 
 def write_for(where: str | os.PathLike[str], write: Callable[[DatabaseWriter], None]) -> str:
@@ -189,7 +189,7 @@ def write_for(where: str | os.PathLike[str], write: Callable[[DatabaseWriter], N
         if isinstance(error, database.errors):
             raise database.failure(error) from printable(error)
         raise
-    return place.shown
+    return place.display_name
 
 
 def _to_write(place: StoreAddress, database: Any) -> Any:

@@ -73,11 +73,11 @@ class PostgresServer:
 
     begin: Final = "BEGIN"
     errors: Final = psycopg.Error
-    fleeting: Final = False  # a connection may be kept
+    closes_after_use: Final = False  # a connection may be kept
     remote: Final = True  # an idle connection may end, and its claims with it
 
     def __init__(self, url: str, shown: str, seconds: float) -> None:
-        self.url, self.shown, self.seconds = url, shown, seconds
+        self.url, self.display_name, self.seconds = url, shown, seconds
         self._schema = ""
 
     # -- opening -------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class PostgresServer:
                 Problem(
                     "L414",
                     "this URL cannot be read",
-                    self.shown,
+                    self.display_name,
                     "it has an unknown option, or a special character that is not percent-encoded",
                     "write it as postgresql://user:password@host:5432/database",
                 )
@@ -142,7 +142,7 @@ class PostgresServer:
 
     # -- writers ---------------------------------------------------------------------------------------------------
 
-    def claim(self, cursor: Any, run_id: str, writer: str | None, mine: str) -> None:
+    def claim(self, cursor: Any, run_id: str, writer: str | None, own_writer: str) -> None:
         """Acquire the lock of a run.
 
         Raises:
@@ -152,7 +152,7 @@ class PostgresServer:
         while not cursor.execute("SELECT pg_try_advisory_lock(%s)", (self._hash_key(run_id),)).fetchone()[0]:
             other = read(writer)
             if other is None or other.host != socket.gethostname() or is_alive(other) or time.monotonic() > until:
-                raise make_writer_error(run_id, other, self.shown)
+                raise make_writer_error(run_id, other, self.display_name)
             time.sleep(0.02)
 
     def release_lock(self, cursor: Any, run_id: str) -> None:
@@ -176,14 +176,14 @@ class PostgresServer:
         code = next((_CODES[state[:size]] for size in (5, 3, 2) if state[:size] in _CODES), None)
         if code is None and isinstance(error, psycopg.OperationalError):
             # A refused login has no SQLSTATE: only the message shows that a server has answered, and what.
-            words = str(error)
-            answered = "FATAL:" in words and not any(each in words for each in _BUSY)
+            message = str(error)
+            answered = "FATAL:" in message and not any(each in message for each in _BUSY)
             code = "L420" if answered else "L421"
         if code is None:
             code = "L427"
         if isinstance(error, psycopg.DataError) and "NUL" in str(error):
             code = "L429"
-        return make_driver_error(code, self.shown, error, state or None)
+        return make_driver_error(code, self.display_name, error, state or None)
 
     def is_lost(self, connection: Any, error: BaseException) -> bool:
         """Return True if a connection is no longer usable."""

@@ -47,7 +47,7 @@ class SqlLog:
 
     def __init__(self, where: str | os.PathLike[str] | StoreAddress, *, seconds: float = 5.0) -> None:
         place = where if isinstance(where, StoreAddress) else parse(where)
-        self._shown = place.shown
+        self._shown = place.display_name
         self._statements = compile_statements(place.kind)
         self._link = Link(make_database(place, seconds), self._statements)
         weakref.finalize(self, self._link.end)
@@ -184,25 +184,25 @@ class SqlLog:
 
     def _find_matching(self, cursor: Any, query: RunQuery) -> list[RunRow]:
         """Return the rows that match a query; a damaged row is left out."""
-        given = {
+        parameters = {
             name: _to_column_text(value) for name in RunQuery.__slots__ if (value := getattr(query, name)) is not None
         }
         if query.status == "interrupted":  # as it is recorded; `matches` sees whether the writer is gone
-            given["status"] = "running"
+            parameters["status"] = "running"
         if query.after is not None:
             place = cursor.execute(self._statements.place, {"run_id": query.after}).fetchone()
             if place is None:
                 raise self._make_missing_run_error(cursor, query.after)
-            given["after_created"], given["after_number"] = place
+            parameters["after_created"], parameters["after_number"] = place
         found, damaged = list[RunRow](), 0
         while True:
-            rows = cursor.execute(build_listing(self._statements.kind, frozenset(given)), given).fetchall()
+            rows = cursor.execute(build_listing(self._statements.kind, frozenset(parameters)), parameters).fetchall()
             readable = self._read_readable_rows(cursor, [row[:-1] for row in rows])
             damaged += len(rows) - len(readable)
             found += filter(query.matches, readable)
             if query.limit is None or len(rows) < query.limit or len(found) >= query.limit:
                 break
-            given["after"], given["after_created"], given["after_number"] = (
+            parameters["after"], parameters["after_created"], parameters["after_number"] = (
                 "",
                 rows[-1][SAID.index("created")],
                 rows[-1][-1],
@@ -249,22 +249,22 @@ class SqlLog:
 
     def _begin(self, cursor: Any, row: RunRow, entries: Sequence[Entry], claim: Callable[[], str | None]) -> None:
         """Insert a run that does not exist; `claim` returns its writer."""
-        database, words = self._link.database, self._statements
+        database, statements = self._link.database, self._statements
         try:
-            cursor.execute(words.insert_run, {name: _to_column_text(getattr(row, name)) for name in SAID})
+            cursor.execute(statements.insert_run, {name: _to_column_text(getattr(row, name)) for name in SAID})
         except database.errors as error:
             if database.is_duplicate(error):
                 raise make_duplicate_error(row.run_id, self.url) from None
             raise
-        (number,) = cursor.execute(words.number, {"run_id": row.run_id}).fetchone()
-        standing = {
+        (number,) = cursor.execute(statements.number, {"run_id": row.run_id}).fetchone()
+        state = {
             **{name: _to_column_text(getattr(row, name)) for name in STANDS},
             "run": number,
             "last": len(entries),
             "updated": _format_now(),
             "writer": claim(),
         }
-        cursor.execute(words.insert_state, standing)
+        cursor.execute(statements.insert_state, state)
         self._add(cursor, number, entries)
 
     def _append(
@@ -273,30 +273,42 @@ class SqlLog:
         if not entries:
             return self._update_row(cursor, run_id, status, steps, None)
         _check_order(entries)
-        number, mine = self._claim_run(cursor, run_id)
-        words, before = self._statements, entries[0].seq - 1
-        said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _format_now()}
-        cursor.execute(words.advance, {**said, "before": before, "after": entries[-1].seq})
+        number, own_writer = self._claim_run(cursor, run_id)
+        statements, before = self._statements, entries[0].seq - 1
+        parameters = {
+            "number": number,
+            "own_writer": own_writer,
+            "is_status": status,
+            "is_steps": steps,
+            "now": _format_now(),
+        }
+        cursor.execute(statements.advance, {**parameters, "before": before, "after": entries[-1].seq})
         if cursor.rowcount != 1:
-            entries = self._find_unwritten(cursor, run_id, number, mine, entries)
+            entries = self._find_unwritten(cursor, run_id, number, own_writer, entries)
             if not entries:
                 return self._update_row(cursor, run_id, status, steps, None)
-            cursor.execute(words.advance, {**said, "before": entries[0].seq - 1, "after": entries[-1].seq})
+            cursor.execute(statements.advance, {**parameters, "before": entries[0].seq - 1, "after": entries[-1].seq})
             assert cursor.rowcount == 1
         return self._add(cursor, number, entries)
 
     def _put(self, run_id: str, entry: Entry, status: str | None, steps: int | None) -> bool:
         """Append one entry to a claimed run if a single statement suffices; return True if it was committed."""
         link, statement = self._link, self._statements.append
-        mine, number = link.claims.get(run_id), link.numbers.get(run_id)
-        if statement is None or mine is None or number is None:
+        own_writer, number = link.claims.get(run_id), link.numbers.get(run_id)
+        if statement is None or own_writer is None or number is None:
             return False
-        said = {"number": number, "mine": mine, "is_status": status, "is_steps": steps, "now": _format_now()}
+        parameters = {
+            "number": number,
+            "own_writer": own_writer,
+            "is_status": status,
+            "is_steps": steps,
+            "now": _format_now(),
+        }
         put = {"before": entry.seq - 1, "after": entry.seq, "step": entry.step, "body": _to_column_text(entry.body)}
-        return link.execute_change(run_id, statement, {**said, **put})
+        return link.execute_change(run_id, statement, {**parameters, **put})
 
     def _find_unwritten(
-        self, cursor: Any, run_id: str, number: int, mine: str, entries: Sequence[Entry]
+        self, cursor: Any, run_id: str, number: int, own_writer: str, entries: Sequence[Entry]
     ) -> Sequence[Entry]:
         """Return the entries still to be written, if earlier ones were committed without confirmation.
 
@@ -304,12 +316,12 @@ class SqlLog:
             StoreError: L411, another writer holds the run, or has written to it.
         """
         last, writer = self._find_end(cursor, number)
-        if writer != mine:
+        if writer != own_writer:
             self._link.disclaim(cursor, run_id)
             raise make_writer_error(run_id, read(writer), self.url)
         if run_id in self._link.unsure and last <= entries[-1].seq:
-            given = {"number": number, "after": entries[0].seq - 1, "until": last}
-            there = [tuple(row) for row in cursor.execute(self._statements.chunk, given).fetchall()]
+            parameters = {"number": number, "after": entries[0].seq - 1, "until": last}
+            there = [tuple(row) for row in cursor.execute(self._statements.chunk, parameters).fetchall()]
             if there and there == [(seq, step, _to_column_text(body)) for seq, step, body in entries[: len(there)]]:
                 return entries[len(there) :]
         raise make_overtaken_error(run_id, last, entries[0].seq, self.url)
@@ -322,9 +334,9 @@ class SqlLog:
             cursor.executemany(self._statements.insert_entry, rows)
 
     def _update_row(self, cursor: Any, run_id: str, status: str | None, steps: int | None, at: str | None) -> None:
-        number, mine = self._claim_run(cursor, run_id)
-        said = {"is_status": status, "is_steps": steps, "is_at": at, "now": _format_now()}
-        cursor.execute(self._statements.update_run, {"number": number, "mine": mine, **said})
+        number, own_writer = self._claim_run(cursor, run_id)
+        parameters = {"is_status": status, "is_steps": steps, "is_at": at, "now": _format_now()}
+        cursor.execute(self._statements.update_run, {"number": number, "own_writer": own_writer, **parameters})
         if cursor.rowcount != 1:
             self._link.disclaim(cursor, run_id)
             raise make_writer_error(run_id, read(self._find_end(cursor, number)[1]), self.url)
@@ -335,13 +347,13 @@ class SqlLog:
         Raises:
             StoreError: L411, another writer holds it; L413, there is no such run.
         """
-        number, mine = self._number(cursor, run_id), self._link.claims.get(run_id)
-        if mine is None:
+        number, own_writer = self._number(cursor, run_id), self._link.claims.get(run_id)
+        if own_writer is None:
             writer = self._find_end(cursor, number)[1]
-            mine = self._link.claim(cursor, run_id, writer)
-            if mine != writer:
-                cursor.execute(self._statements.take_over, {"number": number, "mine": mine})
-        return number, mine
+            own_writer = self._link.claim(cursor, run_id, writer)
+            if own_writer != writer:
+                cursor.execute(self._statements.take_over, {"number": number, "own_writer": own_writer})
+        return number, own_writer
 
     def _number(self, cursor: Any, run_id: str) -> int:
         number = self._link.numbers.get(run_id)
@@ -362,8 +374,8 @@ class SqlLog:
         end = min(until, max(after, 0) + size)
 
         def look(cursor: Any) -> list[Entry]:
-            given = {"number": self._number(cursor, run_id), "after": after, "until": end}
-            return list(map(Entry._make, cursor.execute(self._statements.chunk, given).fetchall()))
+            parameters = {"number": self._number(cursor, run_id), "after": after, "until": end}
+            return list(map(Entry._make, cursor.execute(self._statements.chunk, parameters).fetchall()))
 
         with self._link.lock:
             return self._link.read(look)
@@ -377,9 +389,9 @@ class SqlLog:
             size = max(1, min(_MOST, _CHUNK * len(chunk) // (1 + sum(len(entry.body) for entry in chunk))))
             chunk = self._read_chunk(run_id, chunk[-1].seq, until, size)
 
-    def _read_rows(self, statement: str, **given: Any) -> list[RunRow]:
+    def _read_rows(self, statement: str, **parameters: Any) -> list[RunRow]:
         def look(cursor: Any) -> list[RunRow]:
-            return self._read_readable_rows(cursor, cursor.execute(statement, given).fetchall())
+            return self._read_readable_rows(cursor, cursor.execute(statement, parameters).fetchall())
 
         with self._link.lock:
             return self._link.read(look)
@@ -403,17 +415,17 @@ def _parse_row_or_none(values: Sequence[Any], held: Callable[[str, Writer], bool
 
 
 def _parse_row(values: Sequence[Any], held: Callable[[str, Writer], bool] | None) -> RunRow:
-    kept = dict(zip((*SAID, *STANDS), values, strict=True))
+    columns = dict(zip((*SAID, *STANDS), values, strict=True))
     for name in ("created", "updated"):
-        kept[name] = datetime.fromisoformat(kept[name])
-    by = read(kept["writer"])
-    kept["writer"] = str(by) if by is not None and held is not None and held(kept["run_id"], by) else None
+        columns[name] = datetime.fromisoformat(columns[name])
+    by = read(columns["writer"])
+    columns["writer"] = str(by) if by is not None and held is not None and held(columns["run_id"], by) else None
     for name, kind in _TYPES.items():
-        if not isinstance(kept[name], kind):
+        if not isinstance(columns[name], kind):
             raise TypeError(name)
-    if kept["updated"].year > _LAST_YEAR:
+    if columns["updated"].year > _LAST_YEAR:
         raise ValueError("updated")
-    return RunRow(**kept)
+    return RunRow(**columns)
 
 
 def _check_order(entries: Sequence[Entry]) -> None:
@@ -443,7 +455,7 @@ def make_database(place: StoreAddress, seconds: float) -> Database:
     if place.kind == "sqlite":
         from agentnb.store.sqlite import SqliteFile
 
-        return SqliteFile(place.target, place.shown, seconds)
+        return SqliteFile(place.target, place.display_name, seconds)
     try:
         from agentnb.store.postgres import PostgresServer
     except ImportError as error:
@@ -451,9 +463,9 @@ def make_database(place: StoreAddress, seconds: float) -> Database:
             Problem(
                 "L424",
                 "PostgreSQL needs a package that is not installed",
-                place.shown,
+                place.display_name,
                 str(error),
                 "pip install 'agentnb[postgres]' (or keep runs in a file: runs.db)",
             )
         ) from error
-    return PostgresServer(place.target, place.shown, seconds)
+    return PostgresServer(place.target, place.display_name, seconds)

@@ -45,8 +45,8 @@ class SqliteFile:
     remote: Final = False  # claims do not depend on the connection
 
     def __init__(self, path: str, shown: str, seconds: float) -> None:
-        self.path, self.shown, self.seconds = path, shown, seconds
-        self.fleeting = False  # whether the connection must be closed after each use
+        self.path, self.display_name, self.seconds = path, shown, seconds
+        self.closes_after_use = False  # whether the connection must be closed after each use
         self._file: tuple[int, int] | None = None
 
     # -- opening -------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class SqliteFile:
 
     def look(self) -> Any:
         """Return a read-only connection."""
-        self.fleeting = False
+        self.closes_after_use = False
         self._check_place()
         try:
             connection = self._look()
@@ -89,17 +89,17 @@ class SqliteFile:
     def _look_at_what_nobody_writes(self) -> sqlite3.Connection:
         """Return a connection that needs no files beside the database, for folders that are read-only."""
         connection = self._connect("immutable=1")
-        self.fleeting = True  # a writer may open the file later
+        self.closes_after_use = True  # a writer may open the file later
         return connection
 
     def change(self, looked: Any | None) -> Any:
         """Return a connection that may write, in place of a read-only one; the file is created if necessary."""
         if looked is not None:
             looked.close()
-        self.fleeting = False
+        self.closes_after_use = False
         self._check_place()
         if self.exists() and not self._may_be_written():
-            raise make_refusal_error("L419", self.shown, "its file is not writable")
+            raise make_refusal_error("L419", self.display_name, "its file is not writable")
         connection = self._connect("mode=rwc")
         try:
             self._settle(connection)
@@ -124,7 +124,7 @@ class SqliteFile:
         elif not path.parent.is_dir():
             why, do = f"there is no folder {str(path.parent)!r}", "make that folder first, or look at the path"
         if why:
-            raise StoreError(Problem("L420", "access to the store was denied", self.shown, why, do))
+            raise StoreError(Problem("L420", "access to the store was denied", self.display_name, why, do))
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         uri = f"file:{quote(self.path)}?{mode}"
@@ -187,15 +187,15 @@ class SqliteFile:
 
     # -- writers ---------------------------------------------------------------------------------------------------
 
-    def claim(self, cursor: Any, run_id: str, writer: str | None, mine: str) -> None:
+    def claim(self, cursor: Any, run_id: str, writer: str | None, own_writer: str) -> None:
         """Check that no other writer holds a run; a writer whose process has ended holds nothing.
 
         Raises:
             StoreError: L411, another writer holds it.
         """
         other = read(writer)
-        if writer != mine and is_alive(other):
-            raise make_writer_error(run_id, other, self.shown)
+        if writer != own_writer and is_alive(other):
+            raise make_writer_error(run_id, other, self.display_name)
 
     def release_lock(self, cursor: Any, run_id: str) -> None:
         """Drop a claim that was not written: there is no lock besides the row."""
@@ -221,7 +221,7 @@ class SqliteFile:
             ("no such table", "no such column", "Could not decode")
         ):
             code = "L422"
-        return make_driver_error(code, self.shown, error, name)
+        return make_driver_error(code, self.display_name, error, name)
 
     def is_lost(self, connection: Any, error: BaseException) -> bool:
         """Return True if a connection is no longer usable."""

@@ -137,54 +137,56 @@ def _build_statements() -> dict[str, Any]:
 
 
 def _build_writing_statements() -> dict[str, Any]:
-    standing, given = _standing.c, _make_parameter
-    here, mine = standing.run == given("number", Integer), standing.writer == given("mine")
-    said = {
-        "status": func.coalesce(given("is_status"), standing.status),
-        "steps": func.coalesce(given("is_steps", Integer), standing.steps),
-        "updated": given("now"),
+    states, parameter = _standing.c, _make_parameter
+    here, own_writer = states.run == parameter("number", Integer), states.writer == parameter("own_writer")
+    values = {
+        "status": func.coalesce(parameter("is_status"), states.status),
+        "steps": func.coalesce(parameter("is_steps", Integer), states.steps),
+        "updated": parameter("now"),
     }
-    place = choose((given("is_at").is_(None), standing.at), else_=func.nullif(given("is_at"), literal_column("''")))
-    number_of = select(_runs.c.number).where(_runs.c.run_id == given("run_id"))
+    place = choose(
+        (parameter("is_at").is_(None), states.at), else_=func.nullif(parameter("is_at"), literal_column("''"))
+    )
+    number_of = select(_runs.c.number).where(_runs.c.run_id == parameter("run_id"))
     move = (
         update(_standing)
-        .where(here, mine, standing.last == given("before", Integer))
-        .values(last=given("after", Integer), **said)
+        .where(here, own_writer, states.last == parameter("before", Integer))
+        .values(last=parameter("after", Integer), **values)
     )
-    moved = move.returning(standing.run).cte("moved")
-    one = select(moved.c.run, given("after", Integer), given("step", Integer), given("body"))
+    moved = move.returning(states.run).cte("moved")
+    one = select(moved.c.run, parameter("after", Integer), parameter("step", Integer), parameter("body"))
     return {
         "insert_run": insert(_runs).inline(),
         "insert_state": insert(_standing).inline(),
         "insert_entry": insert(_entries).inline(),
         "advance": move,
         "append": insert(_entries).from_select(["run", "seq", "step", "body"], one),
-        "update_run": update(_standing).where(here, mine).values(at=place, **said),
-        "take_over": update(_standing).where(here).values(writer=given("mine")),
-        "get_state": select(standing.last, standing.writer).where(here),
+        "update_run": update(_standing).where(here, own_writer).values(at=place, **values),
+        "take_over": update(_standing).where(here).values(writer=parameter("own_writer")),
+        "get_state": select(states.last, states.writer).where(here),
         "insert_version": insert(_meta).inline(),
-        "release": update(_standing).where(mine, standing.run == number_of.scalar_subquery()).values(writer=null()),
+        "release": update(_standing).where(own_writer, states.run == number_of.scalar_subquery()).values(writer=null()),
     }
 
 
 def _build_reading_statements() -> dict[str, Any]:
     none: Any = literal_column("0")
-    entry, standing, runs, given = _entries.c, _standing.c, _runs.c, _make_parameter
-    rows, newest = _build_row_query(), select(standing.run).order_by(standing.updated.desc(), standing.run.desc())
+    entry, states, runs, parameter = _entries.c, _standing.c, _runs.c, _make_parameter
+    rows, newest = _build_row_query(), select(states.run).order_by(states.updated.desc(), states.run.desc())
     last = newest.limit(literal_column("1")).offset(none).scalar_subquery()
     return {
-        "number": select(runs.number).where(runs.run_id == given("run_id")),
+        "number": select(runs.number).where(runs.run_id == parameter("run_id")),
         "newest": select(runs.run_id).order_by(runs.number.desc()).limit(literal_column("200")).offset(none),
         "count": select(func.count()).select_from(_runs),
-        "count_by_state": select(func.count(standing.status)),
+        "count_by_state": select(func.count(states.status)),
         "chunk": select(entry.seq, entry.step, entry.body)
-        .where(entry.run == given("number", Integer))
-        .where(entry.seq > given("after", Integer), entry.seq <= given("until", Integer))
+        .where(entry.run == parameter("number", Integer))
+        .where(entry.seq > parameter("after", Integer), entry.seq <= parameter("until", Integer))
         .order_by(entry.seq),
-        "run": rows.where(runs.run_id == given("run_id")),
+        "run": rows.where(runs.run_id == parameter("run_id")),
         "last_run": rows.where(runs.number == last),
         "runs": rows.order_by(runs.created.desc(), runs.number.desc()),
-        "place": select(*_NEWEST).where(runs.run_id == given("run_id")),
+        "place": select(*_NEWEST).where(runs.run_id == parameter("run_id")),
         "version": select(_meta.c.value).where(_meta.c.key == literal_column("'schema'")),
     }
 
@@ -201,30 +203,30 @@ def build_listing(kind: str, filters: frozenset[str]) -> str:
     The filters are fields of `RunQuery`; `after_created` and `after_number` are the place of the run before the list.
     The last column of a row is the number of the run.
     """
-    runs, given = _runs.c, _make_parameter
+    runs, parameter = _runs.c, _make_parameter
     part = func.instr if kind == "sqlite" else func.strpos
     statement = _build_row_query().add_columns(runs.number)
     if "recipe" in filters:
-        text = func.substr(given("recipe"), literal_column("1"), literal_column("100"))
-        statement = statement.where(_beginning == text, runs.recipe == given("recipe"))
+        text = func.substr(parameter("recipe"), literal_column("1"), literal_column("100"))
+        statement = statement.where(_beginning == text, runs.recipe == parameter("recipe"))
     for name, column in {
         "fingerprint": runs.fingerprint, "parent": runs.parent, "status": _standing.c.status
     }.items():  # fmt: skip
         if name in filters:
-            statement = statement.where(column == given(name))
+            statement = statement.where(column == parameter(name))
     if "since" in filters:
-        statement = statement.where(runs.created >= given("since"))
+        statement = statement.where(runs.created >= parameter("since"))
     if "until" in filters:
-        statement = statement.where(runs.created <= given("until"))
+        statement = statement.where(runs.created <= parameter("until"))
     if "contains" in filters:
-        found = (part(column, given("contains")) > literal_column("0") for column in (runs.run_id, runs.name))
+        found = (part(column, parameter("contains")) > literal_column("0") for column in (runs.run_id, runs.name))
         statement = statement.where(or_(*found))
     if "after" in filters:
-        place = tuple_(given("after_created"), given("after_number", Integer))
+        place = tuple_(parameter("after_created"), parameter("after_number", Integer))
         statement = statement.where(tuple_(*_NEWEST) < place)
     statement = statement.order_by(runs.created.desc(), runs.number.desc())
     if "limit" in filters:
-        statement = statement.limit(given("limit", Integer)).offset(literal_column("0"))
+        statement = statement.limit(parameter("limit", Integer)).offset(literal_column("0"))
     return str(statement.compile(dialect=_get_dialect(kind)))
 
 
@@ -238,12 +240,12 @@ def compile_statements(kind: str) -> Statements:
     """Compile all statements for a database."""
     dialect = _get_dialect(kind)
     keys = {"insert_run": [*SAID], "insert_version": ["key", "value"]}
-    words: dict[str, Any] = {
+    statements: dict[str, Any] = {
         name: str(statement.compile(dialect=dialect, column_keys=keys.get(name)))
         for name, statement in _build_statements().items()
     }
     tables = tuple(str(CreateTable(table).compile(dialect=dialect)) for table in _TABLES.sorted_tables)
     if kind == "sqlite":
-        words["append"] = None  # an SQLite statement changes one table only; there are no round trips to save
+        statements["append"] = None  # an SQLite statement changes one table only; there are no round trips to save
     indexes = {str(index.name): str(CreateIndex(index).compile(dialect=dialect)) for index in _INDEXES}
-    return Statements(kind, tables, indexes, **words)
+    return Statements(kind, tables, indexes, **statements)

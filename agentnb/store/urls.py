@@ -27,11 +27,11 @@ _LOCK: Final = threading.Lock()
 
 
 class StoreAddress(NamedTuple):
-    """A parsed name: `kind` is sqlite or postgresql, `target` its path or URL, `shown` a URL without a password."""
+    """A parsed address: `kind` is sqlite or postgresql, `target` a path or URL, `display_name` it without password."""
 
     kind: str
     target: str
-    shown: str
+    display_name: str
 
 
 def open_log(where: str | os.PathLike[str] | EventLog) -> EventLog:
@@ -106,8 +106,8 @@ def _parse_server(text: str) -> StoreAddress:
         parts = urlsplit(text)
     except ValueError as error:
         raise _make_unknown_store_error(repr(shown), safe_str(error)) from None
-    given = [parts.password or "", *(value for key, _, value in _parse_options(parts.query) if _is_secret(key))]
-    for each in given:
+    secrets = [parts.password or "", *(value for key, _, value in _parse_options(parts.query) if _is_secret(key))]
+    for each in secrets:
         if each != parts.username:  # else it is the name of a server, a user and a database
             hide(each, unquote(each))
     return StoreAddress("postgresql", "postgresql://" + text.partition("://")[2], shown)

@@ -127,8 +127,8 @@ def _read_start(pid: int) -> float:
         import psutil
     except ImportError:  # WebAssembly: there are no other processes
         return 0.0
-    began = float(psutil.Process(pid).create_time())
-    return began - float(psutil.boot_time()) if sys.platform == "linux" else began
+    start = float(psutil.Process(pid).create_time())
+    return start - float(psutil.boot_time()) if sys.platform == "linux" else start
 
 
 def _is_running(pid: int, started: float) -> bool:

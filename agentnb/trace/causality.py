@@ -37,13 +37,13 @@ _OF_DELIVERIES: Final = frozenset(
 class LinkedEvent(NamedTuple):
     """One event of a chain: its relation to the requested item, the objects it concerns, and its distance.
 
-    `away` is the distance in causes: 0 for the requested item itself, negative for causes, positive for effects.
+    `distance` is counted in causes: 0 for the requested item itself, negative for causes, positive for effects.
     """
 
     event: Event
     part: Part
-    about: tuple[str, ...]
-    away: int
+    objects: tuple[str, ...]
+    distance: int
 
 
 def find_chain(events: Sequence[Event], wanted: str) -> list[LinkedEvent]:
@@ -77,13 +77,13 @@ def reports_delivery(event: Event) -> bool:
     return event.type in _OF_DELIVERIES
 
 
-def _find_reachable(own: Iterable[str], ways: Mapping[str, Sequence[Any]], step: int) -> dict[str, int]:
+def _find_reachable(own: Iterable[str], edges: Mapping[str, Sequence[Any]], step: int) -> dict[str, int]:
     """Return the events reachable from some events, each with its distance, counted by `step`."""
     found, border = {}, list(own)
     seen, away = set(border), 0
     while border:
         away += step
-        border = [each for here in border for each in ways.get(here, ()) if each not in seen]
+        border = [each for here in border for each in edges.get(here, ()) if each not in seen]
         border = list(dict.fromkeys(border))
         seen.update(border)
         found.update(dict.fromkeys(border, away))

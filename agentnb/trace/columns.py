@@ -291,9 +291,9 @@ class Columns:
         for part, last in self.parts:
             size = min(len(part.r_step), len(part.r_code))
             step, code = to_array(part.r_step, size), to_array(part.r_code, size)
-            mine = int(np.searchsorted(step, part.base + last, side="right"))
-            steps.append(step[:mine].astype(np.int64))
-            codes.append((code[:mine] >> 2).astype(np.int64))
+            count = int(np.searchsorted(step, part.base + last, side="right"))
+            steps.append(step[:count].astype(np.int64))
+            codes.append((code[:count] >> 2).astype(np.int64))
         recorded = _join(steps), _join(codes)
         return self._merge_known(*recorded) if self._known else recorded
 
@@ -324,9 +324,9 @@ class Columns:
         if values.count(None) == len(values) and not events.any():
             return steps[start:], self._nodes[acts[start:]], None
         held = to_objects(values, len(steps))
-        mine = ~(mask_identical(held, CARRIED) | events[acts])
-        mine[:start] = False
-        return steps[mine], self._nodes[acts[mine]], held[mine]
+        is_taken = ~(mask_identical(held, CARRIED) | events[acts])
+        is_taken[:start] = False
+        return steps[is_taken], self._nodes[acts[is_taken]], held[is_taken]
 
     def values_after(self, scope: int, key: str) -> tuple[Ints, Objects]:
         """Return the steps after which the value at a dotted key of a scope may differ, and the frozen values."""
@@ -337,10 +337,13 @@ class Columns:
             outer = replica.parent(outer)
         firsts = {str(path[0]): None for number, path in self.codes if number in seen}
         path = resolve_path(key, firsts)
-        mine = [at for at, (number, way) in enumerate(self.codes) if number in seen and way[0] == path[0]]
-        rows = np.flatnonzero(np.isin(self.w_where, mine))
+        numbers = [
+            at for at, (number, code_path) in enumerate(self.codes) if number in seen and code_path[0] == path[0]
+        ]
+        rows = np.flatnonzero(np.isin(self.w_where, numbers))
         steps, codes = self.w_step[rows], self.w_code[rows]
-        if len(mine) == 1 and self.codes[mine[0]][1] == path and not (codes & 3).any():  # only ever set as a whole
+        # Only ever set as a whole
+        if len(numbers) == 1 and self.codes[numbers[0]][1] == path and not (codes & 3).any():
             return steps, to_objects(self.w_new, len(self.w_where))[rows]
         found = []
         for row, code in zip(rows.tolist(), codes.tolist(), strict=True):

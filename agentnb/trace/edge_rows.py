@@ -41,9 +41,9 @@ class DeliveredEvents(NamedTuple):
     ids: Objects
     order: NDArray[Any]
 
-    def join(self, ways: NDArray[Any], came: NDArray[Any]) -> NDArray[Any]:
+    def join(self, edges: NDArray[Any], deliveries: NDArray[Any]) -> NDArray[Any]:
         """Return a column of both tables, in the order of their steps."""
-        return np.concatenate([came, ways])[self.order] if len(came) else ways
+        return np.concatenate([deliveries, edges])[self.order] if len(deliveries) else edges
 
 
 def find_taken_edges(columns: Columns) -> TakenEdges:
@@ -53,13 +53,13 @@ def find_taken_edges(columns: Columns) -> TakenEdges:
     return TakenEdges(steps, source, target, _match_edges(columns, steps, source, target, values), values)
 
 
-def find_deliveries(columns: Columns, ways: TakenEdges) -> DeliveredEvents:
+def find_deliveries(columns: Columns, taken: TakenEdges) -> DeliveredEvents:
     """Return the deliveries of a run; `step` is the one in which an event reached its node."""
     rows = list(iter_deliveries(columns.reading))
     steps, source, target = (
         np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("step", "source", "target")
     )
-    order = np.argsort(np.concatenate([steps, ways.steps]), kind="stable")
+    order = np.argsort(np.concatenate([steps, taken.steps]), kind="stable")
     return DeliveredEvents(
         steps,
         source,

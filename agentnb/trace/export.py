@@ -42,12 +42,12 @@ def to_json_text(trace: SimulationTrace) -> str:
         "version": VERSION,
         "slices": [encode_whole(reading.chain, lenient=True)],
     }
-    told = [
+    rows = [
         ["back", row.activation, encode_call(row, lenient=True), False] for row in reading.chain[-1].uncommitted_calls
     ]
-    told += [["out", *call[:5], encode(call.arguments, lenient=True), call.started_at] for call in trace.unanswered()]
-    if told:
-        document["slices"].append({"told": told})
+    rows += [["out", *call[:5], encode(call.arguments, lenient=True), call.started_at] for call in trace.unanswered()]
+    if rows:
+        document["slices"].append({"told": rows})
     return add_checksum(_dump(document))
 
 
@@ -119,7 +119,7 @@ def _build_trace(document: Mapping[str, Any], found: DeltaLoader) -> SimulationT
     outcome, metadata = decode(document["outcome"]), decode(document["metadata"])
     origin = {name: document[name] for name in ("recipe", "given", "seed") if name in document}
     score, histories = document["score"], found.histories
-    unanswered = list(found.collect_interrupted().find_unanswered())
+    unanswered = list(found.collect_interrupted().iter_unanswered())
     return SimulationTrace(
         lambda: histories,
         nodes,

@@ -63,12 +63,12 @@ class CachedTable:
             return self
         if self.name not in frames.cached_tables:
             frames.cached_tables[self.name] = frames.build(self.name, self.make)
-        made = frames.cached_tables[self.name].copy(deep=_WHOLE_COPIES)
-        if len(made):
-            for at, dtype in enumerate(made.dtypes):
+        table = frames.cached_tables[self.name].copy(deep=_WHOLE_COPIES)
+        if len(table):
+            for at, dtype in enumerate(table.dtypes):
                 if isinstance(dtype, ValueDtype):  # a shallow copy would share the values once they are materialized
-                    made.isetitem(at, made.iloc[:, at].array.copy())
-        return made
+                    table.isetitem(at, table.iloc[:, at].array.copy())
+        return table
 
 
 class Frames(Mapping[str, pd.DataFrame]):
@@ -87,16 +87,16 @@ class Frames(Mapping[str, pd.DataFrame]):
 
     def build(self, name: str, make: Callable[[Self], pd.DataFrame]) -> pd.DataFrame:
         """Return a new table: what the property of this name makes."""
-        made = make(self)
-        if name in ("calls", "interventions", "events") and not len(made):
-            _EMPTY[name] = made
-        return made
+        table = make(self)
+        if name in ("calls", "interventions", "events") and not len(table):
+            _EMPTY[name] = table
+        return table
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if type(name) is not str or name not in NAMES:
             raise KeyError(UnknownKey(name if type(name) is str else safe_repr(name), NAMES))
-        made: pd.DataFrame = getattr(self, name)
-        return made
+        table: pd.DataFrame = getattr(self, name)
+        return table
 
     if not TYPE_CHECKING:  # hidden from type checkers, which know the tables
 
@@ -190,25 +190,25 @@ class Frames(Mapping[str, pd.DataFrame]):
         outside), kind `event`, its type and its id.
         """
         rows, taken = self._reading.edges, find_taken_edges(self._columns)
-        came = find_deliveries(self._columns, taken)
-        kinds = sorted({row.kind for row in rows} | ({"event"} if len(came.steps) else set()))
+        deliveries = find_deliveries(self._columns, taken)
+        kinds = sorted({row.kind for row in rows} | ({"event"} if len(deliveries.steps) else set()))
         texts = sorted({row.condition for row in rows if row.condition})
         # The last entry stands for an edge that the recipe does not have.
         kind = np.array([*(kinds.index(row.kind) for row in rows), -1], dtype=choose_int_type(len(kinds)))
         place = {text: at for at, text in enumerate(texts)}
         text = np.array([*(place.get(row.condition, -1) for row in rows), -1], dtype=choose_int_type(len(texts)))
         asks = np.array([*(row.asks or row.kind == "route" for row in rows), True], dtype=bool)
-        event = np.full(len(came.steps), kinds.index("event") if len(came.steps) else 0, dtype=kind.dtype)
-        joined = came.join
+        event = np.full(len(deliveries.steps), kinds.index("event") if len(deliveries.steps) else 0, dtype=kind.dtype)
+        joined = deliveries.join
         return _make_frame(
-            step=joined(taken.steps, came.steps),
-            source=self._make_node_column(joined(taken.source, came.source)),
-            target=self._make_node_column(joined(taken.target, came.target)),
+            step=joined(taken.steps, deliveries.steps),
+            source=self._make_node_column(joined(taken.source, deliveries.source)),
+            target=self._make_node_column(joined(taken.target, deliveries.target)),
             kind=_make_categorical(joined(kind[taken.edge], event), kinds),
             condition=_repeat_texts(
-                [*texts, *came.types], joined(text[taken.edge], len(texts) + np.arange(len(came.types)))
+                [*texts, *deliveries.types], joined(text[taken.edge], len(texts) + np.arange(len(deliveries.types)))
             ),
-            value=_to_value_column(joined(_select(taken.values, asks[taken.edge]), came.ids)),
+            value=_to_value_column(joined(_select(taken.values, asks[taken.edge]), deliveries.ids)),
         )
 
     @CachedTable
@@ -315,13 +315,13 @@ class Frames(Mapping[str, pd.DataFrame]):
         if not values.plain:
             keys = [self._columns.codes[number][1] for number in range(len(self._columns.codes))]
             return ValueArray(ValueSource(values, where, keys))
-        made = values.frozen
-        made[values.absent] = pd.NA
+        column = values.frozen
+        column[values.absent] = pd.NA
         if values.hide is not None:
             for row in np.flatnonzero(values.hide).tolist():
-                if made[row] is not pd.NA:
-                    made[row] = mask_value(made[row], find_secret_word(self._columns.codes[where[row]][1]))
-        return ValueArray(made=made)
+                if column[row] is not pd.NA:
+                    column[row] = mask_value(column[row], find_secret_word(self._columns.codes[where[row]][1]))
+        return ValueArray(objects=column)
 
     def _make_error_column(self) -> Any:
         texts: list[str] = []
@@ -341,7 +341,7 @@ def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.D
     """Return one row per step and one column per key: its value after the step, NA if absent."""
     columns = Columns(reading)
     numbers = np.arange(1, columns.tip + 1)
-    made: dict[str, Any] = {
+    data: dict[str, Any] = {
         "step": numbers,
         "node": _make_categorical(columns.node, [node.id for node in reading.nodes]),
     }
@@ -352,9 +352,9 @@ def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.D
         found = values[place]
         types = set(map(type, found))
         simple = is_simple(found, types, {type(pd.NA)})
-        column = pd.Series(found, dtype=object, copy=False) if simple else pd.Series(ValueArray(made=found))
-        made[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
-    return pd.DataFrame(made, copy=False)
+        column = pd.Series(found, dtype=object, copy=False) if simple else pd.Series(ValueArray(objects=found))
+        data[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
+    return pd.DataFrame(data, copy=False)
 
 
 def make_chain_table(rows: Sequence[tuple[LinkedEvent, str]]) -> pd.DataFrame:
@@ -364,13 +364,13 @@ def make_chain_table(rows: Sequence[tuple[LinkedEvent, str]]) -> pd.DataFrame:
             "seq": link.event.seq, "step": link.event.step, "id": link.event.id, "type": mask_text(link.event.type),
             "actor": pd.NA if link.event.actor is None else mask_text(link.event.actor),
             "cause": pd.NA if link.event.cause is None else link.event.cause, "node": node or None,
-            "relation": link.part, "away": link.away, "objects": list(link.about),
+            "relation": link.part, "distance": link.distance, "objects": list(link.objects),
         }
         for link, node in rows
     ]  # fmt: skip
     types = dict.fromkeys(("id", "type", "actor", "cause"), "object") | {"seq": "int64", "step": "Int64"}
-    types |= {"node": "category", "relation": "category", "away": "int64", "objects": "object"}
-    names = ("seq", "step", "id", "type", "actor", "cause", "node", "relation", "away", "objects")
+    types |= {"node": "category", "relation": "category", "distance": "int64", "objects": "object"}
+    names = ("seq", "step", "id", "type", "actor", "cause", "node", "relation", "distance", "objects")
     return make_table(found, {name: types[name] for name in names})
 
 
@@ -438,10 +438,10 @@ def _repeat_texts(texts: Sequence[Any], rows: NDArray[Any]) -> Any:
 
 
 def _select(values: Objects | None, asked: NDArray[Any]) -> Objects:
-    made = np.full(len(asked), pd.NA, dtype=object)
+    selected = np.full(len(asked), pd.NA, dtype=object)
     if asked.any():
-        made[asked] = None if values is None else values[asked]
-    return made
+        selected[asked] = None if values is None else values[asked]
+    return selected
 
 
 def _to_value_column(values: Sequence[Any] | Objects, targets: Sequence[str] | None = None) -> Any:

@@ -76,22 +76,22 @@ def describe_origin(run: Run) -> Json:
     }
 
 
-def check_snapshot(kept: Any) -> None:
+def check_snapshot(snapshot: Any) -> None:
     """Raise for a snapshot from an untrusted file that cannot be drawn or inspected.
 
     Raises:
         ValueError: a part is missing, of another type, or refers to a node or region that is not there.
     """
-    _check(isinstance(kept, dict), "the recipe")
-    texts = [kept["name"], kept["dialect"], kept["fingerprint"], *kept["entry"], *kept["outputs"]]
+    _check(isinstance(snapshot, dict), "the recipe")
+    texts = [snapshot["name"], snapshot["dialect"], snapshot["fingerprint"], *snapshot["entry"], *snapshot["outputs"]]
     _check(all(isinstance(text, str) for text in texts), "the names of the recipe")
-    _check(all(isinstance(kept[name], str | None) for name in ("text", "file")), "the source of the recipe")
-    _check(all(isinstance(kept[name], dict) for name in ("nodes", "inputs", "init")), "the nodes of the recipe")
-    regions = {id: owner for id, _entry, _title, owner, _isolated in kept["regions"]}
-    for id, entry, title, owner, _isolated in kept["regions"]:
+    _check(all(isinstance(snapshot[name], str | None) for name in ("text", "file")), "the source of the recipe")
+    _check(all(isinstance(snapshot[name], dict) for name in ("nodes", "inputs", "init")), "the nodes of the recipe")
+    regions = {id: owner for id, _entry, _title, owner, _isolated in snapshot["regions"]}
+    for id, entry, title, owner, _isolated in snapshot["regions"]:
         _check(all(isinstance(text, str) for text in (id, title, owner, *entry)), "a region")
-        _check(not owner or owner in kept["nodes"], f"the owner of region {id!r}")
-    for id, row in kept["nodes"].items():
+        _check(not owner or owner in snapshot["nodes"], f"the owner of region {id!r}")
+    for id, row in snapshot["nodes"].items():
         texts = [row["kind"], row.get("label", ""), row.get("scope", ROOT), *row.get("on", ()), *row.get("bodies", ()),
                  *row.get("reads", ()), *row.get("writes", ())]  # fmt: skip
         _check(all(isinstance(text, str) for text in texts), f"node {id!r}")
@@ -103,16 +103,16 @@ def check_snapshot(kept: Any) -> None:
         )
         _check(isinstance(row.get("params", {}), dict), f"the parameters of node {id!r}")
         _check_place(row["place"])
-    for source, target, kind, text, _when, place in kept["edges"]:
-        _check(source in kept["nodes"] and target in kept["nodes"], "the ends of an edge")
+    for source, target, kind, text, _when, place in snapshot["edges"]:
+        _check(source in snapshot["nodes"] and target in snapshot["nodes"], "the ends of an edge")
         _check(kind in EDGE_KINDS and isinstance(text, str), "an edge")
         _check_place(place)
-    settings = kept.get(RECORDED, {})
+    settings = snapshot.get(RECORDED, {})
     _check(isinstance(settings, dict) and isinstance(settings.get("tools", {}), dict), "the settings of calls")
     for id in regions:  # the walk outward from a region must end
         seen = {id}
         while regions.get(id):
-            id = kept["nodes"][regions[id]].get("scope", ROOT)  # noqa: PLW2901  (a walk)
+            id = snapshot["nodes"][regions[id]].get("scope", ROOT)  # noqa: PLW2901  (a walk)
             _check(id not in seen, f"the nesting of region {id!r}")
             seen.add(id)
 
@@ -149,10 +149,10 @@ class _SavedCondition:
         raise ExecutionError(read_only(self.text))
 
 
-def rebuild_recipe(kept: Mapping[str, Any]) -> Recipe:
+def rebuild_recipe(snapshot: Mapping[str, Any]) -> Recipe:
     """Return a recipe that can be drawn and inspected, but not run. It has the fingerprint of the recorded recipe."""
     nodes = {}
-    for name, row in kept["nodes"].items():
+    for name, row in snapshot["nodes"].items():
         reads, writes, bodies, on = (tuple(row.get(word, ())) for word in ("reads", "writes", "bodies", "on"))
         inputs = None if row.get("inputs") is None else {key: tuple(path) for key, path in row["inputs"].items()}
         nodes[name] = Node(
@@ -170,34 +170,34 @@ def rebuild_recipe(kept: Mapping[str, Any]) -> Recipe:
             place=_to_place(row["place"]),
         )
     recipe = Recipe(
-        kept["name"],
-        kept["dialect"],
+        snapshot["name"],
+        snapshot["dialect"],
         nodes,
         tuple(
             Edge(source, target, kind, None if when is None else _SavedCondition(text), text, _to_place(place))
-            for source, target, kind, text, when, place in kept["edges"]
+            for source, target, kind, text, when, place in snapshot["edges"]
         ),
-        tuple(kept["entry"]),
-        inputs=kept["inputs"],
-        outputs=tuple(kept["outputs"]),
-        regions={id: Region(id, tuple(entry), *rest) for id, entry, *rest in kept["regions"]},
-        routing=kept["routing"],
-        timeouts=kept["timeouts"],
-        init=kept["init"],
-        meta={**_load_drawing_data(kept), RECORDED: kept.get(RECORDED, {})},
-        text=kept["text"],
-        file=kept["file"],
+        tuple(snapshot["entry"]),
+        inputs=snapshot["inputs"],
+        outputs=tuple(snapshot["outputs"]),
+        regions={id: Region(id, tuple(entry), *rest) for id, entry, *rest in snapshot["regions"]},
+        routing=snapshot["routing"],
+        timeouts=snapshot["timeouts"],
+        init=snapshot["init"],
+        meta={**_load_drawing_data(snapshot), RECORDED: snapshot.get(RECORDED, {})},
+        text=snapshot["text"],
+        file=snapshot["file"],
     )
-    vars(recipe)["fingerprint"] = kept["fingerprint"]  # cached: what was recorded is not enough to compute it
+    vars(recipe)["fingerprint"] = snapshot["fingerprint"]  # cached: what was recorded is not enough to compute it
     return recipe
 
 
-def _load_drawing_data(kept: Mapping[str, Any]) -> Json:
+def _load_drawing_data(snapshot: Mapping[str, Any]) -> Json:
     """Return what only drawings use, as the recipe's own loader makes it: its areas, the events of behaviors."""
-    areas = {id: Region(id, tuple(entry), *rest) for id, entry, *rest in kept.get("areas", ())}
-    found = {"areas": areas, "area_of": kept.get("area_of", {})}
-    if "events" in kept:
-        events = kept["events"]
+    areas = {id: Region(id, tuple(entry), *rest) for id, entry, *rest in snapshot.get("areas", ())}
+    found = {"areas": areas, "area_of": snapshot.get("area_of", {})}
+    if "events" in snapshot:
+        events = snapshot["events"]
         may = {node: tuple(types) for node, types in events["may"].items()}
         found["events"] = {"own": tuple(events["own"]), "tells": events["tells"], "may": may}
     return found
@@ -238,10 +238,10 @@ def read_only(where: str) -> Problem:
 # -- changes --------------------------------------------------------------------------------------------------------
 
 
-def changes(kept: Mapping[str, Any], recipe: Recipe) -> list[str]:
+def changes(snapshot: Mapping[str, Any], recipe: Recipe) -> list[str]:
     """Return the differences between a recipe and the stored one, one line each; empty if they run alike."""
     now = to_snapshot(recipe)
-    return list(_changes(kept, now)) if now["fingerprint"] != kept["fingerprint"] else []
+    return list(_changes(snapshot, now)) if now["fingerprint"] != snapshot["fingerprint"] else []
 
 
 def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -254,24 +254,24 @@ def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
             yield f"node {name!r} is new"
         else:
             for word in _RUNS:
-                yield from _find_differences(f"node {name!r}, {word}", before.get(word), row.get(word))
+                yield from _iter_differences(f"node {name!r}, {word}", before.get(word), row.get(word))
     for sign, edges, others in (("gone", then["edges"], now["edges"]), ("new", now["edges"], then["edges"])):
         for edge in edges:
             if not any(edge[:5] == other[:5] for other in others):
-                told = f" when {edge[3]}" if edge[3] else ""
-                yield f"edge {edge[0]!r} -> {edge[1]!r} ({edge[2]}{told}) is {sign}"
+                condition = f" when {edge[3]}" if edge[3] else ""
+                yield f"edge {edge[0]!r} -> {edge[1]!r} ({edge[2]}{condition}) is {sign}"
     for word in ("name", "dialect", "entry", "routing", "timeouts", "init", "limits", "regions"):
-        yield from _find_differences(word, then[word], now[word])
+        yield from _iter_differences(word, then[word], now[word])
     if RECORDED in then:  # agentnb 0.2 did not record them
         for word in ("tools", "model"):
-            yield from _find_differences(word, then[RECORDED].get(word, {}), now[RECORDED].get(word, {}))
+            yield from _iter_differences(word, then[RECORDED].get(word, {}), now[RECORDED].get(word, {}))
 
 
-def _find_differences(what: str, then: Any, now: Any) -> Iterator[str]:
+def _iter_differences(what: str, then: Any, now: Any) -> Iterator[str]:
     """Yield where two JSON values differ, each with the old and the new value."""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in {**then, **now}:
-            yield from _find_differences(f"{what}.{key}", then.get(key), now.get(key))
+            yield from _iter_differences(f"{what}.{key}", then.get(key), now.get(key))
     elif then != now:
         yield safe_str(f"{what}: was {safe_repr(then)}, is {safe_repr(now)}")
 

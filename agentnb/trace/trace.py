@@ -76,14 +76,14 @@ class SimulationTrace:
     _frames: tuple[Any, Frames] | None = None
 
     @classmethod
-    def of(cls, run: Run | Callable[[], Run], **words: Any) -> SimulationTrace:
+    def of(cls, run: Run | Callable[[], Run], **options: Any) -> SimulationTrace:
         """Return the live trace of a run; given a function, of the run that it returns at the time of access.
 
-        `words` are named arguments of SimulationTrace; `run_id` and `metadata` may be functions, which are called when
-        they are first needed.
+        `options` are keyword arguments of SimulationTrace; `run_id` and `metadata` may be functions, which are called
+        when they are first needed.
         """
         trace = cls.__new__(cls)
-        trace._follow(run if callable(run) else lambda: run, **words)  # noqa: SLF001  (its own)
+        trace._follow(run if callable(run) else lambda: run, **options)  # noqa: SLF001  (its own)
         return trace
 
     def _follow(
@@ -124,8 +124,8 @@ class SimulationTrace:
 
     @cached_property
     def _metadata(self) -> Any:
-        given = self._given_metadata
-        return freeze(dict((given() if callable(given) else given) or {}))
+        metadata = self._given_metadata
+        return freeze(dict((metadata() if callable(metadata) else metadata) or {}))
 
     @property
     def trace_id(self) -> UUID:
@@ -395,7 +395,7 @@ class SimulationTrace:
 
 def _unanswered(run: Run) -> Sequence[UnansweredCall]:
     """Return the unanswered calls of the steps that are pending after the last step, not of those begun earlier."""
-    return list(collect_interrupted_steps(run).find_unanswered()) if run.position == run.history.tip else ()
+    return list(collect_interrupted_steps(run).iter_unanswered()) if run.position == run.history.tip else ()
 
 
 def _are_alike(one: Any, other: Any) -> bool:

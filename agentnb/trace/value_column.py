@@ -146,8 +146,8 @@ class ValueStorage:
 
     __slots__ = ("objects", "rows", "source")
 
-    def __init__(self, source: Source | None, rows: NDArray[Any], made: Objects | None) -> None:
-        self.source, self.rows, self.objects = source, rows, made
+    def __init__(self, source: Source | None, rows: NDArray[Any], objects: Objects | None) -> None:
+        self.source, self.rows, self.objects = source, rows, objects
 
 
 class ValueArray(ExtensionArray):
@@ -156,21 +156,21 @@ class ValueArray(ExtensionArray):
     _readonly = False
 
     def __init__(
-        self, source: Source | None = None, rows: NDArray[Any] | None = None, made: Objects | None = None
+        self, source: Source | None = None, rows: NDArray[Any] | None = None, objects: Objects | None = None
     ) -> None:
         if rows is None:
             rows = np.arange(0 if source is None else len(source))
-        self._storage = ValueStorage(source, rows, to_objects([]) if source is None and made is None else made)
+        self._storage = ValueStorage(source, rows, to_objects([]) if source is None and objects is None else objects)
 
     @classmethod
     def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:  # noqa: ARG003  (its name)
         if isinstance(scalars, ValueArray):
             return scalars.copy() if copy else scalars.view()
-        return cls(made=to_objects(list(scalars)))
+        return cls(objects=to_objects(list(scalars)))
 
     @classmethod
     def _from_factorized(cls, values: Any, original: Any) -> Self:  # noqa: ARG003  (pandas gives it)
-        return cls(made=to_objects(list(values)))
+        return cls(objects=to_objects(list(values)))
 
     @property
     def dtype(self) -> ValueDtype:
@@ -204,14 +204,14 @@ class ValueArray(ExtensionArray):
         source = held.source
         assert source is not None  # without values there is a source
         if len(held.rows) > MANY:
-            made = _take_values(source.every(), held.rows, allow_fill=True, fill_value=pd.NA)
+            objects = _take_values(source.every(), held.rows, allow_fill=True, fill_value=pd.NA)
         else:
-            made = to_objects([pd.NA if row < 0 else source.one(int(row)) for row in held.rows])
-        for at, item in enumerate(made):
+            objects = to_objects([pd.NA if row < 0 else source.one(int(row)) for row in held.rows])
+        for at, item in enumerate(objects):
             if type(item) is Decimal and item.is_snan():  # pandas compares it, and each comparison raises
-                made[at] = Decimal("NaN")
-        held.objects = made
-        return made
+                objects[at] = Decimal("NaN")
+        held.objects = objects
+        return objects
 
     def __getitem__(self, item: Any) -> Any:
         if isinstance(item, tuple):
@@ -222,7 +222,7 @@ class ValueArray(ExtensionArray):
         item, held = check_array_indexer(self, item), self._storage
         found = (held.rows if held.objects is None else held.objects)[item]
         if not isinstance(item, int | np.integer):
-            part = type(self)(held.source, found) if held.objects is None else type(self)(made=found)
+            part = type(self)(held.source, found) if held.objects is None else type(self)(objects=found)
             part._readonly = self._readonly and isinstance(item, slice)  # noqa: SLF001  (another of this class)
             return part
         if held.objects is not None:
@@ -239,25 +239,25 @@ class ValueArray(ExtensionArray):
                 raise ValueError("setting an array element with a sequence.")
             self.get_values()[key] = value
             return
-        made = self.get_values()
+        objects = self.get_values()
         many = isinstance(value, ExtensionArray | np.ndarray | list | pd.Series)
-        made[key] = to_objects(
-            list(value) * (len(made[key]) if len(value) == 1 else 1) if many else [value] * len(made[key])
+        objects[key] = to_objects(
+            list(value) * (len(objects[key]) if len(value) == 1 else 1) if many else [value] * len(objects[key])
         )
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.get_values())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        made: NDArray[Any] = self.get_values()
-        if dtype is not None and np.dtype(dtype) != made.dtype:
-            return made.astype(dtype)
+        objects: NDArray[Any] = self.get_values()
+        if dtype is not None and np.dtype(dtype) != objects.dtype:
+            return objects.astype(dtype)
         if copy:
-            return made.copy()
+            return objects.copy()
         if self._readonly and self._storage.objects is not None:
-            made = made.view()
-            made.flags.writeable = False
-        return made
+            objects = objects.view()
+            objects.flags.writeable = False
+        return objects
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the values as another type; a list in a cell becomes its text, because numpy alone refuses it."""
@@ -290,7 +290,7 @@ class ValueArray(ExtensionArray):
             rows = _take_values(held.rows, indices, allow_fill=allow_fill, fill_value=-1 if allow_fill else None)
             return type(self)(held.source, rows)
         fill = pd.NA if fill_value is None else fill_value
-        return type(self)(made=_take_values(self.get_values(), indices, allow_fill=allow_fill, fill_value=fill))
+        return type(self)(objects=_take_values(self.get_values(), indices, allow_fill=allow_fill, fill_value=fill))
 
     def copy(self) -> Self:
         """Return a copy; values not yet created are shared, as they never change."""
@@ -307,20 +307,20 @@ class ValueArray(ExtensionArray):
 
     @classmethod
     def _concat_same_type(cls, to_concat: Sequence[Self]) -> Self:
-        kept = [part.get_storage() for part in to_concat]
-        source = kept[0].source
-        if all(held.objects is None and held.source is source for held in kept):
-            return cls(source, np.concatenate([held.rows for held in kept]))
-        return cls(made=np.concatenate([part.get_values() for part in to_concat]))
+        storages = [part.get_storage() for part in to_concat]
+        source = storages[0].source
+        if all(held.objects is None and held.source is source for held in storages):
+            return cls(source, np.concatenate([held.rows for held in storages]))
+        return cls(objects=np.concatenate([part.get_values() for part in to_concat]))
 
     def _cast_pointwise_result(self, values: Any) -> Any:
         """Return the results of a function applied to each value: numbers as numbers, all others unchanged."""
-        made = to_objects(list(values))
-        fitting = pd.Series(made, dtype=object).infer_objects()
+        objects = to_objects(list(values))
+        fitting = pd.Series(objects, dtype=object).infer_objects()
         return (
             fitting.array
             if isinstance(fitting.dtype, np.dtype) and fitting.dtype.kind in "biuf"
-            else type(self)(made=made)
+            else type(self)(objects=objects)
         )
 
     def _values_for_factorize(self) -> tuple[Objects, Any]:
@@ -335,11 +335,11 @@ class ValueArray(ExtensionArray):
     def __eq__(self, other: object) -> Any:
         if isinstance(other, pd.Series | pd.Index | pd.DataFrame):
             return NotImplemented
-        mine = self.get_values()
-        theirs = list(other) if isinstance(other, ExtensionArray | np.ndarray | list) else [other] * len(mine)
-        if len(theirs) != len(mine):
+        own = self.get_values()
+        others = list(other) if isinstance(other, ExtensionArray | np.ndarray | list) else [other] * len(own)
+        if len(others) != len(own):
             raise ValueError("lengths must match")
-        return np.fromiter(map(_are_equal, mine, theirs), dtype=bool, count=len(mine))
+        return np.fromiter(map(_are_equal, own, others), dtype=bool, count=len(own))
 
     __hash__ = None  # type: ignore[assignment]  # as every array
 
@@ -349,7 +349,7 @@ class ValueArray(ExtensionArray):
 
 
 def _from_values(values: list[Any]) -> ValueArray:
-    return ValueArray(made=to_objects(values))
+    return ValueArray(objects=to_objects(values))
 
 
 def to_json_text(value: Any) -> str:
@@ -398,8 +398,8 @@ def _to_bindable(value: Any) -> Any:
     return value if wrap is None else wrap(value)
 
 
-def _take_values(values: Any, indices: Any, **words: Any) -> NDArray[Any]:
-    found: NDArray[Any] = take(values, indices, **words)  # type: ignore[assignment]  # an array of numpy gives one
+def _take_values(values: Any, indices: Any, **options: Any) -> NDArray[Any]:
+    found: NDArray[Any] = take(values, indices, **options)  # type: ignore[assignment]  # an array of numpy gives one
     return found
 
 

@@ -63,7 +63,7 @@ def can_be_next(session: Session, node: Node) -> bool:
     return session.recipe.reactive is None and node.scope in {frame.region for frame in session.stack}
 
 
-def look_events(session: Session, _: Any) -> dict[str, Any]:
+def query_events(session: Session, _: Any) -> dict[str, Any]:
     """Return the event types that nodes listen to, and the latest events, newest first."""
     types = dict.fromkeys(type_ for node in session.recipe.nodes.values() for type_ in node.on if type_ != ANY)
     events = session.events

@@ -76,7 +76,7 @@ def diff_lines(before: str, after: str) -> tuple[Line, ...]:
             found += ((" ", ((line, False),)) for line in old[first:last])
             continue
         pairs = [_diff_words(*pair) for pair in zip_longest(old[first:last], new[start:stop])]
-        found += (("-", gone) for gone, _ in pairs if gone is not None)
+        found += (("-", removed) for removed, _ in pairs if removed is not None)
         found += (("+", come) for _, come in pairs if come is not None)
     return tuple(found)
 
@@ -91,9 +91,9 @@ def _diff_words(old: str | None, new: str | None) -> tuple[_Parts | None, _Parts
     if matcher.ratio() < _ALIKE:
         return whole[0], whole[1]
     codes = matcher.get_opcodes()
-    gone = (("".join(words[0][a:b]), what != "equal") for what, a, b, _, _ in codes if a < b)
+    removed = (("".join(words[0][a:b]), what != "equal") for what, a, b, _, _ in codes if a < b)
     come = (("".join(words[1][c:d]), what != "equal") for what, _, _, c, d in codes if c < d)
-    return tuple(gone), tuple(come)
+    return tuple(removed), tuple(come)
 
 
 __all__ = ["diff_lines", "make_artefact"]

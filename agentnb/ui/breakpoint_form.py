@@ -18,7 +18,7 @@ class Clause(NamedTuple):
 
     label: str
     hint: str
-    words: Callable[[str], dict[str, Any]]
+    parse: Callable[[str], dict[str, Any]]
     optional: bool = False  # the field may stay empty
 
 
@@ -59,7 +59,7 @@ def parse_breakpoint_form(typed: Any) -> dict[str, Any]:
     asked = typed if isinstance(typed, dict) else {"text": typed}
     text, log = (str(asked.get(part) or "").strip() for part in ("text", "log"))
     clause = CLAUSES.get(str(asked.get("clause") or "when"), CLAUSES["when"])
-    return {**clause.words(text), **({"log": log} if log else {})}
+    return {**clause.parse(text), **({"log": log} if log else {})}
 
 
 def describe_form_error(session: Session, typed: Any) -> str:
@@ -77,12 +77,12 @@ def add_breakpoint(session: Session, typed: Any) -> None:
     Raises:
         AgentNbError: what `session.breakpoints.add` raises.
     """
-    words = parse_breakpoint_form(typed)
-    message = words.pop("log", None)
+    fields = parse_breakpoint_form(typed)
+    message = fields.pop("log", None)
     if message is None:
-        session.breakpoints.add(**words)
+        session.breakpoints.add(**fields)
     else:
-        session.breakpoints.log(message, **words)
+        session.breakpoints.log(message, **fields)
 
 
 __all__ = ["CLAUSES", "add_breakpoint", "describe_form_error", "list_clauses", "parse_breakpoint_form"]

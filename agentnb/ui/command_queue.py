@@ -135,8 +135,8 @@ class CommandQueue:
             command = request.command
             if command.arun is None:
                 self._run_plainly(request)
-            elif asyncio.iscoroutine(begun := command.arun(self.session, request.value, request.target)):
-                await self._await_end(begun)
+            elif asyncio.iscoroutine(pending := command.arun(self.session, request.value, request.target)):
+                await self._await_end(pending)
         except KeyboardInterrupt:
             pass  # the interrupt has paused the run; raised further, it would end the kernel's loop
         except Exception as error:  # noqa: BLE001  (a kernel shows it nowhere, so the screen does)
@@ -155,7 +155,7 @@ class CommandQueue:
 
     def _run_now(self, request: Request) -> None:
         """Run a command immediately: in a script, which has no loop, or if it need not wait for a step in flight."""
-        quiet = request.verb == "look"  # a query sends its result to the page that asked and changes nothing else
+        quiet = request.verb == "query"  # a query sends its result to the page that asked and changes nothing else
         self.problems = self.problems if quiet else ()
         try:
             self._run_plainly(request)
@@ -167,7 +167,7 @@ class CommandQueue:
 
     def _run_plainly(self, request: Request) -> None:
         found = run_command(self.session, request.verb, request.value, request.target)
-        if not request.command.leads:
+        if not request.command.returns_session:
             request.found = found
         elif self._turned is not None:
             self._turned(found)
@@ -200,10 +200,10 @@ class CommandQueue:
             return
         try:
             self._due = inf
-            begun = time.monotonic()
+            start = time.monotonic()
             self._paint()
             self._painted = time.monotonic()
-            self._rest = max(INTERVAL, (_SHARE - 1) * (self._painted - begun))
+            self._rest = max(INTERVAL, (_SHARE - 1) * (self._painted - start))
         finally:
             self._lock.release()
 

@@ -15,7 +15,7 @@ from agentnb.session.parts import get_parts
 from agentnb.ui import actions, prompts, value_editor
 from agentnb.ui.breakpoint_form import add_breakpoint
 from agentnb.ui.fork_tree import find_session
-from agentnb.ui.page_queries import look
+from agentnb.ui.page_queries import run_query
 from agentnb.ui.second_run import show_beside
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ class Command:
     tip: str = ""  # what it does, in one sentence without its full stop
     keys: tuple[str, ...] = ()  # as in aria-keyshortcuts; the first one is shown
     icon: str = ""  # path data of 16 by 16; with an icon it is a button of the toolbar
-    needs: str | None = ""  # the entry of `abilities` that allows it; empty: its own name; None: always allowed
+    needs: str | None = ""  # the entry of `list_abilities` that allows it; empty: its own name; None: always allowed
     waits: bool = True  # False: it does not wait for a step in flight
     ends: Literal["", "queue", "step"] = ""  # what it discards: waiting commands; the step in flight as well
     repeats: bool = False  # pressed again or held, it is repeated
-    leads: bool = False  # it returns the session to show from now on
+    returns_session: bool = False  # it returns the session to show from now on
 
     def row(self) -> dict[str, Any]:
         """Return what the page needs of this command."""
@@ -100,8 +100,8 @@ def _fork(session: Session, value: Any, at: Any) -> Session:
 
     `value` is its name, or {name, expect}: a condition that the fork is expected to satisfy.
     """
-    words = value if isinstance(value, dict) else {"name": value}
-    name, expect = (str(words.get(word) or "").strip() or None for word in ("name", "expect"))
+    options = value if isinstance(value, dict) else {"name": value}
+    name, expect = (str(options.get(word) or "").strip() or None for word in ("name", "expect"))
     found = session.fork(at, name=name, expect=expect)
     found.breakpoints.from_rows(session.breakpoints.to_rows())
     for source in session.watches.sources():
@@ -160,11 +160,12 @@ _ROWS: Final = (
     Command("edit", value_editor.edit, label="Save"),
     Command("delete", value_editor.delete, label="Delete", needs="edit",
             tip="delete it from the board; going back restores it"),
-    Command("fork", _fork, label="Fork here", tip="continue in a fork from here; this run is unchanged", leads=True),
+    Command("fork", _fork, label="Fork here", returns_session=True,
+            tip="continue in a fork from here; this run is unchanged"),
     Command("beside", show_beside, label="Compare", tip="show this run beside the other; one slider moves both",
             needs=None, waits=False),
-    Command("switch", lambda session, _, run: find_session(session, run), waits=False, leads=True),
-    Command("look", look, needs=None, waits=False),
+    Command("switch", lambda session, _, run: find_session(session, run), waits=False, returns_session=True),
+    Command("query", run_query, needs=None, waits=False),
     Command("stop_at", _stop_at, label="Breakpoint", tip="set or remove a breakpoint before this node",
             keys=("B", "F9"), needs=None, waits=False),
     Command("stop_when", lambda session, typed, _: add_breakpoint(session, typed), label="Add",
@@ -203,7 +204,7 @@ def run_command(session: Session, name: str, value: Any = None, target: Any = No
     """
     command = get_command(name)
     found = command.run(session, value, target)
-    return found if name == "look" or command.leads else None
+    return found if name == "query" or command.returns_session else None
 
 
 def list_commands() -> list[dict[str, Any]]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from agentnb.session import Session
 
 _STATIC: Final = Path(__file__).parent / "static"
+# In this order, because each uses only those before it
 _PARTS: Final = (
     "dom",
     "panes",
@@ -58,7 +59,7 @@ _PARTS: Final = (
     "bar",
     "wire",
     "cockpit",
-)  # each uses only those before it
+)
 _STYLES: Final = (
     "cockpit.css",
     "fields.css",
@@ -80,7 +81,7 @@ _STYLES: Final = (
 _STILL_NODES: Final = 200  # larger graphs take long to lay out and their pictures are too large
 _STILL_SIZE: Final = 300_000  # maximum characters of a picture stored in a notebook
 _BLANK: Final = {
-    "name": "", "status": "failed", "position": 0, "length": 0, "current": None, "said": "This cannot be shown.",
+    "name": "", "status": "failed", "position": 0, "length": 0, "current": None, "sentence": "This cannot be shown.",
     "chips": [], "picture": {}, "board": [], "more": 0, "pending": [], "problems": [], "can": ["reset"],
     "line": [], "forks": 0, "frames": [], "next": [], "later": 0, "breakpoints": [], "watches": [], "messages": [],
     "beside": None,
@@ -252,9 +253,9 @@ class Debugger(anywidget.AnyWidget):
             whole = self._streams.whole(message.get("target"))
             self._post({"streams": [whole] if whole else []})
             return
-        answer = {"heard": message.get("number"), "view": message.get("view")}
+        answer = {"answers": message.get("number"), "view": message.get("view")}
         request = Request(str(message.get("do")), message.get("value"), message.get("target"))
-        request.done = lambda: self._post(answer if request.found is None else {**answer, "found": request.found})
+        request.done = lambda: self._post(answer if request.found is None else {**answer, "result": request.found})
         self._command_queue.ask(request)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
@@ -308,7 +309,7 @@ class Debugger(anywidget.AnyWidget):
         """Return one line: the recipe, the current step and the last event of the run."""
         state = {**_BLANK, **self.state}
         where = ", ".join([f"step {state['position']} of {state['length']}", state["status"], *state["chips"]])
-        return f"<Debugger of {safe_repr(self.session.recipe.name, 200)}: {where}. {clean(state['said'])}>"
+        return f"<Debugger of {safe_repr(self.session.recipe.name, 200)}: {where}. {clean(state['sentence'])}>"
 
 
 _OPEN: Final[WeakValueDictionary[int, Debugger]] = WeakValueDictionary()

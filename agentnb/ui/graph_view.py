@@ -43,19 +43,19 @@ def get_drawing(session: Session, closed: Iterable[str] = ()) -> Drawing:
     Raises:
         AgentNbError: U206, the region does not exist.
     """
-    kept, key = _drawings.setdefault(session, {}), tuple(sorted(set(closed)))
-    if key not in kept:
+    cached, key = _drawings.setdefault(session, {}), tuple(sorted(set(closed)))
+    if key not in cached:
         drawing = draw_recipe(session.recipe, spare=SPARE, collapsed=key)
-        while len(kept) >= _KEPT:
-            kept.pop(next(iter(kept)))
-        kept[key] = drawing
-    return kept[key]
+        while len(cached) >= _KEPT:
+            cached.pop(next(iter(cached)))
+        cached[key] = drawing
+    return cached[key]
 
 
 def find_collapsed(session: Session) -> tuple[str, ...]:
     """Return the regions collapsed when a page opens: wide fan-outs; of a large recipe, all."""
     areas = get_drawing(session).picture.areas
-    return tuple(area.scope for area in areas if area.gathered or len(session.recipe.nodes) > MOST)
+    return tuple(area.scope for area in areas if area.is_group or len(session.recipe.nodes) > MOST)
 
 
 def draw_at_once(session: Session) -> str:
@@ -65,7 +65,7 @@ def draw_at_once(session: Session) -> str:
     return f"drawing {next(_numbers)}" if large else drawing.bare_svg
 
 
-def look_drawing(session: Session, which: Any) -> dict[str, Any]:
+def query_drawing(session: Session, which: Any) -> dict[str, Any]:
     """Return a picture with the regions `which` collapsed; if it names none, with those collapsed at first.
 
     `folds` has the regions as {box: region}, the nodes as {node inside: box} and the edges as {edge: edge drawn for
@@ -81,12 +81,12 @@ def look_drawing(session: Session, which: Any) -> dict[str, Any]:
     rows = {
         "regions": dict(folds.regions) if folds else {},
         "nodes": dict(folds.nodes) if folds else {},
-        "edges": {str(index): stands for index, stands in folds.edges.items()} if folds else {},
+        "edges": {str(index): end for index, end in folds.edges.items()} if folds else {},
     }
     return {"svg": svg, "closed": list(closed), "folds": rows}
 
 
-def look_objects(session: Session, _: Any = None) -> dict[str, Any]:
+def query_objects(session: Session, _: Any = None) -> dict[str, Any]:
     """Return the picture of the objects of a reactive run at the current step."""
     drawing = session.draw_objects()
     place = f"objects {session.position} {len(session.trace)}"
@@ -110,16 +110,16 @@ def _draw_in_thread(session: Session, name: str, make: Callable[[], str]) -> str
     return jobs.pop(name).result() if jobs[name].done() else None
 
 
-def look_flows(session: Session, which: Any) -> dict[str, Any]:
+def query_flows(session: Session, which: Any) -> dict[str, Any]:
     """Return the lines between nodes and board that differ from those drawn with the regions `which` collapsed.
 
-    `flows` are those to draw, as in `agentnb.draw.svg_patch`; `gone` are drawn ones that no longer apply.
+    `flows` are those to draw, as in `agentnb.draw.svg_patch`; `missing` are drawn ones that no longer apply.
     """
     drawing = get_drawing(session, [str(scope) for scope in which or ()])
     view, board = get_parts(session).pictures.view(), drawing.picture.board
     table = make_table(drawing.recipe, drawing.picture, view)
     if board is None or table is None:
-        return {"flows": {}, "gone": []}
+        return {"flows": {}, "removed": []}
     now = {(flow.direction, flow.node) for flow in table.flows}
-    gone = [f"{flow.direction} {flow.node}" for flow in board.flows if (flow.direction, flow.node) not in now]
-    return {"flows": drawing.patch(view)["flows"], "gone": gone}
+    missing = [f"{flow.direction} {flow.node}" for flow in board.flows if (flow.direction, flow.node) not in now]
+    return {"flows": drawing.patch(view)["flows"], "removed": missing}

@@ -58,7 +58,7 @@ def describe_condition_error(session: Session, which: Any) -> str:
     return ""
 
 
-def look_find(session: Session, which: Any) -> dict[str, Any]:
+def query_find(session: Session, which: Any) -> dict[str, Any]:
     """Return where a condition holds: `total` steps, the nearest `before` and `after` the position, `hits` around it.
 
     `rank` is the number of hits up to the position. `which` is the condition.
@@ -91,7 +91,7 @@ def _find(session: Session, text: str) -> list[int]:
     return known[1]
 
 
-def look_history(session: Session, which: Any) -> dict[str, Any]:
+def query_history(session: Session, which: Any) -> dict[str, Any]:
     """Return the latest values of a key up to the position, newest first, and the nodes that read and write it.
 
     `rows` are [step, node, text, number or None]; step 0 stands for the inputs, a node None for a person.
@@ -138,7 +138,7 @@ def _describe_write(session: Session, key: str, step: int) -> list[Any]:
     return [step, node, text, number]
 
 
-def look_slice(session: Session, which: Any) -> dict[str, Any]:
+def query_slice(session: Session, which: Any) -> dict[str, Any]:
     """Return what led to the value of a key: rows of [step, node, key, via, distance, inferred], nearest first.
 
     `steps` and `nodes` are all those in it; `wrong` says why there is no slice.
@@ -164,7 +164,7 @@ def look_slice(session: Session, which: Any) -> dict[str, Any]:
     }
 
 
-def look_usage(session: Session, _: Any = None) -> dict[str, Any]:
+def query_usage(session: Session, _: Any = None) -> dict[str, Any]:
     """Return rows of [node, steps, seconds, calls, tokens, cost in USD], the longest time first, and how many more.
 
     The steps of a composite node count for it; those inside count for their own nodes.
@@ -189,4 +189,4 @@ def look_usage(session: Session, _: Any = None) -> dict[str, Any]:
     return {"rows": rows, "more": max(len(table) - _NODES, 0)}
 
 
-__all__ = ["describe_condition_error", "describe_error", "look_find", "look_history", "look_slice", "look_usage"]
+__all__ = ["describe_condition_error", "describe_error", "query_find", "query_history", "query_slice", "query_usage"]

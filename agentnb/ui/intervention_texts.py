@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BREAK: Final = "breakpoint"
 _WIDTH: Final = 48  # characters of a value
+# Other recorded interventions concern pending calls, which matter for replay only
 _SAID: Final = {
     "edit": "{target} = {value} was set {by}",
     BREAK: "stopped by the breakpoint {target}",
@@ -28,7 +29,7 @@ _SAID: Final = {
     "cancelled": "{target!r} was cancelled while it was at work",
     "interrupted": "{target!r} was interrupted",
     "exhausted": "{target!r} was given up at a limit of the budget",
-}  # other recorded interventions concern pending calls, which matter for replay only
+}
 
 
 def describe_intervention(act: Intervention) -> str:

@@ -32,7 +32,7 @@ from agentnb.session import Session
 from agentnb.session.state import get_state
 from agentnb.text import safe_str
 from agentnb.trace.trace import SimulationTrace
-from agentnb.ui.actions import look_events
+from agentnb.ui.actions import query_events
 from agentnb.ui.board_view import VALUE_WIDTH, format_value
 from agentnb.ui.commands import list_commands
 from agentnb.ui.debugger import build_page_style, read_page_parts
@@ -40,7 +40,7 @@ from agentnb.ui.details import pane
 from agentnb.ui.details.cells import Cells
 from agentnb.ui.details.step import step_details
 from agentnb.ui.fork_tree import find_session, list_forks, run_of
-from agentnb.ui.graph_view import MOST, find_collapsed, get_drawing, look_flows
+from agentnb.ui.graph_view import MOST, find_collapsed, get_drawing, query_flows
 from agentnb.ui.page_values import LONGEST, compute_changes
 from agentnb.ui.static_html import render_still
 from agentnb.ui.timeline import WINDOW, fork_marks, make_timeline
@@ -75,7 +75,7 @@ class _Stretch:
     first: int
     last: int
     before: int | None = None
-    look: int = 0
+    view: int = 0
     exercise: Mapping[str, Any] | None = None
     answer: str = ""
     number: str = ""  # of the exercise, as "1 of 3"
@@ -92,7 +92,7 @@ class _Stretch:
             "first": self.first,
             "last": self.last,
             "before": self.before,
-            "look": self.look,
+            "view": self.view,
             "position": min(self.original.position, self.last),
             "state": {"run": run_of(self.original), "forks": 0 if self.number else len(self.original.forks)},
             "exercise": self.exercise,
@@ -132,14 +132,14 @@ def _render_html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
     shown_at = next(at for at, each in enumerate(stretches) if each.original is shown)
     portable = _without_folders(each.original for each in stretches)
     chunks = _Chunks(portable)
-    looks: list[dict[str, Any]] = []
+    views: list[dict[str, Any]] = []
     described: list[dict[str, Any]] = []
     stills: list[str] = []
     seal: Seal | None = None
     for at, each in enumerate(stretches):
         about = each.describe()
-        if each.look == len(looks):
-            looks.append(_look(each.recording))
+        if each.view == len(views):
+            views.append(_make_view(each.recording))
         following = None
         if each.exercise is not None:
             following = Seal.of(each.answer, f"{each.original.run_id} {at + 1}", seal)
@@ -154,7 +154,7 @@ def _render_html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
         seal = following
     length = len(recording.trace)
     main = {
-        "looks": looks,
+        "views": views,
         "commands": [row if row["name"] in _OFFERED else {**row, "icon": "", "keys": []} for row in list_commands()],
         "forks": tree,
         "stretches": described,
@@ -188,13 +188,13 @@ def _make_stretches(rows: Sequence[Mapping[str, Any]], recording: Session, shown
     places: dict[int, int] = {}
     for row in rows:
         session = shown if row["shown"] else find_session(shown, row["id"])
-        made = recording if row["shown"] else _make_recording(session)
+        recorded_run = recording if row["shown"] else _make_recording(session)
         before = None if row["from"] is None else places.get(id(session.parent))
-        look = next((at for at, recipe in enumerate(recipes) if recipe is session.recipe), len(recipes))
-        recipes += [session.recipe] if look == len(recipes) else []
+        view_number = next((at for at, recipe in enumerate(recipes) if recipe is session.recipe), len(recipes))
+        recipes += [session.recipe] if view_number == len(recipes) else []
         places[id(session)] = len(found)
         first = 0 if before is None else row["from"]
-        found.append(_Stretch(made, session, first, len(made.trace), before, look))
+        found.append(_Stretch(recorded_run, session, first, len(recorded_run.trace), before, view_number))
     return found
 
 
@@ -219,7 +219,7 @@ def _to_plain(answer: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
-def _look(session: Session) -> dict[str, Any]:
+def _make_view(session: Session) -> dict[str, Any]:
     """Return what the runs of one recipe share: its drawings and its nodes."""
     return {
         "drawings": [_draw(session, closed) for closed in _list_foldings(session)],
@@ -282,8 +282,8 @@ def _render_still(stretch: _Stretch, state: dict[str, Any], portable: Callable[[
     if main:
         return still + table
     run = run_of(stretch.original)
-    begun = f", a fork of {run['of']} from step {stretch.first}" if run["of"] is not None else ""
-    return f"<h2>{escape(run['name'] + begun)}</h2>{still}{table}"
+    origin = f", a fork of {run['of']} from step {stretch.first}" if run["of"] is not None else ""
+    return f"<h2>{escape(run['name'] + origin)}</h2>{still}{table}"
 
 
 def _describe_node(session: Session, name: str) -> dict[str, Any]:
@@ -322,7 +322,7 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
         seen = get_current_scope(get_state(session).run).visible_items()
         found["board"].append(compute_changes(values, seen))
         values = seen
-        _look_around(session, found, state, position)
+        _add_surroundings(session, found, state, position)
         if position:
             details = _step(session, position)
             found["steps"][position] = {**details, **_NOTHING_FOLLOWS} if asked else details
@@ -331,7 +331,7 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
 
 
 # What the details of a step say about the next one; the thought of a router names it.
-_NOTHING_FOLLOWS: Final[dict[str, Any]] = {"went": [], "sets_off": [], "why": [], "acts": [], "said": []}
+_NOTHING_FOLLOWS: Final[dict[str, Any]] = {"targets": [], "sets_off": [], "why": [], "interventions": [], "notes": []}
 
 
 def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
@@ -350,7 +350,7 @@ def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any])
     asked = f"Exercise {stretch.number}: {stretch.exercise['question']}"
     return {
         **state,
-        "current": None, "next": [], "later": 0, "frames": [], "said": asked, "pending": [],
+        "current": None, "next": [], "later": 0, "frames": [], "sentence": asked, "pending": [],
         "picture": {**state["picture"], "nodes": nodes, "edges": taken},
     }  # fmt: skip
 
@@ -361,13 +361,13 @@ def _make_still_state(state: dict[str, Any]) -> dict[str, Any]:
     return {**state, "board": board, "can": [], "limit": None, "speed": None}
 
 
-def _look_around(session: Session, found: Chunk, state: Mapping[str, Any], position: int) -> None:
+def _add_surroundings(session: Session, found: Chunk, state: Mapping[str, Any], position: int) -> None:
     """Add the answers to the queries of a page that differ from those at the position before."""
     word = state["picture"].get("board", {}).get("flows", "")
     if word and word not in found["flows"]:
-        found["flows"][word] = look_flows(session, [])
+        found["flows"][word] = query_flows(session, [])
     if state["reactive"]:
-        found["events"][position] = look_events(session, None)
+        found["events"][position] = query_events(session, None)
         if len(session.trace) <= OBJECTS:
             found["objects"][position] = session.draw_objects().bare_svg
     rows = [row for row in state["board"] if row[1] is not None and ("written" in row[2] or not position)]
@@ -424,7 +424,7 @@ def _draw(session: Session, closed: list[str]) -> dict[str, Any]:
         "folds": {
             "regions": dict(folds.regions) if folds else {},
             "nodes": dict(folds.nodes) if folds else {},
-            "edges": {str(index): stands for index, stands in folds.edges.items()} if folds else {},
+            "edges": {str(index): end for index, end in folds.edges.items()} if folds else {},
         },
     }
 
@@ -444,20 +444,20 @@ def _make_timeline(stretch: _Stretch) -> dict[str, Any]:
         rows += [[numbers[row[0]], *row[1:]] for row in found["steps"]]
         marks += [mark for mark in found["marks"] if mark[0] >= first or first == stretch.first + 1]
     if stretch.number:
-        overview, left = {"size": 1}, []
+        overview, all_marks = {"size": 1}, []
     else:
         about = make_timeline(stretch.original, {"from": 1, "to": 0})
-        overview, left = about["overview"], fork_marks(stretch.original)
+        overview, all_marks = about["overview"], fork_marks(stretch.original)
     marks = [mark for mark in marks if mark[0] < last or not stretch.is_shortened]
-    return {"names": list(names), "steps": rows, "marks": marks, "forks": left, "overview": overview}
+    return {"names": list(names), "steps": rows, "marks": marks, "forks": all_marks, "overview": overview}
 
 
 def _iter_table_rows(stretch: _Stretch) -> Iterator[tuple[object, ...]]:
     for step in stretch.recording.trace.steps[stretch.first : stretch.first + ROWS]:
-        told = [f"{key} = {format_value(str(key), value, 60)}" for key, value in list(step.outputs.items())[:4]]
-        told += [] if step.error is None else [safe_str(step.error, LONGEST)]
+        outputs = [f"{key} = {format_value(str(key), value, 60)}" for key, value in list(step.outputs.items())[:4]]
+        outputs += [] if step.error is None else [safe_str(step.error, LONGEST)]
         node = step.node_id if step.phase == "run" else f"{step.node_id} ({step.phase})"
-        yield step.step, node, step.status, ", ".join(told)
+        yield step.step, node, step.status, ", ".join(outputs)
 
 
 def _exercise(session: Session, asked: Any) -> dict[str, Any]:

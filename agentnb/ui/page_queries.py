@@ -6,32 +6,32 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import AgentNbError, Problem, did_you_mean
-from agentnb.ui.actions import look_events
+from agentnb.ui.actions import query_events
 from agentnb.ui.board_view import search_rows
 from agentnb.ui.breakpoint_form import describe_form_error, list_clauses
 from agentnb.ui.details import pane
 from agentnb.ui.details.node import explain_not_run
 from agentnb.ui.fork_tree import list_forks
-from agentnb.ui.graph_view import look_drawing, look_flows, look_objects
-from agentnb.ui.history_queries import describe_condition_error, look_find, look_history, look_slice, look_usage
-from agentnb.ui.second_run import look_second
+from agentnb.ui.graph_view import query_drawing, query_flows, query_objects
+from agentnb.ui.history_queries import describe_condition_error, query_find, query_history, query_slice, query_usage
+from agentnb.ui.second_run import query_second
 from agentnb.ui.timeline import make_timeline
 from agentnb.ui.value_editor import describe_value, describe_value_error, list_branch
 
 if TYPE_CHECKING:
     from agentnb.session import Session
 
-LOOKS: Final[dict[str, Callable[[Session, Any], Any]]] = {
+QUERIES: Final[dict[str, Callable[[Session, Any], Any]]] = {
     "key": describe_value,
     "branch": list_branch,
     "rows": search_rows,
     "typed": describe_value_error,
     "timeline": make_timeline,
     "forks": list_forks,
-    "events": look_events,
-    "drawing": look_drawing,
-    "flows": look_flows,
-    "objects": look_objects,
+    "events": query_events,
+    "drawing": query_drawing,
+    "flows": query_flows,
+    "objects": query_objects,
     "node": pane.describe_node_pane,
     "step": pane.describe_step_pane,
     "whole": pane.get_whole_cell,
@@ -39,25 +39,25 @@ LOOKS: Final[dict[str, Callable[[Session, Any], Any]]] = {
     "condition": describe_condition_error,
     "breakpoint": describe_form_error,
     "clauses": lambda _, __: list_clauses(),
-    "find": look_find,
-    "history": look_history,
-    "slice": look_slice,
-    "second": look_second,
-    "usage": look_usage,
+    "find": query_find,
+    "history": query_history,
+    "slice": query_slice,
+    "second": query_second,
+    "usage": query_usage,
 }
 
 
-def look(session: Session, what: Any, which: Any) -> Any:
+def run_query(session: Session, what: Any, which: Any) -> Any:
     """Return the result of a query as plain values, truncated and masked; `which` selects the object.
 
     Raises:
         AgentNbError: U308, the query does not exist; otherwise what the session raises.
     """
-    found = LOOKS.get(what)
+    found = QUERIES.get(what)
     if found is None:
         raise AgentNbError(
-            Problem("U308", f"there is no view {what!r}", "a message from the page",
-                    f"there is: {', '.join(LOOKS)}",
-                    did_you_mean(str(what), LOOKS, "reload the page so that it matches this version"))
+            Problem("U308", f"there is no query {what!r}", "a message from the page",
+                    f"there is: {', '.join(QUERIES)}",
+                    did_you_mean(str(what), QUERIES, "reload the page so that it matches this version"))
         )  # fmt: skip
     return found(session, which)

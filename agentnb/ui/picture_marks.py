@@ -161,9 +161,9 @@ class _BoardMarks:
             area.labels, area.is_current = [row.label for row in table.rows], True
             flows = {
                 flow: rows
-                for way in _ACCESSES
+                for access in _ACCESSES
                 for id in area.nodes
-                if (rows := self._select_rows(area, flow := (way, id)))
+                if (rows := self._select_rows(area, flow := (access, id)))
             }
             area.digest = _digest(self._drawn, flows)
         else:
@@ -178,28 +178,28 @@ class _BoardMarks:
     def _begin(self, name: str) -> _Area:
         nodes = {id: node for id, node in self._recipe.nodes.items() if self._areas_of[node.scope] == name}
         declared: dict[Access, dict[str, tuple[str, ...]]] = {
-            way: {id: list_declared_rows(node, way) for id, node in nodes.items()} for way in _ACCESSES
+            access: {id: list_declared_rows(node, access) for id, node in nodes.items()} for access in _ACCESSES
         }
         return _Area(nodes, list_own_keys(self._recipe, [*nodes.values()], {}), declared)
 
     def _follow(self, area: _Area, view: RunView) -> Iterator[tuple[tuple[Access, str], tuple[int, ...]]]:
         """Take over what nodes have touched; yield each flow that may differ, with its rows before."""
-        for way in _ACCESSES:
-            seen = view.seen_reads if way == "read" else view.seen_writes
-            known = area.seen[way]
+        for access in _ACCESSES:
+            seen = view.seen_reads if access == "read" else view.seen_writes
+            known = area.seen[access]
             ids = [id for id, keys in seen.items() if known.get(id) is not keys]
             for id in (*ids, *(known.keys() - seen.keys())):
                 if id in area.nodes:
-                    yield (way, id), self._select_rows(area, (way, id))
+                    yield (access, id), self._select_rows(area, (access, id))
                     before, now = known.get(id, frozenset()), seen.get(id, frozenset())
                     _count(area.touched, before - now, -1)
                     _count(area.touched, now - before, 1)
-            area.seen[way] = seen
+            area.seen[access] = seen
 
     def _select_rows(self, area: _Area, flow: tuple[Access, str]) -> tuple[int, ...]:
         """Return the rows that a flow leads to, or comes from."""
-        way, id = flow
-        keys = {*area.declared[way][id], *area.seen[way].get(id, ())}
+        access, id = flow
+        keys = {*area.declared[access][id], *area.seen[access].get(id, ())}
         return tuple(sorted(area.places[key] for key in keys if key in area.places))
 
 
@@ -220,11 +220,11 @@ def mark_picture(drawing: Drawing, view: RunView) -> Marks:
     from the drawn one: [key, label]; the page takes their values from the board. `board` has the text below the rows
     and, as `flows`, an id that changes when other nodes read or write other rows than drawn.
     """
-    kept = _KEPT.get(drawing)
-    if kept is None:
-        kept = _KEPT[drawing] = PictureMarks(drawing)
+    marks = _KEPT.get(drawing)
+    if marks is None:
+        marks = _KEPT[drawing] = PictureMarks(drawing)
     try:
-        return kept.of(view)
+        return marks.of(view)
     except BaseException:  # an interrupt may have cut it short
         del _KEPT[drawing]
         raise

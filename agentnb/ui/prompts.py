@@ -30,7 +30,7 @@ _YES, _NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 def describe_pending(pending: Pending) -> dict[str, Any]:
     """Return one pending item as plain values: a question, an approval with its arguments, or a pending call.
 
-    `way` states how a question is answered: `text`, `choice` of its `options`, `confirm`, `number` or `json`; a value
+    `input` states how a question is answered: `text`, `choice` of its `options`, `confirm`, `number` or `json`; a value
     that was masked when the run was recorded is a `secret`. `model` is True for a pending call to a model.
     """
     arguments = dict(pending.arguments or {})
@@ -42,11 +42,11 @@ def describe_pending(pending: Pending) -> dict[str, Any]:
         "name": safe_str(pending.name),
         "prompt": str(next(filter(None, map(shown.get, _PROMPTS)), None) or safe_str(pending.name) or pending.node),
         "role": str(shown.get("role") or ""),
-        "left": pending.left,
+        "seconds_left": pending.seconds_left,
         "options": list(map(_format_option, _list_options(pending))),
     }
     if pending.kind == "answer":
-        return {**found, "way": _choose_input(pending)}
+        return {**found, "input": _choose_input(pending)}
     if pending.kind == "approval":
         return {**found, "arguments": _make_requested_fields(pending, arguments)}
     answer = None if pending.answer is ABSENT else make_fields(pending.answer, "answer")
@@ -102,8 +102,8 @@ def _choose_input(pending: Pending) -> str:
         return "secret"
     options = _list_options(pending)
     if options:
-        words = [_format_option(option).casefold() for option in options]
-        return "confirm" if len(words) == 2 and words[0] in _YES and words[1] in _NO else "choice"
+        texts = [_format_option(option).casefold() for option in options]
+        return "confirm" if len(texts) == 2 and texts[0] in _YES and texts[1] in _NO else "choice"
     kinds = list_types(pending.arguments.get("schema"))
     return _WAYS.get(kinds[0], "text") if len(kinds) == 1 else "text"
 
@@ -162,15 +162,15 @@ def _parse_answer(waits: Pending, typed: Any) -> Any:
 
     U322: an answer does not match the schema of the node that asks
     """
-    way, options = _choose_input(waits), _list_options(waits)
+    widget, options = _choose_input(waits), _list_options(waits)
     if not isinstance(typed, str):
         value = typed
     elif _format_option(typed) in map(_format_option, options):
         value = next(option for option in options if _format_option(option) == typed)
-    elif way == "confirm" and not options:
+    elif widget == "confirm" and not options:
         value = {"yes": True, "no": False}.get(typed.strip().casefold(), typed)
     else:
-        value = parse(typed, way if way in ("number", "json") else "text", waits.node)
+        value = parse(typed, widget if widget in ("number", "json") else "text", waits.node)
     schema = waits.arguments.get("schema")
     fault = next(Schema(schema).faults(value), None) if schema is not None else None
     if fault is not None:

@@ -56,7 +56,7 @@ class ComparedRun:
         lengths = (session.run_id, len(session.trace), str(trace.run_id), len(trace))
         if self.comparison is None or (lengths != self.lengths and not get_state(session).moves):
             self.comparison, self.lengths = compare(session, self.run), lengths
-            self.places = _iter_places(self.comparison)
+            self.places = _map_steps(self.comparison)
             self.revision += 1
             self.recorded = None
         return self.comparison
@@ -77,7 +77,7 @@ class ComparedRun:
 _SECOND: Final[WeakKeyDictionary[Session, ComparedRun]] = WeakKeyDictionary()
 
 
-def _iter_places(found: Comparison) -> tuple[int, ...]:
+def _map_steps(found: Comparison) -> tuple[int, ...]:
     """Return for each step of the first run the last step of the second up to there; at its end, the other's end."""
     places, last = [0], 0
     for row in found.rows:
@@ -119,7 +119,7 @@ def describe_second_run(session: Session) -> dict[str, Any] | None:
     """Return the second run as the page shows it at the current step; None without one.
 
     `board` are the keys whose values differ here: their text in the second run, None where it has no such key. The page
-    asks for the rest with `look_second` when the `revision` changes.
+    asks for the rest with `query_second` when the `revision` changes.
     """
     second = _SECOND.get(session)
     if second is None:
@@ -133,7 +133,7 @@ def describe_second_run(session: Session) -> dict[str, Any] | None:
         "length": len(trace),
         "position": place,
         "node": trace.steps[place - 1].node_id if place else None,
-        "said": _format_status(get_session(second.run), place),
+        "sentence": _format_status(get_session(second.run), place),
         "parted": None if parted is None else _describe_divergence(parted),
         "board": _compare_boards(session.board, second.board_at(place)),
     }
@@ -149,11 +149,11 @@ def _format_status(other: Session | None, place: int) -> str:
     return "" if other is None else step_text(other, place)
 
 
-def _compare_boards(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, str | None]:
+def _compare_boards(own: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
-    for key in dict.fromkeys([*ours, *theirs]):
-        if len(found) < KEYS and not _are_alike(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)):
-            found[safe_str(key)] = format_value(key, theirs[key], _WIDTH) if key in theirs else None
+    for key in dict.fromkeys([*own, *others]):
+        if len(found) < KEYS and not _are_alike(key, own.get(key, ABSENT), others.get(key, ABSENT)):
+            found[safe_str(key)] = format_value(key, others[key], _WIDTH) if key in others else None
     return found
 
 
@@ -167,7 +167,7 @@ def _are_alike(key: str, one: Any, other: Any) -> bool:
         return False
 
 
-def look_second(session: Session, which: Any) -> dict[str, Any]:
+def query_second(session: Session, which: Any) -> dict[str, Any]:
     """Return the steps of the second run around one, and what differs as a whole.
 
     `rows` are [node, status, change, the corresponding step of the first run or None] from step `first` on; `steps` the
@@ -184,8 +184,8 @@ def look_second(session: Session, which: Any) -> dict[str, Any]:
     pairs = {row.pair.step_b: (row.change, row.pair.step_a) for row in found.rows if row.pair.step_b}
     rows = []
     for step in trace.steps[first - 1 : first - 1 + WINDOW]:
-        change, mine = pairs.get(step.step, ("only_b", None))
-        rows.append([clean(step.node_id), step.status, change, mine])
+        change, own_step = pairs.get(step.step, ("only_b", None))
+        rows.append([clean(step.node_id), step.status, change, own_step])
     names = dict(zip("ab", found.names, strict=True))
     changed = [(row.pair.step_a, row.change) for row in found.rows if row.change != "same" and row.pair.step_a]
     return {
@@ -199,4 +199,4 @@ def look_second(session: Session, which: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-__all__ = ["describe_second_run", "look_second", "open_beside", "show_beside"]
+__all__ = ["describe_second_run", "open_beside", "query_second", "show_beside"]

@@ -59,12 +59,12 @@ def _get_shell() -> Any:
     return None if ipython is None else ipython.get_ipython()
 
 
-def publish(data: dict[str, Any], metadata: dict[str, Any] | None = None, **words: Any) -> None:
+def publish(data: dict[str, Any], metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
     """Display an output in the current cell."""
     from IPython import display
 
     publish_data: Any = display.publish_display_data  # IPython's has no types
-    publish_data(data, metadata, **words)
+    publish_data(data, metadata, **kwargs)
 
 
 class StaticDisplay:

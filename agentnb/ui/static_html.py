@@ -14,14 +14,14 @@ def render_still(state: dict[str, Any], picture: str) -> str:
     """Return HTML without scripts: the current step, the problems, the picture and the board.
 
     Args:
-        state: the result of `screen`.
+        state: the result of `make_screen`.
         picture: an SVG, or empty; it is embedded as an image, so nothing in it can run.
     """
     where = ", ".join([f"step {state['position']} of {state['length']}", state["status"], *state["chips"]])
     source = f"data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}"
     image = f'<p><img alt="{escape(where)}" style="max-width:100%" src="{source}"></p>' if picture else ""
     parts = [
-        f"<p><strong>{escape(state['name'])}</strong>: {escape(where)}. {escape(state['said'])}</p>",
+        f"<p><strong>{escape(state['name'])}</strong>: {escape(where)}. {escape(state['sentence'])}</p>",
         *(_render_problem(problem) for problem in state["problems"]),
         *(_render_question(pending) for pending in state["pending"] if pending["kind"] != "call"),
         image,

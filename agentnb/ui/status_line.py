@@ -81,9 +81,9 @@ def _format_last_step(session: Session) -> str:
     if not position:
         return _format_interventions(acts, "")
     step = session.trace.steps[position - 1]
-    given = next((act for act in acts if act.action in _GIVEN and act.target == step.node_id), None)
-    done = _format_failure(session, step) if step.status == "error" else _describe_step(session, step, given)
-    then = _format_interventions([act for act in acts if act is not given], "Then ")
+    intervention = next((act for act in acts if act.action in _GIVEN and act.target == step.node_id), None)
+    done = _format_failure(session, step) if step.status == "error" else _describe_step(session, step, intervention)
+    then = _format_interventions([act for act in acts if act is not intervention], "Then ")
     return " ".join([done, *_list_blocking(session), then]).strip()
 
 
@@ -104,17 +104,17 @@ def _format_interventions(acts: list[Intervention], begins: str) -> str:
     emitted = [act for act in acts if act.action == "emit"]
     shown = (emitted or acts)[-2:]  # what an event changes on the board is shown with the event
     more = len(emitted or acts) - len(shown)
-    words = "; ".join([*([pluralize(more, "more intervention")] if more else []), *map(describe_intervention, shown)])
-    return _to_sentence(f"{begins}{words}") if words else ""
+    text = "; ".join([*([pluralize(more, "more intervention")] if more else []), *map(describe_intervention, shown)])
+    return _to_sentence(f"{begins}{text}") if text else ""
 
 
 def _format_failure(session: Session, step: SimulationStep) -> str:
     """Return that a step failed, with the error only if the recipe handled it; otherwise a card shows it."""
-    words = clean(step.error or "")[:_THOUGHT].rstrip(".") if session.error is None else ""
-    return f"Step {step.step}: {step.node_id!r} failed{f': {words}' if words else ''}."
+    text = clean(step.error or "")[:_THOUGHT].rstrip(".") if session.error is None else ""
+    return f"Step {step.step}: {step.node_id!r} failed{f': {text}' if text else ''}."
 
 
-def _describe_step(session: Session, step: SimulationStep, given: Intervention | None) -> str:
+def _describe_step(session: Session, step: SimulationStep, intervention: Intervention | None) -> str:
     named = f"Step {step.step}: {step.node_id!r}"
     if step.status in _NOT_RUN:
         return f"{named} {_NOT_RUN[step.status]}."
@@ -125,7 +125,7 @@ def _describe_step(session: Session, step: SimulationStep, given: Intervention |
     written = {key: value for key, value in step.outputs.items() if key not in in_place}
     wrote = [f"{key} = {format_value(key, value, _VALUE)}" for key, value in list(written.items())[:3]]
     wrote += [f"{len(written) - 3} more"] if len(written) > 3 else []
-    did = [_GIVEN.get(given.action if given else "", ""), _PHASES.get(step.phase, "")]
+    did = [_GIVEN.get(intervention.action if intervention else "", ""), _PHASES.get(step.phase, "")]
     did += [f"changed {', '.join(clean(key)[:_NAME] for key in list(in_place)[:3])} in place"] if in_place else []
     did += [f"wrote {', '.join(wrote)}"] if wrote else [] if any(did) else ["wrote nothing"]
     return _to_sentence(f"{named} {' and '.join(filter(None, did))}")

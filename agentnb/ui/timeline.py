@@ -112,8 +112,8 @@ def _fork_marks(session: Session) -> Iterator[Mark]:
     for other in session.forks if above is None else (above, *session.forks):
         place = find_parting(session, other)
         if place is not None:
-            words = f"{clean(other.name)[:_WIDTH]!r}"
-            yield place, "fork", f"here this run left {words}" if other is above else f"{words} begins here"
+            label = f"{clean(other.name)[:_WIDTH]!r}"
+            yield place, "fork", f"here this run left {label}" if other is above else f"{label} begins here"
 
 
 def _make_words(place: int, sort: str, marked: Any) -> list[Any]:

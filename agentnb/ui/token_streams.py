@@ -154,7 +154,7 @@ def _count_calls_in_flight(session: Session) -> Counter[str]:
         (pending_step.activation.node.id, tuple(pending_step.activation.work.calls_in_flight.values()))
         for pending_step in pending_steps
     )
-    return Counter(node for node, made in calls for _, effect, *_ in made if effect.kind == "llm")
+    return Counter(node for node, effects in calls for _, effect, *_ in effects if effect.kind == "llm")
 
 
 def _takes(out: Counter[str], node: str) -> bool:

@@ -166,15 +166,14 @@ def _get_part(value: Any, name: str) -> Any:
     return parts[int(name)] if name.isdecimal() and int(name) < len(parts) else ABSENT
 
 
-# -- typed values
-# ----------------------------------------------------------------------------------------------------------
+# -- typed values -----------------------------------------------------------------------------------------------
 
 
 def edit(session: Session, typed: Any, target: Any) -> None:
     """Replace the value at a path by a typed one.
 
     Raises:
-        AgentNbError: U305, U306, U320, U321, it cannot be written there; see `meant`.
+        AgentNbError: U305, U306, U320, U321, it cannot be written there; see `parse_typed`.
     """
     path = parse_path(session, target)
     value = parse_typed(session, typed, path)

@@ -1,7 +1,7 @@
 """Differences between two states of the page: only these are sent. The page applies them; see cockpit.js.
 
-Unchanged parts are left out. For the board, `gone` lists the removed keys, and the changed rows are sent: new or moved
-ones follow at its end. All its `keys` are sent only if many have moved. For the picture,
+Unchanged parts are left out. For the board, `removed` lists the removed keys, and the changed rows are sent: new or
+moved ones follow at its end. All its `keys` are sent only if many have moved. For the picture,
 `agentnb.draw.svg_patch.diff_patches` returns the changes.
 """
 
@@ -21,7 +21,7 @@ def changes(before: Screen, after: Screen) -> Screen:
     """Return the changes that turn `before` into `after`; empty if nothing differs.
 
     Example:
-        >>> changes({"said": "a", "board": [["n", "1", []]]}, {"said": "a", "board": [["n", "2", []]]})
+        >>> changes({"sentence": "a", "board": [["n", "1", []]]}, {"sentence": "a", "board": [["n", "2", []]]})
         {'board': {'rows': [['n', '2', []]]}}
     """
     found = {part: value for part, value in after.items() if part not in before or before[part] != value}
@@ -36,8 +36,8 @@ def mask_content(content: Any) -> Any:
     """Return a message for the page with the secrets in its texts masked; numbers and field names are unchanged.
 
     Example:
-        >>> mask_content({"said": "https://ann:pw@host", "number": 1})
-        {'said': 'https://ann:********@host', 'number': 1}
+        >>> mask_content({"sentence": "https://ann:pw@host", "number": 1})
+        {'sentence': 'https://ann:********@host', 'number': 1}
     """
     kind = type(content)
     if kind is str:
@@ -69,10 +69,10 @@ def _diff_rows(before: list[list[Any]], after: list[list[Any]]) -> dict[str, Any
     stays = _count_unchanged(list(known), after)
     if sum(row[0] in known for row in after[stays:]) > _MOVED:
         return {"rows": [row for row in after if known.get(row[0]) != row], "keys": [row[0] for row in after]}
-    kept = {row[0] for row in after[:stays]}
-    gone = [key for key in known if key not in kept]
+    common = {row[0] for row in after[:stays]}
+    removed = [key for key in known if key not in common]
     found = {"rows": [row for row in after[:stays] if known[row[0]] != row] + after[stays:]}
-    return {**found, "gone": gone} if gone else found
+    return {**found, "removed": removed} if removed else found
 
 
 def _count_unchanged(keys: list[str], rows: list[list[Any]]) -> int:

@@ -60,7 +60,7 @@ def make_screen(
         "position": session.position,
         "length": len(session.trace),
         "current": session.current,
-        "said": f"{session.current!r} is at work." if at_work else format_status_line(session),
+        "sentence": f"{session.current!r} is at work." if at_work else format_status_line(session),
         "picture": mark_picture(drawing, view),
         "reactive": is_reactive(session.recipe),
         "board": rows,
@@ -116,7 +116,7 @@ def list_abilities(session: Session, *, at_work: bool = False) -> dict[str, bool
 def _iter_failures(session: Session) -> Iterator[dict[str, Any]]:
     """Yield the failure of the current step and what stopped a background run; the kernel does not show them.
 
-    Where the user's own code raised, `source` says where: see `raised_at`.
+    Where the user's own code raised, `source` says where: see `find_raise`.
     """
     if session.error is not None:
         failure = session.trace.reading().failure(session.position) if get_state(session).status == "failed" else None
@@ -166,7 +166,7 @@ def _stop(session: Session, row: Any) -> dict[str, Any]:
         "node": row.node,
         "enabled": row.enabled,
         "hits": row.hits,
-        "met": session.stopped_by is row,
+        "stopped_here": session.stopped_by is row,
         "failed": clean(row.failed),
     }
 

@@ -27,10 +27,10 @@ def get_options(node: Node) -> Mapping[str, Any]:
     `timeout` and `backoff` are in seconds, `attempts` counts all of them; a timeout of 0 or less means none. A
     `repeatable` call may be sent again if a run was interrupted before its answer arrived.
     """
-    given = {name: node.params[name] for name in _OPTIONS if node.params.get(name) is not None}
-    if given.get("timeout", 1) <= 0:
-        del given["timeout"]
-    return given
+    options = {name: node.params[name] for name in _OPTIONS if node.params.get(name) is not None}
+    if options.get("timeout", 1) <= 0:
+        del options["timeout"]
+    return options
 
 
 def find_options(world: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return
-    given = () if node.inputs is None else tuple(node.inputs)
+    names = () if node.inputs is None else tuple(node.inputs)
     parameters = signature.parameters
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     named = {name for name, parameter in parameters.items() if parameter.kind in by_name}
@@ -112,14 +112,14 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
         parameter.name for parameter in parameters.values()
         if parameter.default is parameter.empty and parameter.kind in by_name and parameter.name != RNG
     ]  # fmt: skip
-    missing = [argument for argument in needed if argument not in given]
-    if (open_end or named.issuperset(given)) and (len(missing) <= 1 if node.inputs is None else not missing):
+    missing = [argument for argument in needed if argument not in names]
+    if (open_end or named.issuperset(names)) and (len(missing) <= 1 if node.inputs is None else not missing):
         return  # the usual case: a session of a few steps costs little more than this
     where, name = str(node.place or f"node {node.id!r}"), get_function_name(function)
     problems = [
         Problem("R201", f"{argument!r} is not a parameter of {name}", where, f"its signature is {name}{signature}",
                 f"rename it in the inputs of {node.id!r}, or add it to the function")
-        for argument in given if argument not in named and not open_end
+        for argument in names if argument not in named and not open_end
     ]  # fmt: skip
     if node.inputs is None and len(missing) > 1:
         problems.append(
@@ -130,7 +130,7 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     elif node.inputs is not None and missing:
         problems.append(
             Problem("R202", f"{name} needs {', '.join(map(repr, missing))}", where,
-                    f"the inputs of {node.id!r} give: {', '.join(given) or 'none'}", "add them to the inputs")
+                    f"the inputs of {node.id!r} give: {', '.join(names) or 'none'}", "add them to the inputs")
         )  # fmt: skip
     raise RecipeError(*problems)
 

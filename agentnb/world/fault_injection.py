@@ -63,7 +63,7 @@ class Chaos:
             raise ExecutionError(*problems)
 
     @classmethod
-    def of(cls, given: Any, seed: int | str = 0) -> Self | None:
+    def of(cls, chaos: Any, seed: int | str = 0) -> Self | None:
         """Return a Chaos from a Chaos, a mapping or an object with its fields, or None.
 
         `seed` applies if the value names none.
@@ -71,14 +71,14 @@ class Chaos:
         Raises:
             ExecutionError: X415, a word or a value is wrong.
         """
-        if given is None or isinstance(given, cls):
-            return given
-        words = [field.name for field in fields(cls)]
-        asked = _check_mapping(given, words)
+        if chaos is None or isinstance(chaos, cls):
+            return chaos
+        names = [field.name for field in fields(cls)]
+        asked = _check_mapping(chaos, names)
         unknown = [
-            Problem("X415", f"chaos has no setting {word!r}", "chaos", f"its keys are: {', '.join(words)}",
-                    did_you_mean(word, words, f"remove {word!r}"))
-            for word in asked if word not in words
+            Problem("X415", f"chaos has no setting {word!r}", "chaos", f"its keys are: {', '.join(names)}",
+                    did_you_mean(word, names, f"remove {word!r}"))
+            for word in asked if word not in names
         ]  # fmt: skip
         if unknown:
             raise ExecutionError(*unknown)
@@ -118,9 +118,9 @@ class Chaos:
 
 def count_tokens(answer: Any) -> float:
     """Return the number of tokens of an answer: from its `usage`, else a quarter of its characters."""
-    told = getattr(getattr(answer, "usage", None), "tokens_out", None)
-    if told is not None:
-        return float(told)
+    tokens = getattr(getattr(answer, "usage", None), "tokens_out", None)
+    if tokens is not None:
+        return float(tokens)
     content = getattr(answer, "content", answer)
     return len(content if isinstance(content, str) else repr(content)) / CHARACTERS_A_TOKEN
 
@@ -131,32 +131,32 @@ def _draw_share(seed: int | str, key: Key) -> float:
     return int.from_bytes(digest.digest()) / 2**56
 
 
-def _check_mapping(given: Any, words: list[str]) -> Mapping[str, Any]:
+def _check_mapping(chaos: Any, names: list[str]) -> Mapping[str, Any]:
     """Return the argument as a mapping.
 
     Raises:
         ExecutionError: X415, it says nothing of chaos.
     """
-    if isinstance(given, Mapping):
-        return given
-    found = {word: getattr(given, word) for word in words if hasattr(given, word)}
-    if isinstance(given, type) or not found.keys() - {"seed"}:
+    if isinstance(chaos, Mapping):
+        return chaos
+    found = {word: getattr(chaos, word) for word in names if hasattr(chaos, word)}
+    if isinstance(chaos, type) or not found.keys() - {"seed"}:
         raise ExecutionError(
-            Problem("X415", f"{with_article(type(given).__name__)} is not a chaos configuration", "chaos",
-                    f"its keys are: {', '.join(words)}",
+            Problem("X415", f"{with_article(type(chaos).__name__)} is not a chaos configuration", "chaos",
+                    f"its keys are: {', '.join(names)}",
                     "give a mapping, for example {'latency_ms': 200, 'error_rate': 0.1}")
         )  # fmt: skip
     return {word: value for word, value in found.items() if word != "seed" or value is not None}
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
 
 
 _RULES: Final = {
-    "latency_ms": (_number, "it is a number of milliseconds, 0 or more", "write for example latency_ms=200"),
+    "latency_ms": (_is_number, "it is a number of milliseconds, 0 or more", "write for example latency_ms=200"),
     "error_rate": (
-        lambda value: _number(value) and value <= 1,
+        lambda value: _is_number(value) and value <= 1,
         "it is a share of all attempts, from 0 to 1",
         "write for example error_rate=0.1 for one in ten",
     ),

@@ -84,7 +84,7 @@ def make_verdict(*, approved: bool, by: str | None = None, reason: str = "", arg
     return freeze({"approved": approved, "by": by, "reason": reason, **changed})
 
 
-def to_verdict(given: Any, where: str = "answers=...") -> Any:
+def to_verdict(value: Any, where: str = "answers=...") -> Any:
     """Return the verdict for an answer: True, False, the verdict as a mapping, or a line of text.
 
     A mapping may have `arguments`, which are approved in place of those requested.
@@ -92,8 +92,8 @@ def to_verdict(given: Any, where: str = "answers=...") -> Any:
     Raises:
         ExecutionError: X124, it is not a verdict.
     """
-    found = parse_verdict(given) if isinstance(given, str) else {"approved": given}
-    found = given if isinstance(given, Mapping) else found
+    found = parse_verdict(value) if isinstance(value, str) else {"approved": value}
+    found = value if isinstance(value, Mapping) else found
     if isinstance(found, Mapping) and isinstance(found.get("approved"), bool) and found.keys() <= _VERDICT:
         by, reason, arguments = found.get("by"), found.get("reason"), found.get("arguments")
         by, reason = None if by is None else str(by), "" if reason is None else str(reason)
@@ -102,7 +102,7 @@ def to_verdict(given: Any, where: str = "answers=...") -> Any:
     raise ExecutionError(
         Problem(
             "X124",
-            f"{safe_repr(given)} neither approves nor denies",
+            f"{safe_repr(value)} neither approves nor denies",
             where,
             "an approval is answered yes or no, True or False, or by a mapping of `approved`, `by` and `reason`",
             "answer True, or 'no, because ...', or {'approved': False, 'reason': '...'}",

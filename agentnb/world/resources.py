@@ -23,8 +23,8 @@ class Resources(Mapping[type, Any]):
     such scopes, the objects of the oldest are dropped.
     """
 
-    def __init__(self, given: Mapping[type, Any] | None = None) -> None:
-        self.shared: dict[type, Any] = dict(given or {})
+    def __init__(self, resources: Mapping[type, Any] | None = None) -> None:
+        self.shared: dict[type, Any] = dict(resources or {})
         self.own: dict[int, dict[type, Any]] = {}
 
     def __getitem__(self, kind: type) -> Any:

@@ -94,13 +94,13 @@ class _Filler:
         for word in ("anyOf", "oneOf"):
             if word in flat:
                 return self.member(flat, flat.pop(word), name, opened, depth, small)
-        given = [[flat["const"]]] if "const" in flat else [flat["enum"]] if "enum" in flat else []
+        values = [[flat["const"]]] if "const" in flat else [flat["enum"]] if "enum" in flat else []
         if self.attempt < ATTEMPTS // 2:  # they need not fit
-            given += [[flat["default"]]] if "default" in flat else [flat["examples"]] if flat.get("examples") else []
-        if given:
-            if not given[0]:
+            values += [[flat["default"]]] if "default" in flat else [flat["examples"]] if flat.get("examples") else []
+        if values:
+            if not values[0]:
                 raise CannotError("an empty enum allows nothing")
-            return copy.deepcopy(self.random.choice(list(given[0])))
+            return copy.deepcopy(self.random.choice(list(values[0])))
         match self.type_of(flat, small):
             case "object":
                 return self.object(flat, name, opened, depth, small)
@@ -167,13 +167,13 @@ class _Filler:
         raise CannotError(f"it refers to '#{anchor[:80]}', which is not in it")
 
     def type_of(self, flat: Mapping[str, Any], small: bool) -> str:
-        given = flat.get("type")
-        if isinstance(given, str):
-            return given
-        if given:
-            return str(min(given, key=_SIMPLEST.index) if small else
-                       self.random.choice([kind for kind in given if kind != "null"] or ["null"]))  # fmt: skip
-        return next((kind for kind, words in _SPEAKS_OF if any(word in flat for word in words)), "string")
+        types = flat.get("type")
+        if isinstance(types, str):
+            return types
+        if types:
+            return str(min(types, key=_SIMPLEST.index) if small else
+                       self.random.choice([kind for kind in types if kind != "null"] or ["null"]))  # fmt: skip
+        return next((kind for kind, keywords in _SPEAKS_OF if any(word in flat for word in keywords)), "string")
 
     # -- values -----------------------------------------------------------------------------------------------
 
@@ -237,18 +237,18 @@ class _Filler:
         wanted = low if small else max(low, len(first), self.random.randint(1, 3))
         if items is False:
             wanted = min(wanted, len(first))
-        made: list[Any] = []
+        result: list[Any] = []
         for number in range(min(wanted, high)):
             rule = first[number] if number < len(first) else items
             if contains and len(first) <= number < len(first) + contains:
                 rule = {"allOf": [rule, flat["contains"]]}
             try:
-                made.append(self.item(rule, name, opened, depth, made if flat.get("uniqueItems") else ()))
+                result.append(self.item(rule, name, opened, depth, result if flat.get("uniqueItems") else ()))
             except CannotError:
                 if number < low or self.left < 0:
                     raise
                 break
-        return made
+        return result
 
     def item(self, rule: Any, name: str, opened: tuple[str, ...], depth: int, others: Any) -> Any:
         """Return an item of a list that differs from the others."""

@@ -35,11 +35,11 @@ def make_text(schema: Mapping[str, Any], name: str, random: Random) -> str:
         raise CannotError(f"no text is as long as {name!r} has to be")
     if "pattern" in schema:
         return generate_match(str(schema["pattern"]), random)
-    made = _FORMATS.get(str(schema.get("format")), _make_words)(random, name)
-    if len(made) < low:
-        made = (made + f" {made}" * (low // (len(made) + 1) + 1))[:low]
-    made = made if high is None else made[: int(high)]
-    return f"{made[:-1]}." if made.endswith(" ") else made
+    text = _FORMATS.get(str(schema.get("format")), _make_words)(random, name)
+    if len(text) < low:
+        text = (text + f" {text}" * (low // (len(text) + 1) + 1))[:low]
+    text = text if high is None else text[: int(high)]
+    return f"{text[:-1]}." if text.endswith(" ") else text
 
 
 def _make_words(random: Random, name: str) -> str:
@@ -54,6 +54,7 @@ def _make_moment(random: Random) -> datetime:
     return _DAY + timedelta(minutes=random.randrange(365 * 24 * 60))
 
 
+# Names and addresses that are reserved and unused
 _FORMATS: Final[Mapping[str, Callable[[Random, str], str]]] = {
     "date-time": lambda random, _name: f"{_make_moment(random):%Y-%m-%dT%H:%M:%SZ}",
     "date": lambda random, _name: f"{_make_moment(random):%Y-%m-%d}",
@@ -69,7 +70,7 @@ _FORMATS: Final[Mapping[str, Callable[[Random, str], str]]] = {
     "hostname": lambda random, name: f"{_render_word(name)}-{random.randint(1, 99)}.example.org",
     "ipv4": lambda random, _name: f"192.0.2.{random.randint(1, 254)}",
     "ipv6": lambda random, _name: f"2001:db8::{random.randint(1, 9999)}",
-}  # names and addresses that are reserved and unused
+}
 
 
 def generate_match(pattern: str, random: Random) -> str:
@@ -79,14 +80,14 @@ def generate_match(pattern: str, random: Random) -> str:
         CannotError: it is not valid, looks ahead or back, or requires too much.
     """
     try:
-        made = _TextGenerator(random).all(_get_parser().parse(pattern))
+        text = _TextGenerator(random).all(_get_parser().parse(pattern))
         known = compile_pattern(pattern)
-        fits = len(made) <= known.longest and known.search(made)
+        fits = len(text) <= known.longest and known.search(text)
     except (re.error, EndlessError, ImportError, RecursionError, OverflowError):
         fits = False
     if not fits:
         raise CannotError(f"no text was found for the pattern {pattern[:80]!r}")
-    return made
+    return text
 
 
 def _get_parser() -> Any:
@@ -102,34 +103,34 @@ class _TextGenerator:
         self.groups: dict[int, str] = {}
 
     def all(self, parts: Any) -> str:
-        return "".join(self.part(str(op), given) for op, given in parts)
+        return "".join(self.part(str(op), argument) for op, argument in parts)
 
-    def part(self, op: str, given: Any) -> str:
+    def part(self, op: str, argument: Any) -> str:
         self.size += 1
         if self.size > LONGEST:
             raise CannotError("a pattern asks for a text that is too long")
         match op:
             case "LITERAL":
-                return chr(given)
+                return chr(argument)
             case "NOT_LITERAL" | "ANY":
-                return self.sign(lambda sign: op == "ANY" or ord(sign) != given)
+                return self.sign(lambda sign: op == "ANY" or ord(sign) != argument)
             case "IN":
-                wanted = [(str(kind), what) for kind, what in given]
+                wanted = [(str(kind), what) for kind, what in argument]
                 negated = wanted[0][0] == "NEGATE"
                 return self.sign(lambda sign: _is_in_class(sign, wanted) != negated)
             case "AT":  # an anchor; it is checked at the end
                 return ""
             case "BRANCH":
-                return self.all(self.random.choice(given[1]))
+                return self.all(self.random.choice(argument[1]))
             case "SUBPATTERN":
-                made = self.groups[given[0]] = self.all(given[-1])
-                return made
+                text = self.groups[argument[0]] = self.all(argument[-1])
+                return text
             case "GROUPREF":
-                return self.groups.get(given, "")
+                return self.groups.get(argument, "")
             case "ATOMIC_GROUP":
-                return self.all(given)
+                return self.all(argument)
             case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-                least, most, inner = given
+                least, most, inner = argument
                 return "".join(
                     self.all(inner) for _ in range(self.random.randint(least, min(int(most), least + _REPEATS)))
                 )

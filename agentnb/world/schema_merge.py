@@ -56,9 +56,9 @@ def _rule(word: str, one: Any, other: Any) -> Any:
 
 
 def _intersect_types(one: Any, other: Any) -> list[str]:
-    first, second = ([given] if isinstance(given, str) else list(given) for given in (one, other))
-    kept = [kind for kind in second if kind in first or (kind == "integer" and "number" in first)]
-    kept += [kind for kind in first if kind == "integer" and "number" in second and kind not in kept]
-    if not kept:
+    first, second = ([types] if isinstance(types, str) else list(types) for types in (one, other))
+    common = [kind for kind in second if kind in first or (kind == "integer" and "number" in first)]
+    common += [kind for kind in first if kind == "integer" and "number" in second and kind not in common]
+    if not common:
         raise CannotError(f"it asks for {' or '.join(first)} and for {' or '.join(second)} at once")
-    return kept
+    return common

@@ -32,19 +32,19 @@ class Toolbox:
         self.registry = registry
 
     @classmethod
-    def of(cls, own: ToolRegistry | None, given: Mapping[str, Callable[..., Any]]) -> Toolbox:
+    def of(cls, own: ToolRegistry | None, tools: Mapping[str, Callable[..., Any]]) -> Toolbox:
         """Return the tools of a registry, with those of these names replaced.
 
         A function is called with keyword arguments, as every tool of a session.
         """
-        if own is not None and not given:
+        if own is not None and not tools:
             return cls(own)
         registry = ToolRegistry()
         if own is not None:
             registry.context = own.context
             for name in own.get_available_tools():
                 registry.register_tool(name, own.get_tool_info(name))
-        for name, tool in given.items():
+        for name, tool in tools.items():
             plain = inspect.isroutine(tool) and not hasattr(tool, MARK)
             registry.register_tool(name, from_function(tool, hints=True, name=name) if plain else tool)
         return cls(registry)
@@ -53,9 +53,11 @@ class Toolbox:
         """Return the descriptions of these tools for a model, in this order."""
         found = []
         for name in names:
-            told = self.registry.describe(name)
-            found.append(ToolDescription(name, known=False) if told is None
-                         else ToolDescription(name, told["description"], told["input_schema"]))  # fmt: skip
+            description = self.registry.describe(name)
+            if description is None:
+                found.append(ToolDescription(name, known=False))
+            else:
+                found.append(ToolDescription(name, description["description"], description["input_schema"]))
         return found
 
     def config(self, name: str) -> ToolConfig | None:
@@ -79,11 +81,11 @@ class Toolbox:
         """
         call, registry = self.registry.attempt(name), self.registry
 
-        def end(answer: Any, began: int) -> dict[str, Any]:
-            return registry.result_of(answer, name, ToolMetrics.of_ns(began, now())).to_dict()
+        def end(answer: Any, start: int) -> dict[str, Any]:
+            return registry.result_of(answer, name, ToolMetrics.of_ns(start, now())).to_dict()
 
-        async def settle(awaitable: Any, began: int) -> dict[str, Any]:
-            return end(await awaitable, began)
+        async def settle(awaitable: Any, start: int) -> dict[str, Any]:
+            return end(await awaitable, start)
 
         if inspect.iscoroutinefunction(call):
 
@@ -93,9 +95,9 @@ class Toolbox:
             return run_async
 
         def target(**parameters: Any) -> Any:
-            began = now()
+            start = now()
             answer = call(parameters)
-            return settle(answer, began) if inspect.isawaitable(answer) else end(answer, began)
+            return settle(answer, start) if inspect.isawaitable(answer) else end(answer, start)
 
         return target
 

@@ -49,7 +49,7 @@ class World:
         answers: Script | None = None,
         resources: Mapping[type, Any] | None = None,
         strict: bool = True,
-        given: Mapping[str, Callable[..., Any]] | None = None,
+        passed_tools: Mapping[str, Callable[..., Any]] | None = None,
         agents: Mapping[str, Agent] | None = None,
         environment: Environment | None = None,
     ) -> None:
@@ -57,7 +57,7 @@ class World:
         self.environment = _NO_VARIABLES if environment is None else environment
         self.agents = dict(agents or {})
         self.tools = dict(tools or {})
-        self.passed_tools = self.tools if given is None else dict(given)
+        self.passed_tools = self.tools if passed_tools is None else dict(passed_tools)
         self.llm: LLMClient | None = None if llm is None else to_client(llm)
         self.answers = _parse_script(answers)
         self.resources = resources if type(resources) is Resources else Resources(resources)
@@ -205,15 +205,15 @@ class Requests:
 
     def next(self) -> LLMRequest:
         """Return the request of the next attempt; if the run's tokens have a listener, they are passed to it."""
-        request, work, heard = self.request, self.work, self.work.run.on_token
-        if heard is None:
+        request, work, on_token = self.request, self.work, self.work.run.on_token
+        if on_token is None:
             return request
         self.last += 1
         attempt, end = self.last, None if request.timeout is None else monotonic() + request.timeout
 
         def tell(text: str) -> None:
             if attempt == self.last and not work.has_ended and (end is None or monotonic() < end):
-                heard(work.node.id, text, attempt, request.of_node, self.model)
+                on_token(work.node.id, text, attempt, request.of_node, self.model)
 
         return replace(request, on_token=tell)
 
@@ -280,15 +280,14 @@ def count_earlier_calls(work: CallingStep, kind: str, node: str | None = None) -
 
     Attempts of one call count once. Calls of steps in flight count too, so that no two branches use the same position.
     """
-    own = _count_calls(
-        work, kind, work.call_count - 1
-    )  # one that is retried in another process already has rows of its own
-    made = work.run.count_calls(kind, node) + own
+    # One that is retried in another process already has rows of its own
+    own = _count_calls(work, kind, work.call_count - 1)
+    count = work.run.count_calls(kind, node) + own
     for pending_step in tuple(work.run.pending_steps.values()):  # a copy, because a call in a thread may read it
         other = pending_step.activation.work
         if other is not work and (node is None or other.node.id == node):
-            made += _count_calls(other, kind)
-    return made
+            count += _count_calls(other, kind)
+    return count
 
 
 def _note_call(work: CallingStep, kind: str) -> None:

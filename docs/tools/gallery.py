@@ -81,7 +81,7 @@ def pages() -> dict[str, str]:
     """Return the pages of the gallery: a card for each sample, and a page for each."""
     cards, written = [], {}
     for sample in nb.samples():
-        about = sample.about[0].upper() + sample.about[1:]
+        about = sample.description[0].upper() + sample.description[1:]
         cards.append(
             f'<div class="card" markdown>\n\n### [{sample.name}]({sample.name}.md)\n\n'
             f'<div class="picture">[![The graph of {sample.name}](pictures/{sample.name}.svg){{ loading=lazy }}]'

@@ -58,7 +58,7 @@ def views(session, folder):
     debugger = Debugger(session)
     try:
         for what in ("board", "step", "node"):
-            debugger._handle_custom_msg({"do": "look", "view": "a", "number": 1, "value": what, "target": "use"}, [])
+            debugger._handle_custom_msg({"do": "query", "view": "a", "number": 1, "value": what, "target": "use"}, [])
         assert json.dumps(debugger.get_state(), default=str)
     finally:
         debugger.close()

@@ -131,7 +131,7 @@ def artefacts(graph, inputs, folder):
         sent = []
         debugger.send = lambda content, buffers=None: sent.append(content)
         for what in ("board", "step", "node"):
-            debugger._handle_custom_msg({"do": "look", "view": "a", "number": 1, "value": what, "target": "boom"}, [])
+            debugger._handle_custom_msg({"do": "query", "view": "a", "number": 1, "value": what, "target": "boom"}, [])
         yield "cockpit", json.dumps([debugger.get_state(), sent], default=str, ensure_ascii=False)
     finally:
         debugger.close()
@@ -290,7 +290,7 @@ def test_no_way_out_tells_a_secret(tmp_path, capsys):
     sent = []
     debugger.send = lambda content, buffers=None: sent.append(content)
     for verb in ("board", "step", "node", "source", "whole", "text", "look", "open", "edit", "inside"):
-        debugger._handle_custom_msg({"do": "look", "view": "a", "number": 1, "value": verb, "target": "ask"}, [])
+        debugger._handle_custom_msg({"do": "query", "view": "a", "number": 1, "value": verb, "target": "ask"}, [])
         debugger._handle_custom_msg({"do": verb, "view": "a", "number": 2, "value": ["out"], "target": "ask"}, [])
     texts["cockpit"] = [json.dumps([debugger.get_state(), sent], default=str), debugger, debugger._repr_mimebundle_()]
     debugger.close()

@@ -105,7 +105,7 @@ def test_spare_rows_depend_on_the_recipe_alone():
     assert empty.height == full.height == over.height
     assert (len(empty.rows), empty.spare) == (5, 4)
     assert (len(full.rows), full.spare) == (8, 1)
-    assert (len(over.rows), over.spare, over.more) == (9, 0, 5)
+    assert (len(over.rows), over.spare, over.hidden_count) == (9, 0, 5)
 
 
 def test_rows_stay_where_they_are_when_keys_come():

@@ -60,11 +60,11 @@ def fill_row(group, entry):
 
 def fill_flows(root, flows):
     (holder,) = groups(root, "flows")
-    known = {f"{group.get('data-way')} {group.get('data-node')}": group for group in groups(root, "flow")}
+    known = {f"{group.get('data-direction')} {group.get('data-node')}": group for group in groups(root, "flow")}
     for name, entry in flows.items():
         group = known.get(name)
         if group is None:
-            group = ET.SubElement(holder, f"{SVG}g", {"data-node": entry["node"], "data-way": entry["way"]})
+            group = ET.SubElement(holder, f"{SVG}g", {"data-node": entry["node"], "data-direction": entry["direction"]})
             ET.SubElement(group, f"{SVG}title")
             ET.SubElement(group, f"{SVG}path", {"class": "line"})
             ET.SubElement(group, f"{SVG}path", {"class": "heads"})

@@ -152,9 +152,8 @@ def test_objects_by_reference_are_others_in_each_run():
     assert found(Opaque(thing), Opaque(thing)) == []
     assert [row.sure for row in iter_innermost_differences(Opaque(Thing()), Opaque(Thing()))] == [False]
     assert [row.sure for row in iter_innermost_differences(Opaque(Thing()), Opaque(len))] == [True]
-    assert [row.sure for row in iter_innermost_differences(Thing(), Thing())] == [
-        False
-    ]  # a condition's value is as it was returned
+    # A condition's value is as it was returned
+    assert [row.sure for row in iter_innermost_differences(Thing(), Thing())] == [False]
     assert [row.sure for row in iter_innermost_differences(Thing(), Point(1, 2))] == [True]
 
 

@@ -5,7 +5,7 @@ import json
 from agentnb.board.values import thaw
 from agentnb.engine.core.time_travel import goto
 from agentnb.engine.core.work import Append
-from agentnb.engine.persistence.masked_values import fill, find_masked_paths, find_masks
+from agentnb.engine.persistence.masked_values import fill, find_masked_paths, iter_masks
 from agentnb.engine.persistence.snapshot import dump, restore_run
 from tests.trace.random_runs import go, started
 
@@ -19,7 +19,7 @@ def again(run):
 def test_what_was_masked_is_known_by_its_path():
     run = again(started(deep={"list": [1, {"auth_token": "t-1234"}], "open": 1}))
     assert find_masked_paths(run) == ["password", "deep.list.1.auth_token"]
-    assert list(find_masks(run.root.scope.data["deep"], ("deep",))) == [("deep", "list", 1, "auth_token")]
+    assert list(iter_masks(run.root.scope.data["deep"], ("deep",))) == [("deep", "list", 1, "auth_token")]
 
 
 def test_a_run_that_was_never_kept_asks_for_nothing():

@@ -287,9 +287,9 @@ def test_a_reference_that_leads_nowhere_is_lost(ref, leads):
         "prefixItems": [{}, {}],
         "properties": {"p": {"$ref": ref}},
     }
-    found = [(fault.path, fault.message) for fault in Schema(schema).find_lost_references()]
+    found = [(fault.path, fault.message) for fault in Schema(schema).iter_lost_references()]
     assert found == ([] if leads else [(("properties", "p", "$ref"), f"it refers to {ref!r}, which is not in it")])
-    assert list(Schema({**schema, "$id": "https://example.org/a"}).find_lost_references()) == []
+    assert list(Schema({**schema, "$id": "https://example.org/a"}).iter_lost_references()) == []
 
 
 @pytest.mark.parametrize(

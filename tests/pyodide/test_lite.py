@@ -66,5 +66,5 @@ def test_the_tour_runs_to_its_end_and_its_cockpit_can_be_pressed(address, chromi
                 "([root, step]) => Number(root.querySelector('input[type=range]').value) === step",
                 arg=[cockpit.element_handle(), step],
             )
-        assert cockpit.locator(".agentnb-said").inner_text().startswith("Step 1")
+        assert cockpit.locator(".agentnb-sentence").inner_text().startswith("Step 1")
         assert (broken, outside) == ([], [])

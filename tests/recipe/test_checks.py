@@ -5,7 +5,7 @@ import pytest
 from agentnb.errors import Place, limit_suggestions
 from agentnb.kinds import KINDS
 from agentnb.recipe import checks
-from agentnb.recipe.checks import find_dangling_edges, make_entry_problem
+from agentnb.recipe.checks import iter_dangling_edges, make_entry_problem
 from agentnb.recipe.model import ROOT, Edge, Region
 from tests.recipe.small_recipes import node, recipe, told
 
@@ -27,7 +27,7 @@ def test_an_edge_has_to_begin_at_a_node():
 
 
 def test_in_a_draft_that_is_a_warning():
-    (problem,) = find_dangling_edges([Edge("a", "b")], ["a"], "made", draft=True)
+    (problem,) = iter_dangling_edges([Edge("a", "b")], ["a"], "made", draft=True)
     assert problem.severity == "warning"
     assert "draft" in problem.why
 
@@ -35,7 +35,7 @@ def test_in_a_draft_that_is_a_warning():
 def test_among_many_mistakes_only_the_first_are_guessed_at():
     nodes = [f"node{number}" for number in range(150)]
     with limit_suggestions():
-        problems = list(find_dangling_edges([Edge("node1", f"{name}x") for name in nodes], nodes, "made"))
+        problems = list(iter_dangling_edges([Edge("node1", f"{name}x") for name in nodes], nodes, "made"))
     assert problems[0].do.startswith("did you mean")
     assert problems[-1].do == "add a node 'node149x', or remove the edge"
 

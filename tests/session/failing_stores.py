@@ -150,9 +150,8 @@ def told(session: Any) -> Any:
 def is_kept(session: Any) -> None:
     """Check that the store holds what the session knows: nothing less, and nothing twice."""
     log, run_id = session._parts.state.log, session.run_id
-    again = reopen_run(
-        log, log.run(run_id), session._parts.run.plan
-    )  # `open` would have the session keep what it has not
+    # `open` would have the session keep what it has not
+    again = reopen_run(log, log.run(run_id), session._parts.run.plan)
     assert told(again) == told(session)
     assert (again.position, dict(again.board)) == (session.position, dict(session.board))
     numbers = [entry.seq for entry in log.entries(run_id)]

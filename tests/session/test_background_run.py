@@ -288,9 +288,8 @@ def test_a_crash_of_ours_is_raised_where_somebody_waits():
             raise RuntimeError("ours")
 
         run.subscribe(lambda step: None)
-        attach_listener(
-            run._parts.state
-        )  # the log listens from now on, and not only from the start, which would arm the run anew
+        # The log listens from now on, and not only from the start, which would arm the run anew
+        attach_listener(run._parts.state)
         run._parts.run.after_step = breaks
         run.start()
         with pytest.raises(RuntimeError, match="ours"):

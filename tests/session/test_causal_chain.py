@@ -42,7 +42,7 @@ def test_the_table_says_who_told_of_each_event_in_which_step():
     first = frame.iloc[0]
     assert (first.id, first.step is pd.NA, pd.isna(first.node), first.cause is pd.NA) == ("evt_001", True, True, True)
     made = frame[frame.id == "evt_003"].iloc[0]
-    assert (made.step, made.node, made.actor, made.cause, made.away) == (1, "plan", "plan", "evt_001", 0)
+    assert (made.step, made.node, made.actor, made.cause, made.distance) == (1, "plan", "plan", "evt_001", 0)
     assert frame.step.dtype == "Int64"
     assert len(frame.merge(team().trace.frames.events, on="seq")) == len(frame)
 

@@ -10,7 +10,7 @@ from agentnb.load import load
 from agentnb.recipe.model import Edge, Node, Region
 from agentnb.samples import samples
 from agentnb.session import Session
-from agentnb.session.execution import is_left, make_node_condition
+from agentnb.session.execution import make_frame_end_condition, make_node_condition
 from tests.engine.graph_shapes import Shape, leaf
 from tests.session.shape_sessions import session_of
 from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, looping, path, session
@@ -394,7 +394,7 @@ def test_a_composite_that_listens_is_part_of_the_delivery():
 def test_the_root_frame_lasts_to_the_end(steps):
     run = session(counting(), {"n": 0})
     run.step(steps)
-    assert is_left(run._parts.run, get_current_activation(run._parts.run)) is None
+    assert make_frame_end_condition(run._parts.run, get_current_activation(run._parts.run)) is None
     run.step_out()
     assert run.status == "finished"
 

@@ -387,7 +387,7 @@ def test_a_value_without_a_codec_is_told_and_kept_when_there_is_one(way, durabil
             session.step()
         (problem,) = caught.value.problems
         assert (problem.code, session.position, session.current) == ("L401", 2, "last")
-        assert "agentnb.board.codec.register(Thing, to, back)" in problem.do
+        assert "agentnb.board.codec.register(Thing, to_data, from_data)" in problem.do
     codec.register(Thing, lambda thing: thing.n, Thing)
     assert session.step().node_id == "last"
     session.close()

@@ -146,11 +146,12 @@ def test_what_was_given_up_runs_again_with_another_budget():
     run._parts.state.limits.apply(run._parts.run)
     assert run.status == "paused"
     run.run()
+    # The first two are not repeated
     assert (model.asked, run.status, path(run)) == (
         5,
         "exhausted",
         ["before", "plan"],
-    )  # the first two are not repeated
+    )
     assert len(run.trace.frames.calls) == 5
 
 

@@ -34,7 +34,7 @@ def test_sqlite_understands_it_and_all_of_it_is_given_by_name(database, name):
 def test_one_entry_is_one_statement_on_a_server():
     assert compile_statements("sqlite").append is None
     put = compile_statements("postgresql").append
-    assert {"number", "mine", "before", "after", "step", "body"} <= {*re.findall(r"%\((\w+)\)s", put)}
+    assert {"number", "own_writer", "before", "after", "step", "body"} <= {*re.findall(r"%\((\w+)\)s", put)}
 
 
 def test_the_columns_are_those_of_a_row():

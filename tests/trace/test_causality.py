@@ -68,7 +68,7 @@ def test_it_goes_back_to_the_roots_and_forward_to_the_end():
     assert parts("e8") == {"cause": [1, 2], "self": [8], "effect": [9, 10, 11, 12]}
     assert parts("e1")["cause"] == []
     assert parts("e12")["effect"] == []
-    assert {link.event.seq: link.away for link in find_chain(LOG, "e8")} == {
+    assert {link.event.seq: link.distance for link in find_chain(LOG, "e8")} == {
         1: -2,
         2: -1,
         8: 0,

@@ -68,15 +68,15 @@ class Host:
         while asked:
             for message in asked:
                 found = None
-                problems = problems if message["do"] == "look" else ()
+                problems = problems if message["do"] == "query" else ()
                 verbs += [message["do"]] if message["value"] not in BY_ITSELF else []
                 try:
                     found = run_command(self.session, message["do"], message["value"], message["target"])
                 except Exception as error:  # noqa: BLE001
                     problems = to_problems(error, message["do"])
-                if COMMANDS[message["do"]].leads and not problems:
+                if COMMANDS[message["do"]].returns_session and not problems:
                     self.session, found = found, None
-                heard = {"heard": message["number"], "view": message["view"], "found": found}
+                heard = {"answers": message["number"], "view": message["view"], "result": found}
                 self.page.evaluate("heard => host.fire('msg:custom', heard)", heard)
             self.problems = problems
             self.state = make_screen(self.session, self.drawing, problems)

@@ -104,7 +104,7 @@ SEEN = """{
     && Number(root.querySelector('input[type=range]').value) === number,
   beyond: (root, number) => Number(root.querySelector('input[type=range]').value) > number,
   status: (root, word) => root.querySelector('.agentnb-status').textContent === word,
-  said: (root, part) => root.querySelector('.agentnb-said').textContent.includes(part),
+  said: (root, part) => root.querySelector('.agentnb-sentence').textContent.includes(part),
   problem: (root, part) => root.querySelector('.agentnb-problems').textContent.includes(part),
 }"""
 

@@ -20,11 +20,11 @@ def tool(on, name):
 
 def done(on):
     """What the page has asked to be done; looks do nothing."""
-    return [verb for verb, _ in on.sent() if verb != "look"]
+    return [verb for verb, _ in on.sent() if verb != "query"]
 
 
 def obeyed(on):
-    return [verb for verb in on.obey() if verb != "look"]
+    return [verb for verb in on.obey() if verb != "query"]
 
 
 def chosen(on):

@@ -34,7 +34,7 @@ window.mount = async (source, style, state, views) => {
     const el = document.body.appendChild(document.createElement('div'));
     ends.push(await widget.render({model, el}));
   }
-  sent.splice(0, sent.length, ...sent.filter(message => message.do === 'look')); // each has asked for the whole state
+  sent.splice(0, sent.length, ...sent.filter(message => message.do === 'query')); // each has asked for the whole state
   window.host = {model, sent, listeners, ends, fire};
 }; 0"""
 

@@ -14,7 +14,7 @@ from agentnb.ui.actions import describe_limit
 from agentnb.ui.command_queue import CommandQueue, Request
 from agentnb.ui.commands import run_command
 from agentnb.ui.details import pane
-from agentnb.ui.page_queries import look
+from agentnb.ui.page_queries import run_query
 from agentnb.ui.status_line import format_status_line
 from agentnb.ui.view_model import list_abilities
 from tests.ui import ticket_recipe
@@ -81,19 +81,19 @@ def test_the_latest_events_are_told_the_last_one_first():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "Tell of swifts."})
     session.run()
-    found = look(session, "events", None)
+    found = run_query(session, "events", None)
     assert found["types"][0] == "goal.created"
     assert [row[0] for row in found["rows"]] == [event.seq for event in reversed(session.events)][:30]
     assert found["more"] == len(session.events) - 30
     session.goto(0)
-    assert [row[2:] for row in look(session, "events", None)["rows"]] == [["goal.created", "user", "", None, 0]]
+    assert [row[2:] for row in run_query(session, "events", None)["rows"]] == [["goal.created", "user", "", None, 0]]
 
 
 def test_a_secret_in_an_event_stays_one():
     session = nb.Session(nb.samples("team"))
     run_command(session, "emit", '{"api_key": "k-74-55-09"}', "goal.created")
     run_command(session, "emit", "null", "k-74-55-09")
-    assert "k-74-55-09" not in str(look(session, "events", None))
+    assert "k-74-55-09" not in str(run_query(session, "events", None))
 
 
 def test_a_failed_node_is_tried_again_as_a_new_step():

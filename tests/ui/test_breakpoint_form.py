@@ -38,7 +38,7 @@ def test_what_is_typed_becomes_a_breakpoint(clause, text, shown):
     assert describe_form_error(session, typed) == ""
     run_command(session, "stop_when", typed)
     assert [str(row) for row in session.breakpoints] == [shown]
-    assert run_command(session, "look", "breakpoint", typed) == ""
+    assert run_command(session, "query", "breakpoint", typed) == ""
     run_command(session, "stop_when", {**typed, "log": "here"})
     assert [row.log for row in session.breakpoints] == [None, "here"]
 

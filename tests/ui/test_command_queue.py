@@ -262,7 +262,7 @@ def test_what_is_looked_at_is_told_beside_a_step_in_flight_and_paints_nothing():
         await asyncio.sleep(0.01)
         painter.places.clear()
         found = []
-        look = Request("look", "key", target="ticket")
+        look = Request("query", "key", target="ticket")
         look.done = lambda: found.append(look.found["field"]["text"])
         desk.ask(look)
         desk.ask(Request("stop_at", target="tell"))
@@ -280,7 +280,7 @@ def test_a_look_leaves_the_problems_of_the_last_command_on_the_screen():
     desk, painter = made(session)
     desk.ask(Request("goto", 99))
     painter.places.clear()
-    desk.ask(Request("look", "key", target="ticket"))
+    desk.ask(Request("query", "key", target="ticket"))
     assert (codes(desk), painter.places) == (["X111"], [])
 
 

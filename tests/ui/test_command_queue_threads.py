@@ -46,7 +46,7 @@ def test_other_code_goes_on_while_a_long_command_does_and_pause_ends_it(verb):
             await asyncio.sleep(0)
         assert session.status == "running"
         found = []
-        look = Request("look", "key", target="n")
+        look = Request("query", "key", target="n")
         look.done = lambda: found.append(look.found["field"]["text"])
         desk.ask(look)
         desk.ask(Request("pause"))

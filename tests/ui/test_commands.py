@@ -104,7 +104,7 @@ def test_leave_is_given_and_refused():
 
 def test_only_a_look_is_told_something():
     session = ticket_recipe.session()
-    assert run_command(session, "look", "key", "ticket")["field"]["text"] == "money back"
+    assert run_command(session, "query", "key", "ticket")["field"]["text"] == "money back"
     assert run_command(session, "step") is None
 
 

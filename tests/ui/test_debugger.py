@@ -45,7 +45,7 @@ def test_the_page_is_told_when_its_command_is_done(debugger, monkeypatch):
         debugger, "send", lambda content, buffers=None: said.append((content, debugger.state["position"]))
     )
     page_says(debugger, "step", number=7)
-    assert [one for one in said if "heard" in one[0]] == [({"heard": 7, "view": "a"}, 1)]
+    assert [one for one in said if "answers" in one[0]] == [({"answers": 7, "view": "a"}, 1)]
 
 
 def test_a_page_is_sent_what_changes_and_nothing_where_nothing_does(session, debugger, monkeypatch):
@@ -70,9 +70,9 @@ def test_a_page_that_asks_is_sent_the_whole_state(debugger, monkeypatch):
 def test_a_page_is_told_what_it_looks_at(debugger, monkeypatch):
     said = []
     monkeypatch.setattr(debugger, "send", lambda content, buffers=None: said.append(content))
-    page_says(debugger, "look", value="key", target="ticket", number=3)
+    page_says(debugger, "query", value="key", target="ticket", number=3)
     (message,) = said
-    assert (message["heard"], message["found"]["field"]["text"]) == (3, "money back")
+    assert (message["answers"], message["result"]["field"]["text"]) == (3, "money back")
 
 
 def test_nonsense_from_the_page_is_shown_and_harms_nothing(session, debugger):

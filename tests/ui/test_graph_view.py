@@ -13,7 +13,7 @@ from agentnb.errors import AgentNbError
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.ui import graph_view, picture_marks
-from agentnb.ui.page_queries import look
+from agentnb.ui.page_queries import run_query
 from agentnb.ui.view_changes import changes
 from agentnb.ui.view_model import make_screen
 from tests.ui import ticket_recipe
@@ -41,7 +41,7 @@ def marks(session):
 def asked_until_there(session, closed):
     """Ask as a page does, again and again, for what is made in a thread."""
     for _ in range(600):
-        found = graph_view.look_drawing(session, closed)
+        found = graph_view.query_drawing(session, closed)
         if "again" not in found:
             return found
         time.sleep(0.05)
@@ -59,7 +59,7 @@ def test_a_page_opens_with_a_small_picture_and_asks_for_a_large_one():
 def test_a_large_recipe_begins_with_its_regions_closed():
     assert graph_view.find_collapsed(large()) == ("deep",)
     assert graph_view.find_collapsed(research()) == ()
-    found = graph_view.look_drawing(large(), None)
+    found = graph_view.query_drawing(large(), None)
     assert found["closed"] == ["deep"]
     assert found["folds"]["regions"] == {"region: deep": "deep"}
     assert len(found["folds"]["nodes"]) == 200
@@ -68,7 +68,7 @@ def test_a_large_recipe_begins_with_its_regions_closed():
 
 def test_a_large_drawing_is_made_aside_and_is_there_when_it_is_asked_for_again():
     session = large()
-    assert graph_view.look_drawing(session, []) == {"again": True}
+    assert graph_view.query_drawing(session, []) == {"again": True}
     found = asked_until_there(session, [])
     assert found["svg"].count('data-node="n') >= 200
     assert found["folds"] == {"regions": {}, "nodes": {}, "edges": {}}
@@ -83,7 +83,7 @@ def test_a_layout_that_fails_says_so_each_time_it_is_asked_for(monkeypatch):
 
 def test_what_is_told_is_json_and_cached():
     session = research(8)
-    found = look(session, "drawing", ["look_up"])
+    found = run_query(session, "drawing", ["look_up"])
     assert json.loads(json.dumps(found)) == found
     assert found["folds"]["nodes"] == dict.fromkeys(("archive", "texts", "unknown"), "region: look_up")
     assert graph_view.get_drawing(session, ["look_up", "each"]) is graph_view.get_drawing(session, ["each", "look_up"])
@@ -91,7 +91,7 @@ def test_what_is_told_is_json_and_cached():
 
 def test_a_region_that_is_not_there_is_told():
     with pytest.raises(AgentNbError, match="U206"):
-        look(research(), "drawing", ["lookup"])
+        run_query(research(), "drawing", ["lookup"])
 
 
 def test_only_rows_with_another_key_than_was_drawn_are_told():
@@ -136,16 +136,16 @@ def test_lines_that_the_run_has_shown_are_told_when_they_are_asked_for():
     assert marks(session)["board"] == {"more": "", "flows": ""}
     session.run()
     assert marks(session)["board"]["flows"]
-    found = graph_view.look_flows(session, [])
+    found = graph_view.query_flows(session, [])
     assert "write tell" in found["flows"]
-    assert found["gone"] == []
+    assert found["removed"] == []
     session.goto(0)
     assert marks(session)["board"]["flows"] == ""
 
 
 def test_the_lines_of_a_closed_region_are_those_of_its_box():
     session = research(8)
-    assert "read region: look_up" in graph_view.look_flows(session, ["look_up"])["flows"]
+    assert "read region: look_up" in graph_view.query_flows(session, ["look_up"])["flows"]
 
 
 def test_lines_that_do_not_hold_where_the_run_stands_are_gone():
@@ -160,8 +160,8 @@ def test_lines_that_do_not_hold_where_the_run_stands_are_gone():
     session.step()
     assert session.current == "inner"
     assert marks(session)["board"]["flows"]
-    found = graph_view.look_flows(session, [])
-    assert set(found["gone"]) == {"read outer", "write outer"}
+    found = graph_view.query_flows(session, [])
+    assert set(found["removed"]) == {"read outer", "write outer"}
     assert set(found["flows"]) == {"read inner", "write inner"}
 
 

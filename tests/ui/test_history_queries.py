@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import agentnb as nb
-from agentnb.ui.page_queries import look
+from agentnb.ui.page_queries import run_query
 
 
 @pytest.fixture
@@ -17,11 +17,11 @@ def session():
 
 def test_a_search_tells_the_steps_before_and_after_the_position(session):
     session.goto(9)
-    found = look(session, "find", "error < 0.5")
+    found = run_query(session, "find", "error < 0.5")
     assert found["hits"] == session.find("error < 0.5")
     assert (found["before"], found["after"], found["rank"]) == (8, 11, 2)
     session.step()  # another branch: what was found before no longer counts
-    assert look(session, "find", "error < 0.5")["total"] < found["total"]
+    assert run_query(session, "find", "error < 0.5")["total"] < found["total"]
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def test_a_search_tells_the_steps_before_and_after_the_position(session):
     ],
 )
 def test_a_mistake_is_told_in_terms_of_the_expression(session, text, told):
-    assert told.casefold() in look(session, "find", text)["wrong"].casefold()
-    assert told.casefold() in look(session, "condition", {"text": text}).casefold()
-    assert look(session, "condition", {"text": "error < 1"}) == ""
+    assert told.casefold() in run_query(session, "find", text)["wrong"].casefold()
+    assert told.casefold() in run_query(session, "condition", {"text": text}).casefold()
+    assert run_query(session, "condition", {"text": "error < 1"}) == ""
 
 
 def test_a_keys_history_is_its_latest_values_with_readers_and_writers(session):
-    found = look(session, "history", "error")
+    found = run_query(session, "history", "error")
     writes = session.trace.frames.writes
     steps = writes[(writes.key == "error") & (writes.scope == "root")].step.tolist()
     assert [row[0] for row in found["rows"]] == steps[::-1][: len(found["rows"])]
@@ -49,7 +49,7 @@ def test_a_keys_history_is_its_latest_values_with_readers_and_writers(session):
 
 
 def test_the_slice_of_a_key_has_its_steps_and_the_marks_of_its_nodes(session):
-    found, own = look(session, "slice", "error"), session.slice("error")
+    found, own = run_query(session, "slice", "error"), session.slice("error")
     assert (found["steps"], set(found["nodes"])) == (own.steps, set(own.nodes))
     assert found["rows"][0][:4] == [25, "measure", "error", "write"]
-    assert "nothing writes" in look(session, "slice", "nix")["wrong"]
+    assert "nothing writes" in run_query(session, "slice", "nix")["wrong"]

@@ -19,7 +19,7 @@ def test_a_loop_is_told_round_by_round():
     session.run()
     entered, *again, left = steps_of(session, "improve")
     found = describe_inner_run(session, entered)
-    assert (found["opened"], found["left"], found["more"]) == (entered, left, 0)
+    assert (found["opened"], found["last"], found["more"]) == (entered, left, 0)
     assert [part["round"] for part in found["parts"]] == list(range(1, len(again) + 2))
     assert [part["first"] for part in found["parts"]] == [step + 1 for step in (entered, *again)]
     assert [part["last"] for part in found["parts"]] == [step - 1 for step in (*again, left)]
@@ -33,7 +33,7 @@ def test_branches_are_told_each():
     entered = steps_of(session, "side_by_side", "enter")[1]
     found = describe_inner_run(session, entered)
     assert sorted(part["branch"] for part in found["parts"]) == [0, 1]  # in the order in which they end
-    assert found["left"] == steps_of(session, "side_by_side", "leave")[1]
+    assert found["last"] == steps_of(session, "side_by_side", "leave")[1]
     assert all(part["steps"] == part["last"] - part["first"] + 1 == 1 for part in found["parts"])
 
 
@@ -41,7 +41,7 @@ def test_each_turn_of_a_node_has_an_inside_of_its_own():
     session = nb.Session(nb.samples("research"))
     session.run()
     first, second = (describe_inner_run(session, step) for step in steps_of(session, "answer", "enter"))
-    assert first["left"] < second["opened"]
+    assert first["last"] < second["opened"]
     assert [part["title"] for part in first["parts"]] == ["look_up"]
 
 
@@ -49,4 +49,4 @@ def test_what_has_not_been_left_has_no_end():
     session = nb.Session(nb.samples("refine"))
     session.step(4)
     found = describe_inner_run(session, steps_of(session, "improve")[0])
-    assert (found["left"], len(found["parts"])) == (None, 1)
+    assert (found["last"], len(found["parts"])) == (None, 1)

@@ -59,7 +59,8 @@ ASK = """async text => {
 SHOWN = """([root, wanted]) => {
   const slider = root.querySelector('input[type=range]');
   const shown = {
-    status: root.querySelector('.agentnb-status').textContent, said: root.querySelector('.agentnb-said').textContent,
+    status: root.querySelector('.agentnb-status').textContent,
+    said: root.querySelector('.agentnb-sentence').textContent,
     step: Number(slider.value), length: Number(slider.max),
     current: [...root.querySelectorAll('g.node.current')].map(group => group.dataset.node).join(),
     problems: root.querySelectorAll('.agentnb-problems > *').length,

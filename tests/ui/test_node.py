@@ -31,7 +31,7 @@ def team():
 def test_a_node_says_where_it_is_written_and_how():
     found = told(nb.Session(nb.samples("triage")), "sort")
     assert found["place"].endswith("samples/triage.yaml:26")
-    assert (found["path"], found["kind"], found["gone"]) == ("topology.nodes[1].id", "router", False)
+    assert (found["path"], found["kind"], found["missing"]) == ("topology.nodes[1].id", "router", False)
     (definition,) = found["definition"]
     assert definition["text"].startswith("- id: sort\n  type: router")
     assert definition["name"] == found["place"]
@@ -40,8 +40,8 @@ def test_a_node_says_where_it_is_written_and_how():
         "routes": "{'refund': 'check_order', 'bug': 'find_bug'}",
         "default": "write",
     }
-    assert [True, "check_order", "route", "refund"] in found["ways"]
-    assert [False, "read", "sequential", ""] in found["ways"]
+    assert [True, "check_order", "route", "refund"] in found["edges"]
+    assert [False, "read", "sequential", ""] in found["edges"]
 
 
 def test_a_node_says_what_it_reads_writes_and_is_given():
@@ -145,13 +145,13 @@ def ids_of(session):
 
 def test_why_a_behavior_was_not_set_off(team):
     found = explain_not_run(team, ["publish", None])
-    assert "listens to 'draft.accepted'" in found["said"]
+    assert "listens to 'draft.accepted'" in found["reason"]
     event = next(event for event in team.events if event.type == "object.created")
     asked = explain_not_run(team, ["review", event.id])
-    assert "where: object.type should be 'draft'" in asked["said"]
-    assert asked["ways"][0][:2] == ["object.created", "event"]
-    assert explain_not_run(team, ["review", "evt_999"])["said"].startswith("there is no event 'evt_999'")
-    assert explain_not_run(team, "nobody")["ways"] == []
+    assert "where: object.type should be 'draft'" in asked["reason"]
+    assert asked["edges"][0][:2] == ["object.created", "event"]
+    assert explain_not_run(team, ["review", "evt_999"])["reason"].startswith("there is no event 'evt_999'")
+    assert explain_not_run(team, "nobody")["edges"] == []
     json.dumps([found, asked])
 
 

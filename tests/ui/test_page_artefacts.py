@@ -43,8 +43,9 @@ def question(host, text, **more):
     on = host()
     on.session.run()
     about = [{"key": "reply", "text": text, "as": "text", **more}]
-    card = {"id": "1", "kind": "answer", "node": "ask", "name": "ask", "prompt": "Send?", "role": "", "left": None,
-            "options": [], "way": "text", "arguments": [], "answer": None, "about": about}  # fmt: skip
+    card = {"id": "1", "kind": "answer", "node": "ask", "name": "ask", "prompt": "Send?", "role": "",
+            "seconds_left": None, "options": [], "input": "text", "arguments": [], "answer": None,
+            "about": about}  # fmt: skip
     on.show(pending=[card], problems=[])
     return on, on.page.locator(".agentnb-rendered")
 
@@ -130,8 +131,8 @@ def test_no_text_keeps_the_page_busy(host, part):
 def test_a_field_of_an_approval_is_rendered_and_edited(host):
     on = host(ticket_recipe.session())
     row = {"path": ["text"], "label": "text", "text": "**now**", "as": "text", "note": ""}
-    card = {"id": "a", "kind": "approval", "node": "ask", "name": "send", "prompt": "send", "role": "", "left": None,
-            "options": [], "arguments": [row], "answer": None}  # fmt: skip
+    card = {"id": "a", "kind": "approval", "node": "ask", "name": "send", "prompt": "send", "role": "",
+            "seconds_left": None, "options": [], "arguments": [row], "answer": None}  # fmt: skip
     on.show(pending=[card], can=["answer", "change"], problems=[])
     place = on.page.locator(".agentnb-previewed")
     assert place.locator("strong").inner_text() == "now"

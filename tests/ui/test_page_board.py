@@ -49,7 +49,7 @@ def test_a_value_is_edited_in_place(on):
     assert part.get_by_role("button", name="Save").get_attribute("aria-disabled") == "true"
     part.get_by_label("value of category").fill("other")
     part.get_by_role("button", name="Save").click()
-    assert on.obey()[:2] == ["look", "edit"]
+    assert on.obey()[:2] == ["query", "edit"]
     assert on.session.board["category"] == "other"
     assert part.get_by_label("value of category").input_value() == "other"
     assert part.locator(".agentnb-value").inner_text() == "'other'"
@@ -99,7 +99,7 @@ def test_what_the_recipe_declares_is_said_at_its_place_and_nothing_is_written(ho
     part = opened(on, "audience")
     part.get_by_label("value of audience").fill("dogs")
     part.get_by_role("button", name="Save").click()
-    assert on.obey() == ["look"]
+    assert on.obey() == ["query"]
     assert "'audience' is 'dogs'" in part.inner_text()
     assert on.session.board["audience"] == "children"
 
@@ -328,7 +328,7 @@ def test_an_open_row_shows_the_value_of_each_step_and_is_quiet_while_it_runs(on)
     on.show(status="running")
     assert on.sent() == []
     on.show()
-    assert on.obey() == ["look"]
+    assert on.obey() == ["query"]
     assert part.get_by_label("value of category").input_value() == ""
     on.show()
     assert on.sent() == []

@@ -59,12 +59,12 @@ def test_conditions_are_added_and_what_is_wrong_with_one_is_said(on):
     box = pane.get_by_label("stop when this holds", exact=True)
     box.fill("category == 'other'")
     box.press("Enter")
-    assert on.obey() == ["look", "stop_when"]
+    assert on.obey() == ["query", "stop_when"]
     on.session.run()
     assert on.session.position == 1
     box.fill("category ==")
     box.press("Enter")
-    assert on.obey() == ["look"]
+    assert on.obey() == ["query"]
     assert "it ends after '=='" in pane.locator(".agentnb-wrong:not(:empty)").inner_text()
     assert box.input_value() == "category =="
 
@@ -82,20 +82,20 @@ def test_other_clauses_are_chosen_and_a_message_makes_a_logpoint(on):
         box = pane.get_by_label(f"stop when {label}", exact=True)
         box.fill(typed)
         box.press("Enter")
-        assert on.obey() == ["look", "stop_when"]
+        assert on.obey() == ["query", "stop_when"]
         assert str([*on.session.breakpoints][-1]) == text
     choices.select_option(label="this holds")
     pane.get_by_label("stop when this holds", exact=True).fill("category")
     log = pane.get_by_label("message to log instead of stopping")
     log.fill("{{ category }}")
     log.press("Enter")
-    assert on.obey() == ["look", "stop_when"]
+    assert on.obey() == ["query", "stop_when"]
     assert pane.get_by_label("breakpoints", exact=True).inner_text().count("log '{{ category }}' when category") == 1
     choices.select_option(label="the budget is used up to")
     box = pane.get_by_label("stop when the budget is used up to", exact=True)
     box.fill("a lot")
     box.press("Enter")
-    assert on.obey() == ["look"]
+    assert on.obey() == ["query"]
     assert "not a share of the budget" in pane.locator(".agentnb-wrong:not(:empty)").inner_text()
     assert box.input_value() == "a lot"
 
@@ -104,7 +104,7 @@ def test_a_watch_follows_the_run(on):
     pane = on.page.locator(".agentnb-stops")
     pane.get_by_label("watch this", exact=True).fill("category")
     pane.get_by_label("add: watch this").click()
-    assert on.obey() == ["look", "watch"]
+    assert on.obey() == ["query", "watch"]
     on.session.step()
     on.show()
     assert "category = 'other'" in pane.inner_text()

@@ -8,7 +8,7 @@ from tests.ui.axe import violations
 
 pytestmark = pytest.mark.needs_chromium
 
-LOOKS = """[...host.sent].filter(({do: verb, value}) => verb === 'look' && (value === 'node' || value === 'step'))
+QUERIES = """[...host.sent].filter(({do: verb, value}) => verb === 'query' && (value === 'node' || value === 'step'))
   .map(({target}) => target)"""
 
 
@@ -53,13 +53,13 @@ def test_it_is_open_at_first_and_follows_the_last_step_and_closed_it_asks_for_no
     on.page.get_by_role("button", name="Details of the last step").click()
     on.session.step()
     on.show()
-    assert on.page.evaluate(LOOKS) == []
+    assert on.page.evaluate(QUERIES) == []
 
 
 def test_before_the_first_step_it_says_what_to_do(host):
     on = host(ticket_recipe.session())
     assert "Nothing has run yet" in opened(on).inner_text()
-    assert on.page.evaluate(LOOKS) == []
+    assert on.page.evaluate(QUERIES) == []
 
 
 def test_a_node_that_is_picked_opens_it_and_stays_until_the_run_is_followed_again(on):
@@ -88,20 +88,20 @@ def test_it_looks_once_for_what_has_not_changed_and_rests_while_a_run_goes_on(on
     opened(on)
     on.show()
     on.show()
-    assert on.page.evaluate(LOOKS) == []
+    assert on.page.evaluate(QUERIES) == []
     for number in range(30):
         on.show(status="running", position=1 + number, length=1 + number, number=100 + number)
-    assert len(on.page.evaluate(LOOKS)) <= 1
+    assert len(on.page.evaluate(QUERIES)) <= 1
     on.page.evaluate("host.sent.length = 0")
     on.show(status="paused", number=200)
-    assert len(on.page.evaluate(LOOKS)) <= 1
+    assert len(on.page.evaluate(QUERIES)) <= 1
 
 
 def test_only_one_look_is_on_its_way_and_the_last_one_is_shown(on):
     opened(on)
     for number in (2, 3, 4):
         on.show(number=number)
-    assert len(on.page.evaluate(LOOKS)) == 1
+    assert len(on.page.evaluate(QUERIES)) == 1
     on.session.step()
     on.session.answer("yes")
     on.show()
@@ -251,7 +251,7 @@ def test_a_behavior_says_what_set_it_off_and_why_it_was_not(host):
     event = next(event for event in reversed(session.events) if event.type == "draft.returned")
     listens.get_by_label("by which event").select_option(event.id)
     listens.get_by_role("button", name="Why not?").click()
-    assert on.obey() == ["look"]
+    assert on.obey() == ["query"]
     assert "it listens to 'object.created'" in listens.get_by_role("status").inner_text()
 
 

@@ -206,7 +206,7 @@ def test_a_page_of_exercises_has_what_follows_only_encrypted():
     last = {**start["state"], **start["changes"][-1]}
     assert [part for part in ("current", "next", "later", "frames", "pending") if last[part]] == []
     assert start["changes"][-1]["picture"].get("edges", {}) == {}
-    assert [part for part in ("went", "why", "sets_off", "acts") if start["steps"]["1"][part]] == []
+    assert [part for part in ("targets", "why", "sets_off", "interventions") if start["steps"]["1"][part]] == []
     assert "6" not in re.search("<title>(.*)</title>", text)[1]
 
 

@@ -139,7 +139,7 @@ def test_a_key_that_comes_up_gets_a_row_of_its_own(on):
 
 
 def test_the_lines_of_the_node_where_the_run_stands_are_lit(on):
-    lit = "[...document.querySelectorAll('g.flow.active')].map(flow => `${flow.dataset.way} ${flow.dataset.node}`)"
+    lit = "[...document.querySelectorAll('g.flow.active')].map(({ dataset: d }) => `${d.direction} ${d.node}`)"
     assert sorted(on.page.evaluate(lit)) == ["read classify", "write classify"]
     on.session.step()
     on.show()
@@ -147,7 +147,7 @@ def test_the_lines_of_the_node_where_the_run_stands_are_lit(on):
 
 
 def test_lines_that_the_run_has_shown_are_asked_for_when_it_rests(on):
-    flow = on.page.locator("g.flow[data-node=tell][data-way=write]")
+    flow = on.page.locator("g.flow[data-node=tell][data-direction=write]")
     on.session.run()
     on.show(status="running")
     assert flow.count() == 0

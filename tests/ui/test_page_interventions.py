@@ -184,7 +184,7 @@ def test_a_node_is_made_the_next_one_from_its_details(host):
     on.button("Make it next").click()
     settle(on)
     assert on.session.current == "tell"
-    assert "'tell' was made the next node" in on.page.locator(".agentnb-said").inner_text()
+    assert "'tell' was made the next node" in on.page.locator(".agentnb-sentence").inner_text()
     assert on.button("Make it next").count() == 0
 
 

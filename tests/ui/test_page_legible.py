@@ -62,8 +62,8 @@ def test_enter_submits_a_field_where_the_page_around_cancels_the_event_that_woul
     on = host()
     on.page.evaluate("document.body.addEventListener('beforeinput', event => event.preventDefault(), true)")
     for label, typed, sent in (
-        ("stop when this holds", "n > 3", ("look", "breakpoint")),
-        ("watch this", "ticket", ("look", "condition")),
+        ("stop when this holds", "n > 3", ("query", "breakpoint")),
+        ("watch this", "ticket", ("query", "condition")),
         ("name of the fork", "", ("fork", {"name": None, "expect": None})),
     ):
         box = on.page.get_by_label(label, exact=True)

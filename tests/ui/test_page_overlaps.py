@@ -166,7 +166,7 @@ def test_the_measure_finds_a_label_on_a_node_and_one_far_from_its_line(host):
     }""")
     on.page.evaluate("""() => {
       const place = document.querySelector('g.node[data-node=decide]').getAttribute('transform');
-      const line = document.querySelector('g.flow[data-node=write][data-way=read] .line');
+      const line = document.querySelector('g.flow[data-node=write][data-direction=read] .line');
       line.setAttribute('d', `M${place.slice('translate('.length, -1)}L0,0`);
     }""")
     assert "write read: decide" in on.page.evaluate(CROSSED)

@@ -266,7 +266,7 @@ def test_a_hostile_approval_does_nothing(host):
         "name": EVIL,
         "prompt": EVIL + "?",
         "role": EVIL,
-        "left": 3,
+        "seconds_left": 3,
         "options": [],
     }
     on.show(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.errors import AgentNbError
-from agentnb.ui.page_queries import LOOKS, look
+from agentnb.ui.page_queries import QUERIES, run_query
 from tests.ui import ticket_recipe
 
 
@@ -11,16 +11,16 @@ def test_a_look_changes_nothing():
     session = ticket_recipe.session()
     session.step()
     before = (session.position, dict(session.board), session.frontier)
-    assert look(session, "key", "category")["field"]["text"] == "refund"
+    assert run_query(session, "key", "category")["field"]["text"] == "refund"
     assert (session.position, dict(session.board), session.frontier) == before
 
 
 def test_what_there_is_not_is_a_problem():
     with pytest.raises(AgentNbError) as caught:
-        look(ticket_recipe.session(), "kay", "category")
+        run_query(ticket_recipe.session(), "kay", "category")
     (problem,) = caught.value.problems
     assert (problem.code, "key" in problem.do) == ("U308", True)
 
 
 def test_every_look_is_named_in_words():
-    assert all(name.isidentifier() for name in LOOKS)
+    assert all(name.isidentifier() for name in QUERIES)

@@ -17,7 +17,7 @@ def told(on, **over):
     for message in messages:
         on.page.evaluate("([heard, view]) => host.fire('msg:custom', {heard, view})",
                          [message["number"], message["view"]])  # fmt: skip
-    return [message["do"] for message in messages if message["do"] != "look"]
+    return [message["do"] for message in messages if message["do"] != "query"]
 
 
 def test_what_is_pressed_meanwhile_is_done_once_the_first_is(host):

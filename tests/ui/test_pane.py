@@ -8,7 +8,7 @@ import agentnb as nb
 from agentnb.secrets import MASK
 from agentnb.ui.details.cells import Cells
 from agentnb.ui.details.pane import describe_node_pane, describe_step_pane, find_last_step, get_whole_cell
-from agentnb.ui.page_queries import look
+from agentnb.ui.page_queries import run_query
 from tests.samples.installed import NAMES
 from tests.ui import ticket_recipe
 
@@ -85,7 +85,7 @@ def test_of_a_step_that_there_is_not_nothing_is_told(number):
 
 
 def test_of_a_node_that_there_is_not_it_is_told_that_it_is_gone():
-    assert describe_node_pane(ticket_recipe.session(), "nobody")["node"] == {"id": "nobody", "gone": True}
+    assert describe_node_pane(ticket_recipe.session(), "nobody")["node"] == {"id": "nobody", "missing": True}
 
 
 def test_what_was_cut_is_told_whole_on_demand():
@@ -133,9 +133,9 @@ def test_a_look_at_a_step_with_very_much_in_it_is_bounded():
 def test_the_page_asks_for_them_by_name():
     session = ticket_recipe.session()
     session.step()
-    assert look(session, "step", 1) == describe_step_pane(session, 1)
-    assert look(session, "node", "tell") == describe_node_pane(session, "tell")
-    assert look(session, "whole", ["step", 1, "inputs/0"])["text"] == "money back"
+    assert run_query(session, "step", 1) == describe_step_pane(session, 1)
+    assert run_query(session, "node", "tell") == describe_node_pane(session, "tell")
+    assert run_query(session, "whole", ["step", 1, "inputs/0"])["text"] == "money back"
 
 
 def test_cells_of_one_look_have_names_of_their_own():

@@ -101,7 +101,7 @@ def asks(**declared):
 )
 def test_what_a_node_declares_says_how_it_is_answered(declared, way, options):
     found = describe_pending(asks(**declared).pending[0])
-    assert (found["way"], found["options"]) == (way, options)
+    assert (found["input"], found["options"]) == (way, options)
     assert json.loads(json.dumps(found)) == found
 
 
@@ -164,7 +164,7 @@ def test_of_what_waits_on_the_board_only_what_may_be_another_is_open():
 
 def test_a_value_that_was_masked_is_asked_for_as_a_secret():
     found = describe_pending(Pending("masked_api_key", "answer", "api_key", "api_key", {"prompt": "give it again"}))
-    assert found["way"] == "secret"
+    assert found["input"] == "secret"
 
 
 @pytest.mark.parametrize("by", ["node", "id"])

@@ -7,7 +7,7 @@ import pytest
 import agentnb as nb
 from agentnb.errors import AgentNbError
 from agentnb.ui.graph_view import get_drawing
-from agentnb.ui.page_queries import look
+from agentnb.ui.page_queries import run_query
 from agentnb.ui.second_run import open_beside
 from agentnb.ui.view_model import make_screen
 
@@ -42,7 +42,7 @@ def test_what_differs_is_told_for_the_graph_the_board_and_the_timeline(two):
     now = beside(session)
     assert now["parted"]["a"] == now["parted"]["b"] == 6
     assert now["board"] == {"guess": "40.0", "error": "1598.0"}
-    found = look(session, "second", {"around": 1})
+    found = run_query(session, "second", {"around": 1})
     assert found["nodes"]["better"] == ["differs", "parted"]
     assert "start" not in found["nodes"]
     assert (found["steps"]["7"], "8" in found["steps"]) == ("differs", False)

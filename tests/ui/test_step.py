@@ -51,7 +51,7 @@ def test_a_change_says_what_stood_there_before_and_who_made_it():
         "refund",
     )
     assert (deleted["op"], deleted["new"], deleted["old"]["text"]) == ("delete", None, "hello")
-    acts = told(session, 1)["acts"]
+    acts = told(session, 1)["interventions"]
     assert [(act["act"], act["target"], act["actor"]) for act in acts] == [
         ("edit", "category", "user"),
         ("edit", "ticket", "user"),
@@ -64,7 +64,7 @@ def test_a_route_is_told_with_each_condition_and_what_it_read_at_any_step():
     session.run()
     session.answer("yes")
     found = told(session, 1)
-    assert [(one["target"], one["kind"], one["condition"]) for one in found["went"]] == [
+    assert [(one["target"], one["kind"], one["condition"]) for one in found["targets"]] == [
         ("ask", "conditional", "category == 'refund'")
     ]
     triage = nb.Session(nb.samples("triage"))
@@ -90,7 +90,7 @@ def test_a_condition_that_cannot_be_asked_again_is_said_to_be_so():
     session.step()
     found = told(session, 1)
     assert [one["condition"] for one in found["why"]] == ["cannot be evaluated: RuntimeError"]
-    assert [one["target"] for one in found["went"]] == ["b"]
+    assert [one["target"] for one in found["targets"]] == ["b"]
 
 
 def test_a_failure_is_a_card():
@@ -117,7 +117,7 @@ def test_a_failure_that_the_recipe_handles_is_a_warning_with_each_attempt():
     ]
     assert found["calls"][1]["wait"] > 0
     assert "ConnectionError" in found["calls"][0]["error"]["text"]
-    assert found["went"][0]["kind"] == "error"
+    assert found["targets"][0]["kind"] == "error"
     assert (found["frame"], found["round"]) == ("each / look_up", 1)
 
 
@@ -171,7 +171,7 @@ def test_in_which_round_and_branch_a_step_was():
 def test_what_a_node_thought_is_told():
     session = nb.Session(nb.samples("triage"))
     session.step(2)
-    assert texts(told(session, 2)["said"])["thought"].startswith("Router decision based on topic=refund")
+    assert texts(told(session, 2)["notes"])["thought"].startswith("Router decision based on topic=refund")
 
 
 def test_a_fork_tells_the_steps_that_it_shares():

@@ -37,7 +37,7 @@ def states(name="research"):
 def test_what_is_the_same_is_left_out():
     one = states()[1]
     assert changes(one, dict(one)) == {}
-    assert changes(one, {**one, "said": "else"}) == {"said": "else"}
+    assert changes(one, {**one, "sentence": "else"}) == {"sentence": "else"}
 
 
 def test_a_step_of_a_long_run_is_small():
@@ -55,7 +55,7 @@ def test_of_a_board_of_many_keys_only_what_differs_is_sent():
         found.append(make_screen(session, drawing))
     sent = [changes(*pair) for pair in pairwise(found)]
     assert [len(json.dumps(one)) < 1000 for one in sent[1:]] == [True, True]
-    assert sent[2]["board"]["gone"] == ["key0500"]
+    assert sent[2]["board"]["removed"] == ["key0500"]
     assert all("keys" not in one["board"] for one in sent)
 
 
@@ -64,11 +64,11 @@ def test_of_a_board_of_many_keys_only_what_differs_is_sent():
     [
         ("abc", "abc", {"rows": []}),
         ("abc", "abcd", {"rows": [["d"]]}),
-        ("abc", "ac", {"rows": [], "gone": ["b"]}),
-        ("abc", "acb", {"rows": [["b"]], "gone": ["b"]}),
-        ("abc", "", {"rows": [], "gone": ["a", "b", "c"]}),
+        ("abc", "ac", {"rows": [], "removed": ["b"]}),
+        ("abc", "acb", {"rows": [["b"]], "removed": ["b"]}),
+        ("abc", "", {"rows": [], "removed": ["a", "b", "c"]}),
         ("", "ab", {"rows": [["a"], ["b"]]}),
-        ("abc", "xabc", {"rows": [["x"], ["a"], ["b"], ["c"]], "gone": ["a", "b", "c"]}),
+        ("abc", "xabc", {"rows": [["x"], ["a"], ["b"], ["c"]], "removed": ["a", "b", "c"]}),
     ],
 )
 def test_rows_that_go_come_and_move(before, after, sent):
@@ -97,8 +97,8 @@ def test_a_page_that_is_sent_what_changes_has_what_the_kernel_has(host):
 @pytest.mark.needs_chromium
 def test_a_page_that_has_missed_something_asks_for_the_whole_and_one_view_takes_it_in(host):
     on = host(views=2)
-    on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": {"said": "third"}, "number": 3})
+    on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": {"sentence": "third"}, "number": 3})
     assert {"do": "whole"} in on.page.evaluate("host.sent.splice(0)")
-    on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": {"said": "first"}, "number": 1})
-    assert on.page.locator(".agentnb-said").all_inner_texts() == ["first", "first"]
+    on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": {"sentence": "first"}, "number": 1})
+    assert on.page.locator(".agentnb-sentence").all_inner_texts() == ["first", "first"]
     assert {"do": "whole"} not in on.page.evaluate("host.sent.splice(0)")

@@ -42,7 +42,7 @@ def test_at_the_start_the_inputs_are_on_the_board_and_the_first_node_is_current(
     assert row(state, "ticket") == ["ticket", "'money back'", [], "str", [0, ""]]
     assert row(state, "decision") == ["decision", None, [], "", None]
     assert marks(state, "classify") == ["current"]
-    assert state["said"] == "At the start: 'classify' is first."
+    assert state["sentence"] == "At the start: 'classify' is first."
 
 
 def test_a_step_marks_what_it_read_and_wrote_and_says_so():
@@ -53,7 +53,7 @@ def test_a_step_marks_what_it_read_and_wrote_and_says_so():
     assert row(state, "ticket")[2] == ["read"]
     assert marks(state, "ask") == ["current"]
     assert "visited" in marks(state, "classify")
-    assert state["said"] == "Step 1: 'classify' wrote category = 'refund'. Next: 'ask'."
+    assert state["sentence"] == "Step 1: 'classify' wrote category = 'refund'. Next: 'ask'."
 
 
 def test_a_secret_does_not_reach_the_screen():
@@ -87,7 +87,7 @@ def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
     state = shown(session)
     assert (state["position"], state["length"]) == (0, 1)
     assert row(state, "category")[1] is None
-    assert state["said"] == "1 later step is kept. At the start: 'classify' is first."
+    assert state["sentence"] == "1 later step is kept. At the start: 'classify' is first."
     assert able(session) == {
         "step",
         "into",
@@ -112,7 +112,7 @@ def test_who_waits_is_asked_with_the_options_of_the_recipe():
     assert (pending["node"], pending["kind"], pending["options"]) == ("ask", "answer", ["yes", "no", "explode"])
     assert pending["prompt"] == "Refund <i>this</i>?"
     assert "waiting" in marks(state, "ask")
-    assert state["said"].endswith("'ask' waits for a person.")
+    assert state["sentence"].endswith("'ask' waits for a person.")
     assert able(session) == {
         "back",
         "run_back",
@@ -136,7 +136,7 @@ def test_who_is_asked_sees_for_which_role_and_how_long():
     session.run()
     screened = shown(session)
     (pending,) = screened["pending"]
-    assert (pending["role"], pending["left"]) == ("<b>reviewer</b>", 1_000.0)
+    assert (pending["role"], pending["seconds_left"]) == ("<b>reviewer</b>", 1_000.0)
     assert "asks for role &lt;b&gt;reviewer&lt;/b&gt;: Well?" in render_still(screened, "")
 
 
@@ -144,21 +144,21 @@ def test_without_a_role_or_an_end_nothing_is_said_of_them():
     session = Session(human(prompt="Well?"))
     session.run()
     (pending,) = shown(session)["pending"]
-    assert (pending["role"], pending["left"]) == ("", None)
+    assert (pending["role"], pending["seconds_left"]) == ("", None)
 
 
 def test_what_a_step_thought_is_shown():
     router = Node("choose", "router", params={"input_key": ("a",), "routes": {"1": ""}, "default": ""})
     session = Session(Recipe("t", "test", {"choose": router}, (), ("choose",)), {"a": 1})
     session.step()
-    assert shown(session)["said"].startswith("Step 1: 'choose': Router decision based on a=1: Go to the end. ")
+    assert shown(session)["sentence"].startswith("Step 1: 'choose': Router decision based on a=1: Go to the end. ")
 
 
 def test_a_requirement_that_does_not_hold_is_a_card_and_says_what_to_do():
     asks = Requirement(lambda board: "key" in board, "give me a key")
     session = Session(replace(human(prompt="Well?"), requires=(asks,)))
     state = shown(session)
-    assert state["said"] == "What the recipe requires does not hold. Edit the board."
+    assert state["sentence"] == "What the recipe requires does not hold. Edit the board."
     assert [problem["what"] for problem in state["problems"]] == ["give me a key"]
 
 
@@ -176,7 +176,7 @@ def test_what_failed_is_a_problem_with_its_four_answers():
     assert problem["do"] == "fix the node or edit the board, then press Try again; or press Skip or Back"
     assert "retry()" in session.error.do
     assert "step" in able(session)
-    assert state["said"].endswith("'tell' failed. Step tries it again.")
+    assert state["sentence"].endswith("'tell' failed. Step tries it again.")
 
 
 def test_what_broke_off_a_run_that_went_on_by_itself_is_shown():
@@ -195,7 +195,7 @@ def test_problems_of_the_last_command_stand_beside_it():
 def test_a_step_at_work_can_be_left_but_not_doubled():
     session = ticket_recipe.session()
     state = make_screen(session, session.recipe.draw(board=False), at_work=True)
-    assert (state["status"], state["said"]) == ("running", "'classify' is at work.")
+    assert (state["status"], state["sentence"]) == ("running", "'classify' is at work.")
     assert state["can"] == ["stop", "reset", "switch"]
 
 
@@ -245,7 +245,7 @@ def test_who_is_asked_for_leave_may_say_yes_or_no():
 def test_what_is_held_inside_says_where():
     session = session_of("reactive")
     session.step_into()
-    assert shown(session)["said"] == "Held at event evt_003 'greeting.done' of 'greet'."
+    assert shown(session)["sentence"] == "Held at event evt_003 'greeting.done' of 'greet'."
 
 
 def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it():
@@ -273,7 +273,7 @@ def test_a_call_of_another_process_that_never_came_back_is_told():
         state = shown(again)
         (pending,) = state["pending"]
         assert pending["kind"] == "call"
-        assert state["said"].endswith("'may it' of 'again' went out, and its answer never came.")
+        assert state["sentence"].endswith("'may it' of 'again' went out, and its answer never came.")
         assert "asks" not in render_still(state, "")
 
 
@@ -318,7 +318,7 @@ def test_breakpoints_and_watches_with_what_they_met():
     session.watch("category")
     session.run()
     found = describe_positions(session)
-    assert [(row["text"], row["enabled"], row["hits"], row["met"]) for row in found["breakpoints"]] == [
+    assert [(row["text"], row["enabled"], row["hits"], row["stopped_here"]) for row in found["breakpoints"]] == [
         ("before 'tell'", True, 1, True),
         ("when missing.deep > 1", False, 0, False),
     ]

@@ -18,7 +18,7 @@ from agentnb.dialects.activegraph.errors import (
     MissingToolError,
 )
 from agentnb.dialects.activegraph.parts.approvals import ApprovalMethods
-from agentnb.dialects.activegraph.parts.argument_checks import is_a, to_behaviors, to_tools
+from agentnb.dialects.activegraph.parts.argument_checks import check_type, to_behaviors, to_tools
 from agentnb.dialects.activegraph.parts.behavior_budgets import find_exhausted
 from agentnb.dialects.activegraph.parts.behaviors import get_registry
 from agentnb.dialects.activegraph.parts.budgets import Budget, parse_limits
@@ -140,9 +140,9 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         if frame is not None and frame.id is None:
             kept_id = None if since is not None else graph.ledger.last_frame()
             self.config.frame = replace(frame, id=kept_id or graph.ids.frame())
-        kept = get_state(graph.session).limits.budget
+        budget = get_state(graph.session).limits.budget
         limits = {name: self.budget.limits.get(name) for name in KNOWN_LIMITS}
-        if any(getattr(kept, name) != limit for name, limit in limits.items()):
+        if any(getattr(budget, name) != limit for name, limit in limits.items()):
             graph.session.set_budget(**limits)  # only this budget applies, also after `load` and `fork`
 
     # -- wiring --------------------------------------------------------------------------------------------------
@@ -240,32 +240,32 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
             InvalidRuntimeConfiguration: X521, a bound is not above 0, or not finite.
         """
         _check_bounds(max_queue_events, max_seconds)
-        began, before = monotonic(), self._count_deliveries()
+        start, before = monotonic(), self._count_deliveries()
         deepest = depth = self._count_queue()
 
         def enough() -> bool:
             nonlocal deepest
             deepest = max(deepest, self._count_queue())
-            return self._count_deliveries() - before >= max_queue_events or monotonic() - began >= max_seconds
+            return self._count_deliveries() - before >= max_queue_events or monotonic() - start >= max_seconds
 
         if depth:
             self.session.run(until=_BetweenEvents(self, enough))
         self._say_where()
         state = str(self.graph.session.status)
         return RunQuantumResult(
-            self._count_deliveries() - before, monotonic() - began, self._count_queue(), deepest, len(self.timers),
+            self._count_deliveries() - before, monotonic() - start, self._count_queue(), deepest, len(self.timers),
             state == "idle", state == "exhausted",
         )  # fmt: skip
 
     def _say_where(self) -> None:
         """Record, once per halt, why the run has stopped: no events are left, or a limit was reached."""
         session, hand = self.graph.session, self._get_actor()
-        stands = session.status
-        if stands not in ("idle", "exhausted", "ready", "finished"):
+        status = session.status
+        if status not in ("idle", "exhausted", "ready", "finished"):
             return
-        limit = stands.limit if stands == "exhausted" else self.budget.exhausted_by()
+        limit = status.limit if status == "exhausted" else self.budget.exhausted_by()
         kind = "runtime.idle" if limit is None else "runtime.budget_exhausted"
-        if stands == "ready" or self._is_logged(kind):
+        if status == "ready" or self._is_logged(kind):
             return
         found: dict[str, Any] = {"snapshot": to_payload(make_snapshot(self._count_usage(), self.budget.limits))}
         if limit is not None:
@@ -273,7 +273,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         else:
             found |= self._collect_pending_work()
         hand.emit(kind, found)
-        if stands == "idle" and session.status != "idle":  # a behavior is triggered by that event type itself
+        if status == "idle" and session.status != "idle":  # a behavior is triggered by that event type itself
             session.run()
 
     def _collect_pending_work(self) -> dict[str, Any]:
@@ -301,7 +301,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
 
     def diff(self, other: Runtime) -> Diff:
         """Compare this run with another one, usually its fork."""
-        is_a(0 if other is None else other, Runtime, "runtime.diff()", "another runtime")
+        check_type(0 if other is None else other, Runtime, "runtime.diff()", "another runtime")
         return diff_graphs(self.graph, other.graph)
 
     def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
@@ -324,10 +324,10 @@ def _check_place(persist_to: Any, store: Any) -> None:
 
 def _check_parts(graph: Any, frame: Any, policy: Any, budget: Any) -> None:
     """Raise X519 if an argument of a runtime has the wrong type."""
-    is_a(graph, Graph, "Runtime(graph, ...)", "a graph: Graph()")
-    is_a(frame, Frame, "Runtime(frame=...)", "a frame: Frame('what the run is about')")
-    is_a(policy, Policy, "Runtime(policy=...)", "a policy: Policy(can_create=[...], requires_approval=[...])")
-    is_a(budget, (Mapping, Budget), "Runtime(budget=...)", "a mapping of limits, {'max_events': 100}")
+    check_type(graph, Graph, "Runtime(graph, ...)", "a graph: Graph()")
+    check_type(frame, Frame, "Runtime(frame=...)", "a frame: Frame('what the run is about')")
+    check_type(policy, Policy, "Runtime(policy=...)", "a policy: Policy(can_create=[...], requires_approval=[...])")
+    check_type(budget, (Mapping, Budget), "Runtime(budget=...)", "a mapping of limits, {'max_events': 100}")
 
 
 def _check_bounds(events: Any, seconds: Any) -> None:

@@ -61,8 +61,8 @@ def _make_node(each: Any, config: Any) -> Node:
         "deliver": make_performer(each, config),
         "function": getattr(each, "handler", None) or each.fn,
     }
-    words = ("where", "view_spec", "pattern", "activate_after", "relation_type", "description", "model")
-    params |= {word: value for word in words if (value := getattr(each, word, None))}
+    names = ("where", "view_spec", "pattern", "activate_after", "relation_type", "description", "model")
+    params |= {word: value for word in names if (value := getattr(each, word, None))}
     kinds = {"relation": "relation_behavior", "llm": "llm_behavior"}
     label = f"{each.name}\non {', '.join(each.on) or 'any event'}"
     kind, frozen = kinds.get(each.kind, "behavior"), MappingProxyType(params)

@@ -133,8 +133,8 @@ class AgentRuntime:
 
     async def arun(self, inputs: Mapping[str, Any] | None, **options: Any) -> dict[str, Any]:
         """Like `run`, for async code."""
-        words = ("llm_client", "llm_callable", "tool_overrides", "max_steps", "max_subgraph_depth")
-        session = self._begin(inputs, *(options.pop(word, None) for word in words), **options)
+        names = ("llm_client", "llm_callable", "tool_overrides", "max_steps", "max_subgraph_depth")
+        session = self._begin(inputs, *(options.pop(word, None) for word in names), **options)
         await session.arun()
         return self._make_state(session)
 
@@ -226,13 +226,13 @@ def _make_node_failure_problem(node: Node, session: Session, problem: Problem, c
     about += [f"prompt={params['template']}"] if "template" in params else []
     result = getattr(cause, "result", None)
     payload = result.get("error") if isinstance(result, Mapping) else None
-    said = (
+    text = (
         f"error={safe_repr(payload, 2000)}"
         if is_truthy(payload)
         else f"exception={type(cause).__name__}: {error_text(cause) if cause else ''}"
     )
     inside = "".join(f" in {frame.node!r}" for frame in reversed(session.stack) if frame.node)
-    return replace(problem, what=f"node {get_own_id(node)!r}{inside} failed ({', '.join(about)}): {said}")
+    return replace(problem, what=f"node {get_own_id(node)!r}{inside} failed ({', '.join(about)}): {text}")
 
 
 def build_agent_from_path(path: str | os.PathLike[str], *, allow: _Allow = ()) -> AgentRuntime:

@@ -53,8 +53,8 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     nodes = Nodes(definition, source, prompts, {level.name: level.region for level in graphs})
     if any(problem.code in {"R106", "R180", "R181"} for problem in broken):  # it cannot be laid out as nodes
         return None, problems
-    recipe, told = _make_recipe(definition, source, graphs, nodes)
-    return recipe, [*problems, *nodes.problems, *told]
+    recipe, warnings = _make_recipe(definition, source, graphs, nodes)
+    return recipe, [*problems, *nodes.problems, *warnings]
 
 
 def _make_recipe(
@@ -65,11 +65,11 @@ def _make_recipe(
     memory = _make_memory(definition, Allowed.of(folder, source.allow))
     found: dict[str, Node] = {}
     edges: list[Edge] = []
-    told: list[Problem] = [*_check_unused(definition, source, graphs)]
+    problems: list[Problem] = [*_check_unused(definition, source, graphs)]
     for level in graphs:
-        for node in _make_nodes(level, nodes):
+        for node in _iter_nodes(level, nodes):
             found.setdefault(node.id, node)
-        edges += _make_edges(level, nodes, found, told)
+        edges += _iter_edges(level, nodes, found, problems)
     root, name = definition.graph, definition.meta.name
     recipe = Recipe(
         name=name,
@@ -95,7 +95,7 @@ def _make_recipe(
             "folder": folder,
         }),
     )  # fmt: skip
-    return recipe, told
+    return recipe, problems
 
 
 def _make_memory(definition: AgentDefinition, allowed: Allowed) -> Memory | None:
@@ -112,7 +112,7 @@ def _make_limits(definition: AgentDefinition) -> dict[str, Any]:
     return {"max_steps": root.max_steps, "max_subgraph_depth": MAX_SUBGRAPH_DEPTH, **timed}
 
 
-def _make_nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
+def _iter_nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
     """Yield the nodes of a graph; a loop whose body is also reached otherwise contains a copy of it."""
     known = level.nodes()
     for number, node in known.values():
@@ -123,13 +123,13 @@ def _make_nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
             yield nodes.node_of(level, number, body, loop=loop.id)
 
 
-def _make_edges(level: Level, nodes: Nodes, found: Mapping[str, Node], told: list[Problem]) -> Iterator[Edge]:
+def _iter_edges(level: Level, nodes: Nodes, found: Mapping[str, Node], problems: list[Problem]) -> Iterator[Edge]:
     """Yield all edges of a graph: its edges, the cases of routers, and the targets of failures."""
     place, ids = nodes.source.place, level.ids
     for number, edge in enumerate(level.config.edges):
         path = (*level.path, "edges", number)
         if edge.source in level.inside:
-            told.append(
+            problems.append(
                 _make_ignored_edge_problem(f"edge {edge.source!r} -> {edge.target!r}", edge.source, str(place(path)))
             )
             continue
@@ -146,7 +146,7 @@ def _make_edges(level: Level, nodes: Nodes, found: Mapping[str, Node], told: lis
                 yield Edge(id, default, "route", condition="otherwise", place=place((*path, "default")))
         to = node.on_error.to if node.on_error is not None else None
         if to and node.id in level.inside:
-            told.append(
+            problems.append(
                 _make_ignored_edge_problem(f"on_error.to of {node.id!r}", node.id, str(place((*path, "on_error"))))
             )
         elif to:
@@ -292,13 +292,13 @@ class InitialState:
     inputs: tuple[str, ...]
     memory: Memory | None = None
 
-    def __call__(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def __call__(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the board for these inputs."""
         board = dict.fromkeys([*self.state.init, *self.state.shape]) | deepcopy(dict(self.state.init))
         for name in self.inputs:
-            if name in given:
-                board[name] = given[name] if self.state.reducer == "replace" else merge(board.get(name), given[name])
-        return board if self.memory is None else self.memory.recall(given, board)
+            if name in values:
+                board[name] = values[name] if self.state.reducer == "replace" else merge(board.get(name), values[name])
+        return board if self.memory is None else self.memory.recall(values, board)
 
 
 __all__ = ["load", "recognise"]

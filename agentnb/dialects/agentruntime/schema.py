@@ -36,7 +36,7 @@ from agentnb.dialects.agentruntime.parts.settings import (
     TimeoutConfig,
     default_to_list,
     default_to_mapping,
-    needs,
+    make_rule_error,
 )
 from agentnb.errors import Problem, did_you_mean
 from agentnb.sources import Path, Source
@@ -74,7 +74,7 @@ def _rule(value: Any) -> Any:
     if isinstance(value, Mapping | bool):
         return value
     message = "A rule of JsonLogic is needed: a mapping with one operator, or true or false"
-    raise needs(message, 'write it as {"==": [{"var": "state.x"}, 1]}')
+    raise make_rule_error(message, 'write it as {"==": [{"var": "state.x"}, 1]}')
 
 
 Rule = Annotated[Any, AfterValidator(_rule)]
@@ -95,7 +95,7 @@ class StateConfig(Part):
         if strange:
             order = did_you_mean(strange[0], shape, f"add {strange[0]!r} to 'shape'")
             message = f"'init' may have the keys of 'shape' only: {', '.join(shape)}; too many: {', '.join(strange)}"
-            raise needs(message, order, at=(strange[0],))
+            raise make_rule_error(message, order, at=(strange[0],))
         return init
 
 
@@ -118,7 +118,7 @@ class PromptTemplate(Part):
     def _check_content(self) -> Self:
         if not (self.system or self.user or self.assistant or self.messages):
             order = "write one of them, or remove the template"
-            raise needs("A prompt has a text: system, user, assistant or messages", order)
+            raise make_rule_error("A prompt has a text: system, user, assistant or messages", order)
         return self
 
 
@@ -147,10 +147,10 @@ class ToolConfig(Part):
     repeatable: bool | None = None
 
     @model_validator(mode="after")
-    def _can_be_a_class(self) -> Self:
+    def _check_mode(self) -> Self:
         if self.mode == "class" and self.kind not in ("python", "langchain"):
             message = f"'mode: class' is for tools of kind python and langchain; this one's is {self.kind}"
-            raise needs(message, "remove 'mode', or fix 'kind'")
+            raise make_rule_error(message, "remove 'mode', or fix 'kind'")
         return self
 
 
@@ -169,7 +169,9 @@ class MapConfig(Part):
     @model_validator(mode="after")
     def _check_body(self) -> Self:
         if not (self.set or self.merge or self.delete or self.history):
-            raise needs("A 'map' does something: set, merge, delete or history", "write one of them, or remove 'map'")
+            raise make_rule_error(
+                "A 'map' does something: set, merge, delete or history", "write one of them, or remove 'map'"
+            )
         return self
 
 
@@ -185,7 +187,7 @@ class ErrorConfig(Part):
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if not (self.to or self.resume):
-            raise needs("An 'on_error' has 'to' or 'resume: true'", "write one of them, or remove 'on_error'")
+            raise make_rule_error("An 'on_error' has 'to' or 'resume: true'", "write one of them, or remove 'on_error'")
         return self
 
 

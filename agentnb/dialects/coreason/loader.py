@@ -17,7 +17,7 @@ from agentnb.dialects.coreason.parts.run_settings import (
     parse_properties,
 )
 from agentnb.errors import Problem
-from agentnb.recipe.checks import find_dangling_edges, make_entry_problem
+from agentnb.recipe.checks import iter_dangling_edges, make_entry_problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region, freeze_mapping
 from agentnb.sources import Source, make_plain_source
 from agentnb.text import safe_str
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def recognise(content: object) -> bool:
     """Return True if this looks like a coreason recipe: by its keys, or by its class."""
     if isinstance(content, Mapping):
-        mine = safe_str(content.get("apiVersion", "")).startswith("coreason.ai/")
-        return mine or "topology" in content or {"interface", "metadata"} <= content.keys()
+        is_coreason = safe_str(content.get("apiVersion", "")).startswith("coreason.ai/")
+        return is_coreason or "topology" in content or {"interface", "metadata"} <= content.keys()
     return any(cls.__name__ == "RecipeDefinition" for cls in type(content).__mro__) and hasattr(content, "model_dump")
 
 
@@ -39,14 +39,14 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
     from agentnb.dialects.coreason.parts.schema_errors import RecipeInput, check_words
 
-    given = None if isinstance(source.content, Mapping) else source.content
-    if given is not None:
-        source = _dump(given)
+    parsed = None if isinstance(source.content, Mapping) else source.content
+    if parsed is not None:
+        source = _dump(parsed)
     problems = [*source.problems, *check_words(source)]
     if not isinstance(source.content, dict):
         return None, problems
     written = RecipeInput(source, source.content)
-    definition, found = _parse_definition(given, written)
+    definition, found = _parse_definition(parsed, written)
     problems += found
     edges, known = list(iter_edges(written)), collect_ids(written)
     problems += check_duplicates(written)
@@ -54,7 +54,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
         # The checks will not see this recipe, so its graph is looked at here.
         draft = written.get_value(("topology", "status")) == "draft"
         entry = written.get_value(("topology", "entry_point"))
-        problems += find_dangling_edges([*edges, *iter_idle_fallbacks(written)], known, "", draft=draft)
+        problems += iter_dangling_edges([*edges, *iter_idle_fallbacks(written)], known, "", draft=draft)
         if written.steps is None and isinstance(entry, str) and entry not in known:
             place = written.place(("topology", "entry_point"))
             problems.append(make_entry_problem(entry, known, str(place), draft=draft))
@@ -62,23 +62,25 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     return _make_recipe(definition, written, edges), problems
 
 
-def _dump(given: Any) -> Source:
+def _dump(definition: Any) -> Source:
     """Return a RecipeDefinition as a source; one of another package as JSON, because its enums are not ours."""
     from agentnb.dialects.coreason.schema import RecipeDefinition, dump_model
 
-    content = given.model_dump(by_alias=True) if isinstance(given, RecipeDefinition) else dump_model(given)
-    name = getattr(getattr(given, "metadata", None), "name", "")
+    content = (
+        definition.model_dump(by_alias=True) if isinstance(definition, RecipeDefinition) else dump_model(definition)
+    )
+    name = getattr(getattr(definition, "metadata", None), "name", "")
     return make_plain_source(content, f"<RecipeDefinition {name!r}>")
 
 
-def _parse_definition(given: Any, written: RecipeInput) -> tuple[RecipeDefinition | None, list[Problem]]:
+def _parse_definition(definition: Any, written: RecipeInput) -> tuple[RecipeDefinition | None, list[Problem]]:
     from pydantic import ValidationError
 
     from agentnb.dialects.coreason.parts.schema_errors import iter_schema_problems
     from agentnb.dialects.coreason.schema import GRAPH_CHECKED_ELSEWHERE, RecipeDefinition
 
-    if isinstance(given, RecipeDefinition):
-        return given, []
+    if isinstance(definition, RecipeDefinition):
+        return definition, []
     try:
         return RecipeDefinition.model_validate(written.content, context={GRAPH_CHECKED_ELSEWHERE: True}), []
     except ValidationError as error:
@@ -128,15 +130,15 @@ def _make_graph(definition: RecipeDefinition, written: RecipeInput, edges: list[
     nodes: dict[str, Node] = {}
     for number, node in enumerate(topology.nodes):
         nodes.setdefault(node.id, make_node(node, written.place(("topology", "nodes", number, "id")), policy, model))
-    ways = settle(edges, nodes, written, draft=draft, parallel=parallel)
-    entry, entry_place, told = topology.entry_point, written.place(("topology", "entry_point")), [*ways.notes]
+    settled = settle(edges, nodes, written, draft=draft, parallel=parallel)
+    entry, entry_place, notes = topology.entry_point, written.place(("topology", "entry_point")), [*settled.notes]
     if draft and entry not in nodes:
-        told.append(make_entry_problem(entry, nodes, str(entry_place), draft=True))
-    nodes |= {name: Node(name, "missing", place=place) for name, place in ways.missing.items()}
+        notes.append(make_entry_problem(entry, nodes, str(entry_place), draft=True))
+    nodes |= {name: Node(name, "missing", place=place) for name, place in settled.missing.items()}
     if draft and entry:
         nodes.setdefault(entry, Node(entry, "missing", place=entry_place))
-    graph = make_sections(nodes, ways.edges, entry) if parallel else Sections(nodes, ways.edges)
-    return graph._replace(notes=(*told, *graph.notes))
+    graph = make_sections(nodes, settled.edges, entry) if parallel else Sections(nodes, settled.edges)
+    return graph._replace(notes=(*notes, *graph.notes))
 
 
 def _collect_defaults(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -288,7 +288,7 @@ class RecipeDefinition(Closed):
         return {**content, "metadata": _Later(content["metadata"])} if later else content
 
     @model_validator(mode="after")
-    def _may_be_published(self, info: ValidationInfo) -> Self:
+    def _check_publishable(self, info: ValidationInfo) -> Self:
         if not (info.context or {}).get(GRAPH_CHECKED_ELSEWHERE) and self.status == "published":
             for _, fault in self.unready():
                 raise ValueError(fault)
@@ -325,8 +325,8 @@ class RecipeDefinition(Closed):
 
     def compute_hash(self, exclude: set[str] | None = None) -> str:
         """Return the SHA-256 of the recipe's JSON with sorted keys, without the top keys in `exclude`."""
-        kept = {key: value for key, value in self.dump().items() if key not in (exclude or ())}
-        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+        fields = {key: value for key, value in self.dump().items() if key not in (exclude or ())}
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def dump_model(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:

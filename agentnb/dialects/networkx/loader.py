@@ -92,10 +92,10 @@ class _Loading:
         routes: dict[str, Routes] = {}
         shown = {node: safe_repr(node) for node in level.graph}
         for node, attributes in level.graph.nodes(data=True):
-            made = self._make_node(level, node, attributes, level.at(f"nodes[{shown[node]}]"))
-            self.nodes.setdefault(made.id, made)
-            if made.kind in CHOOSERS:
-                routes[made.id] = Routes(made, level, attributes, self.problems)
+            result = self._make_node(level, node, attributes, level.at(f"nodes[{shown[node]}]"))
+            self.nodes.setdefault(result.id, result)
+            if result.kind in CHOOSERS:
+                routes[result.id] = Routes(result, level, attributes, self.problems)
         edges: list[Edge] = []
         for source, target, attributes in level.graph.edges(data=True):
             place = level.at(f"edges[{shown[source]}, {shown[target]}]")
@@ -163,17 +163,17 @@ class _Loading:
         else:
             params.setdefault("function", own)
 
-    def _check_required(self, kind: str, given: Mapping[str, Any], place: Place) -> None:
+    def _check_required(self, kind: str, attributes: Mapping[str, Any], place: Place) -> None:
         """R113: a required key is missing."""
         for word, why in words.NEEDED.get(kind, {}).items():
-            if given.get(word) is None:
+            if attributes.get(word) is None:
                 order = (
                     f"add {word}='...', the value's path"
                     if words.BY_KIND[kind][word] is words.convert_path
                     else f"add {word!r}"
                 )
                 self.problems.append(Problem("R113", f"attribute {word!r} is missing", str(place), why, order))
-        if kind == "loop" and all(given.get(word) is None for word in ("times", "while", "until")):
+        if kind == "loop" and all(attributes.get(word) is None for word in ("times", "while", "until")):
             self.problems.append(
                 Problem("R113", "attribute 'until' is missing", str(place),
                         "a loop needs 'times', 'while' or 'until'",
@@ -214,10 +214,10 @@ def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _find_entry(level: Level, edges: list[Edge]) -> tuple[str, ...]:
     """Return the entry of a graph: the nodes that it names, else those without incoming edges."""
-    given = level.graph.graph.get("entry")
-    if given is None:
+    entry = level.graph.graph.get("entry")
+    if entry is None:
         # An edge that a router ignores still counts as incoming: its target is not meant as an entry.
         targets = {edge.target for edge in edges} | {level.ids[target] for _, target in level.graph.edges()}
         return tuple(name for name in level.ids.values() if name not in targets)
-    several = isinstance(given, list) or (isinstance(given, tuple) and given not in level.ids)
-    return tuple(dict.fromkeys(map(level.id_of, given if several else [given])))
+    several = isinstance(entry, list) or (isinstance(entry, tuple) and entry not in level.ids)
+    return tuple(dict.fromkeys(map(level.id_of, entry if several else [entry])))

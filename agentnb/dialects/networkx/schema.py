@@ -284,14 +284,14 @@ GRAPH: Final[Mapping[str, Reader]] = {
 
 
 def read(
-    given: Mapping[Any, Any], known: Mapping[str, Reader], place: Place, problems: list[Problem]
+    attributes: Mapping[Any, Any], known: Mapping[str, Reader], place: Place, problems: list[Problem]
 ) -> dict[str, Any]:
     """Return the attributes that are known and valid; None counts as left out.
 
     An unknown attribute is not an error (graphs have other attributes, too), unless it resembles a known one.
     """
     found = {}
-    for name, value in given.items():
+    for name, value in attributes.items():
         if name not in known:
             problems += _check_unknown(name, known, make_inner_place(place, safe_str(name, 200)))
         elif value is not None:

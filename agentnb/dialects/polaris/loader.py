@@ -131,11 +131,11 @@ class _Loading:
             case DecisionNode():
                 asked = self._make_asked(node.name, node.output_type, node.predicate)
                 branches = {"true": self._make_region(node.true_branch), "false": self._make_region(node.false_branch)}
-                kept = {
+                config = {
                     label: region for label, region in branches.items() if region is not None or label in node.left_out
                 }
-                bodies = [region for region in kept.values() if region is not None]
-                return [asked.key], [], {"predicate": asked, "branches": MappingProxyType(kept)}, bodies
+                bodies = [region for region in config.values() if region is not None]
+                return [asked.key], [], {"predicate": asked, "branches": MappingProxyType(config)}, bodies
             case SwitchNode():
                 asked = self._make_asked(node.name, node.output_type, node.discriminator)
                 cases = tuple(

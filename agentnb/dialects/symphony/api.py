@@ -112,8 +112,8 @@ class AgentExecutor:
         Raises:
             ExecutionError: the agent has not succeeded.
         """
-        words = "\n".join(f"{name}: {value}" for name, value in inputs.items())
-        done = self.execute_task(task or words)
+        text = "\n".join(f"{name}: {value}" for name, value in inputs.items())
+        done = self.execute_task(task or text)
         if not done.success:
             raise ExecutionError(f"{self.config.name}: {done.error}")
         return done.result.response
@@ -168,8 +168,8 @@ def to_registry(tools: Any) -> ToolRegistry:
     if not isinstance(tools, Iterable) or isinstance(tools, str | bytes):
         raise RecipeError(_make_tools_problem(tools))
     registry = ToolRegistry()
-    given = tools.items() if isinstance(tools, Mapping) else ((ToolConfig.of(None, tool).name, tool) for tool in tools)
-    for name, tool in given:
+    items = tools.items() if isinstance(tools, Mapping) else ((ToolConfig.of(None, tool).name, tool) for tool in tools)
+    for name, tool in items:
         registry.register_tool(name, tool)
     return registry
 

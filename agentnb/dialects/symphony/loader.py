@@ -112,8 +112,8 @@ class _Places:
     def of(self, node: str) -> Place:
         """Return the place of a step."""
         for field in _FIELDS[node]:
-            given = self.source.content
-            if field in given if isinstance(given, Mapping) else getattr(given, field, None) is not None:
+            content = self.source.content
+            if field in content if isinstance(content, Mapping) else getattr(content, field, None) is not None:
                 return self.source.place((field,), key=True)
         return self.source.place(("name",), key=True)
 
@@ -136,9 +136,9 @@ def _make_nodes(config: AgentConfig, simulated: tuple[Any, ...]) -> list[Node]:
               json=bool(tools) and not native, **asked),
     ]  # fmt: skip
     if tools:
-        more, said = (("calls",), ("conversation",)) if native else ((), ())
+        more, history = (("calls",), ("conversation",)) if native else ((), ())
         nodes += [
-            _make_node("parse", "parse", ("answer", *said), ("decision", *more), native=native),
+            _make_node("parse", "parse", ("answer", *history), ("decision", *more), native=native),
             _make_node(
                 "check", "pick", ("decision",), ("tools_executed",), tools=tools, approval=config.require_approval
             ),

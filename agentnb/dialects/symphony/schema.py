@@ -170,15 +170,15 @@ class AgentConfig(AgentFields):
         Raises:
             RecipeError: every mistake at once.
         """
-        given = {**dict(zip(_PLACES, args, strict=False)), **fields}
+        values = {**dict(zip(_PLACES, args, strict=False)), **fields}
         try:
-            super().__init__(**given)
+            super().__init__(**values)
         except ValidationError as error:
-            raise RecipeError(*pydantic_errors.iter_schema_problems(error, _make_written(given))) from None
+            raise RecipeError(*pydantic_errors.iter_schema_problems(error, _make_written(values))) from None
 
 
-def _make_written(given: Mapping[str, Any]) -> pydantic_errors.ValidatedInput:
-    shown = {name: value for name, value in given.items() if isinstance(name, str)}
+def _make_written(values: Mapping[str, Any]) -> pydantic_errors.ValidatedInput:
+    shown = {name: value for name, value in values.items() if isinstance(name, str)}
     return pydantic_errors.ValidatedInput(Source(shown, "AgentConfig(...)"), shown, AgentFields)
 
 

@@ -110,11 +110,11 @@ class Breakpoint:
         edge = None if self.edge is None else " -> ".join(self.edge)
         clauses = {"edge": edge, "key": self.key, "step": self.step, "event": self.event, "call": self.call,
                    "error": self.error, "when": self.text or None}  # fmt: skip
-        told = [f"{self.side} {safe_repr(self.node, 200)}"] if self.node else []
-        told += [f"{name} {value}" for name, value in clauses.items() if value is not None]
-        told += ["changed in place"] if self.in_place else []
-        told += ["no progress"] if self.no_progress else []
-        return ", ".join(told + ([f"budget {self.budget:.0%}"] if self.budget else []))
+        parts = [f"{self.side} {safe_repr(self.node, 200)}"] if self.node else []
+        parts += [f"{name} {value}" for name, value in clauses.items() if value is not None]
+        parts += ["changed in place"] if self.in_place else []
+        parts += ["no progress"] if self.no_progress else []
+        return ", ".join(parts + ([f"budget {self.budget:.0%}"] if self.budget else []))
 
 
 @dataclass(slots=True, repr=False)
@@ -213,13 +213,13 @@ class Breakpoints:
              "side": side, "on_hit": on_hit, "log": message}
         )  # fmt: skip
 
-    def _add(self, words: Mapping[str, Any]) -> Breakpoint:
-        row = self.make(words)
+    def _add(self, options: Mapping[str, Any]) -> Breakpoint:
+        row = self.make(options)
         self._insert(row)
         self.on_change()
         return row
 
-    def make(self, words: Mapping[str, Any]) -> Breakpoint:
+    def make(self, options: Mapping[str, Any]) -> Breakpoint:
         """Return the breakpoint for the arguments of `add`, without adding it.
 
         Raises:
@@ -227,7 +227,7 @@ class Breakpoints:
                 X145, a key that nothing writes.
             RecipeError: the condition is invalid.
         """
-        clauses = {name: words.get(name) for name in CLAUSES}
+        clauses = {name: options.get(name) for name in CLAUSES}
         for name in FLAGS:
             clauses[name] = None if clauses[name] is False else clauses[name]
         if all(value is None for value in clauses.values()):
@@ -235,8 +235,8 @@ class Breakpoints:
                 Problem("X116", "this breakpoint has no clause", ADD,
                         "all clauses are missing", f"give one of: {', '.join(clauses)}")
             )  # fmt: skip
-        given = {"side": "before", "on_hit": 1, "once": False, **words, **clauses}
-        problems = [*self._check_names(clauses["node"], clauses["edge"]), *_check_arguments(given)]
+        settings = {"side": "before", "on_hit": 1, "once": False, **options, **clauses}
+        problems = [*self._check_names(clauses["node"], clauses["edge"]), *_check_arguments(settings)]
         if problems:
             raise ExecutionError(*problems)
         from agentnb.expressions.board_queries import compile_question
@@ -249,11 +249,11 @@ class Breakpoints:
         if self.check_keys is not None and (problems := [*self.check_keys(paths, ADD)]):
             raise ExecutionError(*problems)
         text = "" if asked is None else getattr(asked, "text", "") or "a function of the board"
-        given |= {"when": asked, "text": text, "edge": None if edge is None else (edge[0], edge[1])}
-        given["error"] = error.__name__ if isinstance(error, type) else error
-        if given.get("log") is not None:
-            given["template"] = compile_template(given["log"])
-        return Breakpoint(0, **given)
+        settings |= {"when": asked, "text": text, "edge": None if edge is None else (edge[0], edge[1])}
+        settings["error"] = error.__name__ if isinstance(error, type) else error
+        if settings.get("log") is not None:
+            settings["template"] = compile_template(settings["log"])
+        return Breakpoint(0, **settings)
 
     def _insert(self, row: Breakpoint) -> None:
         """Add a breakpoint under the next number."""
@@ -286,14 +286,14 @@ class Breakpoints:
         Raises:
             ExecutionError: X109, there is no such breakpoint.
         """
-        gone = [row for row in self if which is row or which in (row.id, row.node)]
-        if not gone:
+        removed = [row for row in self if which is row or which in (row.id, row.node)]
+        if not removed:
             raise ExecutionError(
                 Problem("X109", f"there is no breakpoint {safe_repr(which)}", "session.breakpoints",
                         f"there are: {', '.join(f'{row.id} ({row})' for row in self) or 'none'}",
                         "use one of them by its id or its node")
             )  # fmt: skip
-        for row in gone:
+        for row in removed:
             del self.rows[row.id]
         self.on_change()
 
@@ -316,19 +316,19 @@ class Breakpoints:
         """Count a hit of each breakpoint met after the step of `act` (None: before any); return the first to stop."""
         done = None if act is None else act.node.id
         rows = [*self.rows.values()]  # a copy: a condition is user code and may add or remove breakpoints
-        met = [
+        matches = [
             row for row in rows
             if row.enabled and row.call is None and _is_met(row, run, done, board) and self._is_measured(row, run, done)
         ]  # fmt: skip
-        return self._count(met, board) if met else None
+        return self._count(matches, board) if matches else None
 
     def find_met(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
         """Return a breakpoint that is met where the run has moved back to; counts no hits, because nothing ran."""
         history, number = get_last_step(run)
         done = run.get_node_id(history.s_act[number]) if number else None
         rows = (row for row in self._list_enabled() if row.call is None and row.log is None)
-        met = (row for row in rows if _is_met(row, run, done, board) and self._is_measured(row, run, done))
-        return next(met, None)
+        matches = (row for row in rows if _is_met(row, run, done, board) and self._is_measured(row, run, done))
+        return next(matches, None)
 
     def find_before_step(self, run: Run, act: Activation) -> Breakpoint | None:
         """Count a hit of each breakpoint met before a step of a concurrent branch; return the first to stop.
@@ -367,13 +367,13 @@ class Breakpoints:
     def _list_enabled(self) -> list[Breakpoint]:
         return [row for row in self.rows.values() if row.enabled]
 
-    def _count(self, met: Iterable[Breakpoint], board: Mapping[str, Any]) -> Breakpoint | None:
+    def _count(self, rows: Iterable[Breakpoint], board: Mapping[str, Any]) -> Breakpoint | None:
         """Count a hit of each of these breakpoints; return the first that stops the run, None if none does.
 
         Logpoints write their messages.
         """
         first = None
-        for row in met:
+        for row in rows:
             row.hits += 1
             if row.hits >= row.on_hit:
                 if row.log is not None:
@@ -407,9 +407,9 @@ def _check_edge(edge: tuple[Any, Any], edges: Iterable[Edge]) -> Iterator[Proble
                   did_you_mean(str(target), leads, order))  # fmt: skip
 
 
-def _check_arguments(given: Mapping[str, Any]) -> Iterator[Problem]:
+def _check_arguments(options: Mapping[str, Any]) -> Iterator[Problem]:
     """X120: an argument of a breakpoint is invalid."""
-    side, on_hit, step, call = given["side"], given["on_hit"], given["step"], given["call"]
+    side, on_hit, step, call = options["side"], options["on_hit"], options["step"], options["call"]
     if side not in SIDES:
         yield Problem("X120", f"there is no side {safe_repr(side)} of a node", ADD,
                       "a breakpoint stops before it or after it",
@@ -421,19 +421,19 @@ def _check_arguments(given: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("X120", f"step={safe_repr(step)} is not a step number", ADD,
                       "steps are numbered from 1; 0 is before the first", "pass a whole number")  # fmt: skip
     for name in ("key", "event", "call", "log"):
-        if given.get(name) is not None and not (isinstance(given[name], str) and given[name].strip()):
-            yield Problem("X120", f"{name}={safe_repr(given[name])} is not a name", ADD, f"`{name}` is a text",
+        if options.get(name) is not None and not (isinstance(options[name], str) and options[name].strip()):
+            yield Problem("X120", f"{name}={safe_repr(options[name])} is not a name", ADD, f"`{name}` is a text",
                           "pass a text that is not empty")  # fmt: skip
     for name in ("once", "enabled", *FLAGS):
-        if not isinstance(given.get(name, True), bool | None if name in FLAGS else bool):
-            yield Problem("X120", f"{name}={safe_repr(given[name])} is not a flag", ADD, f"`{name}` is True or False",
+        if not isinstance(options.get(name, True), bool | None if name in FLAGS else bool):
+            yield Problem("X120", f"{name}={safe_repr(options[name])} is not a flag", ADD, f"`{name}` is True or False",
                           "pass True or False")  # fmt: skip
-    yield from _check_error(given["error"])
-    share = given["budget"]
+    yield from _check_error(options["error"])
+    share = options["budget"]
     if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
         yield Problem("X120", f"budget={safe_repr(share)} is not a share of the budget", ADD,
                       "1 is the whole budget", "pass a number above 0, up to 1: 0.8")  # fmt: skip
-    beside = [name for name in ("edge", "key", "error", "event", *FLAGS, "budget") if given[name] is not None]
+    beside = [name for name in ("edge", "key", "error", "event", *FLAGS, "budget") if options[name] is not None]
     if call is not None and beside:
         yield Problem("X120", f"call= cannot be combined with {beside[0]}=", ADD,
                       "a call is made while its step runs; what the step writes, emits or leads to is known after it",

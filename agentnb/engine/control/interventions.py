@@ -63,11 +63,11 @@ def get_current_activation(run: Run) -> Activation | None:
 
 
 def record_intervention(
-    run: Run, act: str, target: str, old: Any = ABSENT, new: Any = ABSENT, by: str | None = None
+    run: Run, action: str, target: str, old: Any = ABSENT, new: Any = ABSENT, by: str | None = None
 ) -> None:
     """Record an intervention at the run's position, with a snapshot of its values."""
     run.history.interventions.append(
-        Intervention(run.position, act, target, freeze(old), freeze(new), by or get_actor(), run.clock.peek())
+        Intervention(run.position, action, target, freeze(old), freeze(new), by or get_actor(), run.clock.peek())
     )
 
 
@@ -124,10 +124,10 @@ def _check_edit(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
             reactive.check_edit(str(path[0]), seen.get(path[0]))
 
 
-def emit(run: Run, type_: str, payload: Any, by: str, **words: Any) -> Event:
+def emit(run: Run, type_: str, payload: Any, by: str, **options: Any) -> Event:
     """Record an external event, queue it for the nodes that it triggers, and apply its projection to the board."""
     reactive, scope, history = run.plan.recipe.reactive, run.root.scope, run.history
-    event = make_event(run, None, type_, payload, by, words)
+    event = make_event(run, None, type_, payload, by, options)
     writes = () if reactive is None else reactive.project(run, event)  # raises for an invalid event
     history.events.append(event)
     enqueue(run, event)
@@ -178,17 +178,18 @@ def set_next(run: Run, node: str) -> None:
         act = supersteps.make_superstep_activation(run, number, frame)
     else:
         act = run.get_activation(number, frame)
-    left = _find_frames_to_close(run, head, frame)
-    if act.id in queue and not left:  # already queued (another branch, or further back): it is only moved to the front
+    closed = _find_frames_to_close(run, head, frame)
+    # Already queued (another branch, or further back): it is only moved to the front
+    if act.id in queue and not closed:
         rest = list(queue)
         rest.remove(act.id)
     else:
-        rest = [entry for entry in queue[1:] if entry != act.id and scheduler.get_frame(run, entry) not in left]
+        rest = [entry for entry in queue[1:] if entry != act.id and scheduler.get_frame(run, entry) not in closed]
     open_tip(run, amend=True)
     new = Intervention(
         run.position, "set_next", node, None if head is None else head.node.id, node, get_actor(), run.clock.peek()
     )
-    _replace_queue(run, [act.id, *rest], left, new)
+    _replace_queue(run, [act.id, *rest], closed, new)
 
 
 def _find_queued(run: Run, number: int) -> Activation:
@@ -207,14 +208,14 @@ def _find_queued(run: Run, number: int) -> Activation:
     return run.find_activation(found)
 
 
-def _replace_queue(run: Run, queue: list[int], left: list[Frame], act: Intervention) -> None:
+def _replace_queue(run: Run, queue: list[int], closed: list[Frame], intervention: Intervention) -> None:
     """Replace the frontier of the last step, and close the frames that this leaves."""
     history, step = run.history, run.position
     row, start = step - history.base, len(history.p_act)
     history.p_act.extend(queue)
     history.p_val.extend([CARRIED] * len(queue))
     end = len(history.p_act)
-    closing = tuple(frame.id for frame in sorted(left, key=lambda frame: -frame.depth))
+    closing = tuple(frame.id for frame in sorted(closed, key=lambda frame: -frame.depth))
     shut = history.closed_frames.get(step, ()) + closing
     if closing:
         history.mark_rare(step)
@@ -224,7 +225,7 @@ def _replace_queue(run: Run, queue: list[int], left: list[Frame], act: Intervent
         run.dirty = True
     history.s_pend[row] = end
     history.s_pos[row] = run.queue_start = start
-    history.interventions += [act]
+    history.interventions += [intervention]
     for number in closing:
         run.close_frame(number)
     run.dirty = False

@@ -104,8 +104,8 @@ class Hooks:
             self.schedules = hooks
             self._armed()
             return
-        for moment, given in hooks.items():
-            for listener in given if isinstance(given, list | tuple) else [given]:
+        for moment, hook in hooks.items():
+            for listener in hook if isinstance(hook, list | tuple) else [hook]:
                 self.add(moment, listener)
 
     def _remove(self, moment: str, listener: Listener) -> None:

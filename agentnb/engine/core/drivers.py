@@ -190,9 +190,8 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
         except BaseException as raised:  # noqa: BLE001  (a cancellation is passed to the node first, too)
             error = raised
         pending_step.awaited_future = None
-        if (
-            pending_step.is_cancelled and pending_step.task is None
-        ):  # abandoned: its coroutine is closed and this task continues
+        # Abandoned: its coroutine is closed and this task continues
+        if pending_step.is_cancelled and pending_step.task is None:
             return _GONE
 
 

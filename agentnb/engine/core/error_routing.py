@@ -149,12 +149,12 @@ def _write_queue(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -
     else:
         index, frame = catcher
         inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
-        kept = [n for n in queue if not any(get_frame(run, n).is_within(top) for top in inside)]
+        remaining = [n for n in queue if not any(get_frame(run, n).is_within(top) for top in inside)]
         new = [
             find_failed_activation(run, inside[0])
             if run.plan.supersteps
             else run.get_activation(index, frame, FAIL).id,
-            *kept,
+            *remaining,
         ]
     history = run.history
     pos = len(history.p_act)

@@ -1,8 +1,8 @@
 """Event queue: the frontier of a reactive run: a queue of events, each with the activations that it triggers.
 
 If the nodes that an event triggers are known at once, their activations are queued; otherwise the event itself is
-queued and matched when it reaches the front, where `unfold` replaces it with the activations that it triggers. Only
-the front of the queue is read, so the length of the queue does not affect the cost of a step.
+queued and matched when it reaches the front, where `match_events` replaces it with the activations that it triggers.
+Only the front of the queue is read, so the length of the queue does not affect the cost of a step.
 """
 
 from __future__ import annotations
@@ -146,9 +146,9 @@ def _get_reactive(run: Run) -> Reactive:
     return reactive
 
 
-def emit_from_outside(run: Run, type_: str, payload: Any, actor: str = "user", **words: Any) -> Event:
+def emit_from_outside(run: Run, type_: str, payload: Any, actor: str = "user", **options: Any) -> Event:
     """Record an event that a person emits at the run's position, and queue it for the nodes that it triggers."""
-    event = make_event(run, None, type_, payload, actor, words)
+    event = make_event(run, None, type_, payload, actor, options)
     run.history.events.append(event)
     enqueue(run, event)
     return event

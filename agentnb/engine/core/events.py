@@ -16,37 +16,36 @@ _new_event = tuple.__new__  # the constructor of a named tuple costs twice as mu
 
 
 def make_event(run: Run, work: Work | None, type_: str, payload: Any, actor: str | None,
-             words: Mapping[str, Any]) -> Event:  # fmt: skip
+             options: Mapping[str, Any]) -> Event:  # fmt: skip
     """Return a new event with the next number; its default id and cause are derived from it.
 
-    `words` overrides the defaults: id, cause, time, mark.
+    `options` overrides the defaults: id, cause, time, mark.
     """
     last = work.emitted[-1].seq if work is not None and work.emitted else 0
-    if (
-        not last or run.pending_steps or run.recorded is not None
-    ):  # otherwise this node emitted the last event of the run
+    # Otherwise this node emitted the last event of the run
+    if not last or run.pending_steps or run.recorded is not None:
         last = max(run.last_event(), last)
     seq = last + 1
     if work is not None and actor is None:
         actor = work.node.id
-    said = words.get
-    if "cause" in words:
-        cause = words["cause"]
+    get = options.get
+    if "cause" in options:
+        cause = options["cause"]
     else:
         origin = None if work is None else work.event
         cause = None if origin is None else origin.id
-    time = said("time") or (run.clock.now() if work is None else work.now())
-    fields = (seq, None, said("id") or f"evt_{seq:03d}", type_, "user" if actor is None else actor, cause,
-              time, freeze(payload), run.position, said("mark"))  # fmt: skip
+    time = get("time") or (run.clock.now() if work is None else work.now())
+    fields = (seq, None, get("id") or f"evt_{seq:03d}", type_, "user" if actor is None else actor, cause,
+              time, freeze(payload), run.position, get("mark"))  # fmt: skip
     return _new_event(Event, fields)
 
 
-def restore_event(event: Event, actor: str | None, words: Mapping[str, Any]) -> Event:
+def restore_event(event: Event, actor: str | None, options: Mapping[str, Any]) -> Event:
     """Return an event emitted before with the actor, cause and mark its node passes now; number, id and time stay."""
-    if actor is None and not words:
+    if actor is None and not options:
         return event
-    said = {name: words[name] for name in ("cause", "mark") if name in words}
-    return event._replace(actor=event.actor if actor is None else actor, **said)
+    values = {name: options[name] for name in ("cause", "mark") if name in options}
+    return event._replace(actor=event.actor if actor is None else actor, **values)
 
 
 def stamp_events(events: Iterable[Event], step: int) -> list[Event]:

@@ -4,7 +4,7 @@ Layout, 33 bytes per step: the activation (4), begin and end in ns (8 + 8), flag
 and where this step's writes (4) and pushes (4) end. The frontier after step k is the slice
 `p_act[s_pos[k] : s_pend[k]]`. Pushes inserted before the waiting ones form an insertion: a queue that begins in an
 insertion continues from its end with the waiting pushes, and a queue that reaches an insertion skips it. So waiting
-pushes are never written again (see `queue`).
+pushes are never written again (see `queue_after`).
 A write row is 20 bytes: code (interned scope and path, and the op), the new value, and the previous value of the
 path's first key. A followed edge IS a push row with its condition's value. Rare data is in sparse dicts by step.
 """

@@ -112,7 +112,7 @@ class RecordedSteps(Protocol):
 class Recorder(Protocol):
     """Notified of what a step does before it is committed, so that it survives a crash."""
 
-    def record_sent(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
+    def record_sent(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, started_at: int) -> None:
         """Record that a call is being sent.
 
         Raises:

@@ -47,8 +47,8 @@ class Hold:
     @property
     def is_expired(self) -> bool:
         """True if the hold has expired before anybody resumed it."""
-        left = self.seconds_left
-        return not self.is_resumed and left is not None and left <= 0
+        remaining = self.seconds_left
+        return not self.is_resumed and remaining is not None and remaining <= 0
 
     def __await__(self) -> Generator[Any, Any, Hold]:
         """Yield this hold to the driver; continue when the driver sends anything."""
@@ -80,9 +80,8 @@ class PendingStep:
 
     def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
         self.activation, self.started_at = act, began
-        self.start_position = (
-            act.work.run.position
-        )  # the step after which it started: a node has one activation per step
+        # The step after which it started: a node has one activation per step
+        self.start_position = act.work.run.position
         own = type(awaitable) is CoroutineType
         self.coro: Coroutine[Any, Any, Any] = awaitable if own else _await_in_loop(awaitable)  # type: ignore[assignment]  # checked above
         self.hold: Hold | None = None

@@ -104,9 +104,9 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
 def _record_ready(run: Run, index: QueueIndex, act: Activation, new: list[tuple[int, Any]]) -> None:
     """Note which activation can run after a step of `act`: the only one of its lane, if it is one."""
     lane = act.frame.lane if not new else run.find_activation(new[0][0]).frame.lane
-    left = index.frame_counts[lane.id]
-    if left == 1 and len(new) == 1:
+    remaining = index.frame_counts[lane.id]
+    if remaining == 1 and len(new) == 1:
         assert index.ready is not None
         index.ready.append(new[0][0])
-    elif left:
+    elif remaining:
         index.ready = None  # several wait in this lane

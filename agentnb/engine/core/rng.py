@@ -47,12 +47,12 @@ class SeededRandom(random.Random):
         """Return the state as JSON: the number of words drawn, and the spare value of `gauss`."""
         return [self.words_drawn, self.gauss_next]
 
-    def advance_to(self, kept: list[Any]) -> None:
+    def advance_to(self, state: list[Any]) -> None:
         """Advance to a state returned by `get_state` for the same seed; nothing may have been drawn yet."""
-        left, gauss = kept
-        while left > 0:
-            self.getrandbits(WORD * min(left, AT_ONCE))
-            left -= AT_ONCE
+        draws, gauss = state
+        while draws > 0:
+            self.getrandbits(WORD * min(draws, AT_ONCE))
+            draws -= AT_ONCE
         self.gauss_next = gauss
 
 
@@ -72,14 +72,14 @@ def save_draws(run: Run) -> None:
 
 def roll_back_draws(run: Run) -> None:
     """Roll back what the abandoned step has drawn since it started."""
-    history, position, kept = run.random_state
+    history, position, saved = run.random_state
     if run.pending_steps or history is not run.history or position != run.position:
         return
     run.rng = None
-    if kept["random"] is not None:
-        run.random.advance_to(kept["random"])
-    run.ids.counters = dict(kept["ids"])
-    run.clock.go_back(kept["clock"])
+    if saved["random"] is not None:
+        run.random.advance_to(saved["random"])
+    run.ids.counters = dict(saved["ids"])
+    run.clock.go_back(saved["clock"])
 
 
 __all__ = ["SeededRandom", "get_draws", "roll_back_draws", "save_draws"]

@@ -458,15 +458,14 @@ class Run:
         Events of steps in flight count, too, and those of interrupted steps that have not started again.
         """
         here = next(history for history in reversed(self.chain) if history.base <= self.position)
-        kept = max(here.last_event(self.position), here.last_inherited_event)
+        highest = max(here.last_event(self.position), here.last_inherited_event)
         if self.recorded is not None:
-            kept = max(kept, self.recorded.last_event())
+            highest = max(highest, self.recorded.last_event())
         if not self.pending_steps:
-            return kept
-        flying = [
-            pending_step.activation.work.emitted for pending_step in tuple(self.pending_steps.values())
-        ]  # a copy: threads may ask
-        return max([kept, *(emitted[-1].seq for emitted in flying if emitted)])
+            return highest
+        # A copy: threads may ask
+        flying = [pending_step.activation.work.emitted for pending_step in tuple(self.pending_steps.values())]
+        return max([highest, *(emitted[-1].seq for emitted in flying if emitted)])
 
     def count_calls(self, kind: str, node: str | None = None) -> int:
         """Count the effects of a kind (of one node) called by the steps up to here, without retries."""
@@ -504,9 +503,8 @@ class Run:
         """
         number = self.plan.index.get(node, -1)
         for history, end in reversed(self.parts()):
-            ends = [
-                (kind, history.count_calls(kind, number, end)) for kind in kinds
-            ]  # this also updates `effect_steps`
+            # This also updates `effect_steps`
+            ends = [(kind, history.count_calls(kind, number, end)) for kind in kinds]
             steps = [
                 map(history.effect_steps[kind, number].__getitem__, range(count - 1, -1, -1))
                 for kind, count in ends

@@ -205,8 +205,8 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> in
     if here:
         new = [*_carry(rest[:here]), *front, *_carry(rest[here:at]), *pushes, *_carry(rest[at:])]
     new = _schedule_resume(run, act, expand(run, _queue_joins(run, new), act.work.emitted), here)
-    kept = zip(new, rest, strict=False)
-    if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in kept):
+    unchanged = zip(new, rest, strict=False)
+    if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in unchanged):
         new = new[len(rest) :]
         pos = run.queue_start + 1
     else:
@@ -312,9 +312,9 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
     for path, value in act.work.own_writes:  # before a child scope is open: afterwards this scope cannot be written
         run.write(act.scope, path, value)
     for body in opening.bodies:
-        id_, given = len(frames), None if body.inputs is None else freeze(dict(body.inputs))
+        id_, inputs = len(frames), None if body.inputs is None else freeze(dict(body.inputs))
         own = id_ if body.policy != "shared" else act.frame.row.scope
-        fields = (id_, act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number, given)
+        fields = (id_, act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number, inputs)
         row = _new_row(FrameRow, fields)
         frames.append(row)
         opened.append(id_)

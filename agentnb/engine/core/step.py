@@ -34,9 +34,8 @@ def step(run: Run, act: Activation | None = None) -> int:
     """
     if act is None:
         number = run.history.p_act[run.queue_start]
-        act = run.live_activations.get(number) or run.find_activation(
-            number
-        )  # a rebuilt frame may lack its activations
+        # A rebuilt frame may lack its activations
+        act = run.live_activations.get(number) or run.find_activation(number)
     began = run.ns()
     if run.armed:
         save_draws(run)

@@ -67,7 +67,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_get_threads.cache_clear)  # a forked process has none of the threads
 
 
-async def call_in_thread(call: Callable[..., Any], *words: Any) -> Any:
+async def call_in_thread(call: Callable[..., Any], *args: Any) -> Any:
     """Call a function in a thread, with the current context variables, and return its result; here, without threads.
 
     Raises:
@@ -77,13 +77,13 @@ async def call_in_thread(call: Callable[..., Any], *words: Any) -> Any:
     if not has_threads():
         await asyncio.sleep(0)  # so that the page may be drawn before
         future: Future[Any] = Future()
-        _run_call(future, partial(context.run, call, *words))
+        _run_call(future, partial(context.run, call, *args))
         return future.result()
-    begun = _get_threads().submit(partial(context.run, call, *words))
+    submitted = _get_threads().submit(partial(context.run, call, *args))
     try:
-        return await asyncio.wrap_future(begun)
+        return await asyncio.wrap_future(submitted)
     except asyncio.CancelledError:
-        begun.add_done_callback(_close_result)
+        submitted.add_done_callback(_close_result)
         raise
 
 
@@ -99,13 +99,15 @@ def replace_unraisable(error: Exception | SystemExit) -> Exception:
     Python reports the former as an error of a coroutine or without a message; the latter would end the whole program.
     """
     if isinstance(error, SystemExit):
-        left = RuntimeError(f"it called sys.exit({error.code!r})")
-        left.__cause__ = error
-        return left
+        exit_error = RuntimeError(f"it called sys.exit({error.code!r})")
+        exit_error.__cause__ = error
+        return exit_error
     of_python = isinstance(error, RuntimeError) and str(error) == "coroutine raised StopIteration"
     stopped = error.__cause__ if of_python else error
     if not isinstance(stopped, StopIteration):
         return error
-    told = RuntimeError("it raised StopIteration: an iterator that it takes from, such as a mock's, has nothing left")
-    told.__cause__ = stopped
-    return told
+    replacement = RuntimeError(
+        "it raised StopIteration: an iterator that it takes from, such as a mock's, has nothing left"
+    )
+    replacement.__cause__ = stopped
+    return replacement

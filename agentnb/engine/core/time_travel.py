@@ -256,13 +256,13 @@ def start_branch(run: Run, name: str | None = None) -> History:
 
     Return the new history; the steps after this point stay with the old one.
     """
-    old, left = run.current_history, run.abandoned_branches
+    old, abandoned = run.current_history, run.abandoned_branches
     leaves = run.position < run.history.tip or old is not run.history
     if leaves:
-        left = (*left, (tuple(run.chain), run.history.tip))
+        abandoned = (*abandoned, (tuple(run.chain), run.history.tip))
         if run.recorded is not None:
             run.recorded.leave(run)
-        name = name or f"branch {len(left)}"  # the ids of its steps depend on it
+        name = name or f"branch {len(abandoned)}"  # the ids of its steps depend on it
     new = History(run.tables, base=run.position, parent=old, name=name, plan=run.plan)
     shared = run.chain if run.chain[-1] is old else run.chain[: run.chain.index(old) + 1]
     sealed = max(old.sealed_step, run.position)
@@ -270,7 +270,7 @@ def start_branch(run: Run, name: str | None = None) -> History:
     new.uncommitted_calls = () if leaves else old.uncommitted_calls
     # With no call in between: an interrupt finds the whole branch, or none.
     old.sealed_step = sealed
-    run.abandoned_branches = left
+    run.abandoned_branches = abandoned
     run.chain = [*shared, new]
     run.history = run.current_history = new
     run.queue_start = 0

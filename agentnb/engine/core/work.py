@@ -116,7 +116,7 @@ class Kind:
     `bind(node, world)` returns the function that runs the node; if `ignores_world(node)` is True, the same one in every
     world. `keeps_writes` means that its writes and events are kept when it fails, `keeps_events` that only its events
     are. `is_join` marks a join: it runs when all that leads to it has finished. `returns_reduced` means that its
-    functions return `Reduced` writes for the keys that reducers combine. A kind that is not `is_public` is not written
+    functions return `ReducedWrite`s for the keys that reducers combine. A kind that is not `is_public` is not written
     in recipes: dialects make it.
     """
 
@@ -262,14 +262,14 @@ class Work:
         self.own_writes.append(((path,) if isinstance(path, str) else path, value))
 
     def emit(
-        self, type: str, payload: Any = None, actor: str | None = None, *, keep: Keep = "now", **words: Any
+        self, type: str, payload: Any = None, actor: str | None = None, *, keep: Keep = "now", **options: Any
     ) -> Event:
         """Emit an event and return it, numbered; this node sees it at once.
 
         Args:
             keep: when a stored run records it: `now`; with the `next` record of this step, for an event that only marks
                 the start of a step; or with the `step` itself, if only the commit follows.
-            words: see `events.numbered`.
+            options: see `events.make_event`.
         """
         if self.has_ended:
             self._refuse(f"emit {type!r}")
@@ -278,9 +278,9 @@ class Work:
         known = None if run.recorded is None else run.recorded.find_emitted(self, type, payload)
         with run.numbering:
             event = (
-                make_event(run, self, type, payload, actor, words)
+                make_event(run, self, type, payload, actor, options)
                 if known is None
-                else restore_event(known, actor, words)
+                else restore_event(known, actor, options)
             )
             self.emitted.append(event)
         if run.recorder is not None and known is None and keep != "step" and self.activation.node.kind.keeps_writes:
@@ -338,9 +338,9 @@ class Work:
         found = []
         for key, value in writes.items():
             if type(value) is ReducedWrite and key in self.copies and not replaces_value(value.parts):
-                mine, frozen = self.copies[key]
-                if not seems_unchanged(mine, frozen):
-                    found.append((key, mine))
+                own, frozen = self.copies[key]
+                if not seems_unchanged(own, frozen):
+                    found.append((key, own))
         return found
 
     def find_in_place_changes(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -353,7 +353,7 @@ class Work:
             self.copies.pop(key, None)
         for path, _ in self.applied_writes:
             self.copies.pop(path[0], None)  # type: ignore[arg-type]  # a first key is text
-        return [(key, mine) for key, (mine, frozen) in self.copies.items() if not is_unchanged(mine, frozen)]
+        return [(key, own) for key, (own, frozen) in self.copies.items() if not is_unchanged(own, frozen)]
 
     def reset(self) -> None:
         """Clear what was read, copied and written: the step has ended."""

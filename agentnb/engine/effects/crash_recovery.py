@@ -53,14 +53,14 @@ class InterruptedSteps:
 
     def __init__(
         self,
-        told: Mapping[int, Iterable[Call]] = NOTHING,
+        attempts: Mapping[int, Iterable[Call]] = NOTHING,
         out: Mapping[int, Mapping[int, list[Any]]] = NOTHING,
         events: Mapping[int, Iterable[Event]] = NOTHING,
         times: Mapping[int, Iterable[datetime]] = NOTHING,
     ) -> None:
-        self._attempts = {act: list(rows) for act, rows in told.items()}
+        self._attempts = {act: list(rows) for act, rows in attempts.items()}
         self._sent_calls = {act: dict(calls) for act, calls in out.items()}
-        self._events = {act: list(made) for act, made in events.items()}
+        self._events = {act: list(recorded) for act, recorded in events.items()}
         self._times = {act: list(read) for act, read in times.items()}
         self._superseded_attempts: dict[int, list[Call]] = {}  # of steps that make a different call now
 
@@ -90,7 +90,7 @@ class InterruptedSteps:
         if rows:
             return rows[-1].kind
         return next(
-            (call.kind for call in self.find_unanswered() if (call.activation, call.number) == (act, number)), None
+            (call.kind for call in self.iter_unanswered() if (call.activation, call.number) == (act, number)), None
         )
 
     def get_sent_time(self, work: Work, number: int) -> int | None:
@@ -98,7 +98,7 @@ class InterruptedSteps:
         return next(
             (
                 call.started_at
-                for call in self.find_unanswered()
+                for call in self.iter_unanswered()
                 if (call.activation, call.number) == (work.activation.id, number)
             ),
             None,
@@ -135,18 +135,18 @@ class InterruptedSteps:
         """Return the highest number of an event of these steps."""
         return max((event.seq for events in self._events.values() for event in events), default=0)
 
-    def find_unanswered(self) -> Iterator[UnansweredCall]:
+    def iter_unanswered(self) -> Iterator[UnansweredCall]:
         """Yield the calls without a recorded response."""
         for act, calls in self._sent_calls.items():
             back = {(row.call, row.attempt) for row in self._attempts.get(act, ())}
-            for number, (attempt, kind, name, arguments, began) in calls.items():
+            for number, (attempt, kind, name, arguments, sent_at) in calls.items():
                 if (number, attempt) not in back:
-                    yield UnansweredCall(act, number, attempt, kind, name, arguments, began)
+                    yield UnansweredCall(act, number, attempt, kind, name, arguments, sent_at)
 
     def iter_facts(self) -> Iterator[tuple[str, int, Any]]:
         """Yield what is known: its type ("times", "out", "back" or "emit"), the activation, and the fact itself."""
         yield from (("times", act, times) for act, times in self._times.items())
-        yield from (("out", call.activation, call) for call in self.find_unanswered())
+        yield from (("out", call.activation, call) for call in self.iter_unanswered())
         yield from (("back", act, row) for act, rows in self._attempts.items() for row in rows)
         yield from (("emit", act, event) for act, events in self._events.items() for event in events)
 
@@ -162,8 +162,8 @@ class InterruptedSteps:
         """Add what a step of this process has done so far."""
         act, emitted = work.activation.id, work.emitted
         out = {
-            number: [attempt, effect.kind, effect.name, sent, began]
-            for number, (attempt, effect, sent, began) in work.calls_in_flight.items()
+            number: [attempt, effect.kind, effect.name, sent, sent_at]
+            for number, (attempt, effect, sent, sent_at) in work.calls_in_flight.items()
             if must_log_start(effect)
         }
         rows = {(row.call, row.attempt): row for row in (*self._attempts.get(act, ()), *work.calls)}
@@ -183,7 +183,7 @@ class InterruptedSteps:
 
     def end_calls(self, run: Run) -> None:
         """Record the calls without a response as interrupted, as `recorded_calls.end_calls` does."""
-        for call in list(self.find_unanswered()):
+        for call in list(self.iter_unanswered()):
             if call.kind in ASKED:
                 if run.recorder is not None:
                     run.recorder.record_withdrawal(call.activation, call.number)
@@ -205,9 +205,9 @@ class InterruptedSteps:
         self._times.pop(act, None)
         if known or lost:
             calls = run.history.calls
-            made = {(row.call, row.attempt) for row in calls[bisect_left(calls, run.position, key=_step_of) :]
+            committed = {(row.call, row.attempt) for row in calls[bisect_left(calls, run.position, key=_step_of) :]
                     if row.activation == act}  # fmt: skip
-            self._log(run, [*lost, *(row for row in known if (row.call, row.attempt) not in made)])
+            self._log(run, [*lost, *(row for row in known if (row.call, row.attempt) not in committed)])
         self._update_loose(run)
 
     def find_committed(self, run: Run) -> int | None:
@@ -309,7 +309,7 @@ def find_unanswered(run: Run) -> list[UnansweredCall]:
     known = run.recorded
     if not isinstance(known, InterruptedSteps):
         return []
-    return [call for call in known.find_unanswered() if call.activation not in run.pending_steps]
+    return [call for call in known.iter_unanswered() if call.activation not in run.pending_steps]
 
 
 def _is_same_call(row: Call, effect: Effect) -> bool:

@@ -80,28 +80,29 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         attempt += 1
         if wait or run.limiter is not None:
             await _await_budget(run, work, effect, wait, (number, attempt))
-        began, error, answer, sent = run.ns(), None, None, freeze_arguments(effect)
+        started_at, error, answer, sent = run.ns(), None, None, freeze_arguments(effect)
         if recorder is not None and not effect.is_simulated:
-            recorder.record_sent(work, number, attempt, effect, sent, began)
+            recorder.record_sent(work, number, attempt, effect, sent, started_at)
+        # Set now, so that it is known even if recording failed
         work.calls_in_flight[number] = (
             attempt,
             effect,
             sent,
-            began,
-        )  # set now, so that it is known even if recording failed
+            started_at,
+        )
         try:
             if run.uses_threads or effect.timeout is not None or effect.blocking or key is not None:
                 answer = await _call_slowly(run, call, effect, key and (*key, attempt))
             else:
                 answer = call(effect)
             if type(answer) not in PLAIN_ANSWERS:
-                answer = await _get_final_answer(run, answer, effect, _find_send_time(work, number, began))
+                answer = await _get_final_answer(run, answer, effect, _find_send_time(work, number, started_at))
             if effect.check is not None:
                 effect.check(answer)
         except (Exception, SystemExit) as raised:  # noqa: BLE001  (recorded with the attempt; the last is raised)
             error = replace_unraisable(raised)
             answer = find_refused(error, answer, effect)
-        error = _record_attempt(work, effect, (number, sent, attempt, wait), answer, error, run.ns() - began)
+        error = _record_attempt(work, effect, (number, sent, attempt, wait), answer, error, run.ns() - started_at)
         if error is None:
             return answer if run.holds_call is None else await _review_answer(run, work, effect, answer, number)
         wait = _get_next_delay(work, effect, attempt, error)
@@ -317,10 +318,10 @@ async def _inject_faults(run: Run, effect: Effect, key: Key) -> float:
     return delay
 
 
-def _find_send_time(work: Work, number: int, began: int) -> int:
+def _find_send_time(work: Work, number: int, started_at: int) -> int:
     """Return when a call was first sent: asking a question again in another process does not extend its timeout."""
     known = work.run.recorded
-    return began if known is None else known.get_sent_time(work, number) or began
+    return started_at if known is None else known.get_sent_time(work, number) or started_at
 
 
 async def _get_final_answer(run: Run, answer: Any, effect: Effect, since: int) -> Any:

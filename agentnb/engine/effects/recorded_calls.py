@@ -27,8 +27,8 @@ _new_call = tuple.__new__  # one per call: the constructor of a named tuple cost
 
 def freeze_arguments(effect: Effect) -> Any:
     """Return the arguments of an effect, frozen before the call: the callee may change them."""
-    given = effect.arguments
-    return freeze(given if type(given) is dict else dict(given)) if given else NO_ARGUMENTS
+    arguments = effect.arguments
+    return freeze(arguments if type(arguments) is dict else dict(arguments)) if arguments else NO_ARGUMENTS
 
 
 def find_refused(error: Exception, answer: Any, effect: Effect) -> Any:
@@ -100,23 +100,23 @@ def _get_text(answer: Any, name: str, kind: str) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-def make_interrupted_row(run: Run, which: tuple[int, int, str, str, int], sent: Any, began: int) -> Call:
+def make_interrupted_row(run: Run, which: tuple[int, int, str, str, int], sent: Any, started_at: int) -> Call:
     """Return the row of an interrupted attempt; `which` is its activation, call, kind, name and attempt."""
     act, number, kind, name, attempt = which
-    seconds = (run.ns() - began) / 1e9
+    seconds = (run.ns() - started_at) / 1e9
     return Call(run.position + 1, act, number, kind, name, attempt, 0.0, sent, None, CUT_SHORT, seconds)
 
 
 def end_calls(work: Work) -> None:
     """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
     run = work.run
-    for number, (attempt, effect, sent, began) in work.calls_in_flight.items():
+    for number, (attempt, effect, sent, started_at) in work.calls_in_flight.items():
         if effect.kind in ASKED:
             if run.recorder is not None:
                 run.recorder.record_withdrawal(work.activation.id, number)
         elif not effect.is_simulated:
             row = make_interrupted_row(
-                run, (work.activation.id, number, effect.kind, effect.name, attempt), sent, began
+                run, (work.activation.id, number, effect.kind, effect.name, attempt), sent, started_at
             )
             work.calls.append(row)
             if run.recorder is not None:

@@ -42,10 +42,10 @@ def rebuild_error(row: Call, like: BaseException | None = None) -> Exception:
     """
     kind, _, message = (row.error or "").partition(": ")
     base = type(like) if isinstance(like, Exception) and type(like).__name__ == kind else find_class(kind)
-    made = _make_error(kind or "Exception", base, message)
+    rebuilt = _make_error(kind or "Exception", base, message)
     if row.result is not None:
-        made.result = thaw(row.result)  # type: ignore[attr-defined]  # the answer that was the failure
-    return made
+        rebuilt.result = thaw(row.result)  # type: ignore[attr-defined]  # the answer that was the failure
+    return rebuilt
 
 
 def find_class(kind: str) -> type[Exception]:
@@ -82,22 +82,22 @@ def _make_error(kind: str, base: type[Exception], message: str) -> Exception:
         return base(message)
     if base is KeyError and str(KeyError(message[1:-1])) == message:  # the text of a KeyError is its key's repr
         return KeyError(message[1:-1])
-    words = {
+    attributes = {
         "__str__": lambda _self: message,
         "__init__": Exception.__init__,
         "__module__": base.__module__,
         _SAID: True,
     }
     if issubclass(base, AgentNbError):
-        words |= {"problems": problems, "_given": problems or (message,)}
+        attributes |= {"problems": problems, "_given": problems or (message,)}
     try:
-        cls: type[Exception] = type(kind, (base,), words)
+        cls: type[Exception] = type(kind, (base,), attributes)
         builtin: Any = next(each for each in base.__mro__ if each.__module__ == "builtins")
-        made: Exception = builtin.__new__(cls, message)
+        error: Exception = builtin.__new__(cls, message)
     except TypeError:  # the class does not allow such a subclass
-        made = Exception.__new__(type(kind, (Exception,), words), message)
-    made.args = (message,)
-    return made
+        error = Exception.__new__(type(kind, (Exception,), attributes), message)
+    error.args = (message,)
+    return error
 
 
 def parse_problems(text: str) -> tuple[Problem, ...]:

@@ -207,21 +207,21 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
                 self._greenlet.throw(GreenletExit)
             self._code.close()
 
-    def _switch(self, way: Callable[[Any], Any], value: Any) -> Any:
+    def _switch(self, method: Callable[[Any], Any], value: Any) -> Any:
         from greenlet import getcurrent, greenlet
 
         if self._greenlet is None:
             self._greenlet, self._thread = greenlet(_run_to_next_await), threading.get_ident()
             self._greenlet.gr_context = self._context
-            words: tuple[Any, ...] = (way, value)
+            args: tuple[Any, ...] = (method, value)
         else:
-            self._greenlet.parent, words = getcurrent(), ()
-        lives, came = self._greenlet.switch(*words)
+            self._greenlet.parent, args = getcurrent(), ()
+        lives, outcome = self._greenlet.switch(*args)
         if self._greenlet.dead:
             self._greenlet = None
         if lives:
-            return came
-        raise came
+            return outcome
+        raise outcome
 
     # -- threads and event loops -------------------------------------------------------------------------------------
 
@@ -282,9 +282,9 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
             )
 
 
-def _run_to_next_await(way: Callable[[Any], Any], value: Any) -> tuple[bool, Any]:
+def _run_to_next_await(method: Callable[[Any], Any], value: Any) -> tuple[bool, Any]:
     """Run code up to its next await; return whether it continues, and what it awaits or ended with."""
     try:
-        return True, way(value)
+        return True, method(value)
     except BaseException as error:  # noqa: BLE001  (raised again by the driver)
         return False, error

@@ -91,8 +91,8 @@ class DeltaLoader:
 
     def collect_interrupted(self) -> InterruptedSteps:
         """Return what the steps in flight had done: run again, they need not repeat it."""
-        told = {act: rows.values() for act, rows in self.recorded_calls.items()}
-        return InterruptedSteps(told, self.sent_calls, self.recorded_events, self.recorded_times)
+        calls = {act: rows.values() for act, rows in self.recorded_calls.items()}
+        return InterruptedSteps(calls, self.sent_calls, self.recorded_events, self.recorded_times)
 
     def finish(self) -> tuple[Tables, list[History]]:
         """Compute the previous value of each write, and the checkpoints; return the tables and the histories.
@@ -168,10 +168,10 @@ class DeltaLoader:
             if len(rest) > 1:
                 self.recorded_times.setdefault(act, []).extend(map(from_microseconds, rest[1]))
         elif what == "out":
-            number, attempt, kind, name, arguments, began = rest
+            number, attempt, kind, name, arguments, started_at = rest
             known = self.sent_calls.setdefault(act, {})
-            given = known[number][3] if arguments is None else decode_value(arguments)  # None: as before
-            known[number] = [attempt, kind, name, given, began]
+            value = known[number][3] if arguments is None else decode_value(arguments)  # None: as before
+            known[number] = [attempt, kind, name, value, started_at]
         elif what == "back":
             row = Call(*map(decode_value, rest[0]))
             if rest[1]:
@@ -345,10 +345,10 @@ _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
 
 def _select_new_rows(rows: Any, known: int) -> list[Any]:
     """Return the new rows of a table: two branches that start at the same place may both contain them."""
-    first, given = rows
+    first, values = rows
     if first > known:
         raise ValueError(f"rows {known} to {first} of a table are missing")
-    return list(given[known - first :])
+    return list(values[known - first :])
 
 
 def check_nesting(tables: Tables) -> None:
@@ -364,19 +364,19 @@ def check_nesting(tables: Tables) -> None:
 
 def _add_steps(columns: list[list[int]], steps: list[Any]) -> list[int]:
     """Append the rows of one step or of several to the columns; return their activations."""
-    act, began, took, flags, front, ends, pushed = columns  # unrolled: this runs once per step
+    act, starts, durations, flags, front, ends, pushed = columns  # unrolled: this runs once per step
     if type(steps[0]) is not int:
         act += steps[0]
-        began += steps[1]
-        took += steps[2]
+        starts += steps[1]
+        durations += steps[2]
         flags += steps[3]
         front += steps[4]
         ends += steps[5]
         pushed += steps[6]
         return list(steps[0])
     act.append(steps[0])
-    began.append(steps[1])
-    took.append(steps[2])
+    starts.append(steps[1])
+    durations.append(steps[2])
     flags.append(steps[3])
     front.append(steps[4])
     ends.append(steps[5])
@@ -386,11 +386,11 @@ def _add_steps(columns: list[list[int]], steps: list[Any]) -> list[int]:
 
 def _fill_steps(history: History, columns: list[list[int]]) -> None:
     """Fill the columns of the steps from the recorded differences."""
-    act, began, took, flags, front, writes, pushes = columns
-    starts = list(accumulate(began))
+    act, gaps, durations, flags, front, writes, pushes = columns
+    starts = list(accumulate(gaps))
     history.s_act, history.s_flag = array("I", act), array("B", flags)
     history.s_t0 = array("q", starts)
-    history.s_t1 = array("q", [start + length for start, length in zip(starts, took, strict=True)])
+    history.s_t1 = array("q", [start + length for start, length in zip(starts, durations, strict=True)])
     history.s_pos, history.s_wend = array("I", accumulate(front)), array("I", accumulate(writes))
     history.s_pend = array("I", accumulate(pushes))
     history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))

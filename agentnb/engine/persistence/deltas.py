@@ -157,27 +157,27 @@ class DeltaEncoder:
         sizes = sorted([(self.number_history(history), size) for history, size in histories])
         taken = [(number, *self._encode_part(number, size)) for number, size in sizes]
         parts = [part for _, part, _ in taken if part]
-        tables, kept = self._encode_tables() if parts or rows else ({}, self.sizes)
+        tables, new_sizes = self._encode_tables() if parts or rows else ({}, self.sizes)
         for number, _, mark in taken:
             self.watermarks[number] = mark
-        self.sizes, self.unsavable = kept, None
+        self.sizes, self.unsavable = new_sizes, None
         return {name: found for name, found in (("t", tables), ("p", parts)) if found}
 
     def _encode_tables(self) -> tuple[Json, list[int]]:
-        tables, kept, found = self.tables, self.sizes, {}
+        tables, new_sizes, found = self.tables, self.sizes, {}
         ends = _compute_ends(tables)
-        if ends[0] > kept[0]:
-            rows = tables.frames[kept[0] : ends[0]]
-            found["frames"] = [kept[0], [[*row[:-1], encode(row.inputs, lenient=self.lenient)] for row in rows]]
-        if ends[1] > kept[1]:
-            found["acts"] = [kept[1], [list(row) for row in tables.activations[kept[1] : ends[1]]]]
-        if ends[2] > kept[2]:
+        if ends[0] > new_sizes[0]:
+            rows = tables.frames[new_sizes[0] : ends[0]]
+            found["frames"] = [new_sizes[0], [[*row[:-1], encode(row.inputs, lenient=self.lenient)] for row in rows]]
+        if ends[1] > new_sizes[1]:
+            found["acts"] = [new_sizes[1], [list(row) for row in tables.activations[new_sizes[1] : ends[1]]]]
+        if ends[2] > new_sizes[2]:
             found["codes"] = [
-                kept[2],
-                [[scope, encode_path(path)] for scope, path in tables.codes[kept[2] : ends[2]]],
+                new_sizes[2],
+                [[scope, encode_path(path)] for scope, path in tables.codes[new_sizes[2] : ends[2]]],
             ]
-        if ends[3] > kept[3]:
-            found["shapes"] = [kept[3], [list(names) for names in tables.shapes[kept[3] : ends[3]]]]
+        if ends[3] > new_sizes[3]:
+            found["shapes"] = [new_sizes[3], [list(names) for names in tables.shapes[new_sizes[3] : ends[3]]]]
         return found, ends
 
     # -- one history ---------------------------------------------------------------------------------------------
@@ -226,8 +226,8 @@ class DeltaEncoder:
             if found:
                 rare["rare"] = found
         for name, table in (("opened", history.peek("opened_frames")), ("closed", history.peek("closed_frames"))):
-            if table and (given := [[step, list(table[step])] for step in steps if step in table]):
-                rare[name] = given
+            if table and (values := [[step, list(table[step])] for step in steps if step in table]):
+                rare[name] = values
         if history.peek("times") and (read := [step for step in steps if step in history.times]):
             self._add_times(history, read, rare)
         if history.peek("errors") and (failed := [step for step in steps if step in history.errors]):
@@ -262,8 +262,10 @@ class DeltaEncoder:
             rare["in_place"] = placed
         if (ends := history.peek("order")) and (ordered := [[row, ends[row]] for row in range(*writes) if row in ends]):
             rare["order"] = ordered
-        if history.peek("reduced_parts") and (made := [row for row in range(*writes) if row in history.reduced_parts]):
-            rare["reduced"] = [self._encode_reduced(history, row) for row in made]
+        if history.peek("reduced_parts") and (
+            reduced := [row for row in range(*writes) if row in history.reduced_parts]
+        ):
+            rare["reduced"] = [self._encode_reduced(history, row) for row in reduced]
 
     def _encode_reduced(self, history: History, row: int) -> list[Any]:
         """Return the parts of one write as JSON; those of a secret's key are masked like the write."""
@@ -289,9 +291,9 @@ class DeltaEncoder:
             return
         if carried := [start + at for at, value in enumerate(values) if value is CARRIED]:
             rare["carried"] = carried
-        if given := [at for at, value in enumerate(values, start) if value is not None and value is not CARRIED]:
+        if pushed := [at for at, value in enumerate(values, start) if value is not None and value is not CARRIED]:
             rare["values"] = [[at, self._encode(history, history.base + bisect_right(history.s_pend, at), "a condition",
-                                             partial(encode, history.p_val[at]))] for at in given]  # fmt: skip
+                                             partial(encode, history.p_val[at]))] for at in pushed]  # fmt: skip
 
     def _add_lists(self, history: History, mark: Watermark, new: Watermark, rare: Json) -> None:
         """Add what was appended to the lists: reads, interventions, events, calls."""
@@ -357,10 +359,10 @@ class DeltaEncoder:
                 return code(lenient=True)
             self.unsavable = step
             problem, row = error.problems[0], step - history.base
-            begun = "the inputs" if not step else f"step {step}"
+            place = "the inputs" if not step else f"step {step}"
             node = f", {self.run.get_node_id(history.s_act[row])!r}" if 0 < row < len(history.s_act) else ""
             do = f"{problem.do}: session.edit(...), then go on; or session.retry()"
-            raise StoreError(replace(problem, where=f"{begun}{node}, {what}", do=do)) from None
+            raise StoreError(replace(problem, where=f"{place}{node}, {what}", do=do)) from None
 
     def _is_over(self, run: Run, history: History, step: int, what: str) -> bool:
         ends = dict(zip(map(id, run.chain), (*(after.base for after in run.chain[1:]), run.history.tip), strict=True))
@@ -386,8 +388,8 @@ class DeltaEncoder:
         seq, step, id_, type_, actor, cause, time, payload, at, mark = event
         is_utc = type(time) is datetime and time.tzinfo is UTC and not time.fold
         when = to_microseconds(time) if is_utc else encode(time)
-        said = [text if is_stored_unchanged(text) else encode(text) for text in (id_, type_, actor, cause, mark)]
-        return [seq, step, *said[:4], when, self._encode_shape(payload, lenient), at, said[4]]
+        texts = [text if is_stored_unchanged(text) else encode(text) for text in (id_, type_, actor, cause, mark)]
+        return [seq, step, *texts[:4], when, self._encode_shape(payload, lenient), at, texts[4]]
 
     def _encode_shape(self, value: Any, lenient: bool) -> Any:
         """Return a part of a payload as JSON; of a mapping the names are written once per run."""
@@ -444,16 +446,16 @@ def _count_rows(history: History, mark: Watermark, tip: int) -> tuple[int, int, 
 
 def _encode_steps(history: History, first: int, size: int, last: tuple[int, int, int]) -> list[Any]:
     rows = slice(first, size)
-    began, ended = history.s_t0[rows].tolist(), history.s_t1[rows].tolist()
+    starts, ended = history.s_t0[rows].tolist(), history.s_t1[rows].tolist()
     before_it = history.s_t0[first - 1] if first else 0
     ends = ((history.s_pos, last[0]), (history.s_wend, last[1]), (history.s_pend, last[2]))
     if size == first + 1:
         ends_now = [column[first] - start for column, start in ends]
-        return [history.s_act[first], began[0] - before_it, ended[0] - began[0], history.s_flag[first], *ends_now]
+        return [history.s_act[first], starts[0] - before_it, ended[0] - starts[0], history.s_flag[first], *ends_now]
     return [
         history.s_act[rows].tolist(),
-        _compute_increases(began, before_it),
-        [*map(sub, ended, began)],
+        _compute_increases(starts, before_it),
+        [*map(sub, ended, starts)],
         history.s_flag[rows].tolist(),
         *(_compute_increases(column[rows].tolist(), start) for column, start in ends),
     ]
@@ -476,8 +478,8 @@ def encode_call(call: Call, *, lenient: bool = False) -> list[Any]:
 
 def encode_event(event: Event, *, lenient: bool = False) -> list[Any]:
     """Return the whole row of an event as JSON."""
-    seq, step, *said, payload, at, mark = event
-    return [seq, step, *map(encode, said), encode(payload, lenient=lenient), at, encode(mark)]
+    seq, step, *texts, payload, at, mark = event
+    return [seq, step, *map(encode, texts), encode(payload, lenient=lenient), at, encode(mark)]
 
 
 def _encode_failure(step: int, failure: Failure) -> list[Any]:

@@ -79,8 +79,8 @@ class RunRow(NamedTuple):
 
     def _list_checked_fields(self) -> tuple[object, ...]:
         created = self.created.astimezone(UTC).isoformat(timespec="microseconds")
-        said = (self.run_id, self.name, self.recipe, self.dialect, self.fingerprint)
-        return (*said, created, self.parent, self.shared, self.forked)
+        fields = (self.run_id, self.name, self.recipe, self.dialect, self.fingerprint)
+        return (*fields, created, self.parent, self.shared, self.forked)
 
 
 @dataclass(frozen=True, slots=True)

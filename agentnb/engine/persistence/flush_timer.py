@@ -65,9 +65,9 @@ class _Timer:
                     if not self._due:
                         self._runs = False
                         return
-                left = self._due[0][0] - time.monotonic()
-                if left > 0:
-                    self._changed.wait(left)
+                remaining = self._due[0][0] - time.monotonic()
+                if remaining > 0:
+                    self._changed.wait(remaining)
                     continue
                 _, _, ref, seconds, name = heapq.heappop(self._due)
             behind = ref()
@@ -86,19 +86,19 @@ def flush_later(behind: Flushable, batch: Batch, name: str) -> None:
 
 def _start_thread(behind: Flushable, seconds: float, name: str) -> None:
     """Start a daemon thread that flushes now and whenever it is due; it stops with its owner."""
-    gone = threading.Event()
-    weakref.finalize(behind, gone.set).atexit = False
-    words = (weakref.ref(behind), seconds, gone)
-    threading.Thread(target=_flush_periodically, args=words, name=f"agentnb-keep-{name}", daemon=True).start()
+    closed = threading.Event()
+    weakref.finalize(behind, closed.set).atexit = False
+    args = (weakref.ref(behind), seconds, closed)
+    threading.Thread(target=_flush_periodically, args=args, name=f"agentnb-keep-{name}", daemon=True).start()
 
 
-def _flush_periodically(behind: weakref.ref[Flushable], seconds: float, gone: threading.Event) -> None:
+def _flush_periodically(behind: weakref.ref[Flushable], seconds: float, closed: threading.Event) -> None:
     while True:
         here = behind()
         if here is None or not here.catch_up():
             return
         del here
-        if gone.wait(seconds):
+        if closed.wait(seconds):
             return
 
 

@@ -83,10 +83,11 @@ class Journal:
         )
         self._row_state: dict[str, Any] = {}
         self._position_state: tuple[History, int, Json] = (run.history, run.position, {})
+        # The step up to which records of steps in flight are obsolete
         self._obsolete_up_to = (
             run.history,
             run.position,
-        )  # the step up to which records of steps in flight are obsolete
+        )
         self._lock = threading.RLock()
         self._flushes = False  # whether a thread will look for what is pending
 
@@ -126,9 +127,9 @@ class Journal:
         other.begin(row)
         return other
 
-    def continue_run(self, seq: int, said: Mapping[str, Any], aux: Mapping[str, Any], flying: Iterable[int]) -> None:
+    def continue_run(self, seq: int, state: Mapping[str, Any], aux: Mapping[str, Any], flying: Iterable[int]) -> None:
         """Continue after entry `seq` with a run that was rebuilt from the log; `flying` are its steps in flight."""
-        self.seq, self._saved_state, self.aux = seq, {**said, "aux": dict(aux)}, dict(aux)
+        self.seq, self._saved_state, self.aux = seq, {**state, "aux": dict(aux)}, dict(aux)
         self._chain, self._branch_count = self.run.chain, len(self.run.abandoned_branches)
         self._keys = {act: [key for key in self.encoder.recorded_calls if key[0] == act] for act in flying}
         self._record_position()
@@ -159,8 +160,8 @@ class Journal:
             if self._facts or self._requests or act in self._keys:
                 self._discard_committed(act)
         self._obsolete_up_to = (history, max(over, run.position))
-        began = run.pending_steps and run.random_state[:2] == (history, run.position)
-        self._position_state = (history, run.position, run.random_state[2] if began else get_draws(run))
+        in_progress = run.pending_steps and run.random_state[:2] == (history, run.position)
+        self._position_state = (history, run.position, run.random_state[2] if in_progress else get_draws(run))
 
     def _discard_committed(self, act: int) -> None:
         """Drop the unsaved records of a step in flight that will be saved as a whole."""
@@ -205,15 +206,15 @@ class Journal:
     def _append(self, entry: Entry, *, again: bool = False, status: str = "running") -> None:
         if not self.is_writer:
             check_alone(self)
-        standing = {"status": status, "steps": entry.step}
-        told: dict[str, Any] = {name: value for name, value in standing.items() if self._row_state.get(name) != value}
+        state = {"status": status, "steps": entry.step}
+        changed: dict[str, Any] = {name: value for name, value in state.items() if self._row_state.get(name) != value}
         try:
-            self.log.append(self.run_id, [entry], **told)
+            self.log.append(self.run_id, [entry], **changed)
         except StoreError:
             if not again or not self._has_arrived(entry):
                 raise
         self.is_writer = True
-        self._row_state.update(standing)
+        self._row_state.update(state)
         self._mark_saved(entry)
 
     def _has_arrived(self, entry: Entry) -> bool:
@@ -246,10 +247,10 @@ class Journal:
                 document["told"], self._facts = self._facts, []
             if state:
                 document["run"] = state
-            said = {**self._saved_state, **state}
-            if self.aux != said.get("aux", {}):
-                document["aux"] = said["aux"] = dict(self.aux)
-            self._saved_state = said
+            merged = {**self._saved_state, **state}
+            if self.aux != merged.get("aux", {}):
+                document["aux"] = merged["aux"] = dict(self.aux)
+            self._saved_state = merged
             self._chain, self._branch_count = run.chain, len(run.abandoned_branches)
             self._unconfirmed = seal(self.run_id, self.seq + 1, tip, to_json_text(document)) if document else None
         finally:
@@ -280,18 +281,18 @@ class Journal:
 
     def _encode_state(self) -> Json:
         """Return what has changed in the run besides its histories."""
-        run, said = self.run, self._saved_state
+        run, saved = self.run, self._saved_state
         found: Json = {}
         if run.chain is not self._chain or len(run.abandoned_branches) != self._branch_count:
             know = self.encoder.number_history
             found["chain"] = [know(history) for history in run.chain]
             found["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.abandoned_branches]
         found.update(self._position_state[2])
-        return {name: value for name, value in found.items() if name not in said or said[name] != value}
+        return {name: value for name, value in found.items() if name not in saved or saved[name] != value}
 
     # -- steps in flight (the Recorder interface) ------------------------------------------------------------------
 
-    def record_sent(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, began: int) -> None:
+    def record_sent(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, started_at: int) -> None:
         """Record that a call is being sent, unless it may be repeated anyway.
 
         Raises:
@@ -300,7 +301,7 @@ class Journal:
         act = work.activation.id
         if not must_log_start(effect):
             return
-        self._record_sent(UnansweredCall(act, number, attempt, effect.kind, effect.name, sent, began))
+        self._record_sent(UnansweredCall(act, number, attempt, effect.kind, effect.name, sent, started_at))
         if self.batch is None and not self._try_flush():
             self.record_withdrawal(act, number)
             raise StepAbandoned
@@ -325,13 +326,13 @@ class Journal:
     def _record_attempt(self, row: Call) -> bool:
         key, known = (row.activation, row.call, row.attempt), (row.activation, row.call) in self._requests
         try:
-            told = encode_call(row._replace(arguments=None) if known else row)
+            encoded = encode_call(row._replace(arguments=None) if known else row)
         except StoreError as error:  # the step will be saved as a whole, and raise this again
             self.failure = error
             return False
         self._record_times(row.activation, self.run.find_activation(row.activation).work.times)
         with self._lock:
-            self._facts.append(["back", row.activation, told, known])
+            self._facts.append(["back", row.activation, encoded, known])
             self.encoder.recorded_calls[key] = row
             self._keys.setdefault(row.activation, []).append(key)
         return True
@@ -343,13 +344,13 @@ class Journal:
 
     def _record_event(self, act: int, event: Event) -> bool:
         try:
-            told = self.encoder.event(event)
+            encoded = self.encoder.event(event)
         except StoreError as error:
             self.failure = error
             return False
         read = self._find_unrecorded_times(act, self.run.find_activation(act).work.times)
         with self._lock:
-            self._facts.append(["emit", act, told, read] if read else ["emit", act, told])
+            self._facts.append(["emit", act, encoded, read] if read else ["emit", act, encoded])
             self._recorded_times.setdefault(act, []).extend(read)
             self.encoder.recorded_events.add(event.seq)
             self._emitted.setdefault(act, []).append(event)
@@ -421,8 +422,8 @@ class Journal:
 
     def _list_interventions(self) -> set[int]:
         """Return the activations of the uncommitted steps with records."""
-        told = {fact[1] for fact in self._facts if fact[0] in ("emit", "back")}
-        return {*self._keys, *(key[0] for key in self._requests), *told} - self._committed_steps
+        event_ids = {fact[1] for fact in self._facts if fact[0] in ("emit", "back")}
+        return {*self._keys, *(key[0] for key in self._requests), *event_ids} - self._committed_steps
 
     def _forget(self, act: int) -> None:
         """Forget the records of a step."""
@@ -446,10 +447,10 @@ class Journal:
             self.record_steps_in_flight()
         try:
             self.flush("running" if _is_back(run) else status)
-            standing: dict[str, Any] = {"status": status, "steps": run.position, "at": self.position_text()}
-            if standing != {"at": "", **self._row_state}:
-                self.log.update_run(self.run_id, **standing)
-                self._row_state = standing
+            state: dict[str, Any] = {"status": status, "steps": run.position, "at": self.position_text()}
+            if state != {"at": "", **self._row_state}:
+                self.log.update_run(self.run_id, **state)
+                self._row_state = state
         except StoreError as error:
             self.failure = error
             raise

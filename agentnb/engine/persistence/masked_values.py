@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
 
 
-def find_masks(value: Any, path: Path = ()) -> Iterator[Path]:
+def iter_masks(value: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the paths of masks inside a frozen value."""
     if isinstance(value, Masked):
         yield path
@@ -26,10 +26,10 @@ def find_masks(value: Any, path: Path = ()) -> Iterator[Path]:
         value = value.parts
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from find_masks(item, (*path, key))
+            yield from iter_masks(item, (*path, key))
     elif isinstance(value, FrozenList | tuple) and not getattr(value, "flat", False):
         for index, item in enumerate(value):
-            yield from find_masks(item, (*path, index))
+            yield from iter_masks(item, (*path, index))
 
 
 def find_masked_paths(run: Run) -> list[str]:
@@ -37,7 +37,7 @@ def find_masked_paths(run: Run) -> list[str]:
     if not run.has_masked_values:
         return []
     scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
-    found = [format_path(path) for scope in scopes.values() for path in find_masks(dict(scope.data))]
+    found = [format_path(path) for scope in scopes.values() for path in iter_masks(dict(scope.data))]
     return list(dict.fromkeys(found))
 
 
@@ -45,21 +45,21 @@ def fill(run: Run, values: Mapping[str, Any]) -> None:
     """Replace the masks at some paths (dotted text) by values, everywhere in the run."""
     from agentnb.engine.core.time_travel import restore
 
-    given = {text: freeze(value) for text, value in values.items()}
-    for text, value in given.items():
+    frozen = {text: freeze(value) for text, value in values.items()}
+    for text, value in frozen.items():
         register_secrets(value, text.rpartition(".")[2])
     histories = {id(history): history for chain, _ in [*run.abandoned_branches, (run.chain, 0)] for history in chain}
     for history in histories.values():
-        _fill_rows(history, given)
-        history.checkpoints = [_fill_checkpoint(checkpoint, given) for checkpoint in history.checkpoints]
+        _fill_rows(history, frozen)
+        history.checkpoints = [_fill_checkpoint(checkpoint, frozen) for checkpoint in history.checkpoints]
         history.restored_state = None
-    run.inputs = _fill_value(run.inputs, (), given)
-    run.tables.frames[:] = [row if row.inputs is None else row._replace(inputs=_fill_value(row.inputs, (), given))
+    run.inputs = _fill_value(run.inputs, (), frozen)
+    run.tables.frames[:] = [row if row.inputs is None else row._replace(inputs=_fill_value(row.inputs, (), frozen))
                             for row in run.tables.frames]  # fmt: skip
     restore(run, run.position)
 
 
-def _fill_rows(history: History, given: Mapping[str, Any]) -> None:
+def _fill_rows(history: History, values: Mapping[str, Any]) -> None:
     codes = history.tables.codes
     for row, code in enumerate(history.w_code):
         path, old = codes[code >> 2][1], history.w_old[row]
@@ -67,24 +67,24 @@ def _fill_rows(history: History, given: Mapping[str, Any]) -> None:
         if code & 3 == APPEND:
             before = get_at(old, path[1:])
             place = (*path, len(before) if isinstance(before, FrozenList) else 0)
-        history.w_new[row] = _fill_value(history.w_new[row], place, given)
-        history.w_old[row] = _fill_value(old, path[:1], given)
+        history.w_new[row] = _fill_value(history.w_new[row], place, values)
+        history.w_old[row] = _fill_value(old, path[:1], values)
 
 
-def _fill_checkpoint(checkpoint: Checkpoint, given: Mapping[str, Any]) -> Checkpoint:
-    data = {scope: {key: _fill_value(value, (key,), given) for key, value in held.items()}
+def _fill_checkpoint(checkpoint: Checkpoint, values: Mapping[str, Any]) -> Checkpoint:
+    data = {scope: {key: _fill_value(value, (key,), values) for key, value in held.items()}
             for scope, held in checkpoint.data.items()}  # fmt: skip
     return checkpoint._replace(data=data)
 
 
-def _fill_value(value: Any, path: Path, given: Mapping[str, Any]) -> Any:
+def _fill_value(value: Any, path: Path, values: Mapping[str, Any]) -> Any:
     if type(value) in ATOMS:  # masks have a class of their own
         return value
-    for place in list(find_masks(value, path)):
+    for place in list(iter_masks(value, path)):
         text = format_path(place)
-        if text in given:
-            value = apply_change(value, place[len(path) :], SET, given[text], place)
+        if text in values:
+            value = apply_change(value, place[len(path) :], SET, values[text], place)
     return value
 
 
-__all__ = ["fill", "find_masked_paths", "find_masks"]
+__all__ = ["fill", "find_masked_paths", "iter_masks"]

@@ -66,24 +66,24 @@ def restore_run(plan: Plan, document: Mapping[str, Any], *, clock: Clock | None 
     return run_of(plan, joined, document["run"], clock)
 
 
-def run_of(plan: Plan, joined: DeltaLoader, kept: Mapping[str, Any], clock: Clock | None = None) -> Run:
-    """Return a run at the position recorded in `kept`, in the rebuilt histories."""
+def run_of(plan: Plan, joined: DeltaLoader, state: Mapping[str, Any], clock: Clock | None = None) -> Run:
+    """Return a run at the position recorded in `state`, in the rebuilt histories."""
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.time_travel import restore
 
     tables, histories = joined.finish()
-    run = Run(plan, EffectDispatcher(), clock=clock, seed=decode(kept["seed"]))
+    run = Run(plan, EffectDispatcher(), clock=clock, seed=decode(state["seed"]))
     run.tables = tables
-    run.chain = [histories[at] for at in kept["chain"]]
+    run.chain = [histories[at] for at in state["chain"]]
     run.history = run.current_history = run.chain[-1]
-    run.abandoned_branches = tuple((tuple(histories[at] for at in chain), tip) for chain, tip in kept["left"])
-    run.inputs = decode_value(kept["given"])
-    if kept["limit"] is not None:
-        run.limit = kept["limit"]
-    run.ids.counters.update(kept["ids"])
-    if kept["random"] is not None:
-        run.random.advance_to(kept["random"])
-    position = kept.get("position")
+    run.abandoned_branches = tuple((tuple(histories[at] for at in chain), tip) for chain, tip in state["left"])
+    run.inputs = decode_value(state["given"])
+    if state["limit"] is not None:
+        run.limit = state["limit"]
+    run.ids.counters.update(state["ids"])
+    if state["random"] is not None:
+        run.random.advance_to(state["random"])
+    position = state.get("position")
     restore(run, run.history.tip if position is None else position)
     run.next_checkpoint = max(run.next_checkpoint, run.position + 1)
     run.set_next_due()
@@ -115,10 +115,10 @@ def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
             if node.node.scope != region:
                 moved.append(f"{node.id!r} was in {region!r} and is now in {node.node.scope!r}")
     if missing or moved:
-        told = [f"{', '.join(map(repr, missing))} missing"] if missing else []
+        reasons = [f"{', '.join(map(repr, missing))} missing"] if missing else []
         raise StoreError(
             Problem("L404", "this run was recorded with a different recipe",
-                    f"recipe {plan.recipe.name!r}", "; ".join(told + sorted(set(moved))),
+                    f"recipe {plan.recipe.name!r}", "; ".join(reasons + sorted(set(moved))),
                     "open it with the recipe it was recorded with, or without a recipe to read it")
         )  # fmt: skip
 

@@ -58,11 +58,11 @@ class StateProjection:
         base, rare = history.base, history.rare
         for step in rare[bisect_left(rare, start) : bisect_left(rare, end + 1)]:
             row = step - base
-            begun = step == start and row > 0  # only the interventions after this step are left
-            if row and not begun:
+            is_started = step == start and row > 0  # only the interventions after this step are left
+            if row and not is_started:
                 writes = self.apply(history, writes, history.s_wend[row - 1])
                 self._open_frames(history, step)
-            elif not begun:
+            elif not is_started:
                 self._open_frames(history, step)
             writes = self.apply(history, writes, history.s_wend[row])
             for number in history.closed_frames.get(step, ()):

@@ -208,8 +208,8 @@ def _write(step: int, node: str, one: WriteRecord | None, other: WriteRecord | N
     if any(wrote is not None and wrote.op == DELETE for wrote in (one, other)) or (
         one is not None and other is not None
     ):
-        told = [f"{OPS[wrote.op]}" if wrote is not None else "no write" for wrote in (one, other)]
-        why = f"of {format_path(path)!r} the record has: {told[0]}, the replay: {told[1]}"
+        texts = [f"{OPS[wrote.op]}" if wrote is not None else "no write" for wrote in (one, other)]
+        why = f"of {format_path(path)!r} the record has: {texts[0]}, the replay: {texts[1]}"
     then, now = (ABSENT if wrote is None else wrote.new for wrote in (one, other))
     yield Divergence(step, node, "write", format_path(path), then, now, why)
 
@@ -242,10 +242,10 @@ def _compare_edges(recorded: StepRecord, replayed: StepRecord, sides: Sides, lev
         yield Divergence(recorded.step, node, "edge", node, then or ABSENT, now or ABSENT, ends=True)
     elif level != "path":
         for (target, one), (_, other) in zip(recorded.targets, replayed.targets, strict=True):
-            way = f"{node} -> {sides.name(target)}"
+            edge = f"{node} -> {sides.name(target)}"
             for row in islice(iter_innermost_differences(one, other), MOST):
-                why = f"on the way {way} stood {safe_repr(row.recorded)}, and stands {safe_repr(row.replayed)}"
-                yield Divergence(recorded.step, node, "edge", way, row.recorded, row.replayed, why, sure=row.sure)
+                why = f"on the way {edge} stood {safe_repr(row.recorded)}, and stands {safe_repr(row.replayed)}"
+                yield Divergence(recorded.step, node, "edge", edge, row.recorded, row.replayed, why, sure=row.sure)
 
 
 __all__ = ["LEVELS", "MOST", "Divergence", "Level", "Sides", "compare_steps", "iter_inner_differences"]

@@ -94,14 +94,14 @@ class StepRecording:
         if effect.target is not None:
             self.compares_reads = False
             self._repeat_changes(work)
-        mine = [row._replace(activation=work.activation.id) for row in rows]
-        if not is_known(mine[-1].result):
+        own = [row._replace(activation=work.activation.id) for row in rows]
+        if not is_known(own[-1].result):
             self.unknown_call = effect.name
-        if mine[-1].error is not None:
+        if own[-1].error is not None:
             work.busy = True
-            work.calls.extend(mine)
-            raise rebuild_error(mine[-1], self.recorded.failure and self.recorded.failure.error)
-        return mine
+            work.calls.extend(own)
+            raise rebuild_error(own[-1], self.recorded.failure and self.recorded.failure.error)
+        return own
 
     def get_next_kind(self, work: Work) -> str | None:
         """Return the kind of the record's next call, including failed ones, which are answered by their failure."""
@@ -122,7 +122,7 @@ class StepRecording:
 
     def _was_substituted(self, arguments: Any) -> bool:
         """Return True if a call was sent with arguments that a person had substituted."""
-        return any(next(iter_innermost_differences(arguments, given), None) is None for given in self.changes)
+        return any(next(iter_innermost_differences(arguments, substitute), None) is None for substitute in self.changes)
 
     def _add_unrecorded(self, effect: Effect, rows: Sequence[Call]) -> None:
         """Record a divergence for a call that the record does not have."""
@@ -186,8 +186,8 @@ class StepRecording:
 
 def _is_taken(work: Work, seq: int) -> bool:
     """Return True if an event up to the run's position has this number; later ones belong to the record."""
-    kept = (event for history, end in work.run.parts() for event in history.events if event.at <= end)
-    return any(event.seq == seq for event in (*kept, *work.emitted))
+    events = (event for history, end in work.run.parts() for event in history.events if event.at <= end)
+    return any(event.seq == seq for event in (*events, *work.emitted))
 
 
 __all__ = ["RecordedClock", "StepRecording", "UnrecordedCall"]

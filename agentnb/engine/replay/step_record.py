@@ -183,7 +183,7 @@ def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = 
     act, flag = tables.activations[history.s_act[row]], history.s_flag[row]
     end = history.s_wend[row] - (0 if rows is None else rows.edits(step))
     reads = history.r_code[bisect_left(history.r_step, step) : bisect_right(history.r_step, step)]
-    ways = range(history.s_pend[row - 1], history.s_pend[row])
+    pushes = range(history.s_pend[row - 1], history.s_pend[row])
     calls = _select_calls(history.calls, step) if rows is None else rows.calls.get(step, ())
     events = _select_events(history.events, step) if rows is None else rows.events.get(step, ())
     by_number: dict[int, list[Call]] = {}
@@ -199,7 +199,7 @@ def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = 
         frozenset((scope, path) for scope, path in (tables.codes[code >> 2] for code in reads)),
         tuple(
             (tables.activations[history.p_act[at]], history.p_val[at])
-            for at in ways
+            for at in pushes
             if history.p_val[at] is not CARRIED
         ),
         tuple(events),

@@ -65,9 +65,15 @@ class Cells:
 
     def _make_cell(self, at: str, name: str, kind: str, text: str, room: int, most: int) -> Cell:
         lines = text.split("\n")
-        kept = "\n".join(lines if at == self.wanted else lines[:most])[:room]
-        self._left -= len(kept)
-        cell = {"at": at, "name": to_line(name), "type": kind, "text": to_sendable(kept), "cut": len(kept) < len(text)}
+        shown = "\n".join(lines if at == self.wanted else lines[:most])[:room]
+        self._left -= len(shown)
+        cell = {
+            "at": at,
+            "name": to_line(name),
+            "type": kind,
+            "text": to_sendable(shown),
+            "cut": len(shown) < len(text),
+        }
         if at == self.wanted:
             self.found = cell
         return cell

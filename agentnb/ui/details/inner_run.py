@@ -17,7 +17,7 @@ _LOOKED: Final = 20_000  # steps searched, forwards and backwards
 def describe_inner_run(session: Session, number: int) -> dict[str, Any] | None:
     """Return the run inside the node of a step; None if the node has no region.
 
-    `opened` and `left` are the steps in which the region was entered and left (None: not yet, or beyond the searched
+    `opened` and `last` are the steps in which the region was entered and left (None: not yet, or beyond the searched
     steps). `parts` are its rounds or branches: the name, first and last step, number of steps, last node and status of
     each.
     """
@@ -29,8 +29,8 @@ def describe_inner_run(session: Session, number: int) -> dict[str, Any] | None:
     opened = next((step for step in _range_back(number) if _get_phase(reading, step, owner) == ENTER), None)
     if opened is None:
         return None
-    parts, left = _find_parts(session, reading, opened, owner)
-    return {"opened": opened, "left": left, "parts": parts[:ROWS], "more": max(len(parts) - ROWS, 0)}
+    parts, last = _find_parts(session, reading, opened, owner)
+    return {"opened": opened, "last": last, "parts": parts[:ROWS], "more": max(len(parts) - ROWS, 0)}
 
 
 def _is_composite(reading: StepIndex, number: int) -> bool:

@@ -26,8 +26,8 @@ _ELSEWHERE: Final = frozenset({"function", "prompt", "deliver", "compose", "tell
 _REACTS: Final = ("where", "pattern", "relation_type", "activate_after", "priority", "budget", "view_spec", "creates")
 _LATEST: Final = 5  # events of one type shown
 _NOTHING: Final[dict[str, Any]] = {
-    "gone": False, "label": "", "now": "", "place": "", "path": "", "facts": [], "definition": [], "parameters": [],
-    "prompt": [], "reacts": [], "ways": [], "latest": [], "listens": False,
+    "missing": False, "label": "", "now": "", "place": "", "path": "", "facts": [], "definition": [], "parameters": [],
+    "prompt": [], "reacts": [], "edges": [], "latest": [], "listens": False,
     "settable": False,
 }  # fmt: skip
 _NOW: Final = {"waiting": "waits for a person", "in_flight": "is at work", "failed": "has failed"}
@@ -40,7 +40,9 @@ def describe_node(session: Session, name: str, cells: Cells) -> dict[str, Any]:
     if node is None:
         type_ = get_event_type(recipe, name)
         return (
-            {"id": to_line(name), "gone": True} if type_ is None else _describe_event_type(session, name, type_, cells)
+            {"id": to_line(name), "missing": True}
+            if type_ is None
+            else _describe_event_type(session, name, type_, cells)
         )
     place = node.place
     return _NOTHING | {
@@ -52,12 +54,13 @@ def describe_node(session: Session, name: str, cells: Cells) -> dict[str, Any]:
         "path": "" if place is None else to_line(place.path),
         "facts": [[label, to_line(text)] for label, text in _iter_facts(recipe, node)],
         "definition": [
-            cells.text(f"definition/{at}", part.place, part.text) for at, part in enumerate(_get_sources(session, node))
+            cells.text(f"definition/{at}", source.place, source.text)
+            for at, source in enumerate(_iter_sources(session, node))
         ],
         "parameters": cells.rows("parameters", _iter_parameters(node)),
         "prompt": [cells.text(f"prompt/{at}", role, text) for at, (role, text) in enumerate(iter_prompts(node))],
         "reacts": cells.rows("reacts", _iter_reactions(recipe, node)),
-        "ways": list(_count_matches(recipe, node)),
+        "edges": list(_iter_edges(recipe, node)),
         "listens": bool(node.on),
         "settable": can_be_next(session, node),
     }  # fmt: skip
@@ -135,7 +138,7 @@ def _join(label: str, names: Any) -> Iterator[tuple[str, str]]:
         yield label, ", ".join(names[:ROWS]) + rest
 
 
-def _get_sources(session: Session, node: Node) -> Iterator[Any]:
+def _iter_sources(session: Session, node: Node) -> Iterator[Any]:
     """Yield the source of a node: its part of the recipe and the function that it calls."""
     found = find_text(session.recipe, node)
     if found is not None:
@@ -203,7 +206,7 @@ def _iter_reactions(recipe: Recipe, node: Node) -> Iterator[tuple[str, Any]]:
             yield word.replace("_", " "), freeze(to_plain(value))
 
 
-def _count_matches(recipe: Recipe, node: Node) -> Iterator[list[Any]]:
+def _iter_edges(recipe: Recipe, node: Node) -> Iterator[list[Any]]:
     """Yield the edges of a node: whether it is outgoing, the other node, the kind, the condition."""
     found = [edge for edge in recipe.edges if node.id in (edge.source, edge.target)]
     for edge in found[:ROWS]:
@@ -217,9 +220,9 @@ def explain_not_run(session: Session, asked: Any) -> dict[str, Any]:
     try:
         found = session.why_not(str(node), None if event is None else str(event))
     except AgentNbError as error:
-        return {"said": to_line(error.problems[0].what if error.problems else error), "ways": []}
-    ways = [
-        [to_line(way.source), way.kind, to_line(way.result), [to_line(each.line()) for each in way.conditions]]
-        for way in found.incoming_edges
+        return {"reason": to_line(error.problems[0].what if error.problems else error), "edges": []}
+    edges = [
+        [to_line(edge.source), edge.kind, to_line(edge.result), [to_line(each.line()) for each in edge.conditions]]
+        for edge in found.incoming_edges
     ]
-    return {"said": to_line(found.reason), "ways": ways[:ROWS]}
+    return {"reason": to_line(found.reason), "edges": edges[:ROWS]}

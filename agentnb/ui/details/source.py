@@ -57,7 +57,7 @@ def find_text(recipe: Recipe, node: Node) -> SourceExcerpt | None:
     if place is None or not place.line or _unwrap_function(node.params.get("function")) is not None:
         return None  # a recipe built in Python is shown by its functions
     name = str(node.id).rsplit("/", 1)[-1].rsplit(".", 1)[-1]
-    for lines in _are_texts(recipe, place.file):
+    for lines in _iter_texts(recipe, place.file):
         if place.line > len(lines):
             continue
         first, end = _block(lines, place.line - 1, own_line=place.path.endswith((".id", ".name")))
@@ -99,7 +99,7 @@ def _is_ours(function: Callable[..., Any]) -> bool:
     return f"{function.__module__}.".startswith(_OWN) and ".samples." not in function.__module__
 
 
-def _are_texts(recipe: Recipe, file: str) -> Iterator[Sequence[str]]:
+def _iter_texts(recipe: Recipe, file: str) -> Iterator[Sequence[str]]:
     """Yield candidate texts of a file: the recipe's own text as loaded, then the file's present content."""
     if recipe.text is not None:
         yield recipe.text.splitlines()
@@ -154,9 +154,9 @@ def mask_lines(lines: Sequence[str], *, code: bool = False) -> Iterator[str]:
         inside = under is not None and (not line.strip() or _indent(line) > under)
         if inside or (under is not None and _indent(line) == under and line.lstrip().startswith("- ")):
             continue
-        kept = _mask_line(line, code=code)
-        under = _find_column(line) if kept != line and not code else None
-        yield kept
+        masked = _mask_line(line, code=code)
+        under = _find_column(line) if masked != line and not code else None
+        yield masked
 
 
 def _mask_line(line: str, *, code: bool) -> str:
@@ -205,9 +205,8 @@ def find_raise(error: BaseException | None) -> dict[str, Any] | None:
     texts = [linecache.getline(file, each).rstrip("\n") for each in numbers]
     while texts and not texts[-1].strip():
         texts.pop()
-    lines = "".join(traceback.format_exception(error)).splitlines()[
-        -_TRACEBACK_LINES:
-    ]  # whole lines: half a secret is not masked
+    # Whole lines: half a secret is not masked
+    lines = "".join(traceback.format_exception(error)).splitlines()[-_TRACEBACK_LINES:]
     return {
         "place": format_place(file, number),
         "line": number,

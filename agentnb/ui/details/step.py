@@ -62,8 +62,8 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
         "round": rounds,
         "time": step.timestamp.isoformat(timespec="milliseconds"),
         "seconds": step.seconds,
-        "said": [
-            cells.of(f"said/{name}", name, getattr(note, name))
+        "notes": [
+            cells.of(f"notes/{name}", name, getattr(note, name))
             for name in ("thought", "action", "observation", "score")
             if note is not None and getattr(note, name) is not None
         ],
@@ -79,11 +79,11 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
             describe_event(event, cells, f"events/{at}")
             for at, event in enumerate(_get_emitted(history, number)[:ROWS])
         ],
-        "went": list(islice(_iter_taken_edges(session, history, number), ROWS)),
+        "targets": list(islice(_iter_taken_edges(session, history, number), ROWS)),
         "sets_off": sets_off,
         "why": asked,
-        "acts": [
-            _describe_intervention(each, cells, f"acts/{at}")
+        "interventions": [
+            _describe_intervention(each, cells, f"interventions/{at}")
             for at, each in enumerate(_list_interventions(reading, number))
         ],
         "inside": describe_inner_run(session, number),
@@ -149,10 +149,10 @@ def _describe_calls(history: History, number: int, cells: Cells) -> list[dict[st
 
 def _call(call: Call, cells: Cells, at: str) -> dict[str, Any]:
     """Return one attempt of a call: the request (a prompt by role), the response, the time and cost."""
-    given = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
+    arguments = call.arguments if isinstance(call.arguments, dict) else {"": call.arguments}
     silent = call.error is not None and call.result is None
-    talk = [(role, text) for name, value in given.items() for role, text in _iter_prompts(name, value)]
-    rest = {name: value for name, value in given.items() if not list(_iter_prompts(name, value))}
+    messages = [(role, text) for name, value in arguments.items() for role, text in _iter_prompts(name, value)]
+    rest = {name: value for name, value in arguments.items() if not list(_iter_prompts(name, value))}
     return {
         "call": call.call + 1,
         "kind": call.kind,
@@ -162,7 +162,7 @@ def _call(call: Call, cells: Cells, at: str) -> dict[str, Any]:
         "seconds": call.seconds,
         "tokens": None if call.tokens_in is None and call.tokens_out is None else [call.tokens_in, call.tokens_out],
         "cost": None if call.cost_usd is None else str(call.cost_usd),
-        "messages": [cells.of(f"{at}/messages/{place}", role, text) for place, (role, text) in enumerate(talk[:ROWS])],
+        "messages": [cells.of(f"{at}/messages/{n}", role, text) for n, (role, text) in enumerate(messages[:ROWS])],
         "arguments": cells.rows(f"{at}/arguments", rest),
         "result": None if silent else cells.of(f"{at}/result", "answer", call.result),
         "error": None if call.error is None else cells.text(f"{at}/error", "error", call.error),
@@ -263,7 +263,7 @@ def _list_interventions(reading: StepIndex, number: int) -> list[Intervention]:
 def _describe_intervention(act: Intervention, cells: Cells, at: str) -> dict[str, Any]:
     """Return an intervention made while a step was the current one."""
     return {
-        "act": to_line(act.action),
+        "action": to_line(act.action),
         "target": to_line(act.target),
         "actor": to_line(act.actor),
         "time": act.time.isoformat(timespec="seconds"),

@@ -203,7 +203,7 @@ const boardPart = (() => {
       event.preventDefault();
       const typed = one && one.readChange();
       if (!typed || one.check()) return;
-      tools.ask("look", "typed", { path, typed }, (wrong) => {
+      tools.ask("query", "typed", { path, typed }, (wrong) => {
         if (one && one.check(wrong || "")) one.box.focus();
         if (wrong || !tools.can("edit")) return;
         [lastValue, one] = ["", null];
@@ -302,7 +302,7 @@ const boardPart = (() => {
     const cells = makeCells(about, tools, { open: () => line.toggle(), edit: () => line.edit(true) });
     const kids = new Map(); // name -> line
     let [below, kind, spread, count, more] = [null, "", false, 0, null];
-    const requestValue = () => tools.ask("look", "key", path, (found) => { if (found && below) below.show(found); });
+    const requestValue = () => tools.ask("query", "key", path, (found) => { if (found && below) below.show(found); });
 
     function placeParts(found, start) {
       const rows = found?.rows || [];
@@ -329,7 +329,7 @@ const boardPart = (() => {
         make("button", { type: "button", class: "agentnb-link", text: `show more of ${count - kids.size} further parts of ${label}`, click: () => requestParts(kids.size) })));
       after.after(more);
     }
-    const requestParts = (start = 0) => tools.ask("look", "branch", { path, start }, (found) => { if (spread && found) placeParts(found, start); });
+    const requestParts = (start = 0) => tools.ask("query", "branch", { path, start }, (found) => { if (spread && found) placeParts(found, start); });
     function removeParts() {
       for (const kid of kids.values()) kid.remove();
       kids.clear();
@@ -413,7 +413,7 @@ const boardPart = (() => {
       const name = JSON.stringify([word, start, state.position, state.length]);
       if (lastRequest === name) return;
       lastRequest = name;
-      ask("look", "rows", { word, start }, (found) => {
+      ask("query", "rows", { word, start }, (found) => {
         if (!found || lastRequest !== name) return;
         beyond = start ? [...beyond, ...found.rows] : found.rows;
         total = found.total;
@@ -461,7 +461,7 @@ const boardPart = (() => {
       event.preventDefault();
       const [key, typed] = [name.value.trim(), value.readContent()];
       if (!key || value.check(value.check())) return;
-      ask("look", "typed", { path: key, typed }, (wrong) => {
+      ask("query", "typed", { path: key, typed }, (wrong) => {
         if (wrong) value.check(wrong);
         if (wrong || !can("edit")) return;
         ask("edit", typed, key);
@@ -597,7 +597,7 @@ const boardPart = (() => {
   function addKeyTips(element, ask, choice) {
     let over = null;
     function requestTip(key, arrived) {
-      ask("look", "history", key, (found) => {
+      ask("query", "history", key, (found) => {
         if (!found || over !== key) return;
         choice?.light({ reads: found.readers, writes: found.writers });
         const numbers = found.rows.map((row) => row[3]).filter((number) => number !== null).reverse();
@@ -672,7 +672,7 @@ const boardPart = (() => {
         enable(add.button, can("edit"));
         for (const { line } of lines.values()) line.able(can("edit"));
         // Expanded rows request their values again when the run has moved; not while it runs.
-        const where = JSON.stringify([state.position, state.length, state.said, state.run]);
+        const where = JSON.stringify([state.position, state.length, state.sentence, state.run]);
         if (where === lastState || ["running", "pausing"].includes(state.status)) return;
         lastState = where;
         for (const { line } of lines.values()) line.follow();

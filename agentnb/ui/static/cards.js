@@ -50,8 +50,8 @@ const cardsPart = (() => {
   function renderTerms(pending) {
     const role = pending.role ? ` for role ${pending.role}` : "";
     const element = make("span", { class: "agentnb-terms", text: role });
-    if (pending.left === null) return element;
-    const end = Date.now() + pending.left * 1000;
+    if (pending.seconds_left === null) return element;
+    const end = Date.now() + pending.seconds_left * 1000;
     const updateTime = () => {
       const left = Math.max(0, Math.ceil((end - Date.now()) / 1000));
       setText(element, `${role}, ${left} s left`);
@@ -104,7 +104,7 @@ const cardsPart = (() => {
     const [link, other] = makeFold("Another answer", makeLine(input, makeButton("Answer", () => sendAnswer(input.value))), input);
     sendOnEnter(input, () => sendAnswer(input.value));
     if (options.length <= FEW) {
-      const all = options.map((text, index) => makeButton(text, () => sendAnswer(text), index === 0 && pending.way === "confirm"));
+      const all = options.map((text, index) => makeButton(text, () => sendAnswer(text), index === 0 && pending.input === "confirm"));
       return { first: all[0], parts: [make("div", { class: "agentnb-line", role: "group", "aria-label": pending.prompt }, ...all, link), other] };
     }
     const list = make("select", { class: "agentnb-input", "aria-label": pending.prompt }, ...options.map((text) => make("option", { value: text, text })));
@@ -117,18 +117,18 @@ const cardsPart = (() => {
   }
 
   function makeInput(pending, sendAnswer) {
-    const one = makeField({ label: pending.prompt, text: "", as: pending.way }, { named: false });
+    const one = makeField({ label: pending.prompt, text: "", as: pending.input }, { named: false });
     const input = one.box;
-    input.placeholder = pending.way === "secret" ? "type the value" : `answer for ${pending.node}`;
-    const send = () => { if (!one.check(pending.way === "text" || pending.way === "secret" ? "" : undefined)) sendAnswer(input.value); };
-    if (pending.way !== "json") sendOnEnter(input, send);
+    input.placeholder = pending.input === "secret" ? "type the value" : `answer for ${pending.node}`;
+    const send = () => { if (!one.check(pending.input === "text" || pending.input === "secret" ? "" : undefined)) sendAnswer(input.value); };
+    if (pending.input !== "json") sendOnEnter(input, send);
     return { first: input, send, parts: [one.element, makeLine(makeButton("Answer", null, true))] };
   }
 
   function makeQuestion(pending, ask) {
     const sendAnswer = (value) => ask("answer", value, pending.node);
     const ways = { choice: makeChoice, confirm: pending.options.length ? makeChoice : makeYesNo };
-    const { first, parts, send = () => {} } = (ways[pending.way] || makeInput)({ way: "text", ...pending }, sendAnswer);
+    const { first, parts, send = () => {} } = (ways[pending.input] || makeInput)({ input: "text", ...pending }, sendAnswer);
     const about = (pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), renderArtefact(one, one.key)));
     const element = makeForm(pending, send,
       make("p", { class: "agentnb-prompt" }, renderStrong(pending.node), " asks", renderTerms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...about, ...parts);

@@ -18,7 +18,7 @@ const cockpitPart = (() => {
     const now = { ...state, ...changed, number };
     if (changed.board?.rows) {
       const rows = new Map(state.board.map((row) => [row[0], row]));
-      for (const key of changed.board.gone || []) rows.delete(key);
+      for (const key of changed.board.removed || []) rows.delete(key);
       for (const row of changed.board.rows) rows.set(row[0], row);
       now.board = changed.board.keys ? changed.board.keys.map((key) => rows.get(key)) : [...rows.values()];
     }
@@ -147,7 +147,7 @@ const cockpitPart = (() => {
     const status = make("span", { class: "agentnb-status" });
     const run = make("span", { class: "agentnb-run" });
     const chips = make("span", { class: "agentnb-chips" });
-    const sentence = make("p", { class: "agentnb-said" });
+    const sentence = make("p", { class: "agentnb-sentence" });
     const announcer = make("div", { class: "agentnb-hidden", role: "status", "aria-live": "polite" });
     const goneNote = make("p", { class: "agentnb-gone", text: "The kernel of this cockpit is gone. Run the cell again." });
     const choice = makeSelection();
@@ -173,8 +173,8 @@ const cockpitPart = (() => {
       setText(run, describeRun(now));
       run.title = run.textContent;
       chips.replaceChildren(...(now.chips || []).map((text) => make("span", { class: "agentnb-chip", text })));
-      setText(sentence, now.said);
-      if (!["running", "pausing"].includes(now.status)) setText(announcer, now.said);
+      setText(sentence, now.sentence);
+      if (!["running", "pausing"].includes(now.status)) setText(announcer, now.sentence);
       parts.bar.show(now, connection.isBusy("goto"));
       stepCache.show(now);
       for (const part of [parts.problems, parts.asks, textCards, below]) part.show(now);

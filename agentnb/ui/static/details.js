@@ -122,7 +122,7 @@ const detailsPart = (() => {
   /** Interventions while the step was the current one. */
   function renderActs(acts, renderCell) {
     return make("ul", { class: "agentnb-rows" }, ...acts.map((act) => make("li", {},
-      make("span", {}, make("strong", { text: act.act }), ` ${act.target}`, renderFaint(` by ${act.actor}, ${new Date(act.time).toLocaleTimeString()}`)),
+      make("span", {}, make("strong", { text: act.action }), ` ${act.target}`, renderFaint(` by ${act.actor}, ${new Date(act.time).toLocaleTimeString()}`)),
       ...(act.new ? [renderCell(act.new)] : []))));
   }
 
@@ -159,7 +159,7 @@ const detailsPart = (() => {
       ...(node.listens ? [fold("Listens", "", renderRows(node.reacts, renderCell), whyNot)] : []),
       ...(node.parameters.length ? [fold("Parameters", node.parameters.length, renderRows(node.parameters, renderCell))] : []),
       ...(node.latest.length ? [fold("Latest events", node.latest.length, renderEvents(node.latest, renderCell))] : []),
-      ...(node.ways.length ? [fold("Edges", node.ways.length, renderEdges(node.ways, to))] : []),
+      ...(node.edges.length ? [fold("Edges", node.edges.length, renderEdges(node.edges, to))] : []),
     ];
   }
 
@@ -191,7 +191,7 @@ const detailsPart = (() => {
     const addSection = (name, rows, ...parts) => (rows.length ? [fold(name, rows.length, ...parts)] : []);
     const calls = step.calls.map((call) => renderCall(call, renderCell));
     if (step.more_calls) calls.push(renderFaint(`and ${step.more_calls} more`));
-    const [thought, rest] = [step.said.filter(({ name }) => name === "thought"), step.said.filter(({ name }) => name !== "thought")];
+    const [thought, rest] = [step.notes.filter(({ name }) => name === "thought"), step.notes.filter(({ name }) => name !== "thought")];
     const inside = step.inside;
     return [
       renderAbout(step),
@@ -201,11 +201,11 @@ const detailsPart = (() => {
       ...addSection("Inputs", step.inputs, renderRows(step.inputs, renderCell)),
       ...addSection("Outputs", step.outputs, renderChanges(step.outputs, renderCell)),
       ...addSection("Calls", step.calls, ...calls),
-      ...(inside ? [fold("Inside", `steps ${inside.opened} to ${inside.left ?? "…"}`, renderInside(inside, to))] : []),
-      ...(step.went.length + step.sets_off.length + step.why.length ? [fold("Route, and why", "", renderRoute(step, to), renderConditions(step.why))] : []),
+      ...(inside ? [fold("Inside", `steps ${inside.opened} to ${inside.last ?? "…"}`, renderInside(inside, to))] : []),
+      ...(step.targets.length + step.sets_off.length + step.why.length ? [fold("Route, and why", "", renderRoute(step, to), renderConditions(step.why))] : []),
       ...addSection("Action and observation", rest, renderRows(rest, renderCell)),
       ...addSection("Events", step.events, renderEvents(step.events, renderCell)),
-      ...addSection("People", step.acts, renderActs(step.acts, renderCell)),
+      ...addSection("People", step.interventions, renderActs(step.interventions, renderCell)),
     ];
   }
 
@@ -217,8 +217,8 @@ const detailsPart = (() => {
     const renderWay = ([source, kind, sentence, lines]) => make("li", {},
       make("span", {}, make("strong", { text: source }), renderFaint(` ${kind}`), `: ${sentence}`), ...lines.map((text) => make("small", { text })));
     const whyButton = make("button", { type: "button", class: "agentnb-button", text: "Why not?", title: "why this node was not triggered", "data-at": "why not" });
-    whyButton.addEventListener("click", () => ask("look", "why_not", [node, which.value || null], (found) => {
-      if (found) answer.replaceChildren(make("p", { text: found.said }), make("ul", { class: "agentnb-rows" }, ...found.ways.map(renderWay)));
+    whyButton.addEventListener("click", () => ask("query", "why_not", [node, which.value || null], (found) => {
+      if (found) answer.replaceChildren(make("p", { text: found.reason }), make("ul", { class: "agentnb-rows" }, ...found.edges.map(renderWay)));
     }));
     return make("div", { class: "agentnb-whynot" }, make("div", { class: "agentnb-line" }, whyButton, which), answer);
   }
@@ -253,7 +253,7 @@ const detailsPart = (() => {
       const now = Date.now();
       if (key === lastKey || now - sentAt < LOST || (moves && now < next)) return;
       [lastKey, sentAt, next] = [key, now, now + PACE];
-      ask("look", kind, id, (found) => {
+      ask("query", kind, id, (found) => {
         sentAt = 0;
         if (found && target?.kind === kind && target.id === id) paint(found, { kind, id });
         sendRequest();
@@ -282,7 +282,7 @@ const detailsPart = (() => {
       before && makeTool("◂", `the step of this node before: step ${before}`, "before", () => choice.set("step", before)),
       after && makeTool("▸", `the next step of this node: step ${after}`, "after", () => choice.set("step", after)),
     ];
-    const element = make("div", { class: "agentnb-line agentnb-details-tools" }, ...[goes, ...through, ...(node.gone ? [] : [runs, ...(node.settable ? [next] : []), stops])].filter(Boolean));
+    const element = make("div", { class: "agentnb-line agentnb-details-tools" }, ...[goes, ...through, ...(node.missing ? [] : [runs, ...(node.settable ? [next] : []), stops])].filter(Boolean));
     return {
       element,
       able({ can, position, breakpoints = [] }) {
@@ -297,7 +297,7 @@ const detailsPart = (() => {
   /** The node or step, and its source position: a text that one click selects. */
   function renderHead({ node, step }, kind, to) {
     const name = kind === "step" && step ? [make("strong", { text: `Step ${step.step}` }), to.node(node.id)] : [make("strong", { text: node.id })];
-    const about = node.gone ? [renderFaint("is not in the recipe")] : [make("span", { class: "agentnb-chip", text: node.kind }), ...(node.label ? [renderFaint(node.label)] : [])];
+    const about = node.missing ? [renderFaint("is not in the recipe")] : [make("span", { class: "agentnb-chip", text: node.kind }), ...(node.label ? [renderFaint(node.label)] : [])];
     const place = node.place ? [make("p", {}, make("code", { class: "agentnb-place", title: "click to select", text: node.place }), " ", renderFaint(node.path))] : [];
     return make("div", { class: "agentnb-details-head" }, ...name, ...about, ...(node.now ? [make("span", { class: "agentnb-now", text: node.now })] : []), ...place);
   }
@@ -305,7 +305,7 @@ const detailsPart = (() => {
   /** All sections, one below the other: for a node its definition first, for a step what it did. */
   function renderContent(found, kind, ask, renderCell, to, fold) {
     const { node, step, runs } = found;
-    const ofNode = node.gone ? [] : renderNode(node, fold, renderCell, to, makeWhyNot(node.id, found.events || [], ask));
+    const ofNode = node.missing ? [] : renderNode(node, fold, renderCell, to, makeWhyNot(node.id, found.events || [], ask));
     const ofStep = step ? renderStep(step, fold, renderCell, to) : [];
     if (kind === "step") return [...ofStep, make("h4", { "aria-level": "2", text: `Node ${node.id}` }), ...ofNode];
     const made = runs === 1 ? "It has made one step: " : `It has made ${runs} steps, the last is `;
@@ -346,7 +346,7 @@ const detailsPart = (() => {
       const same = now === subject;
       if (!same) whole.clear();
       [lastContent, subject] = [content, now];
-      const renderCell = (cell) => renderValue(cell, (which, then) => ask("look", "whole", [kind, id, which], (all) => all?.at && then(all)), whole);
+      const renderCell = (cell) => renderValue(cell, (which, then) => ask("query", "whole", [kind, id, which], (all) => all?.at && then(all)), whole);
       tools = makeToolbar(found, ask, choice);
       refill(body, same, scrolled, [renderHead(found, kind, to), tools.element, ...renderContent(found, kind, ask, renderCell, to, fold)]);
       tools.able(state);
@@ -358,7 +358,7 @@ const detailsPart = (() => {
       const sliceState = JSON.stringify([key, state.position, state.length, state.line]);
       if (sliceState === lastSlice || MOVES.has(state.status)) return;
       lastSlice = sliceState;
-      ask("look", "slice", key, (found) => {
+      ask("query", "slice", key, (found) => {
         if (lastSlice !== sliceState) return;
         choice.light({ slice: found && !found.wrong ? { key, nodes: found.nodes, steps: new Set(found.steps) } : null });
         body.replaceChildren(...renderSlice(found, key, to));

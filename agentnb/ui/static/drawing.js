@@ -528,7 +528,7 @@ const drawingPart = (() => {
     const more = svg.querySelector(".board .more");
     const frames = [...svg.querySelectorAll(".board :is(.back, .frame)")];
     const holder = svg.querySelector("g.flows");
-    const drawn = new Map([...svg.querySelectorAll("g.flow")].map((group) => [`${group.dataset.way} ${group.dataset.node}`, group]));
+    const drawn = new Map([...svg.querySelectorAll("g.flow")].map((group) => [`${group.dataset.direction} ${group.dataset.node}`, group]));
     const added = new Map();
     const byNode = new Map();
     let active = null;
@@ -570,10 +570,10 @@ const drawingPart = (() => {
       for (const each of added.values()) each.remove();
       added.clear();
       byNode.clear();
-      const gone = new Set(found.gone);
+      const gone = new Set(found.removed);
       for (const [name, group] of drawn) group.style.display = gone.has(name) || found.flows[name] ? "none" : "";
       for (const [name, flow] of Object.entries(found.flows)) {
-        const group = makeSvg("g", { class: flow.classes.filter((word) => word !== "active").join(" "), "data-node": flow.node, "data-way": flow.way },
+        const group = makeSvg("g", { class: flow.classes.filter((word) => word !== "active").join(" "), "data-node": flow.node, "data-direction": flow.direction },
           makeSvg("path", { class: "line", d: flow.line }), makeSvg("path", { class: "heads", d: flow.heads }));
         tips.set(group, flow.tip);
         added.set(name, group);

@@ -30,7 +30,7 @@ const graphPart = (() => {
       const mine = number;
       last = () => {
         since = Date.now();
-        ask("look", what, which, (found) => {
+        ask("query", what, which, (found) => {
           if (mine !== number || !found) return;
           since = 0;
           if (found.again) setTimeout(() => { if (mine === number) last(); }, ASK_AGAIN);
@@ -154,7 +154,7 @@ const graphPart = (() => {
     function setDrawing(text, folds) {
       const found = parseSheet(text);
       const hasFocus = view.element.contains(document.activeElement);
-      now.on = found && makeDrawing(found, folds, (then) => ask("look", "flows", now.closed, then));
+      now.on = found && makeDrawing(found, folds, (then) => ask("query", "flows", now.closed, then));
       now.current = null;
       note.hidden = Boolean(found);
       view.element.hidden = !found;
@@ -292,7 +292,7 @@ const graphPart = (() => {
       part.grow?.(Math.min(view.height(), window.innerHeight * OBJECTS_SHARE));
     });
     function update(state) {
-      const now = JSON.stringify([state.position, state.length, state.said]);
+      const now = JSON.stringify([state.position, state.length, state.sentence]);
       if (now === lastState) return;
       lastState = now;
       request(null);

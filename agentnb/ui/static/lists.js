@@ -126,7 +126,7 @@ const listsPart = (() => {
       const key = JSON.stringify([number, position, length, status, run?.id]);
       if (key === lastKey || waiting || (status === "running" && Date.now() < next)) return;
       [lastKey, waiting, next] = [key, true, Date.now() + RATE];
-      ask("look", "events", null, (found) => {
+      ask("query", "events", null, (found) => {
         waiting = false;
         if (found) paint(found);
         update();
@@ -162,7 +162,7 @@ const listsPart = (() => {
       event.preventDefault();
       const text = input.value.trim();
       if (!text) return;
-      ask("look", "condition", { text, use }, (found) => {
+      ask("query", "condition", { text, use }, (found) => {
         showFault(found || "");
         if (found) {
           input.focus();
@@ -204,7 +204,7 @@ const listsPart = (() => {
         input.focus();
         return;
       }
-      ask("look", "breakpoint", typed, (found) => {
+      ask("query", "breakpoint", typed, (found) => {
         showFault(found || "");
         if (found) {
           input.focus();
@@ -220,7 +220,7 @@ const listsPart = (() => {
       fill() {
         if (rows.length) return;
         rows = [["when", "this holds", "e.g. n > 3", false]];
-        ask("look", "clauses", null, (found) => {
+        ask("query", "clauses", null, (found) => {
           if (!found) return;
           rows = found;
           clause.replaceChildren(...rows.map(([name, label]) => make("option", { value: name, text: label })));
@@ -235,7 +235,7 @@ const listsPart = (() => {
     const box = make("input", { type: "checkbox", change: () => ask("enable", box.checked, row.id) });
     box.checked = row.enabled;
     const hits = row.hits ? [make("span", { class: "agentnb-faint", text: ` met ${row.hits}×` })] : [];
-    const met = row.met && !row.log ? [make("span", { class: "agentnb-chip", text: "stopped here" })] : [];
+    const met = row.stopped_here && !row.log ? [make("span", { class: "agentnb-chip", text: "stopped here" })] : [];
     const failed = row.failed ? [make("small", { class: "agentnb-note", text: `could not be evaluated: ${row.failed}` })] : [];
     return make("li", { "data-stop": String(row.id) },
       make("label", {}, box, make("span", { text: ` ${row.text}` }), ...hits), ...met,
@@ -323,7 +323,7 @@ const listsPart = (() => {
         const now = JSON.stringify([state.position, state.length, state.run, state.line]);
         if (now === lastKey || ["running", "pausing"].includes(state.status)) return;
         lastKey = now;
-        ask("look", "usage", null, (found) => {
+        ask("query", "usage", null, (found) => {
           if (!found) return;
           known = found;
           paint();
@@ -375,7 +375,7 @@ const listsPart = (() => {
       event.preventDefault();
       const text = expect.value.trim();
       if (!text) return fork();
-      return ask("look", "condition", { text, use: "expect" }, (found) => {
+      return ask("query", "condition", { text, use: "expect" }, (found) => {
         setText(wrong, found || "");
         if (!found) fork();
       });
@@ -424,7 +424,7 @@ const listsPart = (() => {
         if (now === lastKey) paint();
         if (now === lastKey || (known && ["running", "pausing"].includes(state.status))) return; // requested once it rests
         lastKey = now;
-        ask("look", "forks", null, (found) => {
+        ask("query", "forks", null, (found) => {
           if (!found) return;
           known = found;
           paint();

@@ -187,10 +187,10 @@ const recordedPart = (() => {
     let wrong = ""; // the last wrong answer
     let timer = 0;
     let answered = 0; // exercises
-    const getLook = () => main.looks[run.about.look];
-    const getFirstDrawing = () => getLook().drawings[getLook().begins_closed ? 1 : 0];
+    const getView = () => main.views[run.about.view];
+    const getFirstDrawing = () => getView().drawings[getView().begins_closed ? 1 : 0];
     let drawn = getFirstDrawing();
-    const getDrawing = () => (getLook().begins_closed ? `requested ${run.about.look}` : drawn.svg);
+    const getDrawing = () => (getView().begins_closed ? `requested ${run.about.view}` : drawn.svg);
     const values = { svg: getDrawing(), commands: main.commands, state: null };
     const listeners = {};
     const fire = (name, ...parameters) => [...(listeners[name] || [])].forEach((listener) => listener(...parameters));
@@ -219,10 +219,10 @@ const recordedPart = (() => {
       fire("change:state");
     }
     async function setRun(other) {
-      const before = getLook();
+      const before = getView();
       [run, byNode] = [other, new Map()];
       times = await run.readTimeline();
-      if (getLook() === before) return;
+      if (getView() === before) return;
       drawn = getFirstDrawing();
       values.svg = getDrawing();
     }
@@ -278,7 +278,7 @@ const recordedPart = (() => {
       const name = times.names[times.steps[number - 1]?.[0]];
       if (name === undefined || number > run.about.last) return { node: null, step: null };
       const found = (await run.getChunk(number)).steps[number];
-      const node = getLook().nodes[name] || { id: name, gone: true, settable: false };
+      const node = getView().nodes[name] || { id: name, gone: true, settable: false };
       const all_ = listStepsOf(name);
       const at = all_.indexOf(number);
       return { node, runs: 0, step: found || null, before: all_[at - 1] ?? null, after: all_[at + 1] ?? null };
@@ -286,7 +286,7 @@ const recordedPart = (() => {
     async function describeNode(name) {
       const all_ = listStepsOf(name).filter((number) => number <= targetPosition);
       const last = all_.length ? await describeStep(all_.at(-1)) : { step: null, before: null, after: null };
-      return { ...last, node: getLook().nodes[name] || { id: name, gone: true }, runs: all_.length };
+      return { ...last, node: getView().nodes[name] || { id: name, gone: true }, runs: all_.length };
     }
     const queries = {
       timeline({ from = 1, to = 0 }) {
@@ -297,7 +297,7 @@ const recordedPart = (() => {
       },
       forks: () => ({ ...main.forks, rows: main.forks.rows.map((row) => ({ ...row, shown: row.id === run.about.id })) }),
       drawing(which) {
-        drawn = which === null ? getFirstDrawing() : findNearest(getLook().drawings, which, drawn.closed);
+        drawn = which === null ? getFirstDrawing() : findNearest(getView().drawings, which, drawn.closed);
         return drawn;
       },
       async find(text) {
@@ -320,10 +320,10 @@ const recordedPart = (() => {
         const found = (await run.getChunk(at)).values[at]?.[key];
         return found || { path: [key], type: row?.[3] || "", by: row?.[4] || null, field: { path: [key], text: row?.[1] ?? "not yet", as: "fixed", note: "" } };
       },
-      why_not: () => ({ said: "An exported page cannot evaluate this. In a notebook: session.why_not(...).", ways: [] }),
+      why_not: () => ({ reason: "An exported page cannot evaluate this. In a notebook: session.why_not(...).", ways: [] }),
     };
     async function runCommand({ do: verb, value, target }) {
-      if (verb === "look") return queries[value]?.(target);
+      if (verb === "query") return queries[value]?.(target);
       if (verb !== "goto" || timer) stop();
       const does = {
         step: () => show(targetPosition + 1), back: () => show(targetPosition - 1), over: () => show(stepOver()), goto: () => show(value),
@@ -343,7 +343,7 @@ const recordedPart = (() => {
       async send(message) {
         if (message.do === "whole" || message.do === "text") return;
         const found = await runCommand(message);
-        fire("msg:custom", { heard: message.number, view: message.view, ...(message.do === "look" ? { found } : {}) });
+        fire("msg:custom", { answers: message.number, view: message.view, ...(message.do === "query" ? { result: found } : {}) });
       },
     };
   }

@@ -64,7 +64,7 @@ const secondPart = (() => {
       const key = JSON.stringify([now.revision, now.name, last.run?.id, near ? 0 : now.position]);
       if (key === lastKey || waiting) return paint();
       [lastKey, waiting] = [key, true];
-      return ask("look", "second", { around: now.position }, (rows) => {
+      return ask("query", "second", { around: now.position }, (rows) => {
         waiting = false;
         if (!rows || !last.beside) return;
         found = rows;
@@ -90,7 +90,7 @@ const secondPart = (() => {
         if (!now) return;
         setText(divergence, now.parted ? `First divergence: ${now.parted.text} (a is this run, b the second)` : "The runs do not differ.");
         tools[0].hidden = !now.parted;
-        setText(sentence, `Step ${now.position} of ${now.length}. ${now.said.replace(/^Step \d+: /, "")}`);
+        setText(sentence, `Step ${now.position} of ${now.length}. ${now.sentence.replace(/^Step \d+: /, "")}`);
         update();
       },
     };

@@ -59,7 +59,7 @@ const timelinePart = (() => {
         return from <= Math.min(last, length) ? [from, Math.min(last, length, from + MOST - 1)] : null;
       },
       /** The key of a request, for comparison. */
-      getKey: (said) => JSON.stringify([run, line, length, said]),
+      getKey: (sentence) => JSON.stringify([run, line, length, sentence]),
     };
   }
 
@@ -91,7 +91,7 @@ const timelinePart = (() => {
     let timer = 0;
     let since = 0; // the time of the pending request
 
-    const getKey = () => store.getKey(state.said);
+    const getKey = () => store.getKey(state.sentence);
     const findMissing = () => ranges.map((want) => store.findMissing(want() || [1, 0])).find(Boolean) || null;
     /** The next request: missing steps, otherwise the current position if something has happened. */
     function findNextRange() {
@@ -109,7 +109,7 @@ const timelinePart = (() => {
       if (to < 0) return;
       lastKey = getKey();
       since = Date.now();
-      ask("look", "timeline", { from, to }, (found) => {
+      ask("query", "timeline", { from, to }, (found) => {
         since = 0;
         if (found && state && store.take(found, from, to)) {
           overview = { ...found.overview, length: found.length };
@@ -437,7 +437,7 @@ const timelinePart = (() => {
         return;
       }
       lastKey = key;
-      ask("look", "find", text, (now) => {
+      ask("query", "find", text, (now) => {
         if (!now || lastKey !== key) return;
         show(now);
         then();

@@ -19,7 +19,7 @@ const wirePart = (() => {
 
     function send(verb, value, target, then) {
       number += 1;
-      open.set(number, [verb, then, verb === "look" && BACKGROUND.has(value)]);
+      open.set(number, [verb, then, verb === "query" && BACKGROUND.has(value)]);
       wait();
       model.send({ do: verb, value, target, view, number });
     }
@@ -62,10 +62,10 @@ const wirePart = (() => {
       },
       /** A kernel message has arrived; with a number, that command is done. */
       receive(message = {}) {
-        if (message.view === view && open.has(message.heard)) {
-          const [, then] = open.get(message.heard);
-          open.delete(message.heard);
-          then(message.found);
+        if (message.view === view && open.has(message.answers)) {
+          const [, then] = open.get(message.answers);
+          open.delete(message.answers);
+          then(message.result);
         }
         quiet("");
         wait();

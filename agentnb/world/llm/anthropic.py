@@ -29,17 +29,17 @@ class AnthropicClient(VendorClient):
         """Return a new client of the SDK, that never tries again by itself."""
         import anthropic
 
-        words = self.connection(api_key=self.key, base_url=self.base_url, default_headers=self.headers)
-        sdk = anthropic.AsyncAnthropic(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **words})
+        options = self.connection(api_key=self.key, base_url=self.base_url, default_headers=self.headers)
+        sdk = anthropic.AsyncAnthropic(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **options})
         _ = sdk.messages  # imported at its first use: here, not in the time of the first answer
         return sdk
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
         create = sdk.messages.create
-        words = adapt_arguments(create, _make_body(ask), "extra_body")
-        answer = await create(**{"timeout": ask.timeout, **words})
-        reply = await _read_stream(answer, ask) if words.get("stream") else _make_reply(answer, ask)
+        body = adapt_arguments(create, _make_body(ask), "extra_body")
+        answer = await create(**{"timeout": ask.timeout, **body})
+        reply = await _read_stream(answer, ask) if body.get("stream") else _make_reply(answer, ask)
         if reply.value is not None and not _is_object(ask.schema):
             reply.value = reply.value.get(ANSWER)
         return reply
@@ -52,7 +52,7 @@ def _is_object(schema: Any) -> bool:
 def _make_body(ask: VendorRequest) -> dict[str, Any]:
     sampling = {"max_tokens": MAX_TOKENS, **ask.sampling}
     stop = sampling.pop("stop", None)
-    words: dict[str, Any] = {
+    body: dict[str, Any] = {
         "model": ask.model,
         "messages": _make_messages(ask.conversation),
         "system": ask.system or None,
@@ -61,7 +61,7 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
         **sampling,
     }
     if ask.tools:
-        words["tools"] = [
+        body["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": thaw(freeze(tool.input_schema))}
             for tool in ask.tools
         ]
@@ -69,15 +69,15 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
         wrapped = {"type": "object", "properties": {ANSWER: ask.schema}, "required": [ANSWER]}
         schema = ask.schema if _is_object(ask.schema) else wrapped  # a tool's arguments are an object
         answer = {"name": ANSWER, "description": "Give the answer.", "input_schema": schema}
-        words["tools"] = [*words.get("tools", ()), answer]
-        words["tool_choice"] = {"type": "any"} if ask.tools else {"type": "tool", "name": ANSWER}
-    return ask.merge_arguments(words)
+        body["tools"] = [*body.get("tools", ()), answer]
+        body["tool_choice"] = {"type": "any"} if ask.tools else {"type": "tool", "name": ANSWER}
+    return ask.merge_arguments(body)
 
 
-def _make_messages(talk: Sequence[LLMMessage]) -> list[dict[str, Any]]:
+def _make_messages(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:
     """Return a conversation in the protocol's form: tool results are user content, all those of a round at once."""
     found: list[dict[str, Any]] = []
-    for message in talk:
+    for message in messages:
         if message.tool_call_id:
             result = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}
             if not (found and found[-1]["role"] == "user" and isinstance(found[-1]["content"], list)):

@@ -52,9 +52,9 @@ class ToolCall:
             LLMError: X366, it is not a tool call.
         """
         if isinstance(call, Mapping):
-            words = call["function"] if isinstance(call.get("function"), Mapping) else call
-            call = cls(str(call.get("id") or f"call_{number + 1}"), words.get("name", ""),
-                       _parse_arguments(words.get("arguments")), str(call.get("signature") or ""))  # fmt: skip
+            fields = call["function"] if isinstance(call.get("function"), Mapping) else call
+            call = cls(str(call.get("id") or f"call_{number + 1}"), fields.get("name", ""),
+                       _parse_arguments(fields.get("arguments")), str(call.get("signature") or ""))  # fmt: skip
         if not isinstance(call, ToolCall) or not _is_call(call):
             raise LLMError(
                 Problem("X366", f"{safe_repr(call, 200)} is not a tool call", "tool_calls of an LLMResponse",
@@ -81,13 +81,13 @@ def parse_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
     return tuple(ToolCall.of(call, number) for number, call in enumerate(listed))
 
 
-def _parse_arguments(given: Any) -> Any:
+def _parse_arguments(value: Any) -> Any:
     """Return the arguments of a call; JSON text is parsed, and returned unchanged if that fails."""
-    if given is None:
+    if value is None:
         return {}
     with suppress(ValueError, RecursionError):  # a parser's own limit of depth
-        return json.loads(given or "{}") if isinstance(given, str) else given
-    return given
+        return json.loads(value or "{}") if isinstance(value, str) else value
+    return value
 
 
 def _is_call(call: ToolCall) -> bool:

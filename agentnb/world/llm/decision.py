@@ -81,7 +81,7 @@ def parse_decision(content: Any) -> Decision:
     return _read(value, text, fenced=fence is not None)
 
 
-def parse_native_decisions(said: Any) -> list[Decision]:
+def parse_native_decisions(answer: Any) -> list[Decision]:
     """Return the decisions in an answer with native tool calls: its calls in order, or its answer alone.
 
     Raises:
@@ -94,17 +94,17 @@ def parse_native_decisions(said: Any) -> list[Decision]:
         >>> parse_native_decisions("It rains.")[0].response
         'It rains.'
     """
-    if calls := find_tool_calls(said):
+    if calls := find_tool_calls(answer):
         return [Decision("tool", call.name, call.arguments) for call in calls]
-    text = "" if said is None else to_text(said)
+    text = "" if answer is None else to_text(answer)
     if not text.strip():
         raise UnreadableAnswer("the model's answer is empty: there is neither text nor a call of a tool")
     return [Decision("none", NONE, response=text)]
 
 
-def find_tool_calls(said: Any) -> tuple[ToolCall, ...]:
+def find_tool_calls(answer: Any) -> tuple[ToolCall, ...]:
     """Return the tool calls in an answer as recorded (see `LLMResponse.recorded_value`); empty if there are none."""
-    return parse_tool_calls(said.get("tool_calls")) if isinstance(said, Mapping) else ()
+    return parse_tool_calls(answer.get("tool_calls")) if isinstance(answer, Mapping) else ()
 
 
 def count_calls(conversation: Iterable[Mapping[str, Any]] | None) -> int:

@@ -128,24 +128,24 @@ class _PieceReceiver:
 
     request: LLMRequest
     response: LLMResponse | None = None
-    left: bool = False
+    is_abandoned: bool = False
 
     def make_request(self, put: Callable[[str], None]) -> LLMRequest:
         """Return the request to send, with a listener that queues each piece."""
-        heard = self.request.on_token
+        on_token = self.request.on_token
 
         def tell(piece: str) -> None:
-            if self.left:  # the only way to end a client that blocks
+            if self.is_abandoned:  # the only way to end a client that blocks
                 raise asyncio.CancelledError("nobody waits for this answer any more")
-            if heard is not None:
-                heard(piece)
+            if on_token is not None:
+                on_token(piece)
             put(piece)
 
         return replace(self.request, on_token=tell)
 
-    def get_rest(self, response: LLMResponse, told: list[str]) -> str:
+    def get_rest(self, response: LLMResponse, pieces: list[str]) -> str:
         """Return the part of an answer that was not streamed."""
-        self.response, so_far = response, "".join(told)
+        self.response, so_far = response, "".join(pieces)
         text = "" if response.content is None else to_text(response.content)
         if isinstance(response.content, str) and not text.startswith(so_far):
             raise AgentRuntimeError(
@@ -153,38 +153,38 @@ class _PieceReceiver:
                         f"{len(so_far)} characters were streamed, and the answer does not begin with them",
                         "fix the client: pass `request.on_token` the text of the answer in order")
             )  # fmt: skip
-        return text[len(so_far) :] if isinstance(response.content, str) or not told else ""
+        return text[len(so_far) :] if isinstance(response.content, str) or not pieces else ""
 
 
 def _iter_pieces(client: LLMClient, end: _PieceReceiver) -> Generator[str]:
     queue: SimpleQueue[Any] = SimpleQueue()
-    request, told = end.make_request(queue.put), list[str]()
+    request, pieces = end.make_request(queue.put), list[str]()
     asked = _BackgroundCoroutine(lambda: acomplete(client, request))
     asked.outcome.add_done_callback(lambda _: queue.put(_END))
     try:
         while (piece := queue.get()) is not _END:
-            told.append(piece)
+            pieces.append(piece)
             yield piece
-        if rest := end.get_rest(asked.outcome.result(), told):
+        if rest := end.get_rest(asked.outcome.result(), pieces):
             yield rest
     finally:
-        end.left = True
+        end.is_abandoned = True
         asked.end()
 
 
 async def _aiter_pieces(client: LLMClient, end: _PieceReceiver) -> AsyncGenerator[str]:
-    loop, queue, told = asyncio.get_running_loop(), asyncio.Queue[Any](), list[str]()
+    loop, queue, pieces = asyncio.get_running_loop(), asyncio.Queue[Any](), list[str]()
     request = end.make_request(lambda piece: _check_loop(loop, queue.put_nowait, piece))
     asked = loop.create_task(acomplete(client, request))
     asked.add_done_callback(lambda _: queue.put_nowait(_END))
     try:
         while (piece := await queue.get()) is not _END:
-            told.append(piece)
+            pieces.append(piece)
             yield piece
-        if rest := end.get_rest(asked.result(), told):
+        if rest := end.get_rest(asked.result(), pieces):
             yield rest
     finally:
-        end.left = True
+        end.is_abandoned = True
         asked.cancel()
         await asyncio.wait([asked])  # resources that it has opened are closed then
         if not asked.cancelled():
@@ -217,9 +217,9 @@ async def _call_client(client: LLMClient, request: LLMRequest) -> tuple[Any, Bas
     return await outcome
 
 
-def _check_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *given: Any) -> None:
+def _check_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: Any) -> None:
     with suppress(RuntimeError):  # the loop is closed: nothing waits
-        loop.call_soon_threadsafe(function, *given)
+        loop.call_soon_threadsafe(function, *args)
 
 
 async def _await_answer(answer: Any) -> LLMResponse:

@@ -45,18 +45,18 @@ def to_failure(
     status = get_status(error)
     if status is not None and status >= 400:
         return _to_error(error, status, name, where, variables)
-    if isinstance(error, UnreadableResponse | ValueError) or (status is not None and not _stream_error(error)):
+    if isinstance(error, UnreadableResponse | ValueError) or (status is not None and not _is_stream_error(error)):
         return LLMError(
             Problem("X338", f"{name} sent a response that cannot be parsed: {find_server_message(error)}", where,
                     "it does not follow the protocol", "try again; check that base_url points to such a server"),
             status=status, is_retryable=True,
         )  # fmt: skip
     if isinstance(error, TimeoutError) or any("Timeout" in cls.__name__ for cls in type(error).__mro__):
-        ours = isinstance(error, TimeoutError) and seconds  # the package has a different limit of its own
-        return TimeoutError(f"{name} has not answered {f'within {seconds:g} s' if ours else 'in time'}")
+        is_own_limit = isinstance(error, TimeoutError) and seconds  # the package has a different limit of its own
+        return TimeoutError(f"{name} has not answered {f'within {seconds:g} s' if is_own_limit else 'in time'}")
     if isinstance(error, TypeError) and "argument" in str(error):
         return make_settings_error(name, error)
-    if _stream_error(error):
+    if _is_stream_error(error):
         return LLMError(
             Problem(
                 "X336",
@@ -152,11 +152,11 @@ def _find_error_kind(error: BaseException) -> str:
     """Return the server's identifier of the error, such as `rate_limit_error`."""
     body = _make_body(error)
     inner = body.get("error") if isinstance(body.get("error"), Mapping) else body
-    words = [inner.get(word) for word in ("code", "type", "status")] if isinstance(inner, Mapping) else []
-    return safe_str(next((word for word in words if isinstance(word, str) and word), "the server says no more"))
+    kinds = [inner.get(word) for word in ("code", "type", "status")] if isinstance(inner, Mapping) else []
+    return safe_str(next((word for word in kinds if isinstance(word, str) and word), "the server says no more"))
 
 
-def _stream_error(error: BaseException) -> bool:
+def _is_stream_error(error: BaseException) -> bool:
     """Return True if a server reported an error after it had started to answer."""
     return bool(_make_body(error)) and (get_status(error) or 200) < 400
 

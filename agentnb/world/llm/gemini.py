@@ -25,15 +25,15 @@ class GeminiClient(VendorClient):
         """Return a new client of the SDK, that never tries again by itself."""
         from google import genai
 
-        words = self.connection(api_key=self.key)
+        kwargs = self.connection(api_key=self.key)
         options = {
             "base_url": self.base_url,
             "headers": self.headers,
             "timeout": round(LONGEST_ANSWER * 1000),
             "retry_options": {"attempts": 1},
-            **words.pop("http_options", {}),
+            **kwargs.pop("http_options", {}),
         }
-        return genai.Client(**{"vertexai": False, "http_options": options, **words})
+        return genai.Client(**{"vertexai": False, "http_options": options, **kwargs})
 
     async def close_sdk(self, sdk: Any) -> None:
         """Close a client of the SDK: the part that awaits, and the part that does not."""
@@ -42,9 +42,13 @@ class GeminiClient(VendorClient):
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
-        words = _make_config(ask)
-        streams = bool(words.pop("stream", ask.on_token is not None))
-        asked = {"model": words.pop("model", ask.model), "contents": _make_contents(ask), "config": _check(words, ask)}
+        config = _make_config(ask)
+        streams = bool(config.pop("stream", ask.on_token is not None))
+        asked = {
+            "model": config.pop("model", ask.model),
+            "contents": _make_contents(ask),
+            "config": _check(config, ask),
+        }
         reply = Reply()
         if not streams:
             _take(reply, await sdk.aio.models.generate_content(**asked), ask)
@@ -84,7 +88,7 @@ def _call_part(call: ToolCall) -> dict[str, Any]:
 def _make_config(ask: VendorRequest) -> dict[str, Any]:
     sampling = dict(ask.sampling)
     stop = sampling.pop("stop", None)
-    words = {
+    config = {
         "system_instruction": ask.system or None,
         "max_output_tokens": sampling.pop("max_tokens", None),
         "stop_sequences": [stop] if isinstance(stop, str) else stop,
@@ -96,15 +100,15 @@ def _make_config(ask: VendorRequest) -> dict[str, Any]:
              "parameters_json_schema": thaw(freeze(tool.input_schema))}
             for tool in ask.tools
         ]  # fmt: skip
-        words["tools"] = [{"function_declarations": declared}]
+        config["tools"] = [{"function_declarations": declared}]
     if ask.schema is not None:
-        words |= {"response_mime_type": "application/json", "response_json_schema": ask.schema}
+        config |= {"response_mime_type": "application/json", "response_json_schema": ask.schema}
     elif ask.json_object:
-        words["response_mime_type"] = "application/json"
-    return ask.merge_arguments(words)
+        config["response_mime_type"] = "application/json"
+    return ask.merge_arguments(config)
 
 
-def _check(words: dict[str, Any], ask: VendorRequest) -> Any:
+def _check(config: dict[str, Any], ask: VendorRequest) -> Any:
     """Return the SDK's own object for the settings.
 
     Raises:
@@ -113,7 +117,7 @@ def _check(words: dict[str, Any], ask: VendorRequest) -> Any:
     from google.genai import types
 
     try:
-        return types.GenerateContentConfig(**{"automatic_function_calling": {"disable": True}, **words})
+        return types.GenerateContentConfig(**{"automatic_function_calling": {"disable": True}, **config})
     except ValueError as error:
         raise make_settings_error(f"gemini:{ask.model}", error) from None
 

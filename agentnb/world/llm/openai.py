@@ -27,17 +27,17 @@ class OpenAIClient(VendorClient):
         import openai
 
         # A server without keys gets a placeholder: the SDK would send it the key of the environment.
-        words = self.connection(api_key=self.key or "none", base_url=self.base_url, default_headers=self.headers)
-        sdk = openai.AsyncOpenAI(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **words})
+        options = self.connection(api_key=self.key or "none", base_url=self.base_url, default_headers=self.headers)
+        sdk = openai.AsyncOpenAI(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **options})
         _ = sdk.chat.completions  # imported at its first use: here, not in the time of the first answer
         return sdk
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
         """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
         create = sdk.chat.completions.create
-        words = adapt_arguments(create, _make_body(ask), "extra_body")
-        answer = await create(**{"timeout": ask.timeout, **words})
-        return await _read_stream(answer, ask) if words.get("stream") else _make_reply(answer)
+        body = adapt_arguments(create, _make_body(ask), "extra_body")
+        answer = await create(**{"timeout": ask.timeout, **body})
+        return await _read_stream(answer, ask) if body.get("stream") else _make_reply(answer)
 
 
 class OpenAICompatibleClient(OpenAIClient):
@@ -54,8 +54,8 @@ class OpenAICompatibleClient(OpenAIClient):
     default_url: ClassVar[str | None] = LM_STUDIO
     needs_key: ClassVar[bool] = False
 
-    def __init__(self, *args: Any, **words: Any) -> None:
-        super().__init__(*args, **words)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._without_json_mode: set[str] = set()
 
     def find_url(self) -> str | None:
@@ -83,24 +83,24 @@ class LMStudioClient(OpenAICompatibleClient):
 
 
 def _make_body(ask: VendorRequest) -> dict[str, Any]:
-    words: dict[str, Any] = {
+    body: dict[str, Any] = {
         "model": ask.model,
         "messages": [_make_message(message) for message in ask.messages] or [{"role": "user", "content": ""}],
         **ask.sampling,
     }
     if ask.tools:
-        words["tools"] = [
+        body["tools"] = [
             {"type": "function", "function": {"name": tool.name, "description": tool.description,
                                               "parameters": thaw(freeze(tool.input_schema))}}
             for tool in ask.tools
         ]  # fmt: skip
     if ask.schema is not None:
-        words["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": ask.schema}}
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": ask.schema}}
     elif ask.json_object:
-        words["response_format"] = {"type": "json_object"}
+        body["response_format"] = {"type": "json_object"}
     if ask.on_token is not None:
-        words |= {"stream": True, "stream_options": {"include_usage": True}}
-    return ask.merge_arguments(words)
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    return ask.merge_arguments(body)
 
 
 def _make_message(message: LLMMessage) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _make_reply(answer: Any) -> Reply:
     reply.finish = choices[0].finish_reason or ""
     if reply.finish == "content_filter" and not reply.refused:
         reply.refused = reply.finish
-    _count(reply, answer)
+    _add_usage(reply, answer)
     return reply
 
 
@@ -148,7 +148,7 @@ async def _read_stream(chunks: Any, ask: VendorRequest) -> Reply:
     async with chunks:
         async for chunk in chunks:
             reply.model = chunk.model or reply.model
-            _count(reply, chunk)
+            _add_usage(reply, chunk)
             for choice in (chunk.choices or ())[:1]:  # the last chunk has none: it states the tokens
                 if choice.delta is not None:
                     reply.add(choice.delta.content, ask.on_token)
@@ -161,7 +161,7 @@ async def _read_stream(chunks: Any, ask: VendorRequest) -> Reply:
     return reply
 
 
-def _count(reply: Reply, answer: Any) -> None:
+def _add_usage(reply: Reply, answer: Any) -> None:
     usage = getattr(answer, "usage", None)
     if usage is not None:
         reply.tokens_in, reply.tokens_out = usage.prompt_tokens, usage.completion_tokens

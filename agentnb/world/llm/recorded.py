@@ -37,7 +37,7 @@ class RecordedClient:
 
     def __init__(self, trace: Any, *, strict: bool = False) -> None:
         self.strict = strict
-        self._calls = _iter_calls(getattr(trace, "trace", trace))
+        self._calls = _group_calls(getattr(trace, "trace", trace))
 
     def __repr__(self) -> str:
         """Return how many answers there are."""
@@ -63,7 +63,7 @@ class RecordedClient:
         return stream_whole(LLMResponse.from_record(thaw(call.result), call.arguments, usage=usage), request)
 
 
-def _iter_calls(trace: Any) -> dict[str, list[Any]]:
+def _group_calls(trace: Any) -> dict[str, list[Any]]:
     """Return the last attempt of each call of a model, by node, in their order."""
     reading = getattr(trace, "reading", None)
     if not callable(reading):

@@ -34,7 +34,7 @@ class ScriptedClient:
         script = self.script
         if callable(script):
             answer = script(request)
-            return _iter_later_links(answer, request) if inspect.isawaitable(answer) else _to_response(answer, request)
+            return _await_response(answer, request) if inspect.isawaitable(answer) else _to_response(answer, request)
         if isinstance(script, Mapping):
             of_node = script.get(request.node, ())
             answers = of_node if isinstance(of_node, list | tuple) else [of_node]
@@ -42,7 +42,7 @@ class ScriptedClient:
         return stream_whole(_to_response(_get_at(script, request.number, request), request), request)
 
 
-async def _iter_later_links(answer: Any, request: LLMRequest) -> LLMResponse:
+async def _await_response(answer: Any, request: LLMRequest) -> LLMResponse:
     return _to_response(await answer, request)
 
 

@@ -27,19 +27,19 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     Raises:
         AgentRuntimeError: X334, everything that is wrong with them.
     """
-    given = {str(word): value for word, value in settings.items() if value is not None}
-    for word in given:
+    present = {str(word): value for word, value in settings.items() if value is not None}
+    for word in present:
         if word not in WORDS:
             order = did_you_mean(word, WORDS, "what a protocol has besides goes into `kwargs`")
             warnings.warn(f"{where}: {word!r} is not known and does nothing; {order}", stacklevel=4)
     problems = [
         Problem("X334", f"{word!r} is {safe_repr(value, key=word)}", where, f"it must be {asked}", "fix the setting")
-        for word, value in given.items()
+        for word, value in present.items()
         if (asked := _find_broken_rule(word, value))
     ]
     if problems:
         raise AgentRuntimeError(*problems)
-    return given
+    return present
 
 
 def _find_broken_rule(word: str, value: Any) -> str | None:

@@ -28,8 +28,8 @@ class SimulatedClient:
         if schema is not None:
             from agentnb.world.sample_data import fill  # imported only if there is a schema
 
-            made = fill(thaw(schema), f"{request.node}:{request.of_node}", where=f"the schema of {request.node!r}")
+            value = fill(thaw(schema), f"{request.node}:{request.of_node}", where=f"the schema of {request.node!r}")
             return stream_whole(
-                LLMResponse(json.dumps(made, ensure_ascii=False), model=SIMULATED, provider=SIMULATED), request
+                LLMResponse(json.dumps(value, ensure_ascii=False), model=SIMULATED, provider=SIMULATED), request
             )
         return stream_whole(LLMResponse(mock_answer(request.node), model=SIMULATED, provider=SIMULATED), request)

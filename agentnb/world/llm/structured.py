@@ -59,7 +59,7 @@ def _parse(text: str) -> Any:
         raise ValueError(f"the answer is longer than {LONGEST:,} characters")
     if not text.strip():
         raise ValueError("the answer is empty")
-    for part in (text, *_find_fenced(text)):
+    for part in (text, *_iter_fenced(text)):
         try:
             return _parse_json(part)
         except json.JSONDecodeError:
@@ -67,7 +67,7 @@ def _parse(text: str) -> Any:
     return _find_longest_json(text)
 
 
-def _find_fenced(text: str) -> Iterator[str]:
+def _iter_fenced(text: str) -> Iterator[str]:
     """Yield the content between lines of three backticks; the last block may be unterminated."""
     block: list[str] | None = None
     for line in text.splitlines():

@@ -83,9 +83,9 @@ class VendorRequest:
             LLMMessage("user", "\n\n".join(message.content for message in self.messages))
         ]
 
-    def merge_arguments(self, words: Mapping[str, Any]) -> dict[str, Any]:
+    def merge_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments to send: these, overridden by `kwargs`; None values are left out."""
-        return {name: value for name, value in {**words, **self.kwargs}.items() if value is not None}
+        return {name: value for name, value in {**arguments, **self.kwargs}.items() if value is not None}
 
 
 @dataclass(slots=True)
@@ -158,14 +158,14 @@ def _describe_end(reply: Reply, why: str) -> str:
     return f"{why}; it ended with {reply.finish!r}" if reply.finish else why
 
 
-def adapt_arguments(create: Callable[..., Any], words: Mapping[str, Any], rest: str) -> dict[str, Any]:
+def adapt_arguments(create: Callable[..., Any], arguments: Mapping[str, Any], rest: str) -> dict[str, Any]:
     """Return keyword arguments in the form an SDK function accepts.
 
     Those it does not declare go into its argument `rest`.
     """
     known = inspect.signature(create).parameters
-    found = {name: value for name, value in words.items() if name in known}
-    others = {name: value for name, value in words.items() if name not in known}
+    found = {name: value for name, value in arguments.items() if name in known}
+    others = {name: value for name, value in arguments.items() if name not in known}
     return {**found, rest: {**others, **(found.get(rest) or {})}} if others else found
 
 
@@ -302,7 +302,7 @@ class VendorClient(ABC):
         return f"{self.provider}:{ask.model}"
 
     def _ask(self, request: LLMRequest) -> VendorRequest:
-        own, given = self._settings, {k: v for k, v in request.settings.items() if v is not None}
+        own, settings = self._settings, {k: v for k, v in request.settings.items() if v is not None}
         model = request.model or self.model
         if not model:
             raise AgentRuntimeError(
@@ -311,16 +311,16 @@ class VendorClient(ABC):
                         "neither the request nor the settings name a model",
                         f'write it: "{self.provider}:MODEL", or settings={{"model": ...}}')
             )  # fmt: skip
-        check_settings({k: v for k, v in given.items() if k in OF_REQUESTS}, f"node {request.node!r}")
-        schema = thaw(freeze(given.get("schema", own.get("schema"))))
-        limit = request.timeout or given.get("request_timeout") or own.get("request_timeout") or LONGEST_ANSWER
+        check_settings({k: v for k, v in settings.items() if k in OF_REQUESTS}, f"node {request.node!r}")
+        schema = thaw(freeze(settings.get("schema", own.get("schema"))))
+        limit = request.timeout or settings.get("request_timeout") or own.get("request_timeout") or LONGEST_ANSWER
         return VendorRequest(
             messages=tuple(map(_rename_tools, request.messages)),
             model=str(model),
-            sampling={k: thaw(v) for k, v in {**own, **given}.items() if k in SAMPLING},
+            sampling={k: thaw(v) for k, v in {**own, **settings}.items() if k in SAMPLING},
             schema=schema,
-            json_object=schema is None and _uses_json_mode(given.get("json_object"), own.get("json_object")),
-            kwargs={**own.get("kwargs", {}), **given.get("kwargs", {})},
+            json_object=schema is None and _uses_json_mode(settings.get("json_object"), own.get("json_object")),
+            kwargs={**own.get("kwargs", {}), **settings.get("kwargs", {})},
             timeout=float(limit),
             on_token=request.on_token,
             tools=tuple(replace(tool, name=name_sent(tool.name)) for tool in request.tools),
@@ -404,8 +404,8 @@ class VendorClient(ABC):
             )  # fmt: skip
 
     def _find_key(self) -> str | None:
-        given = self._settings.get("api_key")
-        found = given or next((os.environ[name] for name in self.variables if os.environ.get(name)), None)
+        key = self._settings.get("api_key")
+        found = key or next((os.environ[name] for name in self.variables if os.environ.get(name)), None)
         if self.needs_key and not found and not self._settings.get("client_kwargs", {}).get("api_key"):
             names = " or ".join(self.variables)
             raise AgentRuntimeError(
@@ -423,13 +423,13 @@ class VendorClient(ABC):
         for value in self._settings.get("headers", {}).values():
             hide(str(value).removeprefix("Bearer ") if str(value).startswith("Bearer ") else None)
 
-    def connection(self, **words: Any) -> dict[str, Any]:
+    def connection(self, **options: Any) -> dict[str, Any]:
         """Return the arguments of the SDK's client.
 
         These, those that are set, and `client_kwargs`, which override them.
         """
         return {
-            **{name: value for name, value in words.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
             **self._settings.get("client_kwargs", {}),
         }
 
@@ -477,17 +477,17 @@ class PerLoop:
             gate = self._gates.setdefault(loop, asyncio.Lock())
         async with gate:  # one client for all concurrent first requests
             if loop not in self._open:
-                made = await asyncio.to_thread(self._make)
-                life = self._manage_client(loop, made)
+                sdk = await asyncio.to_thread(self._make)
+                life = self._manage_client(loop, sdk)
                 with self._lock:
-                    self._open[loop] = made, life
+                    self._open[loop] = sdk, life
                 await anext(life)  # from here on the loop closes it
             return self._open[loop][0]
 
-    async def _manage_client(self, loop: asyncio.AbstractEventLoop, made: Any) -> AsyncGenerator[None]:
+    async def _manage_client(self, loop: asyncio.AbstractEventLoop, sdk: Any) -> AsyncGenerator[None]:
         try:
             yield
         finally:
             with self._lock:
                 self._open.pop(loop, None)
-            await self._close(made)
+            await self._close(sdk)

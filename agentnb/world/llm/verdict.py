@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
 
     score: float | None
     passed: bool | None
-    remark: Any = None
+    comment: Any = None
 
 
 def find_verdict(answer: Any) -> Verdict:
@@ -42,8 +42,8 @@ def find_verdict(answer: Any) -> Verdict:
     """
     answer = getattr(answer, "content", answer)
     if isinstance(answer, str):
-        said = _parse_word(answer)
-        answer = find_json(answer) if said is None else said
+        word = _parse_word(answer)
+        answer = find_json(answer) if word is None else word
         answer = _parse_verdict_text(answer) if isinstance(answer, str) else answer
     found = _to_fields(answer)
     if isinstance(found, Mapping):
@@ -63,8 +63,8 @@ def _parse_word(text: str) -> bool | None:
 
 def _parse_verdict_text(text: str) -> Any:
     """Return the verdict in a JSON text, which may be a word or a number in quotes."""
-    said = _parse_word(text)
-    return text if said is None else said
+    word = _parse_word(text)
+    return text if word is None else word
 
 
 def _to_fields(answer: Any) -> Any:

@@ -59,8 +59,8 @@ def _make(spec: ToolSpec, cls: Any, init: Any) -> Any:
     try:
         return cls(**{str(name): value for name, value in (init or {}).items()})
     except Exception as error:
-        told = error_line(error)
-        problem = _make_problem(spec, f"{cls.__name__} cannot be made for tool {spec.id!r}", told,
+        message = error_line(error)
+        problem = _make_problem(spec, f"{cls.__name__} cannot be made for tool {spec.id!r}", message,
                          f"see `config.init`, which gives: {', '.join(map(str, init or {})) or 'nothing'}")  # fmt: skip
         raise RecipeError(problem) from error
 
@@ -88,16 +88,16 @@ def _get_own_attribute(found: Any, name: str) -> Any:
 
 def _make_invoker(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, Any], key: str | None) -> Tool:
     def payload(inputs: Mapping[str, Any]) -> Any:
-        given = {**config, **inputs}
-        given.pop("timeout", None)
+        values = {**config, **inputs}
+        values.pop("timeout", None)
         if key is None:
-            return given
-        if key in given:
-            return given[key]
+            return values
+        if key in values:
+            return values[key]
         raise ExecutionError(
             Problem("X352", f"tool {spec.id!r} received no {key!r}", str(spec.place or f"tool {spec.id!r}"),
-                    f"its `input_key` is {key!r}, and it received: {', '.join(given) or 'nothing'}",
-                    did_you_mean(key, given, f"give {key!r} in the node's inputs, or in the tool's config"))
+                    f"its `input_key` is {key!r}, and it received: {', '.join(values) or 'nothing'}",
+                    did_you_mean(key, values, f"give {key!r} in the node's inputs, or in the tool's config"))
         )  # fmt: skip
 
     if is_async(method):

@@ -29,10 +29,10 @@ class Allowed:
     @classmethod
     def of(cls, folder: Path | None, allow: Sequence[str]) -> Allowed:
         """Return what a recipe's folder and its `allow` permit; an entry may name both a package and a folder."""
-        words = tuple(dict.fromkeys(text for text in map(str, allow) if text.strip()))
+        names = tuple(dict.fromkeys(text for text in map(str, allow) if text.strip()))
         own = None if folder is None else resolve_path(Path(folder))
-        folders = tuple(path for path in map(_find_existing, words) if path is not None)
-        return cls(own, folders, tuple(word for word in words if is_dotted(word)), words, list_allowed_variables(words))
+        folders = tuple(path for path in map(_find_existing, names) if path is not None)
+        return cls(own, folders, tuple(word for word in names if is_dotted(word)), names, list_allowed_variables(names))
 
     def holds_file(self, path: Path) -> bool:
         """Return True if a resolved path is in the recipe's own folder or in an allowed one, or is allowed itself."""

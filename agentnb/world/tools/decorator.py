@@ -29,7 +29,7 @@ def tool(
 ) -> Callable[[F], F]: ...
 
 
-def tool(function: Any = None, /, **words: Any) -> Any:
+def tool(function: Any = None, /, **options: Any) -> Any:
     """Make a tool of a function: `@tool`, or `@tool(name=..., timeout=...)`; it can still be called directly.
 
     Its name is the function's, its description the docstring's first paragraph, its parameters those of the hints, with
@@ -37,7 +37,7 @@ def tool(function: Any = None, /, **words: Any) -> Any:
     hints (a text "3" for an int is 3) and refuses what is not a parameter; it is async where the function is.
 
     Args:
-        words: of a ToolConfig, in place of what the function says of itself.
+        options: of a ToolConfig, in place of what the function says of itself.
 
     Raises:
         RecipeError: R191, a parameter cannot be passed by name, or a hint has no JSON Schema; R114 and R190, an option.
@@ -51,13 +51,13 @@ def tool(function: Any = None, /, **words: Any) -> Any:
         (3, 'Add two numbers.')
     """
     if function is None:
-        return lambda given: _mark(given, words)
-    return _mark(function, words)
+        return lambda target: _mark(target, options)
+    return _mark(function, options)
 
 
-def _mark(function: Any, words: dict[str, Any]) -> Any:
+def _mark(function: Any, options: dict[str, Any]) -> Any:
     """R191: a function cannot be made a tool from its type hints."""
-    config = from_function(function, hints=True, **words)
+    config = from_function(function, hints=True, **options)
     config = ToolConfig.of(config.name, config)
     try:
         setattr(function, MARK, config)

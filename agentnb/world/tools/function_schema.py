@@ -175,11 +175,11 @@ def _make_model(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str
     names: dict[str, str] = {}
     for number, each in enumerate(parameters):
         hint = hints.get(each.name, Any)
-        words: dict[str, Any] = {"alias": each.name, **_make_default(each.default)}
-        said = _format_annotation(hint) or args.get(each.name)
-        if said:
-            words["description"] = said
-        fields[f"p{number}"] = (hint, Field(**words))
+        options: dict[str, Any] = {"alias": each.name, **_make_default(each.default)}
+        description = _format_annotation(hint) or args.get(each.name)
+        if description:
+            options["description"] = description
+        fields[f"p{number}"] = (hint, Field(**options))
         names[f"p{number}"] = each.name
     return _make(function, fields), names
 

@@ -49,22 +49,22 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
     Raises:
         RecipeError: R163, the config does not describe a request.
     """
-    given = dict(config)
-    if "url" not in given and spec.impl.lower().startswith(("http://", "https://")):
-        given["url"] = spec.impl
-    register_secrets(given)
+    settings = dict(config)
+    if "url" not in settings and spec.impl.lower().startswith(("http://", "https://")):
+        settings["url"] = spec.impl
+    register_secrets(settings)
     where = str(spec.place or f"tool {spec.id!r}")
-    wrong = _find_faults({"url": "http://in.the.inputs", **given})
+    wrong = _find_faults({"url": "http://in.the.inputs", **settings})
     if wrong:
         raise RecipeError(*(Problem("R163", f"tool {spec.id!r}: {what}", where, why, do) for what, why, do in wrong))
     if spec.timeout is not None:
-        given.setdefault("timeout", spec.timeout)
+        settings.setdefault("timeout", spec.timeout)
 
     def call(**inputs: Any) -> dict[str, Any]:
-        together = {**given, **inputs}
+        together = {**settings, **inputs}
         for word in _MERGED:
-            if isinstance(given.get(word), Mapping) and isinstance(inputs.get(word), Mapping):
-                together[word] = {**given[word], **inputs[word]}
+            if isinstance(settings.get(word), Mapping) and isinstance(inputs.get(word), Mapping):
+                together[word] = {**settings[word], **inputs[word]}
         register_secrets(together)
         faults = _find_faults(together)
         if faults:
@@ -79,30 +79,30 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
 # -- request ---------------------------------------------------------------------------------------------------------
 
 
-def _find_faults(given: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _find_faults(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return the faults of a request, each as what, why and do."""
     found = [
         (f"{str(word)[:60]!r} is no part of a request", f"a request has: {', '.join(WORDS)}",
          did_you_mean(str(word)[:60], WORDS, "put what the server asks for into `params` or `json`"))
-        for word in given if word not in WORDS
+        for word in config if word not in WORDS
     ]  # fmt: skip
-    fault = _check_url(given.get("url"))
+    fault = _check_url(config.get("url"))
     if fault:
         found.append((fault, "requests go to http:// and https:// alone", "write a whole address: https://host/path"))
-    method = given.get("method", "GET")
+    method = config.get("method", "GET")
     if not isinstance(method, str) or not method.isascii() or not method.isalpha():
         found.append(
             (f"{str(method)[:60]!r} is not a method", "it is a word such as GET or POST", "write one of these")
         )
     found += [
-        (f"`{word}` is {with_article(type(given[word]).__name__)}", "it holds names and values", "write a mapping")
-        for word in _MERGED if not isinstance(given.get(word) or {}, Mapping)
+        (f"`{word}` is {with_article(type(config[word]).__name__)}", "it holds names and values", "write a mapping")
+        for word in _MERGED if not isinstance(config.get(word) or {}, Mapping)
     ]  # fmt: skip
-    if not found and any(_is_bad_header(name, value) for name, value in (given.get("headers") or {}).items()):
+    if not found and any(_is_bad_header(name, value) for name, value in (config.get("headers") or {}).items()):
         found.append(("a header cannot be sent", "names are plain words, values one line", "see `headers`"))
-    if given.get("json") is not None and given.get("body") is not None:
+    if config.get("json") is not None and config.get("body") is not None:
         found.append(("it has `json` and `body`", "a request has one body", "pass only one of them"))
-    seconds = given.get("timeout")
+    seconds = config.get("timeout")
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
         found.append((f"its timeout is {str(seconds)[:60]!r}", "it is a number of seconds above 0", "write a number"))
     return found
@@ -138,23 +138,23 @@ def _is_bad_header(name: Any, value: Any) -> bool:
     )
 
 
-def _request(given: Mapping[str, Any]) -> _Request:
-    parts = urlsplit(given["url"].strip())
-    headers = {str(name): str(value) for name, value in (given.get("headers") or {}).items()}
+def _request(config: Mapping[str, Any]) -> _Request:
+    parts = urlsplit(config["url"].strip())
+    headers = {str(name): str(value) for name, value in (config.get("headers") or {}).items()}
     known = {name.lower() for name in headers}
     if parts.username is not None and "authorization" not in known:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
         headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
         hide(headers["Authorization"].partition(" ")[2])
-    body, sort = _make_body(given)
+    body, sort = _make_body(config)
     if sort and "content-type" not in known:
         headers["Content-Type"] = sort
     if "user-agent" not in known:
         headers["User-Agent"] = "agentnb"
-    seconds = float(given.get("timeout") or SECONDS)
-    method = str(given.get("method") or ("GET" if body is None else "POST")).upper()
-    url = _make_address(parts, given.get("params") or {})
-    return _Request(url, method, headers, body, seconds, strict=given.get("raise_for_status") is True)
+    seconds = float(config.get("timeout") or SECONDS)
+    method = str(config.get("method") or ("GET" if body is None else "POST")).upper()
+    url = _make_address(parts, config.get("params") or {})
+    return _Request(url, method, headers, body, seconds, strict=config.get("raise_for_status") is True)
 
 
 def _make_address(parts: SplitResult, params: Mapping[str, Any]) -> str:
@@ -167,10 +167,10 @@ def _make_address(parts: SplitResult, params: Mapping[str, Any]) -> str:
     return urlunsplit((parts.scheme.lower(), netloc, path, query, ""))
 
 
-def _make_body(given: Mapping[str, Any]) -> tuple[bytes | None, str]:
-    if given.get("json") is not None:
-        return json.dumps(given["json"], default=str).encode(), "application/json"
-    match given.get("body"):
+def _make_body(config: Mapping[str, Any]) -> tuple[bytes | None, str]:
+    if config.get("json") is not None:
+        return json.dumps(config["json"], default=str).encode(), "application/json"
+    match config.get("body"):
         case None:
             return None, ""
         case bytes(raw):
@@ -190,13 +190,13 @@ class _Redirects(web.HTTPRedirectHandler):
     Other responses are returned.
     """
 
-    def redirect_request(self, req: web.Request, *words: Any) -> web.Request | None:
-        to = super().redirect_request(req, *words)
+    def redirect_request(self, req: web.Request, *args: Any) -> web.Request | None:
+        to = super().redirect_request(req, *args)
         if to is not None and _get_origin(req.full_url) != _get_origin(to.full_url):
             to.headers = {name: value for name, value in to.headers.items() if name.lower() in _HARMLESS}
         return to
 
-    def http_error_default(self, req: web.Request, answer: Any, *words: Any) -> Any:
+    def http_error_default(self, req: web.Request, answer: Any, *args: Any) -> Any:
         """Return a response of any status."""
         return answer
 

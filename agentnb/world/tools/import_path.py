@@ -333,7 +333,7 @@ def _make_broken_problem(spec: ToolSpec, error: BaseException, file: Path | None
     """R159: a tool's module cannot be imported."""
     line = _find_line(error, file)
     module = spec.impl.rpartition("#")[0]
-    told = error_line(error).splitlines()[0]
+    message = error_line(error).splitlines()[0]
     order = "fix the module"
     if isinstance(error, ModuleNotFoundError):
         sibling = file is not None and error.name is not None and _is_file(file.with_name(f"{error.name}.py"))
@@ -344,7 +344,7 @@ def _make_broken_problem(spec: ToolSpec, error: BaseException, file: Path | None
         "R159",
         f"the module {_cut(module)!r} of tool {spec.id!r} cannot be imported",
         line or _format_where(spec),
-        told,
+        message,
         order,
     )
 

@@ -43,8 +43,8 @@ def find_failure(result: Any) -> str | None:
     if not is_truthy(error):
         return None
     if isinstance(error, Mapping):
-        said = [str(error[key]) for key in ("type", "message") if is_truthy(error.get(key))]
-        return safe_str(": ".join(said), LONGEST_TEXT) or safe_repr(dict(error), 2000)
+        texts = [str(error[key]) for key in ("type", "message") if is_truthy(error.get(key))]
+        return safe_str(": ".join(texts), LONGEST_TEXT) or safe_repr(dict(error), 2000)
     return error_line(error) if isinstance(error, BaseException) else safe_str(error, LONGEST_TEXT)
 
 
@@ -81,12 +81,12 @@ def bind_tool(spec: ToolSpec, function: Tool, config: Mapping[str, Any]) -> Tool
     takes = takes_timeout(function)
 
     def words(inputs: Mapping[str, Any]) -> dict[str, Any]:
-        given = {**copy.deepcopy(dict(config)), **inputs}  # a tool may change its arguments
+        values = {**copy.deepcopy(dict(config)), **inputs}  # a tool may change its arguments
         if not takes:
-            given.pop("timeout", None)
+            values.pop("timeout", None)
         elif spec.timeout is not None:
-            given.setdefault("timeout", spec.timeout)
-        return given
+            values.setdefault("timeout", spec.timeout)
+        return values
 
     if is_async(function):
 

@@ -25,7 +25,11 @@ OF_TARGETS: Final = frozenset({"R155", "R156", "R157", "R158", "R159", "R160",
 
 
 def load_tools(
-    specs: Mapping[str, ToolSpec], *, folder: Path | None, allow: Sequence[str], given: Mapping[str, Callable[..., Any]]
+    specs: Mapping[str, ToolSpec],
+    *,
+    folder: Path | None,
+    allow: Sequence[str],
+    passed: Mapping[str, Callable[..., Any]],
 ) -> dict[str, Tool]:
     """Return a recipe's tools by id, to be called with a node's inputs; each adds its config, which inputs override.
 
@@ -35,7 +39,7 @@ def load_tools(
         specs: the tools as the recipe writes them.
         folder: the recipe file's folder; None for a recipe without a file.
         allow: module prefixes and folders that tools may come from besides that folder.
-        given: callables (or objects with `invoke`) in place of what the recipe names: nothing is imported for these.
+        passed: callables (or objects with `invoke`) in place of what the recipe names: nothing is imported for these.
             They are called with the config like the others; an `{{env.NAME}}` in it may be unset.
 
     Raises:
@@ -51,10 +55,10 @@ def load_tools(
     with ONE_AT_A_TIME:
         for id, spec in specs.items():
             try:
-                if id in given and not (callable(given[id]) or hasattr(given[id], "invoke")):
-                    problems.append(_make_tool_problem(id, given[id]))
-                elif id in given:
-                    tools[id] = to_tool(_to_plain(spec), given[id], _resolve_config(spec, allowed, must=False))
+                if id in passed and not (callable(passed[id]) or hasattr(passed[id], "invoke")):
+                    problems.append(_make_tool_problem(id, passed[id]))
+                elif id in passed:
+                    tools[id] = to_tool(_to_plain(spec), passed[id], _resolve_config(spec, allowed, must=False))
                 elif spec.kind != "subgraph":
                     tools[id] = _load(spec, modules, servers)
             except AgentNbError as error:

@@ -194,10 +194,10 @@ class _Connection:
             return
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
-        said = f"it did not answer within {START_SECONDS:g} s" if isinstance(error, TimeoutError) else ""
+        text = f"it did not answer within {START_SECONDS:g} s" if isinstance(error, TimeoutError) else ""
         errors.seek(0)
         last = [line.strip() for line in errors.read()[-4000:].splitlines() if line.strip()][-1:]
-        why = "; ".join([said or f"{type(error).__name__}: {error_text(error)}", *last])
+        why = "; ".join([text or f"{type(error).__name__}: {error_text(error)}", *last])
         self.ready.set_exception(_make_unreachable_error(self, why))
 
     async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:

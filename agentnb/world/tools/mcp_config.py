@@ -159,8 +159,8 @@ def _check_surroundings(spec: ToolSpec, cwd: Path | None, env: tuple[tuple[str, 
         raise RecipeError(*problems)
 
 
-def _to_pairs(given: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
-    return tuple((str(name), str(value)) for name, value in (given or {}).items())
+def _to_pairs(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+    return tuple((str(name), str(value)) for name, value in (mapping or {}).items())
 
 
 def _find_faults(config: Mapping[str, Any]) -> list[Fault]:

@@ -18,7 +18,7 @@ from agentnb.expressions.json_schema import Fault, Schema
 from agentnb.secrets import is_secret
 from agentnb.text import UNREADABLE, safe_repr, safe_str
 from agentnb.world.tools.function_schema import is_model
-from agentnb.world.tools.short_parameters import MISSING, TYPES, Parameter, find_errors, read_parameters, to_json_schema
+from agentnb.world.tools.short_parameters import MISSING, TYPES, Parameter, iter_errors, read_parameters, to_json_schema
 from agentnb.world.tools.tool_result import Detail
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _KEYWORDS: Final = frozenset({
 class Parameters(Protocol):
     """The schema of a tool's parameters."""
 
-    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+    def iter_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         """Yield all errors of parameters; `path` is the prefix of their paths."""
 
     def json_schema(self) -> dict[str, Any]:
@@ -109,9 +109,9 @@ def _copy_within(value: Any, walk: Walk) -> Any:
 
 
 def _is_own_form(source: Mapping[Any, Any]) -> bool:
-    if not source or not all(isinstance(given, Mapping) for given in source.values()):
+    if not source or not all(isinstance(schema, Mapping) for schema in source.values()):
         return False
-    return _KEYWORDS.isdisjoint(source) or all(isinstance(given.get("type"), str) for given in source.values())
+    return _KEYWORDS.isdisjoint(source) or all(isinstance(schema.get("type"), str) for schema in source.values())
 
 
 def _iter_schema_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
@@ -126,7 +126,7 @@ def _iter_schema_problems(source: Mapping[Any, Any], where: str) -> Iterator[Pro
         yield _make_problem(
             "an input schema is not a JSON Schema", format_path(where, fault.path), fault.message, "fix it there"
         )
-    for fault in schema.find_lost_references():
+    for fault in schema.iter_lost_references():
         yield _make_problem(
             "an input schema refers to what is not in it",
             format_path(where, fault.path),
@@ -140,8 +140,8 @@ def _iter_schema_problems(source: Mapping[Any, Any], where: str) -> Iterator[Pro
             "a tool's parameters are an object",
             "write 'object'",
         )
-    for name, given in source.items():
-        if name not in _KEYWORDS and isinstance(given, Mapping) and isinstance(given.get("type"), str):
+    for name, declared in source.items():
+        if name not in _KEYWORDS and isinstance(declared, Mapping) and isinstance(declared.get("type"), str):
             yield _make_problem(f"{safe_repr(name)} stands beside the properties", where,
                          "there it asks nothing of any parameter", "move it into 'properties'")  # fmt: skip
 
@@ -168,7 +168,7 @@ class _Anything:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
 
-    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+    def iter_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         return iter(())
 
     def json_schema(self) -> dict[str, Any]:
@@ -179,8 +179,8 @@ class _Own:
     def __init__(self, parameters: Mapping[str, Parameter]) -> None:
         self._parameters = parameters
 
-    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
-        return find_errors(self._parameters, params, path)
+    def iter_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+        return iter_errors(self._parameters, params, path)
 
     def json_schema(self) -> dict[str, Any]:
         return dict(copy_parts(to_json_schema(self._parameters)))
@@ -190,7 +190,7 @@ class _Json:
     def __init__(self, source: Mapping[str, Any]) -> None:
         self._schema = Schema(copy_parts(source))  # later changes of the caller's mapping have no effect
 
-    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+    def iter_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         for fault in self._schema.faults(params):
             yield _make_detail(fault, params, path)
 
@@ -215,7 +215,7 @@ class _Model:
                 )
             ) from None
 
-    def find_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
+    def iter_errors(self, params: Mapping[str, Any], path: str) -> Iterator[Detail]:
         from pydantic import ValidationError
 
         try:

@@ -141,36 +141,36 @@ class ToolRegistry:
         """Run a tool as `execute_tool` does, and await it: a plain function runs in a thread meanwhile."""
         return await self._execute(name, params, allowed, Awaiting())
 
-    async def _execute(self, name: str, params: Any, allowed: Collection[str] | None, way: WaitMode) -> ToolResult:
-        began = self.clock.ns()
+    async def _execute(self, name: str, params: Any, allowed: Collection[str] | None, mode: WaitMode) -> ToolResult:
+        start = self.clock.ns()
         found, refused = self._check(name, params, allowed)
         if found is None:
-            return to_result(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
+            return to_result(refused, str(name), ToolMetrics.of_ns(start, self.clock.ns()))
         call, config = _make_dict_handler(found.config), found.config
-        for left in range(config.retry_count, -1, -1):
+        for retries_left in range(config.retry_count, -1, -1):
             answer: Any
             try:
-                answer = await way.call(
+                answer = await mode.call(
                     lambda: call(_copy_parameters(params)), config.timeout, is_async=is_async(config.handler)
                 )
             except _FAILURES as error:
-                if isinstance(error, asyncio.CancelledError) and way.is_cancelled():
+                if isinstance(error, asyncio.CancelledError) and mode.is_cancelled():
                     raise
                 answer = error
-            result = to_result(answer, name, ToolMetrics.of_ns(began, self.clock.ns()))
-            if result.success or not left:
+            result = to_result(answer, name, ToolMetrics.of_ns(start, self.clock.ns()))
+            if result.success or not retries_left:
                 break
-            await way.settle(self.clock.sleep(config.backoff) if config.backoff else None)
-        await self._report(config, params, result, way)
+            await mode.settle(self.clock.sleep(config.backoff) if config.backoff else None)
+        await self._report(config, params, result, mode)
         return result
 
     # -- its parts -----------------------------------------------------------------------------------------------------
 
     def check(self, name: str, params: Any = None, allowed: Collection[str] | None = None) -> ToolResult | None:
         """Return why a tool cannot be run with these parameters, as a failed result; None where it can."""
-        began = self.clock.ns()
+        start = self.clock.ns()
         found, refused = self._check(name, params, allowed)
-        return None if found else to_result(refused, str(name), ToolMetrics.of_ns(began, self.clock.ns()))
+        return None if found else to_result(refused, str(name), ToolMetrics.of_ns(start, self.clock.ns()))
 
     def attempt(self, name: str) -> Callable[[Mapping[str, Any]], Any]:
         """Return a callable that makes one attempt: it takes the parameters and returns or raises what the tool does.
@@ -219,13 +219,13 @@ class ToolRegistry:
         if found is not None:
             await self._report(found.config, params, result, Awaiting())
 
-    async def _report(self, config: ToolConfig, params: Any, result: ToolResult, way: WaitMode) -> None:
+    async def _report(self, config: ToolConfig, params: Any, result: ToolResult, mode: WaitMode) -> None:
         context = self.context
         if context is None or config.type == CONTEXT:
             return
         seconds = 0.0 if result.metrics is None else result.metrics.duration
         try:
-            await way.settle(
+            await mode.settle(
                 context.update_learning_context(
                     tool_name=config.name,
                     parameters=_copy_parameters(params),
@@ -235,7 +235,7 @@ class ToolRegistry:
                 )
             )
         except _FAILURES as error:
-            if isinstance(error, asyncio.CancelledError) and way.is_cancelled():
+            if isinstance(error, asyncio.CancelledError) and mode.is_cancelled():
                 raise
             LOG.warning(
                 "the context was not told of tool %r: %s: %s", config.name, type(error).__name__, error_text(error)
@@ -257,8 +257,8 @@ class ToolRegistry:
             return None, make_failure(f"Tool {safe_repr(name)} is not allowed here. Allowed tools: {listed}")
         details = _find_errors(found, params)
         if details:
-            said = "; ".join(f"{each['path']}: {each['message']}" for each in details)
-            return None, make_failure(f"Input validation failed for tool {safe_repr(name)}: {said}", details=details)
+            text = "; ".join(f"{each['path']}: {each['message']}" for each in details)
+            return None, make_failure(f"Input validation failed for tool {safe_repr(name)}: {text}", details=details)
         if found.config.handler is None:
             return None, make_failure(_describe_no_handler(name))
         return found, None
@@ -289,7 +289,7 @@ def _find_errors(found: _Registered, params: Any) -> list[Detail]:
                  "expected": "object", "received": received}]  # fmt: skip
     if find_excess(params):
         return [{"path": path, "message": "The parameters are nested too deep, or are too large."}]
-    return list(found.parameters.find_errors(_copy_parameters(params), path))
+    return list(found.parameters.iter_errors(_copy_parameters(params), path))
 
 
 def _describe(tool: _Registered) -> dict[str, Any]:

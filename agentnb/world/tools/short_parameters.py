@@ -58,32 +58,32 @@ def read_parameters(
         return found, [
             _make_problem("the input schema is nested too deep", where, f"{DEEPEST} levels are enough", "flatten it")
         ]
-    for name, given in source.items():
+    for name, declaration in source.items():
         if not isinstance(name, str):
             problems.append(
                 _make_problem(f"{safe_repr(name)} names no parameter", where, "names are texts", "write a text")
             )
             continue
-        parameter, wrong = _read(given, f"{where}.{name}", depth)
+        parameter, wrong = _read(declaration, f"{where}.{name}", depth)
         found[name] = parameter
         problems += wrong
     return found, problems
 
 
-def _read(given: Any, where: str, depth: int) -> tuple[Parameter, list[Problem]]:
-    if not isinstance(given, Mapping):
-        what = f"a parameter is described by {with_article(type(given).__name__)}"
+def _read(declaration: Any, where: str, depth: int) -> tuple[Parameter, list[Problem]]:
+    if not isinstance(declaration, Mapping):
+        what = f"a parameter is described by {with_article(type(declaration).__name__)}"
         return Parameter("any"), [_make_problem(what, where, "it is a mapping with a type", "write {'type': 'string'}")]
-    words = {_SNAKE.get(word, word) if isinstance(word, str) else word: value for word, value in given.items()}
+    fields = {_SNAKE.get(word, word) if isinstance(word, str) else word: value for word, value in declaration.items()}
     problems = [
         _make_problem(f"{safe_repr(word)} is no rule of a parameter", where, f"its rules are: {', '.join(_RULES)}",
                did_you_mean(str(word), _RULES, "for other rules write a JSON Schema"))
-        for word in words if word not in _RULES and word not in _REMARKS
+        for word in fields if word not in _RULES and word not in _REMARKS
     ]  # fmt: skip
-    problems += _iter_problems(words, where)
-    pattern, wrong = _parse_pattern(words.get("pattern"), where)
+    problems += _iter_problems(fields, where)
+    pattern, wrong = _parse_pattern(fields.get("pattern"), where)
     problems += wrong
-    inside, items = words.get("objectSchema"), words.get("arrayItemSchema")
+    inside, items = fields.get("objectSchema"), fields.get("arrayItemSchema")
     nested: dict[str, Parameter] | None = None
     item: Parameter | None = None
     if isinstance(inside, Mapping):
@@ -92,64 +92,64 @@ def _read(given: Any, where: str, depth: int) -> tuple[Parameter, list[Problem]]
     if items is not None:
         held, wrong = read_parameters({"arrayItemSchema": items}, where, depth + 1)
         item, problems = held.get("arrayItemSchema"), problems + wrong
-    kind = words.get("type")
+    kind = fields.get("type")
     parameter = Parameter(
         kind if kind in TYPES else "any",
-        words.get("required") is True,
-        words.get("minLength"),
-        words.get("maxLength"),
+        fields.get("required") is True,
+        fields.get("minLength"),
+        fields.get("maxLength"),
         pattern,
         nested,
         item,
-        {word: words[word] for word in _REMARKS if word in words},
+        {word: fields[word] for word in _REMARKS if word in fields},
     )
     return parameter, problems
 
 
-def _iter_problems(words: Mapping[str, Any], where: str) -> Iterator[Problem]:
+def _iter_problems(fields: Mapping[str, Any], where: str) -> Iterator[Problem]:
     """R190: a rule of a parameter has an invalid value."""
-    kind = words.get("type")
+    kind = fields.get("type")
     if not isinstance(kind, str) or kind not in TYPES:
         what = "a parameter has no type" if kind is None else f"{safe_repr(kind)} is not a type of a parameter"
         yield _make_problem(
             what, where, f"its types are: {', '.join(TYPES)}", did_you_mean(str(kind), TYPES, "write one of these")
         )
-    if not isinstance(words.get("required", False), bool):
+    if not isinstance(fields.get("required", False), bool):
         yield _make_problem(
             "`required` is neither true nor false", where, "each parameter says so for itself", "write true or false"
         )
     for word in ("minLength", "maxLength"):
-        length = words.get(word)
+        length = fields.get(word)
         if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
             yield _make_problem(
                 f"`{word}` is {safe_repr(length)}", where, "it counts characters", "write a whole number from 0 on"
             )
-    if words.get("objectSchema") is not None and not isinstance(words["objectSchema"], Mapping):
+    if fields.get("objectSchema") is not None and not isinstance(fields["objectSchema"], Mapping):
         yield _make_problem(
             "`objectSchema` is not a mapping", where, "it describes parameters by their names", "write a mapping"
         )
 
 
-def _parse_pattern(given: Any, where: str) -> tuple[str | None, list[Problem]]:
-    if given is None:
+def _parse_pattern(pattern: Any, where: str) -> tuple[str | None, list[Problem]]:
+    if pattern is None:
         return None, []
-    if isinstance(given, re.Pattern) and isinstance(given.pattern, str):
-        flags = "".join(sign for flag, sign in _FLAGS.items() if given.flags & flag)
-        given = f"(?{flags}){given.pattern}" if flags else given.pattern
-    if not isinstance(given, str):
+    if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
+        flags = "".join(sign for flag, sign in _FLAGS.items() if pattern.flags & flag)
+        pattern = f"(?{flags}){pattern.pattern}" if flags else pattern.pattern
+    if not isinstance(pattern, str):
         return None, [
             _make_problem(
-                f"a pattern is {with_article(type(given).__name__)}", where, "a pattern is a text", "write a text"
+                f"a pattern is {with_article(type(pattern).__name__)}", where, "a pattern is a text", "write a text"
             )
         ]
     try:
-        compile_pattern(given)
+        compile_pattern(pattern)
     except (EndlessError, re.error) as error:
         why = f"it might be tried without an end: {error}" if isinstance(error, EndlessError) else str(error)
         return None, [
-            _make_problem(f"the pattern {safe_repr(given)} cannot be used", where, why, "write a simpler pattern")
+            _make_problem(f"the pattern {safe_repr(pattern)} cannot be used", where, why, "write a simpler pattern")
         ]
-    return given, []
+    return pattern, []
 
 
 def _make_problem(what: str, where: str, why: str, do: str) -> Problem:
@@ -160,8 +160,8 @@ def _make_problem(what: str, where: str, why: str, do: str) -> Problem:
 # -- holding parameters against it -----------------------------------------------------------------------------------
 
 
-def find_errors(
-    parameters: Mapping[str, Parameter], given: Any, path: str, *, secret: bool = False
+def iter_errors(
+    parameters: Mapping[str, Parameter], value: Any, path: str, *, secret: bool = False
 ) -> Iterator[Detail]:
     """Yield all errors of parameters, each with its path; `path` is that of the whole. None has no parts.
 
@@ -169,27 +169,27 @@ def find_errors(
     """
     for name, parameter in parameters.items():
         here = f"{path}.{name}"
-        if isinstance(given, Mapping) and name in given:
-            yield from _find_value_errors(parameter, given[name], here, secret=secret or is_secret(name))
+        if isinstance(value, Mapping) and name in value:
+            yield from _iter_value_errors(parameter, value[name], here, secret=secret or is_secret(name))
         elif parameter.required:
             yield _make_detail(here, MISSING, parameter.type, "undefined")
 
 
-def _find_value_errors(parameter: Parameter, value: Any, path: str, *, secret: bool) -> Iterator[Detail]:
+def _iter_value_errors(parameter: Parameter, value: Any, path: str, *, secret: bool) -> Iterator[Detail]:
     received = get_type_name(value)
     if parameter.type not in {"any", received}:
         message = f"Invalid type. Expected {parameter.type} but received {received}."
         yield _make_detail(path, message, parameter.type, received)
     elif parameter.type == "string":
-        yield from _find_text_errors(parameter, value, path, secret=secret)
+        yield from _iter_text_errors(parameter, value, path, secret=secret)
     elif parameter.type == "object" and parameter.inside is not None:
-        yield from find_errors(parameter.inside, value, path, secret=secret)
+        yield from iter_errors(parameter.inside, value, path, secret=secret)
     elif parameter.type == "array" and parameter.items is not None:
         for number, item in enumerate(value):
-            yield from _find_value_errors(parameter.items, item, f"{path}[{number}]", secret=secret)
+            yield from _iter_value_errors(parameter.items, item, f"{path}[{number}]", secret=secret)
 
 
-def _find_text_errors(parameter: Parameter, text: str, path: str, *, secret: bool) -> Iterator[Detail]:
+def _iter_text_errors(parameter: Parameter, text: str, path: str, *, secret: bool) -> Iterator[Detail]:
     least, most, length = parameter.min_length, parameter.max_length, len(text)
     long = f"length: {length}"
     if least is not None and length < least:

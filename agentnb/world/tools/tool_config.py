@@ -70,7 +70,7 @@ class ToolConfig:
     api_key: str | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, name: str | None, given: Any) -> ToolConfig:
+    def of(cls, name: str | None, source: Any) -> ToolConfig:
         """Return a tool from any supported representation, under this name; None for its own name.
 
         A ToolConfig; a mapping of its fields, in snake_case or camelCase; a decorated function; a handler; any other
@@ -79,7 +79,7 @@ class ToolConfig:
         Raises:
             RecipeError: all that is wrong with it: R112, R114 (its fields), R190 (its schema), R191 (its type hints).
         """
-        config = _read(cls, name, given)
+        config = _read(cls, name, source)
         if name is not None and config.name != name:
             config = replace(config, name=name)
         config = _lift(config)
@@ -119,18 +119,18 @@ class ToolConfig:
         return parse_parameters(self.input_schema, f"tool {self.name!r}, input_schema", names)
 
 
-def _read(cls: type[ToolConfig], name: str | None, given: Any) -> ToolConfig:
-    if isinstance(given, ToolConfig):
-        return given
-    if isinstance(given, Mapping):
-        return _from_mapping(cls, name, given)
-    if not callable(given) or isinstance(given, type):
+def _read(cls: type[ToolConfig], name: str | None, source: Any) -> ToolConfig:
+    if isinstance(source, ToolConfig):
+        return source
+    if isinstance(source, Mapping):
+        return _from_mapping(cls, name, source)
+    if not callable(source) or isinstance(source, type):
         what, why = (
-            f"a tool is given as {with_article(type(given).__name__)}",
+            f"a tool is given as {with_article(type(source).__name__)}",
             "it is a ToolConfig, a mapping, or a function",
         )
         raise RecipeError(_make_problem(name, what, why, "give one of these"))
-    return _read_mark(given) or from_function(given)
+    return _read_mark(source) or from_function(source)
 
 
 def _read_mark(function: Any) -> ToolConfig | None:
@@ -144,8 +144,8 @@ def _read_mark(function: Any) -> ToolConfig | None:
     return noted if find_original(noted.handler) is function else replace(noted, handler=wrap_by_keyword(function)[0])
 
 
-def from_function(function: Callable[..., Any], *, hints: bool = False, **words: Any) -> ToolConfig:
-    """Return a function as a tool, with its name and its description; `words` override them.
+def from_function(function: Callable[..., Any], *, hints: bool = False, **options: Any) -> ToolConfig:
+    """Return a function as a tool, with its name and its description; `options` override them.
 
     A function of one dict is used as the handler, one with arbitrary keyword arguments gets them all; any other, and
     each with `hints`, is called with keyword arguments that are converted by its type hints.
@@ -159,21 +159,25 @@ def from_function(function: Callable[..., Any], *, hints: bool = False, **words:
         handler, schema = wrap_by_keyword(function)
     elif not (takes_one_dict(function) or is_generator(function)):  # a generator function is rejected as such
         handler = spread(function)
-    given = {"name": getattr(function, "__name__", "tool"), "description": describe(function), "input_schema": schema}
-    given |= {word: value for word, value in words.items() if value is not None}
-    return ToolConfig(**given, handler=handler)
+    settings = {
+        "name": getattr(function, "__name__", "tool"),
+        "description": describe(function),
+        "input_schema": schema,
+    }
+    settings |= {word: value for word, value in options.items() if value is not None}
+    return ToolConfig(**settings, handler=handler)
 
 
-def _from_mapping(cls: type[ToolConfig], name: str | None, given: Mapping[Any, Any]) -> ToolConfig:
+def _from_mapping(cls: type[ToolConfig], name: str | None, mapping: Mapping[Any, Any]) -> ToolConfig:
     """Return the fields of a tool's mapping.
 
     R112: a key is not known there.
     R114: a value is not valid there.
     """
     known = {each.name for each in fields(cls)}
-    words: dict[str, Any] = {"name": given.get("name") if name is None else name}
+    values: dict[str, Any] = {"name": mapping.get("name") if name is None else name}
     problems = []
-    for word, value in given.items():
+    for word, value in mapping.items():
         own = _CAMEL.get(word, word) if isinstance(word, str) else word
         if own not in known:
             do = did_you_mean(str(word), known, "put settings of its own into `config`")
@@ -181,15 +185,15 @@ def _from_mapping(cls: type[ToolConfig], name: str | None, given: Mapping[Any, A
             problems.append(
                 Problem("R112", f"{safe_repr(word)} is not a field of a tool", f"tool {safe_repr(name)}", why, do)
             )
-        elif own in words and own != "name":
+        elif own in values and own != "name":
             problems.append(
                 _make_problem(name, f"`{own}` is given twice", "it is written in two ways", "pass only one of them")
             )
         elif value is not None and own != "name":
-            words[own] = value
+            values[own] = value
     if problems:
-        raise RecipeError(*problems, *_lift(cls(**words)).check())
-    return cls(**words)
+        raise RecipeError(*problems, *_lift(cls(**values)).check())
+    return cls(**values)
 
 
 def _lift(config: ToolConfig) -> ToolConfig:

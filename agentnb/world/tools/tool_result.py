@@ -110,9 +110,9 @@ def _from_mapping(answer: Mapping[str, Any]) -> ToolResult:
     )
 
 
-def _parse_metrics(given: Any) -> ToolMetrics | None:
+def _parse_metrics(value: Any) -> ToolMetrics | None:
     """Return metrics written by `to_dict`; None for anything else."""
-    known = given if isinstance(given, Mapping) else {}
+    known = value if isinstance(value, Mapping) else {}
     duration, start, end = (known.get(word) for word in ("duration", "start_time", "end_time"))
     if isinstance(duration, int | float) and isinstance(start, datetime) and isinstance(end, datetime):
         return ToolMetrics(duration, start, end)
@@ -124,10 +124,10 @@ def _describe_error(error: BaseException) -> str:
         error = error.__cause__  # Python's substitute for it in a coroutine
     if isinstance(error, SystemExit):
         return f"it called sys.exit({error.code!r})"
-    said, kind = error_text(error), type(error).__name__
-    if not said:
+    text, kind = error_text(error), type(error).__name__
+    if not text:
         return kind
-    return said if type(error) is TimeoutError else f"{kind}: {said}"
+    return text if type(error) is TimeoutError else f"{kind}: {text}"
 
 
 def _format_text(error: Any) -> str | None:

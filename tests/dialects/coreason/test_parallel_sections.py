@@ -242,7 +242,7 @@ def test_a_run_that_begins_in_a_branch():
 
 def test_a_fallback_that_leads_out_of_the_branch():
     why, where = unfit(["f", falling("a", "h"), "b", "j", "h"], [*DIAMOND, ("j", "h")])
-    assert why == "the fallback 'a' -> 'h' leads out of the way from 'a', to where the edge 'j' -> 'h' leads as well"
+    assert why == "the fallback 'a' -> 'h' leaves the way from 'a' for the same node as the edge 'j' -> 'h'"
     assert where == "nodes[1].recovery.fallback_node_id"
 
 

@@ -109,9 +109,8 @@ def main() -> None:
         wait_for_all_tracers()
     provider.shutdown()
     text = path.read_text(encoding="utf-8")
-    path.write_text(
-        re.sub(r'(File [\\"]+)[^"]*/', r"\1", text), encoding="utf-8"
-    )  # in tracebacks: no folder of a machine
+    # In tracebacks: no folder of a machine
+    path.write_text(re.sub(r'(File [\\"]+)[^"]*/', r"\1", text), encoding="utf-8")
 
 
 if __name__ == "__main__":

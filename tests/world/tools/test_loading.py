@@ -12,7 +12,7 @@ from tests.world.tools.tool_samples import spec, tool, write
 
 
 def load(*specs, folder=None, allow=(), **given):
-    return load_tools({row.id: row for row in specs}, folder=folder, allow=allow, given=given)
+    return load_tools({row.id: row for row in specs}, folder=folder, allow=allow, passed=given)
 
 
 def test_all_problems_are_told_at_once_and_by_their_place(tmp_path):

@@ -25,7 +25,7 @@ NAMES = ("add", "find", "say", "pid", "fail", "refuse", "two", "picture", "varia
 
 def loaded(*names, folder=HERE, **config):
     rows = {name: spec("", id=name, kind="mcp", config={**SERVER, **config}) for name in names}
-    return load_tools(rows, folder=folder, allow=[], given={})
+    return load_tools(rows, folder=folder, allow=[], passed={})
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def shared():
     """The tools of one server that all tests of this file may call."""
     rows = [spec("", id=name, kind="mcp", config=SERVER) for name in NAMES]
     rows.append(spec("", id="fixed", kind="mcp", config={**SERVER, "tool": "add", "arguments": {"a": 1, "b": 5}}))
-    tools = load_tools({row.id: row for row in rows}, folder=HERE, allow=[], given={})
+    tools = load_tools({row.id: row for row in rows}, folder=HERE, allow=[], passed={})
     yield tools
     close_tools(tools)
 
@@ -158,7 +158,7 @@ def test_nothing_is_started_before_the_first_call(tmp_path):
 
 def test_a_command_that_is_not_there_is_told(tmp_path):
     rows = {"t": spec("", kind="mcp", config={"command": "agentnb-no-such-program"})}
-    tools = load_tools(rows, folder=tmp_path, allow=["agentnb-no-such-program"], given={})
+    tools = load_tools(rows, folder=tmp_path, allow=["agentnb-no-such-program"], passed={})
     told = problem(tools["t"])
     assert (told.code, told.where) == ("X350", "tool 't'")
     assert "FileNotFoundError" in told.why
@@ -241,7 +241,7 @@ def test_a_server_is_reached_by_its_address():
     process = subprocess.Popen([sys.executable, mcp_server.__file__, str(port)], stderr=subprocess.DEVNULL)
     try:
         config = {"url": f"http://127.0.0.1:{port}/mcp", "headers": {"Authorization": "Bearer abc-4711"}, "tool": "add"}
-        tools = load_tools({"t": spec("", kind="mcp", config=config)}, folder=None, allow=[], given={})
+        tools = load_tools({"t": spec("", kind="mcp", config=config)}, folder=None, allow=[], passed={})
         assert comes(lambda: listens(port))
         assert call(tools["t"], a=1, b=2)["result"] == 3
         close_tools(tools)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.secrets import hide
-from agentnb.world.tools.short_parameters import MISSING, TYPES, find_errors, read_parameters, to_json_schema
+from agentnb.world.tools.short_parameters import MISSING, TYPES, iter_errors, read_parameters, to_json_schema
 
 
 def read(source):
@@ -19,7 +19,7 @@ def read(source):
 
 
 def faults(source, value):
-    return [(each["path"], each["message"]) for each in find_errors(read(source), value, "t")]
+    return [(each["path"], each["message"]) for each in iter_errors(read(source), value, "t")]
 
 
 def wrong(source):
@@ -89,7 +89,7 @@ def test_paths_lead_into_objects_and_lists():
 
 def test_what_was_expected_and_received_is_told():
     source = {"p": {"type": "string", "pattern": "^a"}, "q": {"type": "number", "required": True}}
-    assert [(each["expected"], each["received"]) for each in find_errors(read(source), {"p": "b"}, "t")] == [
+    assert [(each["expected"], each["received"]) for each in iter_errors(read(source), {"p": "b"}, "t")] == [
         ("pattern: ^a", "'b'"),
         ("number", "undefined"),
     ]
@@ -101,7 +101,7 @@ def test_a_secret_is_not_told():
               "p": {"type": "string", "pattern": "^a"}}  # fmt: skip
     hide("hush-hush-1")
     given = {"api_key": "xyzzy-1", "token": {"inner": "xyzzy-2"}, "p": "hush-hush-1"}
-    told = str(list(find_errors(read(source), given, "t")))
+    told = str(list(iter_errors(read(source), given, "t")))
     assert "xyzzy" not in told
     assert "hush" not in told
 

@@ -16,7 +16,7 @@ def spec(impl="", *, id="t", kind="python", **rest):
 def tool(impl="", *, folder=None, allow=(), given=None, **rest):
     """Load one tool."""
     made = spec(impl, **rest)
-    return load_tools({made.id: made}, folder=folder, allow=allow, given=given or {})[made.id]
+    return load_tools({made.id: made}, folder=folder, allow=allow, passed=given or {})[made.id]
 
 
 def wrong(impl="", **rest):

@@ -58,12 +58,12 @@ class Approvals:
         if not run.pending_steps and not _has_proposals(run):  # nearly always; the ledger may have to be made anew
             return ()
         ledger = get_ledger(run).sync()
-        kept = run.root.scope.data
-        wanted = {id_ for id_ in (*ledger.approvals, *ledger.proposed) if id_ in kept}
+        data = run.root.scope.data
+        wanted = {id_ for id_ in (*ledger.approvals, *ledger.proposed) if id_ in data}
         if not wanted:
             return ()
         asked = _find_requests(ledger, wanted)
-        return [_leave(id_, thaw(kept[id_]), _find_requester(run, asked.get(id_)), kept)
+        return [_leave(id_, thaw(data[id_]), _find_requester(run, asked.get(id_)), data)
                 for id_ in sorted(wanted, key=lambda id_: asked[id_].seq if id_ in asked else -1)]  # fmt: skip
 
     # -- decisions -----------------------------------------------------------------------------------------------
@@ -94,17 +94,17 @@ class Approvals:
         asked = thaw(hand.ledger.get(approval_id))
         type_, data = asked["object_type"], asked["data"]
         data = hand.validate("object", type_, data)
-        said = {"approval_id": approval_id, "object_type": type_, "approved_by": by or DEFAULT_ACTOR}
-        granted = hand.record("approval.granted", said, actor="runtime", cause=hand.cause, frame=hand.frame)
+        payload = {"approval_id": approval_id, "object_type": type_, "approved_by": by or DEFAULT_ACTOR}
+        granted = hand.record("approval.granted", payload, actor="runtime", cause=hand.cause, frame=hand.frame)
         hand.actor, hand.cause = by or DEFAULT_ACTOR, granted.id
         return str(hand.add_object(type_, data)["id"])
 
     def refuse(self, session: Session, approval_id: str, reason: str, by: str | None) -> None:
         """Deny the creation of an object."""
         hand = self._get_actor(session, approval_id)
-        said = {"approval_id": approval_id, "object_type": hand.ledger.get(approval_id)["object_type"],
+        payload = {"approval_id": approval_id, "object_type": hand.ledger.get(approval_id)["object_type"],
                 "denied_by": by or DEFAULT_ACTOR, "reason": reason}  # fmt: skip
-        hand.record("approval.denied", said, actor="runtime", cause=hand.cause, frame=hand.frame)
+        hand.record("approval.denied", payload, actor="runtime", cause=hand.cause, frame=hand.frame)
 
     def change(self, session: Session, leave: ApprovalRequest, arguments: Mapping[str, Any]) -> None:
         """Replace the data, or the value of a patch, in a request for approval; recorded as an event.
@@ -119,16 +119,16 @@ class Approvals:
         hand = self._get_actor(session, leave.id)
         if what == "patch":
             patch = {**thaw(hand.ledger.get(leave.id)), "value": arguments[word]}
-            said = {"patch": patch, "target": patch["target"], "changed_by": DEFAULT_ACTOR}
+            payload = {"patch": patch, "target": patch["target"], "changed_by": DEFAULT_ACTOR}
         else:
-            said = {
+            payload = {
                 "approval_id": leave.id,
                 "object_type": leave.name,
                 "data": arguments[word],
                 "changed_by": DEFAULT_ACTOR,
             }
         type_ = "patch.changed" if what == "patch" else "approval.changed"
-        hand.record(type_, said, actor=DEFAULT_ACTOR, cause=hand.cause, frame=hand.frame)
+        hand.record(type_, payload, actor=DEFAULT_ACTOR, cause=hand.cause, frame=hand.frame)
 
     def _get_actor(self, session: Session, id_: str) -> SessionActor:
         """Return the actor of a decision, caused by the requesting event."""
@@ -166,26 +166,26 @@ def _find_requester(run: Run, event: Event | None) -> str:
     return run.get_node_id(history.s_act[event.step - history.base])
 
 
-def _leave(id_: str, kept: Mapping[str, Any], node: str, board: Mapping[str, Any]) -> ApprovalRequest:
-    if "approval_id" in kept:
-        type_ = kept["object_type"]
-        told = f"May this {safe_repr(type_)} be created?"
-        arguments = {"what": "object", "object_type": type_, "data": kept["data"], "reason": kept.get("reason") or "",
-                     "pack": kept.get("pack") or ""}  # fmt: skip
+def _leave(id_: str, request: Mapping[str, Any], node: str, board: Mapping[str, Any]) -> ApprovalRequest:
+    if "approval_id" in request:
+        type_ = request["object_type"]
+        question = f"May this {safe_repr(type_)} be created?"
+        arguments = {"what": "object", "object_type": type_, "data": request["data"],
+                     "reason": request.get("reason") or "", "pack": request.get("pack") or ""}  # fmt: skip
         return ApprovalRequest(
-            id_, node, type_, {"prompt": _format_prompt(told, kept.get("reason")), **arguments}, ("data",)
+            id_, node, type_, {"prompt": _format_prompt(question, request.get("reason")), **arguments}, ("data",)
         )
-    does = "be replaced" if kept["op"] == "replace" else "be changed"
-    arguments = {"what": "patch", "target": kept["target"], "op": kept["op"], "value": kept["value"],
-                 "evidence": kept.get("evidence") or []}  # fmt: skip
-    told = f"May the data of {safe_repr(kept['target'])} {does}?"
+    does = "be replaced" if request["op"] == "replace" else "be changed"
+    arguments = {"what": "patch", "target": request["target"], "op": request["op"], "value": request["value"],
+                 "evidence": request.get("evidence") or []}  # fmt: skip
+    question = f"May the data of {safe_repr(request['target'])} {does}?"
     return ApprovalRequest(
         id_,
         node,
-        kept["target"],
-        {"prompt": _format_prompt(told, kept.get("rationale")), **arguments},
+        request["target"],
+        {"prompt": _format_prompt(question, request.get("rationale")), **arguments},
         ("value",),
-        {"value": _get_replaced_data(kept, board)},
+        {"value": _get_replaced_data(request, board)},
     )
 
 
@@ -195,8 +195,8 @@ def _get_replaced_data(patch: Mapping[str, Any], board: Mapping[str, Any]) -> di
     return {name: value for name, value in data.items() if patch["op"] == "replace" or name in patch["value"]}
 
 
-def _format_prompt(told: str, why: str | None) -> str:
-    return f"{told} {why}" if why else told
+def _format_prompt(question: str, why: str | None) -> str:
+    return f"{question} {why}" if why else question
 
 
 def _check_changed(leave: ApprovalRequest, word: str, arguments: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from agentnb.text import safe_repr, safe_str
 _VIEW: Final = ("around", "depth", "include_types", "recent_events")
 
 
-def is_a(given: Any, kind: type | tuple[type, ...], where: str, should: str) -> None:
+def check_type(value: Any, kind: type | tuple[type, ...], where: str, should: str) -> None:
     """Raise for an argument of the wrong type; None is accepted.
 
     X519: an argument has the wrong type; `why` states the expected one.
@@ -20,88 +20,88 @@ def is_a(given: Any, kind: type | tuple[type, ...], where: str, should: str) -> 
     Raises:
         InvalidArgumentType: X519, it has.
     """
-    if given is not None and not isinstance(given, kind):
-        raise make_type_error(given, where, should)
+    if value is not None and not isinstance(value, kind):
+        raise make_type_error(value, where, should)
 
 
 def make_type_error(
-    given: Any, where: str, should: str, kind: type[InvalidArgumentType] = InvalidArgumentType
+    value: Any, where: str, should: str, kind: type[InvalidArgumentType] = InvalidArgumentType
 ) -> InvalidArgumentType:
     """Return the error that states the expected type."""
     return kind(
-        Problem("X519", f"{safe_repr(given)} is not accepted here", where, f"expected {should}", f"pass {should}")
+        Problem("X519", f"{safe_repr(value)} is not accepted here", where, f"expected {should}", f"pass {should}")
     )
 
 
-def to_list(given: Any, where: str, should: str) -> list[Any]:
+def to_list(value: Any, where: str, should: str) -> list[Any]:
     """Return an argument for several values as a list.
 
     Raises:
         InvalidArgumentType: X519, it is not a list.
     """
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise make_type_error(given, where, should)
-    return list(given)
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise make_type_error(value, where, should)
+    return list(value)
 
 
-def to_behaviors(given: Any) -> list[Any]:
+def to_behaviors(value: Any) -> list[Any]:
     """Return behaviors as a list.
 
     Raises:
         InvalidArgumentType: X519, one of them is not a behavior.
     """
     should = "a list of behaviors: functions under @behavior, or Behavior(name, function, on=[...])"
-    found = to_list(given, "Runtime(behaviors=...)", should)
+    found = to_list(value, "Runtime(behaviors=...)", should)
     for each in found:
         check_behavior(each, "Runtime(behaviors=...)")
     return found
 
 
-def check_behavior(given: Any, where: str) -> None:
+def check_behavior(value: Any, where: str) -> None:
     """Raise for a listener that is not a behavior.
 
     Raises:
         InvalidArgumentType: X519, it is not one.
     """
-    if isinstance(given, type) or not (hasattr(given, "kind") and hasattr(given, "on") and hasattr(given, "fn")):
+    if isinstance(value, type) or not (hasattr(value, "kind") and hasattr(value, "on") and hasattr(value, "fn")):
         raise make_type_error(
-            given, where, "a Behavior: a function decorated with @behavior, or Behavior(name, function, on=[...])"
+            value, where, "a Behavior: a function decorated with @behavior, or Behavior(name, function, on=[...])"
         )
 
 
-def to_tools(given: Any) -> list[Any]:
+def to_tools(value: Any) -> list[Any]:
     """Return tools as a list.
 
     Raises:
         InvalidArgumentType: X519, one of them is not a tool.
     """
     should = "a list of tools: functions under @tool"
-    found = to_list(given, "tools=...", should)
+    found = to_list(value, "tools=...", should)
     wanting = next((each for each in found if isinstance(each, type) or not hasattr(each, "to_definition")), None)
     if wanting is not None:
         raise make_type_error(wanting, "tools=...", should, InvalidToolRegistration)
     return found
 
 
-def check_name(given: Any, decorator: str) -> None:
+def check_name(value: Any, decorator: str) -> None:
     """Raise for a decorator without parentheses: its first argument is then the function.
 
     Raises:
         InvalidArgumentType: X519, it does.
     """
-    if callable(given):
-        raise make_type_error(given, f"@{decorator}", f"brackets behind the decorator: @{decorator}(...)")
+    if callable(value):
+        raise make_type_error(value, f"@{decorator}", f"brackets behind the decorator: @{decorator}(...)")
 
 
-def to_event_types(given: Any) -> list[str]:
+def to_event_types(value: Any) -> list[str]:
     """Return the event types of a subscription; one text is one type.
 
     Raises:
         InvalidArgumentType: X519, it is not a list of texts.
     """
-    found = [given] if isinstance(given, str) else to_list(given or (), "on=...", "a list of types of events")
+    found = [value] if isinstance(value, str) else to_list(value or (), "on=...", "a list of types of events")
     for each in found:
-        is_a(each, str, "on=...", "a list of types of events")
+        check_type(each, str, "on=...", "a list of types of events")
     return found
 
 
@@ -111,7 +111,7 @@ def check_view(spec: Any, where: str) -> None:
     Raises:
         InvalidArgumentType: X519, a key is not known.
     """
-    is_a(spec, Mapping, f"{where}, view", f"a mapping over {', '.join(_VIEW)}")
+    check_type(spec, Mapping, f"{where}, view", f"a mapping over {', '.join(_VIEW)}")
     unknown = next((word for word in spec or () if word not in _VIEW), None)
     if unknown is not None:
         raise InvalidArgumentType(
@@ -120,14 +120,14 @@ def check_view(spec: Any, where: str) -> None:
                     did_you_mean(safe_str(unknown), _VIEW, "use one of them"))
         )  # fmt: skip
     for word in ("depth", "recent_events"):
-        is_a((spec or {}).get(word), int, f"{where}, view, {word}", "a number")
+        check_type((spec or {}).get(word), int, f"{where}, view, {word}", "a number")
 
 
 __all__ = [
     "check_behavior",
     "check_name",
+    "check_type",
     "check_view",
-    "is_a",
     "make_type_error",
     "to_behaviors",
     "to_event_types",

@@ -68,15 +68,15 @@ _accounts: Final[WeakKeyDictionary[History, _Account]] = WeakKeyDictionary()
 
 def _uses(event: Event) -> Iterator[tuple[str, str, Amount]]:
     """Yield what an event used of a behavior's budget; cached answers cost nothing."""
-    said = event.payload
+    payload = event.payload
     if event.type == "patch.applied":
         yield event.actor, "max_patches", 1
     elif event.type in STARTED:
-        yield str(said["behavior"]), CALLS, 1
-    elif event.type in _REQUESTS and not said.get("cache_hit"):
-        yield str(said["behavior"]), _REQUESTS[event.type], 1
-    elif event.type in _ANSWERS and not said.get("cache_hit"):
-        yield str(said["behavior"]), "max_cost_usd", Decimal(str(said.get("cost_usd") or 0))
+        yield str(payload["behavior"]), CALLS, 1
+    elif event.type in _REQUESTS and not payload.get("cache_hit"):
+        yield str(payload["behavior"]), _REQUESTS[event.type], 1
+    elif event.type in _ANSWERS and not payload.get("cache_hit"):
+        yield str(payload["behavior"]), "max_cost_usd", Decimal(str(payload.get("cost_usd") or 0))
 
 
 def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> dict[str, Amount]:
@@ -84,8 +84,8 @@ def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> di
     parts = [(_accounts.setdefault(history, _Account()).of(history), end) for history, end in run.parts()]
     found: dict[str, Amount] = {limit: sum((account.measure_usage(name, limit, end) for account, end in parts), 0)
                                 for limit in limits}  # fmt: skip
-    made = get_ledger(run).sync().work
-    for event in () if made is None else made.emitted:
+    counts = get_ledger(run).sync().work
+    for event in () if counts is None else counts.emitted:
         for who, limit, amount in _uses(event):
             if who == name and limit in found:
                 found[limit] += amount
@@ -114,14 +114,14 @@ class BudgetedMatcher(Matcher):
 
     def list_deliveries(self, run: Run, event: Event) -> list[tuple[str, int]]:
         """Return the deliveries that an event triggers, as far as the budgets allow."""
-        found, left = list[tuple[str, int]](), dict[str, Any]()
+        found, open_deliveries = list[tuple[str, int]](), dict[str, Any]()
         for name, about in super().list_deliveries(run, event):
             each = self.behaviors[name]
-            if each.budget and name not in left:
-                left[name] = 0 if find_used_limit(run, each) else self._count_calls_left(run, each)
-            if left.get(name, 1) > 0:
+            if each.budget and name not in open_deliveries:
+                open_deliveries[name] = 0 if find_used_limit(run, each) else self._count_calls_left(run, each)
+            if open_deliveries.get(name, 1) > 0:
                 found.append((name, about))
-                left[name] = left.get(name, 2) - 1 if each.budget else 1
+                open_deliveries[name] = open_deliveries.get(name, 2) - 1 if each.budget else 1
         return found
 
     def _count_calls_left(self, run: Run, each: Any) -> float:
@@ -132,12 +132,14 @@ class BudgetedMatcher(Matcher):
 
     def list_delayed(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
         """Return the delayed deliveries that are due, as far as the budgets allow."""
-        found, begun = list[tuple[str, int, int]](), dict[str, int]()
+        found, started = list[tuple[str, int, int]](), dict[str, int]()
         for name, about, seq in super().list_delayed(run, event):
             each = self.behaviors[name]
-            if each.budget and (find_used_limit(run, each) or self._count_calls_left(run, each) <= begun.get(name, 0)):
+            if each.budget and (
+                find_used_limit(run, each) or self._count_calls_left(run, each) <= started.get(name, 0)
+            ):
                 continue
-            begun[name] = begun.get(name, 0) + 1
+            started[name] = started.get(name, 0) + 1
             found.append((name, about, seq))
         return found
 

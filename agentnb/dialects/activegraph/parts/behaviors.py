@@ -51,9 +51,9 @@ class _BehaviorBase:
         if self.activate_after is not None:
             self.activate_after = parse_delay(self.activate_after)
 
-    def __call__(self, *given: Any, **words: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        return self.fn(*given, **words)
+        return self.fn(*args, **kwargs)
 
 
 @dataclass
@@ -101,19 +101,19 @@ class RelationBehavior(_BehaviorBase):
     kind: ClassVar[str] = "relation"
 
 
-def parse_delay(given: Any) -> int:
+def parse_delay(delay: Any) -> int:
     """Return the delay in events: a number of 1 or more, or "2 events".
 
     Raises:
         InvalidActivateAfter: R321, it is not such a number: delays are counted in events, not in seconds.
     """
-    number, _, unit = given.partition(" ") if isinstance(given, str) else (given, "", "")
+    number, _, unit = delay.partition(" ") if isinstance(delay, str) else (delay, "", "")
     if isinstance(number, str) and number.strip().isdecimal() and unit.strip() in {"", *_COUNTED}:
         number, unit = int(number), ""
     if type(number) is int and number >= 1 and not unit:
         return number
     raise InvalidActivateAfter(
-        Problem("R321", f"activate_after={safe_repr(given)} must be >= 1 event", "a behavior's activate_after",
+        Problem("R321", f"activate_after={safe_repr(delay)} must be >= 1 event", "a behavior's activate_after",
                 "a behavior is delayed by events, not by wall-clock time, so that a run can be repeated",
                 "write activate_after=2, or activate_after='2 events'")
     )  # fmt: skip
@@ -174,21 +174,21 @@ def check_signature(fn: Any, params: tuple[str, ...], decorator: str, *, setting
         )
 
 
-def check_schema(given: Any, word: str) -> None:
+def check_schema(schema: Any, word: str) -> None:
     """Raise for a value that cannot be a schema: it is not a pydantic model, or has no JSON Schema.
 
     Raises:
         TypeError: it cannot.
     """
-    if given is None:
+    if schema is None:
         return
-    if not isinstance(given, type) or not hasattr(given, "model_validate"):
-        found = f"{given.__name__}, not a BaseModel subclass" if isinstance(given, type) else type(given).__name__
+    if not isinstance(schema, type) or not hasattr(schema, "model_validate"):
+        found = f"{schema.__name__}, not a BaseModel subclass" if isinstance(schema, type) else type(schema).__name__
         raise TypeError(f"{word} must be a pydantic model (from pydantic import BaseModel), not {found}")
     try:
-        given.model_json_schema()  # type: ignore[attr-defined]  # every pydantic model has it
+        schema.model_json_schema()  # type: ignore[attr-defined]  # every pydantic model has it
     except Exception as error:  # pydantic has several, and a field may raise its own
-        raise TypeError(f"{word}={given.__name__} has no JSON Schema: {error}") from error
+        raise TypeError(f"{word}={schema.__name__} has no JSON Schema: {error}") from error
 
 
 def get_behavior_name(fn: Callable[..., Any], name: str | None) -> str:
@@ -303,9 +303,9 @@ def relation_behavior(
     return decorate
 
 
-def copy_mapping(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def copy_mapping(mapping: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return a copy of a mapping; None and other values are returned unchanged."""
-    return dict(given) if isinstance(given, Mapping) else given
+    return dict(mapping) if isinstance(mapping, Mapping) else mapping
 
 
 # -- the registry ------------------------------------------------------------------------------------------------------
@@ -331,9 +331,8 @@ def register(behavior_obj: Any) -> None:
     """
     check_behavior(behavior_obj, "register()")
     for number, known in enumerate(_REGISTRY):
-        if _read_definition(known) == _read_definition(
-            behavior_obj
-        ):  # the notebook cell that defines it was executed again
+        # The notebook cell that defines it was executed again
+        if _read_definition(known) == _read_definition(behavior_obj):
             _REGISTRY[number] = behavior_obj
             return
     _REGISTRY.append(behavior_obj)

@@ -55,8 +55,8 @@ class Budget:
 
     def cost_remaining(self, prospective_cost: Any) -> bool:
         """Return True if this much more may be spent."""
-        left = self.cost_remaining_amount()
-        return left is None or Decimal(str(prospective_cost)) <= left
+        remaining = self.cost_remaining_amount()
+        return remaining is None or Decimal(str(prospective_cost)) <= remaining
 
     def cost_remaining_amount(self) -> Decimal | None:
         """Return how much may still be spent, in dollars; None if there is no limit."""
@@ -93,14 +93,14 @@ def parse_limits(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
     Raises:
         InvalidRuntimeConfiguration: X511, there is no such limit; X202, a cost is not a number.
     """
-    given = limits.limits if isinstance(limits, Budget) else dict(limits or {})
-    for name in given:
+    values = limits.limits if isinstance(limits, Budget) else dict(limits or {})
+    for name in values:
         if name not in KNOWN_LIMITS:
             raise InvalidRuntimeConfiguration(
                 Problem("X511", f"there is no limit {name!r}", "budget", f"the limits are: {', '.join(KNOWN_LIMITS)}",
                         did_you_mean(str(name), KNOWN_LIMITS, "use one of them"))
             )  # fmt: skip
-    found = {name: value for name, value in given.items() if value is not None}
+    found = {name: value for name, value in values.items() if value is not None}
     return {name: _parse_dollars(value) if name == "max_cost_usd" else value for name, value in found.items()}
 
 

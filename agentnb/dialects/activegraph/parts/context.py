@@ -41,9 +41,9 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy is against it.
         """
         self._config.check(self._name, "can_create", type)
-        made = to_object(self._actor.add_object(type, data, evidence))
+        object_ = to_object(self._actor.add_object(type, data, evidence))
         self.counters["objects_created"] += 1
-        return made
+        return object_
 
     def add_relation(self, source: str, target: str, type: str, data: Mapping[str, Any] | None = None) -> Relation:
         """Create a relation.
@@ -52,9 +52,9 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy is against it.
         """
         self._config.check(self._name, "can_create_relation", type)
-        made = to_relation(self._actor.add_relation(source, target, type, data))
+        relation = to_relation(self._actor.add_relation(source, target, type, data))
         self.counters["relations_created"] += 1
-        return made
+        return relation
 
     def patch_object(self, target: str, updates: Mapping[str, Any], *, rationale: str | None = None,
                      evidence: Sequence[str] | None = None) -> Patch:  # fmt: skip
@@ -65,9 +65,9 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy is against it.
         """
         self._config.check(self._name, "can_apply", self._get_type(target))
-        made = patch_of(self._actor.patch_object(target, updates, rationale, evidence))
+        patch = patch_of(self._actor.patch_object(target, updates, rationale, evidence))
         self.counters["patches_applied"] += 1
-        return made
+        return patch
 
     def propose_patch(self, target: str, op: str, value: Mapping[str, Any], *, rationale: str | None = None,
                       evidence: Sequence[str] | None = None) -> Patch:  # fmt: skip
@@ -77,15 +77,15 @@ class BehaviorGraph:
             PolicyViolation: X508, a policy forbids it.
         """
         self._config.check(self._name, "can_propose", self._get_type(target.removeprefix("object:")))
-        made = patch_of(self._actor.propose_patch(target, op, value, self._name, rationale, evidence))
+        patch = patch_of(self._actor.propose_patch(target, op, value, self._name, rationale, evidence))
         self.counters["patches_proposed"] += 1
-        return made
+        return patch
 
     def emit(self, type: str, payload: Mapping[str, Any] | None = None) -> Event:
         """Record an event in the behavior's name."""
-        made = to_event(self._actor.emit(type, dict(payload or {})))
+        event = to_event(self._actor.emit(type, dict(payload or {})))
         self.counters["events_emitted"] += 1
-        return made
+        return event
 
     def remove_object(self, object_id: str) -> None:
         """Remove an object; its relations are removed first, each with an event."""
@@ -98,28 +98,28 @@ class BehaviorGraph:
         Raises:
             PolicyViolation: X508, a policy forbids it.
         """
-        kept = self._actor.ledger.relation(relation_id)
-        if kept is not ABSENT:
-            self._config.check(self._name, "can_create_relation", kept["type"], "remove a relation of type")
+        record = self._actor.ledger.relation(relation_id)
+        if record is not ABSENT:
+            self._config.check(self._name, "can_create_relation", record["type"], "remove a relation of type")
         self._actor.remove_relation(relation_id)
 
     def get_object(self, id_: str) -> Object | None:
         """Return an object, a copy; None where there is none."""
-        kept = self._actor.ledger.object(id_)
-        if kept is ABSENT:
+        record = self._actor.ledger.object(id_)
+        if record is ABSENT:
             return None
         if self._reads is not None:
             self._reads[id_] = None
-        return to_object(kept)
+        return to_object(record)
 
     def get_relation(self, id_: str) -> Relation | None:
         """Return a relation, a copy; None where there is none."""
-        kept = self._actor.ledger.relation(id_)
-        return None if kept is ABSENT else to_relation(kept)
+        record = self._actor.ledger.relation(id_)
+        return None if record is ABSENT else to_relation(record)
 
     def _get_type(self, id_: str) -> str:
-        kept = self._actor.ledger.object(id_)
-        return "" if kept is ABSENT else str(kept["type"])
+        record = self._actor.ledger.object(id_)
+        return "" if record is ABSENT else str(record["type"])
 
 
 class View:
@@ -143,7 +143,7 @@ class View:
             else:
                 objects, relations = find_near(ledger, self._get_centre(str(around)), int(self._spec.get("depth", 1)))
             if types:
-                objects = [kept for kept in objects if kept["type"] in types]
+                objects = [record for record in objects if record["type"] in types]
             self._contents = objects, relations
         return self._contents
 
@@ -158,23 +158,23 @@ class View:
 
     def objects(self, type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the visible objects of a type that match `where`: {"data.state": "open"}."""
-        found = [kept for kept in self.take()[0]
-                 if type in (None, kept["type"]) and (not where or holds(where, kept))]  # fmt: skip
+        found = [record for record in self.take()[0]
+                 if type in (None, record["type"]) and (not where or holds(where, record))]  # fmt: skip
         if self._reads is not None:
-            self._reads.update(dict.fromkeys(kept["id"] for kept in found))
-        return [to_object(kept) for kept in found]
+            self._reads.update(dict.fromkeys(record["id"] for record in found))
+        return [to_object(record) for record in found]
 
     def relations(self, type: str | None = None) -> list[Relation]:
         """Return the relations that it shows, of a type."""
-        return [to_relation(kept) for kept in self.take()[1] if type in (None, kept["type"])]
+        return [to_relation(record) for record in self.take()[1] if type in (None, record["type"])]
 
     def events(self, type: str | None = None) -> list[Event]:
         """Return the last events, of a type."""
-        return to_events(kept for kept in self._events if type in (None, kept.type))
+        return to_events(event for event in self._events if type in (None, event.type))
 
     def get_object(self, id_: str) -> Object | None:
         """Return a visible object; None if none has that id."""
-        found = next((kept for kept in self.take()[0] if kept["id"] == id_), None)
+        found = next((record for record in self.take()[0] if record["id"] == id_), None)
         if found is None:
             return None
         if self._reads is not None:

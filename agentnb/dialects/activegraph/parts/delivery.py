@@ -63,16 +63,16 @@ class Delivery:
         return {}
 
     def _get_settings(self) -> Mapping[str, Any]:
-        given = getattr(self.behavior, "bound", None)
-        return {} if given is None else given()
+        settings = getattr(self.behavior, "bound", None)
+        return {} if settings is None else settings()
 
     def begin(self, work: Work) -> DeliveryInProgress | None:
         """Record the start of a delivery, and return it; None if the behavior is only scheduled for later.
 
         X510: a behavior is set as the next node, and there is no event to deliver.
         """
-        kept, name = work.event, self.behavior.name
-        if kept is None:
+        event, name = work.event, self.behavior.name
+        if event is None:
             raise GraphError(
                 Problem("X510", f"{name!r} has no event to handle", f"behavior {name!r}",
                         "a behavior runs when an event triggers it", "emit the event: session.emit(type, payload)")
@@ -80,7 +80,7 @@ class Delivery:
         ledger = get_ledger(work.run)
         ledger.begin(work)
         about = work.activation.row.about
-        turn = DeliveryInProgress(self.behavior, self.config, work, ledger, kept)
+        turn = DeliveryInProgress(self.behavior, self.config, work, ledger, event)
         if self.behavior.activate_after and about > LATE:
             turn.record_delay(about)
             return None
@@ -95,25 +95,25 @@ class Delivery:
 class DeliveryInProgress:
     """One delivery in progress: the behavior's arguments, and the events that record it."""
 
-    def __init__(self, behavior: Any, config: RuntimeConfig, work: Work, ledger: Ledger, kept: Kept) -> None:
-        self.behavior, self.config, self.work, self.ledger, self.kept = behavior, config, work, ledger, kept
-        self.actor = StepActor(work, ledger, behavior.name, kept.id, config.frame_id)
+    def __init__(self, behavior: Any, config: RuntimeConfig, work: Work, ledger: Ledger, event: Kept) -> None:
+        self.behavior, self.config, self.work, self.ledger, self.event_row = behavior, config, work, ledger, event
+        self.actor = StepActor(work, ledger, behavior.name, event.id, config.frame_id)
         self.actor.checks = config.checks
         self.reads: Reads = {} if _traces_reads(work, config) else None
         self.execution = ""  # the id of the event that records the start
         self.graph = BehaviorGraph(self.actor, config, self.reads)
-        self.event = to_event(kept)
-        self.ctx = Context(behavior.name, self.actor, config, kept, behavior.view_spec, self.reads)
+        self.event = to_event(event)
+        self.ctx = Context(behavior.name, self.actor, config, event, behavior.view_spec, self.reads)
         self.relation: Relation | None = None
         self.extra_fields: dict[str, Any] = {}  # additional fields of `behavior.completed`
 
     def record(self, type_: str, payload: Mapping[str, Any], keep: Keep = "next") -> Kept:
         """Record an event about the delivery itself, in the runtime's name."""
-        said = {"behavior": self.behavior.name, "event_id": self.kept.id, **payload}
+        content = {"behavior": self.behavior.name, "event_id": self.event_row.id, **payload}
         if self.config.live(self.work.run):
-            self.config.watch(type_, said)
+            self.config.watch(type_, content)
         return self.actor.record(
-            type_, said, actor="runtime", cause=self.kept.id, frame=self.config.frame_id, keep=keep
+            type_, content, actor="runtime", cause=self.event_row.id, frame=self.config.frame_id, keep=keep
         )
 
     def match(self, *, late: bool) -> None:
@@ -124,7 +124,7 @@ class DeliveryInProgress:
         matcher = self.behavior.pattern_matcher
         if matcher is None:
             return
-        found = self.ledger.matched.get((self.kept.seq, self.behavior.name))
+        found = self.ledger.matched.get((self.event_row.seq, self.behavior.name))
         if found is None:
             found = [match.bindings for match in matcher.matches(get_graph_as_matched(self.ledger, self.work))]
         self.ctx.matches = [Match(dict(bindings)) for bindings in found]
@@ -134,18 +134,18 @@ class DeliveryInProgress:
     def _is_first(self) -> bool:
         """Return True if this is the behavior's first delivery of this event: it may have one for each relation."""
         last = _get_last_delivery(self.work.run)
-        return last is None or (last.event, last.node) != (self.kept.seq, self.work.activation.row.node)
+        return last is None or (last.event, last.node) != (self.event_row.seq, self.work.activation.row.node)
 
     def record_start(self) -> None:
         """Record that the delivery has started."""
-        said: dict[str, Any] = {"triggering_event_type": self.kept.type}
+        payload: dict[str, Any] = {"triggering_event_type": self.event_row.type}
         if self.relation is not None:
-            said |= {"relation_type": self.behavior.relation_type, "relation_id": self.relation.id}
-            self.execution = self.record("relation_behavior.started", said).id
+            payload |= {"relation_type": self.behavior.relation_type, "relation_id": self.relation.id}
+            self.execution = self.record("relation_behavior.started", payload).id
             return
-        made = self.event.payload.get("object")
-        concerned = made.get("id") if isinstance(made, dict) else None
-        self.execution = self.record("behavior.started", {**said, "triggering_object_id": concerned}).id
+        created = self.event.payload.get("object")
+        concerned = created.get("id") if isinstance(created, dict) else None
+        self.execution = self.record("behavior.started", {**payload, "triggering_object_id": concerned}).id
 
     def record_completion(self) -> None:
         """Record that the delivery has completed."""
@@ -156,25 +156,25 @@ class DeliveryInProgress:
         """Record which objects were read, once each in the order of first reads: the first `READS` by id."""
         if not self.reads:
             return
-        said: dict[str, Any] = {"execution_event_id": self.execution, "object_ids": list(islice(self.reads, READS)),
+        payload: dict[str, Any] = {"execution_event_id": self.execution, "object_ids": list(islice(self.reads, READS)),
                                 "count": len(self.reads)}  # fmt: skip
         if len(self.reads) > READS:
-            said["truncated"] = True
-        self.record("context.read", said, "step")
+            payload["truncated"] = True
+        self.record("context.read", payload, "step")
 
     def record_delay(self, about: int) -> None:
         """Record that the delivery is delayed, and until when."""
-        now, after = self.ledger.tick(self.kept.seq), self.behavior.activate_after
+        now, after = self.ledger.tick(self.event_row.seq), self.behavior.activate_after
         more = {} if about < 0 else {"relation_id": _get_relation(self.work, about).id, "about_event": about}
         self.record("behavior.scheduled", {"activate_after": after, "fire_at_tick": now + after, "current_tick": now,
                                          **more})  # fmt: skip
 
-    def call(self, fn: Callable[..., Any], *given: Any, **words: Any) -> None:
+    def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Run the behavior's code: its changes to the graph, in any name, and its random numbers belong to its step."""
         ledger, work = self.ledger, self.work
         before, ledger.acting = ledger.acting, work
         try:
-            check_ran(fn(*given, **words))
+            check_ran(fn(*args, **kwargs))
         finally:
             ledger.acting = before
             ledger.end(work)
@@ -183,7 +183,7 @@ class DeliveryInProgress:
         """Record that the delivery has failed; for one cancelled earlier nothing is recorded."""
         if self.work.has_ended:
             return
-        said: dict[str, Any] = {
+        payload: dict[str, Any] = {
             "exception_type": type(error).__name__,
             "message": str(error),
             "traceback": "".join(traceback.format_exception(error)),
@@ -191,11 +191,11 @@ class DeliveryInProgress:
         recorded = self.work.run.recorded
         then = None if recorded is None else recorded.next_event(self.work)
         if then is not None and then.type == "behavior.failed":
-            said["traceback"] = then.payload["traceback"]  # the location at that time: it may have moved since
+            payload["traceback"] = then.payload["traceback"]  # the location at that time: it may have moved since
         reason = getattr(error, "reason", None)
         if isinstance(reason, str):
-            said |= {"reason": reason, **getattr(error, "payload_extras", {})}
-        self.record("behavior.failed", said, "step")
+            payload |= {"reason": reason, **getattr(error, "payload_extras", {})}
+        self.record("behavior.failed", payload, "step")
         self._record_reads()
 
 

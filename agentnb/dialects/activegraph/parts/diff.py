@@ -75,8 +75,8 @@ class Diff:
         """Return the counts, and a line for each thing that differs."""
         head = (f"{self.parent_run_id} and {self.fork_run_id}: {len(self.shared_events)} shared events, "
                 f"{len(self.parent_only_events)} and {len(self.fork_only_events)} of their own")  # fmt: skip
-        things: Sequence[_Divergent] = [*self.divergent_objects, *self.divergent_relations]
-        return "\n".join([head, *(f"  {each.summary()}" for each in things)])
+        items: Sequence[_Divergent] = [*self.divergent_objects, *self.divergent_relations]
+        return "\n".join([head, *(f"  {each.summary()}" for each in items)])
 
 
 def diff_graphs(parent: Graph, fork: Graph) -> Diff:
@@ -105,8 +105,8 @@ def _to_comparable(event: Any) -> tuple[Any, ...]:
 def _strip(value: Any) -> Any:
     """Return a value without the fields that differ between equal runs: only provenances have them."""
     plain = thaw(value)
-    for thing in (plain, *plain.values()) if isinstance(plain, dict) else ():
-        provenance = thing.get("provenance") if isinstance(thing, dict) else None
+    for part in (plain, *plain.values()) if isinstance(plain, dict) else ():
+        provenance = part.get("provenance") if isinstance(part, dict) else None
         if isinstance(provenance, dict):
             for name in _OF_THE_RUN:
                 provenance.pop(name, None)

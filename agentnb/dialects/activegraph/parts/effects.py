@@ -120,34 +120,36 @@ class EffectCaller:
         """Return the cached response to this request, if caching is on."""
         return self.llm_cache.payload(prompt_hash) if self.caching[0] else None
 
-    async def ask(self, work: Work, words: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, work: Work, call: dict[str, Any]) -> dict[str, Any]:
         """Send one request to the model and return the response as its event records it, or {"failed": ...}.
 
-        `words` are the arguments of the request; afterwards they include a person's changes to the pending call.
+        `call` are the arguments of the request; afterwards they include a person's changes to the pending call.
         """
-        provider, given, clock = self.provider, dict(words), work.run.ns
+        provider, request, clock = self.provider, dict(call), work.run.ns
 
         def send_request(**now: Any) -> Any:
-            began = clock()
+            start_time = clock()
             try:
                 answer = provider.complete(
-                    **_apply_changes(given, sent, now), **_make_caller(provider, work, words["model"])
+                    **_apply_changes(request, sent, now), **_make_caller(provider, work, call["model"])
                 )
-                return later(answer, began) if inspect.isawaitable(answer) else _add_usage(to_response_dict(answer))
+                return (
+                    later(answer, start_time) if inspect.isawaitable(answer) else _add_usage(to_response_dict(answer))
+                )
             except Exception as error:  # noqa: BLE001  (whatever a provider raises is an answer of its own)
-                return _make_failed_response(error, words["model"], _measure_seconds(clock, began))
+                return _make_failed_response(error, call["model"], _measure_seconds(clock, start_time))
 
-        async def later(answer: Awaitable[Any], began: int) -> Any:
+        async def later(answer: Awaitable[Any], start_time: int) -> Any:
             try:
                 return _add_usage(to_response_dict(await answer))
             except Exception as error:  # noqa: BLE001  (as above)
-                return _make_failed_response(error, words["model"], _measure_seconds(clock, began))
+                return _make_failed_response(error, call["model"], _measure_seconds(clock, start_time))
 
-        sent = to_canonical({"model": words["model"], "system": words["system"],
-                          "messages": [each.to_dict() for each in words["messages"]]})  # fmt: skip
-        answer = await work.call(Effect("llm", words["model"], sent, target=send_request, prepare=self._prepare))
-        words |= _apply_changes(given, sent, thaw(work.calls[-1].arguments))
-        return to_response(getattr(answer, "content", answer), words["model"])
+        sent = to_canonical({"model": call["model"], "system": call["system"],
+                          "messages": [each.to_dict() for each in call["messages"]]})  # fmt: skip
+        answer = await work.call(Effect("llm", call["model"], sent, target=send_request, prepare=self._prepare))
+        call |= _apply_changes(request, sent, thaw(work.calls[-1].arguments))
+        return to_response(getattr(answer, "content", answer), call["model"])
 
     def _prepare(self) -> Awaitable[None] | None:
         """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
@@ -161,13 +163,13 @@ class EffectCaller:
         clock = work.run.clock
         await work.call(Effect("sleep", "retry", {"seconds": seconds}, target=clock.sleep, repeatable=True))
 
-    def estimate(self, words: Mapping[str, Any]) -> tuple[int, Any] | None:
+    def estimate(self, call: Mapping[str, Any]) -> tuple[int, Any] | None:
         """Return the number of tokens of a request and its maximum cost; None if the provider cannot estimate them."""
         provider = self.provider
         if not hasattr(provider, "estimate_cost"):
             return None
-        tokens = provider.count_tokens(system=words["system"], messages=words["messages"], model=words["model"])
-        cost = provider.estimate_cost(input_tokens=tokens, output_tokens=words["max_tokens"], model=words["model"])
+        tokens = provider.count_tokens(system=call["system"], messages=call["messages"], model=call["model"])
+        cost = provider.estimate_cost(input_tokens=tokens, output_tokens=call["max_tokens"], model=call["model"])
         return tokens, cost
 
     # -- tools ---------------------------------------------------------------------------------------------------
@@ -212,10 +214,10 @@ class EffectCaller:
     async def use(self, work: Work, tool: Tool, args: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
         """Call a tool, and return {"output", "latency_seconds"}, or {"failed": ...}."""
 
-        def run_tool(**given: Any) -> Any:
-            began = work.run.ns()
-            found = _run(tool, given, context, self.invoker)
-            found["latency_seconds"] = _measure_seconds(work.run.ns, began)
+        def run_tool(**arguments: Any) -> Any:
+            start_time = work.run.ns()
+            found = _run(tool, arguments, context, self.invoker)
+            found["latency_seconds"] = _measure_seconds(work.run.ns, start_time)
             return found if "failed" in found else _add_price(found, tool)  # a failed call costs nothing
 
         effect = Effect("tool", tool.name, dict(args), timeout=tool.timeout_seconds or None, target=run_tool,
@@ -226,9 +228,9 @@ class EffectCaller:
             return {"failed": {"reason": "tool.timeout", "type": "ToolError", "message": str(error), "tool": tool.name}}
 
 
-def _measure_seconds(clock: Callable[[], int], began: int) -> float:
+def _measure_seconds(clock: Callable[[], int], start_time: int) -> float:
     """Return the seconds since a reading of the run's clock: equal runs under a frozen clock record equal durations."""
-    return (clock() - began) / 1e9
+    return (clock() - start_time) / 1e9
 
 
 def _add_usage(found: dict[str, Any]) -> base.LLMResponse:
@@ -246,14 +248,14 @@ def _make_caller(provider: Any, work: Work, model: str) -> dict[str, Any]:
     """Return the caller for a client of agentnb: scripts are indexed by node and by the number of earlier requests."""
     if not isinstance(provider, ClientProvider):
         return {}
-    node, heard, of_node = work.node.id, work.run.on_token, count_earlier_calls(work, "llm", work.node.id)
+    node, on_token, of_node = work.node.id, work.run.on_token, count_earlier_calls(work, "llm", work.node.id)
     asker: dict[str, Any] = {"node": node, "number": count_earlier_calls(work, "llm"), "of_node": of_node}
-    if heard is not None:
-        asker["on_token"] = lambda text: work.has_ended or heard(node, text, 1, of_node, model)
+    if on_token is not None:
+        asker["on_token"] = lambda text: work.has_ended or on_token(node, text, 1, of_node, model)
     return {"asker": asker}
 
 
-def _apply_changes(words: Mapping[str, Any], sent: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+def _apply_changes(call: Mapping[str, Any], sent: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of the request, with a person's changes to the pending call."""
     new = {
         name: value
@@ -262,7 +264,7 @@ def _apply_changes(words: Mapping[str, Any], sent: Mapping[str, Any], now: Mappi
     }
     if "messages" in new:
         new["messages"] = parse_messages(new["messages"])
-    return {**words, **new}
+    return {**call, **new}
 
 
 def _add_price(found: dict[str, Any], tool: Tool) -> PricedAnswer:
@@ -271,12 +273,12 @@ def _add_price(found: dict[str, Any], tool: Tool) -> PricedAnswer:
     return answer
 
 
-def _run(tool: Tool, given: Mapping[str, Any], context: ToolContext,
+def _run(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
          invoker: ToolInvoker | None = None) -> dict[str, Any]:  # fmt: skip
     """Validate the input, call the function, validate the output; a failure is returned as an answer."""
     reason = "tool.invalid_input"
     try:
-        args = tool.input_schema.model_validate(dict(given)) if tool.input_schema else dict(given)
+        args = tool.input_schema.model_validate(dict(arguments)) if tool.input_schema else dict(arguments)
         reason = "tool.execution_error"
         output = check_ran(tool.fn(args, context) if invoker is None else _invoke(invoker, tool, args, context))
         reason = "tool.invalid_output"
@@ -285,7 +287,7 @@ def _run(tool: Tool, given: Mapping[str, Any], context: ToolContext,
         output = to_plain(output)
     except Exception as error:  # noqa: BLE001  (whatever a tool raises is an answer of its own)
         reason = getattr(error, "reason", reason)
-        said: dict[str, Any] = {
+        error_data: dict[str, Any] = {
             "reason": reason,
             "type": type(error).__name__,
             "message": str(error),
@@ -293,10 +295,10 @@ def _run(tool: Tool, given: Mapping[str, Any], context: ToolContext,
         }
         if reason == "tool.execution_error":
             kind = type(error).__name__
-            said |= {"type": "ToolError", "message": f"{kind}: {error}", "raised": kind}
+            error_data |= {"type": "ToolError", "message": f"{kind}: {error}", "raised": kind}
         elif reason != getattr(error, "reason", None):
-            said["validation_errors"] = str(error)
-        return {"failed": said}
+            error_data["validation_errors"] = str(error)
+        return {"failed": error_data}
     return {"output": output}
 
 
@@ -314,18 +316,18 @@ def _invoke(invoker: ToolInvoker, tool: Tool, args: Any, context: ToolContext) -
 
 def _describe_failure(error: Exception, model: str, seconds: float) -> dict[str, Any]:
     """Return a provider's failure: its own reason, or else a network error."""
-    said: dict[str, Any] = {"type": type(error).__name__, "message": str(error), "latency_seconds": seconds}
+    description: dict[str, Any] = {"type": type(error).__name__, "message": str(error), "latency_seconds": seconds}
     reason = getattr(error, "reason", None)
     if isinstance(error, LLMBehaviorError) or (isinstance(reason, str) and reason.startswith("llm.")):
         extras = getattr(error, "payload_extras", None) or {}
-        return {**said, "reason": reason, "extra": to_canonical(extras)}
+        return {**description, "reason": reason, "extra": to_canonical(extras)}
     if not isinstance(error, AgentNbError):  # unknown: it may be the connection to the model
-        return {**said, "reason": "llm.network_error", "extra": {"model": model}}
+        return {**description, "reason": "llm.network_error", "extra": {"model": model}}
     status, after = getattr(error, "status", None), getattr(error, "retry_after", None)
     again = "llm.rate_limited" if status == TOO_MANY else "llm.network_error"
     refused = "llm.auth_error" if status in UNKNOWN_HERE else "llm.request_error"
     extra = {"model": model} if after is None else {"model": model, "retry_after_seconds": after}
-    return {**said, "reason": again if getattr(error, "is_retryable", False) else refused, "extra": extra}
+    return {**description, "reason": again if getattr(error, "is_retryable", False) else refused, "extra": extra}
 
 
 __all__ = ["AGAIN", "EffectCaller", "PricedAnswer"]

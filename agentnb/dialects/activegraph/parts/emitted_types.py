@@ -29,15 +29,15 @@ def find_emitted_events(behaviors: Sequence[Any]) -> dict[str, Any]:
     `own`: how the types begin that tell of the run itself. `tells`: behavior -> type -> what it says of it.
     `may`: behavior -> the types that its code names, of those with listeners.
     """
-    heard = {type_ for each in behaviors for type_ in each.on}
+    listened = {type_ for each in behaviors for type_ in each.on}
     return {
         "own": (*LIFECYCLE, "context."),
         "tells": {each.name: {"object.created": ", ".join(each.creates)} for each in behaviors if each.creates},
-        "may": {each.name: tuple(sorted(heard & set(_find_types(each)))) for each in behaviors},
+        "may": {each.name: tuple(sorted(listened & set(_iter_types(each)))) for each in behaviors},
     }
 
 
-def _find_types(behavior: Any) -> Iterator[str]:
+def _iter_types(behavior: Any) -> Iterator[str]:
     """Yield the event types that a behavior's code names, and those that the methods it calls emit."""
     function = getattr(behavior, "handler", None) or behavior.fn
     code = getattr(function, "__code__", None)

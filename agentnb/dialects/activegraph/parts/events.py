@@ -64,9 +64,9 @@ class Event:
         }
 
 
-def to_event(kept: Kept) -> Event:
+def to_event(row: Kept) -> Event:
     """Return an event of a run as this dialect's users see it."""
-    _, _, id_, type_, actor, cause, time, payload, _, mark = kept
+    _, _, id_, type_, actor, cause, time, payload, _, mark = row
     event = _new(Event)
     fields = {"id": id_, "type": type_, "payload": {} if payload is None else thaw(payload), "actor": actor or None,
               "frame_id": mark, "caused_by": cause, "timestamp": format_time(time)}  # fmt: skip
@@ -75,7 +75,7 @@ def to_event(kept: Kept) -> Event:
 
 
 def freeze_json(value: Any, path: str = "", walk: Walk | None = None) -> Any:
-    """Return a value as converted by JSON (see `canonical`), frozen.
+    """Return a value as converted by JSON (see `to_canonical`), frozen.
 
     Raises:
         NonSerializableEventError: X501, it is not JSON-serializable.
@@ -85,25 +85,25 @@ def freeze_json(value: Any, path: str = "", walk: Walk | None = None) -> Any:
     if kind is not dict and kind is not FrozenDict and kind is not list:
         return freeze(to_canonical(value, path, walk), walk=walk)
     enter(walk, value)
-    made: FrozenDict | FrozenList
+    frozen: FrozenDict | FrozenList
     if kind is list:
-        made = make_frozen_list([freeze_json(item, f"{path}.{at}", walk) for at, item in enumerate(value)])
+        frozen = make_frozen_list([freeze_json(item, f"{path}.{at}", walk) for at, item in enumerate(value)])
     else:
-        made = make_frozen_dict(
+        frozen = make_frozen_dict(
             {key if type(key) is str else _to_key(key): item if type(item) in _AS_THEY_ARE
              else freeze_json(item, f"{path}.{key}", walk) for key, item in value.items()}
         )  # fmt: skip
     walk.depth -= 1
-    return made
+    return frozen
 
 
-def to_events(kept: Iterable[Kept]) -> list[Event]:
+def to_events(events: Iterable[Kept]) -> list[Event]:
     """Return events of a run as this dialect's users see them."""
-    return [to_event(event) for event in kept]
+    return [to_event(event) for event in events]
 
 
 def to_plain(value: Any) -> Any:
-    """Return a value as converted by JSON (see `canonical`); a pydantic model as its fields."""
+    """Return a value as converted by JSON (see `to_canonical`); a pydantic model as its fields."""
     if not hasattr(value, "model_dump"):
         return to_canonical(value)
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT
 from agentnb.dialects.activegraph.errors import DuplicateEventError, GraphError
-from agentnb.dialects.activegraph.parts.argument_checks import is_a
+from agentnb.dialects.activegraph.parts.argument_checks import check_type
 from agentnb.dialects.activegraph.parts.clocks import Clock, IDGen, parse_time, to_engine_clock
 from agentnb.dialects.activegraph.parts.events import Event, to_event, to_events
 from agentnb.dialects.activegraph.parts.graph_mutations import Actor, Check, SessionActor, StepActor
@@ -103,11 +103,11 @@ class Graph:
         hand.checks = self.checks
         return hand
 
-    def _notify_listeners(self, kept: Kept) -> None:
+    def _notify_listeners(self, event: Kept) -> None:
         if self.observe is not None:
-            self.observe(kept)
+            self.observe(event)
         for listener in tuple(self._listeners):
-            listener(to_event(kept))
+            listener(to_event(event))
 
     @property
     def run_id(self) -> str:
@@ -139,16 +139,16 @@ class Graph:
             GraphError: X502, it is not what events of its type tell.
             NonSerializableEventError: X501, JSON cannot say its payload.
         """
-        is_a(event, Event, "graph.emit()", "an event: Event(graph.ids.event(), type, payload)")
+        check_type(event, Event, "graph.emit()", "an event: Event(graph.ids.event(), type, payload)")
         ledger = self._raw
         if event.id in ledger.event_ids():
             raise DuplicateEventError(
                 Problem("X507", f"event {event.id!r} already exists", "graph.emit()", "event ids are unique",
                         "use the next id: Event(graph.ids.event(), ...)")
             )  # fmt: skip
-        kept = self.get_actor().record(event.type, event.payload, actor=event.actor, cause=event.caused_by,
+        recorded = self.get_actor().record(event.type, event.payload, actor=event.actor, cause=event.caused_by,
                                 frame=event.frame_id, id_=event.id, when=parse_time(event.timestamp))  # fmt: skip
-        return to_event(kept)
+        return to_event(recorded)
 
     def add_object(self, type: str, data: Mapping[str, Any], *, actor: str = "system", caused_by: str | None = None,
                    frame_id: str | None = None, evidence: Sequence[str] | None = None,
@@ -239,32 +239,32 @@ class Graph:
 
     def get_object(self, id_: str) -> Object | None:
         """Return an object; None if there is none with that id."""
-        kept = self.ledger.object(id_)
-        return None if kept is ABSENT else to_object(kept)
+        record = self.ledger.object(id_)
+        return None if record is ABSENT else to_object(record)
 
     def get_relation(self, id_: str) -> Relation | None:
         """Return a relation; None if there is none with that id."""
-        kept = self.ledger.relation(id_)
-        return None if kept is ABSENT else to_relation(kept)
+        record = self.ledger.relation(id_)
+        return None if record is ABSENT else to_relation(record)
 
     def get_patch(self, id_: str) -> Patch | None:
         """Return a patch; None if there is none with that id."""
-        kept = self.ledger.patch(id_)
-        return None if kept is ABSENT else patch_of(kept)
+        record = self.ledger.patch(id_)
+        return None if record is ABSENT else patch_of(record)
 
     def all_objects(self) -> list[Object]:
         """Return all objects in creation order."""
-        return [to_object(kept) for kept in self.ledger.all_objects()]
+        return [to_object(record) for record in self.ledger.all_objects()]
 
     def all_relations(self) -> list[Relation]:
         """Return all relations in creation order."""
-        return [to_relation(kept) for kept in self.ledger.all_relations()]
+        return [to_relation(record) for record in self.ledger.all_relations()]
 
     def objects(self, type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the objects of a type that match a `where`: dotted path -> value or {operator: value}."""
         check(where)
         found = self.ledger.all_objects(type)
-        return [to_object(kept) for kept in found if not where or holds(where, get_object_values(kept))]
+        return [to_object(record) for record in found if not where or holds(where, get_object_values(record))]
 
     def query(self, object_type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the same as `objects`."""
@@ -272,7 +272,7 @@ class Graph:
 
     def objects_in_types(self, types: Sequence[str]) -> list[Object]:
         """Return the objects of some types in creation order."""
-        return [to_object(kept) for kept in self.ledger.all_objects() if kept["type"] in types]
+        return [to_object(record) for record in self.ledger.all_objects() if record["type"] in types]
 
     def has_object_of_type(self, type_: str | None) -> bool:
         """Return True if there is an object of a type; for None, of any type."""
@@ -286,7 +286,7 @@ class Graph:
         ledger = self.ledger
         known = source or target
         found = ledger.all_relations() if known is None else map(ledger.relation, ledger.touching(known))
-        return [to_relation(kept) for kept in found if all(kept[name] == value for name, value in wanted.items())]
+        return [to_relation(record) for record in found if all(record[name] == value for name, value in wanted.items())]
 
     def get_relations(
         self, object_id: str | None = None, type: str | None = None, direction: str = "both"
@@ -304,15 +304,15 @@ class Graph:
         ends = {"outgoing": ("source",), "incoming": ("target",), "both": ("source", "target")}[direction]
         ledger = self.ledger
         return [
-            to_relation(kept)
-            for kept in map(ledger.relation, ledger.touching(object_id))
-            if (type is None or kept["type"] == type) and any(kept[end] == object_id for end in ends)
+            to_relation(record)
+            for record in map(ledger.relation, ledger.touching(object_id))
+            if (type is None or record["type"] == type) and any(record[end] == object_id for end in ends)
         ]
 
     def neighborhood(self, object_id: str, depth: int = 1) -> tuple[list[Object], list[Relation]]:
         """Return the objects reachable within a number of relations, in any direction, in creation order."""
         objects, relations = find_near(self.ledger, object_id, depth)
-        return [to_object(kept) for kept in objects], [to_relation(kept) for kept in relations]
+        return [to_object(record) for record in objects], [to_relation(record) for record in relations]
 
     def match_chain(self, node_types: Sequence[str | None], rels: Sequence[tuple[str | None, str]]) -> list[Chain]:
         """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
@@ -334,15 +334,15 @@ def _request_provenance(llm: str | None, tools: Sequence[str] | None) -> dict[st
     return {"llm_request_event_id": llm, "tool_request_event_ids": None if tools is None else list(tools)}
 
 
-def check_graph_store(given: Any) -> None:
+def check_graph_store(store: Any) -> None:
     """X516: the graph is to be stored in an object that is not a graph store.
 
     Raises:
         GraphError: X516, it has not what a GraphStore has.
     """
-    if given is not None and (isinstance(given, type) or not isinstance(given, GraphStore)):
+    if store is not None and (isinstance(store, type) or not isinstance(store, GraphStore)):
         raise GraphError(
-            Problem("X516", f"{with_article(type(given).__name__)} cannot hold this graph", "graph_store=...",
+            Problem("X516", f"{with_article(type(store).__name__)} cannot hold this graph", "graph_store=...",
                     "a store puts, gets, removes and lists objects, relations and patches: see GraphStore",
                     "leave graph_store out, or give one: graph_stores.InMemoryGraphStore()")
         )  # fmt: skip

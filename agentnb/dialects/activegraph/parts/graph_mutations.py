@@ -90,18 +90,18 @@ class Actor(ABC):
         """Create an object, and return it frozen."""
         id_ = self.ledger.ids.object(type_)  # the id is drawn first: the id of a rejected one remains unused
         data = self.validate("object", type_, check_own(data, "add_object"))
-        made = {"id": id_, "type": type_, "data": data, "version": 1}
-        made["provenance"] = self._stamp(self.actor, evidence)
-        return self.emit("object.created", {"object": made, "id": made["id"]}).payload["object"]
+        object_ = {"id": id_, "type": type_, "data": data, "version": 1}
+        object_["provenance"] = self._stamp(self.actor, evidence)
+        return self.emit("object.created", {"object": object_, "id": object_["id"]}).payload["object"]
 
     def add_relation(self, source: str, target: str, type_: str, data: Mapping[str, Any] | None = None) -> Any:
         """Create a relation, and return it frozen."""
         id_ = self.ledger.ids.relation()
-        made: dict[str, Any] = {"id": id_, "source": source, "target": target, "type": type_}
-        made["data"] = check_own(data or {}, "add_relation")
-        self.validate("relation", type_, made)
-        made["provenance"] = self._stamp(self.actor, None)
-        payload = {"relation": made, "id": made["id"], "source": source, "target": target}
+        relation: dict[str, Any] = {"id": id_, "source": source, "target": target, "type": type_}
+        relation["data"] = check_own(data or {}, "add_relation")
+        self.validate("relation", type_, relation)
+        relation["provenance"] = self._stamp(self.actor, None)
+        payload = {"relation": relation, "id": relation["id"], "source": source, "target": target}
         return self.emit("relation.created", payload).payload["relation"]
 
     def remove_object(self, id_: str) -> None:
@@ -147,8 +147,8 @@ class Actor(ABC):
         patch = self._patch(target, "update", updates, self.actor, rationale, evidence, "applied")
         id_ = self.ledger.event_id()
         payload = {"patch": patch, "target": target, "diff": diff_data(found["data"], to_canonical(updates))}
-        told = self.record("patch.applied", payload, actor=self.actor, cause=self.cause, frame=self.frame, id_=id_)
-        return told.payload["patch"]
+        event = self.record("patch.applied", payload, actor=self.actor, cause=self.cause, frame=self.frame, id_=id_)
+        return event.payload["patch"]
 
     def propose_patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None,
                       rationale: str | None = None, evidence: Sequence[str] | None = None) -> Any:  # fmt: skip
@@ -216,9 +216,9 @@ class StepActor(Actor):
         """Record an event of the current step; `keep` controls when it is recorded, see `Work.emit`."""
         ledger, work = self.ledger, self.work
         id_ = ledger.event_id() if id_ is None else id_
-        kept = freeze_json(payload)
-        writes = project(ledger, type_, kept)
-        event = work.emit(type_, kept, actor or "", keep=keep, id=id_, cause=cause, mark=frame, time=when)
+        frozen = freeze_json(payload)
+        writes = project(ledger, type_, frozen)
+        event = work.emit(type_, frozen, actor or "", keep=keep, id=id_, cause=cause, mark=frame, time=when)
         for key, value in writes:
             work.write((key,), value)
         ledger.record(event, writes)
@@ -242,13 +242,13 @@ class SessionActor(Actor):
         """Record an event as an intervention between two steps."""
         ledger = self.ledger.sync()
         id_ = ledger.event_id() if id_ is None else id_
-        kept = freeze_json(payload)
-        writes = project(ledger, type_, kept)
-        words = {} if when is None else {"time": when}
+        frozen = freeze_json(payload)
+        writes = project(ledger, type_, frozen)
+        options = {} if when is None else {"time": when}
         drawn = dict(ledger.ids.counters)
         ledger.emitting = id_
         try:
-            self.session.emit(type_, kept, actor or "", id=id_, cause=cause, mark=frame, **words)
+            self.session.emit(type_, frozen, actor or "", id=id_, cause=cause, mark=frame, **options)
         finally:
             ledger.emitting = None
         ledger.ids.skip_drawn(drawn)  # the intervention may have started a fork, whose log did not hold it yet

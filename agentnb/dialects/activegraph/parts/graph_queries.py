@@ -42,39 +42,39 @@ def find_near(ledger: Ledger | EarlierGraph, object_id: str, depth: int) -> tupl
     """Return the objects and relations within a distance of an object, frozen, in creation order."""
     if ledger.object(object_id) is ABSENT:
         return [], []
-    reached, border, ways = {object_id}, [object_id], set[str]()
+    reached, border, relation_ids = {object_id}, [object_id], set[str]()
     for _ in range(depth):
         following = []
         for here in border:
             for id_ in ledger.touching(here):
                 relation = ledger.relation(id_)
                 other = relation["target"] if relation["source"] == here else relation["source"]
-                ways.add(id_)  # one whose other end is missing too: it exists, and others may share that end
+                relation_ids.add(id_)  # one whose other end is missing too: it exists, and others may share that end
                 if other not in reached:
                     reached.add(other)
                     following.append(other)
         border = following
-    objects = [kept for kept in ledger.all_objects() if kept["id"] in reached]
-    return objects, [kept for kept in ledger.all_relations() if kept["id"] in ways]
+    objects = [record for record in ledger.all_objects() if record["id"] in reached]
+    return objects, [record for record in ledger.all_relations() if record["id"] in relation_ids]
 
 
-def find_chains(ledger: Ledger, types: Sequence[str | None], ways: Sequence[tuple[str | None, str]]) -> list[Chain]:
+def find_chains(ledger: Ledger, types: Sequence[str | None], hops: Sequence[tuple[str | None, str]]) -> list[Chain]:
     """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
 
     Raises:
         GraphError: X517, a way leads neither right nor left.
     """
-    ways = [(type_, parse_direction(direction, "right", "left")) for type_, direction in ways]
+    hops = [(type_, parse_direction(direction, "right", "left")) for type_, direction in hops]
     if not types:
         return []
     return [
         Chain([to_object(ledger.object(id_)) for id_ in objects], [to_relation(ledger.relation(id_)) for id_ in found])
         for first in ledger.all_objects(types[0])
-        for objects, found in _from(ledger, [first["id"]], [], types, ways)
+        for objects, found in _from(ledger, [first["id"]], [], types, hops)
     ]
 
 
-def parse_direction(given: str, *known: str) -> str:
+def parse_direction(direction: str, *known: str) -> str:
     """Return a direction in its standard form; "out" and "in" are accepted, too.
 
     X517: a query names an unknown direction.
@@ -82,22 +82,23 @@ def parse_direction(given: str, *known: str) -> str:
     Raises:
         GraphError: X517, there is no such direction.
     """
-    found = {"out": known[0], "in": known[1]}.get(given, given)
+    found = {"out": known[0], "in": known[1]}.get(direction, direction)
     if found not in known:
         raise GraphError(
-            Problem("X517", f"there is no direction {given!r}", "direction", f"the directions are: {', '.join(known)}",
-                    did_you_mean(str(given), known, "use one of them"))
+            Problem("X517", f"there is no direction {direction!r}", "direction",
+                    f"the directions are: {', '.join(known)}",
+                    did_you_mean(str(direction), known, "use one of them"))
         )  # fmt: skip
     return found
 
 
 def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Sequence[str | None],
-          ways: Sequence[tuple[str | None, str]]) -> Iterator[tuple[list[str], list[str]]]:  # fmt: skip
+          hops: Sequence[tuple[str | None, str]]) -> Iterator[tuple[list[str], list[str]]]:  # fmt: skip
     place = len(relations)
-    if place == len(ways):
+    if place == len(hops):
         yield objects, relations
         return
-    type_, direction = ways[place]
+    type_, direction = hops[place]
     own, other = ("target", "source") if direction == "left" else ("source", "target")
     for id_ in ledger.touching(objects[-1]):
         relation = ledger.relation(id_)
@@ -105,7 +106,7 @@ def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Seque
         if relation[own] != objects[-1] or there is ABSENT or type_ not in (None, relation["type"]):
             continue
         if types[place + 1] in (None, there["type"]):
-            yield from _from(ledger, [*objects, there["id"]], [*relations, id_], types, ways)
+            yield from _from(ledger, [*objects, there["id"]], [*relations, id_], types, hops)
 
 
 __all__ = ["Chain", "EarlierGraph", "find_chains", "find_near", "parse_direction"]

@@ -64,9 +64,9 @@ class RuntimeInspection:
         limits = self.budget.limits
         if not limits:
             return False
-        stands = self.graph.session.status
-        used = {**stands.used, "max_events": taken, "max_behavior_calls": self.graph.ledger.started}
-        return stands == "exhausted" or any(used.get(name, 0) >= most for name, most in limits.items())
+        status = self.graph.session.status
+        used = {**status.used, "max_events": taken, "max_behavior_calls": self.graph.ledger.started}
+        return status == "exhausted" or any(used.get(name, 0) >= most for name, most in limits.items())
 
     def _count_excess_deliveries(self) -> int:
         """Return how many events have been processed or have no listeners, before the first that waits."""
@@ -80,12 +80,12 @@ class RuntimeInspection:
                 (row.event for row in map(run.tables.activations.__getitem__, queue) if row.about > LATE), None
             )
             return len(ledger.delivered) if waiting is None else ledger.tick(waiting) - 1
-        begun = (
+        started = (
             position > run.current_history.base
             and run.tables.activations[run.current_history.s_act[position - run.current_history.base]].event
             == first.event
         )
-        return ledger.tick(first.event) - (not begun)
+        return ledger.tick(first.event) - (not started)
 
     def _count_queue(self) -> int:
         """Return how many events are queued, not counting the one being delivered."""
@@ -106,8 +106,8 @@ class RuntimeInspection:
         """The delayed deliveries that are not due: they wait for more events."""
         ledger = self.graph.ledger
         now = self._count_deliveries()
-        found = ((ledger.tick(seq) + said["activate_after"], said) for seq, said in ledger.scheduled)
-        return tuple(Timer(said["behavior"], said["event_id"], due, now) for due, said in found if due > now)
+        found = ((ledger.tick(seq) + delay["activate_after"], delay) for seq, delay in ledger.scheduled)
+        return tuple(Timer(delay["behavior"], delay["event_id"], due, now) for due, delay in found if due > now)
 
     @property
     def errors(self) -> list[BehaviorFailure]:
@@ -123,14 +123,14 @@ class RuntimeInspection:
         if type(recent) is not int or recent < 0:
             raise make_type_error(recent, "runtime.status(recent=...)", "a number of events, 0 or more")
         ledger, session = self.graph.ledger, self.graph.session
-        stands, frame = session.status, self.config.frame
+        session_status, frame = session.status, self.config.frame
         last = ledger.last_events(recent) if recent > 0 else []
         return RuntimeStatus(
             self.graph.run_id,
-            self._get_state(str(stands)),
+            self._get_state(str(session_status)),
             self._count_queue(),
             ledger.count(),
-            make_snapshot(self._read_usage(), self.budget.limits, stands.limit),
+            make_snapshot(self._read_usage(), self.budget.limits, session_status.limit),
             None if frame is None else FrameSnapshot(frame.id),
             tuple(map(describe_behavior, self.behaviors)),
             tuple(EventSummary(event.id, event.type, event.actor or None, format_time(event.time)) for event in last),
@@ -144,8 +144,8 @@ class RuntimeInspection:
             return "running"
         if word in ("idle", "finished"):
             ends: dict[str, State] = {"runtime.idle": "idle", "runtime.budget_exhausted": "exhausted"}
-            said = (event.type for event in reversed(self.graph.ledger.last_events(20)))
-            return next((ends[type_] for type_ in said if type_ in ends), "stopped")
+            types = (event.type for event in reversed(self.graph.ledger.last_events(20)))
+            return next((ends[type_] for type_ in types if type_ in ends), "stopped")
         return "stopped"
 
 

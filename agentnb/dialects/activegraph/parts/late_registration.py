@@ -50,15 +50,15 @@ def attach(graph: Graph, behaviors: Sequence[Any], config: Any, name: str, since
 
 def get_registration_event(run: Run) -> int:
     """Return the number of the event from which on behaviors listen in a run; -1 where none have yet."""
-    return max((int(act.new) for act in _find_attached(run)), default=-1)
+    return max((int(act.new) for act in _iter_attached(run)), default=-1)
 
 
 def get_first_step(run: Run) -> int:
     """Return after which step behaviors were attached to a run for the first time."""
-    return min(act.step for act in _find_attached(run))
+    return min(act.step for act in _iter_attached(run))
 
 
-def _find_attached(run: Run) -> Iterator[Intervention]:
+def _iter_attached(run: Run) -> Iterator[Intervention]:
     return (act for history, _ in run.parts() for act in history.interventions if act.action == ATTACHED)
 
 

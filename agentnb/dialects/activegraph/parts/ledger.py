@@ -101,13 +101,13 @@ class Ledger:
     def _get_random(self) -> Any:
         """Return the position of the run's random generator; if it was moved from outside, move there."""
         run = self.run
-        kept, chance = run.root.scope.data.get(CHANCE), run.rng
-        if kept is not None and (chance is None or chance.get_state() != list(kept)):
+        stored, chance = run.root.scope.data.get(CHANCE), run.rng
+        if stored is not None and (chance is None or chance.get_state() != list(stored)):
             run.rng = None
-            run.random.advance_to(list(kept))
-        elif kept is None and chance is not None and chance.words_drawn:
+            run.random.advance_to(list(stored))
+        elif stored is None and chance is not None and chance.words_drawn:
             run.rng = None
-        return kept
+        return stored
 
     def end(self, work: Work) -> None:
         """Store the position of the random generator if this step has drawn; the next step continues from it."""
@@ -141,7 +141,7 @@ class Ledger:
         self._at = self._get_here()
 
     def _reset(self) -> None:
-        run, begun = self.run, self.work is not None
+        run, had_work = self.run, self.work is not None
         self.work = None
         self.store.clear()
         for table in (self._fresh, self.relations, self.approvals, self.proposed, self.matched):
@@ -151,10 +151,10 @@ class Ledger:
         self.delivered.clear()
         self.failures.clear()
         self.scheduled.clear()
-        made: dict[str, int] = {}
+        counts: dict[str, int] = {}
         drawn, here = dict(self.ids.counters), self._get_here()
         onward = self._at is None or (here[0] == self._at[0] and here[1:3] >= self._at[1:3] and here[4])
-        if begun and not run.pending_steps and here[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
+        if had_work and not run.pending_steps and here[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
             onward = False
         self.ids.counters.clear()
         events = run.events()
@@ -164,13 +164,13 @@ class Ledger:
         for event in events:
             self._update_queue(event)
             if event.type == "relation.created":
-                made[str(event.payload.get("id"))] = event.seq
+                counts[str(event.payload.get("id"))] = event.seq
         if onward:  # ids drawn without an event: in another process, or by the caller
             self.ids.skip_drawn(drawn)
         else:
             self.ids.counters["frame"] = drawn.get("frame", 0)
         for key, value in run.root.scope.data.items():
-            self._note(key, value, made.get(key, -1))
+            self._note(key, value, counts.get(key, -1))
         for pending_step in run.pending_steps.values():
             for event in pending_step.activation.work.emitted:
                 writes = project(self, event.type, event.payload)
@@ -200,8 +200,8 @@ class Ledger:
 
     def event_id(self) -> str:
         """Return the next unused event id."""
-        found, given = self.ids.event(), self._event_ids
-        while given is not None and found in given:
+        found, next_ids = self.ids.event(), self._event_ids
+        while next_ids is not None and found in next_ids:
             found = self.ids.event()
         return found
 
@@ -304,9 +304,9 @@ class Ledger:
     def last_events(self, count: int) -> list[Event]:
         """Return the last so many events."""
         run, flying = self.run, self._list_flying()
-        kept, older = run.current_history.events, max(count - len(flying), 0)
-        if len(kept) >= older and (not kept or kept[-1].at <= run.position):  # nearly always
-            return [*kept[len(kept) - older :], *flying[len(flying) - count + older :]]
+        committed, older = run.current_history.events, max(count - len(flying), 0)
+        if len(committed) >= older and (not committed or committed[-1].at <= run.position):  # nearly always
+            return [*committed[len(committed) - older :], *flying[len(flying) - count + older :]]
         return list(islice(self.backwards(), count))[::-1]
 
     def backwards(self) -> Iterator[Event]:
@@ -317,8 +317,8 @@ class Ledger:
 
     def count(self) -> int:
         """Return how many events there are so far."""
-        kept = sum(bisect_right(history.events, end, key=_AT) for history, end in self.run.parts())
-        return kept + len(self._list_flying())
+        committed = sum(bisect_right(history.events, end, key=_AT) for history, end in self.run.parts())
+        return committed + len(self._list_flying())
 
 
 def get_ledger(run: Run) -> Ledger:

@@ -130,7 +130,7 @@ class _ModelRequests:
     def __init__(self, behavior: Any, turn: DeliveryInProgress) -> None:
         self.behavior, self.turn, self.work = behavior, turn, turn.work
         self.asking = turn.config.asking.of_world(turn.work.run.world)
-        self.cause = turn.kept.id
+        self.cause = turn.event_row.id
         self.calls = 0
         self.words: dict[str, Any] = {
             "system": make_system_prompt(behavior, turn, native=self.asking.is_native(behavior)),
@@ -142,9 +142,9 @@ class _ModelRequests:
             "output_schema": behavior.output_schema,
             "timeout_seconds": behavior.timeout_seconds,
         }
-        told = [tool.to_definition() for tool in self.asking.tools_of(behavior).values()]
-        if told:
-            self.words["tools"] = told
+        definitions = [tool.to_definition() for tool in self.asking.tools_of(behavior).values()]
+        if definitions:
+            self.words["tools"] = definitions
         if self.asking.is_native(behavior):
             self.words["structured_output_mode"] = "native"
 
@@ -175,10 +175,10 @@ class _ModelRequests:
         turn = self.turn
         if turn.config.live(self.work.run):
             turn.config.watch(type_, payload)
-        told = turn.actor.record(
+        event = turn.actor.record(
             type_, payload, actor=self.behavior.name, cause=cause, frame=turn.config.frame_id, when=when
         )
-        return told.id
+        return event.id
 
     async def _ask_model(self, index: int) -> dict[str, Any]:
         known = self.asking.find_cached_response(self._hash())
@@ -197,16 +197,16 @@ class _ModelRequests:
                 )
                 self._check_own("max_llm_calls", "llm_calls")
             later, when = known is None and self._may_be_changed(), None
-            said: dict[str, Any] = {
+            payload: dict[str, Any] = {
                 "cache_hit": known is not None,
                 "turn_index": index,
                 "prompt_normalized": True,
                 **estimated,
             }
             if attempt:
-                said |= {"attempt_index": attempt, "max_attempts": most, "retry_of": first}
+                payload |= {"attempt_index": attempt, "max_attempts": most, "retry_of": first}
             if not later:
-                request = self._record_request(said, cause)
+                request = self._record_request(payload, cause)
             elif self.work.run.recorded is None:  # the time of a recorded event is known from the event
                 when = self.work.now()
             try:
@@ -215,10 +215,10 @@ class _ModelRequests:
                 )
             except Exception:  # not of the model, which answers with its failures: chaos, for example
                 if later:
-                    self._record_request(said, cause, when)
+                    self._record_request(payload, cause, when)
                 raise
             if later:
-                request = self._record_request(said, cause, when)
+                request = self._record_request(payload, cause, when)
             first = first or request
             head = {"behavior": self.behavior.name, "prompt_hash": self._hash()}
             if "failed" not in found:
@@ -255,14 +255,14 @@ class _ModelRequests:
 
     def _record_request(self, more: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
         """Record a request as it is sent; return the event's id."""
-        behavior, words = self.behavior, self.words
-        said: dict[str, Any] = {"behavior": behavior.name, "model": words["model"], "prompt_hash": self._hash(),
+        behavior, call = self.behavior, self.words
+        request: dict[str, Any] = {"behavior": behavior.name, "model": call["model"], "prompt_hash": self._hash(),
                                 "deterministic": behavior.deterministic, **more}  # fmt: skip
         if behavior.output_schema is not None:
-            said["structured_output_mode"] = words.get("structured_output_mode", "prompt")
+            request["structured_output_mode"] = call.get("structured_output_mode", "prompt")
         if not (more["turn_index"] or more.get("attempt_index")):
-            said["prompt"] = make_prompt_payload(words, deterministic=behavior.deterministic)
-        return self.record("llm.requested", said, cause, when)
+            request["prompt"] = make_prompt_payload(call, deterministic=behavior.deterministic)
+        return self.record("llm.requested", request, cause, when)
 
     def _check_run(self, kinds: tuple[str, ...], message: str, **extra: Any) -> None:
         """Raise if the run's budget allows no call of these kinds; a replay fails where the recorded run failed.
@@ -275,8 +275,8 @@ class _ModelRequests:
         if event is not None:
             reason = str(event.payload.get("reason"))
             if event.type == "behavior.failed" and reason.startswith("budget."):
-                said = {name: value for name, value in event.payload.items() if name not in FAILED}
-                raise _make_failure(event.payload["exception_type"], event.payload["message"], reason, **said)
+                payload = {name: value for name, value in event.payload.items() if name not in FAILED}
+                raise _make_failure(event.payload["exception_type"], event.payload["message"], reason, **payload)
             return
         limit = None if run.limiter is None else run.limiter.limit_for(run, kinds)
         if limit is not None:
@@ -303,11 +303,11 @@ class _ModelRequests:
         most, reason = self._count_attempts(), failure["reason"]
         again = reason in AGAIN
         extra, known = dict(failure["extra"]), {"behavior": head["behavior"], "prompt_hash": head["prompt_hash"]}
-        said = {**known, "model": head["model"],
+        payload = {**known, "model": head["model"],
                 "error": {"reason": reason, "message": failure["message"], **extra},
                 "cache_hit": False, "retryable": again, "attempt_index": attempt, "max_attempts": most,
                 "latency_seconds": failure["latency_seconds"], "cost_usd": "0"}  # fmt: skip
-        responded = self.record("llm.responded", said, request)
+        responded = self.record("llm.responded", payload, request)
         if not again or attempt + 1 >= most:
             if again:
                 extra |= {"attempts": attempt + 1, "max_attempts": most, "retry_exhausted": True}
@@ -325,23 +325,25 @@ class _ModelRequests:
         if event is not None:
             return {name: event.payload[name] for name in ESTIMATED if name in event.payload}
         most, run, own = self.turn.config.limits().get("max_cost_usd"), self.work.run, self.behavior.budget or {}
-        left = []
+        costs_left = []
         if most is not None:
             paid = [Decimal(str(call.cost_usd)) for call in self.work.calls if call.cost_usd is not None]
-            left.append(most - measure_usage(run.current_history, run.position).attempts.cost - sum(paid))
+            costs_left.append(most - measure_usage(run.current_history, run.position).attempts.cost - sum(paid))
         if "max_cost_usd" in own:
-            left.append(own["max_cost_usd"] - measure_behavior_usage(run, self.behavior.name, own)["max_cost_usd"])
-        told = {} if most is None else {"budget_remaining_usd": str(max(left[0], Decimal(0)))}
-        estimated = None if known is not None or not left else self.asking.estimate(self.words)
+            costs_left.append(
+                own["max_cost_usd"] - measure_behavior_usage(run, self.behavior.name, own)["max_cost_usd"]
+            )
+        details = {} if most is None else {"budget_remaining_usd": str(max(costs_left[0], Decimal(0)))}
+        estimated = None if known is not None or not costs_left else self.asking.estimate(self.words)
         if estimated is None:
-            return told
+            return details
         tokens, cost = estimated
-        if cost > min(left):
-            remaining = str(max(min(left), Decimal(0)))
+        if cost > min(costs_left):
+            remaining = str(max(min(costs_left), Decimal(0)))
             raise _make_failure("RuntimeError", "max_cost_usd would be exceeded", "budget.cost_exhausted",
                           estimated_cost_usd=str(cost), budget_remaining_usd=remaining,
                           model=self.words["model"])  # fmt: skip
-        return {} if most is None else {"estimated_input_tokens": tokens, "estimated_cost_usd": str(cost), **told}
+        return {} if most is None else {"estimated_input_tokens": tokens, "estimated_cost_usd": str(cost), **details}
 
     async def _call_tool(self, call: ToolCall) -> LLMMessage:
         """Call a tool that the model requested, and return the message for the model."""
@@ -362,7 +364,7 @@ class _ModelRequests:
         if known is not None:
             found = {"output": known["output"], "latency_seconds": 0.0}
         else:
-            context = ToolContext(behavior.name, turn.kept.id, turn.config.frame, f"{turn.kept.id}:{call.id}",
+            context = ToolContext(behavior.name, turn.event_row.id, turn.config.frame, f"{turn.event_row.id}:{call.id}",
                                   tool.timeout_seconds)  # fmt: skip
             found = await self.asking.use(self.work, tool, call.args, context)
         failed = found.get("failed")
@@ -371,8 +373,8 @@ class _ModelRequests:
             if "raised" in failed:
                 error |= {"tool": tool.name, "exception_type": failed["raised"]}
             took = found.get("latency_seconds", 0.0)
-            said = {**head, "error": error, "cache_hit": False, "latency_seconds": took, "cost_usd": "0"}
-            self.record("tool.responded", said, request)
+            payload = {**head, "error": error, "cache_hit": False, "latency_seconds": took, "cost_usd": "0"}
+            self.record("tool.responded", payload, request)
             rest = {
                 name: value for name, value in failed.items() if name not in ("reason", "message", "type", "raised")
             }
@@ -390,14 +392,14 @@ class _ModelRequests:
         schema = self.behavior.output_schema
         if schema is None:
             return None
-        said = {"raw_text": found["raw_text"], "schema": schema.__name__}
+        details = {"raw_text": found["raw_text"], "schema": schema.__name__}
         parsed = read(found["raw_text"]) if found["parsed"] is None else found["parsed"]
         if parsed is None:
-            raise LLMBehaviorError("llm.parse_error", "the answer holds no JSON object", payload_extras=said)
+            raise LLMBehaviorError("llm.parse_error", "the answer holds no JSON object", payload_extras=details)
         try:
             return schema.model_validate(parsed)
         except ValueError as error:
-            raise LLMBehaviorError("llm.schema_violation", str(error), payload_extras=said) from None
+            raise LLMBehaviorError("llm.schema_violation", str(error), payload_extras=details) from None
 
 
 def _make_failure(
@@ -406,9 +408,9 @@ def _make_failure(
     """Return a failure with the name and the message that it has elsewhere."""
     known = {"LLMBehaviorError": LLMBehaviorError, "ToolError": ToolError}
     cls: Any = known.get(type_) or type(type_, (base,), {})
-    made: Any = cls(reason, message, payload_extras=extra)
-    made.args = (message,)
-    return made  # type: ignore[no-any-return]  # one of the errors above
+    failure: Any = cls(reason, message, payload_extras=extra)
+    failure.args = (message,)
+    return failure  # type: ignore[no-any-return]  # one of the errors above
 
 
 __all__ = ["LLMBehavior", "LLMDelivery", "llm_behavior"]

@@ -43,22 +43,22 @@ class Observer:
             fields["payload"] = _redact(event.payload)
         LOG.info("event emitted", extra=fields)
 
-    def __call__(self, what: str, said: Mapping[str, Any]) -> None:
+    def __call__(self, what: str, payload: Mapping[str, Any]) -> None:
         """Log an event about the run itself."""
-        name = str(said.get("behavior", ""))
+        name = str(payload.get("behavior", ""))
         if what == "behavior.failed":
             if not LOG.isEnabledFor(logging.WARNING):
                 return
-            why = said.get("reason") or f"exception.{safe_str(said['exception_type'])}"
-            rest = {"run_id": self.run_id(), "behavior": name, "event_id": said["event_id"], "reason": why,
-                    "error_type": said["exception_type"], "doc_url": make_doc_url(why)}  # fmt: skip
-            shown = _redact(said)
+            why = payload.get("reason") or f"exception.{safe_str(payload['exception_type'])}"
+            rest = {"run_id": self.run_id(), "behavior": name, "event_id": payload["event_id"], "reason": why,
+                    "error_type": payload["exception_type"], "doc_url": make_doc_url(why)}  # fmt: skip
+            shown = _redact(payload)
             if "message" in shown:
                 rest["error_message"] = shown["message"]
             LOG.warning(safe_str(f"behavior failed: {name} (reason={why})"), extra=rest)
         elif LOG.isEnabledFor(logging.DEBUG):
-            rest = {"run_id": self.run_id(), **{key: said[key] for key in FIELDS if key in said}}
-            LOG.debug("%s %s", what, name, extra={**rest, "payload": _redact(said)})
+            rest = {"run_id": self.run_id(), **{key: payload[key] for key in FIELDS if key in payload}}
+            LOG.debug("%s %s", what, name, extra={**rest, "payload": _redact(payload)})
 
 
 def _redact(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -92,11 +92,11 @@ class Matcher:
             return []
         ledger = get_ledger(run).sync()
         now, found = ledger.tick(event.seq), list[tuple[str, int, int]]()
-        for seq, said in ledger.scheduled:
-            each, cause = self.behaviors.get(said["behavior"]), run.get_event(seq)
-            due = ledger.tick(seq) + said["activate_after"]
+        for seq, delay in ledger.scheduled:
+            each, cause = self.behaviors.get(delay["behavior"]), run.get_event(seq)
+            due = ledger.tick(seq) + delay["activate_after"]
             if due == now and each is not None and cause is not None and holds(each.where, cause.payload):
-                about = said.get("about_event", 0)
+                about = delay.get("about_event", 0)
                 if self._fits_event(ledger, each, cause):
                     found.append((each.name, LATE - about, seq))
         return found
@@ -156,8 +156,8 @@ def find_concerned(ledger: Ledger, each: Any, event: Event) -> list[str]:
     """Return the relations of a behavior's type with an end that the payload names as a complete value."""
     named = dict.fromkeys(iter_texts(event.payload))
     found = dict.fromkeys(id_ for name in named for id_ in ledger.touching(name))
-    mine = [id_ for id_ in found if ledger.relation(id_)["type"] == each.relation_type]
-    return sorted(mine, key=ledger.relations.__getitem__)  # in creation order
+    matching = [id_ for id_ in found if ledger.relation(id_)["type"] == each.relation_type]
+    return sorted(matching, key=ledger.relations.__getitem__)  # in creation order
 
 
 def iter_texts(value: Any) -> Iterator[str]:

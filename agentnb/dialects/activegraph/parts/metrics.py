@@ -63,7 +63,7 @@ class MetricsReporter:
 
     def __init__(self, metrics: Metrics, runtime: Runtime) -> None:
         self.metrics, self.runtime = metrics, runtime
-        self._began: dict[tuple[str, str], float] = {}
+        self._start_times: dict[tuple[str, str], float] = {}
 
     def __call__(self, event: Event) -> None:
         """Update the metrics for an event; called with each event of the log."""
@@ -76,54 +76,54 @@ class MetricsReporter:
 
     # -- by type of event ----------------------------------------------------------------------------------------
 
-    def _on_started(self, said: Mapping[str, Any]) -> None:
-        self._began[said["behavior"], said["event_id"]] = perf_counter()
-        self._add("behaviors_invoked_total", behavior=said["behavior"])
+    def _on_started(self, payload: Mapping[str, Any]) -> None:
+        self._start_times[payload["behavior"], payload["event_id"]] = perf_counter()
+        self._add("behaviors_invoked_total", behavior=payload["behavior"])
 
-    def _on_completed(self, said: Mapping[str, Any]) -> None:
-        began = self._began.pop((said["behavior"], said["event_id"]), None)
-        if began is not None:
-            self._take("behaviors_duration_seconds", perf_counter() - began, behavior=said["behavior"])
+    def _on_completed(self, payload: Mapping[str, Any]) -> None:
+        start = self._start_times.pop((payload["behavior"], payload["event_id"]), None)
+        if start is not None:
+            self._take("behaviors_duration_seconds", perf_counter() - start, behavior=payload["behavior"])
 
-    def _on_failed(self, said: Mapping[str, Any]) -> None:
-        self._on_completed(said)
-        why = str(said.get("reason") or f"exception.{safe_str(said['exception_type'])}")
-        self._add("behaviors_failed_total", behavior=said["behavior"], reason=why)
+    def _on_failed(self, payload: Mapping[str, Any]) -> None:
+        self._on_completed(payload)
+        why = str(payload.get("reason") or f"exception.{safe_str(payload['exception_type'])}")
+        self._add("behaviors_failed_total", behavior=payload["behavior"], reason=why)
 
-    def _on_requested(self, said: Mapping[str, Any]) -> None:
-        sort, tag = ("llm", "model") if "model" in said else ("tools", "tool")
-        self._add(f"{sort}_calls_total", **{tag: str(said[tag])})
-        if said["cache_hit"]:
-            self._add(f"{sort}_cache_hits_total", **{tag: str(said[tag])})
+    def _on_requested(self, payload: Mapping[str, Any]) -> None:
+        sort, tag = ("llm", "model") if "model" in payload else ("tools", "tool")
+        self._add(f"{sort}_calls_total", **{tag: str(payload[tag])})
+        if payload["cache_hit"]:
+            self._add(f"{sort}_cache_hits_total", **{tag: str(payload[tag])})
 
-    def _on_answered(self, said: Mapping[str, Any]) -> None:
-        model = str(said["model"])
-        if said.get("error"):
-            self._add("llm_failed_total", model=model, reason=str(said["error"]["reason"]))
+    def _on_answered(self, payload: Mapping[str, Any]) -> None:
+        model = str(payload["model"])
+        if payload.get("error"):
+            self._add("llm_failed_total", model=model, reason=str(payload["error"]["reason"]))
             return
         for name, value in (("tokens_in", "input_tokens"), ("tokens_out", "output_tokens"), ("cost_usd", "cost_usd")):
-            self._take(f"llm_{name}", float(said[value] or 0), model=model)
+            self._take(f"llm_{name}", float(payload[value] or 0), model=model)
 
-    def _on_used(self, said: Mapping[str, Any]) -> None:
-        tool = str(said["tool"])
-        self._take("tools_duration_seconds", float(said["latency_seconds"]), tool=tool)
-        if said.get("error"):
-            self._add("tools_failed_total", tool=tool, reason=str(said["error"]["reason"]))
+    def _on_used(self, payload: Mapping[str, Any]) -> None:
+        tool = str(payload["tool"])
+        self._take("tools_duration_seconds", float(payload["latency_seconds"]), tool=tool)
+        if payload.get("error"):
+            self._add("tools_failed_total", tool=tool, reason=str(payload["error"]["reason"]))
 
     # -- how much there is ---------------------------------------------------------------------------------------
 
     def _update_gauges(self) -> None:
         graph, limits = self.runtime.graph, self.runtime.budget.limits
         ledger = get_ledger(get_state(graph.session).run)
-        made = ledger.work
-        taken = self.runtime._count_deliveries() if made is None else ledger.tick(made.activation.event)  # noqa: SLF001  (of this dialect)
+        counts = ledger.work
+        taken = self.runtime._count_deliveries() if counts is None else ledger.tick(counts.activation.event)  # noqa: SLF001  (of this dialect)
         self.metrics.gauge(_name("queue_depth"), {}, float(len(ledger.delivered) - taken))
         run = {"run_id": graph.run_id}
         if "max_events" in limits:
             self.metrics.gauge(_name("budget_events_remaining"), run, float(max(limits["max_events"] - taken, 0)))
-        left = self.runtime.budget.cost_remaining_amount()
-        if left is not None:
-            self.metrics.gauge(_name("budget_cost_remaining_usd"), run, max(float(left), 0.0))
+        remaining = self.runtime.budget.cost_remaining_amount()
+        if remaining is not None:
+            self.metrics.gauge(_name("budget_cost_remaining_usd"), run, max(float(remaining), 0.0))
 
     def count_divergence(self, reason: str) -> None:
         """Count a strict replay that did something else."""
@@ -159,9 +159,9 @@ class TimedPattern:
         run, graph = getattr(ledger, "run", None), getattr(self.counting.runtime, "graph", None)
         if run is None or graph is None or run is not get_state(graph.session).run:  # of a replay, or of an opened run
             return iter(self.pattern.matches(ledger))
-        began = perf_counter()
+        start = perf_counter()
         found = list(self.pattern.matches(ledger))
-        self.counting.count_evaluation(perf_counter() - began)
+        self.counting.count_evaluation(perf_counter() - start)
         return iter(found)
 
 

@@ -136,11 +136,11 @@ def is_native_schema(schema: Mapping[str, Any]) -> bool:
     return "properties" in schema and fits(schema, ())
 
 
-def to_response(said: Any, model: str) -> dict[str, Any]:
+def to_response(answer: Any, model: str) -> dict[str, Any]:
     """Return a recorded response: unchanged, or made from a person's answer in place of the model's."""
-    if isinstance(said, Mapping) and ("raw_text" in said or "failed" in said):
-        return dict(said)
-    return to_response_dict(LLMResponse(to_text(said), read(said), model=model))
+    if isinstance(answer, Mapping) and ("raw_text" in answer or "failed" in answer):
+        return dict(answer)
+    return to_response_dict(LLMResponse(to_text(answer), read(answer), model=model))
 
 
 def parse_messages(sent: Sequence[Mapping[str, Any]]) -> list[LLMMessage]:
@@ -185,14 +185,14 @@ def to_response_dict(response: Any) -> dict[str, Any]:
     }
 
 
-def to_provider(given: Any) -> Any:
+def to_provider(provider: Any) -> Any:
     """Return a provider for any supported value: a provider as it is, else a client, a function, a script or a name."""
-    complete = getattr(given, "complete", None)
+    complete = getattr(provider, "complete", None)
     if complete is not None:
         takes = inspect.signature(complete).parameters.values()
         if any(each.name == "system" or each.kind is each.VAR_KEYWORD for each in takes):
-            return given
-    return ClientProvider(given)
+            return provider
+    return ClientProvider(provider)
 
 
 class ClientProvider:
@@ -206,8 +206,8 @@ class ClientProvider:
 
     default_model = "default"
 
-    def __init__(self, given: Any) -> None:
-        self.client, self.count = to_client(given), 0
+    def __init__(self, client: Any) -> None:
+        self.client, self.count = to_client(client), 0
 
     def preparing(self) -> Awaitable[None] | None:
         """Return an awaitable to run before the first request; None if the client has nothing to prepare."""
@@ -222,9 +222,9 @@ class ClientProvider:
         """
         tools = settings.get("tools") or ()
         native = bool(tools) and bool(getattr(self.client, "plain_calls", False))
-        told = system if native else system + _describe_tools(tools)
+        system_text = system if native else system + _describe_tools(tools)
         asked = [
-            {"role": "system", "content": told},
+            {"role": "system", "content": system_text},
             *map(_to_native_message if native else _to_plain_message, messages),
         ]
         arguments: dict[str, Any] = {"messages": asked}

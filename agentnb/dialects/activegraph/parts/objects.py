@@ -68,26 +68,26 @@ class PendingApproval:
     pack: str
 
 
-def to_object(kept: Any) -> Object:
+def to_object(record: Any) -> Object:
     """Return an object from its value on the board."""
-    return Object(kept["id"], kept["type"], thaw(kept["data"]), kept["version"], thaw(kept["provenance"]))
+    return Object(record["id"], record["type"], thaw(record["data"]), record["version"], thaw(record["provenance"]))
 
 
-def to_relation(kept: Any) -> Relation:
+def to_relation(record: Any) -> Relation:
     """Return a relation from its value on the board."""
-    return Relation(kept["id"], kept["source"], kept["target"], kept["type"], thaw(kept["data"]),
-                    thaw(kept["provenance"]))  # fmt: skip
+    return Relation(record["id"], record["source"], record["target"], record["type"], thaw(record["data"]),
+                    thaw(record["provenance"]))  # fmt: skip
 
 
-def patch_of(kept: Any) -> Patch:
+def patch_of(record: Any) -> Patch:
     """Return a patch from its value on the board."""
-    return Patch(**thaw(kept))
+    return Patch(**thaw(record))
 
 
-def to_approval(kept: Any) -> PendingApproval:
+def to_approval(record: Any) -> PendingApproval:
     """Return an approval from its value on the board."""
-    return PendingApproval(kept["approval_id"], "object", kept["object_type"], thaw(kept["data"]), kept["reason"],
-                           kept["pack"])  # fmt: skip
+    return PendingApproval(record["approval_id"], "object", record["object_type"], thaw(record["data"]),
+                           record["reason"], record["pack"])  # fmt: skip
 
 
 __all__ = ["Object", "Patch", "PendingApproval", "Relation", "patch_of", "to_approval", "to_object", "to_relation"]

@@ -15,7 +15,7 @@ from agentnb.dialects.activegraph.errors import (
     PackVersionConflictError,
     ToolNotFoundError,
 )
-from agentnb.dialects.activegraph.parts.argument_checks import is_a
+from agentnb.dialects.activegraph.parts.argument_checks import check_type
 from agentnb.dialects.activegraph.parts.run_config import Policy
 from agentnb.dialects.activegraph.parts.tools import get_tool_registry
 from agentnb.errors import Problem, did_you_mean
@@ -67,7 +67,7 @@ class PackMethods:
         """
         from agentnb.dialects.activegraph.parts.packs import Pack
 
-        is_a(0 if pack is None else pack, Pack, "load_pack()", "a pack: Pack(name, version, behaviors=(...))")
+        check_type(0 if pack is None else pack, Pack, "load_pack()", "a pack: Pack(name, version, behaviors=(...))")
         known = next((each for each, _ in self._packs if each.name == pack.name), None)
         if known == pack:
             return False
@@ -77,21 +77,23 @@ class PackMethods:
                         f"pack {pack.name!r}", "a runtime can load only one version of a pack",
                         "load it into another runtime")
             )  # fmt: skip
-        made = self._take(pack, settings)
+        settings_object = self._take(pack, settings)
         self._disabled.discard(pack.name)
         self._ensure()
-        self._get_actor().record("pack.loaded", pack.surface(made), actor="runtime", frame=self.config.frame_id)
+        self._get_actor().record(
+            "pack.loaded", pack.surface(settings_object), actor="runtime", frame=self.config.frame_id
+        )
         return True
 
-    def _take(self, pack: Pack, given: Any) -> Any:
+    def _take(self, pack: Pack, settings_data: Any) -> Any:
         from agentnb.dialects.activegraph.parts.packs import Schemas, bind_settings, build_settings
 
-        settings = build_settings(pack, given)
+        settings = build_settings(pack, settings_data)
         self._check_names(pack)
         for each in pack.behaviors:
-            made = copy(each)
-            made.name, made.bound = f"{pack.name}.{each.name}", bind_settings(each, settings)
-            self._pack_behaviors.append(made)
+            bound = copy(each)
+            bound.name, bound.bound = f"{pack.name}.{each.name}", bind_settings(each, settings)
+            self._pack_behaviors.append(bound)
         for each in pack.tools:
             tool = copy(each)
             tool.name = f"{pack.name}.{each.name}"
@@ -155,8 +157,8 @@ class PackMethods:
             )  # fmt: skip
 
     def _get_type(self, id_: str) -> str | None:
-        kept = self.graph.ledger.object(id_)
-        return None if kept is ABSENT else str(kept["type"])
+        record = self.graph.ledger.object(id_)
+        return None if record is ABSENT else str(record["type"])
 
     def loaded_packs(self) -> list[Pack]:
         """Return the packs, in the order in which they were loaded."""
@@ -198,8 +200,8 @@ def _find_by_name(name: str, known: list[Any], what: str, missing: type[Exceptio
                               f"there are: {', '.join(names) or 'none'}",
                               did_you_mean(name, names, "use one of them")))  # fmt: skip
     if len(found) > 1:
-        told = ", ".join(each.name for each in found)
-        raise several(Problem("R327", f"the {what} name {name!r} is ambiguous: {told}", "Runtime",
+        candidates = ", ".join(each.name for each in found)
+        raise several(Problem("R327", f"the {what} name {name!r} is ambiguous: {candidates}", "Runtime",
                               "several packs define that short name", "use the full name"))  # fmt: skip
     return found[0]
 

@@ -163,11 +163,11 @@ class Pack(_Frozen):
             twice = next((name for name, count in Counter(names).items() if count > 1), None)
             if twice is not None:
                 raise _make_invalid_error(f"duplicate {kind} name {twice!r}", where, "reuse one of them")
-        for kind, given, known in (
+        for kind, items, known in (
             ("behavior", self.behaviors, registering.get_registry()),
             ("tool", self.tools, tools.get_tool_registry()),
         ):
-            for each in given:
+            for each in items:
                 if any(each is one for one in known):
                     raise _make_invalid_error(
                         f"{kind} {each.name!r} is registered globally, not declared via a pack's decorator",
@@ -396,10 +396,10 @@ class Schemas:
             for end, allowed in (("source", relation.source_types), ("target", relation.target_types)):
                 found = self.find(data[end])
                 if allowed and found is not None and found not in allowed:
-                    told = (
+                    text = (
                         f"the {end} of a {type_!r} is a {safe_repr(found)}, and should be one of: {', '.join(allowed)}"
                     )
-                    raise _make_violation(told, pack)
+                    raise _make_violation(text, pack)
         return data
 
 

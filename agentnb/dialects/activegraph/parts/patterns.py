@@ -109,34 +109,34 @@ class Pattern:
                 yield Match({name: id_ for name, id_ in bindings.items() if name in self.named or name in start})
 
     def _iter_chain(self, found: FrozenGraph, bound: Bindings) -> Iterator[Bindings]:
-        thing = self.nodes[0]
-        known = bound.get(thing.name)
-        ids = [known] if known else [str(kept["id"]) for kept in found.all_objects(thing.type)]
+        first = self.nodes[0]
+        known = bound.get(first.name)
+        ids = [known] if known else [str(record["id"]) for record in found.all_objects(first.type)]
         for id_ in ids:
-            if _fits(thing, found.object(id_)):
-                yield from self._iter_onward(found, 0, {**bound, thing.name: id_})
+            if _fits(first, found.object(id_)):
+                yield from self._iter_onward(found, 0, {**bound, first.name: id_})
 
     def _iter_onward(self, found: FrozenGraph, place: int, bound: Bindings) -> Iterator[Bindings]:
         if place == len(self.relations):
             yield bound
             return
-        way, thing, here = self.relations[place], self.nodes[place + 1], bound[self.nodes[place].name]
+        hop, node, here = self.relations[place], self.nodes[place + 1], bound[self.nodes[place].name]
         for id_ in found.touching(here):
             relation = found.relation(id_)
-            own, other = ("source", "target") if way.forward else ("target", "source")
-            if relation["type"] != way.type or relation[own] != here:
+            own, other = ("source", "target") if hop.forward else ("target", "source")
+            if relation["type"] != hop.type or relation[own] != here:
                 continue
             there = relation[other]
-            if bound.get(thing.name, there) != there or bound.get(way.name, id_) != id_:
+            if bound.get(node.name, there) != there or bound.get(hop.name, id_) != id_:
                 continue
-            if _fits(thing, found.object(there)):
-                yield from self._iter_onward(found, place + 1, {**bound, way.name: id_, thing.name: there})
+            if _fits(node, found.object(there)):
+                yield from self._iter_onward(found, place + 1, {**bound, hop.name: id_, node.name: there})
 
 
-def _fits(thing: _NodePattern, kept: Any) -> bool:
-    if kept is ABSENT or (thing.type is not None and kept["type"] != thing.type):
+def _fits(node: _NodePattern, record: Any) -> bool:
+    if record is ABSENT or (node.type is not None and record["type"] != node.type):
         return False
-    return all(kept["data"].get(name) == value for name, value in thing.fields.items())
+    return all(record["data"].get(name) == value for name, value in node.fields.items())
 
 
 def _holds(clause: _Clause, found: FrozenGraph, bindings: Bindings) -> bool:
@@ -153,17 +153,17 @@ def _holds(clause: _Clause, found: FrozenGraph, bindings: Bindings) -> bool:
 def _find_value(path: tuple[str, ...], found: FrozenGraph, bindings: Bindings) -> Any:
     """Return the value at a path that starts with a name; None if there is none."""
     id_, rest = bindings.get(path[0], ""), path[1:]
-    kept = found.object(id_)
-    kept = found.relation(id_) if kept is ABSENT else kept
-    if kept is ABSENT:
+    record = found.object(id_)
+    record = found.relation(id_) if record is ABSENT else record
+    if record is ABSENT:
         return None
     if not rest:
         return id_
     if rest[0] in _OWN:
-        return kept.get(rest[0]) if len(rest) == 1 else None
-    if len(rest) == 1 and rest[0] in _ENDS and rest[0] not in kept["data"]:
-        return kept.get(rest[0])
-    return get_at(kept["data"], rest[1:] if rest[0] == "data" else rest)
+        return record.get(rest[0]) if len(rest) == 1 else None
+    if len(rest) == 1 and rest[0] in _ENDS and rest[0] not in record["data"]:
+        return record.get(rest[0])
+    return get_at(record["data"], rest[1:] if rest[0] == "data" else rest)
 
 
 def parse_pattern(text: str) -> Pattern:
@@ -230,14 +230,14 @@ class _Reader:
         return pattern
 
     def parse_pattern(self) -> Pattern:
-        things, ways = [self.parse_node()], []
+        nodes, relations = [self.parse_node()], []
         while self.peek() in ("-", "<-"):
-            ways.append(self.parse_relation())
-            things.append(self.parse_node())
+            relations.append(self.parse_relation())
+            nodes.append(self.parse_node())
         clauses = self.parse_clauses() if self.skip_keyword("WHERE") else ()
-        names = [*(thing.name for thing in things), *(way.name for way in ways)]
+        names = [*(node.name for node in nodes), *(relation.name for relation in relations)]
         named = frozenset(name for name in names if not name.startswith(" "))
-        return Pattern(tuple(things), tuple(ways), clauses, named)
+        return Pattern(tuple(nodes), tuple(relations), clauses, named)
 
     def parse_anonymous(self) -> str:
         self.unnamed += 1

@@ -62,13 +62,13 @@ class PersistenceMethods:
         """
         self._ensure()
         session = self.graph.session
-        kept = _find_store(session)
-        if kept is not None and path is not None and not kept[1](path):
+        store = _find_store(session)
+        if store is not None and path is not None and not store[1](path):
             raise InvalidRuntimeConfiguration(
                 Problem("X514", "this run is already stored elsewhere", "runtime.save_state()",
-                        f"it is stored in {kept[0]}", "leave the path out, or call session.save(path)")
+                        f"it is stored in {store[0]}", "leave the path out, or call session.save(path)")
             )  # fmt: skip
-        if kept is None:
+        if store is None:
             if path is None:
                 raise InvalidRuntimeConfiguration(
                     Problem("R265", "this run is not stored yet", "runtime.save_state()", "no path was passed",
@@ -114,15 +114,15 @@ class PersistenceMethods:
 
         def graph_of(runtime: Any) -> Graph:
             listening = runtime.behaviors
-            heard = runtime._count_patterns(listening)  # noqa: SLF001  (of its own class)
+            matchers = runtime._count_patterns(listening)  # noqa: SLF001  (of its own class)
             log = open_package_log(path, run_id)
             if log is not None:
                 _check_lenient(replay_strict, log)
                 runtime.name = name or "behaviors"
                 runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
-                return continue_log(path, log, heard, runtime.config, runtime.name, graph_store)
+                return continue_log(path, log, matchers, runtime.config, runtime.name, graph_store)
             runtime.name = name or _find_recorded_name(path, run_id)
-            recipe = make_recipe(heard, runtime.config, runtime.name, 0)
+            recipe = make_recipe(matchers, runtime.config, runtime.name, 0)
             session = open_stored(path, run_id, recipe=recipe)
             state = get_state(session)
             if state.journal is not None:
@@ -131,8 +131,8 @@ class PersistenceMethods:
             runtime._attached = tuple(listening)  # noqa: SLF001  (of its own class)
             return Graph(graph_store=graph_store, session=session)
 
-        made: Any = cls
-        found: Self = made(
+        runtime_class: Any = cls
+        found: Self = runtime_class(
             None, known, frame, policy, budget, seed, replay_strict=replay_strict, llm_provider=llm_provider,
             replay_llm_cache=replay_llm_cache, llm_retry_max_attempts=llm_retry_max_attempts,
             llm_retry_initial_delay_seconds=llm_retry_initial_delay_seconds,
@@ -172,7 +172,7 @@ class PersistenceMethods:
                         "a fork begins after an event of the log", "look at graph.events")
             ) from error  # fmt: skip
         known = self._given if behaviors is None else to_behaviors(behaviors)
-        given = {"frame": self.config.frame, "policy": self.config.policy, "name": self.name,
+        options = {"frame": self.config.frame, "policy": self.config.policy, "name": self.name,
                  "llm_provider": self.config.llm if llm_provider is None else llm_provider,
                  "tools": self.tools if tools is None else tools, "replay_llm_cache": replay_llm_cache,
                  "replay_tool_cache": replay_tool_cache, "metrics": metrics,
@@ -186,15 +186,15 @@ class PersistenceMethods:
             runtime._share_packs(self)  # noqa: SLF001  (of its own class)
             graph = Graph(graph_store=graph_store, session=session)
             listening = tuple(runtime.behaviors)
-            heard = runtime._count_patterns(listening)  # noqa: SLF001  (of its own class)
-            attach(graph, heard, runtime.config, runtime.name, get_registration_event(get_state(session).run))
+            matchers = runtime._count_patterns(listening)  # noqa: SLF001  (of its own class)
+            attach(graph, matchers, runtime.config, runtime.name, get_registration_event(get_state(session).run))
             runtime._attached = listening  # noqa: SLF001  (of its own class)
             return graph
 
-        made = type(self)(None, known, _graph_of=graph_of, **given)  # type: ignore[call-arg]  # Runtime's own
-        made.config.asking.fill_caches(self.graph.ledger.events())
-        made.graph.replayed_count = made.graph.ledger.count()
-        return made
+        forked = type(self)(None, known, _graph_of=graph_of, **options)  # type: ignore[call-arg]  # Runtime's own
+        forked.config.asking.fill_caches(self.graph.ledger.events())
+        forked.graph.replayed_count = forked.graph.ledger.count()
+        return forked
 
     def replay(self, strict: Any = "values") -> ReplayReport:
         """Run the behaviors again on the recorded answers; return where they do something else. Nothing is called."""
@@ -218,12 +218,12 @@ class PersistenceMethods:
         events = [event for event in self.graph.ledger.events() if event.step == first.step]
         where = next((event.id for event in events if event.type == first.path.partition(".")[0]), None)
         where = where or (events[0].id if events else "")
-        told = (
+        texts = (
             first.why
             or f"{first.what} {first.path!r} was {safe_repr(first.recorded)}, and is {safe_repr(first.replayed)}"
         )
         raise ReplayDivergenceError(
-            Problem("L460", f"step {first.step}, {first.node!r}: {told}", f"event {where or '?'}",
+            Problem("L460", f"step {first.step}, {first.node!r}: {texts}", f"event {where or '?'}",
                     "behaviors run again on the recorded events and must do the same",
                     "load with the behaviors that the run was made with, or without replay_strict"),
             event_id=where, expected=first.recorded, actual=first.replayed, kind=f"{first.what}_mismatch",
@@ -241,7 +241,7 @@ def _check_lenient(replay_strict: bool, log: PackageLog) -> None:
     if replay_strict:
         raise InvalidRuntimeConfiguration(
             Problem("X522", "a run of the activegraph package cannot be replayed strictly here",
-                    f"{log.shown}, run {log.run.run_id!r}", "its log does not record what such a replay compares",
+                    f"{log.display_name}, run {log.run.run_id!r}", "its log does not record what it would compare",
                     "leave replay_strict out, or let the package check it: activegraph.Runtime.load(...)")
         )  # fmt: skip
 

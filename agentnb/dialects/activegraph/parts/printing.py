@@ -33,7 +33,7 @@ class GraphLog:
 
     def failures(self) -> list[Event]:
         """Return the events of failed deliveries; their payloads hold the traceback. See `Runtime.errors`, too."""
-        return [to_event(kept) for kept in self.graph.ledger.failures]
+        return [to_event(event) for event in self.graph.ledger.failures]
 
     def lines(self) -> list[str]:
         """Return one line for each event, with secrets masked."""
@@ -52,10 +52,10 @@ class GraphLog:
 
     def _iter_causes(self, id_: str) -> Iterator[tuple[int, Event]]:
         """Yield each cause with its distance from the start, from 1; a cause of several events is yielded once."""
-        kept = self.graph.ledger.events()
-        known, seen = {event.id: event for event in kept}, set[str]()
-        answers = {event.cause: event for event in kept if event.type in ("llm.responded", "tool.responded")}
-        for link in find_chain(kept, id_):
+        events = self.graph.ledger.events()
+        known, seen = {event.id: event for event in events}, set[str]()
+        answers = {event.cause: event for event in events if event.type in ("llm.responded", "tool.responded")}
+        for link in find_chain(events, id_):
             here, depth = (link.event if link.part == "self" else None), 1
             while here is not None and here.id not in seen:
                 seen.add(here.id)
@@ -101,10 +101,10 @@ def _find_requests(event: Any, known: Mapping[str, Any]) -> list[Any]:
 
     Each request of a later round is caused by the one before.
     """
-    thing: Mapping[str, Any] = next(
+    request: Mapping[str, Any] = next(
         (event.payload[name] for name in ("object", "relation", "patch") if name in event.payload), {}
     )
-    provenance = thing.get("provenance") or {}
+    provenance = request.get("provenance") or {}
     found = [known.get(id_) for id_ in reversed(provenance.get("tool_request_event_ids") or ())]
     asked = known.get(provenance.get("llm_request_event_id") or "")
     while asked is not None and asked.type in ("llm.requested", "llm.responded"):
@@ -117,44 +117,44 @@ def _call(event: Event) -> str:
     """Return a short text about the event of a model request or a tool call; "" for any other event."""
     if not event.type.startswith(("llm.", "tool.")):
         return ""
-    said, responded, hit = event.payload, event.type.endswith(".responded"), event.payload.get("cache_hit")
-    error, attempt, turn = said.get("error"), said.get("attempt_index"), said.get("turn_index")
-    words = [f"model={said['model']}"] if event.type == "llm.requested" else []
-    words += [f"tool={said['tool']}"] if "tool" in said else []
-    words += ["cache_hit=true"] if hit else []
-    words += [] if attempt is None else [f"attempt={attempt + 1}/{said['max_attempts']}"]
-    words += [f"turn={turn}"] if turn else []
-    words += [f"{label}{said[name]}" for name, label in _TOLD.items() if said.get(name) is not None]
-    words += [f"error={error.get('reason')}"] if error else []
+    payload, responded, hit = event.payload, event.type.endswith(".responded"), event.payload.get("cache_hit")
+    error, attempt, turn = payload.get("error"), payload.get("attempt_index"), payload.get("turn_index")
+    parts = [f"model={payload['model']}"] if event.type == "llm.requested" else []
+    parts += [f"tool={payload['tool']}"] if "tool" in payload else []
+    parts += ["cache_hit=true"] if hit else []
+    parts += [] if attempt is None else [f"attempt={attempt + 1}/{payload['max_attempts']}"]
+    parts += [f"turn={turn}"] if turn else []
+    parts += [f"{label}{payload[name]}" for name, label in _TOLD.items() if payload.get(name) is not None]
+    parts += [f"error={error.get('reason')}"] if error else []
     if responded and not hit:
-        words += [] if error else [f"cost=${float(said.get('cost_usd') or 0):.3f}"]
-        words += [f"latency={float(said.get('latency_seconds') or 0):.1f}s"]
-    return " ".join(words)
+        parts += [] if error else [f"cost=${float(payload.get('cost_usd') or 0):.3f}"]
+        parts += [f"latency={float(payload.get('latency_seconds') or 0):.1f}s"]
+    return " ".join(parts)
 
 
 def _describe(event: Event) -> str:
     """Return a short text about an event."""
-    said = event.payload
+    payload = event.payload
     match event.type:
         case "goal.created":
-            return f"{event.actor}: {json.dumps(said.get('goal'))}"
+            return f"{event.actor}: {json.dumps(payload.get('goal'))}"
         case "object.created" | "object.removed" | "relation.removed":
-            return str(said.get("id"))
+            return str(payload.get("id"))
         case "relation.created":
-            return f"{said.get('source')} -> {said.get('target')} ({said['relation'].get('type')})"
+            return f"{payload.get('source')} -> {payload.get('target')} ({payload['relation'].get('type')})"
         case "behavior.failed":
-            return f"{said['behavior']}: {said['exception_type']}: {said['message'].splitlines()[0]}"
+            return f"{payload['behavior']}: {payload['exception_type']}: {payload['message'].splitlines()[0]}"
         case "patch.applied":
-            return f"{said['target']}: {', '.join(said.get('diff', ()))}"
+            return f"{payload['target']}: {', '.join(payload.get('diff', ()))}"
         case "runtime.idle":
             return "nothing is left to do"
         case "runtime.budget_exhausted":
-            return str(said.get("exhausted_by"))
+            return str(payload.get("exhausted_by"))
     if event.type.startswith(("llm.", "tool.")):
-        return f"{event.id}  {said.get('behavior')}  {_call(event)}"
-    if "behavior" in said:
-        return str(said["behavior"])
-    return " ".join([str(event.actor or ""), *(f"{name}={safe_repr(value)}" for name, value in said.items())])
+        return f"{event.id}  {payload.get('behavior')}  {_call(event)}"
+    if "behavior" in payload:
+        return str(payload["behavior"])
+    return " ".join([str(event.actor or ""), *(f"{name}={safe_repr(value)}" for name, value in payload.items())])
 
 
 __all__ = ["GraphLog"]

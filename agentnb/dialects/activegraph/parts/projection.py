@@ -65,25 +65,25 @@ def _get_id(payload: Any, name: str = "id") -> str:
 
 
 def _apply_object_created(_: Ledger, payload: Any) -> Writes:
-    made = _get_part(payload, "object", "id", "type", "data", "version", "provenance")
-    check_board_value(str(made["id"]), made)
-    return [(made["id"], made)]
+    record = _get_part(payload, "object", "id", "type", "data", "version", "provenance")
+    check_board_value(str(record["id"]), record)
+    return [(record["id"], record)]
 
 
 def _apply_object_removed(ledger: Ledger, payload: Any) -> Writes:
-    gone = _get_id(payload)
-    found: Writes = [] if ledger.object(gone) is ABSENT else [(gone, ABSENT)]
-    return [*((each, ABSENT) for each in ledger.touching(gone)), *found]
+    id = _get_id(payload)
+    found: Writes = [] if ledger.object(id) is ABSENT else [(id, ABSENT)]
+    return [*((each, ABSENT) for each in ledger.touching(id)), *found]
 
 
 def _apply_relation_created(_: Ledger, payload: Any) -> Writes:
-    made = _get_part(payload, "relation", "id", "source", "target", "type", "data")
-    return [(made["id"], made)]
+    record = _get_part(payload, "relation", "id", "source", "target", "type", "data")
+    return [(record["id"], record)]
 
 
 def _apply_relation_removed(ledger: Ledger, payload: Any) -> Writes:
-    gone = _get_id(payload)
-    return [] if ledger.relation(gone) is ABSENT else [(gone, ABSENT)]
+    id = _get_id(payload)
+    return [] if ledger.relation(id) is ABSENT else [(id, ABSENT)]
 
 
 def _patch_proposed(_: Ledger, payload: Any) -> Writes:

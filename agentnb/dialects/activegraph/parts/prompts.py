@@ -41,13 +41,13 @@ def to_messages(behavior: Any, turn: DeliveryInProgress) -> list[LLMMessage]:
     relations = [f"- {each.source} -{each.type}-> {each.target} {to_json(each.data)}" for each in view.relations()]
     events = [f"- {each.type} by {each.actor}" for each in view.events() if not is_lifecycle(each.type)]
     event = turn.event
-    made = f"Create objects of these types: {', '.join(behavior.creates)}." if behavior.creates else ""
+    creation = f"Create objects of these types: {', '.join(behavior.creates)}." if behavior.creates else ""
     blocks = [
         "Objects:\n" + ("\n".join(objects) or "- none"),
         "Relations:\n" + ("\n".join(relations) or "- none"),
         "What has happened last:\n" + ("\n".join(events) or "- nothing"),
         f"What you answer to: {event.type} by {event.actor}\n{to_json(_remove_volatile(event.payload))}",
-        f"Answer it. {made}".strip(),
+        f"Answer it. {creation}".strip(),
     ]
     return [LLMMessage("user", "\n\n".join(blocks))]
 

@@ -114,13 +114,13 @@ class RecordingLLMProvider:
                "response": to_response_dict(response)})  # fmt: skip
         return response
 
-    def estimate_cost(self, **words: Any) -> Any:
+    def estimate_cost(self, **kwargs: Any) -> Any:
         """Return the wrapped provider's result."""
-        return self._inner.estimate_cost(**words)
+        return self._inner.estimate_cost(**kwargs)
 
-    def count_tokens(self, **words: Any) -> Any:
+    def count_tokens(self, **kwargs: Any) -> Any:
         """Return the wrapped provider's result."""
-        return self._inner.count_tokens(**words)
+        return self._inner.count_tokens(**kwargs)
 
 
 class DirectToolInvoker:
@@ -132,7 +132,7 @@ class DirectToolInvoker:
         Raises:
             ToolError: its own, or tool.execution_error for any other exception.
         """
-        began = perf_counter()
+        start = perf_counter()
         try:
             result = tool.fn(args, ctx)
         except ToolError:
@@ -141,7 +141,7 @@ class DirectToolInvoker:
             kind = type(error).__name__
             raise ToolError("tool.execution_error", f"{kind}: {error}",
                             payload_extras={"tool": tool.name, "exception_type": kind}) from error  # fmt: skip
-        return CachedToolResponse(to_plain(result), None, perf_counter() - began, tool.cost_per_call)
+        return CachedToolResponse(to_plain(result), None, perf_counter() - start, tool.cost_per_call)
 
 
 class RecordedToolProvider:

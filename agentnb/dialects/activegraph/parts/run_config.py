@@ -56,7 +56,7 @@ class RuntimeConfig:
     policy: Policy | None = None
     pack_policies: dict[str, list[Policy]] = field(default_factory=dict)  # pack -> the types that require approval
     llm: Any = None
-    asking: Any = None  # how models and tools are called, see `effects.Asking`
+    asking: Any = None  # how models and tools are called, see `effects.EffectCaller`
     limits: Callable[[], Mapping[str, Any]] = dict
     settings: dict[str, Any] = field(default_factory=dict)  # pack -> its settings
     packs: Callable[[str], str] = lambda _behavior: ""  # behavior -> its pack
@@ -72,9 +72,9 @@ class RuntimeConfig:
 
     def rules(self, name: str) -> list[Policy]:
         """Return the policies that apply to a behavior."""
-        given = [] if self.policy is None else [self.policy]
+        own = [] if self.policy is None else [self.policy]
         packed = (policy for policies in self.pack_policies.values() for policy in policies)
-        return [policy for policy in (*given, *packed) if policy.concerns(name)]
+        return [policy for policy in (*own, *packed) if policy.concerns(name)]
 
     def gating_pack(self, object_type: str) -> str:
         """Return the first loaded pack that requires approval for objects of a type; "" if none does."""

@@ -121,10 +121,10 @@ class RunQuantumResult:
 def find_failures(events: list[Kept]) -> list[BehaviorFailure]:
     """Return the failures recorded in a log."""
     return [
-        BehaviorFailure(said["behavior"], said["event_id"], said.get("reason"), said["exception_type"], said["message"],
-                        event.id)
+        BehaviorFailure(payload["behavior"], payload["event_id"], payload.get("reason"), payload["exception_type"],
+                        payload["message"], event.id)
         for event in events
-        if event.type == "behavior.failed" and (said := event.payload)
+        if event.type == "behavior.failed" and (payload := event.payload)
     ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from agentnb.board.values import FrozenList
 from agentnb.dialects.activegraph.errors import InternalEvaluatorError
-from agentnb.dialects.activegraph.parts.argument_checks import is_a
+from agentnb.dialects.activegraph.parts.argument_checks import check_type
 from agentnb.errors import Problem, did_you_mean
 from agentnb.text import safe_repr
 
@@ -62,10 +62,10 @@ def check(where: Where | None) -> None:
     Raises:
         InternalEvaluatorError: X504, there is no such operator.
     """
-    is_a(where, Mapping, "where=...", "a mapping: dotted path -> value, or {operator: value}")
+    check_type(where, Mapping, "where=...", "a mapping: dotted path -> value, or {operator: value}")
     for wanted in (where or {}).values():
         for name in ("in", "not in") if isinstance(wanted, Mapping) else ():
-            is_a(wanted.get(name), Iterable, f"where, {name!r}", "a list of values")
+            check_type(wanted.get(name), Iterable, f"where, {name!r}", "a list of values")
     asked = (name for wanted in (where or {}).values() if isinstance(wanted, Mapping) for name in wanted)
     unknown = next((name for name in asked if name not in OPERATORS), None)
     if unknown is not None:
@@ -81,9 +81,9 @@ def holds(where: Where | None, found: Any) -> bool:
     return not where or find_failing_clause(where, found) is None
 
 
-def get_object_values(kept: Any) -> Mapping[str, Any]:
+def get_object_values(record: Any) -> Mapping[str, Any]:
     """Return the values of an object for matching: those of its data, overridden by its own fields."""
-    return {**kept, **kept["data"]}
+    return {**record, **record["data"]}
 
 
 @lru_cache(maxsize=4096)

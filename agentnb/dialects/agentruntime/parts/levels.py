@@ -53,14 +53,14 @@ class Level:
 
         One that is reached only after a failure is not included.
         """
-        led: set[str] = {edge.target for edge in self.config.edges}
+        targets: set[str] = {edge.target for edge in self.config.edges}
         for node in self.config.nodes:
-            led.update(list_targets(node))
+            targets.update(list_targets(node))
             if node.on_error is not None and node.on_error.to:
-                led.add(node.on_error.to)
+                targets.add(node.on_error.to)
             if node.type == "loop":
-                led.add(node.body)
-        return tuple(self.ids[node.id] for node in self.config.nodes if node.id not in led)
+                targets.add(node.body)
+        return tuple(self.ids[node.id] for node in self.config.nodes if node.id not in targets)
 
 
 def list_targets(node: NodeConfig) -> list[str]:
@@ -144,16 +144,16 @@ def _check_references(
     config: GraphConfig, path: Path, source: Source, definition: AgentDefinition
 ) -> Iterator[Problem]:
     """R182: a node refers to a tool, a subgraph, a prompt or a body that the file does not have."""
-    words: dict[str, tuple[str, str, Collection[str]]] = {
+    names: dict[str, tuple[str, str, Collection[str]]] = {
         "tool": ("uses", "tool", dict.fromkeys(tool.id for tool in definition.tools)),
         "subgraph": ("graph", "subgraph", definition.subgraphs),
         "llm": ("prompt", "prompt template", definition.prompts.templates),
         "loop": ("body", "node", dict.fromkeys(node.id for node in config.nodes)),
     }
     for number, node in enumerate(config.nodes):
-        if node.type not in words:
+        if node.type not in names:
             continue
-        word, sort, known = words[node.type]
+        word, sort, known = names[node.type]
         asked = getattr(node, word)
         if asked not in known:
             what = f"{node.type} {node.id!r} names the {sort} {asked!r}, which does not exist"
@@ -195,8 +195,8 @@ def _find_cycle(onward: Mapping[str, list[str]]) -> list[str]:
         work = [(start, iter(onward.get(start, ())))] if start not in done else []
         path += [start] if work else []
         while work:
-            name, left = work[-1]
-            following = next(left, None)
+            name, successors = work[-1]
+            following = next(successors, None)
             if following is None:
                 done.add(name)
                 work.pop()

@@ -95,29 +95,29 @@ class Memory:
 
     def window(self, messages: Sequence[Any]) -> dict[str, Any]:
         """Return the state keys that hold the conversation: all of it and, if `k` is set, its end."""
-        kept = list(messages)
-        return {MESSAGES: kept, WINDOW: kept[-self.config.k :]} if self.config.k else {MESSAGES: kept}
+        remaining = list(messages)
+        return {MESSAGES: remaining, WINDOW: remaining[-self.config.k :]} if self.config.k else {MESSAGES: remaining}
 
 
-def to_message(given: Any) -> Message:
+def to_message(source: Any) -> Message:
     """Return an entry of the messages in full form: type, role and content; a text becomes a user message."""
-    if not isinstance(given, Mapping):
-        return {"type": "human", "role": "user", "content": given if isinstance(given, str) else str(given)}
-    word = str(given.get("role") or given.get("type") or "user")
+    if not isinstance(source, Mapping):
+        return {"type": "human", "role": "user", "content": source if isinstance(source, str) else str(source)}
+    word = str(source.get("role") or source.get("type") or "user")
     kind = _TYPES.get(word, word)
-    return {**given, "type": kind, "role": _ROLES.get(kind, word), "content": given.get("content", "")}
+    return {**source, "type": kind, "role": _ROLES.get(kind, word), "content": source.get("content", "")}
 
 
-def _select_new_messages(kept: Sequence[Message], messages: Sequence[Message]) -> list[Message]:
+def _select_new_messages(stored: Sequence[Message], messages: Sequence[Message]) -> list[Message]:
     """Return the messages that are not stored yet: usually those after the stored ones.
 
     If another run has stored more of this conversation meanwhile, or a node has truncated the messages, the beginnings
     differ: then those that are not found in the store.
     """
-    if list(messages[: len(kept)]) == list(kept):
-        return list(messages[len(kept) :])
-    alike = next(n for n, pair in enumerate(zip(kept, [*messages, None], strict=False)) if pair[0] != pair[1])
-    return [message for message in messages[alike:] if message not in kept[alike:]]
+    if list(messages[: len(stored)]) == list(stored):
+        return list(messages[len(stored) :])
+    alike = next(n for n, pair in enumerate(zip(stored, [*messages, None], strict=False)) if pair[0] != pair[1])
+    return [message for message in messages[alike:] if message not in stored[alike:]]
 
 
 def _collect_path_values(inputs: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,10 +170,10 @@ def _to_stored(message: Message) -> dict[str, Any]:
     return {"type": message["type"], "data": {key: value for key, value in message.items() if key != "type"}}
 
 
-def _check_list(kept: Any) -> list[Any]:
-    if not isinstance(kept, list):
-        raise TypeError(f"it holds {with_article(type(kept).__name__)}, where a list of messages was expected")
-    return kept
+def _check_list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"it holds {with_article(type(value).__name__)}, where a list of messages was expected")
+    return value
 
 
 def _read(stored: Any) -> Message:
@@ -192,10 +192,10 @@ class _Files:
         self.lock = threading.Lock()
 
     def _file(self, session: str, known: Mapping[str, Any]) -> Path:
-        words = {key: _to_file_name_part(value) for key, value in known.items()}
-        words |= {"session_id": "_".join(map(_to_file_name_part, session.split(":", bool(self.namespace))))}
-        words |= {"namespace": _to_file_name_part(self.namespace)}
-        path = _WORD.sub(lambda found: words.get(found[1], found[0]), self.path)
+        parts = {key: _to_file_name_part(value) for key, value in known.items()}
+        parts |= {"session_id": "_".join(map(_to_file_name_part, session.split(":", bool(self.namespace))))}
+        parts |= {"namespace": _to_file_name_part(self.namespace)}
+        path = _WORD.sub(lambda found: parts.get(found[1], found[0]), self.path)
         return _resolve_file(path, self.allowed, _JSON)
 
     def read(self, session: str, known: Mapping[str, Any]) -> list[Message]:
@@ -209,8 +209,10 @@ class _Files:
 
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:
         with self.lock:
-            kept, file = self.read(session, known), self._file(session, known)
-            text = json.dumps([_to_stored(message) for message in [*kept, *messages]], ensure_ascii=False, default=str)
+            stored, file = self.read(session, known), self._file(session, known)
+            text = json.dumps(
+                [_to_stored(message) for message in [*stored, *messages]], ensure_ascii=False, default=str
+            )
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 _replace(file, text)
@@ -291,12 +293,16 @@ def _to_file_name_part(value: Any) -> str:
 
     A hash is appended if that changes it, so that different values have different names.
     """
-    given = str(value)
-    text = "".join(char if char.isalnum() or char in "-_.@ " else "_" for char in given)
+    original = str(value)
+    text = "".join(char if char.isalnum() or char in "-_.@ " else "_" for char in original)
     text = text.replace("..", "__")[:_LONGEST]
-    if text == given and text.strip(". "):
+    if text == original and text.strip(". "):
         return text
-    return f"{text.strip('. ')}-{hashlib.sha256(given.encode('utf-8', 'replace')).hexdigest()[:12]}" if given else "_"
+    return (
+        f"{text.strip('. ')}-{hashlib.sha256(original.encode('utf-8', 'replace')).hexdigest()[:12]}"
+        if original
+        else "_"
+    )
 
 
 def _make_write_error(where: str, error: Exception) -> AgentRuntimeError:

@@ -47,8 +47,8 @@ class Nodes:
         path = (*level.path, "nodes", number)
         id = level.ids[node.id] if loop is None or level.inside.get(node.id) == loop else f"{level.ids[loop]}/{node.id}"
         kind, params = self._make_params(level, path, node, body=loop is not None)
-        given = () if not level.name else level.config.inputs  # a subgraph's inputs are no keys of the board around it
-        paths = [path for path in _reads(params) if path[0] not in given]
+        inputs = () if not level.name else level.config.inputs  # a subgraph's inputs are no keys of the board around it
+        paths = [path for path in _reads(params) if path[0] not in inputs]
         params["own_id"] = None if id == node.id else node.id
         reads = tuple(dict.fromkeys(format_path(path) for path in paths))
         return Node(
@@ -100,10 +100,10 @@ class Nodes:
         return "noop", {"map": mapped}
 
     def _make_tool_params(self, level: Level, node: ToolNode, path: Path) -> dict[str, Any]:
-        given = self._make_structure(dict(node.inputs), (*path, "inputs"))
+        inputs = self._make_structure(dict(node.inputs), (*path, "inputs"))
         tool = self.tools.get(node.uses)
         tells = tool is None or "timeout" not in tool.config or None
-        return {"function": node.uses, "given": given, "tells_timeout": tells, **self._make_options(level, node, tool)}
+        return {"function": node.uses, "given": inputs, "tells_timeout": tells, **self._make_options(level, node, tool)}
 
     def _make_subgraph_params(self, node: SubgraphNode | ToolNode, path: Path) -> dict[str, Any]:
         graph = self.definition.subgraphs.get(self._find_graph(node) or "")

@@ -143,7 +143,7 @@ class _PartialReference:
     """A reference to a partial in a text."""
 
     name: str
-    laid: str  # the mapping literal with the context of the partial
+    context: str  # the mapping literal with the context of the partial
     left: str
     right: str
 
@@ -188,15 +188,15 @@ class _Partials:
 
         R175: partials include one another in a cycle, or are nested too deep.
         """
-        told: tuple[str, str, str] | None = None
+        problem: tuple[str, str, str] | None = None
         if name in self.around:
             circle = " -> ".join([*self.around[self.around.index(name) :], name])
-            told = f"the partials include one another: {circle}", "it would never end", "remove one of them"
+            problem = f"the partials include one another: {circle}", "it would never end", "remove one of them"
         elif len(self.around) == _DEEPEST:
             deep = f"the partials are nested {_DEEPEST} levels deep"
-            told = deep, "that is the limit", "merge some of them"
-        if told is not None:
-            (what, why, do), place = told, self.source.place(("prompts", "partials", name), key=True)
+            problem = deep, "that is the limit", "merge some of them"
+        if problem is not None:
+            (what, why, do), place = problem, self.source.place(("prompts", "partials", name), key=True)
             self.problems.append(Problem("R175", what, str(place), why, do))
             return None
         if name not in self.full:
@@ -291,7 +291,7 @@ class _Partials:
         """R174: the context of a partial has no names."""
         for match in _MARK.finditer(text):
             mark = _mark(match)
-            if mark is not None and mark.laid and _list_names(mark.laid) is None:
+            if mark is not None and mark.context and _list_names(mark.context) is None:
                 yield Problem("R174", f"the context of partial {mark.name!r} has no names",
                               self._format_where(text, match, path), "its keys are quoted names",
                               'write it as {"name": expression}')  # fmt: skip
@@ -312,17 +312,17 @@ def _make_placeholder(match: re.Match[str]) -> str:
     mark = _mark(match)
     if mark is None:
         return match[0]
-    rest = "\n" * (match[0].count("\n") - mark.laid.count("\n"))
-    return f"{{{{ {mark.laid or repr('')}{rest} }}}}"
+    rest = "\n" * (match[0].count("\n") - mark.context.count("\n"))
+    return f"{{{{ {mark.context or repr('')}{rest} }}}}"
 
 
 def _wrap_context(mark: _PartialReference) -> tuple[str, str]:
     """Return the text before and after a partial: a loop with one iteration that binds the names of its context."""
     before, after = "{{- '' }}" if mark.left else "", "{{ '' -}}" if mark.right else ""
-    names = _list_names(mark.laid) if mark.laid else None
+    names = _list_names(mark.context) if mark.context else None
     if not names:
         return f"{before}{_BREAK}", f"{_BREAK}{after}"
-    values = ", ".join(f"{mark.laid}[{name!r}]" for name in names)
+    values = ", ".join(f"{mark.context}[{name!r}]" for name in names)
     target, values = (names[0], values) if len(names) == 1 else (", ".join(names), f"({values})")
     loop = f"{{% for {target} in [{values}] %}}"
     return f"{before}{_NOTHING}{loop}{_BREAK}", f"{_BREAK}{{% endfor %}}{_NOTHING}{after}"

@@ -18,7 +18,7 @@ def default_to_list(value: Any) -> Any:
     return [] if value is None else value
 
 
-def needs(message: str, order: str, at: tuple[str | int, ...] = ()) -> PydanticCustomError:
+def make_rule_error(message: str, order: str, at: tuple[str | int, ...] = ()) -> PydanticCustomError:
     """Return the error of a check: the rule, the remedy, and the part of the value concerned."""
     return PydanticCustomError("needs", "{message}", {"message": message, "do": order, "at": at})
 
@@ -114,7 +114,7 @@ class MemoryConfig(Part):
     @model_validator(mode="after")
     def _check_place(self) -> Self:
         needed = {"inmemory": "", "file": "path", "custom": "config.impl"}.get(self.kind, "dsn")
-        given = self.config.get("impl") if self.kind == "custom" else getattr(self, needed, True)
-        if self.enabled and not given:
-            raise needs(f"A memory of kind {self.kind!r} needs {needed!r}", f"write {needed!r}")
+        setting = self.config.get("impl") if self.kind == "custom" else getattr(self, needed, True)
+        if self.enabled and not setting:
+            raise make_rule_error(f"A memory of kind {self.kind!r} needs {needed!r}", f"write {needed!r}")
         return self

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentnb.errors import Place, Problem
-from agentnb.recipe.checks import find_dangling_edges
+from agentnb.recipe.checks import iter_dangling_edges
 from agentnb.recipe.control_flow import ORDINARY, check_reachable_edge, make_ignored_edge_problem
 from agentnb.recipe.descriptions import CHOOSERS, END, OTHERWISE
 from agentnb.recipe.model import Edge, EdgeKind, Node
@@ -27,19 +27,19 @@ def settle(
     edges: list[Edge], nodes: Mapping[str, Node], written: RecipeInput, *, draft: bool, parallel: bool = False
 ) -> ExecutableEdges:
     """Return the edges as run: of a node's ordinary edges the first, or all of them if they run in parallel."""
-    kept, ignored = _drop_ignored_edges(edges, nodes, written)
-    strays = list(find_dangling_edges(iter_idle_fallbacks(written), nodes, ""))
+    remaining, ignored = _drop_ignored_edges(edges, nodes, written)
+    strays = list(iter_dangling_edges(iter_idle_fallbacks(written), nodes, ""))
     if not draft:
-        return ExecutableEdges(tuple(kept), {}, (*ignored, *strays))
-    told = find_dangling_edges((edge for edge in kept if edge.kind != "error"), nodes, "", draft=True)
-    kept, missing, shut = _drop_missing_targets(kept, nodes, parallel=parallel)
-    return ExecutableEdges(tuple(kept), missing, (*ignored, *strays, *told, *shut))
+        return ExecutableEdges(tuple(remaining), {}, (*ignored, *strays))
+    dangling = iter_dangling_edges((edge for edge in remaining if edge.kind != "error"), nodes, "", draft=True)
+    remaining, missing, shut = _drop_missing_targets(remaining, nodes, parallel=parallel)
+    return ExecutableEdges(tuple(remaining), missing, (*ignored, *strays, *dangling, *shut))
 
 
 def collect_ids(written: RecipeInput) -> dict[str, Place]:
     """Return the ids of the nodes, in order, with the place of the first node of each id."""
     found: dict[str, Place] = {}
-    for number, node in written.iter_mappings("nodes"):
+    for number, node in written.list_mappings("nodes"):
         path, name = ("topology", "nodes", number, "id"), node.get("id")
         if name is not None:  # an id that is not a text is reported once, not again by each edge that refers to it
             name = name if isinstance(name, str) else written.source.texts.get(written.to_source_path(path), str(name))
@@ -50,7 +50,7 @@ def collect_ids(written: RecipeInput) -> dict[str, Place]:
 def check_duplicates(written: RecipeInput) -> Iterator[Problem]:
     """R106: two nodes have the same id."""
     first = collect_ids(written)
-    for number, node in written.iter_mappings("nodes"):
+    for number, node in written.list_mappings("nodes"):
         name, place = node.get("id"), written.place(("topology", "nodes", number, "id"))
         if isinstance(name, str) and first[name] != place:
             yield Problem("R106", f"node id {name!r} is used twice", str(place),
@@ -63,20 +63,20 @@ def iter_edges(written: RecipeInput) -> Iterator[Edge]:
 
     A fallback of a node with another recovery strategy is not included.
     """
-    for number, edge in written.iter_mappings("edges"):
+    for number, edge in written.list_mappings("edges"):
         source, target, label = edge.get("source"), edge.get("target"), edge.get("condition")
         if isinstance(source, str) and isinstance(target, str):
             place = written.place(("topology", "edges", number))
             yield Edge(source, target, condition=label if isinstance(label, str) else "", place=place)
-    for number, node in written.iter_mappings("nodes"):
+    for number, node in written.list_mappings("nodes"):
         for path, condition, target in _iter_ways(node):
-            yield from _make_edge(node, target, "route", condition, written.place(("topology", "nodes", number, *path)))
+            yield from _iter_edge(node, target, "route", condition, written.place(("topology", "nodes", number, *path)))
         yield from _iter_fallback(node, number, written, idle=False)
 
 
 def iter_idle_fallbacks(written: RecipeInput) -> Iterator[Edge]:
     """Yield the fallbacks of nodes with another recovery strategy. Their targets must exist all the same."""
-    for number, node in written.iter_mappings("nodes"):
+    for number, node in written.list_mappings("nodes"):
         yield from _iter_fallback(node, number, written, idle=True)
 
 
@@ -84,10 +84,10 @@ def _iter_fallback(node: Mapping[str, Any], number: int, written: RecipeInput, *
     recovery = node.get("recovery")
     if isinstance(recovery, Mapping) and idle == (recovery.get("behavior") != "route_to_fallback"):
         place = written.place(("topology", "nodes", number, "recovery", "fallback_node_id"))
-        yield from _make_edge(node, recovery.get("fallback_node_id"), "error", "", place)
+        yield from _iter_edge(node, recovery.get("fallback_node_id"), "error", "", place)
 
 
-def _make_edge(node: Mapping[str, Any], target: Any, kind: EdgeKind, condition: str, place: Place) -> Iterator[Edge]:
+def _iter_edge(node: Mapping[str, Any], target: Any, kind: EdgeKind, condition: str, place: Place) -> Iterator[Edge]:
     name = node.get("id")
     if isinstance(name, str) and isinstance(target, str) and target != END:
         yield Edge(name, target, kind, condition=condition, place=place)
@@ -110,14 +110,14 @@ def _drop_ignored_edges(
     edges: list[Edge], nodes: Mapping[str, Node], written: RecipeInput
 ) -> tuple[list[Edge], list[Problem]]:
     """Remove the edges that a choosing node never takes; those of a short sequence are not reported."""
-    kept, notes = [], []
+    remaining, notes = [], []
     for edge in edges:
         source = nodes.get(edge.source)
         if edge.kind not in ORDINARY or source is None or source.kind not in CHOOSERS:
-            kept.append(edge)
+            remaining.append(edge)
         elif written.steps is None:
             notes.append(make_ignored_edge_problem(edge, source.kind, str(edge.place)))
-    return kept, notes
+    return remaining, notes
 
 
 def _drop_missing_targets(
@@ -127,13 +127,13 @@ def _drop_missing_targets(
 
     The target of a fallback must exist in a draft too, so it is not checked here.
     """
-    kept: list[Edge] = []
+    remaining: list[Edge] = []
     missing: dict[str, Place | None] = {}
     notes: list[Problem] = []
     first: dict[str, Edge] = {}
     for edge in edges:
         if edge.kind == "error":
-            kept.append(edge)
+            remaining.append(edge)
             continue
         if edge.source not in nodes:
             continue
@@ -146,5 +146,5 @@ def _drop_missing_targets(
                 continue  # never taken, and reported as leading nowhere
         if edge.target not in nodes:
             missing.setdefault(edge.target, edge.place)
-        kept.append(edge)
-    return kept, missing, notes
+        remaining.append(edge)
+    return remaining, missing, notes

@@ -141,8 +141,8 @@ def _make_generative(node: GenerativeNode, preamble: str | None, model: Any) -> 
 
 def _make_simulated_answers(node: RecipeNode) -> tuple[Mapping[str, Any], ...] | None:
     """Return the simulated answers of a node's agent from its metadata: one mapping, or several in turn."""
-    given = node.metadata.get("simulated")
-    answers = given if isinstance(given, list) else [given]
+    simulated = node.metadata.get("simulated")
+    answers = simulated if isinstance(simulated, list) else [simulated]
     mappings = tuple(answer for answer in answers if isinstance(answer, Mapping))
     return mappings if mappings and len(mappings) == len(answers) else None
 
@@ -155,8 +155,9 @@ def _make_options(node: RecipeNode, policy: PolicyConfig | None) -> dict[str, An
     if node.recovery is not None and node.recovery.max_retries is not None:
         retries, delay = node.recovery.max_retries, _drop_non_positive(node.recovery.retry_delay_seconds) or 0.0
     again: dict[str, Any] = {"attempts": 1 + retries, "backoff": delay} if retries > 0 else {}
-    if isinstance(told := node.metadata.get("repeatable"), bool):  # its call may be repeated after an interrupted run
-        again["repeatable"] = told
+    # Its call may be repeated after an interrupted run
+    if isinstance(repeatable := node.metadata.get("repeatable"), bool):
+        again["repeatable"] = repeatable
     return {"timeout": _drop_non_positive(policy.timeout_seconds if policy else None), **again}
 
 
@@ -205,8 +206,8 @@ def _make_model_settings(model: Any) -> Any:
 
     None if there are none.
     """
-    given = model.model_dump(exclude_defaults=True) if hasattr(model, "model_dump") else model
-    return given or None
+    settings = model.model_dump(exclude_defaults=True) if hasattr(model, "model_dump") else model
+    return settings or None
 
 
 def _drop_non_positive(seconds: float | None) -> float | None:

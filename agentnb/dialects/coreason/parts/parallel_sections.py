@@ -41,15 +41,15 @@ def make_sections(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str
 
     Nothing is changed if an edge leads to a missing node: that is reported elsewhere, as an error.
     """
-    ways = _Successors(nodes, edges, entry)
-    forks = [name for name in ways.walk([entry, *nodes]) if len(ways.targets(name)) > 1]
+    successors = _Successors(nodes, edges, entry)
+    forks = [name for name in successors.walk([entry, *nodes]) if len(successors.targets(name)) > 1]
     if not forks or any(end not in nodes for edge in edges for end in (edge.source, edge.target)):
         return Sections(nodes, edges)
-    meeting = _find_meeting_points(ways)
+    meeting = _find_meeting_points(successors)
     fits: list[_Fork] = []
     notes: list[Problem] = []
     for name in forks:
-        fork = _Fork(name, meeting.get(name, END), ways)
+        fork = _Fork(name, meeting.get(name, END), successors)
         fault = next(fork.faults(entry), None)
         if fault is None:
             fits.append(fork)
@@ -111,7 +111,7 @@ def _iter_rescues(nodes: Mapping[str, Node]) -> Iterator[Edge]:
                 yield Edge(node.id, target, "error", place=node.place)
 
 
-def _find_meeting_points(ways: _Successors) -> dict[str, str]:
+def _find_meeting_points(successors: _Successors) -> dict[str, str]:
     """Return for each node the nearest one that every path from it reaches, ignoring fallbacks; END if there is none.
 
     This is its immediate post-dominator. In a cycle without an exit, the edges back count as its ends.
@@ -119,25 +119,25 @@ def _find_meeting_points(ways: _Successors) -> dict[str, str]:
     import networkx as nx
 
     onward: nx.DiGraph[Any] = nx.DiGraph()  # its reverse is typed as a graph of any nodes
-    onward.add_nodes_from([END, *ways.nodes])
-    for name in ways.nodes:
-        onward.add_edges_from((name, edge.target) for edge in ways.onward(name))
-        if ways.ends(name):
+    onward.add_nodes_from([END, *successors.nodes])
+    for name in successors.nodes:
+        onward.add_edges_from((name, edge.target) for edge in successors.onward(name))
+        if successors.ends(name):
             onward.add_edge(name, END)
-    endless = set(ways.nodes) - nx.ancestors(onward, END)
+    endless = set(successors.nodes) - nx.ancestors(onward, END)
     if endless:
-        onward.add_edges_from((name, END) for name in _find_back_edges(ways, endless))
+        onward.add_edges_from((name, END) for name in _find_back_edges(successors, endless))
     return {name: point for name, point in nx.immediate_dominators(onward.reverse(), END).items() if point is not None}
 
 
-def _find_back_edges(ways: _Successors, endless: set[str]) -> list[str]:
+def _find_back_edges(successors: _Successors, endless: set[str]) -> list[str]:
     """Return the nodes with an edge back to an earlier node, in the parts without an exit."""
     open_, done, found = dict[str, Iterator[Edge]](), set[str](), []
-    for start in [ways.entry, *ways.nodes]:
-        stack = [start] if start in ways.nodes and start not in done else []
+    for start in [successors.entry, *successors.nodes]:
+        stack = [start] if start in successors.nodes and start not in done else []
         while stack:
             name = stack[-1]
-            edges = open_.setdefault(name, iter(ways.onward(name)))
+            edges = open_.setdefault(name, iter(successors.onward(name)))
             edge = next(edges, None)
             if edge is None:
                 del open_[stack.pop()]
@@ -163,10 +163,12 @@ class _Branch:
 class _Fork:
     """A fork, the point where its branches meet, and the nodes on each branch."""
 
-    def __init__(self, name: str, meets: str, ways: _Successors) -> None:
-        self.name, self.meets, self.ways = name, meets, ways
+    def __init__(self, name: str, meets: str, successors: _Successors) -> None:
+        self.name, self.meets, self.ways = name, meets, successors
         self.branches = [
-            _Branch(edge, ways.walk([target], meets)) for target, edge in ways.targets(name).items() if target != meets
+            _Branch(edge, successors.walk([target], meets))
+            for target, edge in successors.targets(name).items()
+            if target != meets
         ]
 
     def faults(self, entry: str) -> Iterator[Fault]:
@@ -199,9 +201,9 @@ class _Fork:
 
     def _check_entry(self, branch: _Branch, entry: str) -> Iterator[Fault]:
         inside = set(branch.nodes)
-        way = f"the way from {branch.edge.target!r}"
+        path = f"the way from {branch.edge.target!r}"
         if entry in inside:
-            yield f"the run begins at {entry!r}, which is on {way}", branch.edge
+            yield f"the run begins at {entry!r}, which is on {path}", branch.edge
         for name in branch.nodes:
             for edge in self.ways.into[name]:
                 if edge.source in inside or (edge.source == self.name and edge.kind in ORDINARY):
@@ -209,10 +211,10 @@ class _Fork:
                 falls = [each for each in self.ways.into[name] if each.kind == "error" and each.source in inside]
                 if falls:
                     yield (
-                        f"{_describe_edge(falls[0])} leads out of {way}, to where {_describe_edge(edge)} leads as well",
+                        f"{_describe_edge(falls[0])} leaves {path} for the same node as {_describe_edge(edge)}",
                         falls[0],
                     )
-                yield f"{_describe_edge(edge)} leads into {way} from outside", edge
+                yield f"{_describe_edge(edge)} leads into {path} from outside", edge
 
     def _cut_short(self, branch: _Branch) -> Iterator[Fault]:
         for name in branch.nodes if self.meets != END else ():
@@ -276,13 +278,13 @@ class _Built:
 
     def _iter_edges(self) -> Iterator[Edge]:
         forks = {fork.name: fork for fork in self.forks}
-        led: set[str] = set()
+        targets: set[str] = set()
         for edge in self.edges:
             if edge.source not in forks or edge.kind not in ORDINARY:
                 if not self._is_leaving_branch(edge.source, edge.target):
                     yield edge
-            elif edge.source not in led:
-                led.add(edge.source)
+            elif edge.source not in targets:
+                targets.add(edge.source)
                 section, meets = self.around[edge.source], forks[edge.source].meets
                 yield Edge(edge.source, section.id, place=edge.place)
                 if meets != END and not self._is_leaving_branch(section.id, meets):

@@ -42,9 +42,9 @@ def get_origin(definition: RecipeDefinition) -> dict[str, Any]:
     from agentnb.dialects.coreason.schema import dump_model
 
     asked = {*_ORIGIN, "provenance"}
-    told = dump_model(definition.metadata, ("metadata",), exclude_none=True, exclude_defaults=True, include=asked)
-    found: dict[str, Any] = {key: told[key] for key in _ORIGIN if key in told}
-    provenance = told.get("provenance")
+    metadata = dump_model(definition.metadata, ("metadata",), exclude_none=True, exclude_defaults=True, include=asked)
+    found: dict[str, Any] = {key: metadata[key] for key in _ORIGIN if key in metadata}
+    provenance = metadata.get("provenance")
     if isinstance(provenance, dict):
         found |= provenance
     elif provenance is not None:
@@ -57,13 +57,13 @@ def parse_inputs(described: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[st
 
     A type's name is short for its schema, and `required: true` within an input makes it required.
     """
-    given = parse_properties(described)
-    inputs = {name: make_field_schema(schema) for name, schema in given.items()}
-    marked = [name for name, schema in given.items() if is_required(schema)]
-    if given == described:
+    properties = parse_properties(described)
+    inputs = {name: make_field_schema(schema) for name, schema in properties.items()}
+    marked = [name for name, schema in properties.items() if is_required(schema)]
+    if properties == described:
         return inputs, tuple(marked), None
     named = described.get("required")
-    listed = [name for name in named if isinstance(name, str) and name in given] if isinstance(named, list) else []
+    listed = [name for name in named if isinstance(name, str) and name in properties] if isinstance(named, list) else []
     return inputs, tuple(dict.fromkeys([*listed, *marked])), {**described, "properties": inputs}
 
 

@@ -54,7 +54,7 @@ class RecipeInput(pydantic_errors.ValidatedInput):
         order = "remove it, or write the topology with nodes, edges and entry_point"
         return key.removesuffix(BESIDE_STEPS), "beside 'steps' no other key may stand", order
 
-    def iter_mappings(self, key: str) -> list[tuple[int, dict[str, Any]]]:
+    def list_mappings(self, key: str) -> list[tuple[int, dict[str, Any]]]:
         """Return the mappings in a list of the topology, with their indexes; other items are left out."""
         found = self.get_value(("topology", key))
         return [(n, item) for n, item in enumerate(found) if isinstance(item, dict)] if isinstance(found, list) else []

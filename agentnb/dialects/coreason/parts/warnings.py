@@ -148,9 +148,9 @@ def _check_minimum(part: Any, word: str, path: Path, written: RecipeInput) -> It
 
 def _check_input_schemas(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
     """R134: an input is described by something that is not a JSON Schema."""
-    given = definition.interface.inputs
-    inner = parse_properties(given)
-    around: Path = ("interface", "inputs") if inner == given else ("interface", "inputs", "properties")
+    inputs = definition.interface.inputs
+    inner = parse_properties(inputs)
+    around: Path = ("interface", "inputs") if inner == inputs else ("interface", "inputs", "properties")
     for name, schema in inner.items():
         fault = None if is_types_only(schema) else next(Schema(schema).own_faults(), None)
         if fault is not None:
@@ -176,7 +176,7 @@ def _check_output_schemas(definition: RecipeDefinition, written: RecipeInput) ->
     for number, node in enumerate(definition.topology.nodes):
         if isinstance(node, GenerativeNode) and not is_types_only(meant := make_output_schema(node.output_schema)):
             schema = Schema(meant)
-            fault = schema.wrong or next(schema.find_lost_references(), None)
+            fault = schema.wrong or next(schema.iter_lost_references(), None)
             if fault is not None:
                 place = written.place(("topology", "nodes", number, "output_schema"))
                 yield Problem("R140", f"no answer can fit the 'output_schema' of {node.id!r}", str(place),
@@ -203,17 +203,17 @@ def _check_fallbacks(definition: RecipeDefinition, written: RecipeInput) -> Iter
                           "name a node by 'fallback_node_id', or choose another behavior", "warning")  # fmt: skip
     done: set[str] = set()
     for start in leads:
-        way: dict[str, None] = {}
+        visited: dict[str, None] = {}
         here = start
-        while here in leads and here not in way and here not in done:
-            way[here] = None
+        while here in leads and here not in visited and here not in done:
+            visited[here] = None
             here = leads[here]
-        if here in way:
-            circle = list(way)[list(way).index(here) :]
+        if here in visited:
+            circle = list(visited)[list(visited).index(here) :]
             yield Problem("R142", f"fallbacks form a cycle: {' -> '.join([*circle, here])}", places[here],
                           "if all of them fail, the run cycles until its step limit",
                           "remove one fallback, or fall back to a node outside the cycle", "warning")  # fmt: skip
-        done.update(way)
+        done.update(visited)
 
 
 def _check_published(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:

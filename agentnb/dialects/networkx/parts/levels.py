@@ -66,8 +66,8 @@ def is_graph(value: object) -> bool:
     """Return True for a networkx graph, without importing networkx."""
     if value is None:
         return False
-    ours = any(cls.__module__.partition(".")[0] == "networkx" for cls in type(value).__mro__)
-    return ours and hasattr(value, "adj") and hasattr(value, "is_directed")
+    is_networkx = any(cls.__module__.partition(".")[0] == "networkx" for cls in type(value).__mro__)
+    return is_networkx and hasattr(value, "adj") and hasattr(value, "is_directed")
 
 
 def infer_kind(attributes: Mapping[str, Any]) -> str:

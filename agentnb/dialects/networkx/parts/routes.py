@@ -25,16 +25,16 @@ class Routes:
 
     def __init__(self, node: Node, level: Level, attributes: Mapping[str, Any], problems: list[Problem]) -> None:
         self.node, self.level, self.drawn = node, level, set[tuple[str, str]]()
-        given, default = attributes.get("routes"), attributes.get("default")
+        routes, default = attributes.get("routes"), attributes.get("default")
         if node.kind == "evaluator":
-            ways = {word: attributes.get(f"{word}_route") for word in _VERDICTS}
-            given, default = {word: target for word, target in ways.items() if target is not None}, None
-        if given is not None and not isinstance(given, Mapping):
+            verdict_routes = {word: attributes.get(f"{word}_route") for word in _VERDICTS}
+            routes, default = {word: target for word, target in verdict_routes.items() if target is not None}, None
+        if routes is not None and not isinstance(routes, Mapping):
             place = make_inner_place(node.place, "routes") if node.place else node.id
-            problems.append(Problem("R114", f"'routes' is {shorten_value(given)}", str(place),
+            problems.append(Problem("R114", f"'routes' is {shorten_value(routes)}", str(place),
                                     "routes map values to nodes", "write it as {'value': 'node'}"))  # fmt: skip
-            given = None
-        self.routes = {str(value): self._find_target(target) for value, target in (given or {}).items()}
+            routes = None
+        self.routes = {str(value): self._find_target(target) for value, target in (routes or {}).items()}
         self.default = None if default is None else self._find_target(default)
 
     def _find_target(self, node: Any) -> str:
@@ -57,16 +57,16 @@ class Routes:
 
     def undrawn(self) -> Iterator[Edge]:
         """Yield an edge for each route that the graph has none for."""
-        ways = [*self.routes.items(), *([] if self.default is None else [(OTHERWISE, self.default)])]
-        for value, target in ways:
+        routes = [*self.routes.items(), *([] if self.default is None else [(OTHERWISE, self.default)])]
+        for value, target in routes:
             if target != END and (value, target) not in self.drawn:
                 yield Edge(self.node.id, target, "route", condition=value, place=self.node.place)
 
     def params(self) -> Mapping[str, Any]:
         """Return the node's params with its routes."""
         if self.node.kind == "evaluator":
-            ways = {f"{word}_route": self.routes.get(word, END) for word in _VERDICTS}
-            return MappingProxyType({**self.node.params, **ways})
+            routes = {f"{word}_route": self.routes.get(word, END) for word in _VERDICTS}
+            return MappingProxyType({**self.node.params, **routes})
         return MappingProxyType({
             **self.node.params,
             "routes": MappingProxyType(self.routes),

@@ -336,13 +336,13 @@ class Graph:
         if len(self._within) > MOST_NESTED:
             raise endless
         try:
-            made = builder(self)
+            result = builder(self)
         except RecursionError:  # a builder is code and may need many calls for each level
             raise endless from None
-        _check(find_unrun(made) is None, f"a builder returned {find_unrun(made)}, of which nothing has run", _BUILDS,
-               "a builder adds its nodes when it is called")  # fmt: skip
-        lost = self.is_empty and made is not None and not isinstance(made, Graph)
-        what = f"{name_of(builder)!r} added no node and returned {with_article(type(made).__name__)}"
+        _check(find_unrun(result) is None, f"a builder returned {find_unrun(result)}, of which nothing has run",
+               _BUILDS, "a builder adds its nodes when it is called")  # fmt: skip
+        lost = self.is_empty and result is not None and not isinstance(result, Graph)
+        what = f"{name_of(builder)!r} added no node and returned {with_article(type(result).__name__)}"
         _check(not lost, what, _BUILDS, _TAKES_A_GRAPH)
 
     def _copy(self, other: Graph) -> None:
@@ -439,10 +439,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _to_list(given: Any, where: str, why: str) -> list[Any]:
+def _to_list(value: Any, where: str, why: str) -> list[Any]:
     """Return a builder's list argument as a list."""
-    _check(isinstance(given, Iterable) and not isinstance(given, str), f"{safe_repr(given)} is not a list", where, why)
-    return list(given)
+    _check(isinstance(value, Iterable) and not isinstance(value, str), f"{safe_repr(value)} is not a list", where, why)
+    return list(value)
 
 
 def _check(holds: bool, what: str, where: str, why: str) -> None:

@@ -73,12 +73,12 @@ class Levels:
         chains: list[tuple[str, Handler | None]] = [(first, handler)]
         while chains:
             id, within = chains.pop()
-            mine: set[str] = set()
+            members: set[str] = set()
             step: str | None = id
             while step is not None and step in self.nodes and step not in self.of:
                 node = self.nodes[step]
                 self.of[step] = region
-                mine.add(step)
+                members.add(step)
                 if within is not None:
                     within.nodes.append(step)
                 names = _make_distinct_names([f"{step}.{label}" for label, _ in list_children(node)])
@@ -88,7 +88,7 @@ class Levels:
                     self.handlers.append(Handler(edge))
                     chains.append((edge.target, self.handlers[-1]))
                 step = self.next.get(step)
-            if step in mine:
+            if step in members:
                 self.repeated_steps.append(str(step))
 
     def chain(self, first: str | None) -> list[Node]:

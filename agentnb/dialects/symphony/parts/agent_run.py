@@ -69,30 +69,30 @@ class ToolResultStage:
     """After a tool: adds the result to the conversation, if the model may be asked again."""
 
     def __init__(self, config: AgentConfig) -> None:
-        self.most = config.max_calls
+        self.max_requests = config.max_calls
 
     def __call__(self, board: Mapping[str, Any]) -> dict[str, Any]:
         """Return whether the agent continues, and the next messages."""
-        left = self.most - board["usage"]["requests"]
-        if left <= 0:
+        remaining = self.max_requests - board["usage"]["requests"]
+        if remaining <= 0:
             return {"goes_on": False}
-        said, calls = list(board.get("conversation") or ()), find_tool_calls(board["answer"])
+        messages, calls = list(board.get("conversation") or ()), find_tool_calls(board["answer"])
         if calls:
-            said += _report_calls(calls, board)
+            messages += _report_calls(calls, board)
         else:
-            said.append({"role": "assistant", "content": to_text(board["answer"])})
-            said.append({"role": "user", "content": format_tool_report(board["tools_executed"][-1], left)})
-        return {"goes_on": True, "conversation": said}
+            messages.append({"role": "assistant", "content": to_text(board["answer"])})
+            messages.append({"role": "user", "content": format_tool_report(board["tools_executed"][-1], remaining)})
+        return {"goes_on": True, "conversation": messages}
 
 
 def _report_calls(calls: tuple[ToolCall, ...], board: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the message in which a model requested calls, and the result of each, also of a skipped one."""
-    said = [LLMMessage("assistant", to_text(board["answer"].get("content") or ""), calls)]
-    came = {tool.get("call"): tool for tool in board.get("tools_executed") or ()}
+    messages = [LLMMessage("assistant", to_text(board["answer"].get("content") or ""), calls)]
+    executed = {tool.get("call"): tool for tool in board.get("tools_executed") or ()}
     for number, call in enumerate(calls, count_calls(board.get("conversation"))):
-        tool = came.get(number, {"name": call.name, "success": False, "error": "the tool was not called"})
-        said.append(LLMMessage("tool", make_tool_answer(tool), tool_call_id=call.id))
-    return [message.to_dict() for message in said]
+        tool = executed.get(number, {"name": call.name, "success": False, "error": "the tool was not called"})
+        messages.append(LLMMessage("tool", make_tool_answer(tool), tool_call_id=call.id))
+    return [message.to_dict() for message in messages]
 
 
 class ResultStage:

@@ -131,10 +131,10 @@ class LLMHandler:
             return cls.get_instance()
         if isinstance(llm, LLMHandler):
             return llm
-        made = cls()
-        made._only = llm if isinstance(llm, Provider) else Provider("given", _to_client(llm))
-        made._providers[made._only.name.casefold()] = made._only
-        return made
+        handler = cls()
+        handler._only = llm if isinstance(llm, Provider) else Provider("given", _to_client(llm))
+        handler._providers[handler._only.name.casefold()] = handler._only
+        return handler
 
     @property
     def known(self) -> list[str]:
@@ -230,8 +230,8 @@ class LLMHandler:
     @property
     def is_simulated(self) -> bool:
         """True if all providers return made-up answers, as scripts do."""
-        made = [provider.is_simulated for provider in self._providers.values()]
-        return bool(made) and all(made)
+        flags = [provider.is_simulated for provider in self._providers.values()]
+        return bool(flags) and all(flags)
 
     def _find_provider(self, kind: str) -> Provider | None:
         """Return the provider that is configured by the environment alone; created once for each key."""
@@ -358,25 +358,25 @@ def _is_key_attribute(kind: str) -> bool:
     return any(os.environ.get(name) for name in PROVIDERS[kind].variables)
 
 
-def _to_client(given: Any) -> LLMClient:
+def _to_client(llm: Any) -> LLMClient:
     """Return the client for any supported representation of one.
 
     Raises:
         AgentRuntimeError: X464, it is not supported
     """
-    if isinstance(given, LLMHandler):
-        return given.client()
-    if isinstance(given, Provider):
-        return given.client
-    is_class = isinstance(given, type)
-    if is_class or not (isinstance(given, LLMClient | str | list | tuple | Mapping) or callable(given)):
+    if isinstance(llm, LLMHandler):
+        return llm.client()
+    if isinstance(llm, Provider):
+        return llm.client
+    is_class = isinstance(llm, type)
+    if is_class or not (isinstance(llm, LLMClient | str | list | tuple | Mapping) or callable(llm)):
         raise AgentRuntimeError(
-            Problem("X464", f"a {'class' if is_class else type(given).__name__} cannot answer requests",
+            Problem("X464", f"a {'class' if is_class else type(llm).__name__} cannot answer requests",
                     "an LLMHandler",
                     "a client, a callable of the LLMRequest, a list of answers or a text provider:model does",
                     "make one of it" if is_class else "give one of these")
         )  # fmt: skip
-    client = to_client(given)
+    client = to_client(llm)
     return client if isinstance(client, VendorClient | HandlerClient) else _ClientAdapter(client)
 
 
@@ -394,14 +394,14 @@ def _register(config: Any, client: Any) -> Provider:
     return Provider(name, _to_client(client))
 
 
-def _configure(words: dict[str, Any]) -> Provider:
+def _configure(options: dict[str, Any]) -> Provider:
     """Return the provider that settings describe."""
-    name, said, kind = words.pop("name", None), words.pop("provider", None), words.pop("type", None)
-    name = _check_name(name or said)
-    kind = str(kind or said or name).strip().casefold()
+    name, provider, kind = options.pop("name", None), options.pop("provider", None), options.pop("type", None)
+    name = _check_name(name or provider)
+    kind = str(kind or provider or name).strip().casefold()
     if kind in MODELS:
-        words.setdefault("model", MODELS[kind])
-    return Provider(name, client_of(kind if name.casefold() == kind else name, {**words, "type": kind}))
+        options.setdefault("model", MODELS[kind])
+    return Provider(name, client_of(kind if name.casefold() == kind else name, {**options, "type": kind}))
 
 
 def _check_name(name: Any) -> str:

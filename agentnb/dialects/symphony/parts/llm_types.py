@@ -27,9 +27,8 @@ from agentnb.world.llm.text import to_text
 __all__ = ["LLMMessage", "LLMRequest", "LLMResponse", "TokenUsage", "request_of", "to_response", "to_settings"]
 
 ROLES: Final = ("system", "user", "assistant", "tool", "function")
-CONNECTION: Final = frozenset(
-    {"api_key", "base_url", "headers", "client_kwargs", "prices"}
-)  # a provider's, no request's
+# Settings of a provider, not of a request
+CONNECTION: Final = frozenset({"api_key", "base_url", "headers", "client_kwargs", "prices"})
 _RESPONSE: Final = frozenset({"content", "model", "usage", "role", "tool_calls", "finish_reason"})
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _OWN: Final = {"timeout": "request_timeout", "model_name": "model"}
@@ -76,8 +75,8 @@ class TokenUsage(base.Usage, Mapping[str, Any]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, base.Usage):
-            mine, theirs = (self.tokens_in, self.tokens_out, self.cost_usd), to_usage(other)
-            return mine == (theirs.tokens_in, theirs.tokens_out, theirs.cost_usd)
+            own, others = (self.tokens_in, self.tokens_out, self.cost_usd), to_usage(other)
+            return own == (others.tokens_in, others.tokens_out, others.cost_usd)
         return dict(self) == other
 
     def __hash__(self) -> int:
@@ -123,23 +122,23 @@ class LLMRequest(base.LLMRequest):
         timeout: float | None = None,
         on_token: Callable[[str], None] | None = None,
         tools: Iterable[ToolDefinition | Mapping[str, Any]] = (),
-        **words: Any,
+        **kwargs: Any,
     ) -> None:
-        more = to_settings(words, "LLMRequest") if words else {}
+        more = to_settings(kwargs, "LLMRequest") if kwargs else {}
         own = {"provider": provider, "temperature": temperature, "max_tokens": max_tokens, "model": model}
-        given = {
+        fields = {
             **(settings or {}),
             **to_settings(more.pop("llm_config", llm_config), "llm_config"),
             **more,
             **{name: value for name, value in own.items() if value is not None},
         }
-        asks_json = given.pop("expects_json_response", expects_json_response)
-        if given.get("response_format") == {"type": "json_object"}:
-            asks_json = bool(given.pop("response_format"))
+        asks_json = fields.pop("expects_json_response", expects_json_response)
+        if fields.get("response_format") == {"type": "json_object"}:
+            asks_json = bool(fields.pop("response_format"))
         if asks_json is not None:
-            given["json_object"] = bool(asks_json)
-        named = given.pop("model", None)
-        found = {name: value for name, value in given.items() if name not in CONNECTION and not is_secret(name)}
+            fields["json_object"] = bool(asks_json)
+        named = fields.pop("model", None)
+        found = {name: value for name, value in fields.items() if name not in CONNECTION and not is_secret(name)}
         check_settings({name: value for name, value in found.items() if name in OF_REQUESTS}, "LLMRequest")
         model = None if named is None else str(named)
         super().__init__(
@@ -226,8 +225,8 @@ def request_of(request: Any) -> LLMRequest:
     if isinstance(request, LLMRequest):
         return request
     if isinstance(request, base.LLMRequest):
-        given = {field.name: getattr(request, field.name) for field in fields(request)}
-        return LLMRequest(**{**given, "messages": request.messages or [LLMMessage("user", "")]})
+        values = {field.name: getattr(request, field.name) for field in fields(request)}
+        return LLMRequest(**{**values, "messages": request.messages or [LLMMessage("user", "")]})
     if isinstance(request, Mapping):
         rest = {str(name): value for name, value in request.items() if name != "messages"}
         return LLMRequest(request.get("messages", ()), **rest)
@@ -314,8 +313,8 @@ def to_settings(config: Any, where: str = "llm") -> dict[str, Any]:
                     "it is a mapping or an object with model, temperature, max_tokens, timeout, provider; or a text",
                     'write it so: {"model": "gpt-4o-mini", "temperature": 0.2}')
         )  # fmt: skip
-    words = {_to_snake_case(name): value for name, value in found.items() if value is not None}
-    plain = {_OWN.get(name, name): _reveal(value) for name, value in words.items()}
+    settings = {_to_snake_case(name): value for name, value in found.items() if value is not None}
+    plain = {_OWN.get(name, name): _reveal(value) for name, value in settings.items()}
     register_secrets(plain)
     return plain
 
@@ -362,10 +361,10 @@ def to_messages(messages: Any) -> tuple[LLMMessage, ...]:
 
 
 def _make_messages_problem(messages: Any) -> Problem:
-    given = (
+    shown = (
         "they are empty" if isinstance(messages, list | tuple) else f"{with_article(type(messages).__name__)} was given"
     )
-    return Problem("X461", "a request to a model has no messages", "LLMRequest(messages)", given,
+    return Problem("X461", "a request to a model has no messages", "LLMRequest(messages)", shown,
                    'give a list: [LLMMessage("user", "...")]')  # fmt: skip
 
 

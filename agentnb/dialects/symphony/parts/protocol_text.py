@@ -27,9 +27,9 @@ def format_identity(name: str, role: str, goal: str, *, has_tools: bool) -> str:
     return "\n\n".join(parts)
 
 
-def format_tools(told: Iterable[tuple[str, str, Mapping[str, Any] | None]]) -> str:
+def format_tools(tools: Iterable[tuple[str, str, Mapping[str, Any] | None]]) -> str:
     """Return each tool's name, description and the schema of its input; empty without any."""
-    rows = [_format_tool(*tool) for tool in told]
+    rows = [_format_tool(*tool) for tool in tools]
     return (
         "\n\n".join(["# Tools\nThese are the tools that you may use, and there are no others.", *rows]) if rows else ""
     )
@@ -79,12 +79,14 @@ ANY OTHER RESPONSE IS AN ERROR: IT CANNOT BE USED, AND THE TASK FAILS.
 === END REQUIRED FORM OF EVERY RESPONSE ==="""
 
 
-def format_tool_report(name: str, said: Mapping[str, Any], left: int, *, succeeded: bool) -> str:
+def format_tool_report(name: str, report: Mapping[str, Any], remaining: int, *, succeeded: bool) -> str:
     """Return the message after a tool has run: its result as JSON, and what the model may do next."""
-    came = "has run. This is its result" if succeeded else "has failed. This is what it says"
-    if left > 1:
-        then = f"You may respond {left} more times. Call another tool, or give your answer to the task"
+    outcome = "has run. This is its result" if succeeded else "has failed. This is what it says"
+    if remaining > 1:
+        then = f"You may respond {remaining} more times. Call another tool, or give your answer to the task"
     else:
         then = "You may respond once more. Give your answer to the task now"
     form = '{"tool_name": "none", "response": "YOUR ANSWER"}'
-    return f"The tool {json.dumps(name, ensure_ascii=False)} {came}, as JSON:\n{to_json_text(said)}\n{then}: {form}"
+    return (
+        f"The tool {json.dumps(name, ensure_ascii=False)} {outcome}, as JSON:\n{to_json_text(report)}\n{then}: {form}"
+    )

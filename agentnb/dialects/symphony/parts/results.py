@@ -107,14 +107,14 @@ class AgentResult(Keyed):
 _NAMELESS: Final = {"name": "", "parameters": None, "success": False}  # fields that a person's edit of an item lacks
 
 
-def to_usage(given: Mapping[str, Any] | None) -> Usage:
+def to_usage(value: Mapping[str, Any] | None) -> Usage:
     """Return the value of `usage` on an agent's blackboard."""
-    known = given if isinstance(given, Mapping) else {}
+    known = value if isinstance(value, Mapping) else {}
     return Usage(**{each.name: known.get(each.name, each.default) for each in fields(Usage)})
 
 
-def to_tool_executed(given: Mapping[str, Any], times: Times) -> ToolExecuted:
+def to_tool_executed(values: Mapping[str, Any], times: Times) -> ToolExecuted:
     """Return an item of `tools_executed` on an agent's blackboard; `times` are its step's."""
-    known = {each.name: given[each.name] for each in fields(ToolExecuted) if each.name in given}
-    own = given.get("metrics")
+    known = {each.name: values[each.name] for each in fields(ToolExecuted) if each.name in values}
+    own = values.get("metrics")
     return ToolExecuted(**{**_NAMELESS, **known, "metrics": Times(**own) if isinstance(own, Mapping) else times})

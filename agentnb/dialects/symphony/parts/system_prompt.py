@@ -106,12 +106,14 @@ class SystemPromptService:
         """Return the parts of a system prompt: see `generate_system_prompt`."""
         known = [*(_find_value(config, "tools") or () if tools is None else tools)]
         has_tools = bool(known) if has_tools is None else has_tools
-        told = [_describe_tool(_look_up(tool) if tools is None else tool) for tool in known] if has_tools else []
+        descriptions = (
+            [_describe_tool(_look_up(tool) if tools is None else tool) for tool in known] if has_tools else []
+        )
         return PromptParts(
             SystemPromptService.base(config, has_tools, folder=folder),
-            protocol_text.format_tools(told),
+            protocol_text.format_tools(descriptions),
             SystemPromptService.directives(config),
-            format_json_requirements([name for name, _, _ in told]) if has_tools else "",
+            format_json_requirements([name for name, _, _ in descriptions]) if has_tools else "",
         )
 
     @staticmethod
@@ -126,10 +128,10 @@ class SystemPromptService:
     @staticmethod
     def directives(config: Any) -> str:
         """Return the agent's directives with their title; empty if there are none."""
-        given = _find_value(config, "directives")
-        if isinstance(given, list | tuple):
-            given = "\n".join(f"- {to_text(line)}" for line in given)
-        text = to_text(given).strip() if given else ""
+        value = _find_value(config, "directives")
+        if isinstance(value, list | tuple):
+            value = "\n".join(f"- {to_text(line)}" for line in value)
+        text = to_text(value).strip() if value else ""
         return protocol_text.format_directives(text) if text else ""
 
 
@@ -152,31 +154,31 @@ def make_tool_answer(tool: Any) -> str:
     return to_json_text(_report(tool))
 
 
-def format_tool_report(tool: Any, left: int) -> str:
+def format_tool_report(tool: Any, remaining: int) -> str:
     """Return the user message for the model after a tool has run: the result, and what to do next.
 
     Args:
         tool: name, success, result and error, in a mapping or an object.
-        left: how many more responses the model may give.
+        remaining: how many more responses the model may give.
 
     Example:
         >>> print(format_tool_report({"name": "add", "success": True, "result": 5}, 2).splitlines()[1])
         {"tool_name": "add", "success": true, "result": 5}
     """
-    said = _report(tool)
-    return protocol_text.format_tool_report(said["tool_name"], said, left, succeeded=said["success"])
+    report = _report(tool)
+    return protocol_text.format_tool_report(report["tool_name"], report, remaining, succeeded=report["success"])
 
 
 def _report(tool: Any) -> dict[str, Any]:
     succeeded, error = bool(_find_value(tool, "success")), _find_value(tool, "error")
-    said: dict[str, Any] = {
+    report: dict[str, Any] = {
         "tool_name": _to_text(tool, "name"),
         "success": succeeded,
         "result": _find_value(tool, "result"),
     }
     if error is not None or not succeeded:
-        said["error"] = "the tool says no more" if error is None else to_text(error)
-    return said
+        report["error"] = "the tool says no more" if error is None else to_text(error)
+    return report
 
 
 def _find_value(config: Any, *names: str) -> Any:

@@ -50,7 +50,7 @@ def test_the_board_after_each_step_is_the_graph_as_the_package_had_it_then(name,
     path = request.getfixturevalue(name)
     run = next(run for run in read_runs(path) if run.parent is None)
     session = nb.open_activegraph(path, run.run_id)
-    events = [Event(*each) for each in map(_in_their_order, session.kept.events)]
+    events = [Event(*each) for each in map(_in_their_order, session.package_log.events)]
     told = session.trace.frames.events
     for step in range(len(session.trace) + 1):
         last = max((event.seq for event in session.trace.reading().events() if event.at <= step), default=0)
@@ -169,7 +169,7 @@ def test_what_a_delivery_read_is_told_where_the_log_knows(tmp_path):
 
 def test_a_fork_behind_the_archive_begins_with_the_state_that_is_kept(archived_path):
     fork = nb.open_activegraph(archived_path)
-    assert fork.kept.events[0].type == "runtime.snapshot"
+    assert fork.package_log.events[0].type == "runtime.snapshot"
     assert [each["type"] for each in fork.trace.state_at(0).values()] == ["note", "sight", "note"]
 
 

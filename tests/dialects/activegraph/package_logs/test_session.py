@@ -45,7 +45,7 @@ def test_not_a_byte_changes_while_its_program_writes_it(tmp_path):
         name: before[name] for name in ("open.db", "open.db-wal")
     }
     runtime.graph.add_object("task", {})  # and it goes on writing
-    assert len(nb.open_activegraph(path).kept.events) == 35
+    assert len(nb.open_activegraph(path).package_log.events) == 35
     programs.close(runtime)
 
 

@@ -34,7 +34,7 @@ def make_recipe(log: PackageLog, deliveries: Sequence[Delivery], owners: Sequenc
     numbers = {event.id: at for at, event in enumerate(log.events)}
     thinks = {each.key for each in deliveries for at in each.events if log.events[at].type == "llm.requested"}
     on: dict[str, dict[str, None]] = {name: {} for name in names.values()}
-    ways: dict[tuple[str, str], dict[str, None]] = {}
+    routes: dict[tuple[str, str], dict[str, None]] = {}
     entry: dict[str, None] = {}
     for each in deliveries:
         name, at = names[each.key], numbers.get(each.trigger)
@@ -46,9 +46,9 @@ def make_recipe(log: PackageLog, deliveries: Sequence[Delivery], owners: Sequenc
         if owner is None:
             entry[name] = None
         else:
-            ways.setdefault((names[deliveries[owner].key], name), {})[type] = None
+            routes.setdefault((names[deliveries[owner].key], name), {})[type] = None
     nodes = {name: _make_node(name, key, on[name], thinks=key in thinks) for key, name in names.items()}
-    edges = tuple(Edge(*pair, "event", condition=", ".join(types)) for pair, types in ways.items())
+    edges = tuple(Edge(*pair, "event", condition=", ".join(types)) for pair, types in routes.items())
     title = log.run.label or log.run.goal or log.run.run_id
     meta = {"about": {"activegraph": describe_log(log)}, "events": find_emitted_events(())}
     return Recipe(title, "activegraph", nodes, edges, tuple(entry), meta=meta)
@@ -61,8 +61,9 @@ def _make_node(name: str, key: tuple[str, str], on: Mapping[str, None], *, think
 def describe_log(log: PackageLog) -> dict[str, object]:
     """Return a store's entry of a run, for the trace."""
     run = log.run
-    return {"store": log.shown, "run_id": run.run_id, "goal": run.goal, "label": run.label, "created": run.created,
-            "parent": run.parent, "forked_at": run.forked_at, "archived": run.archived}  # fmt: skip
+    return {"store": log.display_name, "run_id": run.run_id, "goal": run.goal, "label": run.label,
+            "created": run.created, "parent": run.parent, "forked_at": run.forked_at,
+            "archived": run.archived}  # fmt: skip
 
 
 __all__ = ["assign_names", "describe_log", "make_recipe"]

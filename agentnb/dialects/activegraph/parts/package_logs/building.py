@@ -117,7 +117,7 @@ class _Builder:
         plan = Plan(recipe, make_readable_kinds(recipe), World())
         self.run = Run(plan, EffectDispatcher(), clock=FrozenClock(self.times[-1] if self.times else EPOCH))
         self.history, self.tables = self.run.history, self.run.tables
-        self.graph: Any = _Graph(self.run.root.scope)  # it has what `projected` needs of a ledger
+        self.graph: Any = _Graph(self.run.root.scope)  # the part of a ledger that the projection needs
         self.frozen: dict[int, Any] = {}
         names = assign_names(self.deliveries, log)
         self.acts = [self._add_activation(each, plan.index[names[each.key]]) for each in self.deliveries]
@@ -147,7 +147,7 @@ class _Builder:
         history.set_first_row([], first)  # its frontier has been pushed
         run.checkpoint()
         for number, each in enumerate(self.deliveries):
-            self._to_front(number)
+            self._move_to_front(number)
             pos = history.s_pos[-1] + 1
             self.queue.popleft()
             self._step(number, each)
@@ -171,7 +171,7 @@ class _Builder:
         except InvalidPayload as unfit:
             raise self._make_error(first, unfit.path, unfit.why) from None
 
-    def _to_front(self, number: int) -> None:
+    def _move_to_front(self, number: int) -> None:
         """Move a delivery that was delayed, or is out of order, to the front of the queue."""
         history = self.history
         if self.queue and self.queue[0] == number:
@@ -203,8 +203,8 @@ class _Builder:
         trigger = self.numbers.get(each.trigger)
         if trigger is not None:
             event = self.events[trigger - 1]
-            given = {"event": event.id, "type": event.type, "payload": self._get_payload(trigger - 1)}
-            history.notes[step] = Note(f"event {event.id} of type {event.type!r}", inputs=freeze(given))
+            inputs = {"event": event.id, "type": event.type, "payload": self._get_payload(trigger - 1)}
+            history.notes[step] = Note(f"event {event.id} of type {event.type!r}", inputs=freeze(inputs))
 
     def _add_row(self, number: int, each: Delivery, pos: int) -> None:
         history, run, step = self.history, self.run, number + 1
@@ -214,10 +214,10 @@ class _Builder:
             status = ERROR if end.type == "behavior.failed" else OK
             if status == ERROR:
                 history.errors[step] = _make_failure(end.payload)
-        began, ended = self._to_ns(each.events[0]), self._to_ns(each.events[-1])
+        start, ended = self._to_ns(each.events[0]), self._to_ns(each.events[-1])
         history.s_act.append(self.acts[number])
-        history.s_t0.append(began)
-        history.s_t1.append(max(began, ended))
+        history.s_t0.append(start)
+        history.s_t1.append(max(start, ended))
         history.s_flag.append(status | COUNTED)
         history.s_pos.append(pos)
         history.s_wend.append(len(history.w_new))
@@ -265,8 +265,8 @@ class _Builder:
     def _tell(self, at: int, position: int, step: int | None) -> None:
         event, payload = self.events[at], self._get_payload(at)
         actor: Any = event.actor  # None if the package names no actor
-        told = (event.id, event.type, actor, event.caused_by, self.times[at], payload)
-        self.history.events.append(Event(at + 1, step, *told, position, event.frame_id))
+        row = (event.id, event.type, actor, event.caused_by, self.times[at], payload)
+        self.history.events.append(Event(at + 1, step, *row, position, event.frame_id))
 
     def _get_payload(self, at: int) -> Any:
         found = self.frozen.get(at)
@@ -303,7 +303,7 @@ class _Builder:
             self.history.r_step.append(step)
 
     def _make_error(self, event: LogEvent, path: str, why: str) -> Exception:
-        return make_event_error(self.log.shown, self.log.run.run_id, f"{event.id} ({event.type})", path, why)
+        return make_event_error(self.log.display_name, self.log.run.run_id, f"{event.id} ({event.type})", path, why)
 
     def _to_ns(self, at: int) -> int:
         if not self.times:
@@ -323,9 +323,9 @@ def _iter_times(events: Sequence[LogEvent]) -> Iterable[datetime]:
 def _make_failure(payload: Mapping[str, Any]) -> Failure:
     """Return the error of a behavior; a reason that says more than the type precedes the message."""
     type, reason = str(payload.get("exception_type") or "failed"), payload.get("reason")
-    words = str(payload.get("message") or "")
-    told = reason if isinstance(reason, str) and not reason.startswith("exception.") and reason not in words else None
-    return Failure(type, f"{told}: {words}" if told else words)
+    message = str(payload.get("message") or "")
+    text = reason if isinstance(reason, str) and not reason.startswith("exception.") and reason not in message else None
+    return Failure(type, f"{text}: {message}" if text else message)
 
 
 __all__ = ["run_of"]

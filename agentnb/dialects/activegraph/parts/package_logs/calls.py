@@ -36,9 +36,9 @@ def iter_calls(events: Sequence[LogEvent], step: int, act: int) -> Iterator[Call
 
 def _make_row(asked: LogEvent, kind: str, answer: LogEvent | None, place: tuple[int, int, int, int]) -> Call:
     step, act, number, attempt = place
-    said = asked.payload
-    name = str(said.get("tool") or said.get("model") or kind)
-    sent = said.get("args") if kind == "tool" else {key: said[key] for key in _ASKED if key in said}
+    payload = asked.payload
+    name = str(payload.get("tool") or payload.get("model") or kind)
+    sent = payload.get("args") if kind == "tool" else {key: payload[key] for key in _ASKED if key in payload}
     back: Mapping[str, Any] = {} if answer is None else answer.payload
     error = "no answer is in the log" if answer is None else _to_error_text(back.get("error"))
     return Call(
@@ -62,8 +62,8 @@ def _make_result(kind: str, back: Mapping[str, Any]) -> Any:
 
 def _to_error_text(error: Any) -> str | None:
     if isinstance(error, Mapping):
-        told = [str(error[key]) for key in ("reason", "message") if error.get(key)]
-        return ": ".join(told) or str(dict(error))
+        texts = [str(error[key]) for key in ("reason", "message") if error.get(key)]
+        return ": ".join(texts) or str(dict(error))
     return None if error is None else str(error)
 
 

@@ -41,7 +41,7 @@ class LogWriter:
 
     def __init__(self, where: str | os.PathLike[str], log: PackageLog) -> None:
         self.where, self.run_id = where, log.run.run_id
-        self.url = log.shown
+        self.url = log.display_name
         self._known = {event.id: (event.type, event.payload) for event in log.events}
         self._last = log.events[-1].id if log.events else None
         self._waiting: list[LogEvent] = []

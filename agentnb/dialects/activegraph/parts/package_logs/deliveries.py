@@ -38,24 +38,24 @@ def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
     """Return the deliveries of a log, in order. Events between them belong to none."""
     found: list[Delivery] = []
     scheduled: set[tuple[str, str]] = set()
-    begun: Delivery | None = None
+    delivery: Delivery | None = None
     for at, event in enumerate(events):
         behavior, trigger = _name(event, "behavior"), _name(event, "event_id")
         if event.type in STARTED:
-            begun = Delivery(behavior, STARTED[event.type], trigger, [at], delayed=(behavior, trigger) in scheduled)
-            if at and events[at - 1].type == "pattern.matched" and _belongs(events[at - 1], begun):
-                begun.events.insert(0, at - 1)
-            found.append(begun)
+            delivery = Delivery(behavior, STARTED[event.type], trigger, [at], delayed=(behavior, trigger) in scheduled)
+            if at and events[at - 1].type == "pattern.matched" and _belongs(events[at - 1], delivery):
+                delivery.events.insert(0, at - 1)
+            found.append(delivery)
         elif event.type in ENDED:
-            if begun is None or (begun.behavior, begun.trigger) != (behavior, trigger):
-                begun = Delivery(behavior, "behavior", trigger)  # refused before it could start
-                found.append(begun)
-            begun.events.append(at)
-            begun.end, begun = at, None
+            if delivery is None or (delivery.behavior, delivery.trigger) != (behavior, trigger):
+                delivery = Delivery(behavior, "behavior", trigger)  # refused before it could start
+                found.append(delivery)
+            delivery.events.append(at)
+            delivery.end, delivery = at, None
         elif event.type == "behavior.scheduled":
             scheduled.add((behavior, trigger))
-        elif begun is not None:
-            begun.events.append(at)
+        elif delivery is not None:
+            delivery.events.append(at)
         elif event.type == "context.read" and found and _belongs(event, found[-1]) and found[-1].events[-1] == at - 1:
             found[-1].events.append(at)  # its reads are recorded when it has ended
     for each in found:
@@ -64,25 +64,25 @@ def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
     return found
 
 
-def _cut(begun: Delivery, events: Sequence[LogEvent]) -> None:
+def _cut(delivery: Delivery, events: Sequence[LogEvent]) -> None:
     """Reduce an unfinished delivery to the events that are certainly its own.
 
     The run was interrupted there, and perhaps resumed later.
     """
     own = 0
-    for own, at in enumerate(begun.events):  # noqa: B007  (where it stopped is what is asked)
+    for own, at in enumerate(delivery.events):  # noqa: B007  (where it stopped is what is asked)
         event = events[at]
-        mine = event.actor == begun.behavior or event.type in STARTED or event.type == "pattern.matched"
-        if not mine and not event.type.startswith(_INSIDE):
+        belongs = event.actor == delivery.behavior or event.type in STARTED or event.type == "pattern.matched"
+        if not belongs and not event.type.startswith(_INSIDE):
             break
     else:
         own += 1
-    del begun.events[own:]
+    del delivery.events[own:]
 
 
-def _belongs(event: LogEvent, begun: Delivery) -> bool:
+def _belongs(event: LogEvent, delivery: Delivery) -> bool:
     """Return True if one of the package's own events belongs to this delivery."""
-    return (_name(event, "behavior"), _name(event, "event_id")) == (begun.behavior, begun.trigger)
+    return (_name(event, "behavior"), _name(event, "event_id")) == (delivery.behavior, delivery.trigger)
 
 
 def _name(event: LogEvent, key: str) -> str:

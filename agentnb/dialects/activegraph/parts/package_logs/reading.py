@@ -51,9 +51,9 @@ def _log(look: DatabaseReader, run_id: str | None) -> PackageLog:
     tables = _list_tables(look)
     found = _list_runs(look, tables)
     runs = tuple(run for run, _ in found)
-    run = _choose_run(look.shown, found, run_id)
+    run = _choose_run(look.display_name, found, run_id)
     events = tuple(_read_events(look, run.run_id, tables))
-    return PackageLog(look.shown, run, runs, events, _find_snapshots(look, events, tables))
+    return PackageLog(look.display_name, run, runs, events, _find_snapshots(look, events, tables))
 
 
 # -- contents of the store -------------------------------------------------------------------------------------------
@@ -72,11 +72,11 @@ def _list_tables(look: DatabaseReader) -> set[str]:
         missing = columns - look.columns(table) if table in tables else {"*"}
         if missing:
             what = f"it has no table {table!r}" if missing == {"*"} else f"its table {table!r} lacks {sorted(missing)}"
-            raise _make_store_error(look.shown, what)
+            raise _make_store_error(look.display_name, what)
     version = [value for (value,) in look.rows("SELECT value FROM meta WHERE key = 'schema_version'")]
     if version not in ([], [SCHEMA]):
         raise StoreError(
-            Problem("L462", "this store was written by another version of activegraph", look.shown,
+            Problem("L462", "this store was written by another version of activegraph", look.display_name,
                     f"its tables have version {version[0]}, and {SCHEMA} is known here",
                     "install the newest agentnb, or bring the run to a store of that version: `activegraph migrate`")
         )  # fmt: skip
@@ -126,9 +126,13 @@ def _choose_run(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | N
     if run_id in names:
         return found[names.index(run_id)][0]
     what = "there is no run yet" if run_id is None else f"there is no run {run_id!r}"
-    told = ", ".join(f"{run.run_id!r}" + (f" ({run.label or run.goal})" if run.label or run.goal else "")
+    choices = ", ".join(f"{run.run_id!r}" + (f" ({run.label or run.goal})" if run.label or run.goal else "")
                      for run, _ in found[-5:])  # fmt: skip
-    why = f"the runs of this store are: {told}" if len(names) < 6 else f"it has {len(names)} runs, the newest: {told}"
+    why = (
+        f"the runs of this store are: {choices}"
+        if len(names) < 6
+        else f"it has {len(names)} runs, the newest: {choices}"
+    )
     raise StoreError(
         Problem("L464", what, shown, why if names else "this store has no run",
                 did_you_mean(run_id or "", names, "leave run_id out for the run that was written last"))
@@ -149,7 +153,7 @@ def _read_events(look: DatabaseReader, run_id: str, tables: set[str]) -> Iterato
         for row in look.rows(f"SELECT {columns} FROM {table} WHERE run_id = ? ORDER BY seq", run_id):  # noqa: S608  (names of ours)
             if row[0] not in seen:
                 seen.add(row[0])
-                yield _parse_event(look.shown, run_id, row, archived=table == "events_archive")
+                yield _parse_event(look.display_name, run_id, row, archived=table == "events_archive")
 
 
 def _parse_event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> LogEvent:

@@ -44,7 +44,7 @@ class PackageLog(NamedTuple):
     `snapshots` are the states, as JSON text, that represent events which the store no longer has: hash -> text.
     """
 
-    shown: str
+    display_name: str
     run: LogRun
     runs: tuple[LogRun, ...]
     events: tuple[LogEvent, ...]

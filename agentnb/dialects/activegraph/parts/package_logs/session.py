@@ -33,7 +33,7 @@ class ActiveGraphRun(Recording):
 
     `step`, `run` and `step_over` go forward through the record, `back`, `goto` and `run_back` backward. A step is one
     delivery of one event to one behavior. The board is the object graph: each object, relation and patch under its id.
-    `kept` is the log itself, `runs` the other runs of its store.
+    `package_log` is the log itself, `runs` the other runs of its store.
     """
 
     __slots__ = ("_opened", "_recording", "_where")
@@ -43,20 +43,20 @@ class ActiveGraphRun(Recording):
     _opened: dict[str, ActiveGraphRun]
 
     @classmethod
-    def of(cls, where: str | os.PathLike[str], kept: PackageLog, opened: dict[str, ActiveGraphRun]) -> ActiveGraphRun:
+    def of(cls, where: str | os.PathLike[str], log: PackageLog, opened: dict[str, ActiveGraphRun]) -> ActiveGraphRun:
         """Return the session of a run; `opened` are those of the same store.
 
         Raises:
             StoreError: L463, an event cannot be read.
         """
-        run = run_of(kept)
-        session = cls.of_run(run, run.plan.recipe.name, kept.run.run_id, _read_only(kept), "idle")
-        session._recording, session._where, session._opened = kept, where, opened  # noqa: SLF001  (it is made here)
-        opened[kept.run.run_id] = session
+        run = run_of(log)
+        session = cls.of_run(run, run.plan.recipe.name, log.run.run_id, _read_only(log), "idle")
+        session._recording, session._where, session._opened = log, where, opened  # noqa: SLF001  (it is made here)
+        opened[log.run.run_id] = session
         return session
 
     @property
-    def kept(self) -> PackageLog:
+    def package_log(self) -> PackageLog:
         """The log as read."""
         return self._recording
 
@@ -80,7 +80,7 @@ class ActiveGraphRun(Recording):
         """Return the limit that has ended the run, if it is at its end."""
         if self._run.position < self._run.history.tip:
             return None
-        for event in reversed(self.kept.events):
+        for event in reversed(self.package_log.events):
             if event.type == "runtime.budget_exhausted":
                 return str(event.payload.get("exhausted_by") or "a limit")
             if event.type.startswith(("behavior.", "runtime.idle")):
@@ -102,8 +102,8 @@ class ActiveGraphRun(Recording):
             if event.type == "approval.proposed":
                 step = makers[event.id]
                 node = "" if step is None else self.trace.steps[step - 1].node_id
-                words = {key: value for key, value in thaw(event.payload).items() if key != "approval_id"}
-                found[id] = Pending(id, "approval", node, str(event.payload.get("object_type", "")), words,
+                arguments = {key: value for key, value in thaw(event.payload).items() if key != "approval_id"}
+                found[id] = Pending(id, "approval", node, str(event.payload.get("object_type", "")), arguments,
                                     free=())  # fmt: skip
             elif event.type in ("approval.granted", "approval.denied"):
                 found.pop(id, None)
@@ -117,7 +117,7 @@ class ActiveGraphRun(Recording):
         from agentnb.trace.frames import make_table
 
         return make_table(
-            [{name: mask_value(getattr(run, name)) for name in _COLUMNS} for run in self.kept.runs], _COLUMNS
+            [{name: mask_value(getattr(run, name)) for name in _COLUMNS} for run in self.package_log.runs], _COLUMNS
         )
 
     def _open_other(self, run_id: str) -> ActiveGraphRun:
@@ -127,19 +127,21 @@ class ActiveGraphRun(Recording):
     @property
     def parent(self) -> Session | None:
         """The run that this one was forked from; None if it is not a fork, or the store does not have the parent."""
-        parent = self.kept.run.parent
-        known = parent is not None and any(run.run_id == parent for run in self.kept.runs)
+        parent = self.package_log.run.parent
+        known = parent is not None and any(run.run_id == parent for run in self.package_log.runs)
         return self._open_other(str(parent)) if known else None
 
     @property
     def forks(self) -> tuple[Session, ...]:
         """The runs of the store that were forked from this one."""
-        return tuple(self._open_other(run.run_id) for run in self.kept.runs if run.parent == self.kept.run.run_id)
+        return tuple(
+            self._open_other(run.run_id) for run in self.package_log.runs if run.parent == self.package_log.run.run_id
+        )
 
     def tree(self) -> str:
         """Return this run and all its forks, one per line, from their common root."""
-        runs = {run.run_id: run for run in self.kept.runs}
-        top = self.kept.run
+        runs = {run.run_id: run for run in self.package_log.runs}
+        top = self.package_log.run
         seen = {top.run_id}
         while top.parent in runs and top.parent not in seen:
             top = runs[top.parent]
@@ -149,10 +151,10 @@ class ActiveGraphRun(Recording):
     def _format_lines(self, run: LogRun, depth: int, seen: set[str]) -> list[str]:
         seen.add(run.run_id)
         name = safe_str(run.label or run.goal or run.run_id)
-        told = f" from {run.forked_at}" if run.forked_at else ""
-        mark = " <- here" if run.run_id == self.kept.run.run_id else ""
-        lines = [f"{'  ' * depth}{name} ({run.run_id}){told}: {run.events + run.archived} events{mark}"]
-        for other in self.kept.runs:
+        origin = f" from {run.forked_at}" if run.forked_at else ""
+        mark = " <- here" if run.run_id == self.package_log.run.run_id else ""
+        lines = [f"{'  ' * depth}{name} ({run.run_id}){origin}: {run.events + run.archived} events{mark}"]
+        for other in self.package_log.runs:
             if other.parent == run.run_id and other.run_id not in seen:
                 lines += self._format_lines(other, depth + 1, seen)
         return lines
@@ -186,12 +188,12 @@ def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -
     return ActiveGraphRun.of(where, read_log(where, run_id), {})
 
 
-def _read_only(kept: PackageLog) -> Problem:
+def _read_only(log: PackageLog) -> Problem:
     """L450: this run can only be read."""
     return Problem(
         "L450",
         "this run is read-only: it is a log of the activegraph package",
-        f"{kept.shown}, run {kept.run.run_id!r}",
+        f"{log.display_name}, run {log.run.run_id!r}",
         "a log records what happened; the behaviors are in the program that wrote it",
         "move through it with step(), back() and goto(); to continue it, load it with that program's Runtime",
     )

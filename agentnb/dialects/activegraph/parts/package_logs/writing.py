@@ -70,8 +70,8 @@ def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str],
         StoreError: L461, the file is another program's; L465, it has a run of this id; L466, two events have one id;
             L467, a server has no place for the state that the run begins with; or it cannot be written.
     """
-    told = session if isinstance(session, Session) else session.session
-    return write_log(told.kept if isinstance(told, ActiveGraphRun) else log_of(told), where, run_id)
+    source = session if isinstance(session, Session) else session.session
+    return write_log(source.package_log if isinstance(source, ActiveGraphRun) else log_of(source), where, run_id)
 
 
 def log_of(session: Session) -> PackageLog:
@@ -83,8 +83,8 @@ def log_of(session: Session) -> PackageLog:
     )
     goal = next((event.payload.get("goal") for event in events if event.type == "goal.created"), None)
     frame = next((event.frame_id for event in events if event.frame_id), None)
-    begun = next((event.timestamp for event in events if event.timestamp), "")
-    run = LogRun(session.run_id, None, None, None, begun, None if goal is None else str(goal), frame, len(events))
+    start_time = next((event.timestamp for event in events if event.timestamp), "")
+    run = LogRun(session.run_id, None, None, None, start_time, None if goal is None else str(goal), frame, len(events))
     return PackageLog(f"session {session.name!r}", run, (run,), events, {})
 
 
@@ -99,7 +99,7 @@ def write_log(log: PackageLog, where: str | os.PathLike[str], run_id: str | None
     twice = [id for id, count in Counter(event.id for event in log.events).items() if count > 1]
     if twice:
         raise StoreError(
-            Problem("L466", f"{twice[0]!r} is the id of more than one event", log.shown,
+            Problem("L466", f"{twice[0]!r} is the id of more than one event", log.display_name,
                     "in a log of the activegraph package an id names one event of its run", "give each event its own")
         )  # fmt: skip
     whole = _mask(log._replace(run=log.run._replace(run_id=run_id or log.run.run_id)))
@@ -107,23 +107,23 @@ def write_log(log: PackageLog, where: str | os.PathLike[str], run_id: str | None
 
 
 def _write(change: DatabaseWriter, log: PackageLog) -> None:
-    _make(change)
+    _create_tables(change)
     run, now = log.run, datetime.now(UTC).isoformat(timespec="seconds")
     if change.rows("SELECT 1 FROM runs WHERE run_id = ?", run.run_id):
         raise StoreError(
-            Problem("L465", f"this store has a run {run.run_id!r} already", change.shown,
+            Problem("L465", f"this store has a run {run.run_id!r} already", change.display_name,
                     "each run id can be written once",
                     "give it another id, to_activegraph(path, run_id=...), or use another store")
         )  # fmt: skip
     if change.kind == "sqlite":
-        _to_file(change, log, now)
+        _write_to_file(change, log, now)
     else:
-        _to_server(change, log)
+        _write_to_server(change, log)
     created = run.created if change.kind == "sqlite" or parse_time(run.created) else ""
     change.do(_ADD_RUN, run.run_id, run.parent, run.forked_at, run.label, created or now, run.goal, run.frame_id)
 
 
-def _to_file(change: DatabaseWriter, log: PackageLog, now: str) -> None:
+def _write_to_file(change: DatabaseWriter, log: PackageLog, now: str) -> None:
     for statement in _ARCHIVE:
         change.do(statement)
     ((last,),) = change.rows(_LAST)
@@ -134,7 +134,7 @@ def _to_file(change: DatabaseWriter, log: PackageLog, now: str) -> None:
     change.many(_ADD_STATE, [(name, text, now) for name, text in log.snapshots.items()])
 
 
-def _to_server(change: DatabaseWriter, log: PackageLog) -> None:
+def _write_to_server(change: DatabaseWriter, log: PackageLog) -> None:
     """Write the events to a server, where the package has no archive.
 
     L467: a run that starts with a snapshot cannot be stored on a server.
@@ -144,7 +144,7 @@ def _to_server(change: DatabaseWriter, log: PackageLog) -> None:
     """
     if log.events and log.events[0].type == SNAPSHOT:
         raise StoreError(
-            Problem("L467", f"run {log.run.run_id!r} begins with a snapshot", change.shown,
+            Problem("L467", f"run {log.run.run_id!r} begins with a snapshot", change.display_name,
                     "on a PostgreSQL server the package cannot store snapshots", "name a file: run.db")
         )  # fmt: skip
     rows = [_make_row(log.run.run_id, event) for event in log.events]
@@ -166,7 +166,7 @@ def append_events(change: DatabaseWriter, run_id: str, last: str | None, events:
     rows = change.rows("SELECT id FROM events WHERE run_id = ? ORDER BY seq DESC LIMIT 1", run_id)
     if last is not None and rows and rows[0][0] != last:
         raise StoreError(
-            Problem("L469", f"another program has written run {run_id!r}", change.shown,
+            Problem("L469", f"another program has written run {run_id!r}", change.display_name,
                     f"its last event should be {last!r}, and is {rows[0][0]!r}",
                     "load the run again and continue there")
         )  # fmt: skip
@@ -179,11 +179,11 @@ def append_events(change: DatabaseWriter, run_id: str, last: str | None, events:
 
 def _make_row(run_id: str, event: LogEvent) -> tuple[Any, ...]:
     payload = json.dumps(event.payload)
-    told = (event.id, event.type, event.actor, payload, event.frame_id, event.caused_by, event.timestamp)
-    return (*told, run_id)
+    fields = (event.id, event.type, event.actor, payload, event.frame_id, event.caused_by, event.timestamp)
+    return (*fields, run_id)
 
 
-def _make(change: DatabaseWriter) -> None:
+def _create_tables(change: DatabaseWriter) -> None:
     """Create missing tables.
 
     Raises:
@@ -198,7 +198,7 @@ def _make(change: DatabaseWriter) -> None:
     asked = "SELECT value FROM meta WHERE key = 'schema_version'"
     if not tables >= _OURS or change.rows(asked) != [(SCHEMA,)]:
         raise StoreError(
-            Problem("L461", "this is not a store of the activegraph package", change.shown,
+            Problem("L461", "this is not a store of the activegraph package", change.display_name,
                     "it belongs to another program, or its tables have another version",
                     "use a path that does not exist yet")
         )  # fmt: skip
@@ -225,15 +225,15 @@ def _mask(log: PackageLog) -> PackageLog:
     snapshots = {}
     for name, text in log.snapshots.items():
         state = json.loads(text)
-        left = mask_value(state)
-        told = text if left == state else json.dumps(left, sort_keys=True, separators=(",", ":"))
-        names[name] = name if told is text else f"sha256:{hashlib.sha256(told.encode()).hexdigest()}"
-        snapshots[names[name]] = told
+        masked_state = mask_value(state)
+        masked = text if masked_state == state else json.dumps(masked_state, sort_keys=True, separators=(",", ":"))
+        names[name] = name if masked is text else f"sha256:{hashlib.sha256(masked.encode()).hexdigest()}"
+        snapshots[names[name]] = masked
     events = tuple(event._replace(payload=_rename_states(mask_value(event.payload), names)) for event in log.events)
-    words: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: mask_value(value) for name, value in log.run._asdict().items() if isinstance(value, str)
     }
-    return log._replace(run=log.run._replace(**words), events=events, snapshots=snapshots)
+    return log._replace(run=log.run._replace(**fields), events=events, snapshots=snapshots)
 
 
 def _rename_states(payload: Any, names: Mapping[str, str]) -> Any:
