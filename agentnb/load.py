@@ -50,7 +50,7 @@ def load(
 
     Args:
         source: a path, YAML or JSON text, a dict, a networkx graph, or a dialect's own object.
-        dialect: one of `nb.dialects()`; left out, it is recognised by the content.
+        dialect: one of `nb.dialects()`; default: recognised by the content.
         name: what the recipe is called, in place of its own name.
         allow: module prefixes and folders that tools may be imported from when a session starts, besides the
             recipe's own folder; folders that its memory may write to; commands that MCP servers may be started with;

@@ -357,7 +357,7 @@ def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, s
 
 
 def _get_frames_after(reading: StepIndex) -> NDArray[np.int64]:
-    """Return the frame of the next node after each step; the root where there is none."""
+    """Return the frame of the next node after each step; the root if there is none."""
     frame_of = np.array([act.frame if act.node >= 0 else 0 for act in reading.tables.activations] or [0])
     found = []
     for history, last in reading.parts():

@@ -105,22 +105,22 @@ def make_parser() -> argparse.ArgumentParser:
 
     trace = command("trace", trace_command, "print what happened in a run")
     trace.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, or a store")
-    trace.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
+    trace.add_argument("--run", metavar="RUN_ID", help="which run of the store (default: the one written last)")
     trace.add_argument("--table", choices=TABLES, default="steps", help="which table; left out: steps")
     trace.add_argument("-o", "--output", type=Path, metavar="OUT", help="write the trace as JSON too")
 
     diff = command("diff", run_diff, "print where two runs parted, what led to it, and all that differs")
     diff.add_argument("a", metavar="A", help="a trace as JSON, or a store")
     diff.add_argument("b", metavar="B", help="the same, of the other run")
-    diff.add_argument("--run-a", metavar="RUN_ID", help="which run of store A; left out, the one written last")
-    diff.add_argument("--run-b", metavar="RUN_ID", help="which run of store B; left out, the one written last")
+    diff.add_argument("--run-a", metavar="RUN_ID", help="which run of store A (default: the one written last)")
+    diff.add_argument("--run-b", metavar="RUN_ID", help="which run of store B (default: the one written last)")
     diff.add_argument("-o", "--output", type=Path, metavar="OUT", help="draw both routes: .svg, .png, .dot or .mmd")
 
     export = command(
         "export", export_command, "write a run as an HTML page, a trace, a golden, tables, an event log or a diagram"
     )
     export.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, a store, or another recording")
-    export.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
+    export.add_argument("--run", metavar="RUN_ID", help="which run of the store (default: the one written last)")
     export.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help=f"a {', '.join(FORMATS)} file; left out: SOURCE.html"
     )
@@ -171,7 +171,7 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
     fork.add_argument("--edit", dest="edits", action="append", default=[], type=_parse_key_value, metavar="PATH=VALUE",
                       help="a value on the blackboard of the fork; may be repeated")  # fmt: skip
     for one in (resume, answer, fork):
-        one.add_argument("--run", metavar="RUN_ID", help="which run of the store; left out, the one written last")
+        one.add_argument("--run", metavar="RUN_ID", help="which run of the store (default: the one written last)")
         one.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer")
         one.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
         _add_tools_option(one)

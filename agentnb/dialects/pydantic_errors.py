@@ -310,7 +310,7 @@ def _find_inner_annotation(described: Any, value: Any, key: str | int, written: 
 
 
 def _find_meant(described: Any, value: Any, written: ValidatedInput) -> type[BaseModel] | None:
-    """Return the class among an annotation's alternatives that describes a value; None where there is none."""
+    """Return the class among an annotation's alternatives that describes a value; None if there is none."""
     models = [each for each in _list_alternatives(described) if isinstance(each, type) and issubclass(each, BaseModel)]
     if len(models) > 1 and isinstance(value, Mapping):
         return written.choose_class(models, value)

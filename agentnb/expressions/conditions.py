@@ -83,7 +83,7 @@ _THROWN = re.compile(re.escape(MISSING) + r"(\d+)")
 
 @cache
 def _get_engine(operations: int) -> Any:
-    """Return the engine of rules: datalogic-py, or agentnb's own where there is none, as in WebAssembly."""
+    """Return the engine of rules: datalogic-py, or agentnb's own if it is not installed, as in WebAssembly."""
     try:
         from datalogic_py import Engine
     except ImportError:

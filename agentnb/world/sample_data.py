@@ -34,7 +34,7 @@ def fill(schema: Any, seed: object, name: str = "value", where: str = "a JSON Sc
     """Return a value that fits a schema, deterministic for a seed.
 
     Every property is filled, a text with its own name and a number ("summary 7"), so that a reader sees what it is.
-    `const`, `enum`, `default` and `examples` are taken where there are any. Of a schema that refers to itself, the
+    `const`, `enum`, `default` and `examples` are taken if present. Of a schema that refers to itself, the
     inner one gets only what it requires.
 
     Args:

@@ -48,26 +48,26 @@ if TYPE_CHECKING:
 class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethods):
     """Delivers the events of a graph to behaviors, until nothing is left to do or a limit ends it.
 
-    `session` is the run: step it (a step is one delivery), go back, fork, draw; `graph` shows its state. What
-    fails inside a behavior is an event, and no exception: see `errors`.
+    `session` is the run: step it (a step is one delivery), go back, fork, draw; `graph` shows its state. A
+    failure inside a behavior becomes an event rather than an exception; see `errors`.
 
     Args:
-        graph: what they act on; events from before stay undelivered.
-        behaviors: those that listen; left out, the registered ones, looked at again whenever it runs.
-        frame: what the run is about; its id is stamped on all that is done.
-        policy: what behaviors may do; it is enforced.
+        graph: what they act on; its earlier events are not delivered.
+        behaviors: those that listen; default: the registered ones, including those registered before each run.
+        frame: the subject of the run; its id is recorded with every event.
+        policy: what behaviors may do; violations raise.
         budget: limits by name, see `Budget`.
         seed: of `ctx.random`.
         persist_to, store: where the run is recorded from now on: a path or URL; see nb.Session.
         llm_provider: the model that llm_behaviors ask.
-        tools: what models may call, beside the tools that each behavior names itself.
-        llm_retry_max_attempts: how often a model is asked where its network fails.
+        tools: what models may call, besides the tools that each behavior names itself.
+        llm_retry_max_attempts: how often a request is sent at most, if the network fails.
         packs: packs that are loaded without recording it: for a resumed run, whose log already records them.
-        metrics: what counts, see agentnb.dialects.activegraph.parts.metrics.
-        tool_invoker: calls the tools in the runtime's place, see agentnb.dialects.activegraph.parts.recorded.
-        native_structured_output: let the provider hold answers to their schema, where it says that it can and the
-            schema has only required fields without constraints; otherwise the prompt describes the schema.
-        trace_context_reads: record the ids of the objects that each delivery has read as one `context.read`.
+        metrics: receives the counts, see agentnb.dialects.activegraph.parts.metrics.
+        tool_invoker: calls the tools instead of the runtime, see agentnb.dialects.activegraph.parts.recorded.
+        native_structured_output: let the provider enforce the schema of an answer, if it supports that and the schema
+            has only required fields without constraints; otherwise the prompt describes the schema.
+        trace_context_reads: record the ids of the objects read by each delivery, in one `context.read` event.
 
     Raises:
         InvalidRuntimeConfiguration: X511, there is no such limit; X512, both persist_to and store are passed.
@@ -157,7 +157,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
 
         Check that their requirements are met.
 
-        A new runtime skips the check: its tools and packs may be added later.
+        A new runtime skips the check, because its tools and packs may be added later.
         """
         now = tuple(self.behaviors)
         if check:

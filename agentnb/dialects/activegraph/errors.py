@@ -70,7 +70,7 @@ class GraphError(ExecutionError):
 
 
 class UnknownObjectError(GraphError, KeyError):
-    """There is no object, relation or patch of that id."""
+    """There is no object, relation or patch with that id."""
 
     def __str__(self) -> str:
         """Return the problems; a KeyError would quote them."""
@@ -78,15 +78,15 @@ class UnknownObjectError(GraphError, KeyError):
 
 
 class InvalidPatchLifecycleState(GraphError, ValueError):
-    """A patch that was already decided is decided again."""
+    """A patch is approved or rejected that was already decided."""
 
 
 class InvalidPatchOperation(GraphError, ValueError):
-    """A patch that neither updates nor replaces."""
+    """A patch has an operation other than update and replace."""
 
 
 class ReservedFieldError(GraphError, ValueError):
-    """A field that only the graph itself writes."""
+    """A field is written that only the graph itself may write."""
 
 
 class NonSerializableEventError(GraphError, StorageError, TypeError):
@@ -94,15 +94,15 @@ class NonSerializableEventError(GraphError, StorageError, TypeError):
 
 
 class InternalEvaluatorError(GraphError, ValueError):
-    """`where` does not know an operator."""
+    """`where` has an unknown operator."""
 
 
 class ApprovalNotFoundError(GraphError, LookupError):
-    """No approval of that id waits to be decided."""
+    """No approval with that id is pending."""
 
 
 class PolicyViolation(GraphError, PermissionError):
-    """A behavior does something that its policy forbids."""
+    """A behavior attempts what its policy forbids."""
 
     reason = "policy.denied"
 
@@ -158,7 +158,7 @@ class PackVersionConflictError(RegistrationError, PackError):
 
 
 class PackValidationError(RegistrationError, PackError):
-    """A pack, or its settings, are not as they should be."""
+    """A pack or its settings are invalid."""
 
 
 class PackSettingsMissingError(PackValidationError):
@@ -170,7 +170,7 @@ class PackPromptLoadError(RegistrationError, PackError):
 
 
 class PackNotFoundError(RegistrationError, LookupError):
-    """No pack of that name is installed or loaded."""
+    """No pack with that name is installed or loaded."""
 
 
 class PackSchemaViolation(PackError):

@@ -70,7 +70,7 @@ class ExecutionResult:
         return self.session.run_id
 
     def output(self, kind: Any) -> Any:
-        """Return the last stored output of a type; None where there is none."""
+        """Return the last stored output of a type; None if there is none."""
         found = _collect_stored(self.session).get(kind, ABSENT)
         return None if found is ABSENT else found
 

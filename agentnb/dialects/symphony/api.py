@@ -40,8 +40,8 @@ class AgentExecutor:
     Args:
         config: an AgentConfig, or a mapping of its fields.
         llm: an LLMHandler, a client of agentnb.world.llm, a callable (LLMRequest -> LLMResponse, text or dict), a
-            script, or "provider:model"; left out, the shared LLMHandler is asked.
-        tools: a ToolRegistry, or a mapping name -> ToolConfig or function; left out, the shared registry.
+            script, or "provider:model"; default: the shared LLMHandler.
+        tools: a ToolRegistry, or a mapping name -> ToolConfig or function; default: the shared registry.
         simulated: what a model would answer, for sessions without one: texts or mappings, of which each request takes
             the next; the last one is repeated.
 

@@ -32,7 +32,7 @@ _looked: Final[WeakKeyDictionary[History, tuple[int, bool]]] = WeakKeyDictionary
 
 
 def _has_proposals(run: Run) -> bool:
-    """Return True if anything was ever proposed in the histories of a run; each event is looked at once."""
+    """Return True if anything was ever proposed in the histories of a run; reads each event once."""
     found = False
     for history in run.chain:
         count, known = _looked.get(history, (0, False))
@@ -110,7 +110,7 @@ class Approvals:
         """Replace the data, or the value of a patch, in a request for approval; recorded as an event.
 
         Raises:
-            ExecutionError: X126, something else of it is changed, or the data is not a mapping.
+            ExecutionError: X126, another part of it is changed, or the data is not a mapping.
             ReservedFieldError: X506, the data has a field of the graph's own.
         """
         what, (word,) = leave.arguments["what"], leave.free
@@ -203,7 +203,7 @@ def _check_changed(leave: ApprovalRequest, word: str, arguments: Mapping[str, An
     """X126: a change of a request for approval affects more than its data, or the data is not valid.
 
     Raises:
-        ExecutionError: X126, it is so.
+        ExecutionError: X126.
     """
     other = [name for name, value in arguments.items() if name != word and leave.arguments.get(name) != value]
     if other or not isinstance(arguments.get(word), Mapping):

@@ -18,7 +18,7 @@ def check_type(value: Any, kind: type | tuple[type, ...], where: str, should: st
     X519: an argument has the wrong type; `why` states the expected one.
 
     Raises:
-        InvalidArgumentType: X519, it has.
+        InvalidArgumentType: X519.
     """
     if value is not None and not isinstance(value, kind):
         raise make_type_error(value, where, should)
@@ -61,7 +61,7 @@ def check_behavior(value: Any, where: str) -> None:
     """Raise for a listener that is not a behavior.
 
     Raises:
-        InvalidArgumentType: X519, it is not one.
+        InvalidArgumentType: X519, it is not a behavior.
     """
     if isinstance(value, type) or not (hasattr(value, "kind") and hasattr(value, "on") and hasattr(value, "fn")):
         raise make_type_error(
@@ -87,7 +87,7 @@ def check_name(value: Any, decorator: str) -> None:
     """Raise for a decorator without parentheses: its first argument is then the function.
 
     Raises:
-        InvalidArgumentType: X519, it does.
+        InvalidArgumentType: X519, the argument is a function.
     """
     if callable(value):
         raise make_type_error(value, f"@{decorator}", f"brackets behind the decorator: @{decorator}(...)")

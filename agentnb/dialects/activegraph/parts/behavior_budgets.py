@@ -93,7 +93,7 @@ def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> di
 
 
 def find_used_limit(run: Run, behavior: Any) -> str | None:
-    """Return the first limit of a behavior that is used up; None where none is."""
+    """Return the first limit of a behavior that is used up; None if none is."""
     if not behavior.budget:
         return None
     used = measure_behavior_usage(run, behavior.name, behavior.budget)

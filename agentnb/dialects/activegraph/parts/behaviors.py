@@ -238,16 +238,16 @@ def behavior(
     """Create a behavior from a function `(event, graph, ctx)`, and register it.
 
     Args:
-        on: the types of events that set it off; left out, all but the run's own, as far as `pattern` fits.
-        where: what must hold of the payload: dotted path -> value or {operator: value}.
-        view: what of the graph it is shown: {"around": "event.payload.id", "depth": 1, "include_types": [...],
-            "recent_events": 50}; left out, all of it and the last 50 events.
-        budget: what it may use in one run; where that is used up, it is no longer triggered.
-        pattern: what must be there, see agentnb.dialects.activegraph.parts.patterns.
+        on: the types of events that trigger it; default: all except the run's own.
+        where: conditions on the payload: dotted path -> value or {operator: value}.
+        view: the part of the graph that it sees: {"around": "event.payload.id", "depth": 1, "include_types": [...],
+            "recent_events": 50}; default: all of it and the last 50 events.
+        budget: what it may use in one run; once that is used up, it is no longer triggered.
+        pattern: what the graph must contain, see agentnb.dialects.activegraph.parts.patterns.
         activate_after: the delay of each delivery, in events.
 
     Raises:
-        TypeError: the function does not take the three.
+        TypeError: the function does not take these three arguments.
         RegistrationError: R320, the pattern cannot be read; R321, the delay is invalid; R331, the budget is.
 
     Example:
@@ -286,7 +286,7 @@ def relation_behavior(
     It is triggered once for each relation of its type with an end named in the payload.
 
     Raises:
-        TypeError: the function does not take the four.
+        TypeError: the function does not take these four arguments.
         RegistrationError: R320, R321, R331, as for `behavior`.
     """
     check_name(relation_type, "relation_behavior")

@@ -20,8 +20,8 @@ class Budget:
     """The limits of a run; the run ends when one is reached, and its log says which.
 
     Args:
-        limits: by name: max_events (that have had their turn), max_behavior_calls, max_llm_calls, max_tool_calls,
-            max_patches, max_depth, max_seconds, max_cost_usd; what is left out has no limit.
+        limits: by name: max_events (taken from the queue), max_behavior_calls, max_llm_calls, max_tool_calls,
+            max_patches, max_depth, max_seconds, max_cost_usd; a limit that is missing is not enforced.
 
     Example:
         >>> budget = Budget({"max_cost_usd": "0.30"})
@@ -71,7 +71,7 @@ class Budget:
         return self.exhausted_by() is None
 
     def exhausted_by(self) -> str | None:
-        """Return the first limit that is reached; None where none is."""
+        """Return the first limit that is reached; None if none is."""
         used = self._used()
         return next((name for name in KNOWN_LIMITS if name in self.limits and used.get(name, 0) >= self.limits[name]),
                     None)  # fmt: skip
@@ -86,9 +86,9 @@ class Budget:
 
 
 def parse_limits(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
-    """Return limits that there are, each in the type that is counted in.
+    """Return the limits, each in the type in which it is counted; unknown names raise.
 
-    X511: a budget names a limit that there is not.
+    X511: a budget names an unknown limit.
 
     Raises:
         InvalidRuntimeConfiguration: X511, there is no such limit; X202, a cost is not a number.

@@ -27,7 +27,7 @@ Reads = dict[str, None] | None  # the ids of the objects that a delivery has rea
 
 
 class BehaviorGraph:
-    """The graph as a behavior changes it: changes are recorded in its name, caused by its event."""
+    """The graph as a behavior changes it: the behavior is the actor of its changes, and its event their cause."""
 
     def __init__(self, hand: StepActor, config: RuntimeConfig, reads: Reads = None) -> None:
         self._actor, self._config, self._name, self._reads = hand, config, str(hand.actor), reads
@@ -38,7 +38,7 @@ class BehaviorGraph:
         """Create an object.
 
         Raises:
-            PolicyViolation: X508, a policy is against it.
+            PolicyViolation: X508, a policy forbids it.
         """
         self._config.check(self._name, "can_create", type)
         object_ = to_object(self._actor.add_object(type, data, evidence))
@@ -49,7 +49,7 @@ class BehaviorGraph:
         """Create a relation.
 
         Raises:
-            PolicyViolation: X508, a policy is against it.
+            PolicyViolation: X508, a policy forbids it.
         """
         self._config.check(self._name, "can_create_relation", type)
         relation = to_relation(self._actor.add_relation(source, target, type, data))
@@ -62,7 +62,7 @@ class BehaviorGraph:
 
         Raises:
             KeyError: there is no such object.
-            PolicyViolation: X508, a policy is against it.
+            PolicyViolation: X508, a policy forbids it.
         """
         self._config.check(self._name, "can_apply", self._get_type(target))
         patch = patch_of(self._actor.patch_object(target, updates, rationale, evidence))
@@ -82,7 +82,7 @@ class BehaviorGraph:
         return patch
 
     def emit(self, type: str, payload: Mapping[str, Any] | None = None) -> Event:
-        """Record an event in the behavior's name."""
+        """Record an event with the behavior as its actor."""
         event = to_event(self._actor.emit(type, dict(payload or {})))
         self.counters["events_emitted"] += 1
         return event
@@ -104,7 +104,7 @@ class BehaviorGraph:
         self._actor.remove_relation(relation_id)
 
     def get_object(self, id_: str) -> Object | None:
-        """Return an object, a copy; None where there is none."""
+        """Return an object, a copy; None if there is none."""
         record = self._actor.ledger.object(id_)
         if record is ABSENT:
             return None
@@ -113,7 +113,7 @@ class BehaviorGraph:
         return to_object(record)
 
     def get_relation(self, id_: str) -> Relation | None:
-        """Return a relation, a copy; None where there is none."""
+        """Return a relation, a copy; None if there is none."""
         record = self._actor.ledger.relation(id_)
         return None if record is ABSENT else to_relation(record)
 
@@ -165,11 +165,11 @@ class View:
         return [to_object(record) for record in found]
 
     def relations(self, type: str | None = None) -> list[Relation]:
-        """Return the relations that it shows, of a type."""
+        """Return the visible relations of a type."""
         return [to_relation(record) for record in self.take()[1] if type in (None, record["type"])]
 
     def events(self, type: str | None = None) -> list[Event]:
-        """Return the last events, of a type."""
+        """Return the last visible events of a type."""
         return to_events(event for event in self._events if type in (None, event.type))
 
     def get_object(self, id_: str) -> Object | None:

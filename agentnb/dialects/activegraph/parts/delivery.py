@@ -108,7 +108,7 @@ class DeliveryInProgress:
         self.extra_fields: dict[str, Any] = {}  # additional fields of `behavior.completed`
 
     def record(self, type_: str, payload: Mapping[str, Any], keep: Keep = "next") -> Kept:
-        """Record an event about the delivery itself, in the runtime's name."""
+        """Record an event about the delivery itself, with the runtime as its actor."""
         content = {"behavior": self.behavior.name, "event_id": self.event_row.id, **payload}
         if self.config.live(self.work.run):
             self.config.watch(type_, content)
@@ -170,7 +170,7 @@ class DeliveryInProgress:
                                          **more})  # fmt: skip
 
     def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        """Run the behavior's code: its changes to the graph, in any name, and its random numbers belong to its step."""
+        """Run the behavior's code: its changes to the graph, by any actor, and random numbers belong to its step."""
         ledger, work = self.ledger, self.work
         before, ledger.acting = ledger.acting, work
         try:

@@ -52,7 +52,7 @@ class Diff:
     """Two runs compared.
 
     `shared_events` is the longest common prefix of both logs; the others are the rest of each. Events of the run itself
-    (`behavior.*`, `runtime.*` ...) are left out, and run ids and times are not compared: a fork that repeats the same
+    (`behavior.*`, `runtime.*` ...) are left out, and run ids and times are not compared: a fork that repeats its parent
     is identical.
     """
 
@@ -72,7 +72,7 @@ class Diff:
         )
 
     def __str__(self) -> str:
-        """Return the counts, and a line for each thing that differs."""
+        """Return the counts, and a line for each item that differs."""
         head = (f"{self.parent_run_id} and {self.fork_run_id}: {len(self.shared_events)} shared events, "
                 f"{len(self.parent_only_events)} and {len(self.fork_only_events)} of their own")  # fmt: skip
         items: Sequence[_Divergent] = [*self.divergent_objects, *self.divergent_relations]

@@ -26,7 +26,7 @@ _TOLD_BY_METHOD: Final = {
 def find_emitted_events(behaviors: Sequence[Any]) -> dict[str, Any]:
     """Return the events of behaviors for a drawing, for `Recipe.meta`.
 
-    `own`: how the types begin that tell of the run itself. `tells`: behavior -> type -> what it says of it.
+    `own`: the prefixes of the types that report on the run itself. `tells`: behavior -> type -> how certain that is.
     `may`: behavior -> the types that its code names, of those with listeners.
     """
     listened = {type_ for each in behaviors for type_ in each.on}

@@ -31,18 +31,18 @@ Words = Any  # actor=, caused_by=, frame_id=, and the provenance of a model and 
 class Graph:
     """Objects and relations, and the event log that they are derived from.
 
-    All that is read is the reader's own copy. `session` is the run that it is the board of: go back there, and the
-    graph is as it was.
+    Everything that is read is a copy. `session` is the run whose board it is: after `session.back()`, the graph is as it
+    was.
 
     Args:
         ids: the generator of ids; default: a new one.
         clock: the source of times; default: the wall clock.
-        run_id: the id of its run; left out, a new one.
-        graph_store: holds the objects and relations, see agentnb.dialects.activegraph.parts.graph_stores; left out,
-            in memory. What lay there before is forgotten: the log is the truth.
+        run_id: the id of its run; default: a new one.
+        graph_store: holds the objects and relations, see agentnb.dialects.activegraph.parts.graph_stores; default: in
+            memory. Its previous content is removed: the log is the source of truth.
 
     Raises:
-        GraphError: X516, it is no such store.
+        GraphError: X516, it is not such a store.
 
     Example:
         >>> graph = Graph()
@@ -127,7 +127,7 @@ class Graph:
         """The ids of the events that were already in the log when this run was loaded or forked."""
         return {event.id for event in self.ledger.events()[: self.replayed_count]}
 
-    # -- acts ----------------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------
 
     def emit(self, event: Event) -> Event:
         """Record an event exactly as passed, including its id, and return it as recorded.
@@ -135,9 +135,9 @@ class Graph:
         X507: an event has an id that is already used.
 
         Raises:
-            DuplicateEventError: X507, there is an event of that id.
-            GraphError: X502, it is not what events of its type tell.
-            NonSerializableEventError: X501, JSON cannot say its payload.
+            DuplicateEventError: X507, there is an event with that id.
+            GraphError: X502, its payload is not that of an event of its type.
+            NonSerializableEventError: X501, its payload is not JSON-serializable.
         """
         check_type(event, Event, "graph.emit()", "an event: Event(graph.ids.event(), type, payload)")
         ledger = self._raw
@@ -154,7 +154,7 @@ class Graph:
                    frame_id: str | None = None, evidence: Sequence[str] | None = None,
                    llm_request_event_id: str | None = None,
                    tool_request_event_ids: Sequence[str] | None = None) -> Object:  # fmt: skip
-        """Create an object; its id counts on: task#1, claim#2."""
+        """Create an object; ids are numbered: task#1, claim#2."""
         hand = self.get_actor(
             actor, caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
         )
@@ -207,7 +207,7 @@ class Graph:
 
     def apply_patch(self, patch_id: str, *, approved_by: str = "system", caused_by: str | None = None,
                     frame_id: str | None = None) -> Event:  # fmt: skip
-        """Apply a proposed patch, where its object has the version that it had; else the patch is rejected.
+        """Apply a proposed patch if its object still has the same version; otherwise the patch is rejected.
 
         Raises:
             KeyError: there is no such patch.
@@ -338,7 +338,7 @@ def check_graph_store(store: Any) -> None:
     """X516: the graph is to be stored in an object that is not a graph store.
 
     Raises:
-        GraphError: X516, it has not what a GraphStore has.
+        GraphError: X516, it does not implement GraphStore.
     """
     if store is not None and (isinstance(store, type) or not isinstance(store, GraphStore)):
         raise GraphError(

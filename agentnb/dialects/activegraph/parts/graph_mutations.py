@@ -50,7 +50,7 @@ class Actor(ABC):
 
         Raises:
             NonSerializableEventError: X501, it is not JSON-serializable.
-            GraphError: X502, it lacks what events of its type hold.
+            GraphError: X502, it lacks a field that events of its type have.
         """
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Actor(ABC):
         """Return the visible time."""
 
     def emit(self, type_: str, payload: Any) -> Kept:
-        """Record an event in this actor's name."""
+        """Record an event by this actor."""
         return self.record(type_, payload, actor=self.actor, cause=self.cause, frame=self.frame)
 
     def _stamp(self, actor: str | None, evidence: Sequence[str] | None) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Actor(ABC):
         )
 
     def _find_proposed(self, patch_id: str, what: str) -> Any:
-        """Return a patch that waits to be decided.
+        """Return a patch that is pending.
 
         X505: a patch is decided a second time.
         """
@@ -270,12 +270,12 @@ def run_id_for_new(run: Run) -> str:
 
 
 def check_own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:
-    """Return data that has none of the graph's own fields.
+    """Return data after checking that it has none of the graph's own fields.
 
     X506: new data has a field that only the graph itself writes.
 
     Raises:
-        ReservedFieldError: X506, it has one.
+        ReservedFieldError: X506.
         InvalidArgumentType: X519, it is not a mapping.
     """
     if not isinstance(data, Mapping):

@@ -98,7 +98,7 @@ class InMemoryGraphStore:
         self._objects[id_] = value
 
     def get_object(self, id_: str) -> Kept:
-        """Return an object; ABSENT where there is none."""
+        """Return an object; ABSENT if there is none."""
         return self._objects.get(id_, ABSENT)
 
     def remove_object(self, id_: str) -> None:
@@ -122,7 +122,7 @@ class InMemoryGraphStore:
         self._relations[id_] = value
 
     def get_relation(self, id_: str) -> Kept:
-        """Return a relation; ABSENT where there is none."""
+        """Return a relation; ABSENT if there is none."""
         return self._relations.get(id_, ABSENT)
 
     def remove_relation(self, id_: str) -> None:
@@ -145,7 +145,7 @@ class InMemoryGraphStore:
         self._patches[id_] = value
 
     def get_patch(self, id_: str) -> Kept:
-        """Return a patch; ABSENT where there is none."""
+        """Return a patch; ABSENT if there is none."""
         return self._patches.get(id_, ABSENT)
 
     def all_patches(self) -> Iterator[Kept]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class RuntimeInspection:
-    """The part of a Runtime that only looks."""
+    """The read-only part of a Runtime."""
 
     graph: Graph
     config: RuntimeConfig

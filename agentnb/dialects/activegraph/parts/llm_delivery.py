@@ -74,12 +74,12 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
 
     Args:
         output_schema: a pydantic model of the answer; without one the answer is None, and the text in the log.
-        deterministic: ask with temperature 0 and top_p 1, whatever else is said.
+        deterministic: ask with temperature 0 and top_p 1, whatever other settings say.
         tools: what the model may call: tools, or names of the runtime's.
         max_tool_turns: how often it may be asked in one delivery.
 
     Raises:
-        TypeError: the function does not take the four, or the schema is not a pydantic model.
+        TypeError: the function does not take these four arguments, or the schema is not a pydantic model.
     """
     check_schema(output_schema, "output_schema")
 
@@ -171,7 +171,7 @@ class _ModelRequests:
                       "tool.max_turns_exhausted", max_tool_turns=most)  # fmt: skip
 
     def record(self, type_: str, payload: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
-        """Record the event of a request or a tool call in the behavior's name; return the event's id."""
+        """Record the event of a request or a tool call by the behavior; return the event's id."""
         turn = self.turn
         if turn.config.live(self.work.run):
             turn.config.watch(type_, payload)

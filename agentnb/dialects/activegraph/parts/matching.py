@@ -102,7 +102,7 @@ class Matcher:
         return found
 
     def project(self, run: Run, event: Event) -> list[tuple[tuple[str, ...], Any]]:
-        """Return what an event from outside writes."""
+        """Return the writes of an event from outside."""
         to_canonical(event.payload)  # values that are not JSON-serializable are never part of a log
         return [((key,), value) for key, value in project(get_ledger(run).sync(), event.type, event.payload)]
 

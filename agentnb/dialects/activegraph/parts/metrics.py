@@ -34,8 +34,8 @@ METRICS: Final = {
     "tools_failed_total": "calls that failed, by tool and reason",
     "tools_duration_seconds": "how long each call took, by tool",
     "queue_depth": "how many events wait for their turn, as it stands",
-    "budget_cost_remaining_usd": "what may still be spent, by run_id, where there is a limit",
-    "budget_events_remaining": "how many events may still have a turn, by run_id, where there is a limit",
+    "budget_cost_remaining_usd": "what may still be spent, by run_id, if there is a limit",
+    "budget_events_remaining": "how many events may still be processed, by run_id, if there is a limit",
     "patterns_evaluated_total": "each time that a pattern was looked for",
     "patterns_evaluation_duration_seconds": "how long each time took",
     "replay_divergence_detected_total": "strict replays that did something else, by reason",
@@ -110,7 +110,7 @@ class MetricsReporter:
         if payload.get("error"):
             self._add("tools_failed_total", tool=tool, reason=str(payload["error"]["reason"]))
 
-    # -- how much there is ---------------------------------------------------------------------------------------
+    # -- gauges ---------------------------------------------------------------------------------------
 
     def _update_gauges(self) -> None:
         graph, limits = self.runtime.graph, self.runtime.budget.limits
@@ -126,7 +126,7 @@ class MetricsReporter:
             self.metrics.gauge(_name("budget_cost_remaining_usd"), run, max(float(remaining), 0.0))
 
     def count_divergence(self, reason: str) -> None:
-        """Count a strict replay that did something else."""
+        """Count a strict replay that diverged."""
         self._add("replay_divergence_detected_total", reason=reason)
 
     def count_evaluation(self, seconds: float) -> None:

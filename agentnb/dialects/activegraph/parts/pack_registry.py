@@ -62,8 +62,8 @@ class PackMethods:
 
         Raises:
             PackVersionConflictError: R324, another version of it is loaded.
-            PackConflictError: R325, a name that it brings is taken; then nothing of it is loaded.
-            PackValidationError: R322, the settings are not as its schema says.
+            PackConflictError: R325, a name that it defines is taken; then nothing of it is loaded.
+            PackValidationError: R322, the settings do not match its schema.
         """
         from agentnb.dialects.activegraph.parts.packs import Pack
 
@@ -113,7 +113,7 @@ class PackMethods:
     def disable_pack(self, name: str) -> bool:
         """Disable a loaded pack: its behaviors, tools, types, policies and settings no longer apply.
 
-        Return False if it was.
+        Return False if it was disabled already.
 
         Objects that the pack has created remain, and so do its pending approvals. The log records `pack.disabled`.
         `load_pack` loads it again.

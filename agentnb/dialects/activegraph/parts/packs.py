@@ -76,7 +76,7 @@ class ObjectType(_Frozen):
 
 @dataclass(frozen=True)
 class RelationType(_Frozen):
-    """A type of relations, between objects of these types; of any, where none are named."""
+    """A type of relations between objects of these types; of any types if none are named."""
 
     name: str
     source_types: tuple[str, ...] = ()

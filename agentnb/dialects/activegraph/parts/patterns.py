@@ -36,7 +36,7 @@ class FrozenGraph(Protocol):
     """Where a pattern looks: the objects and the relations of a graph, frozen."""
 
     def object(self, key: str) -> Any:
-        """Return an object; ABSENT where there is none."""
+        """Return an object; ABSENT if there is none."""
         ...
 
     def all_objects(self, type_: str | None = None) -> Iterator[Any]:

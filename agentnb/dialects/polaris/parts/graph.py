@@ -87,11 +87,11 @@ class Graph:
         return not self.nodes
 
     def get_node(self, id: str) -> Node | None:
-        """Return the node with this id; None where there is none."""
+        """Return the node with this id; None if there is none."""
         return next((node for node in self.nodes if node.id == id), None)
 
     def get_edge(self, id: str) -> Edge | None:
-        """Return the edge with this id; None where there is none."""
+        """Return the edge with this id; None if there is none."""
         return next((edge for edge in self.edges if edge.id == id), None)
 
     def __repr__(self) -> str:

@@ -179,7 +179,7 @@ def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -
 
     Args:
         where: a path, or a URL (sqlite:///run.db, postgresql://user:password@host/database).
-        run_id: which run; left out, the one that was written last. `session.runs` lists them.
+        run_id: which run; default: the one written last. `session.runs` lists them.
 
     Raises:
         StoreError: L410, there is nothing; L461, it is not a store of the package; L462, another version of the package

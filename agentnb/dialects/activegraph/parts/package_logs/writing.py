@@ -64,7 +64,7 @@ def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str],
     them, unchanged. Secrets are masked, as in every export. A run is added to an existing store of the package.
 
     Args:
-        run_id: the id of the run there; left out, its own.
+        run_id: the id of the run there; default: its own.
 
     Raises:
         StoreError: L461, the file is another program's; L465, it has a run of this id; L466, two events have one id;
