@@ -208,10 +208,10 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
     names: dict[str, str] = {}
     for name in islice(known, MOST_NAMES):
         names.setdefault((name[:200] if type(name) is str else safe_str(name, 200)).casefold(), name)
-    wanted = safe_str(word, 200).casefold().strip("[](){}'\" ")  # one name in a list, or quoted
-    for near in get_close_matches(wanted, names, n=3):
-        is_long = min(len(near), len(wanted)) >= _LONG_WORD
-        if (is_long and get_close_matches(wanted, [near], cutoff=_NEAR)) or _is_one_slip(wanted, near):
+    target = safe_str(word, 200).casefold().strip("[](){}'\" ")  # one name in a list, or quoted
+    for near in get_close_matches(target, names, n=3):
+        is_long = min(len(near), len(target)) >= _LONG_WORD
+        if (is_long and get_close_matches(target, [near], cutoff=_NEAR)) or _is_one_slip(target, near):
             return safe_str(names[near], 200)
     return None
 

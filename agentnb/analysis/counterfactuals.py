@@ -93,8 +93,8 @@ class Trial:
         count = len(self.outcomes)
         right = sum(self.outcomes) / count if count else nan
         low, high = compute_interval(sum(self.outcomes), count) if self.is_live else (right, right)
-        wanted = samples if self.is_live or not count else 1
-        return {**self.row(), "right": right, "low": low, "high": high, "samples": count, "missing": wanted - count}
+        needed = samples if self.is_live or not count else 1
+        return {**self.row(), "right": right, "low": low, "high": high, "samples": count, "missing": needed - count}
 
 
 def compute_interval(right: int, count: int) -> tuple[float, float]:
@@ -524,9 +524,9 @@ def _make_recorded_tool(tool: Any, calls: list[Any]) -> Any:
 
     @wraps(tool)
     def call_recorded(*args: Any, **kwargs: Any) -> Any:
-        asked = dict(signature.bind(*args, **kwargs).arguments)
+        arguments = dict(signature.bind(*args, **kwargs).arguments)
         for call in calls:
-            if isinstance(call.arguments, Mapping) and thaw(call.arguments) == asked:
+            if isinstance(call.arguments, Mapping) and thaw(call.arguments) == arguments:
                 return thaw(call.result)
         return tool(*args, **kwargs)
 

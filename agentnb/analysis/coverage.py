@@ -279,20 +279,20 @@ class _Visits:
             if not row.asks or kinds[row.source] in CHOOSERS:
                 continue
             ended = (columns.node == index[row.source]) & ((phase == RUN) | (phase == LEAVE)) & ~failed
-            asked = steps[ended]
+            decisions = steps[ended]
             if self.recipe.routing == "first" and row.kind != "parallel":
                 ahead = [taken[other] for other in range(at) if rows[other].source == row.source
                          and rows[other].kind not in ("parallel", "error", "timeout")]  # fmt: skip
                 if ahead:
-                    asked = np.setdiff1d(asked, np.concatenate(ahead))
+                    decisions = np.setdiff1d(decisions, np.concatenate(ahead))
             name = f"{row.source}: {row.condition or 'a function'}"
             yield (
                 Element(name, "condition", outcome=True, node=row.source),
-                self._count(np.intersect1d(asked, taken[at])),
+                self._count(np.intersect1d(decisions, taken[at])),
             )
             yield (
                 Element(name, "condition", outcome=False, node=row.source),
-                self._count(np.setdiff1d(asked, taken[at])),
+                self._count(np.setdiff1d(decisions, taken[at])),
             )
 
     def _iter_branches(self) -> Iterator[tuple[Element, NDArray[np.int64]]]:

@@ -215,9 +215,9 @@ class Dependence:
         act = self.get_activation(step)
         declared = self.reading.list_known_reads(int(self.columns.activations[step - 1]))
         found = {(scope, path): ReadRow(scope, path) for scope, path in declared}
-        asked = self._asked.get(act.node, frozenset())
+        keys = self._asked.get(act.node, frozenset())
         for scope, path in self.recorded_reads(step):
-            by_condition = asked is None or str(path[0]) in asked
+            by_condition = keys is None or str(path[0]) in keys
             if by_condition and declared:
                 continue
             found.setdefault((scope, path), ReadRow(scope, path, inferred=by_condition))
@@ -226,12 +226,12 @@ class Dependence:
     def condition_reads(self, step: int) -> list[ReadRow]:
         """Return what the conditions of the edges of a step's node read, on the board as the node left it."""
         act = self.get_activation(step)
-        asked = self._asked.get(act.node, frozenset())
+        keys = self._asked.get(act.node, frozenset())
         declared = {str(path[0]) for _, path in self.reading.list_known_reads(int(self.columns.activations[step - 1]))}
         return [
-            ReadRow(scope, path, inferred=asked is None and not declared)
+            ReadRow(scope, path, inferred=keys is None and not declared)
             for scope, path in self.recorded_reads(step)
-            if asked is None or str(path[0]) in asked
+            if keys is None or str(path[0]) in keys
         ]
 
     # -- calls and events ---------------------------------------------------------------------------------------------

@@ -54,16 +54,16 @@ def find(session: Session, condition: Any) -> list[int]:
         ExecutionError: X145, the condition reads a key that nothing writes; X314, it can never give an answer.
         RecipeError: the condition is invalid.
     """
-    asked = compile_question(condition)
-    if problems := [*get_state(session).check_paths(asked.reads, "session.find()")]:
+    compiled = compile_question(condition)
+    if problems := [*get_state(session).check_paths(compiled.reads, "session.find()")]:
         raise ExecutionError(*problems)
     reading = session.trace.reading()
-    if isinstance(asked, BoardQuery) and asked.reads[1:] and not _has_key(reading, str(condition).strip()):
-        asked = to_condition(condition)  # no key has this name, so that the text can only be an expression
+    if isinstance(compiled, BoardQuery) and compiled.reads[1:] and not _has_key(reading, str(condition).strip()):
+        compiled = to_condition(condition)  # no key has this name, so that the text can only be an expression
     scopes = _get_scopes_after(reading)
     if scopes.any() or session.recipe.meta.get("context"):
-        return _search_everywhere(session, reading, asked, scopes)
-    return _search_root(reading, asked)
+        return _search_everywhere(session, reading, compiled, scopes)
+    return _search_root(reading, compiled)
 
 
 def _has_key(reading: StepIndex, name: str) -> bool:
@@ -91,33 +91,33 @@ def _get_scopes_after(reading: StepIndex) -> NDArray[np.int64]:
 # -- runs with one scope --------------------------------------------------------------------------------------------
 
 
-def _search_root(reading: StepIndex, asked: Condition) -> list[int]:
+def _search_root(reading: StepIndex, condition: Condition) -> list[int]:
     """Search a run whose conditions all see the root's scope."""
     columns = Columns(reading)
-    keys = None if asked.whole or not asked.reads else _find_first_keys(asked)
-    wanted = [number for number, (scope, path) in enumerate(columns.codes)
+    keys = None if condition.whole or not condition.reads else _find_first_keys(condition)
+    read_codes = [number for number, (scope, path) in enumerate(columns.codes)
               if scope == 0 and (keys is None or path[0] in keys)]  # fmt: skip
-    if len(wanted) == len(columns.codes):
+    if len(read_codes) == len(columns.codes):
         rows = np.arange(len(columns.w_where))
     else:
-        rows = np.flatnonzero(np.isin(columns.w_where, wanted))
+        rows = np.flatnonzero(np.isin(columns.w_where, read_codes))
     steps, codes = columns.w_step[rows], columns.w_code[rows]
     values = columns.w_new if len(rows) == len(columns.w_new) else [columns.w_new[row] for row in rows.tolist()]
-    plain = len(wanted) == 1 and len(columns.codes[wanted[0]][1]) == 1 and not (codes & 3).any()
-    if plain and asked.kind != "callable":
-        key = str(columns.codes[wanted[0]][1][0])
-        holds = _answer_all(values[: len(steps)], _compile_formula(asked), asked, key)
-        return _find_steps(steps, np.array(holds, dtype=bool), columns.tip, before=_holds(asked, {}))
-    starts, answers = [0], [_holds(asked, {})]
-    for step, answer in _iter_answers(columns, steps, codes, values, asked):
+    plain = len(read_codes) == 1 and len(columns.codes[read_codes[0]][1]) == 1 and not (codes & 3).any()
+    if plain and condition.kind != "callable":
+        key = str(columns.codes[read_codes[0]][1][0])
+        holds = _answer_all(values[: len(steps)], _compile_formula(condition), condition, key)
+        return _find_steps(steps, np.array(holds, dtype=bool), columns.tip, before=_holds(condition, {}))
+    starts, answers = [0], [_holds(condition, {})]
+    for step, answer in _iter_answers(columns, steps, codes, values, condition):
         starts.append(step)
         answers.append(answer)
     return _find_steps(np.array(starts), np.array(answers, dtype=bool), columns.tip, before=answers[0])
 
 
-def _find_first_keys(asked: Condition) -> set[str]:
+def _find_first_keys(condition: Condition) -> set[str]:
     """Return the keys of the board that a condition may read: a path may also be a key with dots in its name."""
-    return {".".join(map(str, path[:size])) for path in asked.reads for size in range(1, len(path) + 1)}
+    return {".".join(map(str, path[:size])) for path in condition.reads for size in range(1, len(path) + 1)}
 
 
 def _find_steps(steps: NDArray[Any], holds: NDArray[np.bool_], tip: int, *, before: bool) -> list[int]:
@@ -128,7 +128,7 @@ def _find_steps(steps: NDArray[Any], holds: NDArray[np.bool_], tip: int, *, befo
 
 
 def _iter_answers(
-    columns: Columns, steps: NDArray[Any], codes: NDArray[Any], values: Sequence[Any], asked: Condition
+    columns: Columns, steps: NDArray[Any], codes: NDArray[Any], values: Sequence[Any], condition: Condition
 ) -> Iterator[tuple[int, bool]]:
     """Yield (step, answer) of a condition after each step that wrote a key which it has read."""
     scope, paths, plain = Scope(0, "root"), columns.codes, columns.tables.plain
@@ -160,7 +160,7 @@ def _iter_answers(
         known = answers.get((type(value), value)) if alone else None
         if known is None:
             seen.forget()
-            known = _holds(asked, seen)
+            known = _holds(condition, seen)
             if alone and seen.read_keys == {key} and not seen.reads_all and len(answers) < _MOST_ANSWERS:
                 answers[type(value), value] = known
         if known != answer or not row:
@@ -207,10 +207,10 @@ class _Tracked(Board):
         return super().__len__()
 
 
-def _holds(asked: Condition, board: Mapping[str, Any]) -> bool:
+def _holds(condition: Condition, board: Mapping[str, Any]) -> bool:
     """Return whether a condition holds; one that cannot be evaluated there (yet) does not."""
     try:
-        return bool(asked(board))
+        return bool(condition(board))
     except NoAnswer:
         raise
     except Exception:  # noqa: BLE001  (a condition is user code; breakpoints treat it alike)
@@ -227,18 +227,18 @@ class _Formula(NamedTuple):
     types: frozenset[type]
 
 
-def _compile_formula(asked: Condition) -> _Formula | None:
+def _compile_formula(condition: Condition) -> _Formula | None:
     """Return a condition on one key as a function of numbers or texts; None if it is something else."""
-    if len(asked.reads) != 1 or len(asked.reads[0]) != 1 or asked.whole:
+    if len(condition.reads) != 1 or len(condition.reads[0]) != 1 or condition.whole:
         return None
-    key = str(asked.reads[0][0])
-    if asked.kind == "rule":
-        found = _parse_rule_formula(asked.source)
+    key = str(condition.reads[0][0])
+    if condition.kind == "rule":
+        found = _parse_rule_formula(condition.source)
         if found is None or found[0] != key or type(found[2]) not in (int, float, str):
             return None
         _, compare, constant = found
         return _Formula(lambda value: compare(value, constant), _TEXTS if type(constant) is str else _NUMBERS)
-    return _parse_text_formula(asked.text, key) if asked.kind == "text" else None
+    return _parse_text_formula(condition.text, key) if condition.kind == "text" else None
 
 
 def _parse_text_formula(text: str, key: str) -> _Formula | None:
@@ -281,7 +281,7 @@ def _is_formula_constant(constant: Any) -> bool:
     return type(constant) in (int, float, str)
 
 
-def _answer_all(values: Sequence[Any], formula: _Formula | None, asked: Condition, key: str) -> list[bool]:
+def _answer_all(values: Sequence[Any], formula: _Formula | None, condition: Condition, key: str) -> list[bool]:
     """Return the answer for each value of the only key that a condition reads."""
     answer_of, types = formula or _Formula(bool, frozenset())
     if formula is not None and set(map(type, values)) <= types:
@@ -296,7 +296,7 @@ def _answer_all(values: Sequence[Any], formula: _Formula | None, asked: Conditio
             continue
         answer = answers.get((kind, value)) if kind in _HASHED else None
         if answer is None:
-            answer = _holds(asked, {} if value is ABSENT else {key: thaw(value)})
+            answer = _holds(condition, {} if value is ABSENT else {key: thaw(value)})
             if kind in _HASHED and len(answers) < _MOST_ANSWERS:
                 answers[kind, value] = answer
         found.append(answer)
@@ -313,7 +313,9 @@ def _holds_for(answer_of: Callable[[Any], Any], value: Any) -> bool:
 # -- runs with several scopes ---------------------------------------------------------------------------------------
 
 
-def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, scopes: NDArray[np.int64]) -> list[int]:
+def _search_everywhere(
+    session: Session, reading: StepIndex, condition: Condition, scopes: NDArray[np.int64]
+) -> list[int]:
     """Search a run whose conditions see another scope at times, or names besides the board's."""
     replica, codes = StateProjection(reading.tables), reading.tables.codes
     found: list[int] = []
@@ -345,7 +347,7 @@ def _search_everywhere(session: Session, reading: StepIndex, asked: Condition, s
                 if frames is not None:
                     seen.reads_all, frame = True, int(frames[step - 1]) if step else 0
                     names = Context(seen, partial(get_frame_inputs, get_state(session).run, frame), None, NO_NODE)
-                answer = _holds(asked, names)
+                answer = _holds(condition, names)
             if row and answer:
                 found.append(step)
             elif not row and step and found and found[-1] == step and not answer:

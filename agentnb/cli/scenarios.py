@@ -84,17 +84,17 @@ def _choose(recipe: Recipe, ids: Iterable[str]) -> list[Scenario] | None:
     Raises:
         RecipeError: U909, for each unknown id.
     """
-    by_id, wanted = {scenario.id: scenario for scenario in recipe.scenarios}, dict.fromkeys(ids)
-    if not wanted or not by_id:
+    by_id, requested = {scenario.id: scenario for scenario in recipe.scenarios}, dict.fromkeys(ids)
+    if not requested or not by_id:
         return None
     problems = [
         Problem("U909", f"there is no scenario {id!r}", recipe.file or f"recipe {recipe.name!r}",
                 f"its scenarios are: {list_names(by_id)}", did_you_mean(id, by_id, "use one of them"))
-        for id in wanted if id not in by_id
+        for id in requested if id not in by_id
     ]  # fmt: skip
     if problems:
         raise RecipeError(*problems)
-    return [scenario for scenario in recipe.scenarios if scenario.id in wanted]
+    return [scenario for scenario in recipe.scenarios if scenario.id in requested]
 
 
 def _make_row(result: ScenarioResult) -> dict[str, Any]:

@@ -152,8 +152,8 @@ def _wrap_model(cls: Any) -> None:
             with outside(_name_of(self)):
                 read, options = messages_from_dict(messages), _list_options(kwargs, changed, own)
                 if _has_session_model(calls):
-                    asked = _SessionRequest(calls, self, read, stop, options)
-                    return asked.to_response(complete(asked.client, asked.request))
+                    request = _SessionRequest(calls, self, read, stop, options)
+                    return request.to_response(complete(request.client, request.request))
                 chunk = _to_chunk(calls, self, run_manager)
                 return _to_response(self, generate(self, read, stop, chunk, **options))
 
@@ -170,8 +170,8 @@ def _wrap_model(cls: Any) -> None:
             with outside(_name_of(self)):
                 read, options = messages_from_dict(messages), _list_options(kwargs, changed, own)
                 if _has_session_model(calls):
-                    asked = _SessionRequest(calls, self, read, stop, options)
-                    return asked.to_response(await acomplete(asked.client, asked.request))
+                    request = _SessionRequest(calls, self, read, stop, options)
+                    return request.to_response(await acomplete(request.client, request.request))
                 chunk = _to_chunk(calls, self, run_manager)
                 return _to_response(self, await agenerate(self, read, stop, chunk, **options))
 

@@ -92,18 +92,18 @@ def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Ite
     checked value to the faulty part) in its context.
     """
     faults = [(fault, _find_path(fault, written)) for fault in error.errors(include_url=False)]
-    strange: dict[Path, list[str]] = {}  # the unknown keys of each mapping
+    unknown: dict[Path, list[str]] = {}  # the unknown keys of each mapping
     missing: dict[Path, list[str]] = {}
     for fault, path in faults:
         if fault["type"] in ("missing", "extra_forbidden"):
-            found = missing if fault["type"] == "missing" else strange
+            found = missing if fault["type"] == "missing" else unknown
             found.setdefault(path[:-1], []).append(str(path[-1]))
     for fault, path in faults:
         match fault["type"]:
             case "missing":
-                yield from _make_missing_problems(path[:-1], missing.pop(path[:-1], []), strange, written)
+                yield from _make_missing_problems(path[:-1], missing.pop(path[:-1], []), unknown, written)
             case "union_tag_not_found" if isinstance(written.get_value(path), Mapping):
-                yield from _make_missing_problems(path, ["type"], strange, written)
+                yield from _make_missing_problems(path, ["type"], unknown, written)
             case "union_tag_not_found":
                 yield _make_value_problem(path, "a mapping is needed here: keys with values", written)
             case "extra_forbidden":
@@ -156,12 +156,12 @@ def iter_unknown_keys(written: ValidatedInput) -> Iterator[Problem]:
 
 
 def _make_missing_problems(
-    around: Path, keys: list[str], strange: Mapping[Path, list[str]], written: ValidatedInput
+    around: Path, keys: list[str], unknown: Mapping[Path, list[str]], written: ValidatedInput
 ) -> Iterator[Problem]:
     """R113: required keys are missing: one Problem for all of a mapping, except for those that are misspelt."""
     model, found = _find_model(around, written), written.get_value(around)
     needed = [name for name, field in _list_fields(model).items() if field.is_required()] if model else keys
-    others = [*strange.get(around, ())]
+    others = [*unknown.get(around, ())]
     if model is not None and model.model_config.get("extra") == "ignore" and isinstance(found, Mapping):
         others += _list_unknown(found, model)
     where = str(written.place(around, key=True))

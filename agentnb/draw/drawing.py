@@ -124,8 +124,8 @@ class Drawing:
             "image/png": self._render_small_png,
             "text/plain": lambda: self.text,
         }
-        wanted = [form for form in forms if (not include or form in include) and form not in (exclude or ())]
-        bundle = {form: forms[form]() for form in wanted}
+        requested = [form for form in forms if (not include or form in include) and form not in (exclude or ())]
+        bundle = {form: forms[form]() for form in requested}
         return {form: shown for form, shown in bundle.items() if shown is not None}
 
     def _render_small_png(self) -> str | None:

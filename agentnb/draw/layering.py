@@ -25,10 +25,10 @@ class Bend:
     layer: int
 
 
-def find_reversed_lines(items: Sequence[Item], lines: Sequence[Pair], turned: Iterable[int]) -> list[bool]:
-    """Return for each line whether to reverse it so that no cycle is left; those in `turned` preferably."""
+def find_reversed_lines(items: Sequence[Item], lines: Sequence[Pair], reversed_items: Iterable[int]) -> list[bool]:
+    """Return for each line whether to reverse it so that no cycle is left; those in `reversed_items` preferably."""
     flip = [False] * len(lines)
-    for index in turned:
+    for index in reversed_items:
         flip[index] = True
     out: dict[Item, list[int]] = defaultdict(list)
     for index, (source, target) in enumerate(lines):
@@ -212,8 +212,8 @@ def _settle(
         offsets.append(offset)
         near = beside.get(item, [])
         weight = sum(pull for _, pull in near) or 0.1
-        wish = _compute_median([(x[other], pull) for other, pull in near]) if near else x[item]
-        blocks.append(((wish - offset) * weight, weight, 1))
+        target = _compute_median([(x[other], pull) for other, pull in near]) if near else x[item]
+        blocks.append(((target - offset) * weight, weight, 1))
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
             last = blocks.pop()
             blocks[-1] = (blocks[-1][0] + last[0], blocks[-1][1] + last[1], blocks[-1][2] + last[2])
@@ -224,13 +224,13 @@ def _settle(
         index += size
 
 
-def _compute_median(wishes: list[tuple[float, float]]) -> float:
+def _compute_median(targets: list[tuple[float, float]]) -> float:
     """Return the weighted median; between two equal halves, the middle."""
-    wishes, half, used = sorted(wishes), sum(weight for _, weight in wishes) / 2, 0.0
-    for (wish, weight), after in zip(wishes, [*wishes[1:], wishes[-1]], strict=True):
+    targets, half, used = sorted(targets), sum(weight for _, weight in targets) / 2, 0.0
+    for (target, weight), after in zip(targets, [*targets[1:], targets[-1]], strict=True):
         used += weight
         if abs(used - half) < 1e-9:
-            return (wish + after[0]) / 2
+            return (target + after[0]) / 2
         if used > half:
-            return wish
-    return wishes[-1][0]
+            return target
+    return targets[-1][0]

@@ -154,9 +154,9 @@ def _iter_shown_lines(recipe: Recipe, reactions: Reactions | None) -> Iterator[E
 
 def _iter_clauses(node: Node) -> Iterator[str]:
     """Yield a node's conditions on an event, one clause each."""
-    for path, wanted in (node.params.get("where") or {}).items():
-        asked = wanted.items() if isinstance(wanted, Mapping) else [("=", wanted)]
-        yield from (f"{path} {word} {safe_repr(value, key=path)}" for word, value in asked)
+    for path, expected in (node.params.get("where") or {}).items():
+        operators = expected.items() if isinstance(expected, Mapping) else [("=", expected)]
+        yield from (f"{path} {word} {safe_repr(value, key=path)}" for word, value in operators)
     if node.params.get("relation_type"):
         yield f"-[{node.params['relation_type']}]-"
     if node.params.get("pattern"):

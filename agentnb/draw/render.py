@@ -38,30 +38,30 @@ def choose_backend() -> str:
     Raises:
         AgentNbError: U202, the variable names an unknown backend; U203, it names one that is not installed.
     """
-    wanted = os.environ.get(VARIABLE, "").strip()
-    if not wanted:
+    requested = os.environ.get(VARIABLE, "").strip()
+    if not requested:
         return next(name for name in BACKENDS if _is_there(name))
-    if wanted not in BACKENDS:
+    if requested not in BACKENDS:
         raise AgentNbError(
             Problem(
                 code="U202",
-                what=f"{VARIABLE}={wanted!r} is not a layout engine",
+                what=f"{VARIABLE}={requested!r} is not a layout engine",
                 where="environment",
                 why=f"the layout engines are: {', '.join(BACKENDS)}",
-                do=did_you_mean(wanted, BACKENDS, f"set {VARIABLE} to one of them, or unset it"),
+                do=did_you_mean(requested, BACKENDS, f"set {VARIABLE} to one of them, or unset it"),
             )
         )
-    if not _is_there(wanted):
+    if not _is_there(requested):
         raise AgentNbError(
             Problem(
                 code="U203",
-                what=f"{VARIABLE}={wanted!r} asks for a layout that is not installed",
+                what=f"{VARIABLE}={requested!r} asks for a layout that is not installed",
                 where="environment",
-                why="no program `dot` on PATH" if wanted == "dot" else "the package pygraphviz is not installed",
-                do=f"install it ({_suggest_cure(wanted)}), or unset {VARIABLE}",
+                why="no program `dot` on PATH" if requested == "dot" else "the package pygraphviz is not installed",
+                do=f"install it ({_suggest_cure(requested)}), or unset {VARIABLE}",
             )
         )
-    return wanted
+    return requested
 
 
 def _is_there(name: str) -> bool:

@@ -178,8 +178,8 @@ def _call_attributes(call: Call, operation: str, name: str) -> dict[str, Any]:
             found["gen_ai.tool.call.result"] = _to_json_text(call.result)
         return found
     arguments: Any = mask_value(call.arguments)
-    asked = arguments.get("messages") if isinstance(arguments, dict) else None
-    found["gen_ai.input.messages"] = _to_json_text([_message(each, "user") for each in _listed(asked or arguments)])
+    messages = arguments.get("messages") if isinstance(arguments, dict) else None
+    found["gen_ai.input.messages"] = _to_json_text([_message(each, "user") for each in _listed(messages or arguments)])
     if call.error is None:
         answer = _message(mask_value(call.result), "assistant")
         found["gen_ai.output.messages"] = _to_json_text([{**answer, "finish_reason": call.finish_reason or _UNKNOWN}])

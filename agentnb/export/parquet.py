@@ -68,8 +68,8 @@ def to_parquet(trace: SimulationTrace, path: str | os.PathLike[str]) -> None:
         table.replace_schema_metadata(None).add_column(0, "table", pa.array([name] * len(table), pa.string()))
         for name, table in tables.items()
     ]
-    whole = pa.concat_tables(named, promote_options="permissive")
-    parquet.write_table(whole.replace_schema_metadata({b"agentnb": about}), target)
+    combined = pa.concat_tables(named, promote_options="permissive")
+    parquet.write_table(combined.replace_schema_metadata({b"agentnb": about}), target)
 
 
 __all__ = ["to_arrow", "to_parquet"]

@@ -703,13 +703,13 @@ def _reduce(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
     return result
 
 
-def _make_quantifier(wanted: str) -> Lazy:
+def _make_quantifier(name: str) -> Lazy:
     def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
         value = run.of(arguments[0], scopes, f"{pointer}/0")
         if not isinstance(value, list | dict) or not value:
-            return wanted == "none"
+            return name == "none"
         held = (_is_true(found) for _, found in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1"))
-        return all(held) if wanted == "all" else any(held) is (wanted == "some")
+        return all(held) if name == "all" else any(held) is (name == "some")
 
     return of
 

@@ -160,8 +160,8 @@ class Template:
             case UndefinedError():
                 return self._make_undefined_problem(error, context, line or 1)
             case Limit() | RecursionError() | MemoryError():
-                asked = str(error) if isinstance(error, Limit) else "what is nested too deep or too large to hold"
-                why = f"it asks for {asked}"
+                cause = str(error) if isinstance(error, Limit) else "what is nested too deep or too large to hold"
+                why = f"it asks for {cause}"
                 order = "read less, or compute it in a node"
                 return Problem("X322", f"{what} exceeds its limits", where, why, order)
             case SecurityError():

@@ -125,14 +125,14 @@ def bind_chat(node: Node, world: Any) -> Perform:
     json = bool(node.params.get("json"))
     script = node.params.get("simulated") or (_make_simulated_answer(name, json=json),)
     has_model = client is not None
-    asked = {**options, "is_simulated": True} if getattr(client, "is_simulated", False) else options
+    call_options = {**options, "is_simulated": True} if getattr(client, "is_simulated", False) else options
 
     async def perform(work: Work) -> Outcome:
         with _recording_failure(work):
             request = dict(work.board["request"])
             if work.asks_model(has_model):
                 hides = _hide_in_calls if request.get("tools") else _hide_secrets if json else None
-                effect = Effect("llm", name, request, check=hides, **asked)
+                effect = Effect("llm", name, request, check=hides, **call_options)
             else:
                 mock = find_simulated_answer(script, work)
                 effect = Effect("agent", name, request, target=lambda **_: mock, is_simulated=True, **options)

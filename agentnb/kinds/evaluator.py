@@ -125,10 +125,10 @@ def _count_refinements(work: Work, rules: Rules) -> int:
     )
 
 
-def _make_outcome(rules: Rules, score: float, critique: Any, asked: int, seen: Any, *, simulated: bool) -> Outcome:
+def _make_outcome(rules: Rules, score: float, critique: Any, requests: int, seen: Any, *, simulated: bool) -> Outcome:
     passed = score >= rules.threshold
-    again = not passed and asked < rules.refinements
-    asked += again
+    again = not passed and requests < rules.refinements
+    requests += again
     target = rules.passed if passed else rules.failed if again else ""
     texts, limit = _score_texts(score, rules.threshold)
     below = f"Score {texts} is below {limit}"
@@ -139,7 +139,7 @@ def _make_outcome(rules: Rules, score: float, critique: Any, asked: int, seen: A
     if passed:
         thought = f"Score {texts} has reached {limit}: passed, {where}"
     elif again:
-        thought = f"{below}: refinement {asked} of {rules.refinements}, {where}"
+        thought = f"{below}: refinement {requests} of {rules.refinements}, {where}"
     elif rules.refinements > 0:
         thought = f"{below}, and all {rules.refinements} refinements are used: {forced}"
     else:
@@ -150,7 +150,7 @@ def _make_outcome(rules: Rules, score: float, critique: Any, asked: int, seen: A
         "passed": passed,
         "threshold": rules.threshold,
         "critique": critique,
-        "refinement": asked,
+        "refinement": requests,
         "decision": target or rules.meets or None,
         "forced": not passed and not again,
         "simulated": simulated,

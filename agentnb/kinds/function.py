@@ -87,8 +87,8 @@ def find_callable(node: Node, world: Any) -> Callable[..., Any]:
     Raises:
         RecipeError: the session has no callable of that name, or its signature does not match.
     """
-    wanted = node.params.get("function", node.id)
-    function: Callable[..., Any] = wanted if callable(wanted) else world.tool(str(wanted), node)
+    function_name = node.params.get("function", node.id)
+    function: Callable[..., Any] = function_name if callable(function_name) else world.tool(str(function_name), node)
     check_signature(node, function)
     return function
 

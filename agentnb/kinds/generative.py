@@ -268,20 +268,22 @@ def _ask_model(task: _GenerativeTask, options: Mapping[str, Any]) -> Ask:
 
 def _make_messages(task: _GenerativeTask, work: Work) -> Messages:
     prompt = task.prompt(work.board)
-    asked = (
+    prompt_text = (
         f"Goal: {task.goal(work.board)}\n\nThe blackboard:\n{_format_board(work.board)}\n\n"
         f"The JSON Schema of your answer:\n{to_json_text(task.schema.rules)}"
     )
     system = f"{prompt}\n\n{SYSTEM}" if prompt else SYSTEM
-    return [{"role": "system", "content": system}, {"role": "user", "content": asked}]
+    return [{"role": "system", "content": system}, {"role": "user", "content": prompt_text}]
 
 
 def _make_correction(answer: Any, faults: Sequence[str]) -> Messages:
     content = getattr(answer, "content", answer)
     text = to_text(content)
     wrong = "\n".join(f"- {fault}" for fault in faults[:MOST_FAULTS])
-    asked = f"This does not fit the JSON Schema:\n{wrong}\nAnswer again: the whole value, corrected, and nothing else."
-    return [{"role": "assistant", "content": mask_head(text, MOST_SAID)}, {"role": "user", "content": asked}]
+    instruction = (
+        f"This does not fit the JSON Schema:\n{wrong}\nAnswer again: the whole value, corrected, and nothing else."
+    )
+    return [{"role": "assistant", "content": mask_head(text, MOST_SAID)}, {"role": "user", "content": instruction}]
 
 
 def _format_board(board: Mapping[str, Any]) -> str:
@@ -301,19 +303,19 @@ def _cut(text: str, longest: int) -> str:
 # -- selection ---------------------------------------------------------------------------------------------------
 
 
-def _choose(task: _GenerativeTask, fitting: Sequence[Any], asked: int) -> tuple[Any, str]:
+def _choose(task: _GenerativeTask, fitting: Sequence[Any], attempts: int) -> tuple[Any, str]:
     """Return one of the matching answers, and a description of the choice."""
     if task.samples == 1:
-        refused = asked - 1
+        refused = attempts - 1
         return fitting[0], f" (after {_pluralize(refused, 'answer')} that did not fit)" if refused else ""
     if task.method == "best_of_n":
-        return fitting[0], f" (the first that fits of {asked} answers)"
+        return fitting[0], f" (the first that fits of {attempts} answers)"
     if task.method == "weighted_merge" and all(isinstance(value, Mapping) for value in fitting):
         value = _find_majority_by_key(fitting)
         if not task.faults(value):
-            return value, f" (each field by the majority of {asked} answers)"
+            return value, f" (each field by the majority of {attempts} answers)"
     value, agreed = _find_majority(fitting)
-    return value, f" ({agreed} of {asked} answers agree)"
+    return value, f" ({agreed} of {attempts} answers agree)"
 
 
 def _find_majority(values: Sequence[Any]) -> tuple[Any, int]:

@@ -32,14 +32,14 @@ def bind(node: Node, world: Any) -> Perform:
     name, places = str(params.get("template", node.id)), Directives(node, world)
     key = params.get("output")
     settings, options = make_settings(params.get("model")), get_options(node)
-    asked, mock, has_model = find_options(world, options), mock_answer(node.id), world.llm is not None
+    llm_options, mock, has_model = find_options(world, options), mock_answer(node.id), world.llm is not None
 
     async def perform(work: Work) -> Outcome:
         context = make_context(work)
         messages = [{"role": role, "content": str(template.render(context))} for role, template in prompt]
         arguments = {"messages": messages or [{"role": "user", "content": ""}], **settings}
         if work.asks_model(has_model):
-            effect = Effect("llm", name, arguments, check=_check, **asked)
+            effect = Effect("llm", name, arguments, check=_check, **llm_options)
         else:
             effect = Effect(
                 "agent", name, arguments, check=_check, target=lambda **_: mock, is_simulated=True, **options

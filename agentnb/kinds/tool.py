@@ -30,8 +30,8 @@ def bind(node: Node, world: Any) -> Perform:
         return _bind_rendering(node, world)
     function, params = find_callable(node, world), node.params
     key = str(params.get("output", node.id))
-    wanted = params.get("function", node.id)
-    name = wanted if isinstance(wanted, str) else getattr(function, "__name__", node.id)
+    function_name = params.get("function", node.id)
+    name = function_name if isinstance(function_name, str) else getattr(function, "__name__", node.id)
     name = node.id if name == "<lambda>" else name  # an unnamed function uses the name of its node
     arguments = compile_arguments(node.inputs) if node.inputs else None
     board, drawing = arguments is None and takes_board(function), add_rng(node, function)

@@ -303,10 +303,10 @@ def make_missing_output_problem(work: Work, kind: Any, key: str, asks: str) -> P
 
 def make_type_problem(work: Work, value: Any, declared: Sequence[Any], name: str) -> Problem:
     """X472: a system has returned a value of another type than its annotation declares."""
-    wanted, returned = " or ".join(map(get_type_name, declared)) or "None", get_type_name(type(value))
-    return Problem("X472", f"{name!r} returned a {returned!r}, and declares {wanted!r}", format_position(work),
+    expected, returned = " or ".join(map(get_type_name, declared)) or "None", get_type_name(type(value))
+    return Problem("X472", f"{name!r} returned a {returned!r}, and declares {expected!r}", format_position(work),
                    "outputs are stored by type: a reader of the declared type would not find it",
-                   f"return a {wanted}, or annotate it: -> {returned}")  # fmt: skip
+                   f"return a {expected}, or annotate it: -> {returned}")  # fmt: skip
 
 
 def make_missing_resource_problem(kind: type, where: str, resources: Resources, who: str = "") -> Problem:

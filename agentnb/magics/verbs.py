@@ -28,8 +28,8 @@ class Verb(NamedTuple):
 
 def give_help(_: Workspace, args: list[str]) -> None:
     """`help [VERB]`: list all verbs, or describe one of them."""
-    asked = [find_verb(args[0], " ".join(["help", *args]))] if args else VERBS.values()
-    lines = [verb.description if args else verb.description.splitlines()[0] for verb in asked]
+    verbs = [find_verb(args[0], " ".join(["help", *args]))] if args else VERBS.values()
+    lines = [verb.description if args else verb.description.splitlines()[0] for verb in verbs]
     print("\n".join(lines))  # noqa: T201  (help is read on the screen)
 
 

@@ -162,8 +162,8 @@ class Assistant:
             ExecutionError: X529.
         """
         seconds = parse_seconds(arguments)
-        asked = asyncio.run_coroutine_threadsafe(self._perform(offer, arguments, actor), self._get_loop())
-        waited = asyncio.wrap_future(asked)
+        pending = asyncio.run_coroutine_threadsafe(self._perform(offer, arguments, actor), self._get_loop())
+        waited = asyncio.wrap_future(pending)
         done, _ = await asyncio.wait([waited], timeout=seconds)
         if done:
             return waited.result()

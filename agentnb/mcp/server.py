@@ -56,10 +56,10 @@ def make_server(assistant: Assistant) -> Server[Any]:
             ]
         )  # fmt: skip
 
-    async def call(context: Any, asked: Any) -> CallToolResult:
+    async def call(context: Any, request: Any) -> CallToolResult:
         params = context.session.client_params
         client = "" if params is None else params.client_info.name
-        answer = await assistant.call(asked.name, asked.arguments or {}, client)
+        answer = await assistant.call(request.name, request.arguments or {}, client)
         return CallToolResult(content=[TextContent(type="text", text=answer.text)], is_error=answer.failed)
 
     return Server(

@@ -566,8 +566,8 @@ def _split_lines(text: str) -> list[str]:
 
 def parse_seconds(arguments: Mapping[str, Any]) -> float:
     """Return the time limit of a call."""
-    asked = arguments.get("seconds", SECONDS)
-    return min(max(float(asked), 0.1), MOST_SECONDS) if isinstance(asked, int | float) else SECONDS
+    seconds = arguments.get("seconds", SECONDS)
+    return min(max(float(seconds), 0.1), MOST_SECONDS) if isinstance(seconds, int | float) else SECONDS
 
 
 __all__ = ["TOOLS", "Tool", "Tools", "parse_seconds"]

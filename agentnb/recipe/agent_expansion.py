@@ -78,8 +78,8 @@ def _find_agent(node: Node, tools: Mapping[str, Any]) -> Recipe | None:
     """Return the recipe of the agent that a node calls; None if it calls none."""
     if node.kind not in _CALLING:
         return None
-    wanted = _get_called(node)
-    return find_agent(tools.get(wanted) if isinstance(wanted, str) else wanted)
+    name = _get_called(node)
+    return find_agent(tools.get(name) if isinstance(name, str) else name)
 
 
 def _restore_nodes(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:

@@ -57,8 +57,8 @@ def list_choices(node: Node) -> list[tuple[str, str]]:
 
 def list_types(schema: Any) -> list[str]:
     """Return the simple types that an input's schema allows; none if it does not restrict them."""
-    wanted = schema.get("type") if isinstance(schema, Mapping) else None
-    types = [wanted] if isinstance(wanted, str) else wanted if isinstance(wanted, Iterable) else ()
+    declared = schema.get("type") if isinstance(schema, Mapping) else None
+    types = [declared] if isinstance(declared, str) else declared if isinstance(declared, Iterable) else ()
     return [kind for kind in types if kind in _TYPES]
 
 

@@ -448,8 +448,8 @@ def _is_due(channel: str, value: Any) -> bool:
         if not is_done:
             return False
     if channel.startswith("join:"):
-        wanted = channel.removeprefix("join:").rpartition(":")[0].split("+")
-        return isinstance(value, set | frozenset | list) and set(map(str, value)) == set(wanted)
+        sources = channel.removeprefix("join:").rpartition(":")[0].split("+")
+        return isinstance(value, set | frozenset | list) and set(map(str, value)) == set(sources)
     return channel.startswith("branch:to:")
 
 
@@ -542,9 +542,9 @@ def _check_tables(look: DatabaseReader) -> None:
         StoreError: L573.
     """
     tables = look.tables()
-    wanted = {"checkpoints", "writes"} if look.kind == "sqlite" else {"checkpoints", "checkpoint_blobs",
+    expected = {"checkpoints", "writes"} if look.kind == "sqlite" else {"checkpoints", "checkpoint_blobs",
                                                                      "checkpoint_writes"}  # fmt: skip
-    missing = wanted - tables or _NEEDED - look.columns("checkpoints")
+    missing = expected - tables or _NEEDED - look.columns("checkpoints")
     if missing:
         raise StoreError(
             Problem("L573", "this is not a checkpoint database of LangGraph", look.display_name,
@@ -579,8 +579,8 @@ def _read_checkpoints(look: DatabaseReader, thread: str) -> Iterator[tuple[str, 
                      "FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id", thread)  # fmt: skip
     blobs = {}
     if look.kind != "sqlite":
-        asked = "SELECT checkpoint_ns, channel, version, type, blob FROM checkpoint_blobs WHERE thread_id = ?"
-        blobs = {tuple(map(str, row[:3])): row[3:] for row in look.rows(asked, thread)}
+        query = "SELECT checkpoint_ns, channel, version, type, blob FROM checkpoint_blobs WHERE thread_id = ?"
+        blobs = {tuple(map(str, row[:3])): row[3:] for row in look.rows(query, thread)}
     for space, id, parent, type, data, meta in rows:
         body = decode_typed(type, data) if look.kind == "sqlite" else data
         if not isinstance(body, dict):
@@ -603,9 +603,9 @@ def _read_checkpoints(look: DatabaseReader, thread: str) -> Iterator[tuple[str, 
 def _add_writes(look: DatabaseReader, thread: str, spaces: Namespaces) -> None:
     table, value = ("writes", "value") if look.kind == "sqlite" else ("checkpoint_writes", "blob")
     path = "task_path" if "task_path" in look.columns(table) else "''"
-    asked = (f"SELECT checkpoint_ns, checkpoint_id, task_id, {path}, channel, type, {value} FROM {table} "  # noqa: S608  (names of ours)
+    query = (f"SELECT checkpoint_ns, checkpoint_id, task_id, {path}, channel, type, {value} FROM {table} "  # noqa: S608  (names of ours)
              "WHERE thread_id = ? ORDER BY checkpoint_id, task_id, idx")  # fmt: skip
-    for space, id, task, where, channel, type, data in look.rows(asked, thread):
+    for space, id, task, where, channel, type, data in look.rows(query, thread):
         checkpoint = spaces.get(space, {}).get(id)
         if checkpoint is None:
             continue

@@ -202,7 +202,7 @@ class _Steps:
     def _finish(self, step: RecordedStep, span: Span) -> None:
         attributes = span.attributes
         if span.operation in _MODEL:
-            asked, answered = _parse_messages(span)
+            request_messages, answered = _parse_messages(span)
             tokens_in, tokens_out = (_parse_count(span.find(f"{side}_tokens")) for side in ("input", "output"))
             reasons, model, provider = span.find("reasons"), span.find("model"), span.find("provider")
             if reasons is None and answered and isinstance(answered[0], dict):
@@ -213,7 +213,7 @@ class _Steps:
                 RecordedCall(
                     "llm",
                     str(model or span.name),
-                    {"messages": asked},
+                    {"messages": request_messages},
                     answered or None,
                     span.error,
                     (span.ended_at - span.started_at) / 1e9,
@@ -224,7 +224,7 @@ class _Steps:
                     _parse_text(reasons[0] if isinstance(reasons, list) and reasons else reasons),
                 )
             ]
-            step.writes = {"messages": [*asked, *answered], "usage": dict(self.usage)}
+            step.writes = {"messages": [*request_messages, *answered], "usage": dict(self.usage)}
         elif span.operation == "execute_tool":
             result, arguments = _parse_result(span), _parse_arguments(span)
             step.calls = [RecordedCall("tool", span.label, arguments, result, span.error,
@@ -273,11 +273,11 @@ def _parse_messages(span: Span) -> tuple[list[Any], list[Any]]:
         found[side] = (
             messages or next(filter(None, numbered), found[side]) or _listed(_parse_json(span.find(side)), side)
         )
-    asked, answered = ([to_plain_message(each) for each in rows] for rows in found.values())
+    request_messages, answered = ([to_plain_message(each) for each in rows] for rows in found.values())
     system = _parse_json(span.find("system"))
-    if system and not any(isinstance(each, dict) and each.get("role") == "system" for each in asked):
-        asked.insert(0, {"role": "system", "parts" if isinstance(system, list) else "content": system})
-    return asked, answered
+    if system and not any(isinstance(each, dict) and each.get("role") == "system" for each in request_messages):
+        request_messages.insert(0, {"role": "system", "parts" if isinstance(system, list) else "content": system})
+    return request_messages, answered
 
 
 def _parse_arguments(span: Span) -> Any:

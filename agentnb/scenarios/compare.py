@@ -41,11 +41,11 @@ class Mismatch(NamedTuple):
         place = safe_str(".".join(map(str, self.path)))
         if self.expected is ABSENT:
             return f"{place}: {safe_repr(to_plain(self.actual), key=secret)} is not expected there"
-        wanted = f"{place}: expected {safe_repr(to_plain(self.expected), key=secret)}"
+        expectation = f"{place}: expected {safe_repr(to_plain(self.expected), key=secret)}"
         if self.actual is ABSENT:
-            return f"{wanted}, but it is not there"
+            return f"{expectation}, but it is not there"
         alike = "" if self.similarity is None else f", {self.similarity:.2f} alike"
-        return f"{wanted}, found {safe_repr(to_plain(self.actual), key=secret)}{alike}"
+        return f"{expectation}, found {safe_repr(to_plain(self.actual), key=secret)}{alike}"
 
     def __repr__(self) -> str:
         """Return the same line: the values themselves may be secrets."""
@@ -151,8 +151,8 @@ def _iter_mismatches(path: Path, expected: Any, actual: Any) -> Iterator[Mismatc
             if at < len(one) and at < len(other):
                 yield from _iter_mismatches((*path, at), one[at], other[at])
             else:
-                wanted, there = (side[at] if at < len(side) else ABSENT for side in (one, other))
-                yield Mismatch((*path, at), wanted, there)
+                theirs, there = (side[at] if at < len(side) else ABSENT for side in (one, other))
+                yield Mismatch((*path, at), theirs, there)
     elif isinstance(one, bool) != isinstance(other, bool) or not _are_equal(one, other):
         yield Mismatch(path, expected, actual)
 

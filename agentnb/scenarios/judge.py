@@ -83,8 +83,8 @@ class _ContinuedClient:
         self._client = to_client(llm)
         calls = run.trace.frames.calls
         rows = zip(calls["step"], calls["call"], calls["node"], calls["kind"], strict=True)
-        asked = {(step, call, node) for step, call, node, kind in rows if kind == "llm"}
-        self._number, self._of_node = len(asked), sum(node == JUDGE for _, _, node in asked)
+        llm_calls = {(step, call, node) for step, call, node, kind in rows if kind == "llm"}
+        self._number, self._of_node = len(llm_calls), sum(node == JUDGE for _, _, node in llm_calls)
 
     def complete(self, request: LLMRequest) -> Any:
         """Ask the model."""

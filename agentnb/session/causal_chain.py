@@ -30,8 +30,8 @@ class Chain:
         >>> chain.to_frame()                        # doctest: +SKIP
     """
 
-    def __init__(self, asked: str, links: list[LinkedEvent], nodes: dict[int, str]) -> None:
-        self.event_id, self.links, self._nodes = asked, tuple(links), nodes
+    def __init__(self, event_id: str, links: list[LinkedEvent], nodes: dict[int, str]) -> None:
+        self.event_id, self.links, self._nodes = event_id, tuple(links), nodes
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -89,7 +89,7 @@ class Chain:
         return self.draw().text
 
 
-def get_chain(run: Run, wanted: str) -> Chain:
+def get_chain(run: Run, subject: str) -> Chain:
     """Return the chain of an event or an object, up to the current position of a run.
 
     X161: no event so far concerns this id.
@@ -98,13 +98,13 @@ def get_chain(run: Run, wanted: str) -> Chain:
         ExecutionError: X161, there is no such item up to here.
     """
     events = get_events(run)
-    links = find_chain(events, wanted)
+    links = find_chain(events, subject)
     if not links:
         names = dict.fromkeys(id for event, about in index_by_object(events).items() for id in (*about, event))
         raise ExecutionError(
-            Problem("X161", f"no event up to here concerns {wanted!r}", f"after step {run.position}",
+            Problem("X161", f"no event up to here concerns {subject!r}", f"after step {run.position}",
                     "a chain is that of an event, or of an object, a relation, a patch or an approval that events name",
-                    did_you_mean(str(wanted), names, "look at session.events, or run until it is created"))
+                    did_you_mean(str(subject), names, "look at session.events, or run until it is created"))
         )  # fmt: skip
     nodes = {
         event.seq: pending_step.activation.node.id
@@ -116,7 +116,7 @@ def get_chain(run: Run, wanted: str) -> Chain:
         if step is not None:
             history = next(each for each in reversed(run.chain) if each.base < step)
             nodes[link.event.seq] = run.get_node_id(history.s_act[step - history.base])
-    return Chain(wanted, links, nodes)
+    return Chain(subject, links, nodes)
 
 
 __all__ = ["Chain", "get_chain"]

@@ -164,27 +164,27 @@ class Interventions:
             self._notifications.save_and_notify()
         return filled
 
-    def decide(self, act: str, wanted: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
+    def decide(self, act: str, id: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
         """Approve or deny (`act`) a request of a node, or one on the board, which ends no step.
 
         Raises:
             ExecutionError: X115, no approval is pending.
         """
-        decision = self._make_decision(act, wanted, by, reason)
-        return None if decision is None else self._supply_answer("approval", wanted, act, decision, by)
+        decision = self._make_decision(act, id, by, reason)
+        return None if decision is None else self._supply_answer("approval", id, act, decision, by)
 
-    async def adecide(self, act: str, wanted: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
+    async def adecide(self, act: str, id: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
         """Do the same without holding the event loop while the rest of the node runs."""
-        decision = self._make_decision(act, wanted, by, reason)
-        return None if decision is None else await self._asupply_answer("approval", wanted, act, decision, by)
+        decision = self._make_decision(act, id, by, reason)
+        return None if decision is None else await self._asupply_answer("approval", id, act, decision, by)
 
-    def _make_decision(self, act: str, wanted: str | None, by: str | None, reason: str) -> Any:
+    def _make_decision(self, act: str, id: str | None, by: str | None, reason: str) -> Any:
         """Return the decision for a node's request; one on the board is decided at once: then None."""
         state = self._state
         check_not_running(state, f"{act}()")
-        self._resume_pending("approval", wanted)
+        self._resume_pending("approval", id)
         approved, approvals = act == "approve", state.recipe.approvals
-        pending_step, leave = find_pending_step_or_none(state.run, "approval", wanted), find_approval(state.run, wanted)
+        pending_step, leave = find_pending_step_or_none(state.run, "approval", id), find_approval(state.run, id)
         if pending_step is None and leave is not None and approvals is not None:
             approvals.decide(state.session, leave, make_verdict(approved=approved, by=by, reason=reason))
             self._background.continue_after_answer()
@@ -194,27 +194,27 @@ class Interventions:
         return make_verdict(approved=approved, by=by, reason=reason, arguments=changed)
 
     def _supply_answer(
-        self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
+        self, kind: Kind, id: str | None, act: str, value: Any, by: str | None = None
     ) -> SimulationStep | None:
         """Supply the awaited value and finish the pending step, to which the intervention is recorded."""
-        pending_step, start = self._take_answer(kind, wanted, act, value), self._state.run.position
+        pending_step, start = self._take_answer(kind, id, act, value), self._state.run.position
         code = self._rollback.run_safely(partial(self._execution.run_one, pending_step))
         return self._note_answer(pending_step, code, start, act, value, by)
 
     async def _asupply_answer(
-        self, kind: Kind, wanted: str | None, act: str, value: Any, by: str | None = None
+        self, kind: Kind, id: str | None, act: str, value: Any, by: str | None = None
     ) -> SimulationStep | None:
-        pending_step, start = self._take_answer(kind, wanted, act, value), self._state.run.position
+        pending_step, start = self._take_answer(kind, id, act, value), self._state.run.position
         code = await self._async_execution.resume(pending_step)
         return self._note_answer(pending_step, code, start, act, value, by)
 
-    def _take_answer(self, kind: Kind, wanted: str | None, act: str, value: Any) -> PendingStep:
+    def _take_answer(self, kind: Kind, id: str | None, act: str, value: Any) -> PendingStep:
         """Set the awaited value of a pending step, which can then continue."""
         state = self._state
         check_not_running(state, f"{act}()")
         self._persistence.check_ready()
-        self._resume_pending(kind, wanted)
-        pending_step = find_pending_step(state.run, kind, wanted)
+        self._resume_pending(kind, id)
+        pending_step = find_pending_step(state.run, kind, id)
         hold = pending_step.hold
         assert hold is not None
         check_answer(hold, value)
@@ -257,11 +257,11 @@ class Interventions:
         interventions.record_intervention(run, "change", pending_step.activation.node.id, ABSENT, new)
         self._notifications.save_and_notify()
 
-    def _resume_pending(self, kind: Kind, wanted: str | None) -> None:
+    def _resume_pending(self, kind: Kind, id: str | None) -> None:
         """Run a step of another process up to where it waits, so that a person can respond."""
         run = self._state.run
         for call, pending in list_waiting(run):
-            if pending.kind == kind and (wanted is None or wanted in (pending.node, pending.id)):
+            if pending.kind == kind and (id is None or id in (pending.node, pending.id)):
                 self._rollback.run_safely(partial(self._execution.restart, run.find_activation(call.activation)))
                 return
 

@@ -54,8 +54,8 @@ class _PendingUsage:
         """Record the attempts that have ended."""
         for call in work.calls[self.ended_count :]:
             self.attempts_in_flight.pop((call.call, call.attempt), None)
-            asked = round(call.seconds * 1e9) if call.kind in ASKED else 0
-            self.attempts = self.attempts.with_attempt(call.kind, call, asked)
+            waiting = round(call.seconds * 1e9) if call.kind in ASKED else 0
+            self.attempts = self.attempts.with_attempt(call.kind, call, waiting)
             self.ended_count += 1
 
     def measure_usage(self, now: int) -> tuple[AttemptUsage, int]:

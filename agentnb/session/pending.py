@@ -85,9 +85,9 @@ def list_approvals(run: Run) -> Sequence[ApprovalRequest]:
     return () if approvals is None else approvals.waiting(run)
 
 
-def find_approval(run: Run, wanted: str | None) -> ApprovalRequest | None:
+def find_approval(run: Run, id: str | None) -> ApprovalRequest | None:
     """Return the approval pending on the board with this id or node, by default the first; None if there is none."""
-    return next((each for each in list_approvals(run) if wanted is None or wanted in (each.id, each.node)), None)
+    return next((each for each in list_approvals(run) if id is None or id in (each.id, each.node)), None)
 
 
 def of_leave(leave: ApprovalRequest) -> Pending:
@@ -134,13 +134,13 @@ def _make_pending(pending_step: PendingStep, kind: Kind) -> Pending:
     return Pending(id, kind, node, effect.name, dict(effect.arguments), answer, hold.seconds_left)
 
 
-def find_pending_step(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
+def find_pending_step(run: Run, kind: Kind, id: str | None) -> PendingStep:
     """Return the pending step by its node or its id; by default the first one.
 
     Raises:
         ExecutionError: X115, nothing of that kind is pending.
     """
-    found = find_pending_step_or_none(run, kind, wanted)
+    found = find_pending_step_or_none(run, kind, id)
     if found is not None:
         return found
     waits = ", ".join(f"{one.kind} of {one.node!r} ({one.id})" for one in get_pending(run)) or "nothing"
@@ -154,7 +154,7 @@ def find_pending_step(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
     raise ExecutionError(
         Problem(
             "X115",
-            f"no {kind} is pending" + (f" at {wanted!r}" if wanted else ""),
+            f"no {kind} is pending" + (f" at {id!r}" if id else ""),
             f"after step {run.position}",
             f"pending: {waits}",
             "run or step to the node that asks, and look at session.pending",
@@ -162,12 +162,12 @@ def find_pending_step(run: Run, kind: Kind, wanted: str | None) -> PendingStep:
     )
 
 
-def find_pending_step_or_none(run: Run, kind: Kind, wanted: str | None) -> PendingStep | None:
+def find_pending_step_or_none(run: Run, kind: Kind, id: str | None) -> PendingStep | None:
     """Return the pending step as `held` does; None if there is none."""
     for pending_step in run.pending_steps.values():
         if _get_kind(pending_step) == kind:
             known = _make_pending(pending_step, kind)
-            if wanted is None or wanted in (known.node, known.id):
+            if id is None or id in (known.node, known.id):
                 return pending_step
     return None
 
@@ -177,12 +177,12 @@ def find_substitutions(pending_step: PendingStep) -> Mapping[str, Any] | None:
     hold = pending_step.hold
     assert hold is not None
     now = freeze(dict(hold.effect.arguments))
-    asked = [
+    changed = [
         sent
         for _, effect, sent, _ in pending_step.activation.work.calls_in_flight.values()
         if effect.kind == "approval"
     ]
-    return None if not asked or asked[-1] == now else now
+    return None if not changed or changed[-1] == now else now
 
 
 def change_call(pending_step: PendingStep, arguments: Mapping[str, Any] | None, answer: Any) -> None:

@@ -125,16 +125,16 @@ class Recording(Session):
         if max_steps is not None:
             check_count(max_steps, "run(max_steps=...)")
             end = min(end, run.position + max_steps)
-        asked = None
+        condition = None
         if is_step_number(until):
             end = min(end, until)
         elif until is not None:
-            asked = self._parts.execution.condition_for(until)
-        if asked is None and not self.breakpoints.rows:
+            condition = self._parts.execution.condition_for(until)
+        if condition is None and not self.breakpoints.rows:
             self._forward_to(end)
         while run.position < end:
             self._forward_to(run.position + 1)
-            if (asked is not None and asked.is_met()) or self._parts.navigation.meets_breakpoint():
+            if (condition is not None and condition.is_met()) or self._parts.navigation.meets_breakpoint():
                 break
         return self.trace
 

@@ -66,7 +66,7 @@ def open_stored(
         head = parse_head(row)
     if recipe is None:
         known = rebuild_recipe(head["recipe"])
-        session = reopen_run(log, row, Plan(known, make_readable_kinds(known), World()), goes_on=False)
+        session = reopen_run(log, row, Plan(known, make_readable_kinds(known), World()), can_continue=False)
     else:
         recipe = prepare_recipe(recipe, world.get("tools"))
         check_answers(recipe, world.get("answers"), world.get("llm"))
@@ -80,7 +80,7 @@ def open_stored(
     return session
 
 
-def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) -> Session:
+def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, can_continue: bool = True) -> Session:
     """Return a session of a stored run with a plan, at the saved position.
 
     Raises:
@@ -95,7 +95,7 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, goes_on: bool = True) 
     state.log = log
     if lost is not None:
         warnings.warn(str(lost), stacklevel=5)
-    if not goes_on:
+    if not can_continue:
         state.read_only_reason = read_only(f"run {row.run_id!r}")
         return session
     persistence.changes = tuple(changes(head["recipe"], plan.recipe))

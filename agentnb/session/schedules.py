@@ -157,15 +157,15 @@ class HooksAPI:
         return [row.name for row in self.rows[_schedule(schedule)]]
 
     def _add(self, schedules: Any, name: str, call: Callable[..., Any], *, provides: bool) -> None:
-        wanted = [_schedule(each) for each in ([schedules] if isinstance(schedules, str) else schedules)]
+        names = [_schedule(each) for each in ([schedules] if isinstance(schedules, str) else schedules)]
         check_listener(call, f"hook {name!r}")
-        for schedule in wanted:
+        for schedule in names:
             if name in self.names(schedule):
                 raise ExecutionError(
                     Problem("X151", f"{schedule} has a hook {name!r} already", "HooksAPI.register",
                             "hook names are unique", "give this one another name, or unregister the other")
                 )  # fmt: skip
-        for schedule in wanted:
+        for schedule in names:
             self.rows[schedule].append(Hook(name, call, provides, _takes_context(call)))
 
     def notify(self, event: GraphEvent, context: Callable[[], Any]) -> None:
@@ -207,15 +207,15 @@ def build_hooks(hooks: Any) -> Any:
         ExecutionError: X470, its `build` failed, or returned no registry; X151, two hooks have one name.
     """
     if isinstance(hooks, list | tuple):
-        whole = HooksAPI()
+        merged = HooksAPI()
         for each in hooks:
             found = build_hooks(each)
             if not isinstance(found, HooksAPI):
                 raise ExecutionError(_make_plugin_problem(each, f"it is {with_article(class_name(each))}"))
             for schedule, rows in found.rows.items():
                 for row in rows:
-                    whole._add(schedule, row.name, row.call, provides=row.provides)  # noqa: SLF001  (another registry)
-        return whole
+                    merged._add(schedule, row.name, row.call, provides=row.provides)  # noqa: SLF001  (another registry)
+        return merged
     build = getattr(hooks, "build", None)
     if isinstance(hooks, HooksAPI) or not callable(build):
         return hooks

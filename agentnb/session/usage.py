@@ -31,7 +31,7 @@ class AttemptUsage(NamedTuple):
     cost: Decimal = Decimal(0)
     answer_ns: int = 0
 
-    def with_attempt(self, kind: str, call: Call | None = None, asked: int = 0) -> AttemptUsage:
+    def with_attempt(self, kind: str, call: Call | None = None, answer_ns: int = 0) -> AttemptUsage:
         """Return this plus one more attempt; its duration is known after it has ended. Attempt 0 was never sent."""
         if call is not None and call.attempt == 0:
             return self
@@ -40,7 +40,7 @@ class AttemptUsage(NamedTuple):
             tokens += (call.tokens_in or 0) + (call.tokens_out or 0)
             cost += 0 if call.cost_usd is None else Decimal(str(call.cost_usd))
         return AttemptUsage(
-            self.llm + (kind == "llm"), self.tool + (kind == "tool"), tokens, cost, self.answer_ns + asked
+            self.llm + (kind == "llm"), self.tool + (kind == "tool"), tokens, cost, self.answer_ns + answer_ns
         )
 
     def plus(self, more: AttemptUsage) -> AttemptUsage:
@@ -114,8 +114,8 @@ class Account:
         while len(self.calls) <= end:
             at = len(self.calls) - 1
             call = history.calls[at]
-            asked = self._measure_waiting(history, at) if call.kind in ASKED else 0
-            self.calls.append(self.calls[-1].with_attempt(call.kind, call, asked))
+            answer_ns = self._measure_waiting(history, at) if call.kind in ASKED else 0
+            self.calls.append(self.calls[-1].with_attempt(call.kind, call, answer_ns))
         return self.calls[end]
 
     def _measure_waiting(self, history: History, at: int) -> int:

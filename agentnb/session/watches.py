@@ -29,16 +29,16 @@ class Watches(Mapping[str, Any]):
         """
         from agentnb.expressions.board_queries import compile_question
 
-        asked = compile_question(expression, self._board())
-        if problems := [*self._check_keys(asked.reads, "session.watch()")]:
+        condition = compile_question(expression, self._board())
+        if problems := [*self._check_keys(condition.reads, "session.watch()")]:
             raise ExecutionError(*problems)
-        text = str(getattr(asked, "text", "") or getattr(expression, "__name__", "watch"))
-        self._conditions[text] = asked
+        text = str(getattr(condition, "text", "") or getattr(expression, "__name__", "watch"))
+        self._conditions[text] = condition
         return text
 
     def sources(self) -> list[Any]:
         """Return the watches that can be saved: texts and JsonLogic, not functions."""
-        texts = (getattr(asked, "source", None) for asked in self._conditions.values())
+        texts = (getattr(condition, "source", None) for condition in self._conditions.values())
         return [source for source in texts if isinstance(source, str | Mapping)]
 
     def remove(self, text: str) -> None:
@@ -47,9 +47,9 @@ class Watches(Mapping[str, Any]):
 
     def __getitem__(self, text: str) -> Any:
         """Return the value of one watch."""
-        asked = self._conditions[text]
+        condition = self._conditions[text]
         try:
-            return asked(self._board())
+            return condition(self._board())
         except Exception as error:  # noqa: BLE001  (an error is shown in place of the value)
             return f"{type(error).__name__}: {error}"
 

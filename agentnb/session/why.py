@@ -95,9 +95,9 @@ def iter_clauses(run: Run, history: History, step: int) -> Iterator[EvaluatedCon
     node = run.plan.nodes[run.tables.activations[history.s_act[step - history.base]].node].node
     named = event.type if event.type in node.on else "*"
     yield _make_met_condition(node, f"on {named!r}", ("type", event.type))
-    for path, wanted in (node.params.get("where") or {}).items():
-        asked = wanted.items() if isinstance(wanted, Mapping) else [("is", wanted)]
-        for word, value in asked:
+    for path, expected in (node.params.get("where") or {}).items():
+        operators = expected.items() if isinstance(expected, Mapping) else [("is", expected)]
+        for word, value in operators:
             yield _make_met_condition(
                 node, f"where {path} {word} {safe_repr(value, key=path)}", (path, _get_value_at(event.payload, path))
             )
@@ -210,8 +210,8 @@ def explain_why(run: Run, at: int | None = None) -> Why:
     if delivered is not None:
         thought = "" if note is None else note.thought or ""
         targets = tuple(dict.fromkeys([*targets, *iter_triggered(run, history, step)]))
-        asked = (*iter_clauses(run, history, step), *iter_conditions(run, history, step))
-        return Why(step, node, thought, targets, asked, delivered)
+        conditions = (*iter_clauses(run, history, step), *iter_conditions(run, history, step))
+        return Why(step, node, thought, targets, conditions, delivered)
     return Why(
         step, node, "" if note is None else note.thought or "", targets, tuple(iter_conditions(run, history, step))
     )
@@ -292,9 +292,9 @@ def _evaluate_conditions(
         yield _answer(make_strict(condition, strict), target, context, board, targets)
     for word in ("while", "until"):
         if node.params.get(word) is not None:
-            asked = _answer(make_strict(node.params[word], strict), "", context, board, targets)
-            yield replace(asked, condition=f"{word} {asked.condition}", target="the end of the loop",
-                          taken=bool(asked.value) is (word == "until"))  # fmt: skip
+            evaluated = _answer(make_strict(node.params[word], strict), "", context, board, targets)
+            yield replace(evaluated, condition=f"{word} {evaluated.condition}", target="the end of the loop",
+                          taken=bool(evaluated.value) is (word == "until"))  # fmt: skip
     if "input_key" in node.params:
         key = format_path(node.params["input_key"])
         value = board.get(key)

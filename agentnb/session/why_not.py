@@ -99,12 +99,12 @@ class _Past:
             ]
         return sorted(found, key=lambda event: event.seq)
 
-    def event(self, wanted: str) -> Event:
+    def event(self, id: str) -> Event:
         """Return the event with an id."""
-        found = next((event for event in self.events() if event.id == wanted), None)
+        found = next((event for event in self.events() if event.id == id), None)
         if found is None:
             raise ExecutionError(
-                Problem("X111", f"there is no event {wanted!r} up to here", f"after step {self.step}",
+                Problem("X111", f"there is no event {id!r} up to here", f"after step {self.step}",
                         "no event of this run has that id", "look at session.events, or name a step number")
             )  # fmt: skip
         return found
@@ -142,8 +142,8 @@ def _explain_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNo
         emitted = ", ".join(f"{one.id} {one.type!r}" for one in events[-FEW:]) or "none at all"
         text = f"no event of its types has come: it listens to {types}; what came: {emitted}"
         return WhyNot(past.step, node.id, None, None, text)
-    asked = [_explain_delivery(past, node, one) for one in matching]
-    return next((each for each in asked if each.fired is None), asked[-1])
+    results = [_explain_delivery(past, node, one) for one in matching]
+    return next((each for each in results if each.fired is None), results[-1])
 
 
 def _explain_reactive(past: _Past, node: PlanNode, event: Event | None, reactive: Reactive) -> WhyNot:
@@ -155,7 +155,7 @@ def _explain_reactive(past: _Past, node: PlanNode, event: Event | None, reactive
         types = " and ".join(map(repr, node.node.on))
         text = f"no event of its types has come: it listens to {types}; what came: {last}"
         return WhyNot(past.step, node.id, None, None, text)
-    asked = []
+    results = []
     for one in reversed(matching):
         found = _explain_delivery(past, node, one)
         refused = list(reactive.explain_refusal(past.run, node.id, one))
@@ -165,8 +165,8 @@ def _explain_reactive(past: _Past, node: PlanNode, event: Event | None, reactive
         elif found.fired is None and found.reason.endswith("taken out of the frontier"):
             text = f"when the turn of event {one.id} came, what it asks of the graph was not there; it is there now"
             found = WhyNot(past.step, node.id, one.id, None, text)
-        asked.append(found)
-    return next((each for each in asked if each.fired is None), asked[0])
+        results.append(found)
+    return next((each for each in results if each.fired is None), results[0])
 
 
 def _explain_delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
@@ -250,9 +250,9 @@ def _explain_edge(past: _Past, edge: Edge, node: PlanNode) -> IncomingEdge:
     row = step - history.base
     followed = [run.get_node_id(history.p_act[push]) for push in range(history.s_pend[row - 1], history.s_pend[row])
            if history.p_val[push] is not CARRIED and run.tables.activations[history.p_act[push]].node >= 0]  # fmt: skip
-    asked = tuple(each for each in iter_conditions(run, history, step) if each.target == node.id)
-    text = _describe_edge(edge, history, step, followed, asked)
-    return IncomingEdge(edge.source, edge.kind, step, text, asked)
+    conditions = tuple(each for each in iter_conditions(run, history, step) if each.target == node.id)
+    text = _describe_edge(edge, history, step, followed, conditions)
+    return IncomingEdge(edge.source, edge.kind, step, text, conditions)
 
 
 def _describe_edge(

@@ -56,9 +56,9 @@ def read_text(text: str, file: str = TEXT, form: _Form | None = None) -> Source:
     size = len(text) if len(text) > MAX_BYTES else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         return Source(None, file, problems=(problems.make_size_problem(file, size, MAX_BYTES),))
-    if odd := _UNPRINTABLE.search(text):
-        place = Place(file, *Lines(text).spot(odd.start()))
-        return Source(None, file, text, problems=(problems.make_character_problem(place, odd[0]),))
+    if unprintable := _UNPRINTABLE.search(text):
+        place = Place(file, *Lines(text).spot(unprintable.start()))
+        return Source(None, file, text, problems=(problems.make_character_problem(place, unprintable[0]),))
     if form == "json" or text.lstrip().startswith("{"):
         as_json = _build(text, file, "json")
         # A text whose first key is in double quotes is meant to be JSON: YAML would read parts of it differently.

@@ -92,10 +92,10 @@ def _parse_file(path: str, text: str) -> StoreAddress:
     if re.search(r"\?\w+=", path) and text.startswith("sqlite:"):
         raise _make_unknown_store_error(repr(text), "options behind a `?` are not taken")
     try:
-        whole = str(Path(path).expanduser().resolve())
+        absolute = str(Path(path).expanduser().resolve())
     except (OSError, RuntimeError, ValueError) as error:  # too long, a symlink loop, an unknown home folder
         raise _make_unknown_store_error(safe_repr(text), getattr(error, "strerror", None) or str(error)) from None
-    return StoreAddress("sqlite", whole, safe_str(f"sqlite:///{Path(whole).as_posix()}"))
+    return StoreAddress("sqlite", absolute, safe_str(f"sqlite:///{Path(absolute).as_posix()}"))
 
 
 def _parse_server(text: str) -> StoreAddress:

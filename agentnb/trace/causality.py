@@ -46,7 +46,7 @@ class LinkedEvent(NamedTuple):
     distance: int
 
 
-def find_chain(events: Sequence[Event], wanted: str) -> list[LinkedEvent]:
+def find_chain(events: Sequence[Event], subject: str) -> list[LinkedEvent]:
     """Return the chain of an event or an object, in the order of the events; empty if no event concerns it.
 
     An object's own events are all that create, change, remove and relate it. An event between two of them is one of the
@@ -54,10 +54,10 @@ def find_chain(events: Sequence[Event], wanted: str) -> list[LinkedEvent]:
     """
     known = {event.id: event for event in events}
     about = index_by_object(events)
-    if wanted in known:
-        own = [wanted]
+    if subject in known:
+        own = [subject]
     else:
-        own = [event.id for event in events if event.type in _NAMED and wanted in about[event.id]]
+        own = [event.id for event in events if event.type in _NAMED and subject in about[event.id]]
     after: dict[str, list[str]] = {}
     for event in events:
         if event.cause is not None:

@@ -54,11 +54,11 @@ def find_used(numbers: NDArray[Any], size: int) -> list[int]:
     return found
 
 
-def find_firsts(numbers: NDArray[Any], wanted: Sequence[int]) -> list[int]:
+def find_firsts(numbers: NDArray[Any], targets: Sequence[int]) -> list[int]:
     """Return the index of the first occurrence of each wanted number; searches in windows, as most occur early."""
     found: dict[int, int] = {}
     start, size = 0, 4096
-    while len(found) < len(wanted) and start < len(numbers):
+    while len(found) < len(targets) and start < len(numbers):
         seen, places = np.unique(numbers[start : start + size], return_index=True)
         for number, place in zip(seen.tolist(), places.tolist(), strict=True):
             found.setdefault(number, start + place)

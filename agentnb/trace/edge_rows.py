@@ -81,16 +81,16 @@ def _match_edges(
     for at, row in enumerate(reading.edges):
         choice.setdefault(index[row.source] * size + index[row.target], []).append(at)
     pair = source * np.int64(size) + target
-    wanted = np.array(sorted(choice), dtype=np.int64)
-    if not len(wanted):
+    pairs = np.array(sorted(choice), dtype=np.int64)
+    if not len(pairs):
         return np.full(len(pair), -1)
     if size <= 1000:
         edge = np.full(size * size, -1, dtype=np.int32)
-        edge[wanted] = [choice[number][0] for number in wanted.tolist()]
+        edge[pairs] = [choice[number][0] for number in pairs.tolist()]
         edge = edge[pair]
     else:
-        place = np.minimum(np.searchsorted(wanted, pair), len(wanted) - 1)
-        edge = np.where(wanted[place] == pair, np.array([choice[number][0] for number in wanted.tolist()])[place], -1)
+        place = np.minimum(np.searchsorted(pairs, pair), len(pairs) - 1)
+        edge = np.where(pairs[place] == pair, np.array([choice[number][0] for number in pairs.tolist()])[place], -1)
     several = [number for number, edges in choice.items() if len(edges) > 1]
     for place in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
         failed = int(columns.flag[steps[place] - 1]) >> 2 & 3 == STATUSES.index("error")

@@ -437,10 +437,10 @@ def _repeat_texts(texts: Sequence[Any], rows: NDArray[Any]) -> Any:
     return _to_text_column(texts).take(rows, allow_fill=True)
 
 
-def _select(values: Objects | None, asked: NDArray[Any]) -> Objects:
-    selected = np.full(len(asked), pd.NA, dtype=object)
-    if asked.any():
-        selected[asked] = None if values is None else values[asked]
+def _select(values: Objects | None, rows: NDArray[Any]) -> Objects:
+    selected = np.full(len(rows), pd.NA, dtype=object)
+    if rows.any():
+        selected[rows] = None if values is None else values[rows]
     return selected
 
 

@@ -264,11 +264,11 @@ class SimulationTrace:
                     did_you_mean(scope, names, f"use {ROOT_SCOPE!r}"),
                 )
             )
-        wanted = [keys] if isinstance(keys, str) else list(keys)
+        key_list = [keys] if isinstance(keys, str) else list(keys)
         known = {str(path[0]) for _, path in reading.tables.codes}
-        if problems := [*check_keys(map(parse_path, wanted), known, "trace.wide()")]:
+        if problems := [*check_keys(map(parse_path, key_list), known, "trace.wide()")]:
             raise ExecutionError(*problems)
-        return make_wide_table(reading, wanted, number)
+        return make_wide_table(reading, key_list, number)
 
     # -- files and display --------------------------------------------------------------------------------
 

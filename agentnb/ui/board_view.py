@@ -76,8 +76,8 @@ def make_rows(session: Session, view: RunView) -> tuple[list[Row], int]:
 
 def search_rows(session: Session, which: Any) -> dict[str, Any]:
     """Return the rows whose key or value contains a text: {rows, total}, one page beginning at row `start`."""
-    asked = which if isinstance(which, dict) else {}
-    word, start = str(asked.get("word") or "").casefold(), max(int(asked.get("start") or 0), 0)
+    query = which if isinstance(which, dict) else {}
+    word, start = str(query.get("word") or "").casefold(), max(int(query.get("start") or 0), 0)
     view = get_parts(session).pictures.view()
     rows = _make_rows(session, view, _order_keys(session.recipe, view))
     fit = [row for row in rows if word in row[0].casefold() or word in (row[1] or "").casefold()] if word else rows

@@ -56,9 +56,9 @@ def list_clauses() -> list[list[Any]]:
 
 def parse_breakpoint_form(typed: Any) -> dict[str, Any]:
     """Return the arguments of a breakpoint for what a page has sent: {clause, text, log}; a text is a condition."""
-    asked = typed if isinstance(typed, dict) else {"text": typed}
-    text, log = (str(asked.get(part) or "").strip() for part in ("text", "log"))
-    clause = CLAUSES.get(str(asked.get("clause") or "when"), CLAUSES["when"])
+    fields = typed if isinstance(typed, dict) else {"text": typed}
+    text, log = (str(fields.get(part) or "").strip() for part in ("text", "log"))
+    clause = CLAUSES.get(str(fields.get("clause") or "when"), CLAUSES["when"])
     return {**clause.parse(text), **({"log": log} if log else {})}
 
 

@@ -62,9 +62,9 @@ class CommandQueue:
     """
 
     def __init__(
-        self, session: Session, paint: Callable[[], None], turned: Callable[[Session], None] | None = None
+        self, session: Session, paint: Callable[[], None], switched: Callable[[Session], None] | None = None
     ) -> None:
-        self.session, self._turned = session, turned
+        self.session, self._turned = session, switched
         self.problems: tuple[Problem, ...] = ()
         self._paint = paint
         self._loop = get_kernel_loop()

@@ -174,7 +174,7 @@ def parse(text: str, kind: str, name: str = "") -> Any:
         return text
     if kind == "none":
         return None
-    wanted, how = _HOW.get(kind, _HOW["json"])
+    expected, how = _HOW.get(kind, _HOW["json"])
     try:
         value = json.loads(text, parse_constant=_parse_non_number)
         if kind not in ("number", "flag") or (_KINDS.get(type(value)) == kind and isfinite(value)):
@@ -183,7 +183,7 @@ def parse(text: str, kind: str, name: str = "") -> Any:
     except (ValueError, RecursionError) as error:  # RecursionError: the parser's own depth limit
         reason = str(error) or type(error).__name__
     raise AgentNbError(
-        Problem("U305", f"the value of {name!r} is not {wanted}" if name else f"the value is not {wanted}",
+        Problem("U305", f"the value of {name!r} is not {expected}" if name else f"the value is not {expected}",
                 "the cockpit's editor", reason, f"{how}; nothing was changed")
     )  # fmt: skip
 

@@ -46,9 +46,9 @@ def describe_condition_error(session: Session, which: Any) -> str:
 
     `which` is {text, use}: `watch` for a watch, anything else for a condition.
     """
-    asked = which if isinstance(which, dict) else {}
-    text = str(asked.get("text") or "").strip()
-    board = session.board if asked.get("use") == "watch" else None
+    query = which if isinstance(which, dict) else {}
+    text = str(query.get("text") or "").strip()
+    board = session.board if query.get("use") == "watch" else None
     try:
         problems: list[Problem] = [*get_state(session).check_paths(compile_question(text, board).reads, "the field")]
         if problems:

@@ -312,8 +312,8 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
     for position in range(first, end):
         session.goto(position)
         state = _make_still_state(make_screen(session, drawing))
-        asked = stretch.is_shortened and position == stretch.last
-        if asked:
+        is_exercise = stretch.is_shortened and position == stretch.last
+        if is_exercise:
             state = _hide_next(stretch, state, before)
         if not before:
             found["state"] = state
@@ -325,7 +325,7 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
         _add_surroundings(session, found, state, position)
         if position:
             details = _step(session, position)
-            found["steps"][position] = {**details, **_NOTHING_FOLLOWS} if asked else details
+            found["steps"][position] = {**details, **_NOTHING_FOLLOWS} if is_exercise else details
         before = state
     return found, before
 
@@ -347,10 +347,10 @@ def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any])
         classes = [mark for mark in marks["classes"] if mark not in _NEXT_MARKS]
         if classes:
             nodes[name] = {**marks, "classes": classes}
-    asked = f"Exercise {stretch.number}: {stretch.exercise['question']}"
+    question = f"Exercise {stretch.number}: {stretch.exercise['question']}"
     return {
         **state,
-        "current": None, "next": [], "later": 0, "frames": [], "sentence": asked, "pending": [],
+        "current": None, "next": [], "later": 0, "frames": [], "sentence": question, "pending": [],
         "picture": {**state["picture"], "nodes": nodes, "edges": taken},
     }  # fmt: skip
 
@@ -460,17 +460,17 @@ def _iter_table_rows(stretch: _Stretch) -> Iterator[tuple[object, ...]]:
         yield step.step, node, step.status, ", ".join(outputs)
 
 
-def _exercise(session: Session, asked: Any) -> dict[str, Any]:
+def _exercise(session: Session, exercise: Any) -> dict[str, Any]:
     """Return an exercise: the step after which it is asked, the question, the options, and the answer.
 
     Raises:
         AgentNbError: U590, it is neither a step nor a mapping with a step; U591, the run has no such step or key.
     """
-    wanted = dict(asked) if isinstance(asked, Mapping) else {"step": asked}
-    step, key = wanted.get("step"), wanted.get("key")
-    if not isinstance(step, int) or isinstance(step, bool) or set(wanted) - {"step", "key", "question"}:
+    fields = dict(exercise) if isinstance(exercise, Mapping) else {"step": exercise}
+    step, key = fields.get("step"), fields.get("key")
+    if not isinstance(step, int) or isinstance(step, bool) or set(fields) - {"step", "key", "question"}:
         raise AgentNbError(
-            Problem("U590", f"{asked!r} is not an exercise", "to_html(quiz=[...])",
+            Problem("U590", f"{exercise!r} is not an exercise", "to_html(quiz=[...])",
                     "an exercise is the number of a step, or a mapping with `step` and optionally `key` and `question`",
                     'write quiz=[3] to ask which node runs after step 3, or quiz=[{"step": 3, "key": "reply"}] to ask '
                     "for the value that the next step writes")
@@ -488,7 +488,7 @@ def _exercise(session: Session, asked: Any) -> dict[str, Any]:
             if len(session.recipe.nodes) <= 40
             else _list_siblings(session, following.node_id)
         )
-        question = wanted.get("question") or "Which node runs next?"
+        question = fields.get("question") or "Which node runs next?"
         return {"step": step, "question": str(question), "options": options, "answer": following.node_id}
     if key not in following.outputs:
         raise AgentNbError(
@@ -498,7 +498,7 @@ def _exercise(session: Session, asked: Any) -> dict[str, Any]:
         )  # fmt: skip
     value = following.outputs[key]
     answer = value if isinstance(value, str) else format_value(str(key), value, LONGEST)
-    question = wanted.get("question") or f"What does {following.node_id!r} write to {key!r}?"
+    question = fields.get("question") or f"What does {following.node_id!r} write to {key!r}?"
     return {"step": step, "question": str(question), "options": [], "answer": answer}
 
 

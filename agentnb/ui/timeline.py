@@ -59,9 +59,9 @@ def make_timeline(session: Session, which: Any) -> dict[str, Any]:
         which: {from, to}: the first and last step of the window; without it, no steps are sent.
     """
     reading = session.trace.reading()
-    asked = which if isinstance(which, Mapping) else {}
-    first = max(_make_reply(asked.get("from"), 1), 1)
-    last = min(_make_reply(asked.get("to"), 0), reading.tip, first + WINDOW - 1)
+    query = which if isinstance(which, Mapping) else {}
+    first = max(_make_reply(query.get("from"), 1), 1)
+    last = min(_make_reply(query.get("to"), 0), reading.tip, first + WINDOW - 1)
     marks = list(_iter_marks(session, reading))
     names: dict[str, int] = {}
     rows = [_make_row(reading, step, names) for step in range(first, last + 1)]

@@ -37,8 +37,8 @@ def list_branch(session: Session, which: Any) -> dict[str, Any]:
 
     A name is None if no path can address it.
     """
-    asked = which if isinstance(which, dict) else {}
-    path, start = parse_path(session, asked.get("path")), max(int(asked.get("start") or 0), 0)
+    query = which if isinstance(which, dict) else {}
+    path, start = parse_path(session, query.get("path")), max(int(query.get("start") or 0), 0)
     if any(is_secret(name) for name in path):
         return {"rows": [], "total": 0}
     parts = list_items(_get_at(session, path))
@@ -228,9 +228,9 @@ def _is_mask(typed: Any) -> bool:
 
 def describe_value_error(session: Session, which: Any) -> str:
     """Return a description of what is wrong with a typed value; empty if it can be written."""
-    asked = which if isinstance(which, dict) else {}
+    query = which if isinstance(which, dict) else {}
     try:
-        parse_typed(session, asked.get("typed"), parse_path(session, asked.get("path")))
+        parse_typed(session, query.get("typed"), parse_path(session, query.get("path")))
     except AgentNbError as error:
         return "; ".join(f"{problem.what}: {problem.why}" for problem in error.problems)
     return ""

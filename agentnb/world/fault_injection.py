@@ -74,15 +74,15 @@ class Chaos:
         if chaos is None or isinstance(chaos, cls):
             return chaos
         names = [field.name for field in fields(cls)]
-        asked = _check_mapping(chaos, names)
+        values = _check_mapping(chaos, names)
         unknown = [
             Problem("X415", f"chaos has no setting {word!r}", "chaos", f"its keys are: {', '.join(names)}",
                     did_you_mean(word, names, f"remove {word!r}"))
-            for word in asked if word not in names
+            for word in values if word not in names
         ]  # fmt: skip
         if unknown:
             raise ExecutionError(*unknown)
-        return cls(**{"seed": seed, **asked})
+        return cls(**{"seed": seed, **values})
 
     def derive(self, name: str) -> Self:
         """Return a chaos like this one with other random decisions: one for each name."""

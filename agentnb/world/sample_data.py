@@ -234,11 +234,11 @@ class _Filler:
         low = max(low, len(first) + contains if contains else 0)
         if low > min(high, MOST):
             raise CannotError(f"no list is as long as {name!r} has to be")
-        wanted = low if small else max(low, len(first), self.random.randint(1, 3))
+        length = low if small else max(low, len(first), self.random.randint(1, 3))
         if items is False:
-            wanted = min(wanted, len(first))
+            length = min(length, len(first))
         result: list[Any] = []
-        for number in range(min(wanted, high)):
+        for number in range(min(length, high)):
             rule = first[number] if number < len(first) else items
             if contains and len(first) <= number < len(first) + contains:
                 rule = {"allOf": [rule, flat["contains"]]}

@@ -115,9 +115,9 @@ class _TextGenerator:
             case "NOT_LITERAL" | "ANY":
                 return self.sign(lambda sign: op == "ANY" or ord(sign) != argument)
             case "IN":
-                wanted = [(str(kind), what) for kind, what in argument]
-                negated = wanted[0][0] == "NEGATE"
-                return self.sign(lambda sign: _is_in_class(sign, wanted) != negated)
+                classes = [(str(kind), what) for kind, what in argument]
+                negated = classes[0][0] == "NEGATE"
+                return self.sign(lambda sign: _is_in_class(sign, classes) != negated)
             case "AT":  # an anchor; it is checked at the end
                 return ""
             case "BRANCH":
@@ -144,9 +144,9 @@ class _TextGenerator:
         return self.random.choice(letters or found)
 
 
-def _is_in_class(sign: str, wanted: list[tuple[str, Any]]) -> bool:
+def _is_in_class(sign: str, classes: list[tuple[str, Any]]) -> bool:
     """Return True if a character is in a class; categories are tested by the regex engine itself."""
-    for kind, what in wanted:
+    for kind, what in classes:
         if kind == "LITERAL" and ord(sign) == what:
             return True
         if kind == "RANGE" and what[0] <= ord(sign) <= what[1]:

@@ -112,8 +112,8 @@ class World:
                 found = self._find_scripted(work)
                 _note_call(work, kind)
                 if kind == "approval":
-                    return lambda asked: _ask_for_verdict(asked) if found is WAIT else to_verdict(found)
-                return lambda asked: _ask_for_input(asked) if found is WAIT else found
+                    return lambda question: _ask_for_verdict(question) if found is WAIT else to_verdict(found)
+                return lambda question: _ask_for_input(question) if found is WAIT else found
             case "llm":
                 client, requests = self.open_request(effect, work)
                 return lambda _asked: client.complete(requests.next())

@@ -227,9 +227,9 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
 
     def run_until(self, predicate: Callable[[Graph], bool]) -> None:
         """Run until a predicate of the graph is true; it is checked before each event, and no event is lost."""
-        session, asked = self.session, _BetweenEvents(self, lambda: bool(predicate(self.graph)))
-        if not asked.now():
-            session.run(until=asked)
+        session, condition = self.session, _BetweenEvents(self, lambda: bool(predicate(self.graph)))
+        if not condition.now():
+            session.run(until=condition)
         self._say_where()
 
     def run_quantum(self, *, max_queue_events: int = 25, max_seconds: float = 0.25) -> RunQuantumResult:
@@ -344,9 +344,9 @@ def _check_bounds(events: Any, seconds: Any) -> None:
     for name, value, types in (("max_queue_events", events, int), ("max_seconds", seconds, (int, float))):
         where = f"runtime.run_quantum(), {name}"
         if isinstance(value, bool) or not isinstance(value, types):
-            wanted = "an int" if types is int else "a number"
+            expected = "an int" if types is int else "a number"
             raise InvalidArgumentType(
-                Problem("X520", f"{name} is {with_article(type(value).__name__)}, not {wanted}", where, why, do)
+                Problem("X520", f"{name} is {with_article(type(value).__name__)}, not {expected}", where, why, do)
             )
         if not 0 < value < inf:
             raise InvalidRuntimeConfiguration(
@@ -357,8 +357,8 @@ def _check_bounds(events: Any, seconds: Any) -> None:
 class _BetweenEvents:
     """A predicate that is checked only between two events: during a delivery it is false."""
 
-    def __init__(self, runtime: Runtime, asked: Callable[[], bool]) -> None:
-        self.runtime, self.asked = runtime, asked
+    def __init__(self, runtime: Runtime, predicate: Callable[[], bool]) -> None:
+        self.runtime, self.asked = runtime, predicate
 
     def now(self) -> bool:
         """Check the predicate, whatever the state of the run."""

@@ -92,8 +92,8 @@ def _list_emitted_types(source: Any) -> list[str]:
 
 
 def _accepts(target: Any, source: Any) -> bool:
-    wanted = (target.where or {}).get("object.type")
-    return wanted is None or not isinstance(wanted, str) or not source.creates or wanted in source.creates
+    types = (target.where or {}).get("object.type")
+    return types is None or not isinstance(types, str) or not source.creates or types in source.creates
 
 
 __all__ = ["make_recipe"]

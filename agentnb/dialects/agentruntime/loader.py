@@ -237,12 +237,12 @@ def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Pr
     R242: a kind of provider is not known.
     R243: a setting of a provider is not known.
     """
-    listed_ones, asked = definition.meta.providers, definition.meta.defaults.provider
-    if asked is not None and asked[0] not in listed_ones:
-        yield Problem("R241", f"meta.defaults.llm names the provider {asked[0]!r}, which is not listed",
+    listed_ones, provider = definition.meta.providers, definition.meta.defaults.provider
+    if provider is not None and provider[0] not in listed_ones:
+        yield Problem("R241", f"meta.defaults.llm names the provider {provider[0]!r}, which is not listed",
                       str(source.place(("meta", "defaults", "llm"))),
                       f"the providers under meta.providers are: {list_names(listed_ones)}",
-                      did_you_mean(asked[0], listed_ones, f"add {asked[0]!r} under meta.providers"),
+                      did_you_mean(provider[0], listed_ones, f"add {provider[0]!r} under meta.providers"),
                       "warning")  # fmt: skip
     if not listed_ones:
         return
@@ -271,12 +271,12 @@ def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Pr
 def _choose_provider(definition: AgentDefinition, source: Source) -> tuple[str, Mapping[str, Any], float, str] | None:
     """Return the provider for the model if a session passes none, in a form that `client_of` accepts."""
     defaults = definition.meta.defaults
-    asked = defaults.provider
-    if asked is None or asked[0] not in definition.meta.providers:
+    requested = defaults.provider
+    if requested is None or requested[0] not in definition.meta.providers:
         return None
-    settings = MappingProxyType(definition.meta.providers[asked[0]])
-    place = source.place(("meta", "providers", asked[0]), key=True)
-    return f"{asked[0]}:{asked[1] or ''}", settings, defaults.temp, str(place)
+    settings = MappingProxyType(definition.meta.providers[requested[0]])
+    place = source.place(("meta", "providers", requested[0]), key=True)
+    return f"{requested[0]}:{requested[1] or ''}", settings, defaults.temp, str(place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,11 +91,11 @@ class StateConfig(Part):
     @classmethod
     def _convert_shape(cls, init: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         shape = info.data.get("shape", init)
-        strange = [key for key in init if key not in shape]
-        if strange:
-            order = did_you_mean(strange[0], shape, f"add {strange[0]!r} to 'shape'")
-            message = f"'init' may have the keys of 'shape' only: {', '.join(shape)}; too many: {', '.join(strange)}"
-            raise make_rule_error(message, order, at=(strange[0],))
+        unknown = [key for key in init if key not in shape]
+        if unknown:
+            order = did_you_mean(unknown[0], shape, f"add {unknown[0]!r} to 'shape'")
+            message = f"'init' may have the keys of 'shape' only: {', '.join(shape)}; too many: {', '.join(unknown)}"
+            raise make_rule_error(message, order, at=(unknown[0],))
         return init
 
 

@@ -197,13 +197,13 @@ def _select_agents(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, An
     """Return the agents that nodes use; warn about others: recipes may share agents, but a name may be misspelt."""
     if recipe.dialect != "coreason":
         return agents
-    asked = list(dict.fromkeys(str(node.params.get("ref", node.id)) for node in recipe.nodes.values()))
-    bound = [name for name in asked if name not in agents]
+    requested = list(dict.fromkeys(str(node.params.get("ref", node.id)) for node in recipe.nodes.values()))
+    bound = [name for name in requested if name not in agents]
     for name in agents:
-        if name not in asked:
-            hint = did_you_mean(name, bound, f"the names that are asked for: {list_names(asked)}")
+        if name not in requested:
+            hint = did_you_mean(name, bound, f"the names that are asked for: {list_names(requested)}")
             warnings.warn(f"agents={{{name!r}: ...}}: no node of {recipe.name!r} asks for it; {hint}", stacklevel=3)
-    return {name: agent for name, agent in agents.items() if name in asked}
+    return {name: agent for name, agent in agents.items() if name in requested}
 
 
 def _to_recipe(recipe: Any) -> Recipe:

@@ -185,8 +185,8 @@ def _get_kind(session: Session, problem: Problem) -> str:
     node = session.recipe.nodes.get(session.current or "")
     if node is not None and node.kind in ("system", "task"):  # a task is an agent that is used as a system
         return "Timeout" if isinstance(session.cause, TimeoutError) else "SystemError"
-    asked = None if node is None else node.params.get("predicate") or node.params.get("discriminator")
-    if node is not None and asked is not None and asked.function is None:
+    function = None if node is None else node.params.get("predicate") or node.params.get("discriminator")
+    if node is not None and function is not None and function.function is None:
         return "MissingPredicate" if node.kind == "decision" else "MissingDiscriminator"
     return KINDS.get(problem.code, "SystemError")
 

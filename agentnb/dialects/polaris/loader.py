@@ -129,21 +129,23 @@ class _Loading:
             case SystemNode():
                 return self._make_system(node)
             case DecisionNode():
-                asked = self._make_asked(node.name, node.output_type, node.predicate)
+                condition = self._make_asked(node.name, node.output_type, node.predicate)
                 branches = {"true": self._make_region(node.true_branch), "false": self._make_region(node.false_branch)}
                 config = {
                     label: region for label, region in branches.items() if region is not None or label in node.left_out
                 }
                 bodies = [region for region in config.values() if region is not None]
-                return [asked.key], [], {"predicate": asked, "branches": MappingProxyType(config)}, bodies
+                return [condition.key], [], {"predicate": condition, "branches": MappingProxyType(config)}, bodies
             case SwitchNode():
-                asked = self._make_asked(node.name, node.output_type, node.discriminator)
+                condition = self._make_asked(node.name, node.output_type, node.discriminator)
                 cases = tuple(
                     (key, region) for key, entry in node.cases if (region := self._make_region(entry)) is not None
                 )
                 default = self._make_region(node.default)
-                params = {"discriminator": asked, "cases": cases} | ({} if default is None else {"default": default})
-                return [asked.key], [], params, [*(r for _, r in cases), *([] if default is None else [default])]
+                params = {"discriminator": condition, "cases": cases} | (
+                    {} if default is None else {"default": default}
+                )
+                return [condition.key], [], params, [*(r for _, r in cases), *([] if default is None else [default])]
             case ParallelNode():
                 found = [region for entry in node.branches if (region := self._make_region(entry)) is not None]
                 return [], [], {} if found else {"hollow": True}, found
@@ -175,9 +177,9 @@ class _Loading:
         if node.termination is None:
             times = self.max_iterations if node.max_iterations is None else node.max_iterations
             return [], [], {"times": times, **hollow}, bodies
-        asked = self._make_asked(node.name, node.output_type, node.termination, until=True)
+        condition = self._make_asked(node.name, node.output_type, node.termination, until=True)
         most = self.max_iterations if node.max_iterations is None else node.max_iterations
-        return [asked.key], [], {"while": asked, "max": most, **hollow}, bodies
+        return [condition.key], [], {"while": condition, "max": most, **hollow}, bodies
 
     def _make_asked(self, name: str, kind: Any, function: Any, *, until: bool = False) -> TypedCondition:
         return TypedCondition(name, kind, self._make_key(kind), function, until=until)

@@ -192,11 +192,13 @@ def make_result(session: Session) -> AgentResult:
         outcome = TaskOutcome(sorry, agent=name, token_usage=usage, timestamp=whole.end_time, fallback=True)
         metrics = TaskMetrics(**whole, llm_usage=usage)
         return AgentResult(success=False, result=outcome, error=_explain_unfinished(session), metrics=metrics)
-    asked = [step for step in trace.steps if step.kind == "use" or (step.kind == "pick" and step.status == "error")]
+    tool_steps = [
+        step for step in trace.steps if step.kind == "use" or (step.kind == "pick" and step.status == "error")
+    ]
     listed = [each for each in result.get("tools_executed") or () if isinstance(each, Mapping)]  # or as it was edited
     tools = tuple(
         to_tool_executed(each, _measure_between([step] if step else []))
-        for each, step in zip_longest(listed, asked[: len(listed)])
+        for each, step in zip_longest(listed, tool_steps[: len(listed)])
     )
     outcome = TaskOutcome(
         response=to_text(result.get("response", "")),

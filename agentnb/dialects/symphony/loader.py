@@ -123,7 +123,7 @@ def _make_nodes(config: AgentConfig, simulated: tuple[Any, ...]) -> list[Node]:
     from agentnb.dialects.symphony.parts import agent_run
 
     known = {name: value for name, value in config if name != "llm"}
-    asked = {"timeout": config.model.timeout or config.timeout, **({"simulated": simulated} if simulated else {})}
+    options = {"timeout": config.model.timeout or config.timeout, **({"simulated": simulated} if simulated else {})}
     tools, native, requesting = tuple(config.tools), config.native, agent_run.RequestStage(config)
     compose = agent_run.compose_native_prompt if native else agent_run.compose_prompt
     offered = ("tools",) if native else ()
@@ -133,7 +133,7 @@ def _make_nodes(config: AgentConfig, simulated: tuple[Any, ...]) -> list[Node]:
         _make_node("request", "function", ("system_prompt", "task", *offered, "conversation"), ("request",),
               function=requesting, settings=requesting.settings),
         _make_node("llm", "chat", ("request",), ("answer", "model", "usage"), name=config.name,
-              json=bool(tools) and not native, **asked),
+              json=bool(tools) and not native, **options),
     ]  # fmt: skip
     if tools:
         more, history = (("calls",), ("conversation",)) if native else ((), ())

@@ -244,12 +244,12 @@ class Breakpoints:
         from agentnb.expressions.templates import compile_template
 
         when, edge, key, error = clauses["when"], clauses["edge"], clauses["key"], clauses["error"]
-        asked = None if when is None else compile_question(when)
-        paths = [*([] if key is None else [parse_path(key)]), *(() if asked is None else asked.reads)]
+        condition = None if when is None else compile_question(when)
+        paths = [*([] if key is None else [parse_path(key)]), *(() if condition is None else condition.reads)]
         if self.check_keys is not None and (problems := [*self.check_keys(paths, ADD)]):
             raise ExecutionError(*problems)
-        text = "" if asked is None else getattr(asked, "text", "") or "a function of the board"
-        settings |= {"when": asked, "text": text, "edge": None if edge is None else (edge[0], edge[1])}
+        text = "" if condition is None else getattr(condition, "text", "") or "a function of the board"
+        settings |= {"when": condition, "text": text, "edge": None if edge is None else (edge[0], edge[1])}
         settings["error"] = error.__name__ if isinstance(error, type) else error
         if settings.get("log") is not None:
             settings["template"] = compile_template(settings["log"])
@@ -271,8 +271,8 @@ class Breakpoints:
                           "an edge is a pair: the node that it leaves, and the "
                           "node that it leads to", f"write edge={form!r}")  # fmt: skip
         names = self.nodes()
-        asked = [name for name in (node, *(edge if pair else ())) if name is not None]
-        unknown = [name for name in asked if not isinstance(name, str) or name not in names]
+        all_names = [name for name in (node, *(edge if pair else ())) if name is not None]
+        unknown = [name for name in all_names if not isinstance(name, str) or name not in names]
         for name in unknown:
             yield Problem("X101", f"there is no node {safe_repr(name)}", ADD,
                           f"the recipe's nodes are: {', '.join(names)}",
@@ -538,13 +538,13 @@ def _warn_of(row: Breakpoint, error: Exception) -> None:
         warnings.warn(f"breakpoint {row.id} ({row}) never stops: {error}", stacklevel=2)
 
 
-def _fails_as_wanted(failure: Failure | None, wanted: bool | str) -> bool:
+def _fails_as_wanted(failure: Failure | None, expected: bool | str) -> bool:
     """Return True if a step failed as wanted: at all (True), not (False), or with an exception of this class name."""
-    if failure is None or isinstance(wanted, bool):
-        return (failure is not None) is wanted
+    if failure is None or isinstance(expected, bool):
+        return (failure is not None) is expected
     error = failure.error.named if isinstance(failure.error, SuperstepError) else failure.error
     known = type(error) if isinstance(error, BaseException) else find_class(failure.type)
-    return wanted == failure.type or wanted in (cls.__name__ for cls in (known.__mro__ if known else ()))
+    return expected == failure.type or expected in (cls.__name__ for cls in (known.__mro__ if known else ()))
 
 
 def _matches_step(row: Breakpoint, run: Run, done: str) -> bool:

@@ -65,19 +65,19 @@ class Budget:
                 Problem("X204", f"the budget is {with_article(type(limits).__name__)}, not a mapping", "budget",
                         "a budget maps limits to values", "pass a dict: {'max_steps': 100}")
             )  # fmt: skip
-        wanted = {**recipe, **(limits or {})}
-        problems = list(_check_limits(wanted, [field.name for field in fields(cls)]))
+        merged = {**recipe, **(limits or {})}
+        problems = list(_check_limits(merged, [field.name for field in fields(cls)]))
         if problems:
             raise ExecutionError(*problems)
-        return cls(**{name: _convert_limit(name, value) for name, value in wanted.items()})
+        return cls(**{name: _convert_limit(name, value) for name, value in merged.items()})
 
 
-def _check_limits(wanted: Mapping[str, Any], names: list[str]) -> Iterator[Problem]:
-    for name in wanted:
+def _check_limits(limits: Mapping[str, Any], names: list[str]) -> Iterator[Problem]:
+    for name in limits:
         if name not in names:
             yield Problem("X201", f"there is no limit {name!r}", "budget", f"the limits are: {', '.join(names)}",
                           did_you_mean(name, names, "use one of them"))  # fmt: skip
-    for name, value in wanted.items():
+    for name, value in limits.items():
         if name not in names or value is None:
             continue
         if not _is_limit(value):

@@ -85,14 +85,14 @@ def run_in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThre
         return run_here(work())
     if home is None and not is_in_loop():
         return asyncio.run(work())
-    errand = RemoteCoroutine(work, home)
+    remote = RemoteCoroutine(work, home)
     try:
-        errand.join()
+        remote.join()
     except BaseException:  # an interrupt: pending steps are cancelled, committed ones stay
-        errand.cancel()
-        errand.join()
+        remote.cancel()
+        remote.join()
         raise
-    return errand.result()
+    return remote.result()
 
 
 class RemoteCoroutine:
@@ -141,10 +141,10 @@ class RemoteCoroutine:
         return int(found)
 
 
-async def run_beside(errand: Callable[[Callable[[], Any]], RemoteCoroutine]) -> int:
+async def run_beside(make_remote: Callable[[Callable[[], Any]], RemoteCoroutine]) -> int:
     """Start an errand and await its end while this event loop continues. A cancellation ends the errand first."""
     here, over = asyncio.get_running_loop(), asyncio.Event()
-    sent, cancelled = errand(lambda: here.call_soon_threadsafe(over.set)), None
+    sent, cancelled = make_remote(lambda: here.call_soon_threadsafe(over.set)), None
     while not over.is_set():
         try:
             await over.wait()

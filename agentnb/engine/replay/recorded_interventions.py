@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from agentnb.engine.replay.step_record import RecordedIntervention, WriteRecord
 
 
-def redo(run: Run, sides: Sides, deed: RecordedIntervention, number: int) -> Divergence | None:
+def redo(run: Run, sides: Sides, recorded: RecordedIntervention, number: int) -> Divergence | None:
     """Repeat an intervention made after step `number`; return the divergence if it cannot be repeated."""
-    act = deed.intervention
+    act = recorded.intervention
     try:
-        if deed.event is not None:
-            _emit(run, sides, deed.event)
-        elif deed.write is not None:
-            _write(run, sides, deed.write)
+        if recorded.event is not None:
+            _emit(run, sides, recorded.event)
+        elif recorded.write is not None:
+            _write(run, sides, recorded.write)
         elif act is not None and act.action == "set_next":
             head = next((turn for turn in list_next_activations(run) if turn.node.id == act.old), None)
             if head is not None:
@@ -41,7 +41,7 @@ def redo(run: Run, sides: Sides, deed: RecordedIntervention, number: int) -> Div
         what, target = ("emit", "") if act is None else (act.action, act.target)
         why = f"{what} {target!r} of a person cannot be done again: {error_text(error)}"
         now = ABSENT if act is None else act.new
-        return Divergence(number, None, "act", target, now, ABSENT, why, ends=deed.write is None)
+        return Divergence(number, None, "act", target, now, ABSENT, why, ends=recorded.write is None)
     return None
 
 

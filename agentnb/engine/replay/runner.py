@@ -138,18 +138,18 @@ class Replay:
         """Repeat the interventions before a step; return True if the replay can continue."""
         for number in range(self._repeated_up_to + 1, recorded.step):
             stopped, spans = False, dict[int, tuple[Intervention, int]]()
-            for deed in self.record.interventions_between(number):
-                act = deed.intervention
+            for each in self.record.interventions_between(number):
+                act = each.intervention
                 stopped = stopped or (act is not None and act.action == "breakpoint")
                 if act is not None and id(act) in self.record.spans:
                     spans[act.new["turn"]] = self.record.spans[id(act)]
                     continue
-                span = self._find_intervention(deed, number, spans.values())
-                if deed.event is not None:
-                    self._hide_event(deed.event.seq, [other for other in spans.values() if other is not span])
+                span = self._find_intervention(each, number, spans.values())
+                if each.event is not None:
+                    self._hide_event(each.event.seq, [other for other in spans.values() if other is not span])
                 if span is not None:
-                    self._later.setdefault(span[1], []).append((span[0], partial(self._redo, deed, number)))
-                elif not self._redo(deed, number):
+                    self._later.setdefault(span[1], []).append((span[0], partial(self._redo, each, number)))
+                elif not self._redo(each, number):
                     return False
             if stopped:
                 order_as_recorded(self.run, self.sides, self.record.frontier(number))
@@ -157,14 +157,14 @@ class Replay:
         return True
 
     def _find_intervention(
-        self, deed: RecordedIntervention, number: int, spans: Iterable[tuple[Intervention, int]]
+        self, recorded: RecordedIntervention, number: int, spans: Iterable[tuple[Intervention, int]]
     ) -> tuple[Intervention, int] | None:
         """Return the step in flight that an intervention belongs to; its earlier reads came before the intervention."""
-        if deed.write is None and deed.event is None:
+        if recorded.write is None and recorded.event is None:
             return None
         acts, frames = self.source.tables.activations, self.source.tables.frames
         scopes = ((frames[acts[span[0].new["turn"]].frame].scope, span) for span in spans)
-        own = [span for scope, span in scopes if deed.write is not None and deed.write.scope == scope]
+        own = [span for scope, span in scopes if recorded.write is not None and recorded.write.scope == scope]
         return next(iter([*own, *(span for span in spans if span[1] == number + 1)]), None)
 
     def _hide_event(self, seq: int, spans: Iterable[tuple[Intervention, int]]) -> None:
@@ -191,9 +191,9 @@ class Replay:
             found.append(self._settings[id(recipe)])
         return found[0], found[1]
 
-    def _redo(self, deed: RecordedIntervention, number: int) -> bool:
+    def _redo(self, recorded: RecordedIntervention, number: int) -> bool:
         """Repeat an intervention after a step; return True if the replay can continue."""
-        found = redo(self.run, self.sides, deed, number)
+        found = redo(self.run, self.sides, recorded, number)
         if found is not None:
             self.divergences.append(found)
         return found is None or not found.ends
@@ -233,7 +233,7 @@ class Replay:
 
     def _find_activation(self, recorded: StepRecord) -> Activation | None:
         """Return the activation of a recorded step if it can come next here, too; else record a divergence."""
-        wanted, found = self.sides.map_activation(recorded.activation), list_next_activations(self.run)
+        expected, found = self.sides.map_activation(recorded.activation), list_next_activations(self.run)
         plan, name = self.run.plan, self.sides.name(recorded.activation)
         region = self.source.tables.frames[recorded.activation.frame].region
         there = plan.recipe.nodes.get(name)
@@ -241,9 +241,9 @@ class Replay:
         if there is not None:
             why = f"it was in region {region!r} and is now in {there.scope!r}" if there.scope != region else ""
             for act in found:
-                if not why and act.row == wanted:
+                if not why and act.row == expected:
                     return act
-        lane = None if wanted is None else self.run.frames.get(wanted.frame)
+        lane = None if expected is None else self.run.frames.get(expected.frame)
         head = next((act for act in found if lane is not None and act.frame.lane is lane.lane), None)
         head = head or next(iter(found), None)
         comes = ABSENT if head is None else head.node.id

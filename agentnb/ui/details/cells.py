@@ -40,8 +40,8 @@ class Cells:
     Every cell is truncated, to `cut` characters and `lines` lines, except the `wanted` one, which is stored in `found`.
     """
 
-    def __init__(self, wanted: str | None = None, *, cut: int = CUT, lines: int = LINES) -> None:
-        self.wanted, self.found, self._left = wanted, Cell(), TOTAL
+    def __init__(self, requested: str | None = None, *, cut: int = CUT, lines: int = LINES) -> None:
+        self.wanted, self.found, self._left = requested, Cell(), TOTAL
         self._cut, self._lines = cut, lines
 
     def of(self, at: str, name: str, value: Any) -> Cell:

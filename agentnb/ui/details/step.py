@@ -49,7 +49,7 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
     reading, step = session.trace.reading(), session.trace.steps[number - 1]
     history, row = reading.owner(number)
     act, note, failure = reading.activation(number), reading.note(number), reading.failure(number)
-    sets_off, asked = _explain_activations(session, number)
+    sets_off, conditions = _explain_activations(session, number)
     rounds = 1 if history.parent is None and not act.frame else reading.replica(number - 1).frames.get(act.frame, 1)
     return {
         "step": number,
@@ -81,7 +81,7 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
         ],
         "targets": list(islice(_iter_taken_edges(session, history, number), ROWS)),
         "sets_off": sets_off,
-        "why": asked,
+        "why": conditions,
         "interventions": [
             _describe_intervention(each, cells, f"interventions/{at}")
             for at, each in enumerate(_list_interventions(reading, number))
@@ -237,7 +237,7 @@ def _explain_activations(session: Session, number: int) -> tuple[list[str], list
             "warning": "",
         }
         return [], [{**row, "taken": False, "operands": []}]
-    asked = [
+    conditions = [
         {
             "condition": to_line(each.condition) or "always",
             "target": to_line(each.target) if found.delivered_event is not None else to_line(each.target) or "the end",
@@ -248,7 +248,7 @@ def _explain_activations(session: Session, number: int) -> tuple[list[str], list
         }
         for each in found.conditions[:ROWS]
     ]
-    return ([to_line(name) for name in found.targets[:ROWS]] if found.delivered_event is not None else []), asked
+    return ([to_line(name) for name in found.targets[:ROWS]] if found.delivered_event is not None else []), conditions
 
 
 def _shorten_value(value: Any, name: str = "") -> str:

@@ -159,36 +159,36 @@ class _PieceReceiver:
 def _iter_pieces(client: LLMClient, end: _PieceReceiver) -> Generator[str]:
     queue: SimpleQueue[Any] = SimpleQueue()
     request, pieces = end.make_request(queue.put), list[str]()
-    asked = _BackgroundCoroutine(lambda: acomplete(client, request))
-    asked.outcome.add_done_callback(lambda _: queue.put(_END))
+    answering = _BackgroundCoroutine(lambda: acomplete(client, request))
+    answering.outcome.add_done_callback(lambda _: queue.put(_END))
     try:
         while (piece := queue.get()) is not _END:
             pieces.append(piece)
             yield piece
-        if rest := end.get_rest(asked.outcome.result(), pieces):
+        if rest := end.get_rest(answering.outcome.result(), pieces):
             yield rest
     finally:
         end.is_abandoned = True
-        asked.end()
+        answering.end()
 
 
 async def _aiter_pieces(client: LLMClient, end: _PieceReceiver) -> AsyncGenerator[str]:
     loop, queue, pieces = asyncio.get_running_loop(), asyncio.Queue[Any](), list[str]()
     request = end.make_request(lambda piece: _check_loop(loop, queue.put_nowait, piece))
-    asked = loop.create_task(acomplete(client, request))
-    asked.add_done_callback(lambda _: queue.put_nowait(_END))
+    answering = loop.create_task(acomplete(client, request))
+    answering.add_done_callback(lambda _: queue.put_nowait(_END))
     try:
         while (piece := await queue.get()) is not _END:
             pieces.append(piece)
             yield piece
-        if rest := end.get_rest(asked.result(), pieces):
+        if rest := end.get_rest(answering.result(), pieces):
             yield rest
     finally:
         end.is_abandoned = True
-        asked.cancel()
-        await asyncio.wait([asked])  # resources that it has opened are closed then
-        if not asked.cancelled():
-            asked.exception()  # it was reported, or nothing waits for it
+        answering.cancel()
+        await asyncio.wait([answering])  # resources that it has opened are closed then
+        if not answering.cancelled():
+            answering.exception()  # it was reported, or nothing waits for it
 
 
 async def _call_client(client: LLMClient, request: LLMRequest) -> tuple[Any, BaseException | None]:

@@ -44,18 +44,18 @@ class GeminiClient(VendorClient):
         """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
         config = _make_config(ask)
         streams = bool(config.pop("stream", ask.on_token is not None))
-        asked = {
+        request = {
             "model": config.pop("model", ask.model),
             "contents": _make_contents(ask),
             "config": _check(config, ask),
         }
         reply = Reply()
         if not streams:
-            _take(reply, await sdk.aio.models.generate_content(**asked), ask)
+            _take(reply, await sdk.aio.models.generate_content(**request), ask)
             if not (reply.is_complete or reply.refused):
                 raise UnreadableResponse("it has no candidates that have ended")
             return reply
-        async for chunk in await sdk.aio.models.generate_content_stream(**asked):
+        async for chunk in await sdk.aio.models.generate_content_stream(**request):
             _take(reply, chunk, ask)
         return reply
 

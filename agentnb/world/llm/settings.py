@@ -33,9 +33,9 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
             order = did_you_mean(word, WORDS, "what a protocol has besides goes into `kwargs`")
             warnings.warn(f"{where}: {word!r} is not known and does nothing; {order}", stacklevel=4)
     problems = [
-        Problem("X334", f"{word!r} is {safe_repr(value, key=word)}", where, f"it must be {asked}", "fix the setting")
+        Problem("X334", f"{word!r} is {safe_repr(value, key=word)}", where, f"it must be {rule}", "fix the setting")
         for word, value in present.items()
-        if (asked := _find_broken_rule(word, value))
+        if (rule := _find_broken_rule(word, value))
     ]
     if problems:
         raise AgentRuntimeError(*problems)

@@ -150,9 +150,9 @@ def _check(value: Any) -> None:
             if depth > DEEPEST:
                 raise ValueError(_make_depth_message())
             if isinstance(item, Mapping):
-                strange = [key for key in item if not isinstance(key, str)]
-                if strange:
-                    raise ValueError(f"the key {safe_repr(strange[0])} is not a string")
+                non_text = [key for key in item if not isinstance(key, str)]
+                if non_text:
+                    raise ValueError(f"the key {safe_repr(non_text[0])} is not a string")
                 waiting += [(key, depth) for key in item]
                 item = item.values()
             waiting += [(part, depth + 1) for part in item]

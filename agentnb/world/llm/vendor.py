@@ -169,12 +169,12 @@ def adapt_arguments(create: Callable[..., Any], arguments: Mapping[str, Any], re
     return {**found, rest: {**others, **(found.get(rest) or {})}} if others else found
 
 
-def _uses_json_mode(asked: bool | None, own: bool | None) -> bool:
+def _uses_json_mode(requested: bool | None, own: bool | None) -> bool:
     """Return True if the answer is requested in JSON mode.
 
     A request cannot ask for what the client's settings disable.
     """
-    return own is not False and bool(own if asked is None else asked)
+    return own is not False and bool(own if requested is None else requested)
 
 
 class ResponseAwaitable:

@@ -160,8 +160,8 @@ def _request(config: Mapping[str, Any]) -> _Request:
 def _make_address(parts: SplitResult, params: Mapping[str, Any]) -> str:
     host = str(parts.hostname).encode("idna").decode()
     host = f"[{host}]" if ":" in host else host
-    asked = [(name, value) for name, value in params.items() if value is not None]
-    query = "&".join(filter(None, (quote(parts.query, safe="=&%/?:@!$'()*+,;~-._"), urlencode(asked, doseq=True))))
+    pairs = [(name, value) for name, value in params.items() if value is not None]
+    query = "&".join(filter(None, (quote(parts.query, safe="=&%/?:@!$'()*+,;~-._"), urlencode(pairs, doseq=True))))
     path = quote(parts.path, safe="/%:@!$&'()*+,;=~-._")
     netloc = f"{host}:{parts.port}" if parts.port else host
     return urlunsplit((parts.scheme.lower(), netloc, path, query, ""))
@@ -216,23 +216,23 @@ def _make_opener() -> web.OpenerDirector:
     return opener
 
 
-def _send(asked: _Request) -> dict[str, Any]:
-    out = web.Request(asked.url, data=asked.body, headers=asked.headers, method=asked.method)  # noqa: S310  (checked)
-    late = time.monotonic() + asked.seconds
+def _send(request: _Request) -> dict[str, Any]:
+    out = web.Request(request.url, data=request.body, headers=request.headers, method=request.method)  # noqa: S310  (checked)
+    late = time.monotonic() + request.seconds
     try:
-        with _make_opener().open(out, timeout=asked.seconds) as answer:
-            return _parse_response(answer, _read(answer, late), asked)
+        with _make_opener().open(out, timeout=request.seconds) as answer:
+            return _parse_response(answer, _read(answer, late), request)
     except HTTPError as error:  # a redirect that is not followed
         error.close()
         return _make_failure(f"HTTP {error.code}: {error.reason}", error.code)
     except TimeoutError:
-        return _make_failure(f"{_strip_secrets(asked.url)} took longer than {asked.seconds:g} s")
+        return _make_failure(f"{_strip_secrets(request.url)} took longer than {request.seconds:g} s")
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
-            return _make_failure(f"{_strip_secrets(asked.url)} took longer than {asked.seconds:g} s")
-        return _make_failure(f"cannot reach {_strip_secrets(asked.url)}: {error.reason}")
+            return _make_failure(f"{_strip_secrets(request.url)} took longer than {request.seconds:g} s")
+        return _make_failure(f"cannot reach {_strip_secrets(request.url)}: {error.reason}")
     except (OSError, HTTPException, ValueError) as error:
-        return _make_failure(f"cannot reach {_strip_secrets(asked.url)}: {type(error).__name__}: {error}")
+        return _make_failure(f"cannot reach {_strip_secrets(request.url)}: {type(error).__name__}: {error}")
 
 
 def _read(answer: HTTPResponse, late: float) -> bytes:
@@ -250,7 +250,7 @@ def _read(answer: HTTPResponse, late: float) -> bytes:
     return b"".join(parts)
 
 
-def _parse_response(answer: HTTPResponse, raw: bytes, asked: _Request) -> dict[str, Any]:
+def _parse_response(answer: HTTPResponse, raw: bytes, request: _Request) -> dict[str, Any]:
     try:
         text = raw.decode(answer.headers.get_content_charset() or "utf-8", "replace")
     except LookupError:  # an unknown charset
@@ -261,7 +261,7 @@ def _parse_response(answer: HTTPResponse, raw: bytes, asked: _Request) -> dict[s
             found = json.loads(text)
         except (ValueError, RecursionError):  # a parser's own limit of depth
             found = None
-    error = f"HTTP {answer.status}: {answer.reason}" if asked.strict and answer.status >= 400 else None
+    error = f"HTTP {answer.status}: {answer.reason}" if request.strict and answer.status >= 400 else None
     result = text if found is None else found
     return {"status": answer.status, "json": found, "text": text, "items": find_items(found), "result": result,
             "error": error}  # fmt: skip

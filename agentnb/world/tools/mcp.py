@@ -78,9 +78,9 @@ class Server:
             TimeoutError: it took longer than `seconds`.
         """
         line = self._open()
-        asked = line.ask(line.call(name, arguments, seconds, where))
+        pending = line.ask(line.call(name, arguments, seconds, where))
         try:
-            return await asyncio.wrap_future(asked)
+            return await asyncio.wrap_future(pending)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling() or not line.ended:
@@ -129,20 +129,20 @@ class _Connection:
         After the connection has ended, coroutines not yet started never run.
         """
         try:
-            asked = asyncio.run_coroutine_threadsafe(call, self.loop)
+            pending = asyncio.run_coroutine_threadsafe(call, self.loop)
         except RuntimeError:  # the loop is closed
             call.close()
             raise self.make_failure() from None
-        self.asked.add(asked)
-        asked.add_done_callback(self.asked.discard)
+        self.asked.add(pending)
+        pending.add_done_callback(self.asked.discard)
         if self.over:
             self._drop()
-        return asked
+        return pending
 
     def _drop(self) -> None:
-        for asked in list(self.asked):
+        for pending in list(self.asked):
             with suppress(InvalidStateError):
-                asked.set_exception(self.make_failure())
+                pending.set_exception(self.make_failure())
 
     def make_failure(self) -> BaseException:
         """Return why a call has failed: why the server has not started, or else that it has ended."""

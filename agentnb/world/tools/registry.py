@@ -87,12 +87,12 @@ class ToolRegistry:
         Raises:
             RecipeError: all that is wrong with it, R112, R114, R190 or R191.
         """
-        made = ToolConfig.of(name, config)
-        if made.handler is None:
+        registered = ToolConfig.of(name, config)
+        if registered.handler is None:
             LOG.warning("tool %r has no handler: it can be described, not executed", name)
         with self._lock:
-            self._tools[name] = _Registered(made, made.parameters())
-        return made
+            self._tools[name] = _Registered(registered, registered.parameters())
+        return registered
 
     def unregister_tool(self, name: str) -> bool:
         """Remove a tool; return True if it was registered."""

@@ -59,12 +59,12 @@ class Approvals:
             return ()
         ledger = get_ledger(run).sync()
         data = run.root.scope.data
-        wanted = {id_ for id_ in (*ledger.approvals, *ledger.proposed) if id_ in data}
-        if not wanted:
+        ids = {id_ for id_ in (*ledger.approvals, *ledger.proposed) if id_ in data}
+        if not ids:
             return ()
-        asked = _find_requests(ledger, wanted)
-        return [_leave(id_, thaw(data[id_]), _find_requester(run, asked.get(id_)), data)
-                for id_ in sorted(wanted, key=lambda id_: asked[id_].seq if id_ in asked else -1)]  # fmt: skip
+        requests = _find_requests(ledger, ids)
+        return [_leave(id_, thaw(data[id_]), _find_requester(run, requests.get(id_)), data)
+                for id_ in sorted(ids, key=lambda id_: requests[id_].seq if id_ in requests else -1)]  # fmt: skip
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
@@ -91,8 +91,8 @@ class Approvals:
     def grant(self, session: Session, approval_id: str, by: str | None) -> str:
         """Create a requested object, and return its id."""
         hand = self._get_actor(session, approval_id)
-        asked = thaw(hand.ledger.get(approval_id))
-        type_, data = asked["object_type"], asked["data"]
+        request = thaw(hand.ledger.get(approval_id))
+        type_, data = request["object_type"], request["data"]
         data = hand.validate("object", type_, data)
         payload = {"approval_id": approval_id, "object_type": type_, "approved_by": by or DEFAULT_ACTOR}
         granted = hand.record("approval.granted", payload, actor="runtime", cause=hand.cause, frame=hand.frame)
@@ -133,13 +133,15 @@ class Approvals:
     def _get_actor(self, session: Session, id_: str) -> SessionActor:
         """Return the actor of a decision, caused by the requesting event."""
         ledger = get_ledger(get_state(session).run).sync()
-        asked = _find_requests(ledger, {id_}).get(id_)
-        hand = SessionActor(session, ledger, DEFAULT_ACTOR, None if asked is None else asked.id, self.config.frame_id)
+        request = _find_requests(ledger, {id_}).get(id_)
+        hand = SessionActor(
+            session, ledger, DEFAULT_ACTOR, None if request is None else request.id, self.config.frame_id
+        )
         hand.checks = self.config.checks
         return hand
 
 
-def _find_requests(ledger: Ledger, wanted: set[str]) -> dict[str, Event]:
+def _find_requests(ledger: Ledger, ids: set[str]) -> dict[str, Event]:
     """Return the requesting events by the ids of what they request."""
     found: dict[str, Event] = {}
     for event in reversed(ledger.events()):
@@ -149,9 +151,9 @@ def _find_requests(ledger: Ledger, wanted: set[str]) -> dict[str, Event]:
             id_ = str(event.payload["patch"]["id"])
         else:
             continue
-        if id_ in wanted:
+        if id_ in ids:
             found[id_] = event
-            if len(found) == len(wanted):
+            if len(found) == len(ids):
                 break
     return found
 

@@ -151,12 +151,12 @@ def check_signature(fn: Any, params: tuple[str, ...], decorator: str, *, setting
         signature = inspect.signature(fn)
     except (TypeError, ValueError):  # built-in functions have none
         return
-    name, wanted = getattr(fn, "__name__", safe_repr(fn)), f"({', '.join(params)})"
+    name, expected = getattr(fn, "__name__", safe_repr(fn)), f"({', '.join(params)})"
     try:
         bound = set(signature.bind_partial(*params).arguments)
     except TypeError:
         raise TypeError(
-            f"{decorator}: {name!r} must accept {len(params)} positional arguments {wanted}; "
+            f"{decorator}: {name!r} must accept {len(params)} positional arguments {expected}; "
             f"its signature is {signature}"
         ) from None
     extra = [
@@ -170,7 +170,7 @@ def check_signature(fn: Any, params: tuple[str, ...], decorator: str, *, setting
     if extra:
         advice = "annotate a keyword-only one with the settings' class, or " if settings else ""
         raise TypeError(
-            f"{decorator}: {name!r} requires {', '.join(extra)} beyond the {wanted} contract; {advice}give a default"
+            f"{decorator}: {name!r} requires {', '.join(extra)} beyond the {expected} contract; {advice}give a default"
         )
 
 

@@ -31,8 +31,7 @@ Words = Any  # actor=, caused_by=, frame_id=, and the provenance of a model and 
 class Graph:
     """Objects and relations, and the event log that they are derived from.
 
-    Everything that is read is a copy. `session` is the run whose board it is: after `session.back()`, the graph is as it
-    was.
+    Everything that is read is a copy. `session` is the run whose board it is: `session.back()` restores the earlier graph.
 
     Args:
         ids: the generator of ids; default: a new one.
@@ -282,11 +281,13 @@ class Graph:
         self, source: str | None = None, target: str | None = None, type: str | None = None
     ) -> list[Relation]:
         """Return the relations with these ends and of this type."""
-        wanted = {name: value for name, value in (("source", source), ("target", target), ("type", type)) if value}
+        filters = {name: value for name, value in (("source", source), ("target", target), ("type", type)) if value}
         ledger = self.ledger
         known = source or target
         found = ledger.all_relations() if known is None else map(ledger.relation, ledger.touching(known))
-        return [to_relation(record) for record in found if all(record[name] == value for name, value in wanted.items())]
+        return [
+            to_relation(record) for record in found if all(record[name] == value for name, value in filters.items())
+        ]
 
     def get_relations(
         self, object_id: str | None = None, type: str | None = None, direction: str = "both"

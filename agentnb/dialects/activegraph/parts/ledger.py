@@ -96,7 +96,7 @@ class Ledger:
         self._reported, self.work = 0, work
         self._drawn = self._get_random()
 
-    # -- random numbers and time -----------------------------------------------------------------------------------------
+    # -- random numbers and time ---------------------------------------------------------------------------------
 
     def _get_random(self) -> Any:
         """Return the position of the run's random generator; if it was moved from outside, move there."""

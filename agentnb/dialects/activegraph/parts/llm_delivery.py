@@ -162,9 +162,9 @@ class _ModelRequests:
             calls = found.get("tool_calls")
             if not calls:
                 return self._read(found)
-            asked = tuple(ToolCall(call["id"], call["name"], call["args"]) for call in calls)
-            self.words["messages"].append(LLMMessage("assistant", found["raw_text"], tool_calls=asked))
-            for call in asked:
+            tool_calls = tuple(ToolCall(call["id"], call["name"], call["args"]) for call in calls)
+            self.words["messages"].append(LLMMessage("assistant", found["raw_text"], tool_calls=tool_calls))
+            for call in tool_calls:
                 self.words["messages"].append(await self._call_tool(call))
         most = self.behavior.max_tool_turns
         raise _make_failure("RuntimeError", f"exceeded max_tool_turns={most} without a non-tool response",
@@ -356,10 +356,10 @@ class _ModelRequests:
         if known is None:
             self._check_own("max_tool_calls", "tool_calls")
         head = {"behavior": behavior.name, "tool": tool.name, "args_hash": hash_}
-        asked = {**head, "args": call.args, "call_id": call.id, "cache_hit": known is not None}
+        tool_request = {**head, "args": call.args, "call_id": call.id, "cache_hit": known is not None}
         if tool.takes(call.args):
-            asked["deterministic"] = tool.deterministic
-        request = self.record("tool.requested", asked, cause)
+            tool_request["deterministic"] = tool.deterministic
+        request = self.record("tool.requested", tool_request, cause)
         turn.actor.provenance.setdefault("tool_request_event_ids", []).append(request)
         if known is not None:
             found = {"output": known["output"], "latency_seconds": 0.0}

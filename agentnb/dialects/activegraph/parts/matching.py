@@ -139,13 +139,13 @@ class Matcher:
         """Yield each clause of a behavior that an event does not match, as text."""
         each, ledger = self.behaviors[name], get_ledger(run).sync()
         if each not in self.listening(event.type):
-            wanted = " and ".join(map(repr, each.on)) or "any event but the run's own"
-            yield f"on: it listens to {wanted}, and event {event.id} is of type {event.type!r}"
+            expected = " and ".join(map(repr, each.on)) or "any event but the run's own"
+            yield f"on: it listens to {expected}, and event {event.id} is of type {event.type!r}"
             return
         failed = find_failing_clause(each.where, event.payload)
         if failed is not None:
-            path, wanted, found = failed
-            yield f"where: {path} should be {safe_repr(wanted)}, and is {safe_repr(found)} in event {event.id}"
+            path, expected, found = failed
+            yield f"where: {path} should be {safe_repr(expected)}, and is {safe_repr(found)} in event {event.id}"
         if each.pattern_matcher is not None and next(each.pattern_matcher.matches(ledger), None) is None:
             yield f"pattern: {safe_repr(each.pattern)} fits nothing in the graph"
         if isinstance(each, RelationBehavior) and not find_concerned(ledger, each, event):

@@ -223,11 +223,11 @@ class ClientProvider:
         tools = settings.get("tools") or ()
         native = bool(tools) and bool(getattr(self.client, "plain_calls", False))
         system_text = system if native else system + _describe_tools(tools)
-        asked = [
+        request_messages = [
             {"role": "system", "content": system_text},
             *map(_to_native_message if native else _to_plain_message, messages),
         ]
-        arguments: dict[str, Any] = {"messages": asked}
+        arguments: dict[str, Any] = {"messages": request_messages}
         if native:
             named = (base.ToolDefinition(each["name"], each["description"], each["input_schema"]) for each in tools)
             arguments["tools"] = [each.to_dict() for each in named]
@@ -268,9 +268,9 @@ def _to_response(answer: Any, model: str, schema: Any, call: str, *, native: boo
     content, usage = answer.content, answer.usage
     base.check_calls(answer, {"tools": call}, "llm_behavior")
     calls = [ToolCall(each.id, each.name, dict(each.arguments)) for each in answer.tool_calls] or None
-    wanted = _parse_call(content) if call and not native and calls is None else None
-    if wanted is not None:
-        calls = [ToolCall(call, wanted.tool_name, dict(wanted.parameters))]
+    tool_call = _parse_call(content) if call and not native and calls is None else None
+    if tool_call is not None:
+        calls = [ToolCall(call, tool_call.tool_name, dict(tool_call.parameters))]
     parsed = read(content) if schema is not None and calls is None else None
     return LLMResponse(to_text(content), parsed, usage.tokens_in or 0, usage.tokens_out or 0,
                        usage.cost_usd or Decimal(0), 0.0, answer.model or model, tool_calls=calls)  # fmt: skip

@@ -352,9 +352,9 @@ def bind_settings(behavior: Any, settings: Any) -> Callable[[], dict[str, Any]]:
     """
     function = getattr(behavior, "handler", None) or behavior.fn
     name = type(settings).__name__
-    wanted = [each.name for each in inspect.signature(function).parameters.values()
+    names = [each.name for each in inspect.signature(function).parameters.values()
               if each.annotation in (type(settings), name)]  # fmt: skip
-    return lambda: dict.fromkeys(wanted, settings)
+    return lambda: dict.fromkeys(names, settings)
 
 
 class Schemas:

@@ -145,8 +145,8 @@ def _holds(clause: _Clause, found: FrozenGraph, bindings: Bindings) -> bool:
     elif clause.parts:
         holds = all(_holds(each, found, bindings) for each in clause.parts)
     else:
-        wanted = _find_value(clause.other, found, bindings) if clause.other else clause.value
-        holds = OPERATORS[clause.op](_find_value(clause.path, found, bindings), wanted)
+        expected = _find_value(clause.other, found, bindings) if clause.other else clause.value
+        holds = OPERATORS[clause.op](_find_value(clause.path, found, bindings), expected)
     return holds != clause.negated
 
 
@@ -203,20 +203,20 @@ class _Reader:
         """Return the next token without consuming it; empty at the end."""
         return self.tokens[self.at + ahead][1] if self.at + ahead < len(self.tokens) else ""
 
-    def take(self, wanted: str = "", kind: str = "") -> str:
+    def take(self, token: str = "", kind: str = "") -> str:
         """Consume and return the next token."""
         found = self.tokens[self.at] if self.at < len(self.tokens) else ("", "")
-        if (wanted and found[1] != wanted) or (kind and found[0] != kind) or not found[1]:
+        if (token and found[1] != token) or (kind and found[0] != kind) or not found[1]:
             if found[1].upper() in _REFUSED:
                 raise self.make_error(f"{found[1].upper()} is not supported in a pattern")
-            expected = repr(wanted) if wanted else f"a {kind or 'value'}"
+            expected = repr(token) if token else f"a {kind or 'value'}"
             raise self.make_error(f"expected {expected}, not {repr(found[1]) if found[1] else 'the end'}")
         self.at += 1
         return found[1]
 
-    def skip_keyword(self, wanted: str) -> bool:
+    def skip_keyword(self, keyword: str) -> bool:
         """Consume the next token if it is this keyword; return whether it is."""
-        if self.peek().upper() == wanted:
+        if self.peek().upper() == keyword:
             self.at += 1
             return True
         return False

@@ -106,10 +106,10 @@ def _find_requests(event: Any, known: Mapping[str, Any]) -> list[Any]:
     )
     provenance = request.get("provenance") or {}
     found = [known.get(id_) for id_ in reversed(provenance.get("tool_request_event_ids") or ())]
-    asked = known.get(provenance.get("llm_request_event_id") or "")
-    while asked is not None and asked.type in ("llm.requested", "llm.responded"):
-        found.append(asked)
-        asked = known.get(asked.cause or "")
+    llm_request = known.get(provenance.get("llm_request_event_id") or "")
+    while llm_request is not None and llm_request.type in ("llm.requested", "llm.responded"):
+        found.append(llm_request)
+        llm_request = known.get(llm_request.cause or "")
     return sorted((each for each in found if each is not None), key=lambda each: -int(each.seq))
 
 

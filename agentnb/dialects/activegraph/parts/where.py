@@ -20,17 +20,17 @@ Where = Mapping[str, Any]
 
 
 def _make_ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def holds(found: Any, wanted: Any) -> bool:
+    def holds(found: Any, expected: Any) -> bool:
         try:
-            return found is not None and compare(found, wanted)
+            return found is not None and compare(found, expected)
         except TypeError:
             return False
 
     return holds
 
 
-def _is_among(found: Any, wanted: Any) -> bool:
-    return any(found == each for each in wanted)
+def _is_among(found: Any, allowed: Any) -> bool:
+    return any(found == each for each in allowed)
 
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -47,10 +47,10 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 def find_failing_clause(where: Where | None, found: Any) -> tuple[str, Any, Any] | None:
     """Return the first clause that does not match: path, expected, actual; None if all match."""
-    for path, wanted in (where or {}).items():
+    for path, expected in (where or {}).items():
         value = get_at(found, _split_path(path))
-        if not _holds(value, wanted):
-            return path, wanted, value
+        if not _holds(value, expected):
+            return path, expected, value
     return None
 
 
@@ -63,11 +63,11 @@ def check(where: Where | None) -> None:
         InternalEvaluatorError: X504, there is no such operator.
     """
     check_type(where, Mapping, "where=...", "a mapping: dotted path -> value, or {operator: value}")
-    for wanted in (where or {}).values():
-        for name in ("in", "not in") if isinstance(wanted, Mapping) else ():
-            check_type(wanted.get(name), Iterable, f"where, {name!r}", "a list of values")
-    asked = (name for wanted in (where or {}).values() if isinstance(wanted, Mapping) for name in wanted)
-    unknown = next((name for name in asked if name not in OPERATORS), None)
+    for expected in (where or {}).values():
+        for name in ("in", "not in") if isinstance(expected, Mapping) else ():
+            check_type(expected.get(name), Iterable, f"where, {name!r}", "a list of values")
+    operators = (name for expected in (where or {}).values() if isinstance(expected, Mapping) for name in expected)
+    unknown = next((name for name in operators if name not in OPERATORS), None)
     if unknown is not None:
         raise InternalEvaluatorError(
             Problem("X504", f"`where` has no operator {safe_repr(unknown)}", "a where clause",
@@ -104,19 +104,21 @@ def _is_list(found: Any) -> bool:
     return isinstance(found, list | tuple | FrozenList)
 
 
-def _holds(found: Any, wanted: Any) -> bool:
+def _holds(found: Any, expected: Any) -> bool:
     """Return True if one clause matches.
 
     Raises:
         InternalEvaluatorError: X504, there is no such operator.
     """
-    if isinstance(wanted, list | tuple):
-        return (_is_list(found) and list(found) == list(wanted)) or (not _is_list(found) and _is_among(found, wanted))
-    if not isinstance(wanted, Mapping):
-        return bool(found == wanted)
-    if not wanted.keys() <= OPERATORS.keys():
-        check({"": wanted})
-    return all(OPERATORS[name](found, value) for name, value in wanted.items())
+    if isinstance(expected, list | tuple):
+        return (_is_list(found) and list(found) == list(expected)) or (
+            not _is_list(found) and _is_among(found, expected)
+        )
+    if not isinstance(expected, Mapping):
+        return bool(found == expected)
+    if not expected.keys() <= OPERATORS.keys():
+        check({"": expected})
+    return all(OPERATORS[name](found, value) for name, value in expected.items())
 
 
 __all__ = ["OPERATORS", "Where", "check", "find_failing_clause", "get_at", "get_object_values", "holds"]

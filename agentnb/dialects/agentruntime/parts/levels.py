@@ -154,12 +154,12 @@ def _check_references(
         if node.type not in names:
             continue
         word, sort, known = names[node.type]
-        asked = getattr(node, word)
-        if asked not in known:
-            what = f"{node.type} {node.id!r} names the {sort} {asked!r}, which does not exist"
+        name = getattr(node, word)
+        if name not in known:
+            what = f"{node.type} {node.id!r} names the {sort} {name!r}, which does not exist"
             yield Problem("R182", what, str(source.place((*path, "nodes", number, word))),
                           f"there are: {list_names(known)}",
-                          did_you_mean(asked, known, f"add it, or name another {sort}"))  # fmt: skip
+                          did_you_mean(name, known, f"add it, or name another {sort}"))  # fmt: skip
 
 
 def _check_cycles(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]:

@@ -97,9 +97,9 @@ def _describe_agent(node: AgentNode) -> str | None:
         return f"Your role: {profile.role}.{task}"
     if node.agent_ref is None or isinstance(node.agent_ref, str):
         return None
-    wanted = node.agent_ref
-    bounds = [f"- {rule}" for rule in wanted.constraints]
-    return "\n".join([wanted.intent, *(["What holds for it:", *bounds] if bounds else [])])
+    reference = node.agent_ref
+    bounds = [f"- {rule}" for rule in reference.constraints]
+    return "\n".join([reference.intent, *(["What holds for it:", *bounds] if bounds else [])])
 
 
 def _make_human(node: HumanNode) -> dict[str, Any]:

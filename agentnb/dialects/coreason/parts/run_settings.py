@@ -41,8 +41,10 @@ def get_origin(definition: RecipeDefinition) -> dict[str, Any]:
     """Return the origin of a recipe, for its traces: empty if it does not state one."""
     from agentnb.dialects.coreason.schema import dump_model
 
-    asked = {*_ORIGIN, "provenance"}
-    metadata = dump_model(definition.metadata, ("metadata",), exclude_none=True, exclude_defaults=True, include=asked)
+    included = {*_ORIGIN, "provenance"}
+    metadata = dump_model(
+        definition.metadata, ("metadata",), exclude_none=True, exclude_defaults=True, include=included
+    )
     found: dict[str, Any] = {key: metadata[key] for key in _ORIGIN if key in metadata}
     provenance = metadata.get("provenance")
     if isinstance(provenance, dict):

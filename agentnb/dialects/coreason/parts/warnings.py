@@ -66,8 +66,8 @@ def _is_set(part: Any, word: str) -> bool:
 
 
 def _pauses(node: RecipeNode) -> bool:
-    asked = node.interaction
-    return asked is not None and asked.transparency == "interactive" and bool(asked.triggers)
+    interaction = node.interaction
+    return interaction is not None and interaction.transparency == "interactive" and bool(interaction.triggers)
 
 
 def _has_mind(node: RecipeNode) -> bool:
@@ -109,8 +109,8 @@ def _warn_shown_only(path: Path, written: RecipeInput, at: str = "") -> Problem:
     word = str(path[-1])
     servers = word == "mcp_servers"
     do = _OWN_AGENT if servers else "see to it yourself where it matters"
-    asked = "'solver.strategy' tree_search" if word == "strategy" else repr(word)
-    return Problem("R127", f"{asked}{at} is not enforced", str(written.place(path, key=True)),
+    field = "'solver.strategy' tree_search" if word == "strategy" else repr(word)
+    return Problem("R127", f"{field}{at} is not enforced", str(written.place(path, key=True)),
                    _BUT.get(word, "it is read and shown, but has no effect on a run"), do, "warning")  # fmt: skip
 
 

@@ -81,10 +81,10 @@ class Provider:
 
     def _count_earlier(self, request: Any) -> LLMRequest:
         """Return a request that counts the earlier ones, as in a run, so that a script continues at its position."""
-        asked = request_of(request)
+        llm_request = request_of(request)
         with self._lock:
             number, self._asked = self._asked, self._asked + 1
-        return replace(asked, number=number, of_node=number)
+        return replace(llm_request, number=number, of_node=number)
 
 
 class LLMHandler:
@@ -193,13 +193,13 @@ class LLMHandler:
         """
         if _is_of_session(request):
             return self.client().complete(request)
-        asked = request_of(request)
-        return self.get_provider(asked.provider).complete(asked)
+        llm_request = request_of(request)
+        return self.get_provider(llm_request.provider).complete(llm_request)
 
     async def acomplete(self, request: Any) -> LLMResponse:
         """Return the answer to a request: see `complete`."""
-        asked = request_of(request)
-        return await self.get_provider(asked.provider).acomplete(asked)
+        llm_request = request_of(request)
+        return await self.get_provider(llm_request.provider).acomplete(llm_request)
 
     def complete_stream(self, request: Any) -> direct_call.Pieces:
         """Return the pieces of the response as they arrive; see Pieces.
@@ -209,8 +209,8 @@ class LLMHandler:
         Raises:
             AgentRuntimeError: as of `complete`, of what is found before anything is sent
         """
-        asked = request_of(request)
-        return self.get_provider(asked.provider).complete_stream(asked)
+        llm_request = request_of(request)
+        return self.get_provider(llm_request.provider).complete_stream(llm_request)
 
     def acomplete_stream(self, request: Any) -> direct_call.Pieces:
         """Return the same as `complete_stream`, which also supports `async for`."""
@@ -303,38 +303,42 @@ class _ClientAdapter:
 
     def complete(self, request: base.LLMRequest) -> Any:
         """Answer one request; in pieces, if there is a listener and the client has a `complete_stream`."""
-        asked = request_of(request)
+        llm_request = request_of(request)
         stream = getattr(self._client, "complete_stream", None)
-        if asked.on_token is not None and callable(stream):
-            pieces = stream(asked)
-            return _collect_async(pieces, asked) if hasattr(pieces, "__aiter__") else _collect(pieces, asked)
-        answer = self._client.complete(asked)
-        return _await_response(answer, asked) if inspect.isawaitable(answer) else _to_response(answer, asked)
+        if llm_request.on_token is not None and callable(stream):
+            pieces = stream(llm_request)
+            return (
+                _collect_async(pieces, llm_request) if hasattr(pieces, "__aiter__") else _collect(pieces, llm_request)
+            )
+        answer = self._client.complete(llm_request)
+        return (
+            _await_response(answer, llm_request) if inspect.isawaitable(answer) else _to_response(answer, llm_request)
+        )
 
 
-async def _await_response(answer: Awaitable[Any], asked: LLMRequest) -> LLMResponse:
-    return _to_response(await answer, asked)
+async def _await_response(answer: Awaitable[Any], request: LLMRequest) -> LLMResponse:
+    return _to_response(await answer, request)
 
 
-def _to_response(answer: Any, asked: LLMRequest) -> LLMResponse:
+def _to_response(answer: Any, request: LLMRequest) -> LLMResponse:
     """Return the response: JSON mode values become text, as with any provider."""
-    return to_response(answer, text=asked.expects_json_response)
+    return to_response(answer, text=request.expects_json_response)
 
 
-def _collect(pieces: Any, asked: LLMRequest) -> LLMResponse:
+def _collect(pieces: Any, request: LLMRequest) -> LLMResponse:
     with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # also when no listener is left
-        return _join_pieces([_to_chunk(piece, asked) for piece in pieces])
+        return _join_pieces([_to_chunk(piece, request) for piece in pieces])
 
 
-async def _collect_async(pieces: Any, asked: LLMRequest) -> LLMResponse:
+async def _collect_async(pieces: Any, request: LLMRequest) -> LLMResponse:
     async with aclosing(pieces) if hasattr(pieces, "aclose") else nullcontext():
-        return _join_pieces([_to_chunk(piece, asked) async for piece in pieces])
+        return _join_pieces([_to_chunk(piece, request) async for piece in pieces])
 
 
-def _to_chunk(piece: Any, asked: LLMRequest) -> LLMResponse:
+def _to_chunk(piece: Any, request: LLMRequest) -> LLMResponse:
     response = to_response(piece)
-    if response.content and asked.on_token is not None:
-        asked.on_token(response.content)
+    if response.content and request.on_token is not None:
+        request.on_token(response.content)
     return response
 
 

@@ -34,9 +34,9 @@ def iter_calls(events: Sequence[LogEvent], step: int, act: int) -> Iterator[Call
         yield _make_row(event, kind, answers.get(event.id), (step, act, number, attempt))
 
 
-def _make_row(asked: LogEvent, kind: str, answer: LogEvent | None, place: tuple[int, int, int, int]) -> Call:
+def _make_row(request: LogEvent, kind: str, answer: LogEvent | None, place: tuple[int, int, int, int]) -> Call:
     step, act, number, attempt = place
-    payload = asked.payload
+    payload = request.payload
     name = str(payload.get("tool") or payload.get("model") or kind)
     sent = payload.get("args") if kind == "tool" else {key: payload[key] for key in _ASKED if key in payload}
     back: Mapping[str, Any] = {} if answer is None else answer.payload

@@ -46,24 +46,24 @@ def check(type: str, payload: Mapping[str, Any]) -> None:
     if type not in _ASKED:
         return
     name, fields = _ASKED[type]
-    whole = _get_part(payload, name, "payload")
+    content = _get_part(payload, name, "payload")
     for field in fields:
-        _get_part(whole, field, f"payload.{name}")
-    if name == "patch" and whole["op"] not in ("update", "replace"):
+        _get_part(content, field, f"payload.{name}")
+    if name == "patch" and content["op"] not in ("update", "replace"):
         raise InvalidPayload(
-            "payload.patch.op", f"a patch updates or replaces, and this one is to {safe_repr(whole['op'])}"
+            "payload.patch.op", f"a patch updates or replaces, and this one is to {safe_repr(content['op'])}"
         )
 
 
-def _get_part(whole: Mapping[str, Any], name: str, where: str) -> Any:
-    if name not in whole:
+def _get_part(content: Mapping[str, Any], name: str, where: str) -> Any:
+    if name not in content:
         raise InvalidPayload(f"{where}.{name}", "it is missing")
-    value = whole[name]
-    wanted: type = dict if name in _MAPPINGS else int if name in _NUMBERS else str
-    if not isinstance(value, wanted) or isinstance(value, bool):
+    value = content[name]
+    expected: type = dict if name in _MAPPINGS else int if name in _NUMBERS else str
+    if not isinstance(value, expected) or isinstance(value, bool):
         raise InvalidPayload(
             f"{where}.{name}",
-            f"there stands {with_article(type(value).__name__)}, where a {wanted.__name__} is asked for",
+            f"there stands {with_article(type(value).__name__)}, where a {expected.__name__} is asked for",
         )
     return value
 

@@ -190,9 +190,9 @@ def _to_text(value: Any) -> str:
 
 def _find_snapshots(look: DatabaseReader, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
     """Return the snapshots that represent earlier events of a run, by their hashes."""
-    wanted = {str(event.payload.get("state_hash", "")) for event in events if event.type == SNAPSHOT}
-    asked = "SELECT state_hash, blob FROM snapshots WHERE state_hash = ?"
-    rows = [row for name in wanted if "snapshots" in tables for row in look.rows(asked, name)]
+    hashes = {str(event.payload.get("state_hash", "")) for event in events if event.type == SNAPSHOT}
+    query = "SELECT state_hash, blob FROM snapshots WHERE state_hash = ?"
+    rows = [row for name in hashes if "snapshots" in tables for row in look.rows(query, name)]
     return {name: blob for name, blob in rows}  # noqa: C416  (rows are tuples of any length)
 
 

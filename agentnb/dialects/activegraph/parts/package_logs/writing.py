@@ -102,8 +102,8 @@ def write_log(log: PackageLog, where: str | os.PathLike[str], run_id: str | None
             Problem("L466", f"{twice[0]!r} is the id of more than one event", log.display_name,
                     "in a log of the activegraph package an id names one event of its run", "give each event its own")
         )  # fmt: skip
-    whole = _mask(log._replace(run=log.run._replace(run_id=run_id or log.run.run_id)))
-    return write_for(where, partial(_write, log=whole))
+    masked = _mask(log._replace(run=log.run._replace(run_id=run_id or log.run.run_id)))
+    return write_for(where, partial(_write, log=masked))
 
 
 def _write(change: DatabaseWriter, log: PackageLog) -> None:
@@ -195,8 +195,8 @@ def _create_tables(change: DatabaseWriter) -> None:
             change.do(statement)
         change.do("INSERT INTO meta VALUES ('schema_version', ?)", SCHEMA)
         return
-    asked = "SELECT value FROM meta WHERE key = 'schema_version'"
-    if not tables >= _OURS or change.rows(asked) != [(SCHEMA,)]:
+    query = "SELECT value FROM meta WHERE key = 'schema_version'"
+    if not tables >= _OURS or change.rows(query) != [(SCHEMA,)]:
         raise StoreError(
             Problem("L461", "this is not a store of the activegraph package", change.display_name,
                     "it belongs to another program, or its tables have another version",
