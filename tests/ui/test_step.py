@@ -52,7 +52,7 @@ def test_a_change_says_what_stood_there_before_and_who_made_it():
     )
     assert (deleted["op"], deleted["new"], deleted["old"]["text"]) == ("delete", None, "hello")
     acts = told(session, 1)["interventions"]
-    assert [(act["act"], act["target"], act["actor"]) for act in acts] == [
+    assert [(act["action"], act["target"], act["actor"]) for act in acts] == [
         ("edit", "category", "user"),
         ("edit", "ticket", "user"),
     ]

@@ -31,7 +31,7 @@ Words = Any  # actor=, caused_by=, frame_id=, and the provenance of a model and 
 class Graph:
     """Objects and relations, and the event log that they are derived from.
 
-    Everything that is read is a copy. `session` is the run whose board it is: `session.back()` restores the earlier graph.
+    Everything that is read is a copy. `session` is the run whose board it is; `session.back()` restores the graph, too.
 
     Args:
         ids: the generator of ids; default: a new one.
