@@ -562,12 +562,10 @@ def _evaluate_val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope]
         keys = values[0] if len(values) == 1 and isinstance(values[0], list) else values
         found = _evaluate_here(scopes, [] if keys in ([None], [""]) else keys)
     else:
-        keys = values[1:]
-        if level <= 1 and len(scopes) > 1 and keys in (["index"], ["key"]):
-            return scopes[-1].place.get(keys[0])
-        up = (level + 1) // 2
-        if up and up % 1 == 0 and level % 2 and keys in (["index"], ["key"]) and len(scopes) > up:
-            return scopes[-up].place.get(keys[0])
+        keys, up = values[1:], (level + 1) // 2
+        if _is_place(level, keys):
+            up = max(up, 1)
+            return scopes[-up].place.get(keys[0]) if len(scopes) > up else None
         found = _look_up(scopes[max(len(scopes) - 1 - up, 0)].value, keys)
     return None if found is _GONE else found
 
@@ -577,6 +575,11 @@ def _parse_level(values: list[Any]) -> int | None:
     first = values[0] if values else None
     is_level = isinstance(first, list) and len(first) == 1 and _is_int(first[0])
     return abs(first[0]) if is_level and first is not None else None
+
+
+def _is_place(level: int, keys: list[Any]) -> bool:
+    """Return True if `val` asks where an item is in its list or mapping, not for a part of the data."""
+    return keys in (["index"], ["key"]) and (level == 0 or level % 2 == 1)
 
 
 def _exists(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
@@ -834,8 +837,10 @@ def _reads(node: Any, depth: int) -> Iterator[list[str] | None]:
 
 def _iter_paths(name: str, arguments: list[Any], depth: int) -> Iterator[list[str] | None]:
     level = _parse_level(arguments) if name == "val" else None
-    if depth and (level is None or (level + 1) // 2 < depth or arguments[1:] in (["index"], ["key"])):
+    if depth and (level is None or (level + 1) // 2 < depth):
         return  # inside an item
+    if level is not None and _is_place(level, arguments[1:]):
+        return
     if name == "var":
         keys = [_parse_keys(arguments[0] if arguments else None)]
         arguments = arguments[:1]
@@ -845,7 +850,7 @@ def _iter_paths(name: str, arguments: list[Any], depth: int) -> Iterator[list[st
         keys = [_parse_keys(each) for each in _flatten(arguments[1:])]
     else:
         rest = arguments if level is None else arguments[1:]
-        keys = [[] if rest in ([None], [""]) else rest]
+        keys = [[] if rest == [""] else rest]
     named = arguments if level is None else arguments[1:]
     if any(part is None or not (isinstance(part, str) or _is_index(part)) for part in _flatten(named)):
         yield None

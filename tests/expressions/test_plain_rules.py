@@ -99,6 +99,36 @@ def test_what_a_rule_reads_is_known_or_known_to_be_incomplete(rule):
     assert not missed or not plain["reads_complete"]
 
 
+def mapped(*path):
+    """Return a rule that reads a path from within the items of a list."""
+    return {"map": [{"var": "xs"}, {"val": [*path]}]}
+
+
+LEVELS = [[[level], *keys] for level in (-3, -1, 0, 1, 2, 3, 4, 5) for keys in (["index"], ["key"], ["a"], ["a", "b"])]
+
+
+@pytest.mark.parametrize("rule", [
+    *({name: path} for name in ("var", "val", "exists") for path in ("a", ["a"], ["a", "b"], ["a.b"])),
+    *({name: path} for name in ("var", "val") for path in ([], None, [None])),
+    {"var": 1}, {"val": ["xs", 1]}, {"val": ["a", 2.5]}, {"val": [-1]},
+    *({"missing": paths} for paths in ("a.b", ["a.b", "n"], [["a", "b.c"], "s"], [{"var": "a"}])),
+    *({"missing_some": [1, paths]} for paths in ("a", ["a.b", "s"], {"var": "a"})),
+    {"var": ["a.b", "n"]}, {"var": ["", 1]}, {"var": {"var": "a"}}, {"+": [{"var": "a.b"}, {"val": ["f"]}]},
+    {"map": [{"var": "xs"}, {"var": "b"}]}, {"map": [{"var": "xs"}, {"val": ["a", "b"]}]},
+    {"try": [{"val": "a"}, {"val": "type"}]}, {"try": [{"val": "a"}, {"val": [[1], "n"]}]}, {"try": [{"val": "a"}]},
+    *({"val": path} for path in LEVELS), *({"map": [{"val": "xs"}, {"val": path}]} for path in LEVELS),
+    *({"map": [{"var": "xs"}, {"filter": [{"val": [[2], "ys"]}, {"val": path}]}]} for path in LEVELS),
+])  # fmt: skip
+def test_a_rule_reads_what_the_library_reads_and_finds_the_same(rule):
+    def facts(engine):
+        found = engine.compile(rule).facts()
+        return sorted(found["reads"]), found["reads_complete"]
+
+    assert facts(PLAIN) == facts(LIBRARY)
+    context = {**CONTEXT, "index": 5, "key": "k"}
+    assert outcome(PLAIN, rule, context) == outcome(LIBRARY, rule, context)
+
+
 @pytest.mark.parametrize("name", ["+", "-", "*", "/", "%", "max", "min", "cat"])
 @pytest.mark.parametrize("more", [[], [1]])
 def test_of_two_failures_the_same_is_first(name, more):
