@@ -59,13 +59,12 @@ def _wrap_as_list(name: str) -> Callable[..., Any]:
     """Return Jinja's filter with lazy results made lists."""
     function = STOCK_FILTERS[name]
 
-    place = _find_value_argument(function)
     work = _WORK.get(name, 0)
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if work and isinstance(args[place], Sized):
-            charge(work * len(args[place]))
+        if work and isinstance(args[1], Sized):  # the context is the first argument of these
+            charge(work * len(args[1]))
         return to_list(function(*args, **kwargs))
 
     return wrapper

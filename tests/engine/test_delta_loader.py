@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentnb.board.values import thaw
 from agentnb.engine.control import interventions
 from agentnb.engine.core.history import History
 from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, load_document
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, collect_family, encode_whole
 from agentnb.errors import StoreError
+from tests.engine.small_runs import one, run_of
 from tests.trace.random_runs import go, odyssey, started
 
 
@@ -134,3 +137,28 @@ def test_a_payload_of_a_damaged_shape_is_damage(payload):
     slices[1]["told"][0][2][7] = payload
     with pytest.raises(StoreError, match="L402"):
         DeltaLoader().add(slices)
+
+
+atoms = st.none() | st.integers(-9, 9) | st.text("ab", max_size=3) | st.just(Decimal("1.5"))
+parts = st.recursive(
+    atoms,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from("xyz"), parts, max_size=3))
+def test_a_payload_is_loaded_as_it_was_frozen(payload):
+    def measures(value):
+        """Return the measures of a frozen value and of all its parts."""
+        items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        own = (value.flat, value.extent) if isinstance(value, dict | list) else value
+        return [type(value), own, *map(measures, items)]
+
+    run = run_of(lambda work: work.emit("told", payload) and {})
+    one(run)
+    found = DeltaLoader()
+    found.add([through(encode_whole(run.chain))])
+    _, (history,) = found.finish()
+    assert measures(history.events[0].payload) == measures(run.history.events[0].payload)
+    assert thaw(history.events[0].payload) == payload

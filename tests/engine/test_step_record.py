@@ -146,3 +146,24 @@ def test_the_changes_of_calls_are_known_by_node():
     run = run_of(lambda work: {})
     interventions.record_intervention(run, "change", "n0", new={"a": [1]})
     assert {node: [dict(act.new) for act in acts] for node, acts in Record(run).changes.items()} == {"n0": [{"a": [1]}]}
+
+
+def test_each_step_has_all_its_own_calls_and_events_and_those_of_no_other():
+    counts = [1, 2, 0, 3, 1, 0, 2]
+
+    async def calls(work):
+        for number in range(counts[work.board["n"]]):
+            await work.call(Effect("tool", f"{work.board['n']}.{number}", {}, target=lambda: 1))
+            work.emit(f"{work.board['n']}.{number}", {})
+        return {"n": work.board["n"] + 1}
+
+    run = run_of(*[calls] * len(counts), inputs={"n": 0})
+    last = []
+    while run.frontier():
+        step(run)
+        last.append(read_step(run.tables, run.history, run.position))
+    for number, count in enumerate(counts):
+        named = [f"{number}.{each}" for each in range(count)]
+        for done in (last[number], Record(run).read_step(number + 1)):
+            assert [row.name for rows in done.calls.values() for row in rows] == named
+            assert [event.type for event in done.events] == named

@@ -220,3 +220,12 @@ def test_nothing_that_fills_the_memory_or_leaves_the_sandbox_is_offered():
     assert not gone & set(FILTERS)
     assert not {"callable", "filter", "test"} & set(TESTS)
     assert not {"format_map", "center", "ljust", "pop", "update", "mro"} & set(METHODS)
+
+
+@pytest.mark.parametrize(
+    "filter", ["capitalize", "lower", "title", "trim", "trim('[')", "truncate(9)", "upper", "wordcount"]
+)
+def test_a_value_that_is_long_as_text_is_no_text_for_a_filter(filter):
+    assert value(f"xs|{filter}|string|length", xs=[1, 2]) > 0
+    with pytest.raises(ExecutionError, match="X322"):
+        value(f"xs|{filter}|string|length", xs=["x" * 1000] * 2000)

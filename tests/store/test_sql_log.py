@@ -6,7 +6,7 @@ import pytest
 
 from agentnb.store import SqlLog
 from agentnb.store import sql_log as module
-from tests.store.stores import row, some
+from tests.store.stores import refused, row, some
 
 
 @pytest.fixture
@@ -45,3 +45,17 @@ def test_an_entry_that_is_larger_than_all_is_read(log, monkeypatch):
     monkeypatch.setattr(module, "_FIRST", 1)
     log.create(row(), some(1, 3, "x" * 100))
     assert sizes(log, monkeypatch) == [1, 1, 1, 0]
+
+
+def test_a_run_that_is_created_twice_at_once_is_a_duplicate(log, monkeypatch):
+    log.create(row("one"), some(1, 2))
+    monkeypatch.setattr(log, "_exists", lambda *_: False)  # as it was a moment before
+    refused("L412", log.create, row("one"), some(1, 1))
+    assert log.last("one") == 2
+
+
+def test_what_a_table_refuses_for_another_reason_is_no_duplicate(log):
+    log.create(row("one"), some(1, 2))
+    log._link._connection.execute("CREATE TRIGGER full BEFORE INSERT ON agentnb_runs BEGIN SELECT no_such(); END")
+    said = refused("L427", log.create, row("two"), some(1, 1))
+    assert "no_such" in said

@@ -46,7 +46,7 @@ def test_the_columns_are_those_of_a_row():
 def test_only_what_a_run_may_lack_may_be_null(database):
     nullable = {
         name
-        for table in ("agentnb_runs", "agentnb_standing", "agentnb_entries")
+        for table in ("agentnb_meta", "agentnb_runs", "agentnb_standing", "agentnb_entries")
         for _, name, _, required, _, key in database.execute(f"PRAGMA table_info({table})")
         if not required and not key
     }

@@ -58,11 +58,8 @@ class StateProjection:
         base, rare = history.base, history.rare
         for step in rare[bisect_left(rare, start) : bisect_left(rare, end + 1)]:
             row = step - base
-            is_started = step == start and row > 0  # only the interventions after this step are left
-            if row and not is_started:
+            if row and step != start:  # of step `start` only the interventions after it are left
                 writes = self.apply(history, writes, history.s_wend[row - 1])
-                self._open_frames(history, step)
-            elif not is_started:
                 self._open_frames(history, step)
             writes = self.apply(history, writes, history.s_wend[row])
             for number in history.closed_frames.get(step, ()):
@@ -77,7 +74,7 @@ class StateProjection:
             frame = self.tables.frames[number]
             if frame.policy != "shared":
                 self.data[frame.scope] = {}
-        if row and history.s_flag[row] & 3 == AGAIN:
+        if history.s_flag[row] & 3 == AGAIN:
             act = self.tables.activations[history.s_act[row]]
             for number in self.frames:
                 frame = self.tables.frames[number]
