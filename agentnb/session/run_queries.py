@@ -254,17 +254,20 @@ def _get_owners(run: Run, frame: Any) -> list[str]:
 
 def _get_last(run: Run) -> tuple[list[str], list[str]]:
     """Return the keys that the last step wrote and read, of the scopes visible from the current position."""
-    at, row = run.current_history, run.position - run.current_history.base
-    codes, seen = run.tables.codes, _get_scopes(run)
-    start = at.s_wend[row - 1] if row else 0
-    written = [codes[code >> 2] for code in at.w_code[start : at.s_wend[row]]]
-    wrote = [str(path[0]) for scope, path in written if scope in seen]
     if run.position == 0:
-        wrote = []
+        return [], []
+    codes, seen = run.tables.codes, _get_scopes(run)
+    known = run.chain[: run.chain.index(run.current_history) + 1]
+    at = next(history for history in reversed(known) if history.base < run.position)
+    row = run.position - at.base
+    made = list(at.w_code[at.s_wend[row - 1] : at.s_wend[row]])
+    for history in known[known.index(at) + 1 :]:  # forks that begin here: edits before their first step
+        made += history.w_code[: history.s_wend[0]]
+    wrote = [str(path[0]) for scope, path in (codes[code >> 2] for code in made) if scope in seen]
     reads = at.r_code[bisect_left(at.r_step, run.position) : bisect_right(at.r_step, run.position)]
     read = [str(path[0]) for scope, path in (codes[code >> 2] for code in reads) if scope in seen]
-    act = run.tables.activations[at.s_act[row]] if row else None
-    if act is not None and not act.purpose:  # reads by a node's inputs are static and not recorded
+    act = run.tables.activations[at.s_act[row]]
+    if not act.purpose:  # reads by a node's inputs are static and not recorded
         read += get_first_keys(run.plan.nodes[act.node].node)
     return wrote, read
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import agentnb as nb
 from agentnb.board.values import freeze
 from agentnb.secrets import hide
 from agentnb.ui.board_view import PAGE, ROWS, get_type_name, make_rows, search_rows
@@ -34,9 +35,21 @@ def test_a_row_says_what_stands_there_of_what_type_and_who_wrote_it():
     assert more == 0
 
 
-def test_an_object_of_a_reactive_run_is_a_row():
-    import agentnb as nb
+def test_a_step_from_which_runs_fork_has_its_marks():
+    session = nb.Session(nb.samples("pipeline"))
+    session.step(3)
+    session.goto(2)
+    before = rows(session)
+    assert "written" in [mark for row in before[0].values() for mark in row[1]]
+    session.step()  # another step 3: what was there is a fork
+    session.goto(2)
+    assert session.forks
+    assert rows(session) == before
+    fork = session.fork(at=2, edit={"note": "by hand"})
+    assert fork._parts.pictures.view().written == {*session._parts.pictures.view().written, "note"}
 
+
+def test_an_object_of_a_reactive_run_is_a_row():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "why swifts fly"})
     session.run()
