@@ -21,7 +21,7 @@ from typing import Any, Final
 from agentnb.errors import Problem, StoreError, did_you_mean
 from agentnb.recordings.builder import LATEST, NodeIds, RecordedCall, RecordedStep, build, reading
 from agentnb.recordings.formats import read_text
-from agentnb.recordings.langchain_messages import to_plain_message
+from agentnb.recordings.plain_messages import to_plain_message
 from agentnb.session.recording import Recording
 
 MOST: Final = 200_000  # spans of one trace
