@@ -57,8 +57,8 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         """Return `file:line:column, path`, without unknown parts."""
-        spot = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{spot}, {self.path}" if self.path else spot
+        position = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{position}, {self.path}" if self.path else position
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +187,8 @@ def require_library(library: str, extra: str, where: str) -> Iterator[None]:
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """Return "did you mean 'x'?" for the known word most similar to `word`, else `otherwise`."""
-    near = close_match(word, known)
-    return otherwise if near is None else f"did you mean {near!r}?"
+    similar = close_match(word, known)
+    return otherwise if similar is None else f"did you mean {similar!r}?"
 
 
 def close_match(word: str, known: Iterable[str]) -> str | None:
@@ -209,10 +209,10 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
     for name in islice(known, MOST_NAMES):
         names.setdefault((name[:200] if type(name) is str else safe_str(name, 200)).casefold(), name)
     target = safe_str(word, 200).casefold().strip("[](){}'\" ")  # one name in a list, or quoted
-    for near in get_close_matches(target, names, n=3):
-        is_long = min(len(near), len(target)) >= _LONG_WORD
-        if (is_long and get_close_matches(target, [near], cutoff=_NEAR)) or _is_one_slip(target, near):
-            return safe_str(names[near], 200)
+    for similar in get_close_matches(target, names, n=3):
+        is_long = min(len(similar), len(target)) >= _LONG_WORD
+        if (is_long and get_close_matches(target, [similar], cutoff=_NEAR)) or _is_one_slip(target, similar):
+            return safe_str(names[similar], 200)
     return None
 
 
@@ -298,11 +298,11 @@ def find_misspelling(word: str, known: Collection[str]) -> str | None:
     """
     if word in known:
         return None
-    for near in get_close_matches(word, known, n=1, cutoff=0.8):
-        parts = [(a, b) for a, b in zip_longest(word.split("_"), near.split("_"), fillvalue="") if a != b]
+    for similar in get_close_matches(word, known, n=1, cutoff=0.8):
+        parts = [(a, b) for a, b in zip_longest(word.split("_"), similar.split("_"), fillvalue="") if a != b]
         stems = [(a.rstrip("s0123456789"), b.rstrip("s0123456789")) for a, b in parts]
         if all(a != b and min(len(a), len(b)) > 2 for a, b in stems):
-            return near
+            return similar
     return None
 
 

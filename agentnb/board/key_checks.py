@@ -28,13 +28,13 @@ def check_keys(
     """
     unknown = (str(path[0]) for path in paths if path and not _is_known([*map(str, path)], known))
     for name in filter(str.isidentifier, dict.fromkeys(unknown)):  # in other texts it is unclear where the key ends
-        near = find_misspelling(name, known)
-        if near is not None or complete:
+        similar = find_misspelling(name, known)
+        if similar is not None or complete:
             keys = ", ".join([*known][:_MOST_LISTED]) + (", ..." if len(known) > _MOST_LISTED else "")
-            declare = f"did you mean {near!r}? If a node does write {name!r}, list it in the node's `writes`"
+            declare = f"did you mean {similar!r}? If a node does write {name!r}, list it in the node's `writes`"
             yield Problem("X145", f"there is no key {name!r} on the board, and nothing writes one", where,
                           f"the known keys are: {keys or 'none'}",
-                          declare if near else did_you_mean(name, known, "use one of them"))  # fmt: skip
+                          declare if similar else did_you_mean(name, known, "use one of them"))  # fmt: skip
 
 
 def _is_known(path: list[str], known: Collection[str]) -> bool:

@@ -167,11 +167,11 @@ def _make_missing_problems(
     where = str(written.place(around, key=True))
     absent: dict[str, list[str]] = {}
     for key in keys:
-        near, why = close_match(key, others), written.explain_missing((*around, key), needed, found)
-        if near is None:
+        similar, why = close_match(key, others), written.explain_missing((*around, key), needed, found)
+        if similar is None:
             absent.setdefault(why, []).append(key)
         else:
-            order = f"write {key!r} where it says {near!r}"
+            order = f"write {key!r} where it says {similar!r}"
             yield Problem("R113", f"key {key!r} is missing", where, why, order)
     for why, names in absent.items():
         what = f"key {names[0]!r} is missing" if len(names) == 1 else f"keys {', '.join(map(repr, names))} are missing"

@@ -196,5 +196,5 @@ def sort_problems(problems: list[Problem]) -> list[Problem]:
 
 
 def _get_line(problem: Problem) -> tuple[int, int]:
-    spot = _SPOT.search(problem.where)
-    return (int(spot[1]), int(spot[2])) if spot else (0, 0)
+    found_line = _SPOT.search(problem.where)
+    return (int(found_line[1]), int(found_line[2])) if found_line else (0, 0)

@@ -85,9 +85,9 @@ class Bands:
         self._bands, self._lows = merged, [band.low for band in merged]
         self._across = across
 
-    def corners(self, near: Point, corridor: float, end: float) -> list[Point]:
-        """Return the corners of a line from a node's side `near` to the corridor, and in it to `end`."""
-        start = self._make_turn(near)
+    def corners(self, node_end: Point, corridor: float, end: float) -> list[Point]:
+        """Return the corners of a line from a node's side `node_end` to the corridor, and in it to `end`."""
+        start = self._make_turn(node_end)
         index = bisect_right(self._lows, start[1]) - 1
         band = self._bands[index] if index >= 0 else None
         inside = [] if band is None or start[1] >= band.high else _find_way(band, start, corridor, end)
@@ -134,8 +134,8 @@ def _spans(one: Obstacle, side: float) -> bool:
 
 def _iter_sides(band: Band, ahead: list[Obstacle], along: float, side: float) -> Iterator[float]:
     """Yield where a line across at `along` may turn: at the edges of the obstacles that it can reach from `side`."""
-    beside = [one for one in ahead if one.left + _NEAR < along < one.right - _NEAR]
-    low = max((one.bottom for one in beside if one.bottom <= side + _NEAR), default=band.low)
-    high = min((one.top for one in beside if one.top >= side - _NEAR), default=band.high)
+    reachable = [one for one in ahead if one.left + _NEAR < along < one.right - _NEAR]
+    low = max((one.bottom for one in reachable if one.bottom <= side + _NEAR), default=band.low)
+    high = min((one.top for one in reachable if one.top >= side - _NEAR), default=band.high)
     edges = {band.low, band.high, *(edge for one in ahead if one.right > along for edge in (one.top, one.bottom))}
     return (edge for edge in edges if low <= edge <= high and edge != side)

@@ -102,8 +102,8 @@ def order_layer(layer: Mapping[Item, int], chains: Sequence[Sequence[Item]]) -> 
             break
         downwards = sweep % 2 == 0
         for number in range(1, len(rows)) if downwards else range(len(rows) - 2, -1, -1):
-            near = rows[number - 1] if downwards else rows[number + 1]
-            place = {item: index for index, item in enumerate(near)}
+            neighbour_row = rows[number - 1] if downwards else rows[number + 1]
+            place = {item: index for index, item in enumerate(neighbour_row)}
             _sort(rows[number], place, up if downwards else down)
         count = count_crossings(rows, down)
         if count < fewest:
@@ -137,11 +137,11 @@ def _walk(level: Mapping[Item, int], down: Mapping[Item, list[Item]]) -> list[It
     return list(seen)
 
 
-def _sort(row: list[Item], place: Mapping[Item, int], beside: Mapping[Item, list[Item]]) -> None:
+def _sort(row: list[Item], place: Mapping[Item, int], neighbours: Mapping[Item, list[Item]]) -> None:
     """Sort a row by the mean position of each item's neighbours; an item without neighbours does not move."""
     key = {}
     for index, item in enumerate(row):
-        found = [place[other] for other in beside.get(item, ()) if other in place]
+        found = [place[other] for other in neighbours.get(item, ()) if other in place]
         key[item] = sum(found) / len(found) if found else float(index)
     row.sort(key=lambda item: key[item])
 
@@ -176,9 +176,9 @@ def place_items(
     for turn in range(_ALIGNMENTS):
         # First each direction by itself, so that a whole chain is aligned at once; then both together.
         downwards = turn % 2 == 0
-        beside = both if turn >= _ALIGNMENTS // 2 else up if downwards else down
+        neighbours = both if turn >= _ALIGNMENTS // 2 else up if downwards else down
         for row in rows if downwards else reversed(rows):
-            _settle(row, x, beside, widths)
+            _settle(row, x, neighbours, widths)
     left = min((x[item] - widths[item] / 2 for item in x), default=0.0)
     return {item: offset - left for item, offset in x.items()}
 
@@ -200,7 +200,7 @@ def get_gap(left: Item, right: Item) -> float:
 def _settle(
     row: Sequence[Item],
     x: dict[Item, float],
-    beside: Mapping[Item, list[tuple[Item, float]]],
+    neighbours: Mapping[Item, list[tuple[Item, float]]],
     widths: Mapping[Item, float],
 ) -> None:
     """Move a row's items to the median of their neighbours; resolve overlaps by least squares."""
@@ -210,9 +210,9 @@ def _settle(
         if before is not None:
             offset += (widths[before] + widths[item]) / 2 + get_gap(before, item)
         offsets.append(offset)
-        near = beside.get(item, [])
-        weight = sum(pull for _, pull in near) or 0.1
-        target = _compute_median([(x[other], pull) for other, pull in near]) if near else x[item]
+        linked = neighbours.get(item, [])
+        weight = sum(pull for _, pull in linked) or 0.1
+        target = _compute_median([(x[other], pull) for other, pull in linked]) if linked else x[item]
         blocks.append(((target - offset) * weight, weight, 1))
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
             last = blocks.pop()

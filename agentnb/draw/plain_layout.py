@@ -187,16 +187,16 @@ class _Plain:
                     frames[item] = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
         return spots, frames
 
-    def _place_inside(self, area: str, frames: Frames, spot: Point) -> Point:
+    def _place_inside(self, area: str, frames: Frames, position: Point) -> Point:
         left, top, right, _ = frames[area]
         if not area:
-            return spot
+            return position
         inner = self.parts[area].width
         if self.across:
-            return left + _TITLE + _PAD + spot[0], top + _PAD + spot[1]
+            return left + _TITLE + _PAD + position[0], top + _PAD + position[1]
         # after turning it upside down the title is at the top again
         title = 0.0 if self.picture.direction == "BT" else _TITLE
-        return left + (right - left - inner) / 2 + spot[0], top + title + _PAD + spot[1]
+        return left + (right - left - inner) / 2 + position[0], top + title + _PAD + position[1]
 
     def _route(self, link: Link, chain: list[Item], area: str, spots: Mapping[str, Point], frames: Frames) -> Route:
         part = self.parts[area]
@@ -240,6 +240,6 @@ def _transform(geometry: Geometry, direction: str) -> Geometry:
         name: Route(tuple(map(turn, route.points)), turn(route.tip), turn(route.label) if route.label else None)
         for name, route in geometry.routes.items()
     }
-    boxes = {name: turn(spot) for name, spot in geometry.boxes.items()}
+    boxes = {name: turn(position) for name, position in geometry.boxes.items()}
     size = (width, height) if direction == "BT" else (height, width)
     return Geometry(*size, boxes, areas, routes)

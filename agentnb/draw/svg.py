@@ -52,13 +52,16 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
 
     Without `styled` it has no style sheet, for a page that already includes `style.make_stylesheet()`.
     """
-    width, height, spot = geometry.width, geometry.height, None
+    width, height, origin = geometry.width, geometry.height, None
     alone_size = f"{number(width + 2 * MARGIN)} {number(height + 2 * MARGIN)}"
     if picture.board:
-        spot = place_board(picture.board, geometry, picture.direction)
-        width, height = max(width, spot[0] + picture.board.width), max(height, spot[1] + picture.board.height)
+        origin = place_board(picture.board, geometry, picture.direction)
+        width, height = (
+            max(width, origin[0] + picture.board.width),
+            max(height, origin[1] + picture.board.height),
+        )
     width, height = width + 2 * MARGIN, height + 2 * MARGIN
-    flows, table = render_board_parts(picture, geometry, spot) if spot else ("", "")
+    flows, table = render_board_parts(picture, geometry, origin) if origin else ("", "")
     classes = " ".join(["agentnb", *(["has-run"] if picture.with_run else [])])
     areas = [(area, geometry.areas[area.name]) for area in picture.areas if area.name in geometry.areas]
     # A page shrinks it to its own width as long as it remains legible.
@@ -159,14 +162,14 @@ def _render_box(box: Box, place: Point) -> str:
         )
     classes = " ".join(["node", make_class("kind", box.kind), f"family-{box.family}", *box.marks])
     opening = f'<g class="{classes}" data-node="{to_attribute(box.id)}" {at}><title>{to_content(box.tip)}</title>'
-    spot = f'cx="{number(3 - box.width / 2)}" cy="{number(3 - box.height / 2)}"'
+    centre = f'cx="{number(3 - box.width / 2)}" cy="{number(3 - box.height / 2)}"'
     fill, line = COLOURS[box.family], COLOURS[f"{box.family}-line"]
     return "".join(
         [
             opening,
             f'<path class="shape" d="{shape}" fill="{fill}" stroke="{line}"/>',
             *_iter_words(box),
-            f'<circle class="dot" {spot} r="5" display="none"/></g>',
+            f'<circle class="dot" {centre} r="5" display="none"/></g>',
         ]
     )
 

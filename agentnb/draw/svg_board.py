@@ -38,7 +38,7 @@ def place_board(table: BoardTable, geometry: Geometry, direction: str) -> Point:
     return max((geometry.width - table.width) / 2, 0.0), (geometry.height + _GAP if geometry.boxes else 0.0)
 
 
-def render_board_parts(picture: Picture, geometry: Geometry, spot: Point) -> tuple[str, str]:
+def render_board_parts(picture: Picture, geometry: Geometry, origin: Point) -> tuple[str, str]:
     """Return the SVG of the flows, to be painted below everything, and that of the table."""
     table = picture.board
     if table is None:
@@ -46,7 +46,7 @@ def render_board_parts(picture: Picture, geometry: Geometry, spot: Point) -> tup
     dense = " dense" if len(table.flows) > _DENSE else ""
     lines = FlowLines(picture, geometry)
     flows = "".join(_render_flow(flow, *lines.make(flow)) for flow in table.flows)
-    return f'<g class="flows{dense}">{flows}</g>', _render_table(table, spot)
+    return f'<g class="flows{dense}">{flows}</g>', _render_table(table, origin)
 
 
 def _render_flow(flow: Flow, line: str, heads: str) -> str:
@@ -87,27 +87,27 @@ def compute_row_middle(number: int) -> float:
     return HEAD_HEIGHT + ROW_HEIGHT * (number + 0.5)
 
 
-def _make_lines_beside(flow: Flow, box: Box, at: Point, spot: Point, bands: Bands) -> Lines:
+def _make_lines_beside(flow: Flow, box: Box, at: Point, origin: Point, bands: Bands) -> Lines:
     """Return lines for a table right of the graph: from the box's right side to a joint, and from there to the rows."""
-    rows = [spot[1] + compute_row_middle(row) for row in flow.rows]
-    near = (at[0] + box.width / 2, at[1] + _shift(flow))
-    joint = (spot[0] - _BUS, sum(rows) / len(rows))
-    corners = bands.corners(near, joint[0] - _LANE + _shift(flow), joint[1])
-    return [near, *corners, joint], [(spot[0], y) for y in rows]
+    rows = [origin[1] + compute_row_middle(row) for row in flow.rows]
+    node_end = (at[0] + box.width / 2, at[1] + _shift(flow))
+    joint = (origin[0] - _BUS, sum(rows) / len(rows))
+    corners = bands.corners(node_end, joint[0] - _LANE + _shift(flow), joint[1])
+    return [node_end, *corners, joint], [(origin[0], y) for y in rows]
 
 
-def _make_lines_below(flow: Flow, box: Box, at: Point, spot: Point, bands: Bands) -> Lines:
+def _make_lines_below(flow: Flow, box: Box, at: Point, origin: Point, bands: Bands) -> Lines:
     """Return lines for a table below the graph: to its rows from the box's side, or into its upper edge."""
-    near = (at[0] + _shift(flow), at[1] + box.height / 2)
-    lane = spot[1] - _BUS - _LANE + _shift(flow)
-    sides = {1.0: spot[0] + WIDTH, -1.0: spot[0]}
+    node_end = (at[0] + _shift(flow), at[1] + box.height / 2)
+    lane = origin[1] - _BUS - _LANE + _shift(flow)
+    sides = {1.0: origin[0] + WIDTH, -1.0: origin[0]}
     for side, edge in sides.items():
         if (at[0] - edge) * side > _BUS:
-            rows = [spot[1] + compute_row_middle(row) for row in flow.rows]
+            rows = [origin[1] + compute_row_middle(row) for row in flow.rows]
             joint = (edge + side * _BUS, sum(rows) / len(rows))
-            return [near, *bands.corners(near, lane, joint[0]), joint], [(edge, y) for y in rows]
-    joint = (min(max(near[0], spot[0] + 14), spot[0] + WIDTH - 14), spot[1])
-    return [near, *bands.corners(near, lane, joint[0]), joint], []
+            return [node_end, *bands.corners(node_end, lane, joint[0]), joint], [(edge, y) for y in rows]
+    joint = (min(max(node_end[0], origin[0] + 14), origin[0] + WIDTH - 14), origin[1])
+    return [node_end, *bands.corners(node_end, lane, joint[0]), joint], []
 
 
 def _shift(flow: Flow) -> float:
@@ -138,9 +138,9 @@ def _make_head(tip: Point, back: Point) -> str:
     return f"M{'L'.join(map(format_pair, corners))}Z"
 
 
-def _render_table(table: BoardTable, spot: Point) -> str:
+def _render_table(table: BoardTable, origin: Point) -> str:
     width, height = table.width, table.height
-    place = f'transform="translate({number(spot[0])},{number(spot[1])})"'
+    place = f'transform="translate({number(origin[0])},{number(origin[1])})"'
     rim = f"M0,{HEAD_HEIGHT:g}V8Q0,0 8,0H{number(width - 8)}Q{number(width)},0 {number(width)},8V{HEAD_HEIGHT:g}Z"
     frame = (
         f'transform="translate({number(width / 2)},{number(height / 2)})" d="{make_box_path(width / 2, height / 2, 8)}"'

@@ -129,41 +129,41 @@ class _Machine:
         self.start = self.sequence(parsed, 0, self.flags)
         self.known: dict[Any, tuple[bool, frozenset[int]]] = {}
 
-    def place(self, test: Any, anchor: str, *onward: int) -> int:
+    def place(self, test: Any, anchor: str, *following: int) -> int:
         if len(self.places) >= MOST_STATES:
             raise EndlessError("it has too many ways to match, and is too large")
-        self.places.append((test, anchor, onward))
+        self.places.append((test, anchor, following))
         return len(self.places) - 1
 
-    def sequence(self, parts: Any, onward: int, flags: int) -> int:
-        """Return the start state of a sequence that leads to `onward`."""
+    def sequence(self, parts: Any, following: int, flags: int) -> int:
+        """Return the start state of a sequence that leads to `following`."""
         for op, argument in reversed(list(parts)):
-            onward = self.part(str(op), op, argument, onward, flags)
-        return onward
+            following = self.part(str(op), op, argument, following, flags)
+        return following
 
-    def part(self, word: str, op: Any, argument: Any, onward: int, flags: int) -> int:
+    def part(self, word: str, op: Any, argument: Any, following: int, flags: int) -> int:
         if word in _SIGNS:
-            return self.place(_sign(op, argument, flags), "", onward)
+            return self.place(_sign(op, argument, flags), "", following)
         if word == "AT" and str(argument) in _ANCHORS and not flags & re.MULTILINE:
-            return self.place(None, str(argument), onward)
+            return self.place(None, str(argument), following)
         match word:
             case "SUBPATTERN":
-                return self.sequence(argument[3], onward, (flags | argument[1]) & ~argument[2])
+                return self.sequence(argument[3], following, (flags | argument[1]) & ~argument[2])
             case "BRANCH":
-                return self.place(None, "", *(self.sequence(branch, onward, flags) for branch in argument[1]))
+                return self.place(None, "", *(self.sequence(branch, following, flags) for branch in argument[1]))
             case "MAX_REPEAT" | "MIN_REPEAT":
-                return self.repeat(int(argument[0]), argument[1], argument[2], onward, flags)
+                return self.repeat(int(argument[0]), argument[1], argument[2], following, flags)
         raise EndlessError("it has too many ways to match, and looks around or back at a group besides")
 
-    def repeat(self, least: int, most: Any, inner: Any, onward: int, flags: int) -> int:
+    def repeat(self, least: int, most: Any, inner: Any, following: int, flags: int) -> int:
         if str(most) == "MAXREPEAT":
-            turn = self.place(None, "", onward)
-            self.places[turn] = (None, "", (self.sequence(inner, turn, flags), onward))
+            turn = self.place(None, "", following)
+            self.places[turn] = (None, "", (self.sequence(inner, turn, flags), following))
             start = turn
         else:
-            start = onward
+            start = following
             for _ in range(int(most) - least):
-                start = self.place(None, "", self.sequence(inner, start, flags), onward)
+                start = self.place(None, "", self.sequence(inner, start, flags), following)
         for _ in range(least):
             before = len(self.places)
             start = self.sequence(inner, start, flags)
@@ -207,11 +207,11 @@ class _Machine:
             if place == 0:
                 return True, frozenset()
             seen.add(place)
-            test, anchor, onward = self.places[place]
+            test, anchor, following = self.places[place]
             if test is None:
-                waiting += onward if holds[anchor] else ()
+                waiting += following if holds[anchor] else ()
             elif after and test(after):
-                behind.update(onward)
+                behind.update(following)
         return False, frozenset(behind)
 
 

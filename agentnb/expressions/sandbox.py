@@ -96,8 +96,8 @@ _spending = _Spending()
 
 def charge(work: int) -> None:
     """Count work against the limit of one rendering; raise Limit when it is used up."""
-    _spending.left -= work
-    if _spending.left < 0:
+    _spending.remaining -= work
+    if _spending.remaining < 0:
         raise Limit(f"more than {MAX_WORK:,} operations")
 
 
@@ -406,11 +406,11 @@ def compile_program(environment: Sandbox, tree: nodes.Template) -> Program:
     render = template.root_render_func
 
     def text(context: Mapping[str, Any], strict: bool) -> str:  # noqa: ARG001 - text is strict always
-        _spending.left = MAX_WORK
+        _spending.remaining = MAX_WORK
         return join_texts(render(_Names(environment, context)))
 
     def value(context: Mapping[str, Any], strict: bool) -> Any:
-        _spending.left = MAX_WORK
+        _spending.remaining = MAX_WORK
         names = _Names(environment, context)
         for _ in render(names):
             pass

@@ -51,8 +51,8 @@ _NOTHINGS = ("null", "nil", "undefined")
 
 def locate(place: Place | None, text: str, line: int) -> str:
     """Return the position of a template's line, counted from 1: in its file, if known, and in the template."""
-    spot = str(place.of_line(line)) if place else "<text>"
-    return f"{spot}, line {line} of the template" if "\n" in text.rstrip() else spot
+    location = str(place.of_line(line)) if place else "<text>"
+    return f"{location}, line {line} of the template" if "\n" in text.rstrip() else location
 
 
 def has_markers(text: str) -> bool:

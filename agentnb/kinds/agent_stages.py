@@ -211,8 +211,8 @@ def _parse_native(work: Work) -> Outcome:
         return Outcome({"decision": found[0]}, observation=found[0])
     before = count_calls(board.get("conversation"))
     first, *rest = [{**each, "call": before + number} for number, each in enumerate(found)]
-    beside = to_text(answer.get("content") or "").strip() or None
-    return Outcome({"decision": first, "calls": rest}, thought=beside, observation=found)
+    comment = to_text(answer.get("content") or "").strip() or None
+    return Outcome({"decision": first, "calls": rest}, thought=comment, observation=found)
 
 
 # -- pick: the check of a tool call ----------------------------------------------------------------------------------

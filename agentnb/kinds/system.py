@@ -47,12 +47,12 @@ def bind(node: Node, world: Any) -> Perform:
 
     async def perform(work: Work) -> Any:
         arguments = get_inputs(work, outs, keys, name)
-        beside = InjectedArguments(around, work, keys, copies=again)
-        target = (_make_async_target if is_async(function) else _make_target)(function, beside)
+        injected = InjectedArguments(around, work, keys, copies=again)
+        target = (_make_async_target if is_async(function) else _make_target)(function, injected)
         try:
             answer = await work.call(Effect("system", name, arguments, target=target, **options))
         finally:
-            beside.close()
+            injected.close()
         if answer is None:
             return {}
         if gives is not None and not isinstance(answer, Record) and not any(is_of(answer, kind) for kind in gives):
@@ -112,20 +112,20 @@ class InjectedArguments:
             context.close()
 
 
-def _make_target(function: Callable[..., Any], beside: InjectedArguments) -> Callable[..., Any]:
+def _make_target(function: Callable[..., Any], injected: InjectedArguments) -> Callable[..., Any]:
     def target(**outs: Any) -> Any:
         try:
-            return function(**beside.attempt(outs))
+            return function(**injected.attempt(outs))
         except TimeoutError as error:
             raise _make_own_timeout_error(error) from error
 
     return target
 
 
-def _make_async_target(function: Callable[..., Any], beside: InjectedArguments) -> Callable[..., Any]:
+def _make_async_target(function: Callable[..., Any], injected: InjectedArguments) -> Callable[..., Any]:
     async def target(**outs: Any) -> Any:
         try:
-            return await function(**beside.attempt(outs))
+            return await function(**injected.attempt(outs))
         except TimeoutError as error:
             raise _make_own_timeout_error(error) from error
 

@@ -59,11 +59,11 @@ def _bind_rendering(node: Node, world: Any) -> Perform:
     function, inputs = world.tool(name, node), make_strict(node.params["given"], world.strict)
     places, options = Directives(node, world), get_options(node)
     tells = node.params.get("tells_timeout") and "timeout" in options and takes_timeout(function)
-    beside = {"timeout": options["timeout"]} if tells else {}
+    extra = {"timeout": options["timeout"]} if tells else {}
 
     async def perform(work: Work) -> Outcome:
         arguments = inputs.render(make_context(work))
-        effect = Effect("tool", name, {**beside, **arguments}, target=function, check=check_result, **options)
+        effect = Effect("tool", name, {**extra, **arguments}, target=function, check=check_result, **options)
         result = to_result(await work.call(effect))
         writes = places(work, result)
         thought = find_oddity(inputs, places)

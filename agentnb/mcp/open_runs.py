@@ -60,21 +60,21 @@ class OpenRuns:
         Raises:
             ExecutionError: X523.
         """
-        beside, places, after = list(self._open_rows(query)), list(self._iter_sources()), query.after
+        open_rows, places, after = list(self._open_rows(query)), list(self._iter_sources()), query.after
         if after is not None:
-            ids = [row["run"] for row in beside]
+            ids = [row["run"] for row in open_rows]
             stores = [at for at, place in enumerate(places) if _has(place, after)]
             if stores:
-                beside, places = [], places[stores[0] :]
+                open_rows, places = [], places[stores[0] :]
             else:
                 query = replace(query, after=None)
                 if after in places:
-                    beside, places = [], places[places.index(after) + 1 :]
+                    open_rows, places = [], places[places.index(after) + 1 :]
                 elif after in ids:
-                    beside = beside[ids.index(after) + 1 :]
+                    open_rows = open_rows[ids.index(after) + 1 :]
                 else:
                     raise self._make_missing_run_error(after)
-        yield from beside
+        yield from open_rows
         for place in places:
             yield from self._iter_rows(place, query)
             query = replace(query, after=None)

@@ -66,25 +66,25 @@ def _find_reachable(recipe: Recipe) -> set[str]:
         found: set[str] = known
         return found
     edges = _split_edges(recipe)[0]
-    onward: defaultdict[str, list[str]] = defaultdict(list)
+    successors: defaultdict[str, list[str]] = defaultdict(list)
     starts = [*recipe.entry, *(node.id for node in recipe.nodes.values() if node.on)]
     for edge in edges:
-        onward[edge.source].append(edge.target)
+        successors[edge.source].append(edge.target)
         starts += [edge.target] if edge.kind == "event" else []
     for node in recipe.nodes.values():
         for body in node.bodies:
-            onward[node.id] += recipe.regions[body].entry
-    reached = derived["reachable"] = _compute_closure(starts, onward)
+            successors[node.id] += recipe.regions[body].entry
+    reached = derived["reachable"] = _compute_closure(starts, successors)
     return reached
 
 
-def _compute_closure(starts: Iterable[str], onward: defaultdict[str, list[str]]) -> set[str]:
+def _compute_closure(starts: Iterable[str], successors: defaultdict[str, list[str]]) -> set[str]:
     border, found = list(starts), set[str]()
     while border:
         name = border.pop()
         if name not in found:
             found.add(name)
-            border += onward[name]
+            border += successors[name]
     return found
 
 
@@ -167,10 +167,10 @@ def check_reads(recipe: Recipe) -> Iterator[Problem]:
             if key in known or key.split(".")[0] in known or guesses == 0:
                 continue
             guesses -= 1
-            if near := get_close_matches(key, names[:MOST_NAMES], n=1, cutoff=0.8):
+            if similar := get_close_matches(key, names[:MOST_NAMES], n=1, cutoff=0.8):
                 yield Problem("R126", f"node {node.id!r} reads {key!r}, which no node is known to write",
                               format_place(recipe, node.place), f"the inputs and declared writes are: {listed}",
-                              f"did you mean {near[0]!r}?", "warning")  # fmt: skip
+                              f"did you mean {similar[0]!r}?", "warning")  # fmt: skip
 
 
 RULES = (check_taken, check_reached, check_ends, check_reads)

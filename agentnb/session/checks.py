@@ -270,8 +270,8 @@ def check_paths(recipe: Recipe, run: Run, paths: Iterable[Sequence[str | int]], 
     """Yield a problem for each board path whose first key nothing writes: X145."""
     nodes = [node for node in recipe.nodes.values() if node.kind not in WRITES_NOTHING and not node.bodies]
     complete = bool(nodes) and recipe.reactive is None and all(node.writes for node in nodes)
-    beside = AROUND if recipe.meta.get("context") else ()
-    named = (path for path in paths if path and path[0] not in beside)
+    allowed = AROUND if recipe.meta.get("context") else ()
+    named = (path for path in paths if path and path[0] not in allowed)
     yield from check_keys(named, collect_known_keys(recipe, run), where, complete=complete)
 
 

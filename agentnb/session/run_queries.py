@@ -179,10 +179,10 @@ def _explain_unhandled(run: Run, act: Activation, failure: Failure) -> str:
     if isinstance(failure.error, AgentRuntimeError):
         return "it breaks a rule of the run, which no error edge handles"
     if failure.timeout:
-        beside = "" if on_error is None else f"; the error edge of {on_error!r} does not: a time-out is another failure"
-        return f"no edge of kind 'timeout' handles this time-out (in polaris: add_timeout_handler){beside}"
-    beside = "" if on_timeout is None else f"; the time-out edge of {on_timeout!r} handles nothing but time-outs"
-    return f"nothing in the recipe handles this failure (no error edge leads on){beside}"
+        note = "" if on_error is None else f"; the error edge of {on_error!r} does not: a time-out is another failure"
+        return f"no edge of kind 'timeout' handles this time-out (in polaris: add_timeout_handler){note}"
+    note = "" if on_timeout is None else f"; the time-out edge of {on_timeout!r} handles nothing but time-outs"
+    return f"nothing in the recipe handles this failure (no error edge leads on){note}"
 
 
 def find_writer(run: Run, text: str, at: int) -> int | None:

@@ -259,11 +259,11 @@ def _describe_edge(
     edge: Edge, history: History, step: int, followed: list[str], conditions: tuple[EvaluatedCondition, ...]
 ) -> str:
     flag, failure = history.s_flag[step - history.base], history.errors.get(step)
-    onward = f"it led to {', '.join(map(repr, followed))}" if followed else "it led nowhere"
+    outcome = f"it led to {', '.join(map(repr, followed))}" if followed else "it led nowhere"
     if edge.kind in ("error", "timeout"):
         if failure is None or (edge.kind == "timeout" and not failure.timeout):
             return f"step {step} did not {'fail' if edge.kind == 'error' else 'take too long'}"
-        return f"taken in step {step}" if edge.target in followed else f"step {step} failed, and {onward}"
+        return f"taken in step {step}" if edge.target in followed else f"step {step} failed, and {outcome}"
     if edge.target in followed:
         return f"taken in step {step}"
     if failure is not None:
@@ -272,4 +272,4 @@ def _describe_edge(
         return f"step {step} went into it, and it has not been left"
     if any(not each.value for each in conditions):
         return f"its condition did not hold in step {step}"
-    return f"in step {step} {onward}"
+    return f"in step {step} {outcome}"

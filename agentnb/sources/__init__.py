@@ -57,7 +57,7 @@ def read_text(text: str, file: str = TEXT, form: _Form | None = None) -> Source:
     if size > MAX_BYTES:
         return Source(None, file, problems=(problems.make_size_problem(file, size, MAX_BYTES),))
     if unprintable := _UNPRINTABLE.search(text):
-        place = Place(file, *Lines(text).spot(unprintable.start()))
+        place = Place(file, *Lines(text).get_position(unprintable.start()))
         return Source(None, file, text, problems=(problems.make_character_problem(place, unprintable[0]),))
     if form == "json" or text.lstrip().startswith("{"):
         as_json = _build(text, file, "json")

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from agentnb.errors import Place
 from agentnb.sources import problems
 from agentnb.sources.builder import Builder
-from agentnb.sources.source import Lines, Spot
+from agentnb.sources.source import Lines, Position
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?\d+")
@@ -24,7 +24,7 @@ def read_json(text: str, builder: Builder) -> None:
         if reader.at < len(text):
             reader.fail("Extra data")
     except json.JSONDecodeError as error:
-        lines, (line, column) = text.splitlines(), reader.lines.spot(error.pos)
+        lines, (line, column) = text.splitlines(), reader.lines.get_position(error.pos)
         shown = lines[line - 1] if line <= len(lines) else ""
         place = Place(builder.file, line, column)
         builder.stop(
@@ -75,15 +75,15 @@ class _Reader:
         return True
 
     def value(self) -> None:
-        spot = self.lines.spot(self.at)
+        position = self.lines.get_position(self.at)
         if self.next == "{":
-            self.builder.open({}, spot)
+            self.builder.open({}, position)
             self.items("{", "}", self.entry)
         elif self.next == "[":
-            self.builder.open([], spot)
+            self.builder.open([], position)
             self.items("[", "]", self.value)
         else:
-            self.builder.scalar(self.scalar(spot), spot)
+            self.builder.scalar(self.scalar(position), position)
 
     def items(self, begin: str, end: str, item: Any) -> None:
         self.skip_if(begin)
@@ -98,13 +98,13 @@ class _Reader:
     def entry(self) -> None:
         if self.next != '"':
             self.fail("Expecting property name enclosed in double quotes")
-        spot = self.lines.spot(self.at)
-        self.builder.key(self.scalar(spot), spot)
+        position = self.lines.get_position(self.at)
+        self.builder.key(self.scalar(position), position)
         if not self.skip_if(":"):
             self.fail("Expecting ':' delimiter")
         self.value()
 
-    def scalar(self, spot: Spot) -> Any:
+    def scalar(self, position: Position) -> Any:
         """Return the next string, number, boolean or null."""
         try:
             value, end = self.decode(self.text, self.at)
@@ -114,7 +114,7 @@ class _Reader:
             number = _NUMBER.match(self.text, self.at)
             if number is None or len(number[0]) <= 4300:
                 self.fail("Expecting value")
-            self.builder.problems.append(problems.number_too_long(self.builder.place(spot), len(number[0])))
+            self.builder.problems.append(problems.number_too_long(self.builder.place(position), len(number[0])))
             value, end = number[0], number.end()
         if isinstance(value, str) and _SURROGATE.search(value):
             self.fail("Half of a surrogate pair")

@@ -11,7 +11,7 @@ from typing import Any
 from agentnb.errors import Place, Problem
 
 Path = tuple[str | int, ...]
-Spot = tuple[int, int]  # line and column, from 1
+Position = tuple[int, int]  # line and column, from 1
 
 TEXT = "<text>"
 _PLAIN_WORD = re.compile(r"[^\W\d][\w-]*$")
@@ -30,23 +30,23 @@ class Source:
     content: Any
     file: str = TEXT
     text: str | None = None
-    values: Mapping[Path, Spot] = field(default_factory=dict)
-    keys: Mapping[Path, Spot] = field(default_factory=dict)
+    values: Mapping[Path, Position] = field(default_factory=dict)
+    keys: Mapping[Path, Position] = field(default_factory=dict)
     texts: Mapping[Path, str] = field(default_factory=dict)
     odd_keys: Mapping[Path, str] = field(default_factory=dict)
-    blocks: Mapping[Path, Spot] = field(default_factory=dict)
+    blocks: Mapping[Path, Position] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     allow: tuple[str, ...] = ()
 
     def place(self, path: Path = (), *, key: bool = False) -> Place:
         """Return the place of a value, or with `key` of its key; if unknown, of the nearest part around it."""
-        spot = self.keys.get(path) if key else self.values.get(path)
+        position = self.keys.get(path) if key else self.values.get(path)
         here = path
-        while spot is None and here:
-            spot = self.keys.get(here) or self.values.get(here)
+        while position is None and here:
+            position = self.keys.get(here) or self.values.get(here)
             here = here[:-1]
         block = None if key else self.blocks.get(path)
-        return Place(self.file, *(spot or self.values.get((), (0, 0))), format_path(path), block)
+        return Place(self.file, *(position or self.values.get((), (0, 0))), format_path(path), block)
 
 
 def format_path(path: Path) -> str:
@@ -71,7 +71,7 @@ class Lines:
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text))]
 
-    def spot(self, offset: int) -> Spot:
+    def get_position(self, offset: int) -> Position:
         """Return the line and the column, both from 1."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1

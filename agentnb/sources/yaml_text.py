@@ -13,7 +13,7 @@ import yaml
 from agentnb.errors import Place
 from agentnb.sources import problems
 from agentnb.sources.builder import Builder
-from agentnb.sources.source import Spot
+from agentnb.sources.source import Position
 
 # The C parser is ten times faster; its events are the same, but it accepts a few more texts (`{a: b?}`).
 Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -49,43 +49,43 @@ def read_yaml(text: str, builder: Builder, loader_type: type[Any] | None = None)
 def _read_events(loader: Any, builder: Builder) -> None:
     documents = 0
     while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
-        spot = (event.start_mark.line + 1, event.start_mark.column + 1)
+        position = (event.start_mark.line + 1, event.start_mark.column + 1)
         match event:
             case yaml.DocumentStartEvent():
                 documents += 1
                 if documents > 1:
-                    builder.stop(problems.make_second_document_problem(Place(builder.file, *spot)))
+                    builder.stop(problems.make_second_document_problem(Place(builder.file, *position)))
             case yaml.AliasEvent():
-                builder.alias(event.anchor or "", spot)
+                builder.alias(event.anchor or "", position)
             case yaml.ScalarEvent():
-                _add_scalar(loader, event, spot, builder)
+                _add_scalar(loader, event, position, builder)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 mapping = isinstance(event, yaml.MappingStartEvent)
                 if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
-                    builder.problems.append(problems.make_tag_problem(_shorten_tag(event.tag), builder.place(spot)))
-                builder.open({} if mapping else [], spot, event.anchor)
+                    builder.problems.append(problems.make_tag_problem(_shorten_tag(event.tag), builder.place(position)))
+                builder.open({} if mapping else [], position, event.anchor)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 builder.close()
 
 
-def _add_scalar(loader: Any, event: yaml.ScalarEvent, spot: Spot, builder: Builder) -> None:
+def _add_scalar(loader: Any, event: yaml.ScalarEvent, position: Position, builder: Builder) -> None:
     tag = event.tag
     if tag is None:
         tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit)
     kind = tag.removeprefix(_TAG) if tag.startswith(_TAG) else ""
     if event.tag not in (None, "!") and kind not in _SCALARS:
-        builder.problems.append(problems.make_tag_problem(_shorten_tag(event.tag), builder.place(spot)))
+        builder.problems.append(problems.make_tag_problem(_shorten_tag(event.tag), builder.place(position)))
     if builder.wants_key:
         odd = kind == "null" or (kind == "bool" and event.value.lower() not in _TRUE_FALSE)
-        builder.key(event.value, spot, odd=odd, merge=kind == "merge")
+        builder.key(event.value, position, odd=odd, merge=kind == "merge")
         if event.anchor:
             builder.anchors[event.anchor] = (event.value, 1)
         return
-    value = _parse_scalar(loader, event, kind, spot, builder)
-    builder.scalar(value, spot, event.value, event.anchor, _block(event, spot, builder.text))
+    value = _parse_scalar(loader, event, kind, position, builder)
+    builder.scalar(value, position, event.value, event.anchor, _block(event, position, builder.text))
 
 
-def _parse_scalar(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, builder: Builder) -> Any:
+def _parse_scalar(loader: Any, event: yaml.ScalarEvent, kind: str, position: Position, builder: Builder) -> Any:
     """Return the value of a scalar. Dates and times stay strings: a recipe holds only JSON values."""
     text = event.value
     if kind not in _SCALARS or kind == "str" or (kind in ("int", "float") and ":" in text):
@@ -95,7 +95,7 @@ def _parse_scalar(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, b
         return getattr(loader, f"construct_yaml_{kind}")(node)
     except (ValueError, KeyError, IndexError):
         digits = sum(character.isdigit() for character in text)
-        place = builder.place(spot)
+        place = builder.place(position)
         builder.problems.append(
             problems.number_too_long(place, digits)
             if digits > 4300
@@ -104,12 +104,12 @@ def _parse_scalar(loader: Any, event: yaml.ScalarEvent, kind: str, spot: Spot, b
         return text
 
 
-def _block(event: yaml.ScalarEvent, spot: Spot, text: str | None) -> Spot | None:
+def _block(event: yaml.ScalarEvent, position: Position, text: str | None) -> Position | None:
     """Return the position of the first line of a block text (`|`); None for a text in another style."""
     if event.style != "|" or text is None or event.start_mark is None:
         return None
     header = _BLOCK.match(text, event.start_mark.index)
-    return header and (spot[0] + header["before"].count("\n") + 1, len(header["indent"]) + 1)
+    return header and (position[0] + header["before"].count("\n") + 1, len(header["indent"]) + 1)
 
 
 def _shorten_tag(tag: str) -> str:

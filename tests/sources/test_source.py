@@ -31,7 +31,7 @@ def test_a_path_is_written_as_people_write_it():
 
 @pytest.mark.parametrize("text", ["a\nb", "a\r\nb", "a\rb"])
 def test_lines_end_as_they_do_on_every_system(text):
-    assert Lines(text).spot(text.index("b")) == (2, 1)
+    assert Lines(text).get_position(text.index("b")) == (2, 1)
 
 
 def test_a_file_is_read_with_and_without_a_mark_of_its_encoding(tmp_path):

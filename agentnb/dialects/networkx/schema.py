@@ -332,10 +332,10 @@ def list_words(kind: str) -> Mapping[str, Reader]:
 
 
 def _check_unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list[Problem]:
-    near = get_close_matches(name, known, n=1, cutoff=0.8) if isinstance(name, str) else []
+    similar = get_close_matches(name, known, n=1, cutoff=0.8) if isinstance(name, str) else []
     why = f"the attributes here are: {', '.join(known)}"
-    if near:
-        what, do = f"unknown attribute {safe_repr(name)}", f"did you mean {near[0]!r}?"
+    if similar:
+        what, do = f"unknown attribute {safe_repr(name)}", f"did you mean {similar[0]!r}?"
     elif known.keys() >= COMMON.keys() and (kinds := [kind for kind, other in BY_KIND.items() if name in other]):
         what, do = (
             f"attribute {safe_repr(name)} means nothing here",

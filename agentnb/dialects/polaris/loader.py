@@ -189,13 +189,13 @@ class _Loading:
     def _iter_edges(self) -> Iterator[Edge]:
         """Yield the edges that a run can take, in the order of their nodes."""
         levels = self.levels
-        onward = dict(levels.next)
+        successors = dict(levels.next)
         for handler in levels.handlers:  # an outer one first: nodes inside it may continue at the same target
             edge = handler.edge
-            if edge.resume and edge.last is not None and (after := onward.get(edge.source)) is not None:
-                onward[edge.last] = after
+            if edge.resume and edge.last is not None and (after := successors.get(edge.source)) is not None:
+                successors[edge.last] = after
         for node in self.graph.nodes:
-            if (target := onward.get(node.id)) is not None:
+            if (target := successors.get(node.id)) is not None:
                 yield self._make_edge(node.id, target, "sequential")
             for aside in levels.asides.get(node.id, ()):
                 seconds = f"{node.timeout:g} s" if isinstance(node, SystemNode) and node.timeout else ""

@@ -433,9 +433,9 @@ def _check_arguments(options: Mapping[str, Any]) -> Iterator[Problem]:
     if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
         yield Problem("X120", f"budget={safe_repr(share)} is not a share of the budget", ADD,
                       "1 is the whole budget", "pass a number above 0, up to 1: 0.8")  # fmt: skip
-    beside = [name for name in ("edge", "key", "error", "event", *FLAGS, "budget") if options[name] is not None]
-    if call is not None and beside:
-        yield Problem("X120", f"call= cannot be combined with {beside[0]}=", ADD,
+    combined = [name for name in ("edge", "key", "error", "event", *FLAGS, "budget") if options[name] is not None]
+    if call is not None and combined:
+        yield Problem("X120", f"call= cannot be combined with {combined[0]}=", ADD,
                       "a call is made while its step runs; what the step writes, emits or leads to is known after it",
                       "add two breakpoints; call= can be combined with node=, when=, step= and side=")  # fmt: skip
 
@@ -448,9 +448,9 @@ def _check_error(error: Any) -> Iterator[Problem]:
     """X120: `error` is neither a flag nor an exception."""
     order = "pass True, an exception class (error=ValueError), or its name"
     if isinstance(error, str) and error.isidentifier():
-        if (near := find_misspelling(error, list_exception_names())) is not None:
+        if (similar := find_misspelling(error, list_exception_names())) is not None:
             yield Problem("X120", f"there is no exception {safe_repr(error)}", ADD,
-                          "no exception class of this name is known", f"did you mean {near!r}?")  # fmt: skip
+                          "no exception class of this name is known", f"did you mean {similar!r}?")  # fmt: skip
     elif not (error is None or isinstance(error, bool) or (isinstance(error, type) and issubclass(error, Exception))):
         what = f"error={getattr(error, '__name__', None) or safe_repr(error)} is not an exception class"
         yield Problem("X120", what, ADD, "a step fails with an Exception", order)

@@ -75,16 +75,16 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
     fatal = isinstance(failure.error, AgentRuntimeError)  # a failure of the run: no handler of the recipe applies
     of_node = act.purpose == FAIL or not isinstance(failure.error, SuperstepError)
     targets = () if fatal or not of_node else node.timeouts if failure.timeout else node.errors
-    act, onward = _apply_failure(run, act, own, fatal=fatal)
+    act, handlers = _apply_failure(run, act, own, fatal=fatal)
     run.history.errors[run.position + 1] = failure
     pushes: Pushes = make_event_entries(run, work) if node.kind.keeps_writes else []
     if not (node.kind.keeps_writes or node.kind.keeps_events):
         work.emitted.clear()
-    if targets or onward is not None:
+    if targets or handlers is not None:
         if act.purpose:
             leave(run, act)
         # The handlers of a failure come first in the queue: its error edges, then the edges of a rescue.
-        front = [*((find_handler(run, act, target), None) for target in targets), *(onward or [])]
+        front = [*((find_handler(run, act, target), None) for target in targets), *(handlers or [])]
         flag = ERROR | (LEAVE if act.purpose else 0)
         return finish(run, act, began, flag, advance(run, act, pushes, front))
     if node.kind.keeps_writes:  # the failure of a behavior is an event of its run and does not end it

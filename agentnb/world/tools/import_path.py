@@ -312,13 +312,13 @@ def _digest(text: str) -> str:
 
 def _make_file_problem(spec: ToolSpec, written: str, path: Path) -> Problem:
     """R157: the file of a tool does not exist."""
-    near = {Path(written).with_name(name).as_posix(): None for name in _iter_neighbours(path.parent)}
+    similar = {Path(written).with_name(name).as_posix(): None for name in _iter_neighbours(path.parent)}
     return Problem(
         "R157",
         f"there is no file {_cut(written)!r} for tool {spec.id!r}",
         _format_where(spec),
-        f"looked for {_cut(str(path))}; beside it: {', '.join(islice(near, 8)) or 'no Python files'}",
-        did_you_mean(written, near, "write its path from the recipe's folder"),
+        f"looked for {_cut(str(path))}; beside it: {', '.join(islice(similar, 8)) or 'no Python files'}",
+        did_you_mean(written, similar, "write its path from the recipe's folder"),
     )
 
 

@@ -90,7 +90,7 @@ class Graph:
         return self._raw.sync()
 
     def get_actor(self, actor: str | None = "system", cause: str | None = None, frame: str | None = None,
-             **beside: Any) -> Actor:  # fmt: skip
+             **options: Any) -> Actor:  # fmt: skip
         """Return the actor: in the current step if its behavior is the caller, else outside."""
         ledger = self._raw
         hand: Actor
@@ -98,7 +98,7 @@ class Graph:
             hand = StepActor(ledger.acting, ledger, actor, cause, frame)
         else:
             hand = SessionActor(self.session, ledger.sync(), actor, cause, frame)
-        hand.provenance = {name: value for name, value in beside.items() if value}
+        hand.provenance = {name: value for name, value in options.items() if value}
         hand.checks = self.checks
         return hand
 

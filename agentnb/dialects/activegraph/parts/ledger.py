@@ -153,19 +153,19 @@ class Ledger:
         self.scheduled.clear()
         counts: dict[str, int] = {}
         drawn, here = dict(self.ids.counters), self._get_here()
-        onward = self._at is None or (here[0] == self._at[0] and here[1:3] >= self._at[1:3] and here[4])
+        is_ahead = self._at is None or (here[0] == self._at[0] and here[1:3] >= self._at[1:3] and here[4])
         if had_work and not run.pending_steps and here[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
-            onward = False
+            is_ahead = False
         self.ids.counters.clear()
         events = run.events()
-        if not onward or (self._at is None and run.history.parent is not None):
+        if not is_ahead or (self._at is None and run.history.parent is not None):
             self._restore_clock(events[-1] if events else None)
         self.ids.reseed_from_events(events)
         for event in events:
             self._update_queue(event)
             if event.type == "relation.created":
                 counts[str(event.payload.get("id"))] = event.seq
-        if onward:  # ids drawn without an event: in another process, or by the caller
+        if is_ahead:  # ids drawn without an event: in another process, or by the caller
             self.ids.skip_drawn(drawn)
         else:
             self.ids.counters["frame"] = drawn.get("frame", 0)

@@ -164,13 +164,13 @@ def _check_references(
 
 def _check_cycles(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]:
     """R180: edges and bodies of loops form a cycle; a router may lead back, an edge may not."""
-    onward: defaultdict[str, list[str]] = defaultdict(list)
+    successors: defaultdict[str, list[str]] = defaultdict(list)
     for edge in config.edges:
-        onward[edge.source].append(edge.target)
+        successors[edge.source].append(edge.target)
     for node in config.nodes:
         if node.type == "loop":
-            onward[node.id].append(node.body)
-    found = _find_cycle(onward)
+            successors[node.id].append(node.body)
+    found = _find_cycle(successors)
     if found:
         yield Problem("R180", f"the graph has a cycle: {' -> '.join(found)}", str(source.place((*path, "edges"))),
                       "edges and loop bodies lead forward; to go back, use a router or a loop",
@@ -179,20 +179,20 @@ def _check_cycles(config: GraphConfig, path: Path, source: Source) -> Iterator[P
 
 def _check_nesting(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
     """R181: subgraphs contain one another in a cycle."""
-    onward = {name: find_called(config, definition) for name, config in definition.subgraphs.items()}
-    found = _find_cycle(onward)
+    called = {name: find_called(config, definition) for name, config in definition.subgraphs.items()}
+    found = _find_cycle(called)
     if found:
         yield Problem("R181", f"the subgraphs form a cycle: {' -> '.join(found)}",
                       str(source.place(("subgraphs", found[0]), key=True)),
                       "a subgraph that contains itself would never end", "remove one of them")  # fmt: skip
 
 
-def _find_cycle(onward: Mapping[str, list[str]]) -> list[str]:
+def _find_cycle(graph: Mapping[str, list[str]]) -> list[str]:
     """Return the nodes of one cycle, with the first repeated at the end; empty if there is none."""
     done: set[str] = set()
-    for start in list(onward):
+    for start in list(graph):
         path: list[str] = []
-        work = [(start, iter(onward.get(start, ())))] if start not in done else []
+        work = [(start, iter(graph.get(start, ())))] if start not in done else []
         path += [start] if work else []
         while work:
             name, successors = work[-1]
@@ -204,6 +204,6 @@ def _find_cycle(onward: Mapping[str, list[str]]) -> list[str]:
             elif following in path:
                 return [*path[path.index(following) :], following]
             elif following not in done:
-                work.append((following, iter(onward.get(following, ()))))
+                work.append((following, iter(graph.get(following, ()))))
                 path.append(following)
     return []

@@ -222,11 +222,11 @@ class _Files:
 
 def _replace(file: Path, text: str) -> None:
     """Replace a file's content atomically."""
-    beside = file.with_name(f"{file.name}.new")
-    beside.unlink(missing_ok=True)
-    with beside.open("x", encoding="utf-8") as new:  # never through a link created by someone else
+    new_file = file.with_name(f"{file.name}.new")
+    new_file.unlink(missing_ok=True)
+    with new_file.open("x", encoding="utf-8") as new:  # never through a link created by someone else
         new.write(text)
-    beside.replace(file)
+    new_file.replace(file)
 
 
 class _Sqlite:

@@ -118,16 +118,16 @@ def _find_meeting_points(successors: _Successors) -> dict[str, str]:
     """
     import networkx as nx
 
-    onward: nx.DiGraph[Any] = nx.DiGraph()  # its reverse is typed as a graph of any nodes
-    onward.add_nodes_from([END, *successors.nodes])
+    flow: nx.DiGraph[Any] = nx.DiGraph()  # its reverse is typed as a graph of any nodes
+    flow.add_nodes_from([END, *successors.nodes])
     for name in successors.nodes:
-        onward.add_edges_from((name, edge.target) for edge in successors.onward(name))
+        flow.add_edges_from((name, edge.target) for edge in successors.onward(name))
         if successors.ends(name):
-            onward.add_edge(name, END)
-    endless = set(successors.nodes) - nx.ancestors(onward, END)
+            flow.add_edge(name, END)
+    endless = set(successors.nodes) - nx.ancestors(flow, END)
     if endless:
-        onward.add_edges_from((name, END) for name in _find_back_edges(successors, endless))
-    return {name: point for name, point in nx.immediate_dominators(onward.reverse(), END).items() if point is not None}
+        flow.add_edges_from((name, END) for name in _find_back_edges(successors, endless))
+    return {name: point for name, point in nx.immediate_dominators(flow.reverse(), END).items() if point is not None}
 
 
 def _find_back_edges(successors: _Successors, endless: set[str]) -> list[str]:
