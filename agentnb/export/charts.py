@@ -38,8 +38,9 @@ class Charts:
         frame["begin"] = (steps["timestamp"] - steps["timestamp"].min()).dt.total_seconds()
         frame["end"] = frame["begin"] + frame["seconds"]
         return make_chart(frame, "Steps over time").mark_bar().encode(
-            x=alt.X("begin:Q", title="seconds"), x2="end:Q", y=alt.Y("node:N", sort=_order(steps), title=None),
-            color=alt.Color("status:N"), tooltip=["step:Q", "node:N", "status:N", "seconds:Q"],
+            x=alt.X("begin:Q", title="seconds"), x2=alt.X2("end:Q"), y=alt.Y("node:N", sort=_order(steps), title=None),
+            color=alt.Color("status:N"),
+            tooltip=[alt.Tooltip(field) for field in ("step:Q", "node:N", "status:N", "seconds:Q")],
         )  # fmt: skip
 
     @property
@@ -51,7 +52,7 @@ class Charts:
         frame.columns = frame.columns.map({"node": "node", "sum": "seconds", "count": "steps"})
         return make_chart(frame, "Time by node").mark_bar().encode(
             x=alt.X("seconds:Q"), y=alt.Y("node:N", sort="-x", title=None),
-            tooltip=["node:N", "seconds:Q", "steps:Q"],
+            tooltip=[alt.Tooltip(field) for field in ("node:N", "seconds:Q", "steps:Q")],
         )  # fmt: skip
 
     @property
@@ -63,7 +64,8 @@ class Charts:
         frame = writes.assign(top=keys).groupby(["step", "top"], sort=False).size().rename("writes").reset_index()
         return make_chart(frame, "Writes to the blackboard").mark_rect().encode(
             x=alt.X("step:O"), y=alt.Y("top:N", title="key", sort=list(dict.fromkeys(keys))),
-            color=alt.Color("writes:Q"), tooltip=["step:Q", "top:N", "writes:Q"],
+            color=alt.Color("writes:Q"),
+            tooltip=[alt.Tooltip(field) for field in ("step:Q", "top:N", "writes:Q")],
         )  # fmt: skip
 
     @property
@@ -76,7 +78,7 @@ class Charts:
         long = frame.melt(["node", "cost_usd"], ["tokens_in", "tokens_out"], var_name="side", value_name="tokens")
         return make_chart(long, "Tokens by node").mark_bar().encode(
             x=alt.X("tokens:Q"), y=alt.Y("node:N", sort="-x", title=None), color=alt.Color("side:N", title=None),
-            tooltip=["node:N", "side:N", "tokens:Q", "cost_usd:Q"],
+            tooltip=[alt.Tooltip(field) for field in ("node:N", "side:N", "tokens:Q", "cost_usd:Q")],
         )  # fmt: skip
 
 

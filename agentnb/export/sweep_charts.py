@@ -29,7 +29,7 @@ class SweepCharts:
         frame = self._runs.groupby([by, "status"], sort=False, observed=True).size().rename("runs").reset_index()
         return make_chart(frame, "Outcomes").mark_bar().encode(
             x=alt.X("runs:Q"), y=alt.Y(f"{by}:N"), color=alt.Color("status:N"),
-            tooltip=[f"{by}:N", "status:N", "runs:Q"],
+            tooltip=[alt.Tooltip(field) for field in (f"{by}:N", "status:N", "runs:Q")],
         )  # fmt: skip
 
     @property
