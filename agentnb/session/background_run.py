@@ -40,9 +40,8 @@ class BackgroundRun:
         self._task: asyncio.Task[None] | None = None
         self._end_event: asyncio.Event | None = None
         self._start_count = 0
-        self._continues_after_answer = (
-            False  # whether it continues after a person's answer rather than a call of start()
-        )
+        # Whether it continues after a person's answer rather than a call of start().
+        self._continues_after_answer = False
         self._until: Any = None  # of start()
         self._speed: float | None = None  # steps per second
         self._wake_event: asyncio.Event | None = None  # set to end the delay after a step

@@ -80,9 +80,8 @@ class State:
     runs_in_background: bool = False  # a background run
     async_calls: int = 0  # number of `astep` and `arun` calls of other tasks in progress
     sync_calls: int = 0  # number of synchronous calls in progress; the functions they call may not move the session
-    resumes_after_answer: bool = (
-        False  # whether start() began the run that asks a person, so that it continues after the answer
-    )
+    # Whether start() began the run that asks a person, so that it continues after the answer.
+    resumes_after_answer: bool = False
     # Steps up to this one were made by another system; the record lacks what a replay of them needs.
     replayable_from: int = 0
     _run_count: int = 1  # number of runs, with those before each reset

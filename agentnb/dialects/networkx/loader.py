@@ -199,7 +199,7 @@ def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
     for word in _READING:
         if word in found:
             paths += getattr(found[word], "reads", ())
-    return tuple(dict.fromkeys(map(format_path, paths)))
+    return tuple(dict.fromkeys(map(format_path, paths))) if paths else ()
 
 
 def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:

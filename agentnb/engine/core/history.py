@@ -331,9 +331,8 @@ class History(LazyAttributes):
         self.interventions: list[Intervention] = []
         self.uncommitted_calls: tuple[Call, ...] = ()  # calls of steps that were interrupted and have not run again yet
         self.checkpoints: list[Checkpoint] = []
-        self.restored_state: Checkpoint | None = (
-            None  # the state that was restored last, if not at the tip; shared by runs
-        )
+        # The state that was restored last, if not at the tip; shared by runs.
+        self.restored_state: Checkpoint | None = None
         self.sealed_step, self.counted_calls, self.listed_rows = -1, 0, 0
         self._last_inherited: int | None = None  # see `last_inherited_event`
 

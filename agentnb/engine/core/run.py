@@ -162,9 +162,8 @@ class Run:
         self.plan, self.world, self.dispatcher = plan, plan.world, dispatcher
         self.on_emit: Callable[[Work, Event], None] | None = None
         self.on_retry: Callable[[Work, Effect, int, Exception], None] | None = None
-        self.before_activation: Callable[[Activation], bool] | None = (
-            None  # called before an activation of a concurrent branch
-        )
+        # Called before an activation of a concurrent branch.
+        self.before_activation: Callable[[Activation], bool] | None = None
         self.rng: SeededRandom | None = None  # see `random`
         self.chaos: Chaos | None = None
         self.holds_call: Callable[[Work, Any, str], bool] | None = None

@@ -92,9 +92,8 @@ class DeltaEncoder:
         self.recorded_events: set[int] = set()
         self.recorded_times: dict[int, list[int]] = {}
         self.run: Run | None = None  # the run: for the branches it has left, and the names of its nodes
-        self.unsavable: int | None = (
-            None  # the step that could not be recorded, because no codec accepts one of its values
-        )
+        # The step that could not be recorded, because no codec accepts one of its values.
+        self.unsavable: int | None = None
         self._numbers: dict[int, int] = {}
         self._secret: list[str | None] = []
         self._event_parts: dict[int, tuple[int, str]] = {}  # of the events of a delta, by id: event and name

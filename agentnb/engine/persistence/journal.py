@@ -78,9 +78,8 @@ class Journal:
         self._recorded_times: dict[int, list[int]] = {}  # by step in flight: its recorded clock times, in microseconds
         self._committed_steps: set[int] = set()  # the steps that are committed, but not yet saved
         self._unconfirmed: Entry | None = None  # an entry that may or may not have arrived
-        self._step_count = self._sent_steps = self._saved_steps = (
-            0  # steps: committed, in the entry sent last, and saved
-        )
+        # Steps: committed, in the entry sent last, and saved.
+        self._step_count = self._sent_steps = self._saved_steps = 0
         self._row_state: dict[str, Any] = {}
         self._position_state: tuple[History, int, Json] = (run.history, run.position, {})
         # The step up to which records of steps in flight are obsolete

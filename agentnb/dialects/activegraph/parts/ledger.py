@@ -39,9 +39,8 @@ class Ledger:
         self.work: Work | None = None  # of the current step
         self.acting: Work | None = None  # the same, while the code of its behavior runs at this very moment
         self.listeners: list[Callable[[Event], None]] = []
-        self.emitting: str | None = (
-            None  # the id of an event from outside that the graph emits, and notifies of, itself
-        )
+        # The id of an event from outside that the graph emits, and notifies of, itself.
+        self.emitting: str | None = None
         self._at: tuple[Any, ...] | None = None
         self._fresh: dict[str, Any] = {}
         self.use_store(InMemoryGraphStore())
