@@ -60,7 +60,7 @@ def render_page(
     Args:
         script: the JavaScript; a chunk is the text of a `script` element with its name in `data-name`.
         still: the HTML for readers without JavaScript; it must be escaped.
-        chunks: the data of the page by name, as `packed` returns them.
+        chunks: the data of the page by name, packed.
     """
     script, style = f"\n{script}\n", f"\n{_STILL_STYLE}{style}\n"
     if "</script" in script.casefold() or "</style" in style.casefold():

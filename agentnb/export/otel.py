@@ -42,9 +42,9 @@ def to_otel(trace: SimulationTrace, tracer_provider: TracerProvider) -> int:
 
 
 def send_live(session: Session, tracer_provider: TracerProvider) -> Callable[[], None]:
-    """Send the steps of a session to a tracer provider as they are made; return a function that ends the run's span.
+    """Send the steps of a session to a tracer provider as they are committed; return a function that ends its span.
 
-    A step that is made again after `back` is sent again: spans cannot be taken back.
+    A step that runs again after `session.back()` is sent again: spans cannot be withdrawn.
 
     Raises:
         ExecutionError: L590, opentelemetry is not installed.

@@ -45,7 +45,8 @@ _NO_ROWS: Final[Mapping[int, Breakpoint]] = {}
 class Until:
     """`is_met` is called after each step and returns True if the run stops.
 
-    `turn` is called before each activation of a branch while others are in flight; None if the next node is irrelevant.
+    `is_met_before` is called before each activation of a branch while others are in flight; None if the next node is
+    irrelevant.
     """
 
     is_met: Callable[[], bool]

@@ -119,13 +119,13 @@ class Breakpoint:
 
 @dataclass(slots=True, repr=False)
 class Breakpoints:
-    """The breakpoints of a session. `nodes` returns the existing nodes; `changed` is called after each change.
+    """The breakpoints of a session. `nodes` returns the existing nodes; `on_change` is called after each change.
 
     `edges` returns the existing edges; without it, any two nodes are accepted. `check_keys` yields the problems of
     board paths named by a breakpoint; without it, any path is accepted. `repeats` returns whether a run's board equals
-    that of an earlier visit, of the next node (`before`) or the last one (`after`); `spent` whether the last step
-    brought the use of a limit to a share; without them, these clauses are never met. `messages` are the latest ones of
-    logpoints, each with the logpoint's id.
+    that of an earlier visit, of the next node (`before`) or the last one (`after`); `reaches_budget_share` whether
+    the last step brought the use of a limit to a share; without them, these clauses are never met. `messages` are the
+    latest ones of logpoints, each with the logpoint's id.
     """
 
     nodes: Callable[[], Mapping[str, Any]]

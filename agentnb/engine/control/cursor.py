@@ -22,7 +22,7 @@ LOOK_BACK = 2_000
 class Next:
     """One entry of the frontier: a scheduled node, its frame, and the reason.
 
-    `turn` is `start`, `resume` (its inside has ended), `fail` (its inside has failed) or `event` (not yet matched).
+    `phase` is `start`, `resume` (its inside has ended), `fail` (its inside has failed) or `event` (not yet matched).
     """
 
     node: str

@@ -142,7 +142,7 @@ class RemoteCoroutine:
 
 
 async def run_beside(make_remote: Callable[[Callable[[], Any]], RemoteCoroutine]) -> int:
-    """Start an errand and await its end while this event loop continues. A cancellation ends the errand first."""
+    """Start a coroutine on another loop and await its end while this loop continues. A cancellation ends it first."""
     here, over = asyncio.get_running_loop(), asyncio.Event()
     sent, cancelled = make_remote(lambda: here.call_soon_threadsafe(over.set)), None
     while not over.is_set():

@@ -59,7 +59,7 @@ class Hold:
 class PendingStep:
     """A step that has started but is not committed: its coroutine, and the hold at which it pauses.
 
-    `intervention_count` counts the interventions meanwhile. `waited` is the time in nanoseconds that does not count for
+    `intervention_count` counts the interventions meanwhile. `waiting_ns` is the time that does not count for
     the step: while it was held, and while a model's client was prepared.
     """
 
@@ -88,7 +88,7 @@ class PendingStep:
         self.task: asyncio.Task[int] | None = None
         self.awaited_future: asyncio.Future[Any] | None = None  # the future it awaits in another task
         self.is_cancelled, self.intervention_count = False, 0
-        self.waiting_ns, self.held_since = 0, -1  # `stopped`: when it was last held; -1 if it is not
+        self.waiting_ns, self.held_since = 0, -1  # when it was last held; -1 if it is not
         self.needs_loop = False  # it cannot continue without an event loop
 
     def handle_yield(self, yielded: Any) -> None:

@@ -83,7 +83,7 @@ class Outcome:
 class Body:
     """A region to open: its scope policy, its initial values, and its number if it is a parallel branch.
 
-    `given` holds the inputs of the inside, merged over those of the enclosing frame; None: they are the same.
+    `inputs` holds the inputs of the inside, merged over those of the enclosing frame; None: they are the same.
     """
 
     region: str

@@ -46,10 +46,10 @@ class RecordedClock(TickingClock):
 class StepRecording:
     """The recorded calls and events of one step (see `interfaces.RecordedSteps`).
 
-    `found` holds the calls that differ. `unknown` names a call whose answer is incomplete: masked, or of an unknown
-    class. `own_reads` is False if a callable was called in the recorded run that may have read the board. `during`
-    holds actions to run when the step has started so many calls and emitted so many events: interventions made while
-    the step was in flight.
+    `divergences` holds the calls that differ. `unknown_call` names a call whose answer is incomplete: masked, or of an
+    unknown class. `compares_reads` is False if a callable was called in the recorded run that may have read the
+    board. `during` holds actions to run when the step has started so many calls and emitted so many events:
+    interventions made while the step was in flight.
 
     Args:
         changes: the arguments that people substituted in calls of this step.
@@ -76,7 +76,7 @@ class StepRecording:
 
         Raises:
             Exception: the exception of the last attempt.
-            Unrecorded: the record has no such call.
+            UnrecordedCall: the record has no such call.
         """
         sent = freeze_arguments(effect)  # arguments that cannot be recorded fail the node, as they did then
         self.run_interventions(work)

@@ -49,7 +49,7 @@ class WriteRecord(NamedTuple):
 
 
 class StepRecord(NamedTuple):
-    """What one step did. `ways` holds the activations that its edges led to, each with its condition's value."""
+    """What one step did. `targets` holds the activations that its edges led to, each with its condition's value."""
 
     step: int
     activation: ActivationRow
