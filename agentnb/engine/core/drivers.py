@@ -170,13 +170,13 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
     run = pending_step.activation.work.run
     shares_loop = run.uses_threads and type(pending_step.coro) is CoroutineType  # not of a node that was stepped into
     while True:
-        begun = run.ns()
+        resumed_at = run.ns()
         try:
             yielded = pending_step.coro.send(reply) if error is None else pending_step.coro.throw(error)
         except StopIteration as ended:
             return ended.value
         finally:
-            if shares_loop and (took := run.ns() - begun) > BLOCKS_NS:
+            if shares_loop and (took := run.ns() - resumed_at) > BLOCKS_NS:
                 run.blocked = (pending_step.activation.id, took)
         reply, error = None, None
         if yielded is NEED_LOOP:
@@ -351,13 +351,13 @@ class _Lanes:
 
     async def wait(self, run: Run) -> list[asyncio.Task[int]]:
         """Wait until a task has ended, or a question times out; return the tasks that have ended."""
-        left = _get_time_left(run) if self.waits else None
-        self.waits = left is not None
+        remaining = _get_time_left(run) if self.waits else None
+        self.waits = remaining is not None
         if not self.ended_tasks:
             with suppress(TimeoutError):
                 await asyncio.wait_for(
-                    self.wake_event.wait(), left
-                ) if left is not None else await self.wake_event.wait()
+                    self.wake_event.wait(), remaining
+                ) if remaining is not None else await self.wake_event.wait()
         self.wake_event.clear()
         ended, self.ended_tasks = self.ended_tasks, []
         return [task for task in ended if task in self.tasks]
@@ -400,12 +400,12 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
 
 def _get_time_left(run: Run) -> float | None:
     """Return the seconds until the first question times out; None if none has a timeout."""
-    left = [
+    times = [
         pending_step.hold.seconds_left
         for pending_step in run.pending_steps.values()
         if pending_step.is_held and pending_step.hold is not None
     ]
-    return min((max(seconds, MIN_WAIT) for seconds in left if seconds is not None), default=None)
+    return min((max(seconds, MIN_WAIT) for seconds in times if seconds is not None), default=None)
 
 
 def _get_code_after(pending_step: PendingStep, task: asyncio.Task[int], code: int) -> int:

@@ -25,7 +25,7 @@ from agentnb.errors import AgentRuntimeError, BoardError, error_text
 from agentnb.recipe.model import Rescue
 
 
-def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -> int:
+def fail(run: Run, act: Activation, error: Exception | SystemExit, started_at: int) -> int:
     """Commit a failed step and schedule its handler. Its writes are discarded, unless its kind keeps them."""
     from agentnb.engine.core.time_travel import repair
 
@@ -36,7 +36,7 @@ def fail(run: Run, act: Activation, error: Exception | SystemExit, began: int) -
     for held in (work.own_writes, work.applied_writes, work.copies):
         held.clear()  # conditions evaluated from here on see the board as it is
     register_secrets(act.scope.visible_items())  # the failure's message may contain the node's inputs
-    return _commit_failure(run, act, _make_failure(spelled), own, began)
+    return _commit_failure(run, act, _make_failure(spelled), own, started_at)
 
 
 def _make_failure(error: Exception) -> Failure:
@@ -59,14 +59,14 @@ def find_handlers(run: Run, act: Activation, error: Exception) -> Pushes:
     return [(find_handler(run, act, target), None) for target in targets]
 
 
-def leave_after_failure(run: Run, act: Activation, began: int) -> int:
+def leave_after_failure(run: Run, act: Activation, started_at: int) -> int:
     """Leave a composite node in which a step failed, by its own error edges or its rescue."""
     step = run.position + 1
     failure = next(at.errors[number] for at in reversed(run.chain) for number in reversed(at.errors) if number < step)
-    return _commit_failure(run, act, failure, [], began)
+    return _commit_failure(run, act, failure, [], started_at)
 
 
-def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple[Any, Any]], began: int) -> int:
+def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple[Any, Any]], started_at: int) -> int:
     """Commit the step of a failure; `own` holds its writes, for a kind that keeps them."""
     from agentnb.engine.core.step import finish
 
@@ -86,12 +86,12 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
         # The handlers of a failure come first in the queue: its error edges, then the edges of a rescue.
         front = [*((find_handler(run, act, target), None) for target in targets), *(handlers or [])]
         flag = ERROR | (LEAVE if act.purpose else 0)
-        return finish(run, act, began, flag, advance(run, act, pushes, front))
+        return finish(run, act, started_at, flag, advance(run, act, pushes, front))
     if node.kind.keeps_writes:  # the failure of a behavior is an event of its run and does not end it
-        return finish(run, act, began, ERROR, advance(run, act, pushes))
+        return finish(run, act, started_at, ERROR, advance(run, act, pushes))
     catcher = None if fatal else _find_catcher(run, act, failure)
     stay = _write_queue(run, act, catcher)
-    code = finish(run, act, began, ERROR | (0 if catcher else UNCAUGHT), stay)
+    code = finish(run, act, started_at, ERROR | (0 if catcher else UNCAUGHT), stay)
     code = _cancel_branches(run, act, catcher) or code
     return code if catcher else FAILED
 

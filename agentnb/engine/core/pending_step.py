@@ -78,8 +78,8 @@ class PendingStep:
         "waiting_ns",
     )
 
-    def __init__(self, act: Activation, awaitable: Awaitable[Any], began: int) -> None:
-        self.activation, self.started_at = act, began
+    def __init__(self, act: Activation, awaitable: Awaitable[Any], started_at: int) -> None:
+        self.activation, self.started_at = act, started_at
         # The step after which it started: a node has one activation per step
         self.start_position = act.work.run.position
         own = type(awaitable) is CoroutineType

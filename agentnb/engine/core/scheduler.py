@@ -286,7 +286,7 @@ def make_event_entries(run: Run, work: Any) -> Pushes:
 # -- opening and closing frames --------------------------------------------------------------------------------------
 
 
-def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
+def enter(run: Run, act: Activation, opening: Enter, started_at: int) -> int:
     """Open the bodies of a composite node; their entry nodes come next.
 
     X103: frames are nested too deeply.
@@ -326,11 +326,11 @@ def enter(run: Run, act: Activation, opening: Enter, began: int) -> int:
         run.history.opened_frames[number] = tuple(opened)
     if not front:
         front = [(run.get_activation(act.node.index, act.frame, RESUME).id, CARRIED)]
-    code = finish(run, act, began, ENTER, advance(run, act, [], front))
+    code = finish(run, act, started_at, ENTER, advance(run, act, [], front))
     return LANES if code == GO and any(body.branch >= 0 for body in opening.bodies) else code
 
 
-def repeat_body(run: Run, act: Activation, began: int) -> int:
+def repeat_body(run: Run, act: Activation, started_at: int) -> int:
     """Run the body of a composite node once more, in the open frame."""
     from agentnb.engine.core.step import finish
 
@@ -341,7 +341,7 @@ def repeat_body(run: Run, act: Activation, began: int) -> int:
     for frame in run.list_inner_frames(act):
         frame.iteration += 1
         front += [(run.get_activation(node, frame).id, CARRIED) for node in run.plan.entries[frame.row.region]]
-    return finish(run, act, began, AGAIN, advance(run, act, [], front))
+    return finish(run, act, started_at, AGAIN, advance(run, act, [], front))
 
 
 def leave(run: Run, act: Activation) -> None:

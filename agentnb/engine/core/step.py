@@ -36,17 +36,19 @@ def step(run: Run, act: Activation | None = None) -> int:
         number = run.history.p_act[run.queue_start]
         # A rebuilt frame may lack its activations
         act = run.live_activations.get(number) or run.find_activation(number)
-    began = run.ns()
+    started_at = run.ns()
     if run.armed:
         save_draws(run)
     try:
         if act.purpose == FAIL:
-            code = error_routing.leave_after_failure(run, act, began)
+            code = error_routing.leave_after_failure(run, act, started_at)
         else:
             result: Any = act.perform(act.work)
-            code = commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
+            code = (
+                commit(run, act, result, started_at) if type(result) is dict else settle(run, act, result, started_at)
+            )
     except (Exception, SystemExit) as error:  # noqa: BLE001  (any exception of a node is its failure, not the engine's)
-        code = error_routing.fail(run, act, error, began)
+        code = error_routing.fail(run, act, error, started_at)
     except StepAbandoned:
         return abandon(run, act)
     return run.after_step(act, code) if run.armed else code
@@ -71,8 +73,8 @@ def commit_pending_step(run: Run, pending_step: PendingStep, result: Any, error:
     try:
         if error is not None:
             raise error
-        began = pending_step.started_at
-        code = commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
+        started_at = pending_step.started_at
+        code = commit(run, act, result, started_at) if type(result) is dict else settle(run, act, result, started_at)
     except Exception as raised:  # noqa: BLE001  (as in `step`)
         code = error_routing.fail(run, act, raised, pending_step.started_at)
     except StepAbandoned:
@@ -84,35 +86,35 @@ def commit_pending_step(run: Run, pending_step: PendingStep, result: Any, error:
     return run.after_step(act, code) if run.armed else code
 
 
-def settle(run: Run, act: Activation, result: Any, began: int) -> int:
+def settle(run: Run, act: Activation, result: Any, started_at: int) -> int:
     """Commit what a node returned, in any form; an awaitable becomes a pending step."""
     if type(result) is CoroutineType:  # by far the most common; an ABC check costs as much as a step
         if not run.armed:
             save_draws(run)  # its code has not started yet: if interrupted, it draws the same again
         if run.without_loop:
-            return _drive(run, act, result, began)
-        run.pending_steps[act.id] = PendingStep(act, result, began)
+            return _drive(run, act, result, started_at)
+        run.pending_steps[act.id] = PendingStep(act, result, started_at)
         return SUSPENDED
     match result:
         case Outcome():
-            return _commit_outcome(run, act, result, began)
+            return _commit_outcome(run, act, result, started_at)
         case None:
-            return commit(run, act, {}, began)
+            return commit(run, act, {}, started_at)
         case Enter():
-            return scheduler.enter(run, act, result, began)
+            return scheduler.enter(run, act, result, started_at)
         case Repeat():
-            return scheduler.repeat_body(run, act, began)
+            return scheduler.repeat_body(run, act, started_at)
         case Mapping():
-            return commit(run, act, dict(result), began)
+            return commit(run, act, dict(result), started_at)
         case Awaitable():
-            run.pending_steps[act.id] = PendingStep(act, result, began)
+            run.pending_steps[act.id] = PendingStep(act, result, started_at)
             return SUSPENDED
     raise TypeError(
         f"a node returned {with_article(type(result).__name__)}, where a mapping or an Outcome was expected"
     )
 
 
-def _drive(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], began: int) -> int:
+def _drive(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], started_at: int) -> int:
     """Run a coroutine without an event loop; if it suspends (few effects do), it becomes a pending step."""
     try:
         yielded = coroutine.send(None)
@@ -121,16 +123,16 @@ def _drive(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], b
     except (Exception, StepAbandoned):
         raise
     except BaseException:  # an interrupt: registered as a pending step, it is treated as interrupted
-        run.pending_steps[act.id] = PendingStep(act, coroutine, began)
+        run.pending_steps[act.id] = PendingStep(act, coroutine, started_at)
         raise
     else:
-        pending_step = run.pending_steps[act.id] = PendingStep(act, coroutine, began)
+        pending_step = run.pending_steps[act.id] = PendingStep(act, coroutine, started_at)
         pending_step.handle_yield(yielded)
         return SUSPENDED
-    return commit(run, act, result, began) if type(result) is dict else settle(run, act, result, began)
+    return commit(run, act, result, started_at) if type(result) is dict else settle(run, act, result, started_at)
 
 
-def _commit_outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> int:
+def _commit_outcome(run: Run, act: Activation, outcome: Outcome, started_at: int) -> int:
     act.work.result = outcome.result
     if outcome.nested_writes:
         act.work.own_writes.extend(outcome.nested_writes)
@@ -144,16 +146,16 @@ def _commit_outcome(run: Run, act: Activation, outcome: Outcome, began: int) -> 
         run.history.notes[run.position + 1] = note
     chosen = None if outcome.route is None else scheduler.choose_targets(run, act, outcome.route, outcome.value)
     if outcome.error is None:
-        return commit(run, act, outcome.writes, began, chosen)
+        return commit(run, act, outcome.writes, started_at, chosen)
     handlers = error_routing.find_handlers(run, act, outcome.error)
-    return commit(run, act, outcome.writes, began, chosen or [], handlers)
+    return commit(run, act, outcome.writes, started_at, chosen or [], handlers)
 
 
 def commit(
     run: Run,
     act: Activation,
     writes: Mapping[str, Any],
-    began: int,
+    started_at: int,
     chosen: list[tuple[int, Any]] | None = None,
     handlers: list[tuple[int, Any]] | None = None,
 ) -> int:
@@ -196,7 +198,7 @@ def commit(
     else:
         pos = scheduler.append_next_activations(run, act, chosen, handlers or [])
     flag = LEAVE if act.purpose else RUN
-    return finish(run, act, began, flag if handlers is None else flag | ERROR, pos)
+    return finish(run, act, started_at, flag if handlers is None else flag | ERROR, pos)
 
 
 def _write_in_place(run: Run, act: Activation, changes: Iterable[tuple[str, Any]]) -> None:
@@ -206,7 +208,7 @@ def _write_in_place(run: Run, act: Activation, changes: Iterable[tuple[str, Any]
             run.write(act.scope, (key,), changed, in_place=True)
 
 
-def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counted: bool = True) -> int:
+def finish(run: Run, act: Activation, started_at: int, flag: int, pos: int, *, counted: bool = True) -> int:
     """Append the row of a step; last, with no call in between, advance frontier and counter."""
     history, work = run.history, act.work
     number = run.position + 1
@@ -221,7 +223,7 @@ def finish(run: Run, act: Activation, began: int, flag: int, pos: int, *, counte
         _flush(run, work, number)
     pends = len(history.p_act)
     history.s_act.append(act.id)
-    history.s_t0.append(began)
+    history.s_t0.append(started_at)
     history.s_t1.append(run.ns())
     history.s_flag.append(act.flag | flag if counted else flag)
     history.s_pos.append(pos)
