@@ -88,6 +88,72 @@ def test_each_parameter_of_a_public_function_is_described():
     assert missing == {}
 
 
+ENTRY = re.compile(r"    ([a-z_]\w*(?:, [a-z_]\w*)*): ")
+ASKS = re.compile(r"_*(is|are|has)_")  # a question, which is answered by a truth value
+YIELDS = re.compile(r"_*iter_")
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@cache
+def definitions() -> list[tuple[str, Definition]]:
+    return [
+        (f"{short(path)}:{node.lineno} {node.name}", node)
+        for path in modules()
+        for node in ast.walk(tree(path))
+        if isinstance(node, Definition)
+    ]
+
+
+def parameters_of(node: Definition) -> set[str]:
+    """Return the parameters of a function, or of a class: those of its constructor, and its fields."""
+    if isinstance(node, ast.ClassDef):
+        inner = [
+            each for each in node.body if isinstance(each, ast.FunctionDef) and each.name in ("__init__", "__new__")
+        ]
+        fields = [each.target for each in node.body if isinstance(each, ast.AnnAssign)]
+        return {name for each in inner for name in parameters_of(each)} | {
+            each.id for each in fields if isinstance(each, ast.Name)
+        }
+    args = node.args
+    return {each.arg for each in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg) if each}
+
+
+def described(node: Definition) -> Iterator[str]:
+    """Yield the names in the section `Args` of a docstring."""
+    first = node.body[0]
+    raw = first.value.value if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) else None
+    text = inspect.cleandoc(raw) if isinstance(raw, str) and "Args:" in raw else ""
+    _, _, section = f"\n{text}".partition("\nArgs:\n")
+    for line in section.splitlines():
+        if line and not line.startswith(" "):
+            return
+        if entry := ENTRY.match(line):
+            yield from entry[1].split(", ")
+
+
+def test_args_of_a_docstring_are_parameters():
+    wrong = [
+        f"{where}: {name}"
+        for where, node in definitions()
+        if not (isinstance(node, ast.ClassDef) and node.bases)  # its parameters may be those of a base class
+        for name in described(node)
+        if name not in parameters_of(node)
+    ]
+    assert wrong == []
+
+
+def test_a_function_returns_what_its_verb_promises():
+    wrong = [
+        f"{where} -> {returned}"
+        for where, node in definitions()
+        if isinstance(node, ast.FunctionDef) and node.returns is not None and node.name != "__iter__"
+        if (asks := ASKS.match(node.name)) or YIELDS.match(node.name)
+        for returned in (ast.unparse(node.returns),)
+        if not re.search(r"\bbool\b|TypeGuard|TypeIs" if asks else "Itera|Generator", returned)
+    ]
+    assert wrong == []
+
+
 def test_importing_agentnb_is_light():
     program = "import sys, agentnb; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)

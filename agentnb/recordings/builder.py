@@ -85,12 +85,12 @@ class RecordedStep:
         kind: the kind of the node.
         phase: `run`, or `enter` and `leave` of a node that contains others.
         inside: the place of the `enter` step of the frame in which it runs; None for the root.
-        entered: for `leave`, the place of its `enter` step.
-        came_from: the place of the step that led to it; None for an entry, -1 if unknown.
+        enter_place: for `leave`, the place of its `enter` step.
+        triggered_by: the place of the step that led to it; None for an entry, -1 if unknown.
         lanes: for `enter`, how many parallel branches it opens; 0 opens one frame that is no branch.
         lane: in which branch of the frame around it the step runs, from 0; -1 if that has none.
         shared: for `enter`, whether its inside writes to the board around it.
-        began, ended: nanoseconds since 1970.
+        started_at, ended_at: nanoseconds since 1970.
         writes: key -> value; ABSENT deletes. Those of an `enter` step begin the board of the frame.
         before: what people did between the previous step and this one.
     """

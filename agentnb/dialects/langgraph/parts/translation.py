@@ -171,7 +171,7 @@ class _Translation:
                 self._translate_node(
                     graph, settings, name, spec, region, prefix, place._replace(path=f"nodes[{name!r}]")
                 )
-        self._iter_edges(builder, prefix, place)
+        self._add_edges(builder, prefix, place)
         start = self._start(graph, settings, region, prefix, place)
         targets = sorted(prefix + end for begin, end in builder.edges if begin == START and end != END)
         entry = (start.id,) if start.id in self.nodes else tuple(targets)
@@ -332,7 +332,7 @@ class _Translation:
             found.append(Branch(spec, make_callers(spec.path), "__root__" if keys == ["__root__"] else keys, mapper))
         return found
 
-    def _iter_edges(self, builder: Any, prefix: str, place: Place) -> None:
+    def _add_edges(self, builder: Any, prefix: str, place: Place) -> None:
         for source, target in sorted(builder.edges):
             if source != START and target != END:
                 at = place._replace(path=f"edges[{source!r}, {target!r}]")
