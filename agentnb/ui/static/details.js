@@ -171,9 +171,9 @@ const detailsPart = (() => {
     return [...(event.step ? [make("p", {}, "emitted in ", to.step(event.step))] : []), renderEvents([event], renderCell), ...(from.length ? chain : [])];
   }
 
-  function renderRoute({ went, sets_off: off }, to) {
+  function renderRoute({ targets, sets_off: off }, to) {
     const describeEdge = ({ kind, condition, value }) => [kind, condition, value && value !== condition && `value ${value}`].filter(Boolean).map((text) => `, ${text}`).join("");
-    return make("ul", { class: "agentnb-rows" }, ...went.map((one) => make("li", {}, make("span", {}, "went to ", to.node(one.target), renderFaint(describeEdge(one))))),
+    return make("ul", { class: "agentnb-rows" }, ...targets.map((one) => make("li", {}, make("span", {}, "went to ", to.node(one.target), renderFaint(describeEdge(one))))),
       ...off.map((id) => make("li", {}, make("span", {}, "its event triggers ", to.node(id)))));
   }
 
