@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentnb.draw.label_text import clean, cut, cut_columns
@@ -102,14 +103,29 @@ def make_board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, roo
     keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
     if room is None:
         room = min(ROWS, _count_most_keys(recipe, areas) + spare if spare else len(keys))
-    shown_keys = list(keys)[:room]
     values = recipe.init if run is None else view.board
     marked = [{find_row(path, literal) for path in paths} for paths in (view.written, view.read)]
+    used = {key for found in touched.values() for rows in found.values() for key in rows}
+    shown_keys = choose_keys(keys, room, (marked[0] | marked[1], used))
     users = {access: _map_users(found) for access, found in touched.items()}
     rows = tuple(_make_row(key, values, recipe, users, marked) for key in shown_keys)
     flows = tuple(_make_flows(touched, {key: number for number, key in enumerate(shown_keys)}, view))
     more = len(keys) - len(rows)
     return BoardTable(rows, flows, more, room - len(rows), foot=bool(more or spare or not rows))
+
+
+def choose_keys(keys: Mapping[str, None], room: int, preferred: Sequence[Collection[str]]) -> list[str]:
+    """Return as many keys as there is room for, in their order: those of the first set, of the next, then others.
+
+    Example:
+        >>> choose_keys(dict.fromkeys("abcdef"), 3, [{"e"}, {"c", "e"}])
+        ['a', 'c', 'e']
+    """
+    if len(keys) <= room:
+        return list(keys)
+    ranked = [key for found in (*preferred, keys) for key in keys if key in found]
+    chosen = set(islice(dict.fromkeys(ranked), room))
+    return [key for key in keys if key in chosen]
 
 
 def find_row(path: str, keys: Mapping[str, Any]) -> str:

@@ -117,7 +117,10 @@ def _list_literal_values(recipe: Recipe, view: RunView) -> dict[str, Any]:
 
 
 def _order_keys(recipe: Recipe, view: RunView) -> list[str]:
-    """Return the keys in an order that no step changes: those named by the recipe, then those added by the run."""
+    """Return the keys in an order that no step changes: those named by the recipe, then those added by the run.
+
+    Of more keys than are sent, those that were just written come first, wherever they would have been.
+    """
     known = _NAMED.get(id(recipe))
     if known is None or known.recipe is not recipe:
         known = _NAMED[id(recipe)] = _NamedPaths.of(recipe)
@@ -125,8 +128,9 @@ def _order_keys(recipe: Recipe, view: RunView) -> list[str]:
             del _NAMED[next(iter(_NAMED))]
     literal = _list_literal_values(recipe, view) if known.dotted or any("." in path for path in view.written) else {}
     named = dict.fromkeys(find_row(path, literal) for path in known.paths) if known.dotted else known.paths
-    written = (find_row(path, literal) for path in sorted(view.written))
-    return list(dict.fromkeys([*named, *recipe.init, *view.board, *written]))
+    written = [find_row(path, literal) for path in sorted(view.written)]
+    keys = dict.fromkeys([*named, *recipe.init, *view.board, *written])
+    return list(keys if len(keys) <= ROWS else dict.fromkeys([*written, *keys]))
 
 
 class _NamedPaths(NamedTuple):

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
-from agentnb.draw.board_table import get_area, list_declared_rows, list_own_keys, map_areas
+from agentnb.draw.board_table import choose_keys, get_area, list_declared_rows, list_own_keys, map_areas
 from agentnb.draw.diagram import count_text, is_reactive
 from agentnb.draw.drawing import Drawing
 from agentnb.draw.label_text import to_safe_text
@@ -120,6 +119,7 @@ class _Area:
     nodes: dict[str, Node]
     own: dict[str, None]
     declared: dict[Access, dict[str, tuple[str, ...]]]
+    named: set[str]  # the keys of `declared`
     seen: dict[Access, Mapping[str, Any]] = field(default_factory=lambda: {"read": {}, "write": {}})
     touched: dict[str, int] = field(default_factory=dict)  # how many nodes were seen to touch each key
     places: dict[str, int] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class _BoardMarks:
             area.is_current = False
             return None
         room = len(board.rows) + board.spare
-        shown = list(islice(keys, room))
+        shown = choose_keys(keys, room, ({*view.written, *view.read}, {*area.named, *area.touched}))
         if not area.is_current or shown != list(area.places):
             table = make_table(self._recipe, self._picture, view)
             assert table is not None  # the picture has a board
@@ -180,7 +180,8 @@ class _BoardMarks:
         declared: dict[Access, dict[str, tuple[str, ...]]] = {
             access: {id: list_declared_rows(node, access) for id, node in nodes.items()} for access in _ACCESSES
         }
-        return _Area(nodes, list_own_keys(self._recipe, [*nodes.values()], {}), declared)
+        named = {key for rows in declared.values() for keys in rows.values() for key in keys}
+        return _Area(nodes, list_own_keys(self._recipe, [*nodes.values()], {}), declared, named)
 
     def _follow(self, area: _Area, view: RunView) -> Iterator[tuple[tuple[Access, str], tuple[int, ...]]]:
         """Take over what nodes have touched; yield each flow that may differ, with its rows before."""

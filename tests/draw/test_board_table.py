@@ -75,6 +75,16 @@ def test_keys_that_nodes_use_come_before_keys_with_only_an_initial_value():
     assert [row.key for row in rows][: len(plain)] == [row.key for row in plain]
 
 
+def test_if_there_is_no_room_for_all_keys_those_that_were_written_or_used_are_drawn_in_their_order():
+    board = {f"key{number}": number for number in range(200)}
+    view = RunView(board=board, written={"key150"}, read={"key20"}, seen_reads={"start": {"key20", "key160"}})
+    drawn = keys(make_board_table(replace(diamond(), nodes={}, inputs={}, outputs=()), view, room=4))
+    assert drawn == ["key0", "key1", "key20", "key150"]
+    first = next(iter(diamond().nodes))
+    view = RunView(board=board, seen_reads={first: {"key20", "key160"}}, seen_writes={first: {"key170"}})
+    assert keys(make_board_table(diamond(), view, room=8))[-3:] == ["key20", "key160", "key170"]
+
+
 @pytest.mark.parametrize("value", ["x" * 9999, "漢字" * 99, {"a": ["b"] * 99}, "a\nb\x00", Rude(), [Rude()]])
 def test_any_value_is_one_line_of_a_fixed_width(value):
     text = format_value("key", value)

@@ -86,7 +86,9 @@ class Host:
 
     def heard(self):
         """Say that every command so far is done."""
-        self.page.evaluate("[...host.sent].forEach(({number, view}) => host.fire('msg:custom', {heard: number, view}))")
+        self.page.evaluate(
+            "[...host.sent].forEach(({number, view}) => host.fire('msg:custom', {answers: number, view}))"
+        )
 
     def sent(self):
         return [

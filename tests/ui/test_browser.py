@@ -240,6 +240,25 @@ def test_a_failure_is_a_card_and_keys_stay_in_the_cockpit(notebook):
     assert page.kind(cell) == "code"
 
 
+@pytest.mark.parametrize("place", ["a button", "a field"])
+def test_chords_of_the_notebook_work_while_the_cockpit_has_the_focus(notebook, place):
+    page = notebook("more.ipynb")
+    page.run("slow = nb.Session")
+    cockpit = page.cockpit(page.run("failing = nb.Session"))
+    field = cockpit.root.get_by_label("filter the blackboard")
+    (cockpit.root.get_by_role("button", name="Step", exact=True) if place == "a button" else field).focus()
+    page.page.evaluate("window.jupyterapp.shell.currentWidget.context.model.dirty = true")
+    page.page.keyboard.press("Control+s")
+    page.page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+    page.page.keyboard.press("Control+Shift+C")
+    page.page.locator(".jp-ModalCommandPalette").wait_for()
+    page.page.keyboard.press("Escape")
+    field.fill("ab")
+    field.press("Control+a")
+    field.press("x")
+    assert field.input_value() == "x"
+
+
 def test_a_reloaded_page_shows_where_the_session_stands(notebook):
     page = notebook("more.ipynb")
     cockpit = page.cockpit(page.run("slow = nb.Session"))

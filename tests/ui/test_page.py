@@ -170,7 +170,7 @@ def test_keys_stay_in_the_cockpit(host):
     for key in ("i", "o", "u", "x", "b", "Shift+R", "Shift+Space"):
         on.page.keyboard.press(key)
     assert on.page.evaluate("leaked") == 0
-    assert on.page.locator("[data-lm-suppress-shortcuts=true]").count() == 1
+    assert on.page.locator("[data-lm-suppress-shortcuts=true]").count() == 1  # where JupyterLab looks
 
 
 def test_every_control_is_reached_by_tab(host):

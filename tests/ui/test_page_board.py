@@ -292,6 +292,17 @@ def test_of_many_keys_some_are_painted_and_all_can_be_reached(on, monkeypatch):
     ]
 
 
+@pytest.mark.parametrize("key", ["key0250", "key0499"])
+def test_of_many_keys_those_that_were_just_written_are_painted_first(on, monkeypatch, key):
+    monkeypatch.setattr(board_view, "ROWS", 300)  # the page paints 200 of them
+    on.session.goto(0)
+    on.session.edit({f"key{number:04}": number for number in range(500)})
+    on.session.step()
+    on.session.edit({key: -1})
+    on.show()
+    assert key in [row.get_attribute("data-row") for row in on.page.locator("tr[data-row]").all()[:4]]
+
+
 def test_a_step_touches_only_the_lines_that_differ(on):
     on.session.edit({f"key{number:04}": number for number in range(1000)})
     on.show()

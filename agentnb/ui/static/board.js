@@ -405,6 +405,9 @@ const boardPart = (() => {
   const COLUMNS = [["mark", "Change"], ["heading", "Key"], ["type", "Type"], ["value", "Value"], ["by", "Step"], ["acts", "Whole value"]];
   const TYPED = 250; // milliseconds after the last key until the kernel is asked to search
 
+  /** Written keys first: what just changed is in view. */
+  const sortRows = (rows) => [...rows.filter(([, , marks]) => marks.includes("written")), ...rows.filter(([, , marks]) => !marks.includes("written"))];
+
   /** The visible part of all rows: those that match the search, up to a limit; missing ones are requested. */
   function makeRowFilter(ask, changed) {
     let [word, limit, beyond, total, lastRequest, timer] = ["", SOME, [], 0, "", 0];
@@ -425,7 +428,7 @@ const boardPart = (() => {
       rows(state) {
         const own = word ? state.board.filter(matchesWord) : state.board;
         const known = new Set(own.map(([key]) => key));
-        const all = state.more ? [...own, ...beyond.filter(([key]) => !known.has(key))] : own;
+        const all = sortRows(state.more ? [...own, ...beyond.filter(([key]) => !known.has(key))] : own);
         const every = !state.more ? all.length : word ? Math.max(total, all.length) : state.board.length + state.more;
         return { rows: all.slice(0, limit), left: every - Math.min(limit, all.length), hidden: all.slice(limit) };
       },
@@ -640,11 +643,9 @@ const boardPart = (() => {
     const element = make("div", { class: "agentnb-board", tabindex: "0", role: "group", "aria-label": "Blackboard, scrolls" }, add.form, table, more);
     const filter = make("input", { type: "search", class: "agentnb-input agentnb-filter", placeholder: "filter", "aria-label": "filter the blackboard", input: () => rowFilter.find(last, filter.value) });
 
-    /** Written keys first: what just changed is in view. */
-    const sortRows = (rows) => [...rows.filter(([, , marks]) => marks.includes("written")), ...rows.filter(([, , marks]) => !marks.includes("written"))];
     function repaint() {
       const { rows, left, hidden } = rowFilter.rows(last);
-      paint(sortRows(rows), last.beside?.board);
+      paint(rows, last.beside?.board);
       const writes = JSON.stringify([last.position, rows.filter(([, , marks]) => marks.includes("written")).map(([key]) => key)]);
       if (writes !== writtenKeys && !element.contains(document.activeElement)) element.scrollTop = 0;
       writtenKeys = writes;

@@ -84,6 +84,25 @@ const cockpitPart = (() => {
     ask(verb, value, verb === "stop_at" ? state.current : null, undefined, event.repeat);
   }
 
+  /** Return true if a chord belongs to the notebook: in a field, Ctrl+S and those with Shift; the others edit its text. */
+  function isChord({ target, key, ctrlKey, metaKey, altKey, shiftKey }) {
+    if (!target.closest("input, textarea, select")) return ctrlKey || metaKey || altKey;
+    return (ctrlKey || metaKey) && !altKey && (key.toLowerCase() === "s" || (shiftKey && /^[a-y]$/i.test(key)));
+  }
+
+  /**
+   * Keep the keys of the cockpit from the notebook, but let chords pass. JupyterLab looks for the attribute in each keydown, before
+   * the cockpit hears of it. Returns a function that ends it.
+   */
+  function guardShortcuts(root) {
+    const guard = (event) => {
+      if (root.contains(event.target)) root.setAttribute("data-lm-suppress-shortcuts", "true");
+      if (root.contains(event.target) && isChord(event)) root.removeAttribute("data-lm-suppress-shortcuts");
+    };
+    window.addEventListener("keydown", guard, true);
+    return () => window.removeEventListener("keydown", guard, true);
+  }
+
   const OTHER_KEYS = [["Home, End", "first or last step"], ["+, -", "faster or slower Run; in the graph: zoom"], ["0", "in the graph: fit"],
     ["Arrows, Enter", "in the graph, the board and the timeline: move and open"], ["F2", "in the board: edit"], ["Shift+F10", "in the graph: menu of the node"],
     ["Ctrl+Enter", "submit a text of several lines"], ["Esc", "close, or leave the field"], ["?", "these keys"]];
@@ -143,6 +162,7 @@ const cockpitPart = (() => {
       before: (verb) => asks.ready(verb),
     });
     const root = make("section", { class: "agentnb-cockpit", tabindex: "0", "data-lm-suppress-shortcuts": "true", "aria-label": "agentnb cockpit" });
+    const endGuard = guardShortcuts(root);
     const name = make("strong", { class: "agentnb-name" });
     const status = make("span", { class: "agentnb-status" });
     const run = make("span", { class: "agentnb-run" });
@@ -206,6 +226,7 @@ const cockpitPart = (() => {
     draw();
     model.send({ do: "whole" }); // changes since the model was created may have been missed
     return () => {
+      endGuard();
       for (const [event, listener] of Object.entries(handlers)) model.off(event, listener);
       stopFollowing();
       connection.end();
