@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from pydantic import BaseModel
 
@@ -127,3 +129,23 @@ def test_a_question_that_costs_more_than_is_left_is_not_asked():
     found = asked(Dear(), budget={"max_cost_usd": 5})
     assert [error.reason for error in found.errors] == ["budget.cost_exhausted"]
     assert [event.type for event in found.graph.events].count("llm.requested") == 0
+
+
+@pytest.mark.parametrize(("own", "questions"), [(5, 1), (6, 2), (9, 3), (2, 0)])
+def test_a_question_that_costs_more_than_its_behavior_has_left_is_not_asked(own, questions):
+    class Dear(Model):
+        def count_tokens(self, **words):
+            return 100
+
+        def estimate_cost(self, **words):
+            return Decimal(3)
+
+        def complete(self, **words):
+            return LLMResponse("done", cost_usd=Decimal(3))
+
+    asks = LLMBehavior("ask", lambda *_: None, on=["go"], handler=lambda *_: None, budget={"max_cost_usd": own})
+    found = runtime(asks, llm_provider=Dear(), budget={"max_cost_usd": 50})
+    for _ in range(questions + 1):
+        found.session.emit("go", {})
+    found.run_until_idle()
+    assert [event.type for event in found.graph.events].count("llm.requested") == questions
