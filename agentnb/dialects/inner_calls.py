@@ -48,7 +48,7 @@ class CallEnd(NamedTuple):
 class Calls:
     """The calls of a node's function in one attempt of its step. The function may run several times in it.
 
-    It runs again after a call was held, with the results of all earlier calls (`ended`: by number, or by the key that
+    It runs again after a call was held, with the results of all earlier calls (`ends`: by number, or by the key that
     a call was made with).
 
     A coroutine may make calls in tasks of its own, which cannot be suspended, as `driver`, the task that runs the step,
@@ -59,8 +59,8 @@ class Calls:
     stops: ClassVar[tuple[type[BaseException], ...]] = (Suspended,)
 
     work: Work
-    ended: dict[int | str, CallEnd] = field(default_factory=dict)
-    made: int = 0
+    ends: dict[int | str, CallEnd] = field(default_factory=dict)
+    call_count: int = 0
     driver: asyncio.Task[Any] | None = None
     running: set[asyncio.Task[Any]] = field(default_factory=set)
     suspended: Suspended | None = None
@@ -70,10 +70,10 @@ class Calls:
         """Perform an effect at once, from a function that cannot await."""
         with self.lock:  # a node may call several tools in threads
             known = self._make_key(key)
-            if known not in self.ended:
-                self.ended[known] = self._perform(effect, known)
+            if known not in self.ends:
+                self.ends[known] = self._perform(effect, known)
                 _repeat_stream(self.work)
-            return self.ended[known].result()
+            return self.ends[known].result()
 
     async def acall(self, effect: Effect, key: str | None = None) -> Any:
         """Perform an effect from a coroutine."""
@@ -81,15 +81,15 @@ class Calls:
         if self.suspended is not None:  # the function runs again
             raise self.suspended
         known = self._make_key(key)
-        if known not in self.ended:
+        if known not in self.ends:
             coroutine = self.work.call(effect)
-            self.ended[known] = await (
+            self.ends[known] = await (
                 _drive_to_end(coroutine)
                 if task is None or task is self.driver
                 else self._drive_in_task(task, known, coroutine)
             )
             _repeat_stream(self.work)
-        return self.ended[known].result()
+        return self.ends[known].result()
 
     async def _drive_in_task(
         self, task: asyncio.Task[Any], key: int | str, coroutine: Coroutine[Any, Any, Any]
@@ -125,9 +125,9 @@ class Calls:
         while self.running:
             await asyncio.wait(self.running)
         self.suspended = None
-        self.ended[stopped.key] = await _drive_to_end(_await_rest(stopped))
+        self.ends[stopped.key] = await _drive_to_end(_await_rest(stopped))
         _repeat_stream(self.work)
-        self.made = 0
+        self.call_count = 0
 
     def to_question(self, _error: Exception) -> dict[str, Any] | None:
         """Return what is recorded of a tool that raised an error in order to ask a person; None if it did not ask."""
@@ -144,8 +144,8 @@ class Calls:
     def _make_key(self, key: str | None) -> int | str:
         if key is not None:
             return key
-        self.made += 1
-        return self.made
+        self.call_count += 1
+        return self.call_count
 
     def _perform(self, effect: Effect, key: int | str) -> CallEnd:
         run, coroutine = self.work.run, self.work.call(effect)

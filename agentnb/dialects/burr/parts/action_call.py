@@ -100,9 +100,9 @@ class ActionCall:
 
     def _collect_inputs(self, work: Work) -> dict[str, Any]:
         """Return the arguments besides the state: those that were given to the run, and what Burr injects."""
-        wanted, given = self.required | self.optional, work.inputs
-        found = {name: thaw(given[name]) for name in wanted if name in given}
-        return found | {name: make(self, work) for name, make in _INJECTED.items() if name in wanted}
+        names, inputs = self.required | self.optional, work.inputs
+        found = {name: thaw(inputs[name]) for name in names if name in inputs}
+        return found | {name: make(self, work) for name, make in _INJECTED.items() if name in names}
 
     async def _ask_and_run(
         self, calls: ActionCalls, run: Callable[[], Any], inputs: dict[str, Any], missing: list[str]

@@ -95,7 +95,7 @@ class BoardState(burr.State[Any]):
         return BoardState(values, self.typing_system)
 
 
-def writes_of(given: Values, new: burr.State[Any]) -> dict[str, Any]:
+def writes_of(before: Values, new: burr.State[Any]) -> dict[str, Any]:
     """Return the writes that make the state that an action returned; ABSENT deletes a key.
 
     As in Burr, keys that begin with two underscores are its own, and a key that is gone is deleted.
@@ -103,6 +103,6 @@ def writes_of(given: Values, new: burr.State[Any]) -> dict[str, Any]:
     if isinstance(new, BoardState):
         found = new.values_given.changes
     else:
-        found = {key: value for key, value in new.items() if key not in given or given[key] is not value}
-        found |= {key: ABSENT for key in given if key not in new}
+        found = {key: value for key, value in new.items() if key not in before or before[key] is not value}
+        found |= {key: ABSENT for key in before if key not in new}
     return {key: value for key, value in found.items() if not key.startswith("__")}

@@ -33,14 +33,14 @@ class EntrypointCall(NodeCall):
         super().__init__(plan, process.bound)
         self.function = unwrap_function(process.bound)
 
-    def begin(self, given: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def begin(self, inputs: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the first state for inputs: the input, and what an earlier run has saved.
 
         Inputs without the key START are the input itself.
         """
-        found = {key: thaw(given[key]) for key in (START, PREVIOUS) if key in given}
+        found = {key: thaw(inputs[key]) for key in (START, PREVIOUS) if key in inputs}
         if START not in found:
-            found[START] = {key: thaw(value) for key, value in given.items() if key != PREVIOUS}
+            found[START] = {key: thaw(value) for key, value in inputs.items() if key != PREVIOUS}
         return self.plan.channels.first_values(list(found.items()), earlier)
 
     def _list_updates(self, result: Any) -> list[tuple[str, Any]]:

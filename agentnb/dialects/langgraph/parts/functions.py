@@ -70,11 +70,11 @@ def _get_async_function(runnable: Any) -> Any:
 
 def _make_call(runnable: Any, function: Callable[..., Any]) -> Callable[[Any, dict[str, Any]], Any]:
     accepts = dict(runnable.func_accepts)
-    given = dict(runnable.kwargs)
-    if not accepts and not given:
+    kwargs = dict(runnable.kwargs)
+    if not accepts and not kwargs:
         return lambda value, _: function(value)
-    wanted = [(name, key, default) for name, (key, default) in accepts.items() if name not in given]
-    return lambda value, config: function(value, **given, **_make_arguments(wanted, config))
+    injected = [(name, key, default) for name, (key, default) in accepts.items() if name not in kwargs]
+    return lambda value, config: function(value, **kwargs, **_make_arguments(injected, config))
 
 
 def is_only_async(*runnables: Any) -> bool:
@@ -162,11 +162,11 @@ def _list_parts(runnable: Any, *, awaited: bool) -> list[Any]:
     return [runnable.bound] if isinstance(runnable, lg.RunnableBinding) else []
 
 
-def _make_arguments(wanted: list[tuple[str, str, Any]], config: dict[str, Any]) -> dict[str, Any]:
+def _make_arguments(injected: list[tuple[str, str, Any]], config: dict[str, Any]) -> dict[str, Any]:
     configurable = config["configurable"]
     runtime = configurable[lg.keys.CONFIG_KEY_RUNTIME]
     found: dict[str, Any] = {}
-    for name, key, default in wanted:
+    for name, key, default in injected:
         if name == "config":
             found[name] = config
         elif name == "runtime":

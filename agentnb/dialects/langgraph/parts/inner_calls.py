@@ -25,7 +25,7 @@ class NodeCalls(Calls):
 
     It does so with the results of the tasks that have succeeded (`finished`, by path). `answers` are those to the
     questions of the function (at "") and of its tasks (by path). `background_tasks` are the tasks that an async
-    function has started. `sent` is what the function has written by itself, not by what it returns: LangGraph's writes,
+    function has started. `sends` is what the function has written by itself, not by what it returns: LangGraph's writes,
     as those of `push_message`.
     """
 
@@ -34,7 +34,7 @@ class NodeCalls(Calls):
     finished: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, list[Any]] = field(default_factory=lambda: {"": []})
     background_tasks: set[asyncio.Task[Any]] = field(default_factory=set)
-    sent: list[tuple[str, Any]] = field(default_factory=list)
+    sends: list[tuple[str, Any]] = field(default_factory=list)
 
     async def resume(self, stopped: BaseException) -> None:
         """Wait for the end of a held call, or for the answer to a question; the function can run again after it."""
@@ -43,18 +43,18 @@ class NodeCalls(Calls):
         else:
             await super().resume(stopped)
 
-    async def _ask(self, asked: Any) -> None:
+    async def _ask(self, interrupt: Any) -> None:
         """Ask a person what the function or one of its tasks has interrupted for.
 
         Its calls are made again then, as in LangGraph, except for the tasks that have succeeded.
         """
-        if not asked.args or not asked.args[0]:
+        if not interrupt.args or not interrupt.args[0]:
             raise ExecutionError(breakpoints_inside(f"node {self.work.node.id!r}"))
-        question = asked.args[0][0]
+        question = interrupt.args[0][0]
         answer = thaw(await self.work.call(Effect("human", self.work.node.id, {"prompt": question.value})))
         self.answers[question.id if question.id in self.answers else ""].append(answer)
-        self.ended.clear()
-        self.made = 0
+        self.ends.clear()
+        self.call_count = 0
 
     async def wait(self) -> None:
         """Wait until the tasks that the function has started have ended, too."""
@@ -80,9 +80,9 @@ class NodeCalls(Calls):
         return answer_in(found)
 
 
-def to_question(asked: Any, path: str = "") -> dict[str, Any]:
+def to_question(interrupt: Any, path: str = "") -> dict[str, Any]:
     """Return what is recorded of a tool or a task that has interrupted; `path` is that of the task."""
-    return {"asks": asked.args[0][0].value, "by": path}
+    return {"asks": interrupt.args[0][0].value, "by": path}
 
 
 def answer_in(found: Any) -> Any:

@@ -188,8 +188,8 @@ class NodeCall:
 
     def _run_once(self, calls: NodeCalls, form: Form, attempt: int) -> Any:
         plan, work = self.plan, calls.work
-        calls.sent.clear()
-        given = read_input(plan, work)
+        calls.sends.clear()
+        node_input = read_input(plan, work)
         config = self._make_config(calls, attempt)
         enable_tasks(config, calls, plan.tasks, form.is_async)
         limit = self._get_limit(work)
@@ -199,20 +199,20 @@ class NodeCall:
             config = limit.scope.wrap_config(config)
         context = make_context(config, calls)
         try:
-            result = context.run(form.call, given, config)
+            result = context.run(form.call, node_input, config)
         except lg.ParentCommand as upward:
             result = self._to_command(upward, config)
         except asyncio.CancelledError as error:
             raise self._to_failure(error, work) from error
         plain = type(result) is dict  # nearly always; the checks for anything else take a µs
         if not plain and self.recurse and isinstance(result, lg.Runnable) and not form.slow:
-            result = context.run(result.invoke, given, config)
+            result = context.run(result.invoke, node_input, config)
             plain = type(result) is dict
         if form.slow or (not plain and isawaitable(result)):
-            ending = self._await_outcome(calls, form, given, context, config, result)
+            ending = self._await_outcome(calls, form, node_input, context, config, result)
             return ending if limit is None else _run_within_limit(limit, work, ending)
         if not plan.branches:
-            return make_outcome(plan, work, result, (), calls.sent)
+            return make_outcome(plan, work, result, (), calls.sends)
         return self.routed(calls, form, result, context, config)
 
     def _to_command(self, upward: lg.ParentCommand, config: dict[str, Any]) -> Any:
@@ -249,7 +249,7 @@ class NodeCall:
     def routed(self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node with the targets that its conditional edges choose."""
         plan, work, found = self.plan, calls.work, list[Any]()
-        updates = list_updates(plan, work, result, calls.sent)
+        updates = list_updates(plan, work, result, calls.sends)
         seen, passed = self.select_for_branches(calls, result, updates)
         try:
             for branch, call in form.branches:
@@ -257,7 +257,7 @@ class NodeCall:
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
             return self._make_half_routed(calls, result, found, updates, error)
-        return make_outcome(plan, work, result, found, calls.sent, updates)
+        return make_outcome(plan, work, result, found, calls.sends, updates)
 
     def _make_half_routed(
         self, calls: NodeCalls, result: Any, found: list[Any], updates: Updates, error: Exception
@@ -268,7 +268,7 @@ class NodeCall:
         """
         if not self.plan.handled or isinstance(error, lg.GraphBubbleUp):
             raise error
-        half = make_outcome(self.plan, calls.work, result, found, calls.sent, updates)
+        half = make_outcome(self.plan, calls.work, result, found, calls.sends, updates)
         half.error = error
         return half
 
@@ -277,7 +277,7 @@ class NodeCall:
         return updates, result
 
     async def _await_outcome(
-        self, calls: NodeCalls, form: Form, given: Any, context: Context, config: dict[str, Any], result: Any
+        self, calls: NodeCalls, form: Form, node_input: Any, context: Context, config: dict[str, Any], result: Any
     ) -> Any:
         work = calls.work
         try:
@@ -286,7 +286,7 @@ class NodeCall:
                 result = await run_in_context(context, _to_coroutine(result))
             if self.recurse and isinstance(result, lg.Runnable):
                 await work.loop()
-                result = await run_in_context(context, result.ainvoke(given, config))
+                result = await run_in_context(context, result.ainvoke(node_input, config))
         except lg.ParentCommand as upward:
             result = self._to_command(upward, config)
         except (Exception, Suspended):
@@ -306,7 +306,7 @@ class NodeCall:
     ) -> Outcome:
         """Return the outcome of a node whose conditional edges may be async."""
         plan, work, found = self.plan, calls.work, list[Any]()
-        updates = list_updates(plan, work, result, calls.sent)
+        updates = list_updates(plan, work, result, calls.sends)
         seen, passed = self.select_for_branches(calls, result, updates)
         try:
             for branch, call in form.branches:
@@ -317,7 +317,7 @@ class NodeCall:
                 branch.collect(found, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
             return self._make_half_routed(calls, result, found, updates, error)
-        return make_outcome(plan, work, result, found, calls.sent, updates)
+        return make_outcome(plan, work, result, found, calls.sends, updates)
 
 
 class HandlerCall(NodeCall):
@@ -417,11 +417,11 @@ def superstep_of(plan: NodePlan, work: Work) -> int:
 def compute_managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
     """Return a value that LangGraph computes from the number of the superstep."""
     number, most = superstep_of(plan, work), work.node.params["max_supersteps"]
-    stands = lg.PregelScratchpad(
+    scratchpad = lg.PregelScratchpad(
         step=number, stop=most - plan.begins_early, call_counter=int, interrupt_counter=int,
         get_null_resume=bool, resume=[], subgraph_counter=int,
     )  # fmt: skip
-    return spec.get(stands)
+    return spec.get(scratchpad)
 
 
 def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, updates: Updates) -> Any:
@@ -443,10 +443,10 @@ def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, u
             values[key] = held[0] if held is not None and held[1] is frozen else make_reader_copy(frozen)
     if branch.keys == "__root__":
         return values.get("__root__")
-    given = values if branch.mapper is None else branch.mapper(values)
-    if isinstance(given, dict) and isinstance(result, dict) and branch.spec.input_schema is None:
-        return {**result, **given}
-    return given
+    branch_input = values if branch.mapper is None else branch.mapper(values)
+    if isinstance(branch_input, dict) and isinstance(result, dict) and branch.spec.input_schema is None:
+        return {**result, **branch_input}
+    return branch_input
 
 
 def _get_as_left(work: Work, key: str) -> Any:
@@ -489,8 +489,8 @@ def to_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
         value = assign_ids(work, value)
     elif key in plan.channels.deltas:
         value = with_delta_ids(plan, work, key, value)
-    whole, new = split_overwrite(value)
-    return ReducedWrite([Part("", SET, (), freeze(new)) if whole else Part(work.node.id, SET, (), freeze(value))])
+    overwrites, new = split_overwrite(value)
+    return ReducedWrite([Part("", SET, (), freeze(new)) if overwrites else Part(work.node.id, SET, (), freeze(value))])
 
 
 def assign_ids(work: Work, value: Any) -> Any:
@@ -517,8 +517,8 @@ def with_delta_ids(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
 
 
 def _messages_in(value: Any) -> list[Any]:
-    whole, new = split_overwrite(value)
-    items = new if whole else value
+    overwrites, new = split_overwrite(value)
+    items = new if overwrites else value
     return [
         item for item in (items if isinstance(items, list | tuple) else [items]) if isinstance(item, lg.BaseMessage)
     ]

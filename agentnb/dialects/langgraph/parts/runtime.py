@@ -84,7 +84,7 @@ def make_config(
         _K.CONFIG_KEY_RUNTIME: runtime,
         _K.CONFIG_KEY_READ: read,
         _K.CONFIG_KEY_CHECKPOINTER: None,  # a graph that a function invokes is part of its step
-        _K.CONFIG_KEY_SEND: calls.sent.extend,
+        _K.CONFIG_KEY_SEND: calls.sends.extend,
     }
     _add_task(configurable, task, calls.answers[""])
     metadata = {**settings.config.get("metadata", {}), "langgraph_checkpoint_ns": task, **metadata}

@@ -20,12 +20,16 @@ class StartCall(NodeCall):
         self.id, self.keys = id, plan.keys
         super().__init__(plan, RunnableCallable(self._write_transient, name=id, trace=False))
 
-    def begin(self, given: Any, earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def begin(self, graph_input: Any, earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the first state for an input, after an earlier state."""
         channels = self.plan.channels
-        value: Any = given
-        if isinstance(given, Mapping):  # a subgraph may be given an object of a schema
-            value = given["__root__"] if "__root__" in channels.channels and "__root__" in given else dict(given)
+        value: Any = graph_input
+        if isinstance(graph_input, Mapping):  # a subgraph may be given an object of a schema
+            value = (
+                graph_input["__root__"]
+                if "__root__" in channels.channels and "__root__" in graph_input
+                else dict(graph_input)
+            )
         updates = [(key, thaw(item)) for key, item in read_updates(self.plan, value) if key in self.keys]
         return channels.first_values(updates, earlier)
 

@@ -39,12 +39,12 @@ class SubgraphCall(NodeCall):
     def __call__(self, work: Work) -> Any:
         """Open the region with the input of the inner graph, or turn its output into this node's outcome."""
         if work.phase == "start":
-            given = read_input(self.plan, work)
+            graph_input = read_input(self.plan, work)
             work.copies.clear()
             context = copy_context()
             context.run(CALLS.set, NodeCalls(work))  # messages get ids that a replay draws again
-            first = context.run(self.begin, given, self._find_earlier(work))
-            inputs = (given if isinstance(given, Mapping) else {}) if self.begins_early else None
+            first = context.run(self.begin, graph_input, self._find_earlier(work))
+            inputs = (graph_input if isinstance(graph_input, Mapping) else {}) if self.begins_early else None
             return Enter([Body(body, "isolated", first, inputs=inputs) for body in work.node.bodies])
         if self.state_keys:
             work.emit(_STATE, self._collect_values(work, self.state_keys))
@@ -84,13 +84,13 @@ class SubgraphCall(NodeCall):
         found: dict[str, Any] = {}
         if not transient:
             return found
-        asked = {call.step for history, _ in run.parts() for call in history.calls if call.kind == "human"}
+        question_steps = {call.step for history, _ in run.parts() for call in history.calls if call.kind == "human"}
         for steps in iter_supersteps_back(run, frame):
             writes = [write for step in steps for write in iter_writes(run, frame, step) if write[0] in keys]
             if any(new is not ABSENT for _, _, new in writes):
                 break
             found |= {key: thaw(old) for key, old, _ in writes if key in transient}
-            if not asked.isdisjoint(range(steps[-1], steps[0] + 1)):
+            if not question_steps.isdisjoint(range(steps[-1], steps[0] + 1)):
                 break
         return found
 

@@ -64,7 +64,7 @@ class _Caller:
     def __call__(
         self,
         function: Callable[..., Any],
-        given: tuple[tuple[Any, ...], dict[str, Any]],
+        arguments: tuple[tuple[Any, ...], dict[str, Any]],
         *,
         retry_policy: Any = None,
         cache_policy: Any = None,
@@ -72,7 +72,9 @@ class _Caller:
         callbacks: Any = None,
     ) -> Any:
         runnable = lg.get_runnable_for_task(function).steps[0]
-        task = _Task(self, runnable, f"{self.path}/{runnable.name}:{next(self.numbers)}", _Arguments(function, *given))
+        task = _Task(
+            self, runnable, f"{self.path}/{runnable.name}:{next(self.numbers)}", _Arguments(function, *arguments)
+        )
         task.policies = to_policies(retry_policy) or self.rules.retries
         task.limits = to_plain_limits(timeout)
         cache_policy = cache_policy or self.rules.cache_policy
@@ -90,22 +92,22 @@ class _Caller:
         return future
 
     def _begin(self, task: _Task) -> asyncio.Task[Any]:
-        begun = asyncio.get_running_loop().create_task(task.result())
-        self.calls.background_tasks.add(begun)
-        begun.add_done_callback(self._finish)
-        return begun
+        running = asyncio.get_running_loop().create_task(task.result())
+        self.calls.background_tasks.add(running)
+        running.add_done_callback(self._finish)
+        return running
 
-    def _finish(self, begun: asyncio.Task[Any]) -> None:
-        self.calls.background_tasks.discard(begun)
-        if not begun.cancelled():
-            begun.exception()  # a task whose result is not read may fail
+    def _finish(self, finished: asyncio.Task[Any]) -> None:
+        self.calls.background_tasks.discard(finished)
+        if not finished.cancelled():
+            finished.exception()  # a task whose result is not read may fail
 
 
 class _Arguments:
     """The arguments of a call by the names of the function's parameters, as they are recorded and may be changed."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.given = args, kwargs
+        self.passed = args, kwargs
         try:
             self.bound = inspect.signature(function).bind_partial(*args, **kwargs)
             self.by_name = dict(self.bound.arguments)
@@ -115,7 +117,7 @@ class _Arguments:
     def changed(self, by_name: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the positional and the keyword arguments for these values."""
         if all(by_name.get(name) is value for name, value in self.by_name.items()):
-            return self.given
+            return self.passed
         if "bound" not in vars(self):
             return tuple(by_name["args"]), dict(by_name["kwargs"])
         self.bound.arguments = dict(by_name)
@@ -140,7 +142,7 @@ class _Task:
         calls, failed = self.calls, 0
         while self.path not in calls.finished:
             attempt = f"{self.path}#{failed + 1}"
-            is_known = attempt in calls.ended
+            is_known = attempt in calls.ends
             try:
                 calls.finished[self.path] = answer_in(await self._find_result(attempt))
             except lg.GraphBubbleUp:
@@ -169,23 +171,23 @@ class _Task:
             context = copy_context()
             config = self._make_config(attempt)
             context.run(lg.var_child_runnable_config.set, config)
-            given = self.arguments.changed(arguments)
-            known = None if self.entry is None else self.entry.look_up(*given)
+            call = self.arguments.changed(arguments)
+            known = None if self.entry is None else self.entry.look_up(*call)
             if known is not None:
                 return known
             try:
-                result = context.run(self.runnable.invoke, given, config)
-            except lg.GraphInterrupt as asked:
-                return self._make_question(asked)
+                result = context.run(self.runnable.invoke, call, config)
+            except lg.GraphInterrupt as interrupt:
+                return self._make_question(interrupt)
             if self.entry is not None:
-                self.entry.store(*given, result)
+                self.entry.store(*call, result)
             return {"value": result}
 
     async def _aperform(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
         with outside(self.runnable.name):
             config = self._make_config(attempt)
-            given = self.arguments.changed(arguments)
-            known = None if self.entry is None else self.entry.look_up(*given)
+            call = self.arguments.changed(arguments)
+            known = None if self.entry is None else self.entry.look_up(*call)
             if known is not None:
                 return known
             limit = None if self.limits is None else TimeLimit(self.runnable.name, self.limits)
@@ -193,12 +195,12 @@ class _Task:
                 config = limit.scope.wrap_config(config)
             lg.var_child_runnable_config.set(config)  # an async task has a context of its own
             try:
-                ending = self.runnable.ainvoke(given, config)
+                ending = self.runnable.ainvoke(call, config)
                 result = await (ending if limit is None else limit.keep(ending))
-            except lg.GraphInterrupt as asked:
-                return self._make_question(asked)
+            except lg.GraphInterrupt as interrupt:
+                return self._make_question(interrupt)
             if self.entry is not None:
-                self.entry.store(*given, result)
+                self.entry.store(*call, result)
             return {"value": result}
 
     def _make_config(self, attempt: str) -> dict[str, Any]:
@@ -208,9 +210,9 @@ class _Task:
         enable_tasks(config, self.calls, self.caller.rules, self.is_async, attempt)
         return config
 
-    def _make_question(self, asked: Any) -> dict[str, Any]:
-        by = asked.args[0][0].id
-        return to_question(asked, by if by in self.calls.answers else self.path)
+    def _make_question(self, interrupt: Any) -> dict[str, Any]:
+        by = interrupt.args[0][0].id
+        return to_question(interrupt, by if by in self.calls.answers else self.path)
 
     async def _wait(self, seconds: float) -> None:
         if self.caller.is_async:

@@ -41,7 +41,7 @@ class TimeLimit:
     def __init__(self, name: str, limits: dict[str, Any]) -> None:
         self.name, self.run, self.idle = name, limits["run"], limits["idle"]
         self.scope = lg.TimedAttemptScope(refresh_on=None if self.idle is None else limits["refresh_on"])
-        self.began = monotonic()
+        self.started_at = monotonic()
         self.expired = ""
 
     @types.coroutine
@@ -84,18 +84,18 @@ class TimeLimit:
         now = monotonic()
         ends = []
         if self.run is not None:
-            ends.append((self.began + self.run - now, "run"))
+            ends.append((self.started_at + self.run - now, "run"))
         if self.idle is not None:
             ends.append((self.scope._last_progress + self.idle - now, "idle"))  # noqa: SLF001  (LangGraph's clock)
         return min(ends)
 
     def _pause_clock(self, seconds: float) -> None:
-        self.began += seconds
+        self.started_at += seconds
         self.scope._last_progress += seconds  # noqa: SLF001
 
     def _make_timeout_error(self) -> Exception:
         error: Exception = lg.NodeTimeoutError(
-            self.name, monotonic() - self.began, kind=self.expired, idle_timeout=self.idle, run_timeout=self.run
+            self.name, monotonic() - self.started_at, kind=self.expired, idle_timeout=self.idle, run_timeout=self.run
         )
         return error
 
@@ -117,8 +117,8 @@ class _Timer:
         self.handle = self.loop.call_later(max(0.0, self.limit.left()[0]), self._fire)
 
     def _fire(self) -> None:
-        left, which = self.limit.left()
-        if left > 0:  # there was progress
+        remaining, which = self.limit.left()
+        if remaining > 0:  # there was progress
             self._set()
         elif self.task is not None:
             self.limit.expired = which
