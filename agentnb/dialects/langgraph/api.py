@@ -17,11 +17,11 @@ def load_graph(
     store: Any = None,
     state: Mapping[str, Any] | None = None,
 ) -> Recipe:
-    """Return the recipe of a graph; its nodes are given this config, runtime context and store.
+    """Return the recipe of a graph; its nodes receive this config, runtime context and store.
 
     Args:
-        state: the values with which a thread has ended: runs begin with them, and their inputs are added by the
-            reducers. It is the board of an earlier session, or `graph.get_state(config).values`.
+        state: the final state of a thread. Runs continue from it, and the reducers add their inputs to it. It is the
+            board of an earlier session, or `graph.get_state(config).values`.
 
     Raises:
         RecipeError: every problem at once.

@@ -1,4 +1,4 @@
-"""The problems of LangGraph programs: what the dialect does not support, and what it could not read."""
+"""Problems of LangGraph programs: unsupported constructs, and what could not be read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from agentnb.text import safe_str
 
 
 def make_unsupported_problem(construct: str, place: Place | str, do: str) -> Problem:
-    """Return the Problem of a construct that would run differently from LangGraph.
+    """Return the Problem for a construct that would run differently from LangGraph.
 
     L531: a LangGraph program uses something that is not supported.
     """

@@ -1,4 +1,4 @@
-"""Cached nodes: a node whose input the graph's cache knows is not called; its step makes the writes of that time."""
+"""Cached nodes: if the graph's cache has an entry for a node's input, its writes apply and the node is not called."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CachedCall:
         self._chosen: tuple[Any, dict[str, int]] = None, {}  # of a superstep: by key, the event of what is looked up
 
     async def __call__(self, work: Work) -> Any:
-        """Return the outcome that the cache knows; else call the node, and store its writes."""
+        """Return the cached outcome; without one, call the node and store its writes."""
         row = work.activation.row if work.phase == "start" else find_owner(work.run, work.frames[0])
         key = self._make_key(work, row.event)
         if work.phase == "start":
@@ -64,8 +64,8 @@ class CachedCall:
     def _may_use_entry(self, work: Work, key: str) -> bool:
         """Return True if a step may be answered by the cache.
 
-        Of a node's activations in a superstep that have one key, LangGraph gives the entry to one: to that by the
-        node's edges, else to the last Send. The others are called.
+        If several activations of a node in a superstep have the same key, LangGraph uses the entry for only one of
+        them: the one by the node's edges, else the last Send. The others are called.
         """
         event, stage = work.activation.row.event, get_stage(work.run, work.activation)
         if event < 0:
@@ -90,7 +90,7 @@ class CachedCall:
 
 
 def _encode_write(channel: str, value: Any) -> list[Any]:
-    """Return one of LangGraph's writes in plain values, as an effect is recorded."""
+    """Return one of LangGraph's writes as plain values, for the record of an effect."""
     return [channel, to_plain_send(value) if channel == lg.keys.TASKS else value]
 
 
@@ -103,9 +103,9 @@ def _is_update(plan: Any, channel: str) -> bool:
 
 
 def _find_look_up(work: Work, key: str) -> Any:
-    """Return what the cache has answered for the key in this superstep; ABSENT if it was not asked.
+    """Return the cache's answer for the key in this superstep; ABSENT if it was not looked up.
 
-    LangGraph asks once for each key, when the superstep begins.
+    LangGraph looks each key up once, when the superstep begins.
     """
     steps = set(iter_superstep_steps(work.run, work.activation))
     return next((call.result for history, _ in work.run.parts() for call in history.calls

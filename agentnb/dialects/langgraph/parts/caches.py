@@ -1,4 +1,4 @@
-"""What LangGraph's caches hold: the keys of their entries, and the results of tasks."""
+"""Entries of LangGraph's caches: their keys, and the results of tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agentnb.dialects.langgraph.parts import package as lg
 
 
 def hashed(found: str | bytes) -> str:
-    """Return the key of an entry for what the key function of a policy has returned."""
+    """Return the key of an entry, from the result of a policy's key function."""
     return str(lg.xxh3_128_hexdigest(found.encode() if isinstance(found, str) else found))
 
 

@@ -18,11 +18,10 @@ _OVERWRITE = lg.keys.OVERWRITE
 class Channels:
     """The keys of one graph's state.
 
-    `reducers` combine what nodes write with the value; `transient` keys last for one superstep; `managed` keys are
-    computed when they are read; `messages` are the keys whose reducer gives messages without an id a random one,
-    `deltas` those of DeltaChannels.
-    `earlier` are the values from which a run continues. `by_key` means that a dict which a node returns has a value for
-    each key that it writes.
+    `reducers` combine writes with the current value; `transient` keys last for one superstep; `managed` keys are
+    computed when they are read; `messages` are the keys whose reducer assigns random ids to messages without one,
+    `deltas` those of DeltaChannels. `earlier` are the values from which a run continues. `by_key` is True if a dict
+    returned by a node maps keys to their values.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class Channels:
                 )
 
     def first_values(self, updates: list[tuple[str, Any]], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the state with which a graph begins, after the updates that its input is.
+        """Return the first state of a graph, after the updates of its input.
 
         `earlier` are the values from which it continues, if they are not those of the whole run.
         """
@@ -89,7 +88,7 @@ class Channels:
 
 
 class Batched:
-    """The reducer of a DeltaChannel, which takes a list of writes, as one that takes a single write."""
+    """Adapts the reducer of a DeltaChannel, which takes a list of writes, to single writes."""
 
     def __init__(self, reducer: Callable[[Any, list[Any]], Any]) -> None:
         self.reducer = reducer
@@ -109,7 +108,7 @@ def _extend(old: Any, new: Any) -> Any:
 
 
 def split_overwrite(value: Any) -> tuple[bool, Any]:
-    """Return whether a value replaces what reducers have combined, and the value."""
+    """Return whether a value replaces the combined value (Overwrite), and the value."""
     if isinstance(value, lg.Overwrite):
         return True, value.value
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Entrypoints of the functional API: a graph of one node, whose state is its input, its result and what it saves."""
+"""Entrypoints of the functional API: a graph of one node, whose state is its input, its result and its saved value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EntrypointCall(NodeCall):
         self.function = unwrap_function(process.bound)
 
     def begin(self, inputs: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the first state for inputs: the input, and what an earlier run has saved.
+        """Return the first state for inputs: the input, and the value saved by an earlier run.
 
         Inputs without the key START are the input itself.
         """

@@ -1,4 +1,4 @@
-"""How LangGraph's runnables are called: a plain function at once, with the arguments that it asks for.
+"""How LangGraph's runnables are called: a plain function directly, with the arguments that it declares.
 
 Of a sync and an async function, LangGraph calls the sync one from `invoke` and the async one from `ainvoke`.
 """
@@ -25,14 +25,14 @@ def unwrap_function(runnable: Any) -> Any:
 
 
 class Caller(NamedTuple):
-    """How a runnable is called with (input, config), and whether what it returns is awaited."""
+    """How a runnable is called with (input, config), and whether its result is awaited."""
 
     call: Callable[[Any, dict[str, Any]], Any]
     is_async: bool
 
 
 class Callers(NamedTuple):
-    """How a runnable is called where the graph is invoked, and where it is awaited: by `ainvoke` in LangGraph.
+    """How a runnable is called if the graph is invoked, and if it is awaited (`ainvoke`).
 
     They are the same unless it has a sync function and an async one.
     """
@@ -80,8 +80,8 @@ def _make_call(runnable: Any, function: Callable[..., Any]) -> Callable[[Any, di
 def is_only_async(*runnables: Any) -> bool:
     """Return True if LangGraph can await these, but not invoke them: something in them has no sync function.
 
-    Looked at are nodes and conditions of graphs, steps of sequences, tools, middleware of agents, and the runnables
-    that functions refer to.
+    This covers nodes and conditions of graphs, steps of sequences, tools, middleware of agents, and the runnables that
+    functions refer to.
     """
     return any(map(_lacks_sync_function, _walk(runnables)))
 
@@ -97,7 +97,7 @@ def is_only_sync(*runnables: Any) -> bool:
 
 
 def _walk(runnables: Iterable[Any], *, awaited: bool = False) -> Iterator[Any]:
-    """Yield runnables and everything that they consist of, each once; `awaited`: as far as they are awaited."""
+    """Yield runnables and all of their parts, each once; `awaited`: only the parts that are awaited."""
     candidates, known = list(runnables), set[int]()
     for candidate in candidates:  # it grows
         if id(candidate) not in known:

@@ -1,4 +1,4 @@
-"""The calls, tasks and questions of a node's function, which LangGraph's nodes make in their middle."""
+"""Calls, tasks and questions that a LangGraph node's function makes while it runs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from agentnb.world.effect import Effect
 
 @dataclass
 class NodeCalls(Calls):
-    """The calls of a node's function. The function also runs again after a question.
+    """The calls of a node's function. After a question, the function runs again.
 
-    It does so with the results of the tasks that have succeeded (`finished`, by path). `answers` are those to the
-    questions of the function (at "") and of its tasks (by path). `background_tasks` are the tasks that an async
-    function has started. `sends` is what the function has written by itself, not by what it returns: LangGraph's writes,
-    as those of `push_message`.
+    It then receives the results of the tasks that have succeeded (`finished`, by path). `answers` are the answers to
+    the questions of the function (at "") and of its tasks (by path). `background_tasks` are the tasks started by an
+    async function. `sends` are the writes that the function made itself, besides its result, such as those of
+    `push_message`.
     """
 
     stops: ClassVar[tuple[type[BaseException], ...]] = (lg.GraphInterrupt, Suspended)
@@ -44,9 +44,9 @@ class NodeCalls(Calls):
             await super().resume(stopped)
 
     async def _ask(self, interrupt: Any) -> None:
-        """Ask a person what the function or one of its tasks has interrupted for.
+        """Ask a person the question for which the function or one of its tasks was interrupted.
 
-        Its calls are made again then, as in LangGraph, except for the tasks that have succeeded.
+        Its calls are then repeated, as in LangGraph, except for the tasks that have succeeded.
         """
         if not interrupt.args or not interrupt.args[0]:
             raise ExecutionError(breakpoints_inside(f"node {self.work.node.id!r}"))
@@ -68,11 +68,11 @@ class NodeCalls(Calls):
                 task.cancel()
 
     def to_question(self, error: Exception) -> dict[str, Any] | None:
-        """Return what is recorded of a tool that has interrupted; None for an error."""
+        """Return the record of a tool that was interrupted by a question; None for an error."""
         return to_question(error) if isinstance(error, lg.GraphInterrupt) else None
 
     def to_recorded(self, answer: Any) -> Any:
-        """Return what is recorded of the answer of a tool."""
+        """Return the record of a tool's answer."""
         return {"command": to_plain_command(answer)} if isinstance(answer, lg.Command) else super().to_recorded(answer)
 
     def answer_in(self, found: Any) -> Any:
@@ -81,12 +81,12 @@ class NodeCalls(Calls):
 
 
 def to_question(interrupt: Any, path: str = "") -> dict[str, Any]:
-    """Return what is recorded of a tool or a task that has interrupted; `path` is that of the task."""
+    """Return the record of a tool or a task that was interrupted by a question; `path` is that of the task."""
     return {"asks": interrupt.args[0][0].value, "by": path}
 
 
 def answer_in(found: Any) -> Any:
-    """Return the answer of a tool or a task: one that was given now, recorded, or changed by a person.
+    """Return the answer of a tool or a task, whether new, recorded, or changed by a person.
 
     Raises:
         GraphInterrupt: it asks a person.
@@ -102,7 +102,7 @@ def answer_in(found: Any) -> Any:
 
 
 class _Ids:
-    """Random ids of messages, in place of the module `uuid`: what a function causes is drawn again in a replay."""
+    """Random ids of messages, in place of the module `uuid`, so that a replay draws the same ids."""
 
     def uuid4(self) -> UUID:
         """Return a random id."""
@@ -111,7 +111,7 @@ class _Ids:
 
 
 def install() -> None:
-    """Make calls of LangChain's models and tools, and the ids of messages, those of the step that they are made in."""
+    """Attribute calls of LangChain's models and tools, and ids of messages, to the step in which they are made."""
     langchain_calls.install()
     if not isinstance(lg.message_module.uuid, _Ids):
         lg.message_module.uuid = _Ids()

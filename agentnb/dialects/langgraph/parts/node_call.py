@@ -1,4 +1,4 @@
-"""A node's step: read the state, call the user's function, and turn what it returns into writes and targets."""
+"""A node's step: read the state, call the user's function, and convert its result to writes and targets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Update(NamedTuple):
-    """One update of a key: the value that the node gave, and the write that it becomes, made once."""
+    """One update of a key: the node's value, and the write made from it."""
 
     key: str
     value: Any
@@ -53,7 +53,7 @@ _AWAITED: Final = "awaited"
 
 @dataclass(frozen=True)
 class Branch:
-    """A conditional edge: the spec, how its path is called, and the keys and the class of what it is given."""
+    """A conditional edge: the spec, how its path is called, and the keys and the class of its argument."""
 
     spec: Any
     callers: Callers
@@ -74,12 +74,12 @@ class Branch:
 class NodePlan:
     """A node as its graph compiled it.
 
-    `keys` are what it reads, "__root__" alone if the state is a single value; `prefix` begins the ids of the nodes
-    around it, `names` are those of its graph. `updates` and `control` are LangGraph's own functions of what a node
-    returns. `retries` are the policies by which it is tried again: the first that accepts an exception. `timeout`
-    limits each attempt. `handled`: an error handler follows if it fails. `static` are LangGraph's writes for the
-    node's edges, which a cache needs. `begins_early`: START is a node too, in a superstep that LangGraph does not
-    count. `tasks` are the rules for the tasks that it calls, `metadata` what its config says of it.
+    `keys` are the keys it reads, "__root__" alone if the state is a single value; `prefix` is the prefix of the ids of
+    its graph's nodes, `names` are their names. `updates` and `control` are LangGraph's own functions that read a node's
+    result. `retries` are its retry policies; the first that accepts an exception applies. `timeout` limits each
+    attempt. `handled`: an error handler follows if it fails. `static` are LangGraph's writes for the node's edges,
+    which a cache needs. `begins_early`: START is a node too, in a superstep that LangGraph does not count. `tasks` are
+    the rules for the tasks that it calls, `metadata` the metadata in its config.
     """
 
     name: str
@@ -136,7 +136,7 @@ class NodeCall:
     def choose_form(self, work: Work) -> Form:
         """Return which of its functions the node calls: as in LangGraph, the async ones if the run is awaited.
 
-        A replay calls those that were called: an event says that the async ones were because the run was awaited.
+        A replay calls the same ones: an event records that the async ones were called because the run was awaited.
         """
         if not self.differs:
             return self.plain
@@ -216,9 +216,9 @@ class NodeCall:
         return self.routed(calls, form, result, context, config)
 
     def _to_command(self, upward: lg.ParentCommand, config: dict[str, Any]) -> Any:
-        """Return the Command that has left the node's function, as its result.
+        """Return the Command that was raised out of the node's function, as its result.
 
-        A node of a graph that the function has invoked leads out of that graph, to this one or to one around it.
+        A node of a graph invoked by the function leads out of that graph, to this one or to an enclosing one.
         """
         command = upward.args[0]
         if command.graph in (config["configurable"][lg.keys.CONFIG_KEY_CHECKPOINT_NS], self.plan.name):
@@ -273,7 +273,7 @@ class NodeCall:
         return half
 
     def select_for_branches(self, calls: NodeCalls, result: Any, updates: Updates) -> tuple[Updates, Any]:
-        """Return what conditional edges see besides the state: the node's own updates, and what it returned."""
+        """Return what conditional edges see besides the state: the node's own updates, and its result."""
         return updates, result
 
     async def _await_outcome(
@@ -321,7 +321,7 @@ class NodeCall:
 
 
 class HandlerCall(NodeCall):
-    """The function of an error handler: it is given the input of the node that has failed, and its error.
+    """The function of an error handler: it receives the input of the failed node, and its error.
 
     As in LangGraph, it has no time-out.
 
@@ -353,7 +353,7 @@ async def _to_coroutine(awaitable: Any) -> Any:
 
 
 class Reader:
-    """Reads the state for what runs inside a node, such as tools that are given the state.
+    """Reads the state for code inside a node, such as tools that receive the state.
 
     `args` are as those of the partial function in its place in LangGraph: the second are the channels.
     """
@@ -370,16 +370,16 @@ class Reader:
         return read_state(self.plan, self.work, select)
 
 
-# -- what a node is given ----------------------------------------------------------------------------------------------
+# -- the input of a node -----------------------------------------------------------------------------------------------
 
 
 def read_input(plan: NodePlan, work: Work) -> Any:
-    """Return what a node is called with: the input that was sent to it, else the state that its schema names."""
+    """Return the argument of a node: the input that was sent to it, else the state that its schema names."""
     return make_input(plan, work, work.event)
 
 
 def make_input(plan: NodePlan, work: Work, event: Event | None) -> Any:
-    """Return what a node is called with if this event carries its input; None: the state that its schema names."""
+    """Return the argument of a node if this event carries its input; None: the state that its schema names."""
     if event is not None:
         return thaw(event.payload["input"])
     if isinstance(plan.keys, str):
@@ -425,7 +425,7 @@ def compute_managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
 
 
 def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, updates: Updates) -> Any:
-    """Return what a condition is given: the state with this node's own writes, and nothing of its siblings."""
+    """Return the argument of a condition: the state with this node's own writes, without those of its siblings."""
     own: dict[str, Any] = {}
     keys = ["__root__"] if branch.keys == "__root__" else branch.keys
     for key, _, write in updates:
@@ -457,11 +457,11 @@ def _get_as_left(work: Work, key: str) -> Any:
     return freeze(held[0], value)
 
 
-# -- what a node returns -----------------------------------------------------------------------------------------------
+# -- the result of a node ----------------------------------------------------------------------------------------------
 
 
 def read_updates(plan: NodePlan, result: Any) -> list[tuple[str, Any]]:
-    """Return the updates in what a node returned: (key, value)."""
+    """Return the updates in a node's result: (key, value)."""
     channels = plan.channels.channels
     if type(result) is dict and plan.channels.by_key:
         return [(key, value) for key, value in result.items() if key in channels]
@@ -470,7 +470,7 @@ def read_updates(plan: NodePlan, result: Any) -> list[tuple[str, Any]]:
 
 
 def list_updates(plan: NodePlan, work: Work, result: Any, sent: Sequence[tuple[str, Any]] = ()) -> Updates:
-    """Return the updates of a node: what its function has `sent` by itself, then those in what it returned."""
+    """Return the updates of a node: those `sent` by its function, then those in its result."""
     pairs = read_updates(plan, result)
     if sent:
         pairs = [*((key, value) for key, value in sent if key in plan.channels.channels), *pairs]
@@ -494,11 +494,11 @@ def to_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
 
 
 def assign_ids(work: Work, value: Any) -> Any:
-    """Return messages with ids: those that have none get one that a replay draws again."""
+    """Return messages with ids; new ids are drawn so that a replay draws the same ones."""
     try:
         messages = lg.convert_to_messages(value if isinstance(value, list) else [value])
     except (ValueError, TypeError, NotImplementedError):
-        return value  # the reducer says what is wrong
+        return value  # the reducer reports the error
     for message in messages:
         if message.id is None:
             message.id = _random_id(work)
@@ -506,7 +506,7 @@ def assign_ids(work: Work, value: Any) -> Any:
 
 
 def with_delta_ids(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
-    """Return a write of a DeltaChannel in which LangGraph has given its messages ids; a replay draws them again."""
+    """Return a write of a DeltaChannel whose messages have ids from LangGraph; a replay draws the same ones."""
     known = {message.id for message in _messages_in(value)}
     writes = [(key, value)]
     lg.ensure_message_ids(plan.channels.channels, writes)
@@ -529,7 +529,7 @@ def _random_id(work: Work) -> str:
 
 
 def _join(old: ReducedWrite, new: ReducedWrite, key: str) -> ReducedWrite:
-    """Return two writes of one node to a key as one: an Overwrite is all that remains."""
+    """Return two writes of one node to a key as one: an Overwrite discards the other."""
     if replaces_value(old.parts) and replaces_value(new.parts):
         raise _make_merge_error(f"At key {key!r}: can receive only one Overwrite value per step")
     return (
@@ -551,7 +551,7 @@ def make_outcome(
 ) -> Outcome:
     """Return the step's writes and the targets that it chose.
 
-    `sent` is what the function has written by itself; `updates` are those of both, if they are known already.
+    `sent` are the function's own writes; `updates` are all updates, if they are known already.
     """
     try:
         control = () if type(result) is dict or result is None else plan.control(result) or ()

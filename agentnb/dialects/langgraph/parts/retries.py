@@ -49,5 +49,5 @@ async def _measure_sleep(work: Work, seconds: float) -> int:
 
 
 def to_policies(policies: Any) -> tuple[Any, ...]:
-    """Return retry policies, of which there may be none, one or several."""
+    """Return a node's retry policies as a sequence; there may be none, one or several."""
     return () if policies is None else (policies,) if hasattr(policies, "max_attempts") else tuple(policies)

@@ -1,4 +1,4 @@
-"""What a node finds around it: the config that LangGraph's helpers read, the Runtime, and the context it runs in."""
+"""The surroundings of a node: the config that LangGraph's helpers read, the Runtime, and the context."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _K: Final = lg.keys
 
 
 class Settings:
-    """What a recipe passes to its nodes: context, store, and the config that the graph is invoked with.
+    """What a recipe passes to its nodes: context, store, and the config with which the graph is invoked.
 
     `only_async`: LangGraph can only await the graph, so its nodes call their async functions; `only_sync`: it can only
     invoke it, so they call their sync ones.
@@ -45,7 +45,7 @@ class Settings:
         self.run_id = self.config.get("run_id")
 
     def inside(self, graph: Any) -> Settings:
-        """Return what a graph inside another passes to its nodes: it may have tags and metadata of its own."""
+        """Return what a subgraph passes to its nodes: it may have its own tags and metadata."""
         if not graph.config:
             return self
         outer = {**self.config, "configurable": self.configurable}
@@ -62,7 +62,7 @@ def make_config(
     metadata: Mapping[str, Any],
     attempt: int,
 ) -> dict[str, Any]:
-    """Return the config of one call of a node, the `attempt`th one of its step, which makes these calls.
+    """Return the config of one attempt of a node's step.
 
     `metadata` are those of the node.
     """
@@ -102,7 +102,7 @@ def make_inner_config(
 
 
 def _add_task(configurable: dict[str, Any], task: str, answers: list[Any]) -> None:
-    """Add what LangGraph needs to know of a node or a task: its id, and where its questions find their answers."""
+    """Add what LangGraph needs for a node or a task: its id, and the source of answers to its questions."""
     numbers = count()
 
     def next_answer(_consume: bool = False) -> Any:
@@ -118,12 +118,12 @@ def _add_task(configurable: dict[str, Any], task: str, answers: list[Any]) -> No
 
 
 class _Control(lg.RunControl):  # type: ignore[misc]  # a class without types
-    """What a node finds as `runtime.control`."""
+    """The value of `runtime.control` in a node."""
 
     __slots__ = ()
 
     def request_drain(self, reason: str = "shutdown") -> None:
-        """Refuse: a session is paused by the person who runs it."""
+        """Refuse: only the person who runs a session pauses it."""
         raise ExecutionError(
             make_unsupported_problem("request_drain()", "runtime.control", "pause the session, or use a breakpoint")
         )

@@ -1,4 +1,4 @@
-"""How a graph begins: its input as the first state, and the conditional edges from START as a node of their own."""
+"""The start of a graph: its input as the first state, and the conditional edges from START as a separate node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph inside a node: a region with a state of its own, stepped node by node."""
+"""A graph inside a node: a region with its own state, stepped node by node."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class SubgraphCall(NodeCall):
     def _collect_streamed(self, work: Work, keys: Collection[str]) -> dict[str, Any]:
         """Return the values of transient keys that were part of the state when LangGraph streamed it last.
 
-        A graph's result is the state as it was streamed: after each superstep that has written an output, and before
-        one that goes on after a question. The keys were deleted when the supersteps after that had ended.
+        A graph's result is the state as it was streamed: after each superstep that wrote an output, and before
+        one that continues after a question. The keys were deleted when the following supersteps ended.
         """
         run, frame = work.run, work.frames[0]
         transient = {*run.plan.transient.get(frame.row.region, ())}.intersection(keys)

@@ -1,7 +1,7 @@
 """Tasks of the functional API: each call of one, in an entrypoint or in a node, is an effect of the step.
 
-A task that has succeeded is not called again when the function that has called it runs again with the answer to a
-question. Tasks that a task calls are part of it.
+A task that has succeeded is not called again when its caller runs again with the answer to a question. Tasks called by
+a task are part of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CALL = lg.keys.CONFIG_KEY_CALL
 
 
 class TaskRules(NamedTuple):
-    """What a graph says of its tasks: its cache, and the policies of those that have none of their own."""
+    """A graph's rules for its tasks: its cache, and the policies of tasks without their own."""
 
     retries: Sequence[Any] = ()
     cache: Any = None
@@ -111,7 +111,7 @@ class _Arguments:
         try:
             self.bound = inspect.signature(function).bind_partial(*args, **kwargs)
             self.by_name = dict(self.bound.arguments)
-        except (TypeError, ValueError):  # the call itself says what is wrong
+        except (TypeError, ValueError):  # the call itself reports the error
             self.by_name = {"args": list(args), "kwargs": kwargs}
 
     def changed(self, by_name: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -158,7 +158,7 @@ class _Task:
         return calls.finished[self.path]
 
     async def _find_result(self, attempt: str) -> Any:
-        """Return what is recorded of one attempt. Inside another call it is part of that one."""
+        """Return the record of one attempt; inside another call it is part of that call."""
         perform = partial(self._aperform if self.is_async else self._perform, attempt)
         if CALLS.get() is not self.calls:
             found = perform(**self.arguments.by_name)
