@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agentnb.trace.trace import SimulationTrace
 
 
-class _OneRecipe(Frames):
+class _RecipeFrames(Frames):
     """The tables of runs with the same nodes and edges; steps are those of the merged history."""
 
     def __init__(self, traces: Iterable[SimulationTrace]) -> None:
@@ -72,7 +72,7 @@ class ManyFrames(Frames):
             reading = trace.reading()
             readings.append(reading)
             groups.setdefault((reading.nodes, reading.edges), []).append(place)
-        self._groups = [(places, _OneRecipe(traces[place] for place in places)) for places in groups.values()]
+        self._groups = [(places, _RecipeFrames(traces[place] for place in places)) for places in groups.values()]
         self._ids = [trace.run_id for trace in traces]
         self._size = sum(reading.tip for reading in readings)
 

@@ -17,7 +17,7 @@ from agentnb.secrets import mask_text
 LONGEST: Final = 4096  # bits of the largest whole number that Python converts to decimal by default
 
 
-class _Nowhere(io.TextIOBase):
+class _NullStream(io.TextIOBase):
     """A stream that discards what is written to it."""
 
     def write(self, text: str) -> int:
@@ -36,7 +36,7 @@ class Output:
     """
 
     def __init__(self, stream: TextIO | None) -> None:
-        self._stream = _Nowhere() if stream is None else stream
+        self._stream = _NullStream() if stream is None else stream
         self.failure: OSError | None = None
 
     def write(self, text: str) -> int:

@@ -35,10 +35,10 @@ class _Part:
 
 def compute_plain_layout(picture: Picture) -> Geometry:
     """Return the layout of a picture; works for every recipe, and resembles that of Graphviz."""
-    return _Plain(picture).geometry()
+    return _PlainLayout(picture).geometry()
 
 
-class _Plain:
+class _PlainLayout:
     """One layout: sizes from the inside out, then positions from the outside in, then the lines."""
 
     def __init__(self, picture: Picture) -> None:

@@ -158,7 +158,7 @@ def make_ready(rule: Any, *, strict: bool, place: Place | None) -> PreparedRule:
     Raises:
         RecipeError: the problems of its templates
     """
-    rewriting = _Rewriting(strict=strict, place=place)
+    rewriting = _RuleRewriter(strict=strict, place=place)
     rewriting.ready.rule = rewriting.rewritten(normalize(rule), "")
     if rewriting.problems:
         raise RecipeError(*rewriting.problems)
@@ -177,7 +177,7 @@ def normalize(rule: Any) -> Any:
     return [normalize(item) for item in rule] if _is_list(rule) else to_plain(rule)
 
 
-class _Rewriting:
+class _RuleRewriter:
     """One walk through a rule; fills `ready` and `problems`."""
 
     def __init__(self, *, strict: bool, place: Place | None) -> None:

@@ -85,13 +85,13 @@ class MissingError(UndefinedError):
         self.holder, self.key = holder, key
 
 
-class _Spending(threading.local):
+class _WorkBudget(threading.local):
     """What remains of MAX_WORK for the rendering of this thread."""
 
     remaining = MAX_WORK
 
 
-_spending = _Spending()
+_spending = _WorkBudget()
 
 
 def charge(work: int) -> None:

@@ -231,7 +231,7 @@ def _rule_of(node: nodes.Node | None) -> Any:
     return None
 
 
-class _Rewriting(NodeTransformer):
+class _TreeRewriter(NodeTransformer):
     """Rewrites what must be counted or limited while rendering to call our own functions."""
 
     def __init__(self, *, named: bool) -> None:
@@ -315,7 +315,7 @@ def _is_value(target: nodes.Expr) -> bool:
 
 
 def _compile_program(tree: nodes.Template, *, named: bool) -> Program:
-    tree = _Rewriting(named=named).visit(tree)
+    tree = _TreeRewriter(named=named).visit(tree)
     tree.set_environment(_make_environment())
     try:
         return compile_program(_make_environment(), tree)

@@ -275,7 +275,7 @@ def compile_structure(value: Any, *, strict: bool = True, place_of: PlaceOf = _i
     Raises:
         RecipeError: every problem of every template in it
     """
-    building = _Building(place_of, strict=strict)
+    building = _StructureCompiler(place_of, strict=strict)
     build = building.build_of(value, ())
     if building.problems:
         raise RecipeError(*building.problems)
@@ -316,7 +316,7 @@ def _compile(text: str, *, strict: bool, place: Place | None, bare: bool, origin
 _Build = Callable[[Mapping[str, Any]], Any]
 
 
-class _Building:
+class _StructureCompiler:
     """One walk through a structure; fills `templates` and `problems`."""
 
     def __init__(self, place_of: PlaceOf, *, strict: bool) -> None:

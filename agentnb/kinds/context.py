@@ -79,7 +79,7 @@ def make_context(work: Work, result: Any = None) -> Context:
     return Context(work.board, lambda: work.inputs, result, work.node, work.run.world.environment)
 
 
-class InContext:
+class ContextCondition:
     """A condition that uses more than the board: inputs, the node and its result.
 
     Called with a board that belongs to no node, it sees only the board.
@@ -95,7 +95,7 @@ class InContext:
         return self.condition(self.context(board))
 
     def __repr__(self) -> str:
-        return f"<InContext {safe_repr(self.text, 200)}>"
+        return f"<ContextCondition {safe_repr(self.text, 200)}>"
 
     @property
     def warning(self) -> str:
@@ -113,10 +113,10 @@ class InContext:
         rows: list[tuple[str, Any]] = self.condition.explain(context)
         return rows
 
-    def with_strictness(self, strict: bool) -> InContext:
+    def with_strictness(self, strict: bool) -> ContextCondition:
         """Return this condition with another strictness about missing values."""
         other = self.condition.with_strictness(strict)
-        return self if other is self.condition else InContext(other)
+        return self if other is self.condition else ContextCondition(other)
 
 
 Text = Callable[[Mapping[str, Any]], str]

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from agentnb.engine.core.work import Body, Enter, Kind, Outcome, Perform, Repeat, Work
 from agentnb.errors import ExecutionError, Problem
-from agentnb.kinds.context import InContext, find_oddity, make_strict
+from agentnb.kinds.context import ContextCondition, find_oddity, make_strict
 from agentnb.recipe.model import Node
 
 MAX_ROUNDS: Final = 1000
@@ -21,7 +21,7 @@ def bind(node: Node, world: Any) -> Perform:
     """
     params = node.params
     before, until = (make_strict(params.get(word), world.strict) for word in ("while", "until"))
-    times, tells = params.get("times"), params.get("tells") or isinstance(until, InContext)
+    times, tells = params.get("times"), params.get("tells") or isinstance(until, ContextCondition)
     limit = int(params.get("max") or (MAX_ROUNDS if times is None else times))
     opening = Enter([Body(region) for region in node.bodies])
 

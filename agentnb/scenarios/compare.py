@@ -52,7 +52,7 @@ class Mismatch(NamedTuple):
         return f"<Mismatch {self}>"
 
 
-class Compared(NamedTuple):
+class ComparisonResult(NamedTuple):
     """The result of a comparison: whether it passed, its score (0 to 1), and every mismatch."""
 
     passed: bool
@@ -65,7 +65,7 @@ def find_values(keys: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, 
     return {key: board[key] for key in keys if key in board}
 
 
-def compare_exactly(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Compared:
+def compare_exactly(expected: Mapping[str, Any], found: Mapping[str, Any]) -> ComparisonResult:
     """Compare each expected key with the value found; 1 and 1.0 are equal, True and 1 are not, tuples equal lists.
 
     Example:
@@ -74,10 +74,10 @@ def compare_exactly(expected: Mapping[str, Any], found: Mapping[str, Any]) -> Co
     """
     every = (row for key, value in expected.items() for row in _iter_mismatches((key,), value, found.get(key, ABSENT)))
     mismatches = tuple(islice(every, MOST_TOLD))
-    return Compared(not mismatches, 0.0 if mismatches else 1.0, mismatches)
+    return ComparisonResult(not mismatches, 0.0 if mismatches else 1.0, mismatches)
 
 
-def compare_texts(expected: Mapping[str, Any], found: Mapping[str, Any], least: float) -> Compared:
+def compare_texts(expected: Mapping[str, Any], found: Mapping[str, Any], least: float) -> ComparisonResult:
     """Compare the texts of each expected key with those found; the score is the lowest similarity.
 
     A value that is not text is compared as its JSON with sorted keys.
@@ -88,7 +88,7 @@ def compare_texts(expected: Mapping[str, Any], found: Mapping[str, Any], least: 
         for actual in (found.get(key, ABSENT),)
     ]
     score = min((row.similarity or 0.0 for row in rows), default=1.0)
-    return Compared(score >= least, score, tuple(row for row in rows if (row.similarity or 0.0) < least))
+    return ComparisonResult(score >= least, score, tuple(row for row in rows if (row.similarity or 0.0) < least))
 
 
 def measure_likeness(one: Any, other: Any) -> float:

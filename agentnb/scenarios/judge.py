@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.model import ROOT, Node, Recipe, Region
-from agentnb.scenarios.compare import LIKE, Compared, to_displayed
+from agentnb.scenarios.compare import LIKE, ComparisonResult, to_displayed
 from agentnb.session import Session
 from agentnb.text import safe_repr
 from agentnb.world.llm.base import LLMRequest, to_client
@@ -36,7 +36,7 @@ Answer with one JSON object and nothing else:
 def judge_result(
     scenario: Scenario, expected: Mapping[str, Any] | None, actual: Mapping[str, Any], run: Session, llm: Any,
     clock: Clock | None = None, least: float = LIKE,
-) -> tuple[Compared, str]:  # fmt: skip
+) -> tuple[ComparisonResult, str]:  # fmt: skip
     """Return the model's verdict on a result, and its reason. Secrets are masked in what it receives.
 
     A score alone passes from `least` on; otherwise the model's own verdict counts. A script continues where the run
@@ -92,7 +92,7 @@ class _ContinuedClient:
         return self._client.complete(replace(request, number=number, of_node=of_node))
 
 
-def _judge_answer(answer: Any, scenario: Scenario, least: float) -> tuple[Compared, str]:
+def _judge_answer(answer: Any, scenario: Scenario, least: float) -> tuple[ComparisonResult, str]:
     try:
         found = find_verdict(answer)
         score = float(bool(found.passed)) if found.score is None else found.score
@@ -105,7 +105,7 @@ def _judge_answer(answer: Any, scenario: Scenario, least: float) -> tuple[Compar
                     'its model must answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
         ) from error  # fmt: skip
     passed = score >= least if found.passed is None else found.passed
-    return Compared(passed, score), "" if found.comment is None else str(found.comment)
+    return ComparisonResult(passed, score), "" if found.comment is None else str(found.comment)
 
 
 def _format_where(scenario: Scenario) -> str:

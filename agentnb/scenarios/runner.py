@@ -14,7 +14,7 @@ from agentnb.arguments import plain_arguments
 from agentnb.clock import Clock
 from agentnb.errors import AgentNbError, ExecutionError, Problem
 from agentnb.recipe.model import Recipe, Scenario
-from agentnb.scenarios.compare import LIKE, Compared, compare_exactly, compare_texts, find_values
+from agentnb.scenarios.compare import LIKE, ComparisonResult, compare_exactly, compare_texts, find_values
 from agentnb.scenarios.definitions import collect_scenarios, copy_expected, find_recipe, find_refusal, unwrap
 from agentnb.scenarios.judge import judge_result, remove_judge
 from agentnb.scenarios.report import ScenarioReport, ScenarioResult
@@ -128,7 +128,7 @@ class _Trial:
     def run(self, scenario: Scenario) -> ScenarioResult:
         """Run one scenario and compare its results."""
         if (problem := find_refusal(self.recipe, scenario)) is not None:
-            return _make_result(scenario, None, Compared(passed=False, score=None), problem=problem)
+            return _make_result(scenario, None, ComparisonResult(passed=False, score=None), problem=problem)
         clock = self.clock or Clock()
         start = clock.ns()
         try:
@@ -137,10 +137,12 @@ class _Trial:
             with without_human_input():
                 session.run()
         except AgentNbError as error:  # its inputs are missing or invalid
-            return _make_result(scenario, None, Compared(passed=False, score=None), problem=_combine_problems(error))
+            return _make_result(
+                scenario, None, ComparisonResult(passed=False, score=None), problem=_combine_problems(error)
+            )
         seconds = (clock.ns() - start) / 1e9
         actual = dict(session.board) if expected is None else find_values(expected, session.board)
-        compared, problem, reason = Compared(passed=False, score=None), _find_obstacle(scenario, session), ""
+        compared, problem, reason = ComparisonResult(passed=False, score=None), _find_obstacle(scenario, session), ""
         if problem is None:
             try:
                 compared, reason = self.compare_result(scenario, expected, actual, session)
@@ -151,12 +153,12 @@ class _Trial:
 
     def compare_result(
         self, scenario: Scenario, expected: dict[str, Any] | None, actual: dict[str, Any], session: Session
-    ) -> tuple[Compared, str]:
+    ) -> tuple[ComparisonResult, str]:
         """Compare as the scenario requests. Without expected values, a judge is used only if `about` is stated."""
         if scenario.compare == "llm_judge" and (expected is not None or scenario.about):
             return judge_result(scenario, expected, actual, session, self.llm, self.clock, self.threshold)
         if expected is None:
-            return Compared(passed=True, score=None), ""
+            return ComparisonResult(passed=True, score=None), ""
         return (
             compare_texts(expected, actual, self.threshold)
             if scenario.compare == "fuzzy"
@@ -164,7 +166,7 @@ class _Trial:
         ), ""
 
 
-def _make_result(scenario: Scenario, session: Session | None, compared: Compared, *, problem: Problem | None,
+def _make_result(scenario: Scenario, session: Session | None, compared: ComparisonResult, *, problem: Problem | None,
             expected: dict[str, Any] | None = None, actual: dict[str, Any] | None = None, seconds: float = 0.0,
             reason: str = "") -> ScenarioResult:  # fmt: skip
     return ScenarioResult(

@@ -45,7 +45,7 @@ MOST: Final = 100
 Redactor = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class _Setup:
+class _Configuration:
     """The last configuration made by `configure_logging`."""
 
     handler: logging.Handler | None = None
@@ -89,11 +89,11 @@ def configure_logging(
                     "configure_logging(payload_redactor=...)", "it is called with each payload before it is written",
                     "pass a function that takes a dict and returns one")
         )  # fmt: skip
-    if _Setup.handler is not None:
-        ROOT.removeHandler(_Setup.handler)
+    if _Configuration.handler is not None:
+        ROOT.removeHandler(_Configuration.handler)
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines() if json_output else _Lines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    _Setup.handler, _Setup.redactor, _Setup.warned = handler, payload_redactor, False
+    _Configuration.handler, _Configuration.redactor, _Configuration.warned = handler, payload_redactor, False
     ROOT.addHandler(handler)
     ROOT.setLevel(number)
     ROOT.propagate = False  # else lines would be written twice if the root logger has a handler too
@@ -193,13 +193,13 @@ def log_line(
 def _redact_payload(payload: Mapping[str, Any]) -> Any:
     """Return the part of a payload that may be written; None if the redactor fails."""
     shown = mask_value(dict(payload))
-    if _Setup.redactor is None:
+    if _Configuration.redactor is None:
         return shown
     try:
-        return mask_value(_Setup.redactor(shown))
+        return mask_value(_Configuration.redactor(shown))
     except Exception as error:  # noqa: BLE001  (a run continues even if its log fails)
-        if not _Setup.warned:
-            _Setup.warned = True
+        if not _Configuration.warned:
+            _Configuration.warned = True
             warnings.warn(
                 f"the payload_redactor raised {type(error).__name__}: {error_text(error)}; payloads that it fails on "
                 "are left out of the log",

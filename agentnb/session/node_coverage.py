@@ -23,7 +23,7 @@ Touched = dict[str, frozenset[str]]
 _OF_FAILURES: Final = frozenset({"error", "timeout"})
 
 
-class _Firsts:
+class _FirstRows:
     """The first row of each item, and the items in the order of these rows; `included` of them are in the totals."""
 
     __slots__ = ("included", "items", "rows")
@@ -109,9 +109,9 @@ class _Rows:
 
     def __init__(self) -> None:
         self._row = self._reads = 0
-        self.written_keys = _Firsts()
-        self.reads = _Firsts()
-        self.moves = _Firsts()  # from, to, and whether the step failed
+        self.written_keys = _FirstRows()
+        self.reads = _FirstRows()
+        self.moves = _FirstRows()  # from, to, and whether the step failed
         self.at = 0
 
     def read(self, _run: Run, history: History, _end: int) -> None:

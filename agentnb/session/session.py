@@ -12,7 +12,7 @@ from agentnb.board.scopes import Board
 from agentnb.board.values import ABSENT
 from agentnb.display import view
 from agentnb.engine.control.breakpoints import Breakpoint
-from agentnb.engine.control.cursor import Cursor, Next, OpenFrame, get_cursor, get_frontier, get_stack
+from agentnb.engine.control.cursor import Cursor, FrontierEntry, OpenFrame, get_cursor, get_frontier, get_stack
 from agentnb.engine.control.listeners import Listener
 from agentnb.errors import set_known
 from agentnb.recipe.model import Recipe
@@ -316,7 +316,7 @@ class Session:
         return run_queries.get_next_node(self._parts.state.run)
 
     @property
-    def frontier(self) -> tuple[Next, ...]:
+    def frontier(self) -> tuple[FrontierEntry, ...]:
         """The next activations in order, each with the reason why it is next."""
         return get_frontier(self._parts.state.run)
 

@@ -14,7 +14,7 @@ from agentnb.engine.core.time_travel import inspect_at
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.errors import ExecutionError, Problem
 from agentnb.expressions.paths import format_path
-from agentnb.kinds.context import Context, InContext, make_strict
+from agentnb.kinds.context import Context, ContextCondition, make_strict
 from agentnb.text import safe_repr, safe_str
 from agentnb.trace.row_index import count_edits
 
@@ -310,7 +310,7 @@ def _evaluate_conditions(
 def _answer(
     condition: Any, target: str, context: Context, board: Board, targets: tuple[str, ...]
 ) -> EvaluatedCondition:
-    rows = condition.explain(context if isinstance(condition, InContext) else board)
+    rows = condition.explain(context if isinstance(condition, ContextCondition) else board)
     *operands, (_, value) = rows
     return EvaluatedCondition(
         condition.text, target, value, target in targets, tuple(operands), getattr(condition, "warning", "")

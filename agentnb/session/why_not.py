@@ -70,12 +70,12 @@ def explain_why_not(run: Run, node: str, at: int | str | None) -> WhyNot:
         ExecutionError: X101, there is no such node; X111, there is no such event.
     """
     found = run.plan.nodes[run.plan.number(node)]
-    past = _Past(run, at if isinstance(at, int) else run.position)
+    past = _PastRun(run, at if isinstance(at, int) else run.position)
     event = None if not isinstance(at, str) else past.event(at)
     return _explain_listener(past, found, event) if found.node.on else _explain_node(past, found)
 
 
-class _Past:
+class _PastRun:
     """A run as it was after a step, read from its history; the run itself does not move."""
 
     def __init__(self, run: Run, step: int) -> None:
@@ -129,7 +129,7 @@ class _Past:
         )
 
 
-def _explain_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNot:
+def _explain_listener(past: _PastRun, node: PlanNode, event: Event | None) -> WhyNot:
     types, events = " and ".join(map(repr, node.node.on)), past.events()
     reactive = past.run.plan.recipe.reactive
     if reactive is not None:
@@ -146,7 +146,7 @@ def _explain_listener(past: _Past, node: PlanNode, event: Event | None) -> WhyNo
     return next((each for each in results if each.fired is None), results[-1])
 
 
-def _explain_reactive(past: _Past, node: PlanNode, event: Event | None, reactive: Reactive) -> WhyNot:
+def _explain_reactive(past: _PastRun, node: PlanNode, event: Event | None, reactive: Reactive) -> WhyNot:
     """Return which clause prevented a node from running: for this event, else for the last that it listens to."""
     emitted = [one for one in past.events() if reactive.waits(one)]
     matching = [event] if event is not None else [one for one in emitted if reactive.listens(node.id, one)]
@@ -169,7 +169,7 @@ def _explain_reactive(past: _Past, node: PlanNode, event: Event | None, reactive
     return next((each for each in results if each.fired is None), results[0])
 
 
-def _explain_delivery(past: _Past, node: PlanNode, event: Event) -> WhyNot:
+def _explain_delivery(past: _PastRun, node: PlanNode, event: Event) -> WhyNot:
     """Return the result of the delivery of an event to a node."""
     fired, named = None, f"event {event.id} {event.type!r}"
     queue = past.queue()
@@ -203,7 +203,7 @@ def _format_position(before: int) -> str:
     return f"{before} {'step is' if before == 1 else 'steps are'} before it"
 
 
-def _explain_node(past: _Past, node: PlanNode) -> WhyNot:
+def _explain_node(past: _PastRun, node: PlanNode) -> WhyNot:
     queue = past.queue()
     last = next((step for step, _, row in past.steps() if row.node == node.index), None)
     place = next((n for n, row in enumerate(queue) if row.node == node.index), None)
@@ -231,7 +231,7 @@ def _explain_node(past: _Past, node: PlanNode) -> WhyNot:
     return WhyNot(past.step, node.id, None, last, text + ran, incoming)
 
 
-def _explain_join(past: _Past, node: PlanNode, queue: list[ActivationRow]) -> str:
+def _explain_join(past: _PastRun, node: PlanNode, queue: list[ActivationRow]) -> str:
     ahead = [
         past.run.plan.nodes[row.node].id
         for row in queue
@@ -240,7 +240,7 @@ def _explain_join(past: _Past, node: PlanNode, queue: list[ActivationRow]) -> st
     return f", and it joins {', '.join(map(repr, ahead))}" if ahead else ""
 
 
-def _explain_edge(past: _Past, edge: Edge, node: PlanNode) -> IncomingEdge:
+def _explain_edge(past: _PastRun, edge: Edge, node: PlanNode) -> IncomingEdge:
     """Return the result of one incoming edge, the last time that its source node had run."""
     run, source = past.run, past.run.plan.index[edge.source]
     found = next(((step, history) for step, history, row in past.steps() if row.node == source), None)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentnb.expressions.conditions import to_condition
-from agentnb.kinds.context import InContext, list_board_reads, make_strict
+from agentnb.kinds.context import ContextCondition, list_board_reads, make_strict
 from agentnb.load import load
 from agentnb.session import Session
 from tests.dialects.agentruntime.agent_files import HEAD, ran, stepped, text, write
@@ -121,16 +121,16 @@ def test_what_is_missing_in_an_ordered_comparison_is_a_problem_in_a_strict_sessi
 
 
 def test_a_condition_asked_with_a_plain_board_knows_that_alone():
-    condition = InContext(to_condition({"==": [{"var": "state.x"}, 1]}))
+    condition = ContextCondition(to_condition({"==": [{"var": "state.x"}, 1]}))
     assert condition({"x": 1})
     assert not condition({"x": 2})
     assert condition.reads == (("x",),)
-    assert not InContext(to_condition({"==": [{"var": "result.text"}, "a"]}))({"x": 1})
+    assert not ContextCondition(to_condition({"==": [{"var": "result.text"}, "a"]}))({"x": 1})
     assert condition.explain(condition.context({"x": 1}))[-1] == ("state.x == 1", True)
 
 
 def test_strictness_is_changed_where_there_is_any():
-    condition = InContext(to_condition({"<": [{"var": "state.gone"}, 3]}))
+    condition = ContextCondition(to_condition({"<": [{"var": "state.gone"}, 3]}))
     assert make_strict(condition, strict=True) is condition
     assert make_strict(condition, strict=False)({})
     assert make_strict(None, strict=False) is None

@@ -47,8 +47,8 @@ def logging_to(level="INFO", **options) -> Iterator[Lines]:
 
 def off() -> None:
     """Turn logging off, as it is before anybody configures it."""
-    if logs._Setup.handler is not None:
-        logs.ROOT.removeHandler(logs._Setup.handler)
-    logs._Setup.handler = logs._Setup.redactor = None
+    if logs._Configuration.handler is not None:
+        logs.ROOT.removeHandler(logs._Configuration.handler)
+    logs._Configuration.handler = logs._Configuration.redactor = None
     logs.ROOT.setLevel(logging.NOTSET)
     logs.ROOT.propagate = True

@@ -179,7 +179,7 @@ class PackSchemaViolation(PackError):
     reason = "pack.schema_violation"
 
 
-class _Reasoned(ExecutionError):
+class _ReasonedFailure(ExecutionError):
     """A failure with a reason, and the other fields of its event."""
 
     def __init__(self, reason: str, message: str = "", *, payload_extras: dict[str, Any] | None = None) -> None:
@@ -191,7 +191,7 @@ class _Reasoned(ExecutionError):
         return (type(self), (self.reason, str(self).partition(": ")[2]))
 
 
-class ToolError(_Reasoned):
+class ToolError(_ReasonedFailure):
     """A call of a tool that failed: tool.timeout, tool.invalid_input, tool.execution_error ..."""
 
 
@@ -199,7 +199,7 @@ class UnknownToolError(ToolError, RuntimeError):
     """A model calls a tool that its behavior does not name."""
 
 
-class LLMBehaviorError(_Reasoned):
+class LLMBehaviorError(_ReasonedFailure):
     """A model request failed: llm.network_error and llm.rate_limited are retried, others are not."""
 
 

@@ -34,15 +34,15 @@ from agentnb.dialects.coreason.parts.profiles import (
     SolverConfig,
 )
 from agentnb.dialects.coreason.parts.sections_schema import (
-    Closed,
     Constraint,
-    Open,
+    ExtensiblePart,
     PolicyConfig,
     RecipeInterface,
     Recovery,
     Share,
     SimulationScenario,
     StateDefinition,
+    StrictPart,
 )
 from agentnb.errors import Problem, RecipeError, with_article
 from agentnb.sources import Path, format_path
@@ -54,7 +54,7 @@ GRAPH_CHECKED_ELSEWHERE = "graph_checked_elsewhere"
 BESIDE_STEPS = " (beside steps)"
 
 
-class ManifestMetadata(Open):
+class ManifestMetadata(ExtensiblePart):
     """The metadata of a recipe. Unknown keys are preserved."""
 
     name: str
@@ -85,7 +85,7 @@ class LaterMetadata(ManifestMetadata):
     provenance: Annotated[Any, annotate_passive("Provenance")] = None
 
 
-class _Later(dict[str, Any]):
+class _LaterContent(dict[str, Any]):
     """The metadata of a recipe that uses keys introduced in 0.22."""
 
 
@@ -110,7 +110,7 @@ def _is_later(content: Mapping[str, Any]) -> bool:
 
 
 def _release(metadata: object) -> str:
-    return "later" if isinstance(metadata, _Later | LaterMetadata) else "any"
+    return "later" if isinstance(metadata, _LaterContent | LaterMetadata) else "any"
 
 
 Metadata = Annotated[
@@ -118,7 +118,7 @@ Metadata = Annotated[
 ]
 
 
-class _NodeFields(Closed):
+class _NodeFields(StrictPart):
     """The fields common to all nodes."""
 
     id: str
@@ -188,7 +188,7 @@ NODE_TYPES = ("agent", "human", "router", "evaluator", "generative")
 RecipeNode = Annotated[AgentNode | HumanNode | RouterNode | EvaluatorNode | GenerativeNode, Field(discriminator="type")]
 
 
-class GraphEdge(Closed):
+class GraphEdge(StrictPart):
     """An edge between two nodes; `condition` is only a label."""
 
     source: str
@@ -196,7 +196,7 @@ class GraphEdge(Closed):
     condition: str | None = None
 
 
-class GraphTopology(Closed):
+class GraphTopology(StrictPart):
     """The graph: nodes, edges and entry point; a draft may be incomplete."""
 
     nodes: list[RecipeNode]
@@ -254,7 +254,7 @@ def expand(topology: Any) -> Any:
     }
 
 
-class RecipeDefinition(Closed):
+class RecipeDefinition(StrictPart):
     """A coreason recipe: its metadata, its interface and its graph.
 
     Example:
@@ -285,7 +285,7 @@ class RecipeDefinition(Closed):
     @classmethod
     def _choose_release(cls, content: Any) -> Any:
         later = isinstance(content, Mapping) and _is_later(content)
-        return {**content, "metadata": _Later(content["metadata"])} if later else content
+        return {**content, "metadata": _LaterContent(content["metadata"])} if later else content
 
     @model_validator(mode="after")
     def _check_publishable(self, info: ValidationInfo) -> Self:

@@ -32,10 +32,10 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe, and the problems beyond those that the checks will find."""
-    return _Loading(source.content).recipe()
+    return _Translation(source.content).recipe()
 
 
-class _Loading:
+class _Translation:
     """A graph being translated to a recipe: its parts, and the problems so far."""
 
     def __init__(self, graph: Any) -> None:

@@ -59,10 +59,10 @@ def make_recipe(graph: Graph, max_iterations: int | None = MAX_ITERATIONS) -> Re
         graph: what is translated.
         max_iterations: the limit of rounds for a loop with a predicate and without a limit; None for no limit.
     """
-    return _Loading(graph, max_iterations).recipe()
+    return _Translation(graph, max_iterations).recipe()
 
 
-class _Loading:
+class _Translation:
     """A graph being translated to a recipe."""
 
     def __init__(self, graph: Graph, max_iterations: int | None) -> None:

@@ -19,7 +19,7 @@ LOOK_BACK = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class FrontierEntry:
     """One entry of the frontier: a scheduled node, its frame, and the reason.
 
     `phase` is `start`, `resume` (its inside has ended), `fail` (its inside has failed) or `event` (not yet matched).
@@ -63,7 +63,7 @@ class Cursor:
     """The position of a run: the last step, what is next (front first), and which frames are open."""
 
     position: int
-    frontier: tuple[Next, ...]
+    frontier: tuple[FrontierEntry, ...]
     frames: tuple[OpenFrame, ...]
 
 
@@ -74,7 +74,7 @@ def get_cursor(run: Run) -> Cursor:
     )
 
 
-def get_frontier(run: Run) -> tuple[Next, ...]:
+def get_frontier(run: Run) -> tuple[FrontierEntry, ...]:
     """Return what is next, front first, each with the reason."""
     at = run.current_history
     rows = at.queue_rows(run.queue_start, at.s_pend[run.position - at.base], run.position)
@@ -83,7 +83,7 @@ def get_frontier(run: Run) -> tuple[Next, ...]:
     if reactive is not None and found and found[0].phase == "event":
         event = run.get_event(run.tables.activations[run.frontier()[0]].event)
         why = "" if event is None else f"event {event.id} of type {event.type!r}"
-        found[:1] = [Next(name, 0, 0, why) for name, _ in reactive.list_deliveries(run, event)]
+        found[:1] = [FrontierEntry(name, 0, 0, why) for name, _ in reactive.list_deliveries(run, event)]
     return tuple(found)
 
 
@@ -106,16 +106,18 @@ def _open_frame(frame: Frame, run: Run) -> OpenFrame:
     return OpenFrame(frame.id, owner, row.region, frame.depth, frame.iteration, frame.scope.name, branch)
 
 
-def _describe_next(run: Run, number: int, push: int) -> Next:
+def _describe_next(run: Run, number: int, push: int) -> FrontierEntry:
     row = run.tables.activations[number]
     if row.node < 0:
         event = run.get_event(row.event)
         name = event.type if event else "an event"
-        return Next(name, 0, 0, f"event {name!r} is to be matched", "event")
+        return FrontierEntry(name, 0, 0, f"event {name!r} is to be matched", "event")
     act = run.find_activation(number)
     turn: Turn = "resume" if row.purpose == RESUME else "fail" if row.purpose == FAIL else "start"
     branch = act.frame.row.branch if act.frame.row.branch >= 0 else None
-    return Next(act.node.id, act.frame.id, act.frame.depth, _explain_reason(run, act, push, turn), turn, branch)
+    return FrontierEntry(
+        act.node.id, act.frame.id, act.frame.depth, _explain_reason(run, act, push, turn), turn, branch
+    )
 
 
 def _explain_reason(run: Run, act: Activation, push: int, turn: Turn) -> str:

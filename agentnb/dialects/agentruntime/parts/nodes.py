@@ -13,7 +13,7 @@ from agentnb.errors import Problem, RecipeError
 from agentnb.expressions.conditions import to_condition
 from agentnb.expressions.paths import format_path
 from agentnb.expressions.templates import compile_structure
-from agentnb.kinds.context import InContext, list_board_reads
+from agentnb.kinds.context import ContextCondition, list_board_reads
 from agentnb.recipe.model import Node, Rescue
 
 if TYPE_CHECKING:
@@ -161,16 +161,16 @@ class Nodes:
             self.problems += error.problems
             return compile_structure({} if isinstance(value, Mapping) else [])
 
-    def condition(self, rule: Any, path: Path) -> InContext:
+    def condition(self, rule: Any, path: Path) -> ContextCondition:
         """Return the condition of an edge."""
         return self._make_condition(rule, path)
 
-    def _make_condition(self, rule: Any, path: Path) -> InContext:
+    def _make_condition(self, rule: Any, path: Path) -> ContextCondition:
         try:
-            return InContext(to_condition(rule, self.source.place(path)))
+            return ContextCondition(to_condition(rule, self.source.place(path)))
         except RecipeError as error:
             self.problems += error.problems
-            return InContext(to_condition(value=True))
+            return ContextCondition(to_condition(value=True))
 
 
 def _reads(params: Mapping[str, Any]) -> list[tuple[Any, ...]]:

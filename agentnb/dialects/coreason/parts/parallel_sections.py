@@ -55,7 +55,7 @@ def make_sections(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str
             fits.append(fork)
         else:
             notes.append(_make_section_problem(name, *fault))
-    return _Built(nodes, edges, fits).sections(notes)
+    return _SectionBuilder(nodes, edges, fits).sections(notes)
 
 
 class _Successors:
@@ -237,7 +237,7 @@ def _make_section_problem(name: str, why: str, edge: Edge) -> Problem:
                    str(edge.place or f"node {name!r}"), why, _MEND, "warning")  # fmt: skip
 
 
-class _Built:
+class _SectionBuilder:
     """The sections as composite nodes: the current region of each node, and the entry of each section."""
 
     def __init__(self, nodes: Mapping[str, Node], edges: tuple[Edge, ...], forks: list[_Fork]) -> None:

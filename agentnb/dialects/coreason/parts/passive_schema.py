@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, GetPydanticSchema, create_model
 
-from agentnb.dialects.coreason.parts.sections_schema import Closed, Ignoring, NotNegative, Positive, Share
+from agentnb.dialects.coreason.parts.sections_schema import LenientPart, NotNegative, Positive, Share, StrictPart
 
 _TYPES: Final[Mapping[str, Any]] = {
     "any": Any,
@@ -58,7 +58,7 @@ def _build_models() -> dict[str, type[BaseModel]]:
     models: dict[str, type[BaseModel]] = {}
     for name, part in table.items():
         fields: dict[str, Any] = {key: _parse_field(row, models) for key, row in part["fields"].items()}
-        base = Ignoring if part.get("ignores_unknown_keys") else Closed
+        base = LenientPart if part.get("ignores_unknown_keys") else StrictPart
         models[name] = create_model(name, __base__=base, __module__=__name__, __doc__=part["about"], **fields)
     return models
 

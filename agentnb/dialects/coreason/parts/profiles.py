@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Discriminator, Tag
 
 from agentnb.dialects.coreason.parts.passive_schema import annotate_passive
-from agentnb.dialects.coreason.parts.sections_schema import Closed, Positive, Share
+from agentnb.dialects.coreason.parts.sections_schema import Positive, Share, StrictPart
 
 
 def _parse_text_or_object(value: object) -> str:
@@ -20,7 +20,7 @@ TEXT_OR_MORE = Discriminator(_parse_text_or_object)
 Text = Annotated[str, Tag("text")]
 
 
-class EvaluationProfile(Closed):
+class EvaluationProfile(StrictPart):
     """How an evaluator judges."""
 
     expected_latency_ms: int | None = None
@@ -29,7 +29,7 @@ class EvaluationProfile(Closed):
     grading_rubric: Annotated[list[Any], annotate_passive("RubricLine", many=True)] = []
 
 
-class SemanticRef(Closed):
+class SemanticRef(StrictPart):
     """An agent identified by its goal: a placeholder in a draft."""
 
     intent: str
@@ -38,7 +38,7 @@ class SemanticRef(Closed):
     optimization: Annotated[Any, annotate_passive("Optimization")] = None
 
 
-class ModelChoice(Closed):
+class ModelChoice(StrictPart):
     """The criteria for choosing a model if none is named; shown, not enforced."""
 
     strategy: Literal["priority", "lowest_cost", "lowest_latency", "performance", "round_robin"] = "priority"
@@ -49,7 +49,7 @@ class ModelChoice(Closed):
     allow_fallback: bool = True
 
 
-class CognitiveProfile(Closed):
+class CognitiveProfile(StrictPart):
     """An agent described in place, instead of by a reference."""
 
     role: str
@@ -62,7 +62,7 @@ class CognitiveProfile(Closed):
     task_primitive: str | None = None
 
 
-class SolverConfig(Closed):
+class SolverConfig(StrictPart):
     """How a generative node looks for its answer."""
 
     strategy: Literal["standard", "tree_search", "ensemble"] = "standard"

@@ -13,32 +13,32 @@ Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
 
 
-class Closed(BaseModel):
+class StrictPart(BaseModel):
     """An immutable part of a recipe that rejects unknown keys."""
 
     model_config = ConfigDict(hide_input_in_errors=True, extra="forbid", frozen=True, populate_by_name=True)
 
 
-class Ignoring(BaseModel):
+class LenientPart(BaseModel):
     """An immutable part of a recipe that ignores unknown keys."""
 
     model_config = ConfigDict(hide_input_in_errors=True, extra="ignore", frozen=True)
 
 
-class Open(BaseModel):
+class ExtensiblePart(BaseModel):
     """An immutable part of a recipe that preserves unknown keys."""
 
     model_config = ConfigDict(hide_input_in_errors=True, extra="allow", frozen=True, populate_by_name=True)
 
 
-class RecipeInterface(Closed):
+class RecipeInterface(StrictPart):
     """The inputs and outputs of a recipe: a map of properties, or a JSON Schema with `properties`; not validated."""
 
     inputs: dict[str, Any] = {}
     outputs: dict[str, Any] = {}
 
 
-class StateDefinition(Closed):
+class StateDefinition(StrictPart):
     """The declared contents of the blackboard, and whether it must outlive the run."""
 
     properties: dict[str, Any]
@@ -60,7 +60,7 @@ def _parse_priority(value: object) -> object:
     return names.get(value.lower(), value) if isinstance(value, str) else value
 
 
-class PolicyConfig(Closed):
+class PolicyConfig(StrictPart):
     """Limits of a run, as far as a recipe states them."""
 
     max_retries: int = 0
@@ -78,7 +78,7 @@ class PolicyConfig(Closed):
     legal_disclaimer: str | None = None
 
 
-class Constraint(Closed):
+class Constraint(StrictPart):
     """A requirement on the blackboard: a dotted path, an operator, a value."""
 
     variable: str
@@ -120,7 +120,7 @@ _COMPARE: dict[str, Any] = {
 }
 
 
-class SimulationScenario(Ignoring):
+class SimulationScenario(LenientPart):
     """A test scenario of the recipe: the inputs, the expected outputs, and how they are compared."""
 
     id: str
@@ -130,7 +130,7 @@ class SimulationScenario(Ignoring):
     validation_logic: Literal["exact_match", "fuzzy", "code_eval", "llm_judge"]
 
 
-class AdversaryProfile(Ignoring):
+class AdversaryProfile(LenientPart):
     """A simulated attacker; loaded and shown, but not executed."""
 
     name: str
@@ -140,7 +140,7 @@ class AdversaryProfile(Ignoring):
     persona: dict[str, Any] | None = None
 
 
-class ChaosConfig(Ignoring):
+class ChaosConfig(LenientPart):
     """Faults to inject: latency in milliseconds, the share of failing calls, slowed long answers."""
 
     latency_ms: int = 0
@@ -148,7 +148,7 @@ class ChaosConfig(Ignoring):
     token_throttle: bool = False
 
 
-class SimulationRequest(Ignoring):
+class SimulationRequest(LenientPart):
     """A requested scenario and its circumstances."""
 
     scenario: SimulationScenario
@@ -156,7 +156,7 @@ class SimulationRequest(Ignoring):
     chaos_config: ChaosConfig | None = None
 
 
-class Recovery(Closed):
+class Recovery(StrictPart):
     """The recovery from a node's failure."""
 
     max_retries: int | None = None

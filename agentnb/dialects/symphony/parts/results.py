@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 
-class Keyed(Mapping[str, Any]):
+class KeyedResult(Mapping[str, Any]):
     """A dataclass whose fields are also keys: `result.success` and `result["success"]` are the same."""
 
     __slots__ = ()
@@ -32,13 +32,13 @@ class Keyed(Mapping[str, Any]):
 
 def _to_plain(value: Any) -> Any:
     """Return a part as a dict, parts in a tuple as a list of such; a value itself is not looked into."""
-    if isinstance(value, Keyed):
+    if isinstance(value, KeyedResult):
         return value.to_dict()
     return [_to_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
-class Usage(Keyed):
+class Usage(KeyedResult):
     """The total usage of a task's models; None if no model has reported any."""
 
     requests: int = 0
@@ -48,7 +48,7 @@ class Usage(Keyed):
 
 
 @dataclass(frozen=True)
-class Times(Keyed):
+class Times(KeyedResult):
     """How long something took, in seconds, and when it began and ended, in UTC; None where it never began."""
 
     duration: float = 0.0
@@ -65,7 +65,7 @@ class TaskMetrics(Times):
 
 
 @dataclass(frozen=True)
-class ToolExecuted(Keyed):
+class ToolExecuted(KeyedResult):
     """One tool call that the agent's model requested, run or refused; `success` is its outcome."""
 
     name: str
@@ -78,7 +78,7 @@ class ToolExecuted(Keyed):
 
 
 @dataclass(frozen=True)
-class TaskOutcome(Keyed):
+class TaskOutcome(KeyedResult):
     """An agent's answer, its reasoning, and the tools that it called, in order.
 
     `fallback` is true if no model answered; `response` is then an apology.
@@ -95,7 +95,7 @@ class TaskOutcome(Keyed):
 
 
 @dataclass(frozen=True)
-class AgentResult(Keyed):
+class AgentResult(KeyedResult):
     """The result of a task: `error` states why `success` is False."""
 
     success: bool
