@@ -134,8 +134,16 @@ def test_a_rule_reads_what_the_library_reads_and_finds_the_same(rule):
 def test_of_two_failures_the_same_is_first(name, more):
     for fault in ({"length": [0.8]}, {"throw": "q"}, {"/": [1, 0]}):
         for other in ("x", 0, [1], {"var": "w"}):
-            rule = {name: [1, other, fault, *more]}
-            assert outcome(PLAIN, rule)[0] == outcome(LIBRARY, rule)[0], rule
+            for arguments in ([1, other, fault, *more], [other, fault, *more], [fault, other, *more]):
+                rule = {name: arguments}
+                assert outcome(PLAIN, rule)[0] == outcome(LIBRARY, rule)[0], rule
+
+
+@pytest.mark.parametrize("upwards", [True, False])
+def test_values_of_all_types_are_sorted_in_the_same_order(upwards):
+    rule = {"sort": [{"var": "all"}, upwards]}
+    context = {"all": [{"a": 1}, [1], "x", 2, True, None, {"b": 0}, [0], False, "a", 1.5, {}, []]}
+    assert outcome(PLAIN, rule, context) == outcome(LIBRARY, rule, context)
 
 
 def test_dates_are_refused_with_the_operators_that_there_are(monkeypatch):

@@ -42,6 +42,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from itertools import islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,7 @@ QUIET = ("-W", "default", "-o", "faulthandler_timeout=0", "-p", "no:cacheprovide
 # Tests run at first, then, and at most, for one mutant that its module's own tests do not find. Thousands of tests run
 # a line of the step; the last part is for survivors alone.
 FIRST, SECOND, MOST = 30, 150, 1500
+NAMED = 30  # names looked for, from those of one line to what is defined with them
 EACH = 4  # tests taken of a file at once: each file costs its imports
 SAME = {"Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot"}  # operators whose mutants mean the same here
 # The parts of a syntax tree that operators change, and the operators of Python that are none to them.
@@ -285,10 +287,10 @@ class Tests:
     def covering(self, place: Place) -> list[str]:
         """Return the tests for a place: the module's own file, the other ones of its area, then a few of each file."""
         found = self._running(place.module, range(place.line, place.last_line + 1))
-        if not found:
-            lines, names = on_import(ROOT / place.module, place.line)
-            found = self._running(place.module, lines) | self._naming(names)
-        found |= self._naming(cached_around(ROOT / place.module, place.line))
+        # A module is imported, and a cached function called, in the first of the tests that need it.
+        lines, names = on_import(ROOT / place.module, place.line)
+        found |= self._running(place.module, lines)
+        found |= self._naming(names | cached_around(ROOT / place.module, place.line))
         own = tests_of(place.module)
         by_file: dict[str, list[str]] = defaultdict(list)
         for test in sorted(found, key=lambda test: (self.seconds.get(test, 0.0), test)):
@@ -321,15 +323,18 @@ class Tests:
         return set().union(*(lines.get(number, ()) for number in numbers))
 
     def _naming(self, names: set[str]) -> set[str]:
-        """Return the tests that run a line which has one of the names."""
-        if not names:
-            return set()
-        pattern = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
-        found = set()
-        for module in self._lines:
-            code = (ROOT / module).read_text(encoding="utf-8") if (ROOT / module).exists() else ""
-            numbers = [number for number, line in enumerate(code.splitlines(), 1) if pattern.search(line)]
-            found |= self._running(module, numbers)
+        """Return the tests that run a line which has one of the names, or what such a line defines on import."""
+        found, known = set[str](), set[str]()
+        while names - known and len(known) < NAMED:
+            known |= names
+            pattern = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+            names = set()
+            for module in self._lines:
+                code = (ROOT / module).read_text(encoding="utf-8") if (ROOT / module).exists() else ""
+                for number in (number for number, line in enumerate(code.splitlines(), 1) if pattern.search(line)):
+                    found |= self._running(module, [number])
+                    names |= on_import(ROOT / module, number)[1]
+            names -= known
         return found
 
 
@@ -351,13 +356,19 @@ def tests_of(module: str) -> str:
     return next((file.as_posix() for file in files if (ROOT / file).exists()), "")
 
 
+@cache
+def parse(path: Path) -> ast.Module:
+    """Return a module's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def on_import(path: Path, line: int) -> tuple[range, set[str]]:
     """Return the lines of the function that a line of a module is the head of, and the names that it defines.
 
     Both are empty for a line inside of a function, which does not run on import.
     """
     body, names = range(0), set[str]()
-    block: list[ast.stmt] = ast.parse(path.read_text(encoding="utf-8")).body
+    block = parse(path).body
     while statement := next((one for one in block if first_line(one) <= line <= (one.end_lineno or 0)), None):
         block = []
         match statement:
@@ -379,7 +390,7 @@ def cached_around(path: Path, line: int) -> set[str]:
     """Return the names of the cached functions that a line is in: it runs in the first of the tests that call them."""
     return {
         node.name
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.FunctionDef)
         and node.lineno <= line <= (node.end_lineno or 0)
         and any(called(one) in {"cache", "lru_cache"} for one in node.decorator_list)

@@ -79,9 +79,7 @@ class _Translation:
                 {
                     "stops": tuple(self.stops),
                     "entry_place": outermost.at("entry"),
-                    "required": tuple(
-                        name for name in inputs if name not in defaults and name not in top.get("init", {})
-                    ),
+                    "required": tuple(inputs),  # those with a default or an initial value are always there
                 }
             ),
         )
