@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.dialects.activegraph import Graph, Policy, Runtime
+from agentnb.dialects.activegraph import Graph, Policy, Runtime, Tool
 from agentnb.dialects.activegraph.parts.graph_stores import InMemoryGraphStore
 from agentnb.errors import ExecutionError, StoreError
 from agentnb.store import open_log
@@ -73,6 +73,16 @@ def test_a_fork_has_no_budget_and_goes_by_other_behaviors_where_they_are_given(r
     assert [each.name for each in fork.behaviors] == ["asks"]
     with pytest.raises(LookupError, match="X515"):
         team.fork("evt_999")
+
+
+def test_a_fork_has_the_tools_and_the_settings_of_its_runtime_unless_others_are_given(research):
+    mine, other = Tool("mine", lambda args, ctx: 1), Tool("other", lambda args, ctx: 2)
+    team = runtime(*research, tools=[mine], policy=Policy(can_create=["x"]))
+    team.run_goal("go")
+    forks = team.fork("evt_001"), team.fork("evt_001", tools=[other]), team.fork("evt_001", tools=[])
+    assert [[tool.name for tool in fork.tools] for fork in forks] == [["mine"], ["other"], []]
+    for fork in forks:
+        assert (fork.config.policy, fork.config.frame, fork.name) == (team.config.policy, team.config.frame, team.name)
 
 
 def test_a_graph_knows_its_store_and_what_was_in_the_log_before(tmp_path, research):
