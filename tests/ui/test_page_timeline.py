@@ -132,7 +132,7 @@ def test_what_was_done_and_where_a_fork_begins_is_marked_there_and_on_the_slider
     assert "'other' begins here" in marks.first.get_attribute("title")
     ticks = on.page.locator(".agentnb-marks .agentnb-tick")
     assert [one.get_attribute("data-sort") for one in ticks.all()] == ["act"]
-    assert ticks.first.get_attribute("title") == "step 1: act of a person, 2 forks"
+    assert ticks.first.get_attribute("title") == "step 1: intervention, 2 forks"
     ticks.last.click()
     assert on.obey() == ["goto"]
     assert on.session.position == 1

@@ -127,8 +127,8 @@ const cardsPart = (() => {
 
   function makeQuestion(pending, ask) {
     const sendAnswer = (value) => ask("answer", value, pending.node);
-    const ways = { choice: makeChoice, confirm: pending.options.length ? makeChoice : makeYesNo };
-    const { first, parts, send = () => {} } = (ways[pending.input] || makeInput)({ input: "text", ...pending }, sendAnswer);
+    const inputs = { choice: makeChoice, confirm: pending.options.length ? makeChoice : makeYesNo };
+    const { first, parts, send = () => {} } = (inputs[pending.input] || makeInput)({ input: "text", ...pending }, sendAnswer);
     const about = (pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), renderArtefact(one, one.key)));
     const element = makeForm(pending, send,
       make("p", { class: "agentnb-prompt" }, renderStrong(pending.node), " asks", renderTerms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...about, ...parts);

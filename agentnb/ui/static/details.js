@@ -120,8 +120,8 @@ const detailsPart = (() => {
   }
 
   /** Interventions while the step was the current one. */
-  function renderActs(acts, renderCell) {
-    return make("ul", { class: "agentnb-rows" }, ...acts.map((act) => make("li", {},
+  function renderActs(interventions, renderCell) {
+    return make("ul", { class: "agentnb-rows" }, ...interventions.map((act) => make("li", {},
       make("span", {}, make("strong", { text: act.action }), ` ${act.target}`, renderFaint(` by ${act.actor}, ${new Date(act.time).toLocaleTimeString()}`)),
       ...(act.new ? [renderCell(act.new)] : []))));
   }
@@ -143,8 +143,8 @@ const detailsPart = (() => {
     };
   }
 
-  function renderEdges(ways, to) {
-    return make("ul", { class: "agentnb-rows" }, ...ways.map(([leads, other, kind, condition]) => make("li", {},
+  function renderEdges(edges, to) {
+    return make("ul", { class: "agentnb-rows" }, ...edges.map(([leads, other, kind, condition]) => make("li", {},
       make("span", {}, leads ? "to " : "from ", to.node(other), renderFaint(` ${kind}${condition ? `, ${condition}` : ""}`)))));
   }
 

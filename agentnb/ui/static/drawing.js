@@ -570,8 +570,8 @@ const drawingPart = (() => {
       for (const each of added.values()) each.remove();
       added.clear();
       byNode.clear();
-      const gone = new Set(found.removed);
-      for (const [name, group] of drawn) group.style.display = gone.has(name) || found.flows[name] ? "none" : "";
+      const removed = new Set(found.removed);
+      for (const [name, group] of drawn) group.style.display = removed.has(name) || found.flows[name] ? "none" : "";
       for (const [name, flow] of Object.entries(found.flows)) {
         const group = makeSvg("g", { class: flow.classes.filter((word) => word !== "active").join(" "), "data-node": flow.node, "data-direction": flow.direction },
           makeSvg("path", { class: "line", d: flow.line }), makeSvg("path", { class: "heads", d: flow.heads }));
@@ -606,7 +606,7 @@ const drawingPart = (() => {
         if (word === lastLines || !rests) return;
         lastLines = word;
         if (word) ask((found) => { if (found && lastLines === word) showFlows(found); });
-        else showFlows({ flows: {}, gone: [] });
+        else showFlows({ flows: {}, removed: [] });
       },
     };
   }
@@ -624,14 +624,14 @@ const drawingPart = (() => {
     let cells = new Map();
     return {
       element,
-      /** `nodes` are {id, name, kind, ways}; a way is a text. */
+      /** `nodes` are {id, name, kind, edges}; an edge is a text. */
       draw(nodes) {
         cells = new Map();
-        body.replaceChildren(...nodes.map(({ id, name, kind, ways }) => {
+        body.replaceChildren(...nodes.map(({ id, name, kind, edges }) => {
           const state = make("td");
           cells.set(id, state);
           const press = make("button", { type: "button", class: "agentnb-key", text: name, click: () => choose(id) });
-          return make("tr", {}, make("th", { scope: "row" }, press), make("td", { text: kind }), state, make("td", { text: ways.join(", ") || "–" }));
+          return make("tr", {}, make("th", { scope: "row" }, press), make("td", { text: kind }), state, make("td", { text: edges.join(", ") || "–" }));
         }));
       },
       /** The status of the nodes, by id; rendered only while visible. */
@@ -717,9 +717,9 @@ const drawingPart = (() => {
       },
       show(state) {
         const nodes = sumMarks(state.picture.nodes || {}, folds);
-        const ways = joinEdges(state.picture.edges || {}, folds);
+        const drawnEdges = joinEdges(state.picture.edges || {}, folds);
         for (const id of groups.keys()) restyle(id, nodes[id]);
-        for (const group of edges) setMarks(group, ways[group.dataset.edge]?.classes);
+        for (const group of edges) setMarks(group, drawnEdges[group.dataset.edge]?.classes);
         board.show(state, state.current === null ? null : folds.nodes[state.current] ?? state.current, !GOING.includes(state.status));
         svg.setAttribute("aria-label", describeGraph(state, nodes));
         return nodes;
@@ -729,16 +729,16 @@ const drawingPart = (() => {
 
   /** The rows of the table: each box of the drawing with its edges. */
   function listTableRows({ groups, edges }) {
-    const ways = new Map();
+    const edgesBySource = new Map();
     for (const group of edges) {
       if (group.getAttribute("display") === "none") continue; // a line that a run may still show
       const { source, target } = group.dataset;
       const label = group.querySelector("text")?.textContent;
-      ways.set(source, [...(ways.get(source) || []), label ? `${target} (${label})` : target]);
+      edgesBySource.set(source, [...(edgesBySource.get(source) || []), label ? `${target} (${label})` : target]);
     }
     return [...groups].map(([id, [group]]) => {
       const kind = group.querySelector(".kind")?.firstChild?.textContent || "event";
-      return { id, name: id, kind, ways: [...new Set(ways.get(id) || [])] };
+      return { id, name: id, kind, edges: [...new Set(edgesBySource.get(id) || [])] };
     });
   }
 

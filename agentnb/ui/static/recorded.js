@@ -83,16 +83,16 @@ const recordedPart = (() => {
     async function readTimeline() {
       if (rows) return rows;
       const own = await unpackChunk(`${number}-timeline`, key);
-      const earlier = about.before === null ? { names: [], steps: [], acts: [] } : await all[about.before].readTimeline();
+      const earlier = about.before === null ? { names: [], steps: [], interventionMarks: [] } : await all[about.before].readTimeline();
       const names = [...earlier.names];
       const numbers = own.names.map((name) => {
         if (!names.includes(name)) names.push(name);
         return names.indexOf(name);
       });
-      const acts = [...earlier.acts.filter(([place]) => place < about.first), ...own.marks];
+      const interventionMarks = [...earlier.interventionMarks.filter(([place]) => place < about.first), ...own.marks];
       rows = {
-        names, acts, overview: own.overview, steps: [...earlier.steps.slice(0, about.first), ...own.steps.map(([name, ...rest]) => [numbers[name], ...rest])],
-        marks: [...acts, ...own.forks].sort(([one], [other]) => one - other),
+        names, interventionMarks, overview: own.overview, steps: [...earlier.steps.slice(0, about.first), ...own.steps.map(([name, ...rest]) => [numbers[name], ...rest])],
+        marks: [...interventionMarks, ...own.forks].sort(([one], [other]) => one - other),
       };
       return rows;
     }
@@ -108,7 +108,7 @@ const recordedPart = (() => {
     return Object.entries(value).map(([name, each]) => (["at", "cut", "old", "time", "seconds"].includes(name) ? "" : joinTexts(each))).join("\n");
   }
 
-  const getStepText = ({ node, outputs, error, calls, events, acts }) => joinTexts([node, outputs, error, calls, events, acts]).toLowerCase();
+  const getStepText = ({ node, outputs, error, calls, events, interventions }) => joinTexts([node, outputs, error, calls, events, interventions]).toLowerCase();
 
   /** The steps of a run that have a text in their nodes, outputs, calls, events, errors or interventions. */
   async function findText(text, run) {
@@ -278,7 +278,7 @@ const recordedPart = (() => {
       const name = times.names[times.steps[number - 1]?.[0]];
       if (name === undefined || number > run.about.last) return { node: null, step: null };
       const found = (await run.getChunk(number)).steps[number];
-      const node = getView().nodes[name] || { id: name, gone: true, settable: false };
+      const node = getView().nodes[name] || { id: name, missing: true, settable: false };
       const all_ = listStepsOf(name);
       const at = all_.indexOf(number);
       return { node, runs: 0, step: found || null, before: all_[at - 1] ?? null, after: all_[at + 1] ?? null };
@@ -286,7 +286,7 @@ const recordedPart = (() => {
     async function describeNode(name) {
       const all_ = listStepsOf(name).filter((number) => number <= targetPosition);
       const last = all_.length ? await describeStep(all_.at(-1)) : { step: null, before: null, after: null };
-      return { ...last, node: getView().nodes[name] || { id: name, gone: true }, runs: all_.length };
+      return { ...last, node: getView().nodes[name] || { id: name, missing: true }, runs: all_.length };
     }
     const queries = {
       timeline({ from = 1, to = 0 }) {
@@ -308,7 +308,7 @@ const recordedPart = (() => {
       },
       async flows() {
         const { flows } = await run.getChunk(targetPosition);
-        return flows[values.state.picture.board?.flows] || { flows: {}, gone: [] };
+        return flows[values.state.picture.board?.flows] || { flows: {}, removed: [] };
       },
       async events() { return (await run.getChunk(targetPosition)).events[targetPosition] || { types: [], rows: [], more: 0 }; },
       async objects() { return { svg: (await run.getChunk(targetPosition)).objects[targetPosition] || "" }; },
@@ -320,7 +320,7 @@ const recordedPart = (() => {
         const found = (await run.getChunk(at)).values[at]?.[key];
         return found || { path: [key], type: row?.[3] || "", by: row?.[4] || null, field: { path: [key], text: row?.[1] ?? "not yet", as: "fixed", note: "" } };
       },
-      why_not: () => ({ reason: "An exported page cannot evaluate this. In a notebook: session.why_not(...).", ways: [] }),
+      why_not: () => ({ reason: "An exported page cannot evaluate this. In a notebook: session.why_not(...).", edges: [] }),
     };
     async function runCommand({ do: verb, value, target }) {
       if (verb === "query") return queries[value]?.(target);

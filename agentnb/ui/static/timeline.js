@@ -11,7 +11,7 @@ const timelinePart = (() => {
   const KEPT_STEPS = 4000; // steps cached besides the visible ones
   const SIGNS = { error: "✕", other: "⊘", stop: "●", act: "◆", fork: "⋔" };
   const WORDS = { error: ["error", "errors"], other: ["cancelled or skipped", "cancelled or skipped"], stop: ["breakpoint met", "breakpoints met"],
-    act: ["act of a person", "acts of people"], fork: ["fork", "forks"] };
+    act: ["intervention", "interventions"], fork: ["fork", "forks"] };
 
   /** The last step that two lines share: a line is [number, where it begins] of each branch of history. */
   function findDivergence(one, other) {
