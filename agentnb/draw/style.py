@@ -162,6 +162,7 @@ _SHEET: Final = """
 @ .paper{fill:$paper}
 @ .cluster>path{fill:$area;stroke:$area-line;stroke-width:1;stroke-dasharray:none}
 @ .cluster-title>text{fill:$faint}
+@ .cluster-title>rect{fill:$area;stroke:none}
 @ .node .shape{stroke-width:1.2;stroke-dasharray:none}
 @ .node .count{font-weight:bold}
 @ .node .note{fill:$edge-text}
@@ -171,7 +172,7 @@ _SHEET: Final = """
 @ .edge path,@ .enter path{stroke:$edge;stroke-width:1.2;fill:none}
 @ .edge polygon,@ .enter polygon{fill:$edge;stroke:none}
 @ .edge text{fill:$edge-text}
-@ .edge text,@ .cluster-title>text{paint-order:stroke;stroke:$paper;stroke-width:3px;stroke-linejoin:round}
+@ .edge text{paint-order:stroke;stroke:$paper;stroke-width:3px;stroke-linejoin:round}
 @ .edge-parallel path{stroke-width:2.4}
 @ .edge-loop_back path{stroke-dasharray:1.5 3.5;stroke-linecap:round;stroke-width:1.6}
 @ .edge-error path{stroke:$failed;stroke-dasharray:5 3}

@@ -27,7 +27,7 @@ from agentnb.draw.diagram import (
     Picture,
 )
 from agentnb.draw.edge_routes import make_direct_route
-from agentnb.draw.geometry import Geometry, Rectangle, Route
+from agentnb.draw.geometry import Geometry, Rectangle, Route, measure_title
 from agentnb.draw.label_text import to_attribute, to_content
 from agentnb.draw.shapes import Point, format_pair, make_box_path, make_outline, number
 from agentnb.draw.style import COLOURS, FONT, make_class, make_own_sheet
@@ -103,9 +103,12 @@ def _render_area(area: Area, place: Rectangle) -> str:
 
 
 def _area_title(area: Area, place: Rectangle) -> str:
+    """Return a title on ground of its own: a line that enters the area passes behind it."""
     left, top, *_ = place
     return (
         f'<g class="cluster-title" data-scope="{to_attribute(area.scope)}">'
+        f'<rect x="{number(left + 8)}" y="{number(top + 4)}" width="{number(measure_title(area))}" height="17" '
+        f'fill="{COLOURS["area"]}"/>'
         f'<text x="{number(left + 12)}" y="{number(top + 16)}" font-size="{TITLE_SIZE}" fill="{COLOURS["faint"]}">'
         f"{to_content(area.title)}</text></g>"
     )

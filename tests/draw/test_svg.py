@@ -57,6 +57,19 @@ def test_each_part_can_be_found_by_its_own_name():
     assert {("critic", "read"), ("critic", "write"), ("send", "read")} <= ways
 
 
+def test_titles_of_areas_have_ground_of_their_own_above_the_lines():
+    root = tree(support(), support_run())
+    order = [group.get("class").split()[0] for group in root.iter(f"{SVG}g") if group.get("class")]
+    titles = groups(root, "cluster-title")
+    assert len(titles) == 2
+    assert max(at for at, name in enumerate(order) if name == "edge") < order.index("cluster-title")
+    for title in titles:
+        ground, text = title
+        left, width = float(ground.get("x")), float(ground.get("width"))
+        assert left < float(text.get("x")) < left + width
+        assert float(ground.get("y")) < float(text.get("y")) < float(ground.get("y")) + float(ground.get("height"))
+
+
 def test_shape_and_colour_by_kind_and_line_by_kind_of_edge():
     root = tree(support())
     classes = {group.get("data-node"): group.get("class") for group in groups(root, "node")}

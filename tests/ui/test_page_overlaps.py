@@ -61,7 +61,7 @@ CROSSED = """() => {
     return box?.width ? [{name: group.dataset.node ?? part.textContent, box}] : [];
   });
   return [...svg.querySelectorAll('.flow')].flatMap(flow => {
-    const {node, way} = flow.dataset;
+    const {node, direction: way} = flow.dataset;
     const numbers = flow.querySelector('.line').getAttribute('d').split(/[MC]/)[1].match(/-?[\\d.]+/g).map(Number);
     const corner = (x, at) => at % 2 ? [] : [new DOMPoint(x, numbers[at + 1]).matrixTransform(painted)];
     const points = numbers.flatMap(corner);
