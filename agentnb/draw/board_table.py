@@ -227,7 +227,8 @@ def _make_row(
             lines.append(f"{word} {_join_names(nodes)}")
     marks = tuple(mark for mark, keys in zip(("written", "read"), marked, strict=True) if key in keys)
     value = format_value(key, values[key]) if key in values else ""
-    return Row(key, cut(clean(key), KEY_WIDTH - 18, KEY_SIZE) or "''", value, "\n".join(lines), marks)
+    room = KEY_WIDTH - 28  # a key that was written is bold, and a space stands before its value
+    return Row(key, cut(clean(key), room, KEY_SIZE) or "''", value, "\n".join(lines), marks)
 
 
 def _join_names(names: Collection[str]) -> str:
