@@ -200,3 +200,27 @@ def test_a_call_that_was_changed_and_sent_again_is_unanswered_as_it_was_sent_las
     assert sent == ["rain", "snow", "hail"]
     assert run.trace.frames.calls["arguments"].tolist() == [{"word": "sun"}]
     assert [*run.trace.unanswered()] == []
+
+
+@pytest.mark.parametrize("kind", ["tool", "human"])
+def test_a_call_that_is_given_up_after_a_crash_is_interrupted_and_a_question_is_withdrawn(kind):
+    def ask(word: str) -> str:
+        ended.create(log.run("run")._replace(status="running"), list(log.entries("run")))
+        return f"about {word}"
+
+    log, ended = MemoryLog(), MemoryLog()
+    recipe = asking(kind, **({"function": "ask", "inputs": {"word": "word"}} if kind == "tool" else {"question": "?"}))
+    run = Session(recipe, {"word": "rain"}, tools={"ask": ask}, store=log, run_id="run")
+    run.step()
+    if kind == "human":
+        ask("rain")
+    run = open_stored(ended, "run", recipe=recipe, tools={"ask": ask})
+    assert [call.kind for call in run.trace.unanswered()] == [kind]
+    run.stop()
+    for each in (run, open_stored(ended, "run", recipe=recipe, tools={"ask": ask})):
+        calls = each.trace.frames.calls.to_dict("records")
+        assert [(call["kind"], call["attempt"], "cut short" in call["error"]) for call in calls] == (
+            [("tool", 1, True)] if kind == "tool" else []
+        )
+        assert [*each.trace.unanswered()] == []
+        each.close()
