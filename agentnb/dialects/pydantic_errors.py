@@ -101,9 +101,9 @@ def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Ite
     for fault, path in faults:
         match fault["type"]:
             case "missing":
-                yield from _make_missing_problems(path[:-1], missing.pop(path[:-1], []), unknown, written)
+                yield from _iter_missing_problems(path[:-1], missing.pop(path[:-1], []), unknown, written)
             case "union_tag_not_found" if isinstance(written.get_value(path), Mapping):
-                yield from _make_missing_problems(path, ["type"], unknown, written)
+                yield from _iter_missing_problems(path, ["type"], unknown, written)
             case "union_tag_not_found":
                 yield _make_value_problem(path, "a mapping is needed here: keys with values", written)
             case "extra_forbidden":
@@ -155,7 +155,7 @@ def iter_unknown_keys(written: ValidatedInput) -> Iterator[Problem]:
 # ------------------------------------------------------------------------------------------------------------- wording
 
 
-def _make_missing_problems(
+def _iter_missing_problems(
     around: Path, keys: list[str], unknown: Mapping[Path, list[str]], written: ValidatedInput
 ) -> Iterator[Problem]:
     """R113: required keys are missing: one Problem for all of a mapping, except for those that are misspelt."""

@@ -102,10 +102,10 @@ def _match_edges(
 def _choose_fitting(rows: tuple[EdgeRow, ...], edges: list[int], failed: bool, value: Any) -> int:
     """Return which of several edges between two nodes was taken: an error edge or not, conditional or not."""
 
-    def fits(edge: EdgeRow) -> tuple[bool, bool]:
+    def rank(edge: EdgeRow) -> tuple[bool, bool]:
         return (edge.kind in {"error", "timeout"}) != failed, (edge.asks or edge.kind == "route") != (value is not None)
 
-    return min(edges, key=lambda at: fits(rows[at]))
+    return min(edges, key=lambda at: rank(rows[at]))
 
 
 class Delivered(NamedTuple):

@@ -193,8 +193,8 @@ class _BoardMarks:
                 if id in area.nodes:
                     yield (access, id), self._select_rows(area, (access, id))
                     before, now = known.get(id, frozenset()), seen.get(id, frozenset())
-                    _count(area.touched, before - now, -1)
-                    _count(area.touched, now - before, 1)
+                    _add_counts(area.touched, before - now, -1)
+                    _add_counts(area.touched, now - before, 1)
             area.seen[access] = seen
 
     def _select_rows(self, area: _Area, flow: tuple[Access, str]) -> tuple[int, ...]:
@@ -204,7 +204,7 @@ class _BoardMarks:
         return tuple(sorted(area.places[key] for key in keys if key in area.places))
 
 
-def _count(counts: dict[str, int], keys: Iterable[str], times: int) -> None:
+def _add_counts(counts: dict[str, int], keys: Iterable[str], times: int) -> None:
     for key in keys:
         counts[key] = counts.get(key, 0) + times
         if not counts[key]:

@@ -118,7 +118,7 @@ def test_a_command_is_not_sent_again_before_it_is_done(host):
     on.button("Step").click()
     assert on.sent() == [("step", None)]
     on.button("Step").click()
-    on.page.evaluate("host.fire('msg:custom', {heard: 1, view: 'another'})")
+    on.page.evaluate("host.fire('msg:custom', {answers: 1, view: 'another'})")
     on.button("Step").click()
     assert on.sent() == []
 

@@ -15,7 +15,7 @@ def told(on, **over):
     messages = on.page.evaluate("host.sent.splice(0)")
     on.show(**over)
     for message in messages:
-        on.page.evaluate("([heard, view]) => host.fire('msg:custom', {heard, view})",
+        on.page.evaluate("([answers, view]) => host.fire('msg:custom', {answers, view})",
                          [message["number"], message["view"]])  # fmt: skip
     return [message["do"] for message in messages if message["do"] != "query"]
 

@@ -175,7 +175,7 @@ const recordedPart = (() => {
 
   /** The card of an exercise, as a pending question. */
   function makeQuestion({ question, options }, name) {
-    return { id: "quiz", kind: "answer", node: name, name, prompt: question, role: "", left: null, options, way: options.length ? "choice" : "text", arguments: [], answer: null, about: [] };
+    return { id: "quiz", kind: "answer", node: name, name, prompt: question, role: "", seconds_left: null, options, input: options.length ? "choice" : "text", arguments: [], answer: null, about: [] };
   }
 
   /** The model of the page, with the interface that a widget's model has. */

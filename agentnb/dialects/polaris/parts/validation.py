@@ -177,7 +177,7 @@ def check_switches(seen: _CheckedGraph) -> Iterator[Finding]:
             yield seen.note("EmptySwitch", node.id, f"switch {node.name!r} has neither a case nor a default",
                             "whatever its key is, it has nowhere to go", "add a case that has a node",
                             name=node.name)  # fmt: skip
-        for (key, target), repeated in zip(node.cases, _find_repeats(node.cases), strict=True):
+        for (key, target), repeated in zip(node.cases, _iter_repeats(node.cases), strict=True):
             if target not in seen.nodes:
                 yield seen.note("InvalidCaseTarget", node.id,
                         f"case {safe_repr(key)} of {node.name!r} begins at {target!r}, "
@@ -193,7 +193,7 @@ def check_switches(seen: _CheckedGraph) -> Iterator[Finding]:
                             "use one of them", target=node.default)  # fmt: skip
 
 
-def _find_repeats(cases: Iterable[tuple[Any, str]]) -> Iterator[bool]:
+def _iter_repeats(cases: Iterable[tuple[Any, str]]) -> Iterator[bool]:
     """Yield for each case of a switch whether an earlier one has an equal key, in linear time.
 
     Keys that cannot be hashed, nor made of lists, sets and mappings that can, are compared with the first 100 of them.
