@@ -61,14 +61,14 @@ CROSSED = """() => {
     return box?.width ? [{name: group.dataset.node ?? part.textContent, box}] : [];
   });
   return [...svg.querySelectorAll('.flow')].flatMap(flow => {
-    const {node, direction} = flow.dataset;
+    const {node, direction: way} = flow.dataset;
     const numbers = flow.querySelector('.line').getAttribute('d').split(/[MC]/)[1].match(/-?[\\d.]+/g).map(Number);
     const corner = (x, at) => at % 2 ? [] : [new DOMPoint(x, numbers[at + 1]).matrixTransform(painted)];
     const points = numbers.flatMap(corner);
     const crosses = ({left, top, right, bottom}) => points.slice(1).some((to, at) =>
       Math.min(to.x, points[at].x) < right - 1 && Math.max(to.x, points[at].x) > left + 1 &&
       Math.min(to.y, points[at].y) < bottom - 2 && Math.max(to.y, points[at].y) > top + 2);
-    return parts.filter(({name, box}) => name !== node && crosses(box)).map(({name}) => `${node} ${direction}: ${name}`);
+    return parts.filter(({name, box}) => name !== node && crosses(box)).map(({name}) => `${node} ${way}: ${name}`);
   });
 }"""
 
