@@ -382,7 +382,7 @@ const detailsPart = (() => {
       tools?.able(state);
       const nothing = kind === "step" && !id;
       if (nothing) showHint("Nothing has run yet. Press Step, or click a node of the graph.");
-      request(nothing ? null : { kind, id, moves: MOVES.has(state.status), key: JSON.stringify([kind, id, state.number, state.position, state.length, state.status, state.said, state.name]) });
+      request(nothing ? null : { kind, id, moves: MOVES.has(state.status), key: JSON.stringify([kind, id, state.number, state.position, state.length, state.status, state.sentence, state.name]) });
     }
     choice.on((selection) => {
       arrived = selection?.kind === "step" && state?.position === selection.id;
