@@ -38,7 +38,7 @@ def find_verdict(answer: Any) -> Verdict:
 
     Example:
         >>> find_verdict('{"score": "0.9", "reason": "short"}')
-        Verdict(score=0.9, passed=None, remark='short')
+        Verdict(score=0.9, passed=None, comment='short')
     """
     answer = getattr(answer, "content", answer)
     if isinstance(answer, str):
