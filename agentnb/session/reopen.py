@@ -109,11 +109,15 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, can_continue: bool = T
     return session
 
 
+_MANY_OBJECTS: Final = 50_000
+
+
 @contextmanager
 def _pause_collector() -> Iterator[None]:
     """Disable the cyclic garbage collector while reading: it would scan millions of new objects repeatedly.
 
-    What was read stays in use, so it joins the oldest generation at once, instead of being scanned as young objects.
+    What was read stays in use, so it joins the oldest generation at once, instead of being scanned as young objects;
+    not of a short run, since counting what somebody else has frozen may take longer than such a scan.
     """
     before = gc.isenabled()
     gc.disable()
@@ -121,7 +125,8 @@ def _pause_collector() -> Iterator[None]:
         yield
     finally:
         if before:
-            if not gc.get_freeze_count():  # else it would also release what somebody else has frozen
+            # Unfreezing would also release what somebody else has frozen.
+            if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
