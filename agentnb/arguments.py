@@ -90,8 +90,11 @@ class _Signature:
 
     def convert(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return positional and keyword arguments as plain values."""
+        kwargs = {name: self._convert(name, value) for name, value in kwargs.items()}
+        if len(args) == 1 and self.names[0] in _AS_GIVEN:  # a method, called with keywords alone
+            return args, kwargs
         plain = [self._convert(name, value) for name, value in zip(self.names, args, strict=False)]
-        return (*plain, *args[len(plain) :]), {name: self._convert(name, value) for name, value in kwargs.items()}
+        return (*plain, *args[len(plain) :]), kwargs
 
     def _convert(self, name: str, value: Any) -> Any:
         if value is None or name in _AS_GIVEN:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from agentnb.arguments import plain_arguments
 from agentnb.dialects.table import DIALECTS, Dialect, describe_content, load_recipe, sort_problems
 from agentnb.errors import Problem, RecipeError, did_you_mean, limit_suggestions, with_article
+from agentnb.garbage_collection import pause_collection
 from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import ROOT, Recipe
 from agentnb.sources import SUFFIXES, Source, make_plain_source, read_file, read_text
@@ -73,7 +74,7 @@ def load(
         return _rename(source, name)
     allowed = allow_entries(allow)
     try:
-        with limit_suggestions():
+        with limit_suggestions(), pause_collection():
             read, file = _read(source)
             read = replace(read, allow=allowed)
             chosen = _dialect_named(dialect) if dialect is not None else _recognise(read)

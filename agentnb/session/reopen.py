@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import warnings
@@ -23,6 +22,7 @@ from agentnb.engine.persistence.journal import Journal
 from agentnb.engine.persistence.open_journals import flush_all
 from agentnb.engine.persistence.snapshot import check_fit, make_renumbering, run_of
 from agentnb.errors import Problem, StoreError
+from agentnb.garbage_collection import pause_collection
 from agentnb.kinds import KINDS
 from agentnb.recipe.model import Recipe
 from agentnb.session.checks import check_answers
@@ -87,7 +87,7 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, can_continue: bool = T
         StoreError: L404, the run does not fit the plan; or it is damaged.
     """
     head = parse_head(row)
-    with _pause_collector():
+    with pause_collection():
         joined, saved, seq, lost = _read(log, row, plan)
         with _name_run_in_errors(log, row), reading_document():
             session = _make_session(plan, row, head, (joined, saved))
@@ -107,29 +107,6 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, can_continue: bool = T
     )
     persistence.record_in(journal)
     return session
-
-
-_MANY_OBJECTS: Final = 50_000
-
-
-@contextmanager
-def _pause_collector() -> Iterator[None]:
-    """Disable the cyclic garbage collector while reading: it would scan millions of new objects repeatedly.
-
-    What was read stays in use, so it joins the oldest generation at once, instead of being scanned as young objects;
-    not of a short run, since counting what somebody else has frozen may take longer than such a scan.
-    """
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            # Unfreezing would also release what somebody else has frozen.
-            if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def _make_session(

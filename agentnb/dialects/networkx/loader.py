@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -123,7 +124,7 @@ class _Translation:
         kind, name, own = infer_kind(attributes), level.ids[node], str(node)
         known = words.BY_KIND.get(kind)
         found = words.read(attributes, words.list_words(kind), place, self.problems)
-        params = {key: found[key] for key in known or () if key in found and key not in _PLACED}
+        params = {key: found[key] for key in _list_own_words(kind) if key in found}
         if known is None:  # a kind that the checks may know
             params = {key: value for key, value in attributes.items() if key not in words.COMMON}
         if kind in _WRITING:
@@ -133,7 +134,9 @@ class _Translation:
                 params.setdefault("output", own)
         if kind == "llm":
             params["prompt"] = _parse_messages(params.pop("system", None), params.get("prompt", ()))
-        params |= {word: found[word] for word in ("reducers", "choose", "defer") if word in found}
+        for word in ("reducers", "choose", "defer"):
+            if word in found:
+                params[word] = found[word]
         if "breakpoint" in found:
             self.stops.append((name, found["breakpoint"]))
         if kind in _CALLED or kind == "evaluator":
@@ -179,6 +182,12 @@ class _Translation:
             )  # fmt: skip
 
 
+@lru_cache(maxsize=64)
+def _list_own_words(kind: str) -> tuple[str, ...]:
+    """Return the attributes of a kind that become parameters of its nodes."""
+    return tuple(word for word in words.BY_KIND.get(kind, ()) if word not in _PLACED)
+
+
 def _parse_messages(system: Any, prompt: Any) -> tuple[tuple[str, Any], ...]:
     """Return the prompt of a model as pairs of a role and a template."""
     from agentnb.expressions.templates import compile_template
@@ -192,7 +201,7 @@ _READING: Final = ("while", "until", "prompt", "system", "goal")
 
 
 def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
-    paths = [*found.get("inputs", {}).values()]
+    paths = [*found["inputs"].values()] if "inputs" in found else []
     paths += [found[word] for word in ("input_key", "target") if word in found]
     for word in _READING:
         if word in found:

@@ -298,7 +298,8 @@ def fork_run(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
     """Return a new run positioned after `step` that shares this one's steps up to there and has its own history."""
     origin = find_history(run, step)
     new = _make_run(run, plan, origin)
-    new.chain = run.chain[: run.chain.index(origin) + 1]
+    # A branch starts a chain of its own
+    new.chain = run.chain if origin is run.chain[-1] else run.chain[: run.chain.index(origin) + 1]
     if step == run.position and not run.dirty:
         _copy_state(new, run)
     else:
