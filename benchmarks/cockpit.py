@@ -239,7 +239,7 @@ def click_rows(browser: str, size: int) -> Iterator[Row]:
             return []
         watched.sent.clear()
         found = run_command(session, message["do"], message.get("value"), message.get("target"))
-        return [*watched.sent, {"heard": message["number"], "view": message["view"], "found": found}]
+        return [*watched.sent, {"answers": message["number"], "view": message["view"], "result": found}]
 
     with opened(browser) as (context, _):
         page = context.new_page()
