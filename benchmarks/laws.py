@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -87,7 +86,7 @@ def long_runs(folder: Path) -> Iterator[Point]:
 def pictures(_folder: Path) -> Iterator[Point]:
     """Yield what the kernel needs to show one step of a recipe of so many nodes."""
     for size in (10, 100, 1_000):
-        row = next(row for row in cockpit.message_rows(size) if row.unit == "ms")
+        row = next(row for row in cockpit.message_rows(f"{size:,} nodes", cockpit.ring(size)) if row.unit == "ms")
         yield Point("a step in the cockpit, by nodes", "nodes", size, row.value / 1_000)
 
 
@@ -140,8 +139,8 @@ def add_copies(file: Path, row: RunRow, entries: list[Entry], numbers: range, be
     runs, standing = "INSERT INTO agentnb_runs VALUES ", "INSERT INTO agentnb_standing VALUES "
     with closing(sqlite3.connect(file)) as connection, connection:
         for number in numbers:
-            copy = replace(
-                row, run_id=f"run-{number}", recipe=f"recipe {number % 100}", created=began + timedelta(minutes=number),
+            copy = row._replace(
+                run_id=f"run-{number}", recipe=f"recipe {number % 100}", created=began + timedelta(minutes=number),
                 head=without_checksum(row.head), status="failed" if number % 1_000 == 7 else "finished",
             ).seal()  # fmt: skip
             said = [getattr(copy, name) for name in SAID]
@@ -222,6 +221,7 @@ def plot(points: list[Point], file: Path) -> None:
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "agentnb", "svg.fonttype": "none", "font.size": 11})
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     units = [*dict.fromkeys(point.unit for point in points)]
     rows = (len(units) + 1) // 2
@@ -233,6 +233,9 @@ def plot(points: list[Point], file: Path) -> None:
             mine = [point for point in points if point.what == what]
             axis.plot([p.size for p in mine], [p.seconds * 1e6 for p in mine], marker="o", markersize=4, label=what)
         axis.set(xscale="log", yscale="log", xlabel=f"number of {unit}", ylabel="µs of processor time, each")
+        sizes = sorted({point.size for point in points if point.unit == unit})
+        axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(visible=True, alpha=0.3)
         axis.legend(loc="upper left", bbox_to_anchor=(0, -0.16), frameon=False)  # below: nothing hides a line
     figure.tight_layout()
