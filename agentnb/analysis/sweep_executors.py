@@ -235,7 +235,7 @@ def _start_worker() -> None:
 
 
 def _exit_with_parent() -> None:
-    """Wait until the process that made the pool has ended, and end this one: nobody else would, if it was killed."""
+    """End this process when the one that made the pool ends: a parent that is killed cannot shut its pool down."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -533,7 +533,7 @@ def _are_same_sets(one: Collection[Any], other: Collection[Any]) -> bool:
         return False
     types = {*map(type, one)}
     if len(types) > 1:
-        return {(type(member), member) for member in one} == {(type(member), member) for member in other}
+        return _are_equal({(type(member), member) for member in one}, {(type(member), member) for member in other})
     return types == {*map(type, other)}
 
 

@@ -275,13 +275,7 @@ class SqlLog:
         _check_order(entries)
         number, own_writer = self._claim_run(cursor, run_id)
         statements, before = self._statements, entries[0].seq - 1
-        parameters = {
-            "number": number,
-            "own_writer": own_writer,
-            "is_status": status,
-            "is_steps": steps,
-            "now": _format_now(),
-        }
+        parameters = _make_change(number, own_writer, status, steps)
         cursor.execute(statements.advance, {**parameters, "before": before, "after": entries[-1].seq})
         if cursor.rowcount != 1:
             entries = self._find_unwritten(cursor, run_id, number, own_writer, entries)
@@ -297,13 +291,7 @@ class SqlLog:
         own_writer, number = link.claims.get(run_id), link.numbers.get(run_id)
         if statement is None or own_writer is None or number is None:
             return False
-        parameters = {
-            "number": number,
-            "own_writer": own_writer,
-            "is_status": status,
-            "is_steps": steps,
-            "now": _format_now(),
-        }
+        parameters = _make_change(number, own_writer, status, steps)
         put = {"before": entry.seq - 1, "after": entry.seq, "step": entry.step, "body": _to_column_text(entry.body)}
         return link.execute_change(run_id, statement, {**parameters, **put})
 
@@ -431,6 +419,11 @@ def _parse_row(values: Sequence[Any], held: Callable[[str, Writer], bool] | None
 def _check_order(entries: Sequence[Entry]) -> None:
     first = entries[0].seq if entries else 0
     assert all(entry.seq == seq for seq, entry in enumerate(entries, first)), "a number is left out"
+
+
+def _make_change(number: int, own_writer: str, status: str | None, steps: int | None) -> dict[str, Any]:
+    """Return the parameters of a statement that changes the state of a claimed run."""
+    return {"number": number, "own_writer": own_writer, "is_status": status, "is_steps": steps, "now": _format_now()}
 
 
 def _format_now() -> str:
