@@ -57,7 +57,8 @@ def test_times_of_another_zone_are_the_same_moment(store):
 def test_entries_come_in_order_and_in_parts(store):
     store.log.create(row(), some(1, 1))
     store.log.append("one", some(2, 2))
-    store.log.append("one", some(3, 6))
+    store.log.append("one", some(3, 3))
+    store.log.append("one", some(4, 6))
     store.log.append("one", [])
     assert list(store.log.entries("one")) == some(1, 6)
     assert list(store.log.entries("one", 2)) == some(3, 6)

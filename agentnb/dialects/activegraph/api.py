@@ -368,11 +368,7 @@ class _BetweenEvents:
         """Check the predicate if no delivery of the previous event is pending."""
         run = get_state(self.runtime.graph.session).run
         queue = run.frontier()[:1]
-        last = (
-            run.tables.activations[run.current_history.s_act[run.position - run.current_history.base]]
-            if run.position > run.current_history.base
-            else None
-        )
+        last = run.get_last_activation()
         here = run.tables.activations[queue[0]] if queue else None
         return not (last is not None and here is not None and here.event == last.event) and self.asked()
 

@@ -90,8 +90,7 @@ def get_frontier(run: Run) -> tuple[FrontierEntry, ...]:
 def get_stack(run: Run) -> tuple[OpenFrame, ...]:
     """Return the frames around the next activation, the outermost first."""
     queue = run.frontier()
-    known = queue and run.tables.activations[queue[0]].node >= 0
-    frame: Frame | None = run.find_activation(queue[0]).frame if known else run.root
+    frame: Frame | None = run.frames[run.tables.activations[queue[0]].frame] if queue else run.root
     found = []
     while frame is not None:
         found.append(_open_frame(frame, run))

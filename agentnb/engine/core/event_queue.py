@@ -90,10 +90,7 @@ def settle(run: Run) -> None:
     history = run.history
     if run.plan.recipe.reactive is None or run.current_history is not history or run.position != history.tip:
         return
-    row = run.position - history.base
-    if run.queue_start >= history.s_pend[row] or run.tables.activations[history.p_act[run.queue_start]].node >= 0:
-        return
-    at = match_events(run, run.queue_start)
+    row, at = run.position - history.base, match_events(run, run.queue_start)
     history.s_pend[row] = len(history.p_act)
     history.s_pos[row] = run.queue_start = at
 
@@ -161,7 +158,7 @@ def enqueue(run: Run, event: Event) -> None:
     if run.plan.recipe.reactive is not None:
         append(run, event)
     elif run.plan.listeners:
-        entry = run.tables.add_activation(ActivationRow(-1, 0, 0, event.seq))
+        entry = run.tables.add_activation(ActivationRow(-1, 0, event=event.seq))
         queue = expand(run, [(number, CARRIED) for number in [*run.frontier(), entry]])
         amend(run, [number for number, _ in queue])
 

@@ -489,8 +489,7 @@ class History(LazyAttributes):
     def _truncate_writes(self, writes: int) -> None:
         """Drop every write row from number `writes` on."""
         del self.w_code[writes:], self.w_new[writes:], self.w_old[writes:]
-        if self.in_place and max(self.in_place) >= writes:
-            self.in_place.difference_update([number for number in self.in_place if number >= writes])
+        self.in_place -= {number for number in self.in_place if number >= writes}
         for number in [number for number in self.order if number >= writes]:
             del self.order[number]
         while self.reduced_parts and next(reversed(self.reduced_parts)) >= writes:

@@ -520,6 +520,13 @@ class Run:
         pairs = zip(self.chain, ends, strict=True)
         return [(history, min(end, self.position)) for history, end in pairs if history.base <= self.position]
 
+    def get_last_activation(self) -> ActivationRow | None:
+        """Return the activation of the step at the run's position; None before the first."""
+        for history, end in reversed(self.parts()):
+            if end > history.base:
+                return self.tables.activations[history.s_act[end - history.base]]
+        return None
+
     def get_node_id(self, act: int) -> str:
         """Return the id of an activation's node."""
         return self.plan.nodes[self.tables.activations[act].node].id

@@ -381,7 +381,7 @@ class Journal:
             if any(id(fact) not in current for fact in known) or act not in pending:
                 self.drop(act)
         attempts = {
-            (act, fact[1] if what == "out" else fact.call, fact.attempt)
+            (act, fact.number if what == "out" else fact.call, fact.attempt)
             for what, act, fact in facts
             if what in ("out", "back")
         }

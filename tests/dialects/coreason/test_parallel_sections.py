@@ -335,6 +335,15 @@ def test_a_fallback_to_where_the_ways_meet_goes_on_there_once():
     assert (run.status, path(run).count("j"), dict(run.board)) == ("finished", 1, {"b": 1})
 
 
+def test_a_failure_without_a_fallback_fails_the_run_inside_a_branch_too():
+    def breaks():
+        raise ValueError("it broke")
+
+    run = Session(parallel(["f", "a", "b", "j"], DIAMOND), tools=agents(f={}, a=breaks, b={}, j={}))
+    run.run()
+    assert (run.status, "ValueError: it broke" in str(run.error), "j" in path(run)) == ("failed", True, False)
+
+
 def test_a_fork_in_a_loop_runs_in_each_round():
     nodes = ["f", "a", "b", "j", router("r", {"again": "f"}, "end"), "end"]
     topics = iter(["again", "again", "enough"])

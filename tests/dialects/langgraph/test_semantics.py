@@ -201,6 +201,21 @@ def test_commands_update_and_go():
     compare(graph.compile(), {})
 
 
+@pytest.mark.parametrize("to", [("branch:to:b", None), ("__pregel_tasks", Send("b", {"xs": ["sent"], "n": 3}))])
+def test_a_function_that_writes_to_langgraphs_own_channels_leads_on(to):
+    def writes(state, config: RunnableConfig):
+        config["configurable"]["__pregel_send"]([("xs", ["first"]), to])
+        return {"xs": ["second"]}
+
+    graph = StateGraph(State)
+    graph.add_node("a", writes)
+    graph.add_node("b", says("b"))
+    graph.add_edge(START, "a")
+    _, session = compare(graph.compile(), {})
+    assert [step.node_id for step in session.trace.steps] == ["a", "b"]
+    assert session.board["xs"][:2] == ["first", "second"]
+
+
 def test_a_graph_that_a_function_calls_asks_in_turn_with_the_function():
     inner = chain(("p", lambda state: {"xs": [interrupt("one"), interrupt("two")]}))
 

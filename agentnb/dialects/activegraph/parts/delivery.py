@@ -25,9 +25,7 @@ from agentnb.errors import Problem
 from agentnb.recipe.user_functions import check_ran
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.history import ActivationRow
     from agentnb.engine.core.history import Event as Kept
-    from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Keep, Perform, Work
 
 READS: Final = 200  # the maximum number of object ids recorded per delivery
@@ -133,7 +131,7 @@ class DeliveryInProgress:
 
     def _is_first(self) -> bool:
         """Return True if this is the behavior's first delivery of this event: it may have one for each relation."""
-        last = _get_last_delivery(self.work.run)
+        last = self.work.run.get_last_activation()
         return last is None or (last.event, last.node) != (self.event_row.seq, self.work.activation.row.node)
 
     def record_start(self) -> None:
@@ -203,14 +201,6 @@ def _traces_reads(work: Work, config: RuntimeConfig) -> bool:
     """Return True if this delivery records its reads; a replay does what the recorded step did."""
     recorded = getattr(work.run.recorded, "recorded", None)
     return config.trace_reads if recorded is None else any(each.type == "context.read" for each in recorded.events)
-
-
-def _get_last_delivery(run: Run) -> ActivationRow | None:
-    """Return the delivery of the last step; None before the first."""
-    for history, end in reversed(run.parts()):
-        if end > history.base:
-            return run.tables.activations[history.s_act[end - history.base]]
-    return None
 
 
 def _get_relation(work: Work, number: int) -> Relation:

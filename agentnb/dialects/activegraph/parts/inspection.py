@@ -51,10 +51,8 @@ class RuntimeInspection:
         """Return how many events have been taken from the queue; at a limit, none after the last one delivered."""
         taken = self._count_excess_deliveries()
         run = get_state(self.graph.session).run
-        if not self._is_at_limit(taken) or run.position <= run.current_history.base:
-            return taken
-        last = run.tables.activations[run.current_history.s_act[run.position - run.current_history.base]]
-        if last.about <= LATE:
+        last = run.get_last_activation()
+        if not self._is_at_limit(taken) or last is None or last.about <= LATE:
             return taken
         over, most = self.graph.ledger.tick(last.event), self.budget.limits.get("max_events")
         return min(taken, over if most is None else max(over, int(most)))
@@ -71,7 +69,7 @@ class RuntimeInspection:
     def _count_excess_deliveries(self) -> int:
         """Return how many events have been processed or have no listeners, before the first that waits."""
         ledger, run = self.graph.ledger, get_state(self.graph.session).run
-        queue, position = run.frontier(), run.position
+        queue = run.frontier()
         if not queue:
             return len(ledger.delivered)
         first = run.tables.activations[queue[0]]
@@ -80,11 +78,8 @@ class RuntimeInspection:
                 (row.event for row in map(run.tables.activations.__getitem__, queue) if row.about > LATE), None
             )
             return len(ledger.delivered) if waiting is None else ledger.tick(waiting) - 1
-        started = (
-            position > run.current_history.base
-            and run.tables.activations[run.current_history.s_act[position - run.current_history.base]].event
-            == first.event
-        )
+        last = run.get_last_activation()
+        started = last is not None and last.event == first.event
         return ledger.tick(first.event) - (not started)
 
     def _count_queue(self) -> int:

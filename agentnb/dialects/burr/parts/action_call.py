@@ -69,11 +69,8 @@ class Origin:
 
 
 def _get_last_node(work: Work) -> str | None:
-    run = work.run
-    for history, end in reversed(run.parts()):
-        if end > history.base:
-            return run.get_node_id(history.s_act[end - history.base])
-    return None
+    last = work.run.get_last_activation()
+    return None if last is None else work.run.plan.nodes[last.node].id
 
 
 class ActionCall:

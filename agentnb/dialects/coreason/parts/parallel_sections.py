@@ -65,7 +65,7 @@ class _Successors:
         self.nodes, self.entry = nodes, entry
         self.out: defaultdict[str, list[Edge]] = defaultdict(list)
         self.into: defaultdict[str, list[Edge]] = defaultdict(list)
-        for edge in (*edges, *_iter_rescues(nodes)):
+        for edge in edges:
             self.out[edge.source].append(edge)
             self.into[edge.target].append(edge)
 
@@ -101,14 +101,6 @@ class _Successors:
             found[name] = None
             waiting += [edge.target for edge in self.out[name]]
         return list(found)
-
-
-def _iter_rescues(nodes: Mapping[str, Node]) -> Iterator[Edge]:
-    """Yield a fallback for each node that continues elsewhere after its failure without an edge for it."""
-    for node in nodes.values():
-        for target in (node.rescue and node.rescue.route) or ():
-            if target != END:
-                yield Edge(node.id, target, "error", place=node.place)
 
 
 def _find_meeting_points(successors: _Successors) -> dict[str, str]:
