@@ -187,7 +187,7 @@ def test_a_tape_says_nothing_of_new_events_and_forgets_nothing():
     work = run.make_work(run.get_activation(0, run.root))
     recording.forget_step(None, 0)
     recording.leave(None)
-    assert (recording.find_emitted(work, "x", None), recording.get_sent_time(work, 0)) == (None, None)
+    assert (recording.find_emitted(work, "x", None, {}), recording.get_sent_time(work, 0)) == (None, None)
 
 
 def test_what_people_did_under_way_is_done_where_the_step_had_come_so_far():

@@ -58,8 +58,7 @@ MUTATED = {
     "kinds": ["agentnb/kinds"],
     "dialects": ["agentnb/dialects"],
 }
-UNTRIED = {"agentnb/store/postgres.py"}  # its tests need a server
-# Tests that may find a mutant of that code: all but those of a browser, a server, a kernel, or the project's own texts.
+# Tests that may find a mutant of that code: all but those of a browser, a kernel, or the project's own texts.
 COVERING = [
     *("analysis", "attacks", "board", "cli", "contract", "dialects", "draw", "engine", "export", "expressions"),
     *("formats", "kinds", "magics", "mcp", "property", "recipe", "recordings", "scenarios", "session", "sources"),
@@ -67,7 +66,7 @@ COVERING = [
 ]
 # A KeyboardInterrupt amid coverage's own bookkeeping leaves its lock locked; and a sweep starts processes of its own.
 IGNORED = ("tests/engine/test_interrupt.py", "tests/attacks/test_interrupts.py", "tests/analysis/test_sweep.py")
-SKIPPED = "not needs_chromium and not needs_postgres and not needs_dot"
+SKIPPED = "not needs_chromium and not needs_dot"  # PostgreSQL's are skipped where its programs are missing
 # What Cosmic Ray brings along warns where the project's own environment does not; notebooks are not run here.
 QUIET = ("-W", "default", "-o", "faulthandler_timeout=0", "-p", "no:cacheprovider", "-p", "no:nbmake")
 # Tests run at first, then, and at most, for one mutant that its module's own tests do not find. Thousands of tests run
@@ -195,7 +194,6 @@ def all_places(only: list[str]) -> list[Place]:
         for area, folders in MUTATED.items()
         for folder in folders
         for path in sorted((ROOT / folder).rglob("*.py"))
-        if path.relative_to(ROOT).as_posix() not in UNTRIED
         if not only or any(path.relative_to(ROOT).as_posix().startswith(prefix) for prefix in only)
         for place in places_of(area, path.relative_to(ROOT).as_posix())
     ]
@@ -271,17 +269,14 @@ class Tests:
                 failing.add(line.split(maxsplit=1)[1].split(" - ")[0])
             if len(parts) == 3 and parts[0].endswith("s") and parts[1] in {"call", "setup", "teardown"}:
                 self.seconds[parts[2]] += float(parts[0][:-1])
-        self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-        from coverage.numbits import numbits_to_nums
-
+        self._lines: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))  # module -> test -> bits
         with sqlite3.connect(database) as connection:
             names = dict(connection.execute("SELECT id, context FROM context"))
             files = dict(connection.execute("SELECT id, path FROM file"))
             for file, context, numbits in connection.execute("SELECT file_id, context_id, numbits FROM line_bits"):
                 test = names[context].rpartition("|")[0]  # without the phase; an id may have a "|" too
                 if test in known and test not in failing:
-                    for number in numbits_to_nums(numbits):
-                        self._lines[files[file]][number].add(test)
+                    self._lines[files[file]][test] |= int.from_bytes(numbits, "little")
         connection.close()
 
     def covering(self, place: Place) -> list[str]:
@@ -316,11 +311,11 @@ class Tests:
         return f"{len(names):,} tests of {', '.join(folders)}"
 
     def _names(self) -> set[str]:
-        return set().union(*(tests for lines in self._lines.values() for tests in lines.values()))
+        return set().union(*self._lines.values())
 
     def _running(self, module: str, numbers: Iterable[int]) -> set[str]:
-        lines = self._lines.get(module, {})
-        return set().union(*(lines.get(number, ()) for number in numbers))
+        wanted = sum(1 << number for number in numbers)
+        return {test for test, bits in self._lines.get(module, {}).items() if bits & wanted}
 
     def _naming(self, names: set[str]) -> set[str]:
         """Return the tests that run a line which has one of the names, or what such a line defines on import."""

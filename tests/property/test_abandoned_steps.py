@@ -1,8 +1,9 @@
-"""A step that a limit stops is given up, and draws the same when it runs again, as if nothing had stopped it."""
+"""A step that a limit stops, or a crash, draws the same when it runs again, as if nothing had stopped it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -21,10 +22,11 @@ from agentnb.session.session import make_session as session_of_run
 from agentnb.store import MemoryLog
 from agentnb.world.effect import Effect
 from tests.engine.graph_shapes import SHAPES, Shape, shape_of
-from tests.property.interrupted_runs import facts
+from tests.property.interrupted_runs import cut, facts
 from tests.session.shape_sessions import LEAF
 
-DOES = st.lists(st.sampled_from(["chance", "gauss", "id", "time", "emit", "tool", "llm"]), min_size=2, max_size=6)
+ACTIONS = ["chance", "gauss", "id", "time", "emit", "dated", "tool", "llm"]
+DOES = st.lists(st.sampled_from(ACTIONS), min_size=2, max_size=6)
 WAYS = st.sampled_from(["in memory", "kept", "opened again"])
 
 
@@ -41,8 +43,9 @@ def drawing(name: str, does: list[str]) -> Shape:
                     target = (lambda prompt: f"about {prompt}") if what == "tool" else None
                     said = await work.call(Effect(what, "ask", {"prompt": f"{len(drawn)}"}, target=target))
                     drawn.append(said.content if what == "llm" else said)
-                elif what == "emit":
-                    drawn.append(str(work.emit("note", {"n": len(drawn)}).time))
+                elif what in ("emit", "dated"):
+                    dated = {"time": datetime(2030, 1, 1, tzinfo=UTC)} if what == "dated" else {}
+                    drawn.append(str(work.emit("note", {"n": len(drawn)}, **dated).time))
                 else:
                     drawn.append(
                         run.random.random()
@@ -99,3 +102,15 @@ def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, li
             session = reopen_run(log, log.run("r"), plan)
         session.set_budget(**{limit: most})
     assert told(session) == wanted
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@given(does=DOES, share=st.integers(0, 99))
+def test_what_a_step_had_drawn_before_a_crash_it_draws_again(name, does, share):
+    session, log = session_of(name, does), MemoryLog()
+    session._parts.persistence.record_new_run(log, "step")
+    wanted, plan = told(to_its_end(session)), session._parts.run.plan
+    shorter = cut(log, "r", 1 + share * log.last("r") // 100)
+    again = to_its_end(reopen_run(shorter, shorter.run("r"), plan))
+    assert told(again) == wanted
+    assert again.replay().ok

@@ -6,7 +6,7 @@ The core imports none of these parts. A `Dispatcher` performs effects, a `Limite
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -81,8 +81,11 @@ class RecordedSteps(Protocol):
         """Return when a step's call without a recorded response was sent (ns); None for any other."""
         ...
 
-    def find_emitted(self, work: Work, type: str, payload: Any) -> Event | None:
-        """Return the event that a step emitted at this point before; None if none is recorded."""
+    def find_emitted(self, work: Work, type: str, payload: Any, options: Mapping[str, Any]) -> Event | None:
+        """Return the event that a step emitted at this point before; None if none is recorded.
+
+        The step's clock is read as it was for that event: not if its time is one of the `options`.
+        """
         ...
 
     def next_event(self, work: Work) -> Event | None:

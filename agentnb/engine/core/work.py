@@ -275,7 +275,7 @@ class Work:
             self._refuse(f"emit {type!r}")
         self.busy = True
         run = self.run
-        known = None if run.recorded is None else run.recorded.find_emitted(self, type, payload)
+        known = None if run.recorded is None else run.recorded.find_emitted(self, type, payload, options)
         with run.numbering:
             event = (
                 make_event(run, self, type, payload, actor, options)

@@ -104,7 +104,7 @@ class InterruptedSteps:
             None,
         )
 
-    def find_emitted(self, work: Work, type: str, payload: Any) -> Event | None:
+    def find_emitted(self, work: Work, type: str, payload: Any, options: Mapping[str, Any]) -> Event | None:
         """Return the event that the step emitted at this point before."""
         events = self._events.get(work.activation.id, ())
         place = len(work.emitted)
@@ -114,11 +114,8 @@ class InterruptedSteps:
         if event.type != type or encode(event.payload, lenient=True) != encode(freeze(payload), lenient=True):
             self._forget(work.activation.id, work.call_count)
             return None
-        known = self.time(work)
-        if known is None:
-            work.run.clock.now()  # read as it was then, so that later times agree
-        elif known == event.time:
-            work.now()
+        if not options.get("time"):
+            work.now()  # read as it was then, so that later times agree
         return event
 
     def next_event(self, work: Work) -> Event | None:

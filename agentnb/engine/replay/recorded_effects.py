@@ -143,12 +143,13 @@ class StepRecording:
         """Return None: a call without a response has no row."""
         return None
 
-    def find_emitted(self, work: Work, type: str, payload: Any) -> Event | None:
+    def find_emitted(self, work: Work, type: str, payload: Any, options: Mapping[str, Any]) -> Event | None:
         """Return the emitted event with the number, the id and the time of the recorded one at this point."""
         place = len(work.emitted)
         if place >= len(self.recorded.events):
             return None
-        then, now = self.recorded.events[place], make_event(work.run, work, type, payload, None, {})
+        own = {"time": options.get("time")}
+        then, now = self.recorded.events[place], make_event(work.run, work, type, payload, None, own)
         if then.seq < now.seq and _is_taken(work, then.seq):
             return now._replace(time=then.time)  # the number belongs to another event here
         return now._replace(seq=then.seq, id=then.id, time=then.time)
