@@ -113,9 +113,9 @@ def encode(value: Any, key: object = None, *, lenient: bool = False) -> Json:
 
 
 def is_json(value: Any) -> bool:
-    """Return True if a value is text, an int, a bool or None that every JSON reader restores unchanged.
+    """Return True if a value is a string, an int, a bool or None that every JSON reader restores unchanged.
 
-    Two adjacent halves of a UTF-16 pair are two characters in Python and become one in JSON.
+    Two adjacent UTF-16 surrogates are two characters in Python but become one in JSON.
     """
     cls = type(value)
     if cls is str:
@@ -126,7 +126,7 @@ def is_json(value: Any) -> bool:
 
 
 def encode_atom(value: str | int | None) -> Json:
-    """Return a text, an int, a bool or None as JSON, not masked; what JSON cannot represent is tagged."""
+    """Return a string, an int, a bool or None as JSON, not masked; values that JSON cannot represent are tagged."""
     if is_json(value):
         return value
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def encode_atom(value: str | int | None) -> Json:
 
 
 def encode_path(path: Iterable[str | int]) -> list[Json]:
-    """Return a path on the board as JSON; a part that contains a secret, which a node used as a key, is masked."""
+    """Return a path on the board as JSON; a part that contains a secret (used as a key by a node) is masked."""
     return [encode_atom(mask_text(part) if isinstance(part, str) else part) for part in path]
 
 
@@ -176,12 +176,10 @@ def _encode_by_codec(codec: Registered, value: Any, key: object, lenient: bool) 
     nested = _NESTED.set(_NESTED.get() + 1)
     try:
         if _NESTED.get() > MOST_CODECS:
-            raise ValueError(
-                f"it gives objects that need a codec themselves, more than {MOST_CODECS} inside each other"
-            )
+            raise ValueError(f"it returns objects that need a codec themselves, nested more than {MOST_CODECS} deep")
         plain = codec.encode(value)
         if too_much := find_excess(plain):
-            raise ValueError(f"of the value that it gives: {too_much}")
+            raise ValueError(f"its result is invalid: {too_much}")
         return {TAG: "registered", "type": codec.name, "v": encode(plain, lenient=lenient)}
     except StoreError:
         raise
@@ -191,14 +189,14 @@ def _encode_by_codec(codec: Registered, value: Any, key: object, lenient: bool) 
         raise StoreError(
             Problem("L437", f"the codec of {codec.name} failed",
                     "a value" if key is None else f"board key {safe_repr(key)}",
-                    error_line(error), "fix the `to` function registered for it")
+                    error_line(error), "fix the `to_data` function registered for it")
         ) from printable(error)  # fmt: skip
     finally:
         _NESTED.reset(nested)
 
 
 def are_plain_names(names: tuple[Any, ...]) -> bool:
-    """Return True if these names of a mapping are stored unchanged, and none names or contains a secret."""
+    """Return True if these names of a mapping are stored unchanged, and none of them names or contains a secret."""
     return _are_plain_names(names) and not any(map(has_secret, names))
 
 
@@ -223,7 +221,7 @@ def _encode_mapping(value: Mapping[Any, Any], lenient: bool) -> Json:
 
 
 def is_stored_unchanged(value: Any) -> bool:
-    """Return True if a value is text, an int, a bool or None that is stored as it is: not masked, not tagged."""
+    """Return True if a value is a string, an int, a bool or None that is stored as it is: not masked, not tagged."""
     cls = type(value)
     if cls is str:
         return (value.isascii() or is_json(value)) and not needs_masking(value)
@@ -233,7 +231,7 @@ def is_stored_unchanged(value: Any) -> bool:
 
 
 def _mask_text(text: str) -> Json:
-    """Return a masked text; a secret, or a URL that contains one, is requested again when a run is reopened."""
+    """Return masked text. A secret, or a URL that contains one, is requested again when a run is reopened."""
     if type(text) is Masked:
         return {TAG: "masked"} if text == MASK else {TAG: "masked", "v": str(text)}
     return {TAG: "masked", "v": text} if is_url(text) else encode_atom(text)
@@ -244,7 +242,7 @@ def _encode_dict(value: Mapping[str, Any], lenient: bool) -> Json:
 
 
 def _make_set_encoder(tag: str) -> Callable[[Any, object, bool], Json]:
-    """Return the encoder of a set: ordered by the items' JSON, so that equal sets are equal texts."""
+    """Return the encoder of a set: ordered by the items' JSON, so that equal sets have equal text."""
 
     def encode_set(value: Any, _: object, lenient: bool) -> Json:
         items = [encode(item, lenient=lenient) for item in value]
@@ -271,7 +269,7 @@ def _make_text_encoder(tag: str, to: Callable[[Any], Any] = str) -> Callable[[An
 
 
 def _unless_secret(document: dict[str, Any]) -> Json:
-    """Return the document of a value that is stored as text, or the mask if this text contains a secret."""
+    """Return the document of a value that is stored as text, or the mask if its text contains a secret."""
     return {TAG: "masked"} if has_secret(document["v"]) else document
 
 
@@ -294,7 +292,7 @@ def _encode_fields(template: Any, parts: Mapping[str, Any], lenient: bool) -> Js
 
 def _encode_other(value: Any, key: object, lenient: bool) -> Json:
     """Encode an object of any other class; an object that cannot be read has no codec."""
-    cls: Any = type(value)  # not `isinstance`, which reads `__class__`: that may be code that raises
+    cls: Any = type(value)  # not `isinstance`, which reads `__class__`: this may be code that raises
     if issubclass(cls, Enum):
         return {TAG: "enum", "type": name_of(cls), "name": value.name, "v": encode(value.value, key, lenient=lenient)}
     if external_types.is_scalar(value) or external_types.is_array(value):
@@ -327,7 +325,7 @@ def _encode_array(value: Any, key: object, lenient: bool) -> Json:
 
 
 def _encode_as_plain(plain: Callable[[Any], Any]) -> Callable[[Any, object, bool], Json]:
-    """Return the encoder of a subclass of a plain type: the value is kept and is restored as the plain type."""
+    """Return the encoder of a subclass of a plain type: the value is stored and restored as the plain type."""
     return lambda value, key, lenient: encode(plain(value), key, lenient=lenient)
 
 
@@ -342,7 +340,7 @@ def _encode_opaque(value: Any, key: object, lenient: bool) -> Json:
             "L401",
             f"{with_article(class_name(value))} cannot be stored",
             "a value" if key is None else f"board key {safe_repr(key)}",
-            f"no codec takes objects of {name}, and agentnb never pickles",
+            f"no codec accepts objects of {name}, and agentnb never pickles",
             f"write a plain value, or register a codec: "
             f"agentnb.board.codec.register({class_name(value)}, to_data, from_data)",
         )
@@ -378,7 +376,7 @@ _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
     Record: lambda value, *_: value.document,
     Opaque: _encode_opaque,
 }
-# The encoders by base class; the first that matches.
+# The encoders by base class; the first match applies.
 _BASES: Final[tuple[tuple[type, Callable[[Any, object, bool], Json]], ...]] = (
     (PurePath, lambda value, *_: _unless_secret({TAG: "path", "flavour": type(value).__name__, "v": str(value)})),
     (datetime, _encode_time),

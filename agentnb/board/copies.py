@@ -43,7 +43,7 @@ from agentnb.bounds import Walk
 
 _CACHED_LOANS: Final = 16  # lists whose copies are cached, in the whole process
 SMALL = 64  # lists, mappings and atoms in a value; values up to this size are copied eagerly
-_lock: Final = RLock()  # the threads of a node may read one copy at once
+_lock: Final = RLock()  # the threads of a node may read a copy concurrently
 
 
 def make_reader_copy(value: Any) -> Any:
@@ -112,9 +112,9 @@ class Changes:
 class CopiedDict(dict[Any, Any], metaclass=BuiltinLike):
     """A reader's copy of a mapping of atoms.
 
-    `source` is the frozen value it was copied from, None once the reader has set or removed a key. `pristine` is the
-    same, and also None once a mutable part was returned. `comparison` is replaced by a new object at each comparison
-    of a copy.
+    `source` is the frozen value it was copied from; None once the reader has set or removed a key. `pristine` is the
+    same, but also None once a mutable part was returned. `comparison` is replaced by a new object whenever a copy is
+    compared.
     """
 
     __slots__ = ("changes", "pristine", "source")
@@ -249,8 +249,8 @@ class LazyDict(CopiedDict):
 class CopiedList(list[Any], metaclass=BuiltinLike):
     """A reader's copy of a list of atoms.
 
-    `source` is the frozen value it was copied from, None once items were replaced, moved or removed. Adding items at
-    the end does not count: the list then has more of them.
+    `source` is the frozen value it was copied from; None once items were replaced, moved or removed. Items added at the
+    end do not count: the list is then longer than its source.
     """
 
     __slots__ = ("source",)
@@ -274,7 +274,7 @@ class CopiedList(list[Any], metaclass=BuiltinLike):
 class LazyList(CopiedList):
     """A reader's copy of a list that contains lists, mappings or objects, which are copied when read.
 
-    `opened` holds, by index, each item that was copied or set by itself, and the frozen item in its place. Once
+    `opened` maps the index of each item that was copied or set individually to the copy and the frozen item. Once
     `whole`, all items are copies; if they come from a loan, `changes` tells whether one was changed since `mark`.
     """
 
@@ -407,9 +407,9 @@ _fill_list: Final = list.extend
 class ItemCopies:
     """The cached copies of a list's items: `copies[n]` is the copy of item n.
 
-    Versions of a list that share their items share their loan. All copies were pristine at `mark`, a mark of
-    `changes`. `usable` is False if an item is not a mapping. `expected` is True if the last reader read all items, so
-    that the next one probably will.
+    Versions of a list that share their items share their loan. All copies were pristine at `mark`, a mark of `changes`.
+    `usable` is False if an item is not a mapping. `expected` is True if the last reader read all items, so the next one
+    probably will, too.
     """
 
     __slots__ = ("__weakref__", "changes", "copies", "expected", "mark", "usable")
@@ -422,14 +422,14 @@ class ItemCopies:
         self.expected = False
 
     def shared_prefix(self, value: list[Any], size: int) -> int:
-        """Return how many of the first `size` items of a list are this loan's copies; 0 if one was changed."""
+        """Return how many of the first `size` items of a list are copies of this loan; 0 if one was changed."""
         copies = self.copies
         if self.mark is not self.changes.mark or not value or not copies or value[0] is not copies[0]:
             return 0
         if len(copies) == size <= len(value):
             with _lock:
                 # `==` of lists compares only items that are not identical, and `comparison` shows whether a copy was
-                # compared. The lists must have the same length; copying a long list is slower than comparing two.
+                # compared. The lists must have the same length; comparing a long list is faster than copying two.
                 before = CopiedDict.comparison
                 copies.extend(value[size:])
                 try:
@@ -499,7 +499,7 @@ def _iter_items(reader: list[Any], size: int) -> Iterator[Any]:
 
 
 def _remember(loan: ItemCopies) -> None:
-    """Add a loan to the cache; drop the copies of the oldest one if the cache is full."""
+    """Add a loan to the cache; if the cache is full, drop the copies of the oldest loan."""
     _loans.append(ref(loan))
     while len(_loans) > _CACHED_LOANS:
         oldest = _loans.popleft()()
@@ -508,9 +508,9 @@ def _remember(loan: ItemCopies) -> None:
 
 
 def seems_unchanged(copied: Any, frozen: Any) -> bool:
-    """Return whether a copy is unchanged, without looking into the objects of a long list that was read as a whole.
+    """Return True if a copy is unchanged, without checking the objects of a long list that was read as a whole.
 
-    Comparing those would cost as much as reading them.
+    Comparing them would cost as much as reading them.
     """
     if type(copied) is LazyList and copied.whole and copied.changes is None:
         source = copied.source
@@ -538,7 +538,7 @@ def _is_list_unchanged(copied: CopiedList, frozen: Any) -> bool:
 
 
 def _has_opened_parts(copied: CopiedList) -> bool:
-    """Return True if the reader received parts of a copy, which may have changed and must be compared."""
+    """Return True if the reader received parts of a copy; these may have changed and must be compared."""
     if not isinstance(copied, LazyList):
         return False
     return bool(copied.opened) or (copied.changes is not None and copied.changes.mark is not copied.mark)
@@ -595,7 +595,7 @@ def _find_changed_parts(parts: Iterable[tuple[Any, tuple[Any, Any]]], walk: Walk
 
 
 def _begins_with(value: CopiedList, source: FrozenList) -> bool:
-    """Return True if the first items are unchanged: code in C, such as `heapq`, calls no method of a list."""
+    """Return True if the first items are unchanged; code in C, such as `heapq`, does not call the list's methods."""
     size = source.size
     if list.__len__(value) < size:
         return False

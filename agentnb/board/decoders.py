@@ -39,7 +39,7 @@ class Record:
 
 
 def get_fields(value: FrozenRecord) -> Mapping[str, Any] | None:
-    """Return the fields of a dataclass or model, frozen; for an unknown class, the stored ones.
+    """Return the fields of a dataclass or model, frozen; for an unknown class, the stored fields.
 
     None for any other value of an unknown class.
     """
@@ -62,10 +62,10 @@ def name_of(cls: type) -> str:
 
 
 def find_class(name: str) -> type:
-    """Return the class of this name, if its module is already imported.
+    """Return the class with this name, if its module is already imported.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such class.
     """
     module, _, path = name.partition(":")
     found: Any = sys.modules[module]
@@ -95,7 +95,7 @@ def _restore_zone(value: Any, document: Mapping[str, Any]) -> Any:
     if isinstance(zone, list):
         value = value.replace(tzinfo=_decode_timezone({"v": zone}, None))
     elif zone is not None:
-        with suppress(ZoneInfoNotFoundError, OSError):  # an unknown zone: the offset suffices for the instant
+        with suppress(ZoneInfoNotFoundError, OSError):  # an unknown zone: the offset is enough for the instant
             value = value.replace(tzinfo=ZoneInfo(zone))
     return value.replace(fold=document.get("fold", 0))
 

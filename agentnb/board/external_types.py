@@ -1,6 +1,7 @@
-"""Values of pydantic, numpy and pandas; each library is used only if the user has already imported it.
+"""Values of pydantic, numpy and pandas. Each library is used only if the user has already imported it.
 
-Only decoding a stored array or frame imports its library, because it cannot be shown without it.
+The exception is decoding a stored array or frame: this imports the library, because the value cannot be shown without
+it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def are_same_arrays(one: Any, other: Any) -> bool:
 
 
 def _are_same_objects(one: Any, other: Any) -> bool:
-    """Return True if two items of an object array are equal; one that cannot be compared equals only itself."""
+    """Return True if two items of an object array are equal; an item that cannot be compared equals only itself."""
     if one is other:
         return True
     if is_array(one):
@@ -129,9 +130,9 @@ def load_scalar(document: Mapping[str, Any]) -> Any:
 
 # -- arrays and frames -------------------------------------------------------------------------------------------------
 
-LARGEST_TEXTS = 100_000_000  # bytes of a text array whose texts are much shorter than its type
+LARGEST_TEXTS = 100_000_000  # bytes of a string array whose strings are much shorter than its item size
 MOST_LABELS = 10_000  # rows of a frame that is small enough to be a mapping of settings
-LARGEST_SECRET = 10_000_000  # cells of a masked column created from a file, which contains only their number
+LARGEST_SECRET = 10_000_000  # cells of a masked column created from a file, which stores only their number
 Encode = Callable[..., Any]
 Decode = Callable[[Any], Any]
 
@@ -177,9 +178,9 @@ def mask_array(value: Any, mask: Callable[..., Any]) -> Any:
 
 
 def iter_secret_columns(value: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield the columns and rows of a DataFrame or Series whose labels are names of secrets, each with its label.
+    """Yield the secret columns and rows of a DataFrame or Series (labels that name secrets), each with its label.
 
-    A frame of more than 10,000 rows has data in its rows, whose labels are not looked at.
+    A frame of more than 10,000 rows has data in its rows, so their labels are not checked.
     """
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(value, pandas.DataFrame):
@@ -262,7 +263,7 @@ def load_array(document: Mapping[str, Any], decode: Decode) -> Any:
     index = _load_index(document["index"], decode)
     secrets = sum("secret" in column for column in document["v"])
     if secrets * len(index) > LARGEST_SECRET:
-        raise ValueError(f"{secrets} columns of {len(index)} cells that are not in the file")
+        raise ValueError(f"{secrets} masked columns of {len(index)} cells")
     columns = [_load_column(column, decode, len(index)) for column in document["v"]]
     frame = import_module("pandas").DataFrame(dict(enumerate(columns)), index=index)
     frame.columns = _load_index(document["columns"], decode)
@@ -270,7 +271,7 @@ def load_array(document: Mapping[str, Any], decode: Decode) -> Any:
 
 
 def _load_column(column: Mapping[str, Any], decode: Decode, rows: int = 0) -> Any:
-    """Return a column; a secret's column has no stored cells and is filled with masks for each row."""
+    """Return a column. A secret's column has no stored cells; it is filled with one mask per row."""
     numpy = import_module("numpy")
     if "secret" in column:
         if column["secret"] != rows or rows > LARGEST_SECRET:
@@ -289,7 +290,7 @@ def _load_column(column: Mapping[str, Any], decode: Decode, rows: int = 0) -> An
         if "dtype" in column and numpy.dtype(column["dtype"]).itemsize * len(items) > max(
             LARGEST_TEXTS, 100 * sum(map(len, items))
         ):
-            raise ValueError(f"{len(items)} texts of type {safe_str(column['dtype'])}, which are much shorter")
+            raise ValueError(f"{len(items)} strings of type {safe_str(column['dtype'])}, which are much shorter")
         array = (
             numpy.array(items, dtype=column["dtype"])
             if "dtype" in column

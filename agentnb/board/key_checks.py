@@ -1,4 +1,4 @@
-"""Check the names of keys that people ask about: a breakpoint on `bugdet` would otherwise never stop.
+"""Check the names of keys in user input: a breakpoint on `bugdet` would otherwise never stop.
 
 Functions may write any key, so an unknown name is a mistake only if it looks like a known one, or if every node
 declares what it writes.
@@ -23,11 +23,11 @@ def check_keys(
     X145: nothing writes a key of this name.
 
     Args:
-        known: the keys that are on the board, were there, or are declared.
+        known: the keys that are or were on the board, or are declared.
         complete: True if no other key can ever be written; False to report probable misspellings only.
     """
     unknown = (str(path[0]) for path in paths if path and not _is_known([*map(str, path)], known))
-    for name in filter(str.isidentifier, dict.fromkeys(unknown)):  # in other texts it is unclear where the key ends
+    for name in filter(str.isidentifier, dict.fromkeys(unknown)):  # in other text it is unclear where the key ends
         similar = find_misspelling(name, known)
         if similar is not None or complete:
             keys = ", ".join([*known][:_MOST_LISTED]) + (", ..." if len(known) > _MOST_LISTED else "")
@@ -38,12 +38,15 @@ def check_keys(
 
 
 def _is_known(path: list[str], known: Collection[str]) -> bool:
-    """Return True if a known key is the beginning of a path; a key may have dots itself."""
+    """Return True if a known key is the beginning of a path; keys may contain dots."""
     return any(".".join(path[:end]) in known for end in range(1, len(path) + 1))
 
 
 class UnknownKey(str):
-    """The key of a KeyError whose text suggests a known key, which is computed only when the text is needed."""
+    """The key of a KeyError whose text suggests a known key.
+
+    The suggestion is computed only when the text is needed.
+    """
 
     __slots__ = ("_known",)
     _known: Collection[str] | Callable[[], Collection[str]]
@@ -55,7 +58,7 @@ class UnknownKey(str):
         return instance
 
     def __repr__(self) -> str:
-        """Return the key and a suggestion, which is what `str` of a KeyError shows."""
+        """Return the key and a suggestion: the text that `str` of a KeyError shows."""
         known = self._known() if callable(self._known) else self._known
         order = did_you_mean(self, known, f"there are: {', '.join([*known][:_MOST_LISTED]) or 'none'}")
         return f"{safe_repr(str(self), 200)}; {order}"

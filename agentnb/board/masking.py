@@ -33,9 +33,9 @@ INSIDE_ITSELF: Final = "…"
 
 
 def register_secrets(value: Any, key: object = None) -> None:
-    """Register the texts, bytes and numbers under names of secrets in a frozen value as secrets, at any depth.
+    """Register the strings, bytes and numbers under names of secrets in a frozen value as secrets, at any depth.
 
-    Also the passwords of URLs, and values under names of secrets in texts that are JSON.
+    Includes the passwords in URLs, and values under names of secrets in strings that are JSON.
     """
     seen, waiting = set[tuple[int, bool]](), [(value, key is not None and is_secret(key, value))]
     while waiting:
@@ -86,7 +86,7 @@ def find_secret_word(path: Iterable[Any]) -> str | None:
 
 
 def mask_atoms(values: Any) -> Any:
-    """Return a column for output: texts, bytes and numbers masked that are, or contain, a secret."""
+    """Return a column for output: strings, bytes and numbers that are or contain a secret are masked."""
     kinds = {*map(type, values)} & ({str, bytes, UUID, int} if SECRETS.numbers else {str, bytes, UUID})
     return [mask_value(value) if type(value) in kinds else value for value in values] if kinds else values
 
@@ -113,7 +113,7 @@ def _mask_atom(value: Any, kind: type) -> Any:
 
 
 def _mask_by_text(value: Any) -> Any:
-    """Return the mask for a value whose text contains a secret, else the value."""
+    """Return the mask if a value's text contains a secret, else the value."""
     return MASK if SECRETS.values and MASK in safe_repr(value, 10_000) else value
 
 
@@ -121,7 +121,7 @@ class _Masking:
     """One walk over a value; each part is masked once, even if it occurs several times."""
 
     def __init__(self) -> None:
-        self.done: dict[int, tuple[Any, Any]] = {}  # the parts are referenced, too, so that no id is reused
+        self.done: dict[int, tuple[Any, Any]] = {}  # the parts are referenced as well, so that no id is reused
 
     def mask_value(self, value: Any, depth: int, key: object = None) -> Any:
         if key is not None and value is not None and is_secret(key, value):
@@ -198,7 +198,7 @@ def to_display(value: Any, key: object = None) -> Any:
         return _display_fields(value)
     if cls is tuple:
         return tuple(to_display(item) for item in value)
-    if cls is Opaque:  # as in a reopened run: the object itself could change, or refuse to be shown
+    if cls is Opaque:  # as in a reopened run: the object itself could change, or its repr could fail
         return _display_object(value)
     return mask_value(set(value) if cls is FrozenSet else thaw(value))
 

@@ -52,8 +52,8 @@ def _index(key: str | int) -> int | None:
 def apply_change(value: Any, rest: Path, op: int, new: Any, path: Path) -> Any:
     """Return a frozen value like `value` with `op` applied at `rest`; ABSENT if nothing is left of it.
 
-    Missing parts, or None, along the path become mappings; deleting a missing part changes nothing.
-    `path` is the whole path, for the message.
+    Missing parts, or None, along the path become mappings; deleting a missing part changes nothing. `path` is the whole
+    path, for the message.
 
     Raises:
         BoardError: B103, the path leads through a value that is neither a mapping nor a list.
@@ -98,9 +98,9 @@ def _check_in_list(value: FrozenList, key: str | int, part: Any, path: Path) -> 
         raise BoardError(
             Problem(
                 "B104",
-                f"there is no item {key!r} in the list on the way to {'.'.join(map(str, path))!r}",
+                f"the path {'.'.join(map(str, path))!r} leads to item {key!r} of a list, which does not exist",
                 f"board key {path[0]!r}",
-                f"the list has {len(value)} items, and an item is named by its number",
+                f"the list has {len(value)} items, which are addressed by their index",
                 f"use a number from 0 to {len(value)}",
             )
         )

@@ -18,10 +18,10 @@ ROOT_SCOPE: Final = "root"
 class Scope:
     """The keys that one frame writes.
 
-    `parent` is the scope that reads fall through to (a `child` scope has one, `root` and `isolated` ones have none);
-    a key deleted in a child scope is stored as DELETED there, so that the parent's value is not visible.
-    `open` counts the open child scopes: while there are any, this scope cannot be written. `shared` is True while
-    `data` may belong to the scope of a fork, too: whoever changes it calls `own_data` first.
+    `parent` is the scope that reads fall through to (a `child` scope has one, `root` and `isolated` scopes have none);
+    a key deleted in a child scope is stored there as DELETED, so that the parent's value is not visible. `open` counts
+    the open child scopes; while there are any, this scope cannot be written. `shared` is True while `data` may also
+    belong to the scope of a fork: call `own_data` before changing it.
     """
 
     __slots__ = ("codes", "data", "id", "name", "open", "parent", "shared")
@@ -34,14 +34,14 @@ class Scope:
         self.shared = False
 
     def own_data(self) -> dict[str, Any]:
-        """Return this scope's data to change it; data shared with a fork is copied first."""
+        """Return this scope's data for changes; data shared with a fork is copied first."""
         if self.shared:
             self.data = dict(self.data)
             self.shared = False
         return self.data
 
     def share_data(self, other: Scope) -> None:
-        """Take over the data of another scope; the first of the two that changes it makes a copy."""
+        """Take over the data of another scope; the first of the two scopes to change it makes a copy."""
         self.data = other.data
         self.shared = other.shared = True
 
@@ -61,7 +61,7 @@ class Scope:
         return value if len(path) == 1 or value is ABSENT else get_at(value, path[1:])
 
     def visible_items(self) -> dict[str, Any]:
-        """Return every key visible from this scope with its frozen value, the outermost scope's first."""
+        """Return every key visible from this scope with its frozen value, outermost scope first."""
         if self.parent is None:
             return dict(self.data)
         keys = self.parent.visible_items()
@@ -129,7 +129,7 @@ class Board(Mapping[str, Any]):
 
 
 def _to_plain_key(key: object, scope: Scope) -> str:
-    """Return a key of a subclass of str as a plain text; nothing else is a key."""
+    """Return a key of a subclass of str as a plain str; nothing else is a key."""
     from agentnb.text import safe_repr
 
     if not issubclass(type(key), str):
@@ -155,7 +155,7 @@ def make_closed_scope_error(scope: Scope, path: Path) -> BoardError:
             "B106",
             f"{'.'.join(map(str, path))!r} cannot be written now",
             f"scope {scope.name!r}",
-            f"{scope.open} child scope(s) of it are open and read through it",
+            f"{scope.open} child scope(s) are open and read through this scope",
             "write it after the branch or subgraph has ended, or inside it",
         )
     )

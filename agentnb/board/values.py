@@ -1,7 +1,7 @@
 """Values of the blackboard: atoms as they are, everything else frozen, so that past states never change.
 
-`freeze` converts a value to an immutable form that shares its unchanged parts with the previous value;
-`thaw` returns a mutable copy for a reader; `same` detects whether that copy was changed.
+`freeze` converts a value to an immutable form that shares its unchanged parts with the previous value; `thaw` returns a
+mutable copy for a reader; `is_unchanged` detects whether that copy was changed.
 """
 
 from __future__ import annotations
@@ -53,16 +53,17 @@ ATOMS: Final[frozenset[type]] = frozenset(
     | {datetime, date, time, timedelta, timezone}
 )
 _TEXTS: Final = frozenset({str, NoneType, bytes})
-_EXPOSED: Final = 256  # items; longer lists that grow keep their items where only their methods find them
+_EXPOSED: Final = 256  # items; longer lists that grow keep their items where only their own methods find them
 _ATOM_BASES: Final = (Enum, PurePath, datetime, date, time, timedelta, str, int, float, bytes)
 
 
-# The measures of a frozen value, known without a walk over it: how deep it is nested at most; how many lists, mappings
-# and objects it is; these and the atoms in them; whether nothing but lists, mappings and atoms are in it, and code in C
-# that reads their memory finds their items. All include the value itself. A tuple is made as fast as it can be.
+# The measures of a frozen value, known without walking over it: its maximum nesting depth; the number of lists,
+# mappings and objects in it; this number plus the number of atoms; and whether it contains only lists, mappings and
+# atoms whose items can be found by code in C that reads their memory. All include the value itself. A tuple, because it
+# is the fastest type to create.
 Extent: TypeAlias = tuple[int, int, int, bool]
 _ATOM: Final[Extent] = (0, 0, 0, True)
-_FLAT: Final[tuple[Extent, ...]] = tuple((1, 1, 1 + count, True) for count in range(32))  # of so many atoms; shared
+_FLAT: Final[tuple[Extent, ...]] = tuple((1, 1, 1 + count, True) for count in range(32))  # for this many atoms; shared
 
 
 def _refuse(*_: Any, **__: Any) -> Any:
@@ -71,17 +72,17 @@ def _refuse(*_: Any, **__: Any) -> Any:
             "B101",
             "this value is on the blackboard and cannot be changed in place",
             "a part of a value read from the board",
-            "the board keeps every past state, so its values never change; code in C, as that of pydantic for a field "
-            "of type Any, takes the parts of a large value without making copies of them",
-            "give such code copy.deepcopy(value); or return the new value from the node",
+            "the board keeps every past state, so its values never change; code in C, such as pydantic's for a field "
+            "of type Any, uses the parts of a large value without copying them",
+            "pass copy.deepcopy(value) to such code, or return the new value from the node",
         )
     )
 
 
 class BuiltinLike(type):
-    """The class of classes that Python code takes for the built-in one they are derived from, where it reads their MRO.
+    """The metaclass of classes that code reading their MRO takes for the built-in class they derive from.
 
-    PyYAML does: it represents lists and dicts, and refuses what is derived from them.
+    PyYAML does this: it represents lists and dicts, and rejects classes derived from them.
     """
 
     @property
@@ -93,7 +94,7 @@ class BuiltinLike(type):
 class FrozenDict(dict[Any, Any], metaclass=BuiltinLike):
     """An immutable mapping.
 
-    `flat`: 0 has parts to thaw, 1 atoms only, 2 texts only (equal texts of the same class are the same).
+    `flat`: 0 has parts to thaw, 1 atoms only, 2 strings only (equal strings of the same class are the same).
     """
 
     __slots__ = ("extent", "flat")
@@ -112,9 +113,9 @@ class FrozenDict(dict[Any, Any], metaclass=BuiltinLike):
 class FrozenList(list[Any], metaclass=BuiltinLike):
     """The first `size` of `items`, a list that may be shared: appending an item at the tip copies nothing.
 
-    It is a list so that code in C accepts it. Its own memory has the items only once it is a part of another value
-    (see `expose`); all methods read `items`. `shared`: it has grown out of another list. `loan` has the copies of the
-    items that were handed out to readers.
+    It is a list so that code in C accepts it. Its own memory has the items only once it is part of another value (see
+    `expose`); all methods read `items`. `shared`: it has grown out of another list. `loan` has the copies of the items
+    that were handed out to readers.
     """
 
     __slots__ = ("extent", "flat", "items", "loan", "shared", "size")
@@ -139,7 +140,7 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
         return iter(self.items[: self.size])
 
     def __repr__(self) -> str:
-        return repr([*self])  # as the list that it is thawed to: a reader's copy may have it as a part
+        return repr([*self])  # formatted like the list that it is thawed to, because a reader's copy may contain it
 
     def __reduce_ex__(self, _protocol: SupportsIndex) -> Any:
         return list, (), None, iter(self)
@@ -149,9 +150,9 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
     append = extend = insert = pop = remove = clear = sort = reverse = _refuse
 
     def expose(self) -> bool:
-        """Put the items where code in C looks for them; return False if it must not see this list.
+        """Put the items where code in C looks for them; return False if that code must not see this list.
 
-        The versions of a long list that grows share their items, so that none of them has a copy.
+        The versions of a long, growing list share their items, so none of them has a copy.
         """
         if not self.extent[3] or (self.shared and self.size > _EXPOSED):
             return False
@@ -160,7 +161,7 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
         return True
 
     def with_item(self, item: Any) -> FrozenList:
-        """Return this list with one more frozen item: in place at the tip, else as a copy."""
+        """Return this list with one more frozen item: in place at the tip, otherwise as a copy."""
         items, size, loan = self.items, self.size, self.loan
         flat = self.flat and type(item) in ATOMS
         levels, total, weight, plain = self.extent
@@ -210,7 +211,7 @@ class FrozenSet(frozenset[Any]):
 
 
 class FrozenRecord:
-    """A dataclass or pydantic object, stored as its fields; `template` is a private shallow copy to thaw from."""
+    """A dataclass or pydantic object, stored as its fields; `template` is a private shallow copy used for thawing."""
 
     __slots__ = ("parts", "template")
 
@@ -248,8 +249,8 @@ class Opaque:
 show_as(FrozenList, lambda value: islice(value.items, value.size))
 show_as(FrozenRecord, lambda value: Fields(class_name(value.template), value.parts.items()))
 
-# The classes of the copies that readers receive; each with a function that tells whether such a copy is still equal to
-# the frozen value it is compared with.
+# The classes of readers' copies, each with a function that tells whether a copy still equals the frozen value it is
+# compared with.
 COPIES: Final[dict[type, Callable[[Any, Any], bool]]] = {}
 FROZEN: Final[frozenset[type]] = frozenset({FrozenDict, FrozenList, FrozenSet, FrozenRecord, FrozenArray, Opaque})
 
@@ -260,11 +261,11 @@ def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
     Objects whose methods or attributes raise when they are read are held by reference like any other object.
 
     Args:
-        walk: the walk over the value that this one is a part of.
+        walk: the walk over the value that contains this one.
 
     Raises:
         BoardError: B102, the value contains itself, is nested deeper than 200 or has more than a million lists,
-            mappings and objects in it; X468, it is a generator, a coroutine or the like, which has not run.
+            mappings and objects in it; X468, it is a generator, a coroutine or similar, which has not run.
     """
     cls = type(value)
     if cls in ATOMS:
@@ -289,7 +290,7 @@ def freeze(value: Any, like: Any = ABSENT, walk: Walk | None = None) -> Any:
     freezer = FREEZERS.get(cls)
     if freezer is not None:
         frozen = freezer(value, like, walk)
-    else:  # an object of another class is two levels: walks over it make as many calls
+    else:  # an object of another class counts as two levels: walks over it make that many calls
         walk.depth += 1
         frozen = _freeze_other(value, like, walk)
         walk.depth -= 1
@@ -309,10 +310,10 @@ def enter(walk: Walk, value: Any) -> None:
 
 
 def include(walk: Walk, frozen: Any) -> None:
-    """Count a frozen value that becomes a part of another one, without walking over it.
+    """Count a frozen value that becomes part of another one, without walking over it.
 
     Raises:
-        BoardError: B102, with it the value is too deep or too large.
+        BoardError: B102, the containing value becomes too deep or too large.
     """
     cls = type(frozen)
     extent = frozen.extent if cls is FrozenList or cls is FrozenDict else measure_extent(frozen)
@@ -339,7 +340,7 @@ def measure_extent(frozen: Any) -> Extent:
         extent = _measure_around(frozen)
         return extent if extent[0] == 1 else _hide(extent)
     if cls is FrozenArray:
-        # Code in C finds the wrapper. Copying each array with the value that it is in would cost too much.
+        # Code in C finds the wrapper. Copying each array together with the value that contains it would cost too much.
         size = getattr(frozen.array, "size", SIZE_LIMIT)
         return 1, 1, size if type(size) is int else SIZE_LIMIT, True
     return 1, 1, len(frozen) if cls is FrozenSet else 1, cls not in FROZEN
@@ -365,10 +366,10 @@ def _make_bounds_error(value: Any, why: str) -> BoardError:
     return BoardError(
         Problem(
             "B102",
-            "a value is nested too deep, or is too large, for the blackboard",
+            "a value is nested too deeply, or is too large, for the blackboard",
             with_article(class_name(value)),
             why,
-            "write a flatter or smaller value, or one without a cycle",
+            "write a flatter or smaller value without cycles",
         )
     )
 
@@ -383,7 +384,7 @@ def make_frozen_dict(parts: Mapping[Any, Any]) -> FrozenDict:
 
 
 def make_frozen_pairs(names: Iterable[str], values: Sequence[Any], frozen: Callable[[Any], Any]) -> FrozenDict:
-    """Return a FrozenDict of names and as many values, of which `frozen` freezes those that are not atoms."""
+    """Return a FrozenDict of names and their values; `frozen` freezes the values that are not atoms."""
     classes = {*map(type, values)}
     if not classes <= ATOMS:
         parts = [value if type(value) in ATOMS else frozen(value) for value in values]
@@ -423,7 +424,7 @@ def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
 
 
 def _is_same_part(part: Any, was: Any) -> bool:
-    """Return True for the same frozen part; equal texts are: those of a run that is opened again are other objects."""
+    """Return True for the same frozen part, or equal strings: the strings of a reopened run are other objects."""
     return part is was or (type(part) is str and type(was) is str and part == was)
 
 
@@ -469,7 +470,7 @@ def freeze_list(value: list[Any], like: Any, walk: Walk) -> FrozenList:
 
 
 def _count_shared_prefix(value: list[Any], like: FrozenList) -> int:
-    """Return how many of the first items are those of `like` or unchanged copies of them, as far as a look tells."""
+    """Return how many of the first items are those of `like` or, by a quick check, unchanged copies of them."""
     if like.loan is not None and (same := like.loan.shared_prefix(value, like.size)):
         return int(same)
     if value and like.size and value[0] is like.items[0]:
@@ -478,7 +479,10 @@ def _count_shared_prefix(value: list[Any], like: FrozenList) -> int:
 
 
 def find_first_difference(one: list[Any], other: list[Any], size: int) -> int:
-    """Return how many of the first `size` items of two lists are the same objects."""
+    """Return the index of the first item of two lists, up to `size`, that is not the same object.
+
+    `size` if there is none.
+    """
     if all(map(is_, one, other)):
         return min(len(one), len(other), size)
     return min([*map(is_, one, other)].index(False), size)
@@ -505,7 +509,7 @@ def _freeze_frozenset(value: frozenset[Any], _like: Any, walk: Walk) -> frozense
 
 
 def _check_members(value: Iterable[Any], walk: Walk) -> None:
-    """Check that keys or members of a set, which are immutable, have the same bounds as other values."""
+    """Check that keys or members of a set, which are immutable, are within the same bounds as other values."""
     for member in value:
         if type(member) not in ATOMS:
             freeze(member, ABSENT, walk)
@@ -516,19 +520,19 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def _are_same_texts(one: dict[Any, Any], frozen: FrozenDict) -> bool:
-    """Return whether a dict equals one of texts only; a text of another class, as a bytearray, is another value."""
+    """Return True if a dict equals one of strings only; a value of another class, such as bytearray, is different."""
     return _are_equal(one, frozen) and _TEXTS.issuperset(map(type, one.values())) and _are_same_keys(one, frozen)
 
 
 def _are_same_keys(one: Collection[Any], other: Collection[Any]) -> bool:
-    """Return whether the keys of two mappings of one size are the same, in the same order; 1 and True differ."""
+    """Return True if two mappings of one size have the same keys in the same order; 1 and True differ."""
     if all(map(is_, one, other)):
         return True
     return _are_equal([*one], [*other]) and all(map(is_, map(type, one), map(type, other)))
 
 
 def _are_same_sets(one: Collection[Any], other: Collection[Any]) -> bool:
-    """Return whether two sets have the same members; 1 and True differ."""
+    """Return True if two sets have the same members; 1 and True differ."""
     if not _are_equal(one, other):
         return False
     types = {*map(type, one)}
@@ -538,7 +542,7 @@ def _are_same_sets(one: Collection[Any], other: Collection[Any]) -> bool:
 
 
 def are_equal(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> bool:
-    """Return whether two collections are equal by `compare`; False if comparing their parts raises."""
+    """Return True if two collections are equal by `compare`; False if comparing their parts raises."""
     try:
         return bool(compare(one, other))
     except KeyboardInterrupt:
@@ -614,7 +618,7 @@ def _freeze_collection(value: Any, cls: Any, like: Any, walk: Walk) -> Any:
 
 
 def rebuild_tuple(cls: type, parts: Iterable[Any]) -> tuple[Any, ...]:
-    """Return a tuple of other parts: a named tuple keeps its class (none of its code runs); else a plain one.
+    """Return a tuple with other parts: a named tuple keeps its class (none of its code runs), any other becomes plain.
 
     Args:
         cls: the class of the original tuple.
@@ -634,9 +638,9 @@ def _freeze_by_reference(value: Any, like: Any) -> Opaque:
         raise BoardError(
             Problem(
                 "X468",
-                f"{what} was returned, of which nothing has run",
+                f"{what} was returned, which has not run",
                 "a value for the blackboard",
-                "the board keeps values, and each reader would find this one at another point",
+                "the board keeps values, and each reader would find this one in another state",
                 describe_how_to_run(value),
             )
         )
@@ -659,7 +663,7 @@ def _warn_opaque(cls: type) -> None:
         return
     _WARNED.add(cls)
     warnings.warn(
-        f"a {cls.__module__}.{cls.__qualname__} lies on the board by reference (opaque): "
+        f"a {cls.__module__}.{cls.__qualname__} is on the board by reference (opaque): "
         "going back does not undo changes made inside it, and it cannot be stored",
         stacklevel=4,
     )
@@ -696,7 +700,10 @@ def thaw(value: Any) -> Any:
 
 
 def is_unchanged(copied: Any, frozen: Any) -> bool:
-    """Return whether a thawed or lent copy is unchanged; atoms are compared with their types, as 1 and True differ."""
+    """Return True if a thawed or loaned copy is unchanged.
+
+    Atoms are compared with their types, because 1 and True differ.
+    """
     cls = type(frozen)
     if copied is frozen or cls is Opaque:
         return True
@@ -717,7 +724,7 @@ def is_unchanged(copied: Any, frozen: Any) -> bool:
 
 
 def is_truthy(value: Any) -> bool:
-    """Return whether a value of unknown origin is truthy; True if that cannot be determined, as for an array.
+    """Return True if a value of unknown origin is truthy, or if that cannot be determined, as for an array.
 
     Example:
         >>> is_truthy(""), is_truthy(0), is_truthy("no")
@@ -744,5 +751,5 @@ def _is_other_unchanged(copied: Any, frozen: Any, cls: type[Any]) -> bool:
         if type(copied) is not cls or tuple.__len__(copied) != tuple.__len__(frozen):
             return False
         return all(map(is_unchanged, tuple.__iter__(copied), tuple.__iter__(frozen)))
-    # Numbers and times may be equal and yet differ: 0.0 and -0.0, Decimal("1.0") and Decimal("1.00").
+    # Numbers and times may be equal and still differ: 0.0 and -0.0, Decimal("1.0") and Decimal("1.00").
     return type(copied) is cls and _are_equal(copied, frozen) and (cls not in ATOMS or repr(copied) == repr(frozen))

@@ -1,1 +1,4 @@
-"""The execution engine; start reading at `core/step.py`. It knows no node kind: the table of kinds is an argument."""
+"""The execution engine.
+
+Start reading at `core/step.py`. The engine has no node kinds of its own: the table of kinds is an argument.
+"""

@@ -1,7 +1,8 @@
 """Ad-hoc queries of the board: a condition, or the path of a value to show.
 
-The conditions of a recipe have a language of their own. A person's text is first looked up as `board[text]`: keys may
-have any name, such as "task#1" or "my-key", and their value is the result. Otherwise it is compiled as an expression.
+Conditions in recipes are always expressions. A person's query is first looked up as `board[text]`, because keys may
+have any name, such as "task#1" or "my-key"; if there is a value, it is the result. Otherwise the query is compiled as
+an expression.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from agentnb.errors import ExecutionError, Problem, RecipeError
 from agentnb.expressions.conditions import Condition, to_condition
 from agentnb.expressions.lookup import NOTHING, get_value
 
-_PLAIN = re.compile(r"[^\W\d]\w*")  # as an expression it means the same key
+_PLAIN = re.compile(r"[^\W\d]\w*")  # as an expression, it means the same key
 _NUMBERED = re.compile(r"[\w.:/-]*#[\w.:/#-]*")  # not an expression: ids of graph objects look like this
 _NAME = re.compile(r"\S+")
 
 
 class BoardQuery(Condition):
-    """A text that is a path of the board if the path has a value, otherwise an expression if it compiles.
+    """A query that is a path of the board if that path has a value, otherwise an expression if it compiles.
 
-    X314: a condition gives no answer; here: the path has no value, and the text is not an expression
+    X314: a condition has no truth value; here: the path has no value, and the text is not an expression
     """
 
     __slots__ = ("_keys", "_otherwise")
@@ -38,7 +39,7 @@ class BoardQuery(Condition):
         return BoardQuery, (self.text, self._otherwise)
 
     def with_strictness(self, strict: bool) -> BoardQuery:
-        """Return the question with another strictness about what its expression misses."""
+        """Return the query with a different strictness about values missing in its expression."""
         return self if self._otherwise is None else BoardQuery(self.text, self._otherwise.with_strictness(strict))
 
     def _answer(self, board: Mapping[str, Any]) -> Any:
@@ -58,7 +59,7 @@ def compile_question(value: Any, board: Mapping[str, Any] | None = None) -> Cond
 
     Args:
         board: the current board: a text that is not an expression is then a path if the path has a value. Names
-            containing "#" are paths even without one.
+            containing "#" are paths even without a board.
 
     Raises:
         RecipeError: it is neither; see `to_condition`.

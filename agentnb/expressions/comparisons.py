@@ -1,8 +1,8 @@
-"""Comparisons of the board's keys with literals, the conditions of most edges, compiled to functions.
+"""Comparisons of board keys with literals, which are the conditions of most edges, compiled to functions.
 
-JsonLogic and the language of templates agree on them as long as each value has the type of its literal. Any other value
-(a missing one, a number compared with text) is left to the interpreter of the language, which knows its rules and
-its errors.
+JsonLogic and the template language agree on them as long as each value has the type of its literal. Any other value (a
+missing one, a number compared with a string) is left to the interpreter of the language, which knows its rules and its
+errors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["compile_comparison"]
 
 Evaluate = Callable[[Mapping[str, Any]], Any]
 Test = Callable[[list[Any]], Any]
-_LOW, _HIGH = -(2**63), 2**63 - 1  # what JsonLogic compares exactly; NaN and infinity are beyond
+_LOW, _HIGH = -(2**63), 2**63 - 1  # the integers that JsonLogic compares exactly; NaN and infinity are outside
 _NUMBERS: Final = frozenset({int, float})
 _EQUAL: Final = {"==": operator.eq, "===": operator.eq, "!=": operator.ne, "!==": operator.ne}
 _ORDERED: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -28,19 +28,19 @@ _ALONE: Final = frozenset({*_EQUAL, *_ORDERED})
 
 
 class ConditionEvaluator(Protocol):
-    """What evaluates the rule otherwise, and says what was odd about the last evaluation."""
+    """The general evaluator of the rule, and its warning about the last evaluation."""
 
     warning: str
 
 
 class _Unsupported(Exception):
-    """The rule is more than comparisons of keys with literals."""
+    """The rule contains more than comparisons of keys with literals."""
 
 
 def compile_comparison(rule: Any, evaluate: Evaluate, interpreter: ConditionEvaluator) -> Evaluate:
-    """Return a function like `evaluate`, faster if the rule (a JsonLogic one) has nothing but comparisons in it.
+    """Return a function like `evaluate`, faster if the (JsonLogic) rule contains only comparisons.
 
-    As `evaluate` does, it reads every key of the rule and leaves the interpreter without a warning.
+    Like `evaluate`, it reads every key of the rule and leaves the interpreter without a warning.
     """
     kinds: dict[str, type] = {}
     try:
@@ -57,7 +57,7 @@ def compile_comparison(rule: Any, evaluate: Evaluate, interpreter: ConditionEval
 def _compile_one(
     key: str, compare: Callable[[Any, Any], Any], literal: Any, evaluate: Evaluate, interpreter: ConditionEvaluator
 ) -> Evaluate:
-    """Return the function of one comparison."""
+    """Return the function for one comparison."""
     kind = type(literal)
     bounded = kind in _NUMBERS
 
@@ -75,7 +75,7 @@ def _compile_one(
 
 
 def _compile_many(kinds: dict[str, type], test: Test, evaluate: Evaluate, interpreter: ConditionEvaluator) -> Evaluate:
-    """Return the function of several comparisons."""
+    """Return the function for several comparisons."""
     keys, types = [*kinds], [*kinds.values()]
     bounded = [at for at, kind in enumerate(types) if kind in _NUMBERS]
 
@@ -97,7 +97,7 @@ def _compile_many(kinds: dict[str, type], test: Test, evaluate: Evaluate, interp
 
 
 def _compile(rule: Any, kinds: dict[str, type]) -> Test:
-    """Return a function of the keys' values; add the type that each key must have to `kinds`."""
+    """Return a function of the keys' values; add the required type of each key to `kinds`."""
     match rule:
         case {"and": [first, *others]} if others and len(rule) == 1:
             return reduce(_join_all, [_compile(part, kinds) for part in (first, *others)])
@@ -122,7 +122,7 @@ def _join_any(one: Test, other: Test) -> Test:
 
 
 def _find_place(kinds: dict[str, type], key: str, kind: type) -> int:
-    """Return the place of a key among the values."""
+    """Return the position of a key among the values."""
     if kinds.setdefault(key, kind) is not kind:
         raise _Unsupported
     return [*kinds].index(key)

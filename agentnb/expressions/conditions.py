@@ -1,8 +1,8 @@
 """Conditions of edges, routes and breakpoints: JsonLogic rules, expressions and callables of the board.
 
 Rules are compiled by datalogic-py (this is the only module that imports it) with a budget of operations, and receive
-only the paths that they read. What the library would evaluate wrongly or silently is corrected or reported: see
-`make_ready`.
+only the paths that they read. Where the library would evaluate something wrongly or silently, this is corrected or
+reported: see `make_ready`.
 
 R310: a condition is not a rule, text or callable
 R315: a rule does not compile
@@ -10,7 +10,7 @@ X310: an ordered comparison reads a missing value
 X311: a rule exceeds its budget of operations
 X312: a rule cannot compare a value of the board
 X313: a rule failed while it ran
-X314: a condition gives no answer
+X314: a condition has no truth value
 """
 
 from __future__ import annotations
@@ -72,25 +72,28 @@ __all__ = [
 Path = tuple[str, ...]
 Row = tuple[str, Any]
 _OPERATIONS = 1_000_000  # limit of one evaluation: some tens of milliseconds
-_EXPLAINED = 100_000  # the same with each operation traced
+_EXPLAINED = 100_000  # the same, with each operation traced
 _TRACE_SIZE = 10_000_000  # characters; the library records the whole context with each operation
 _MAX_ROWS = 200
 _FAMILIES = ["Core", "DateTime", "ExtString", "ExtArray", "ExtObject", "ExtControl", "ErrorHandling", "ExtMath"]
 _SURE = frozenset({bool, type(None), str, int, float, list, dict, tuple, set})  # types whose truth value cannot fail
-_PUT_TOGETHER, _ONE_EXPRESSION = "a text that is put together is always true", "write one expression, without braces"
+_PUT_TOGETHER, _ONE_EXPRESSION = (
+    "a template with other text around it is always true",
+    "write one expression, without braces",
+)
 _THROWN = re.compile(re.escape(MISSING) + r"(\d+)")
 
 
 @cache
 def _get_engine(operations: int) -> Any:
-    """Return the engine of rules: datalogic-py, or agentnb's own if it is not installed, as in WebAssembly."""
+    """Return the rule engine: datalogic-py, or agentnb's own if it is not installed, as in WebAssembly."""
     try:
         from datalogic_py import Engine
     except ImportError:
         from agentnb.expressions.plain_rules import Engine as PlainEngine
 
         return PlainEngine(operations)
-    # Text that is not a number is unequal to a number, as in JavaScript; the library's default is an error.
+    # Text that is not a number is unequal to a number, as in JavaScript; the library raises an error by default.
     return Engine(config={"ops_budget": operations, "loose_equality_errors": False}, families=_FAMILIES)
 
 
@@ -106,11 +109,11 @@ def _get_operators() -> Mapping[str, Operator]:
 class Rule:
     """A compiled JsonLogic rule: `evaluate(board)` returns its value, not always a bool; it is truthy as in Python.
 
-    `text` is the rule as shown to people, `reads` are the paths that it reads; `whole` is True if it may read any key.
-    `warning` states what was odd about the last evaluation: text that was compared with a number.
+    `text` is the rule as shown to people; `reads` are the paths that it reads; `whole` is True if it may read any key.
+    `warning` describes a problem of the last evaluation: text that was compared with a number.
 
     Raises:
-        RecipeError: R315, the library refuses the rule
+        RecipeError: R315, the library rejects the rule
     """
 
     __slots__ = ("_compiled", "_pairs", "_paths", "_ready", "place", "reads", "text", "warning", "whole")
@@ -151,7 +154,7 @@ class Rule:
             raise ExecutionError(self._make_problem(error, board)) from error
 
     def explain(self, board: Mapping[str, Any]) -> list[Row]:
-        """Return (text, value) of everything that the rule read and compared, in order, and finally of the whole."""
+        """Return (text, value) for everything that the rule read and compared, in order, and last for the whole."""
         try:
             text = self._to_json(self._make_context(board)[0])
         except ExecutionError as error:
@@ -205,9 +208,11 @@ class Rule:
         return str(self.place or "<rule>")
 
     def _make_type_problem(self, context: Mapping[str, Any], error: Exception) -> Problem:
-        """Return the Problem of a value that JSON does not have, with the key that contains it."""
+        """Return the Problem of a value that does not exist in JSON, with the key that contains it."""
         holder = next((key for key, value in context.items() if not has_json(value)), "the board")
-        why = "it is nested too deep" if isinstance(error, RecursionError) else f"a rule compares JSON values: {error}"
+        why = (
+            "it is nested too deeply" if isinstance(error, RecursionError) else f"a rule compares JSON values: {error}"
+        )
         order = "compare a part of it, or use an expression or a callable"
         return Problem("X312", f"the rule {_cut(self.text)} cannot read {holder!r}", self._format_where(), why, order)
 
@@ -231,19 +236,19 @@ class Rule:
                 "X313",
                 what,
                 where,
-                "it computes with a value that is not a number",
+                "it does arithmetic with a value that is not a number",
                 "check the values it reads: session.board",
             )
         return Problem("X313", what, where, message, "check the values it reads: session.board")
 
     def _make_missing_problem(self, operand: str, comparison: str, board: Mapping[str, Any]) -> Problem:
         what = f"the rule compares {operand!r}, which is missing"
-        order = f"write it before, or give a default: {{'var': [{operand!r}, 0]}}"
+        order = f"write it first, or give a default: {{'var': [{operand!r}, 0]}}"
         gap = next(
             (gap for path in self.reads if ".".join(path) == operand and (gap := find_missing_prefix(board, path))),
             None,
         )
-        why = f"in {_cut(comparison)} nothing would count as 0"
+        why = f"in {_cut(comparison)}, a missing value would count as 0"
         if gap is None:
             return Problem("X310", what, self._format_where(), why, order)
         path, known = gap
@@ -271,7 +276,7 @@ def _compile(rule: Any, text: str, place: Place | None) -> Any:
         return _get_engine(_OPERATIONS).compile(rule)
     except Exception as error:
         what, where = f"the rule {_cut(text)} cannot be compiled", str(place or "<rule>")
-        do = "write smaller numbers and whole texts"
+        do = "write smaller numbers, and strings without lone surrogates"
         raise RecipeError(Problem("R315", what, where, f"{type(error).__name__}: {error}", do)) from error
 
 
@@ -308,7 +313,7 @@ def _evaluate(text: str, ask: Callable[[], Any]) -> Row:
 
 
 class NoAnswer(ExecutionError):
-    """A condition returned a value that cannot be an answer: a generator, a coroutine, a whole table."""
+    """A condition returned something without a truth value: a generator, a coroutine, or a whole table."""
 
 
 class Condition:
@@ -355,7 +360,7 @@ class Condition:
 
     @property
     def warning(self) -> str:
-        """What was odd about the last evaluation."""
+        """A warning about the last evaluation; empty if there is none."""
         return self._asked.warning if self._asked else ""
 
     def with_strictness(self, strict: bool) -> Condition:
@@ -363,7 +368,10 @@ class Condition:
         return self if strict is self.strict else Condition(self.source, self.place, strict=strict)
 
     def explain(self, board: Mapping[str, Any]) -> list[Row]:
-        """Return (text, value) of what it read and, last, of the whole; a failure is returned, not raised."""
+        """Return (text, value) for what it read and, last, for the whole condition.
+
+        A failure is returned, not raised.
+        """
         if self._asked is None:
             return [_evaluate(self.text, lambda: self.call(board))]
         return self._asked.explain(board)
@@ -378,9 +386,7 @@ class Condition:
                 raise
             except Exception as error:
                 why = f"{type(error).__name__}: {error}"
-                raise ExecutionError(
-                    self._make_no_answer_problem(why, "make sure of the keys that it reads")
-                ) from error
+                raise ExecutionError(self._make_no_answer_problem(why, "check the keys that it reads")) from error
             return value
 
         return call
@@ -393,9 +399,7 @@ class Condition:
             )
         if (found := find_unrun(value)) is not None:
             raise NoAnswer(
-                self._make_no_answer_problem(
-                    f"it returned {found}, of which nothing has run", describe_how_to_run(value)
-                )
+                self._make_no_answer_problem(f"it returned {found}, which has not run", describe_how_to_run(value))
             )
         try:
             bool(value)  # a DataFrame or an array of several items raises
@@ -428,7 +432,7 @@ def _recompile(value: Any, place: Place | None, strict: bool) -> Condition:
 def _compile_expression(text: str, *, strict: bool, place: Place | None) -> Template:
     if not text.lstrip().startswith(("{{", "{%")):
         try:
-            # leading lines stay, for line numbers
+            # keep leading lines, for line numbers
             return compile_expression(text.rstrip().lstrip(" "), strict=strict, place=place)
         except RecipeError:
             if not has_markers(text):
@@ -447,7 +451,12 @@ def check_callable(value: Any, place: Place | None) -> None:
         raise RecipeError(make_condition_problem(value, place, f"it is {with_article(type(value).__name__)}", order))
     if is_async(value):
         raise RecipeError(
-            make_condition_problem(value, place, "an async function has no answer at once", "write a plain one")
+            make_condition_problem(
+                value,
+                place,
+                "conditions are evaluated synchronously, and this is an async function",
+                "write a plain function",
+            )
         )
     if is_generator(value):
         raise RecipeError(make_condition_problem(value, place, GENERATES, "write a plain function"))
@@ -459,7 +468,7 @@ def check_callable(value: Any, place: Place | None) -> None:
         signature.bind({})
     except TypeError as error:
         why = f"it cannot be called with the board alone: {error}"
-        raise RecipeError(make_condition_problem(value, place, why, "let it take one argument, the board")) from None
+        raise RecipeError(make_condition_problem(value, place, why, "define it with one argument, the board")) from None
 
 
 def make_condition_problem(value: Any, place: Place | None, why: str, order: str) -> Problem:

@@ -1,7 +1,8 @@
 """JSON Schema validation: violations with their paths. The only module that imports jsonschema.
 
-Nothing is ever fetched: a `$ref` must lead into the schema itself, otherwise it is a fault. Matching is time-bounded: a
-pattern that could run too long is a fault of the schema, and a text too long for any pattern a fault of the value.
+Nothing is ever fetched: a `$ref` must lead to a part of the schema itself; otherwise it is a fault. Matching is
+time-bounded: a pattern that could run too long is a fault of the schema, and a string too long for any pattern is a
+fault of the value.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ LONGEST = 200  # characters of a message, which may quote the value
 _REMARKS: Final = {"title": str, "description": str, "$comment": str, "format": str, "examples": list,
                    "deprecated": bool, "readOnly": bool, "writeOnly": bool, "default": object}  # fmt: skip
 TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
-# Keywords whose message names keys only, and says more than the keyword itself.
+# Keywords whose message names only keys, and is more precise than the keyword itself.
 _OF_KEYS: Final = frozenset({"required", "additionalProperties", "unevaluatedProperties", "dependentRequired"})
 
 
 class Fault(NamedTuple):
-    """A violation: the path within the value (empty: the whole value), and a description of the violated rule.
+    """A violation: the path within the value (empty for the whole value), and a description of the violated rule.
 
-    `message` may quote the value; `rule` never does: it quotes the schema, and is empty unless one single rule is
+    `message` may quote the value; `rule` never does: it quotes the schema, and is empty unless a single rule is
     violated.
     """
 
@@ -73,15 +74,15 @@ class Schema:
         return _to_plain(self.source)
 
     def own_faults(self) -> Iterator[Fault]:
-        """Yield what is wrong with the schema itself, including invalid regular expressions."""
+        """Yield the faults of the schema itself, including invalid regular expressions."""
         if not isinstance(self.source, bool | Mapping):
             yield Fault((), f"{with_article(class_name(self.source))} is not a JSON Schema")
             return
         if isinstance(self.source, Mapping) and not isinstance(self.source.get("$schema", ""), str):
-            yield Fault(("$schema",), "it names no draft: a text is needed")
+            yield Fault(("$schema",), "`$schema` must be a string")
             return
         if find_excess(self.source):
-            yield Fault((), "it is nested too deep, or is too large")
+            yield Fault((), "it is nested too deeply, or is too large")
             return
         try:
             library = _get_jsonschema()
@@ -92,7 +93,7 @@ class Schema:
                 yield Fault(tuple(error.absolute_path), _format_message(error))
             yield from self._iter_unbounded_patterns()
         except RecursionError:  # by the library, which uses several calls per level
-            yield Fault((), "it is nested too deep")
+            yield Fault((), "it is nested too deeply")
         except Exception as error:  # noqa: BLE001  (whatever a foreign library meets in what a stranger wrote)
             yield Fault((), f"it cannot be read ({type(error).__name__})")
 
@@ -106,12 +107,12 @@ class Schema:
             try:
                 if compile_pattern(source).simple or not (self._tries_itself or path[-1] != "pattern"):
                     continue
-                why = "it has too many ways to match for a pattern of keys, or beside an inner '$schema'"
+                why = "it has too many ways to match for a pattern of keys, or for a schema with an inner '$schema'"
             except EndlessError as error:
                 why = str(error)
             except re.error:
                 continue  # reported as an invalid pattern, or not used as one
-            yield Fault(path, f"the pattern {_shorten(source, 60)!r} might be tried without an end: {why}")
+            yield Fault(path, f"the pattern {_shorten(source, 60)!r} could take too long to match: {why}")
 
     @cached_property
     def _tries_itself(self) -> bool:
@@ -120,7 +121,7 @@ class Schema:
         return inner or any(path[-1] != "pattern" for path, _ in _iter_patterns(self.rules))
 
     def iter_lost_references(self) -> Iterator[Fault]:
-        """Yield the references that lead out of the schema or to nothing in it: they are never fetched.
+        """Yield the references that lead out of the schema or to no part of it: they are never fetched.
 
         A schema whose parts have an `$id` is not checked.
         """
@@ -131,22 +132,22 @@ class Schema:
 
     @cached_property
     def wrong(self) -> Fault | None:
-        """The first thing that is wrong with the schema itself; None if it is valid."""
+        """The first fault of the schema itself; None if it is valid."""
         return next(self.own_faults(), None)
 
     def faults(self, value: Any) -> Iterator[Fault]:
-        """Yield the violations of a value. An invalid schema or an unresolvable reference is a fault too."""
+        """Yield the violations of a value. An invalid schema or an unresolvable reference is a fault, too."""
         from referencing.exceptions import Unresolvable
 
         if self.wrong is not None:
-            yield Fault((), f"its schema is wrong: {self.wrong.message}")
+            yield Fault((), f"its schema is invalid: {self.wrong.message}")
             return
         if find_excess(value):
-            yield Fault((), "it is nested too deep, or is too large")
+            yield Fault((), "it is nested too deeply, or is too large")
             return
         if self._tries_itself and _has_long(value):
-            yield Fault((), f"a text in it is longer than {LONGEST_TRIED:,} characters: no pattern is tried on that",
-                        f"a text of {LONGEST_TRIED:,} characters at most, for it is tried on patterns")  # fmt: skip
+            yield Fault((), f"a string in it is longer than {LONGEST_TRIED:,} characters, the limit for patterns",
+                        f"a string of at most {LONGEST_TRIED:,} characters, the limit for patterns")  # fmt: skip
             return
         try:
             for error in self._validator.iter_errors(value):
@@ -154,7 +155,7 @@ class Schema:
         except Unresolvable as error:
             yield Fault((), f"its schema refers to {_shorten(str(getattr(error, 'ref', error)))!r}, which is not in it")
         except RecursionError:  # by the library
-            yield Fault((), "it is nested too deep, or its schema refers to itself without an end")
+            yield Fault((), "it is nested too deeply, or its schema refers to itself endlessly")
         except Exception as error:  # noqa: BLE001  (NaN, a number without an end, a reference to what is not a schema)
             yield Fault((), f"it cannot be checked ({type(error).__name__})")
 
@@ -179,7 +180,7 @@ def is_types_only(source: Any) -> bool:
 def _get_jsonschema() -> Any:
     """Return the library, imported without the grammar of IRIs, which takes a second to build and serves two formats.
 
-    The grammar is built when other code that shares the library checks one of them.
+    The grammar is built when other code that shares the library checks one of these formats.
     """
     name = "rfc3987_syntax"
     is_late = not {"jsonschema", name} & sys.modules.keys() and find_spec(name) is not None
@@ -242,8 +243,8 @@ def _iter_pattern_errors(_checker: Any, source: str, value: Any, _schema: Any) -
     failure = _get_jsonschema().ValidationError
     pattern = compile_pattern(source)
     if len(value) > pattern.longest:
-        most = "" if pattern.longest == LONGEST_TRIED else f": at most {pattern.longest:,} are, for it looks around"
-        yield failure(f"a text of {len(value):,} characters is too long to be tried on the pattern{most}")
+        most = "" if pattern.longest == LONGEST_TRIED else f": at most {pattern.longest:,}, because it has lookarounds"
+        yield failure(f"a string of {len(value):,} characters is too long for the pattern{most}")
     elif not pattern.search(value):
         yield failure(f"{safe_repr(value)} does not match {source!r}")
 
@@ -272,7 +273,7 @@ def _to_comparable(value: Any) -> Any:
 
 
 def _iter_patterns(rules: Any) -> Iterator[tuple[Path, str]]:
-    """Yield every pattern with its path, wherever it is: a reference may lead anywhere."""
+    """Yield every pattern with its path, wherever it is, because a reference may lead anywhere."""
     yield from _iter_texts(rules, ("pattern",))
     for path, part in _iter_parts(rules):
         keyed = part.get("patternProperties")
@@ -281,7 +282,7 @@ def _iter_patterns(rules: Any) -> Iterator[tuple[Path, str]]:
 
 
 def _iter_texts(rules: Any, names: Sequence[str]) -> Iterator[tuple[Path, str]]:
-    """Yield the texts under one of these keywords, each with its path."""
+    """Yield the strings under one of these keywords, each with its path."""
     for path, part in _iter_parts(rules):
         for word in names:
             if isinstance(part.get(word), str):
@@ -338,7 +339,7 @@ def _is_object(_checker: Any, value: Any) -> bool:
 
 
 def _format_message(error: Any) -> str:
-    """Return an error's message; for an object or list without its content, which may contain a secret."""
+    """Return an error's message; for an object or list, without its content, which may contain a secret."""
     value = error.instance
     name = "an object" if _is_object(None, value) else "a list" if _is_array(None, value) else _shorten(repr(value), 60)
     return _shorten(str(error.message).replace(repr(value), name, 1))
@@ -350,7 +351,7 @@ def _rule(error: Any) -> str:
     return (
         _shorten(f"{error.validator}: {safe_repr(error.validator_value)}")
         if error.validator
-        else "nothing may stand here"
+        else "no value is allowed here"
     )
 
 

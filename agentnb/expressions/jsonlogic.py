@@ -1,8 +1,8 @@
 """JsonLogic rules as data: checked with a JSON pointer per mistake, rendered as text, and prepared for evaluation.
 
-R311: a rule is too large or nested too deep
+R311: a rule is too large or nested too deeply
 R312: a rule contains an object that is not an operator with its arguments
-R313: a rule uses an unknown operator, or one that conditions may not use
+R313: a rule uses an operator that is unknown or not allowed in conditions
 R314: an operator has too many or too few arguments
 """
 
@@ -22,7 +22,7 @@ __all__ = ["MISSING", "Operator", "PreparedRule", "check_rule", "make_ready", "r
 MAX_DEPTH = 64
 MAX_PARTS = 10_000
 MISSING = "agentnb: missing "  # thrown by a guard, followed by the number of its comparison
-_NULL = "\0null"  # represents null in == and !=, where the library would take null for 0, "" and false
+_NULL = "\0null"  # represents null in == and !=, where the library would treat null as 0, "" and false
 _TEMPLATE = "\0template "  # the key that passes a rendered template
 _ORDERED = ("<", "<=", ">", ">=")
 _EQUAL = ("==", "!=")
@@ -32,13 +32,16 @@ _SCOPED = ("map", "filter", "reduce", "all", "some", "none", "sort", "group_by")
 _GLUE = ("and", "or", "!", "!!", "if", "?:", "??")
 _CHOICES = ("if", "?:")
 _NOT_FOR_RULES = {
-    "now": ("a condition runs again on replay, when the clock says something else", "put the time on the board"),
-    "distinct": ("its time grows with the square of a list, and no budget counts it", "let a node work it out"),
+    "now": ("a condition runs again on replay, when the clock has another time", "put the time on the board"),
+    "distinct": (
+        "its running time is quadratic in the length of the list, and no budget limits it",
+        "compute it in a node",
+    ),
 }
 
 
 class Operator(NamedTuple):
-    """The number of arguments that an operator accepts; None is unlimited."""
+    """The number of arguments that an operator accepts; None means unlimited."""
 
     min_operands: int
     max_operands: int | None
@@ -79,7 +82,7 @@ def check_rule(rule: Any, operators: Mapping[str, Operator], place: Place | None
         parts += 1
         where = f"{place or '<rule>'}, {pointer or '/'}"
         if depth > MAX_DEPTH or parts > MAX_PARTS:
-            what = "the rule is nested too deep" if depth > MAX_DEPTH else "the rule has too many parts"
+            what = "the rule is nested too deeply" if depth > MAX_DEPTH else "the rule has too many parts"
             why = f"a rule has at most {MAX_DEPTH} levels and {MAX_PARTS:,} parts"
             yield Problem("R311", what, where[:200], why, "write a shorter one, or compute it in a node")
             return
@@ -99,7 +102,7 @@ def check_rule(rule: Any, operators: Mapping[str, Operator], place: Place | None
 def _check_literal(value: Any, where: str) -> Iterator[Problem]:
     try:
         if isinstance(to_plain(value), dict | list):
-            raise TypeError(f"{with_article(type(value).__name__)} is none")  # it would bring unchecked operators
+            raise TypeError(f"{with_article(type(value).__name__)} is not JSON")  # it would bring unchecked operators
         to_json(value)
     except Exception as error:  # noqa: BLE001  (an object may raise anything when it is looked at)
         what = f"the rule holds {safe_repr(value)}"
@@ -108,7 +111,7 @@ def _check_literal(value: Any, where: str) -> Iterator[Problem]:
             what,
             where,
             f"a rule is JSON: {safe_str(error, 200)}",
-            "write a text, a number, true, false or null",
+            "write a string, a number, true, false or null",
         )
 
 
@@ -126,16 +129,16 @@ def _check_operation(node: Mapping[Any, Any], operators: Mapping[str, Operator],
         yield Problem("R313", f"the rule uses {safe_repr(name)}", where, why, order)
     elif operator is None:
         why = f"the operators are: {', '.join(operators)}"
-        order = did_you_mean(name, operators, "use an operator that there is; a value by its name is {'var': 'name'}")
+        order = did_you_mean(name, operators, "use one of them; to read a value by name, write {'var': 'name'}")
         yield Problem("R313", f"the rule uses the operator {safe_repr(name)}", where, why, order)
     else:
         count = len(arguments) if _is_list(arguments) else 1
         if not count and name in _CHOICES:
-            return  # `normal` replaces it by null
+            return  # `normalize` replaces it by null
         if count < operator.min_operands or (operator.max_operands is not None and count > operator.max_operands):
             most = "or more" if operator.max_operands is None else f"to {operator.max_operands}"
             why = f"it takes {operator.min_operands} {most}"
-            yield Problem("R314", f"{name!r} got {count} arguments", where, why, "give it a list of its arguments")
+            yield Problem("R314", f"{name!r} has {count} arguments", where, why, "pass a list of arguments")
 
 
 def _is_list(value: Any) -> bool:
@@ -152,8 +155,8 @@ def _escape(key: object) -> str:
 def make_ready(rule: Any, *, strict: bool, place: Place | None) -> PreparedRule:
     """Return a checked rule in the form that the library runs.
 
-    Templates become values passed along with the board's; null equals only null, as in JavaScript; if `strict`, a
-    missing value in an ordered comparison is thrown instead of taken for 0.
+    Templates become values passed along with those of the board. null equals only null, as in JavaScript. If `strict`,
+    a missing value in an ordered comparison is an error instead of 0.
 
     Raises:
         RecipeError: the problems of its templates
@@ -166,9 +169,9 @@ def make_ready(rule: Any, *, strict: bool, place: Place | None) -> PreparedRule:
 
 
 def normalize(rule: Any) -> Any:
-    """Return a checked rule as dicts, lists and JSON values; a date parsed by YAML becomes text again.
+    """Return a checked rule as dicts, lists and JSON values; a date parsed by YAML becomes a string again.
 
-    An `if` without arguments is null, as in JsonLogic's own tests; the library refuses it.
+    An `if` without arguments becomes null, as in JsonLogic's own tests; the library rejects it.
     """
     if isinstance(rule, Mapping):
         if any(name in _CHOICES and _is_list(arguments) and not arguments for name, arguments in rule.items()):
@@ -218,7 +221,7 @@ class _RuleRewriter:
         key = f"{_TEMPLATE}{len(self.ready.slots)}"
         self.ready.slots[key] = template
         self.ready.texts[pointer] = text
-        # From any depth of maps and filters: more levels up than a rule can have lead to the root.
+        # From any depth of maps and filters: going up more levels than a rule can have leads to the root.
         return {"val": [[2 * MAX_DEPTH], key]}
 
     def _make_null_safe(self, node: Any, pointer: str) -> Any:
@@ -230,7 +233,7 @@ class _RuleRewriter:
         if _is_literal(node):
             return node
         if isinstance(node, dict) and next(iter(node)) in _ARITHMETIC:
-            # A missing value in a sum counts as 0 as well.
+            # A missing value in a sum also counts as 0.
             name, arguments = _split_operation(node)
             inner = self._note(node, name, pointer)
             return {name: [self._guard(item, f"{inner}/{at}", comparison) for at, item in enumerate(arguments)]}
@@ -246,7 +249,7 @@ class _RuleRewriter:
 
 
 def _split_operation(node: dict[str, Any]) -> tuple[str, list[Any]]:
-    """Return an operator and its arguments, always as a list: the library's pointers differ with the form."""
+    """Return an operator and its arguments, always as a list, because the library's pointers depend on the form."""
     ((name, arguments),) = node.items()
     return name, arguments if isinstance(arguments, list) else [arguments]
 
@@ -305,7 +308,7 @@ def _format_operation(name: str, arguments: list[Any]) -> str:
 
 
 def _format_operand(rule: Any) -> str:
-    """Return the text of an operand, in brackets if it is compound."""
+    """Return the text of an operand, in parentheses if it is compound."""
     text = rule_text(rule)
     loose = isinstance(rule, dict) and next(iter(rule), "") in ("and", "or", "if", "?:")
     return f"({text})" if loose else text

@@ -31,16 +31,16 @@ __all__ = [
     "to_plain",
 ]
 
-_WIDE = 2**63  # many JSON readers turn whole numbers from here on into floats
-_MOST = 1.7976931348623157e308  # the largest float: JSON has no infinity, and this one compares alike
+_WIDE = 2**63  # many JSON readers turn integers from here on into floats
+_MOST = 1.7976931348623157e308  # the largest float: JSON has no infinity, and this compares the same way
 NOTHING = object()  # the result of a lookup that finds no value; None is a value like any other
 
 
 def get_value(context: Any, path: Sequence[str]) -> Any:
     """Return the value at a path of keys, NOTHING if there is none. Attributes of objects are not looked up.
 
-    As on the board, a literal key with dots takes precedence over the path that it reads as: at each mapping the
-    longest one.
+    As on the board, a literal key with dots takes precedence over the path with the same text; at each mapping, the
+    longest such key is used.
     """
     here, start, size = context, 0, len(path)
     while start < size:
@@ -59,7 +59,7 @@ def get_value(context: Any, path: Sequence[str]) -> Any:
 
 
 def _get_item(mapping: Mapping[Any, Any], key: str) -> Any:
-    value = mapping.get(key, NOTHING)  # not by [key]: a defaultdict would grow
+    value = mapping.get(key, NOTHING)  # not mapping[key], which would add the key to a defaultdict
     if value is NOTHING and key.isdecimal() and len(key) < 20:
         return mapping.get(int(key), NOTHING)
     return value
@@ -82,7 +82,7 @@ def to_json(value: Any) -> str:
     """Return `value` as JSON text.
 
     Raises:
-        TypeError, ValueError: it contains what JSON does not have, such as NaN, or is too deep or too large
+        TypeError, ValueError: it contains values that JSON does not have, such as NaN, or is too deep or too large
     """
     why = find_excess(value)
     if why:
@@ -91,7 +91,7 @@ def to_json(value: Any) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """Return the JSON form of one value that JSON does not have: times as ISO text, records as objects."""
+    """Return the JSON form of one value that JSON does not have: times as ISO strings, records as objects."""
     match value:
         case None | bool() | str() | int() | float() | dict() | list():
             return value
@@ -114,7 +114,7 @@ def to_plain(value: Any) -> Any:
     for name in ("model_dump", "tolist"):  # a pydantic object, a numpy number or array
         if callable(found := getattr(value, name, None)) and not isinstance(value, type):
             return found()
-    raise TypeError(f"{with_article(type(value).__name__)} has no form in JSON")
+    raise TypeError(f"{with_article(type(value).__name__)} has no JSON form")
 
 
 def put(context: dict[str, Any], path: Sequence[str], value: Any) -> None:
@@ -126,7 +126,7 @@ def put(context: dict[str, Any], path: Sequence[str], value: Any) -> None:
 
 
 def is_simple(value: Any) -> bool:
-    """Return True if a value is an atom that means the same in JSON: a text, a finite number, true, false, null."""
+    """Return True if a value is an atom that means the same in JSON: a string, a finite number, true, false or null."""
     cls = type(value)
     if cls is int:
         return bool(-_WIDE <= value < _WIDE)
@@ -161,7 +161,7 @@ def _to_finite_within(value: Any) -> Any:
 
 
 def has_json(value: Any) -> bool:
-    """Return True if `fitting` and `to_json` can convert a value to JSON."""
+    """Return True if `to_finite` and `to_json` can convert a value to JSON."""
     try:
         to_json(to_finite(value))
     except (TypeError, ValueError, RecursionError):  # RecursionError: from an object's own `model_dump` or items

@@ -1,4 +1,4 @@
-"""Dotted paths: text to a tuple of keys. Text is parsed at the API boundary only; inside, a path is a tuple."""
+"""Dotted paths: text to a tuple of keys. Text is parsed only at the API boundary; internally, a path is a tuple."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def format_path(path: Path) -> str:
 
 
 def resolve_path(text: str, board: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the path that `text` means on this board: a literal key with a dot wins over the dotted reading.
+    """Return the path that `text` means on this board: a literal key with a dot takes precedence over the dotted path.
 
-    At each mapping along the path the longest part that is a key is used; if none is, the first word.
+    At each mapping along the path, the longest part that is a key is used; if there is none, the first word.
     """
     if "." not in text or text in board:
         return (text,)

@@ -1,8 +1,8 @@
-"""JsonLogic in Python alone, for platforms that datalogic-py has no wheel for: WebAssembly (Pyodide, JupyterLite).
+"""JsonLogic in pure Python, for platforms without a datalogic-py wheel: WebAssembly (Pyodide, JupyterLite).
 
-`Engine` has the part of datalogic-py's interface that `conditions` uses, and gives the same values and errors; only the
-operators of dates are missing. Each operator is a function in one of two tables: of its values, or, if it decides what
-is evaluated, of its arguments.
+`Engine` has the part of datalogic-py's interface that `conditions` uses and returns the same values and errors; only
+the date operators are missing. Each operator is a function in one of two tables: a function of its values or, if it
+decides what is evaluated, of its arguments.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any, Final, NamedTuple
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WIDE: Final = 2**63
-_GONE: Final = object()  # what a path leads to that is not there
-_PER_OPERATION: Final = 16  # characters that cost as much as one operation
+_GONE: Final = object()  # the result for a path that leads nowhere
+_PER_OPERATION: Final = 16  # how many characters cost as much as one operation
 
 
 class RuleError(Exception):
-    """A rule failed: `error_type` is a word, `path` ends with the JSON pointer of the failed part."""
+    """A rule failed: `error_type` is the kind of error, `path` ends with the JSON pointer of the failed part."""
 
     def __init__(self, error_type: str, message: str, thrown: Any = None) -> None:
         self.error_type, self.thrown = error_type, {"type": message} if thrown is None else thrown
@@ -34,7 +34,7 @@ class RuleError(Exception):
 
 
 class Scope(NamedTuple):
-    """What paths are relative to: an item of a list or a mapping, with its place there; or the whole context."""
+    """What paths are relative to: an item of a list or a mapping, with its position, or the whole context."""
 
     value: Any
     place: Mapping[str, Any] = {}
@@ -47,7 +47,7 @@ class Engine:
         self._operations = operations
 
     def operators(self) -> list[dict[str, Any]]:
-        """Return the name, aliases, and least and most arguments of each operator."""
+        """Return the name, aliases, and minimum and maximum number of arguments of each operator."""
         return [{"name": name, "aliases": aliases, "min_args": least, "max_args": most}
                 for name, (least, most, *aliases) in _ARITY.items()]  # fmt: skip
 
@@ -55,12 +55,12 @@ class Engine:
         """Return a rule, ready to be evaluated.
 
         Raises:
-            ValueError: it holds a number or a text that no JSON reader accepts.
+            ValueError: it contains a number or a string that no JSON reader accepts.
         """
         return Compiled(rule, self._operations)
 
     def evaluate_with_trace(self, rule: str, context: str) -> str:
-        """Return the value of each operator of a rule, in order, as JSON: `steps`, and `pointers` of their nodes."""
+        """Return the value of each operator of a rule, in order, as JSON: `steps` and the `pointers` of the nodes."""
         steps: list[dict[str, Any]] = []
         pointers: dict[str, str] = {}
 
@@ -68,7 +68,7 @@ class Engine:
             pointers[pointer] = pointer
             steps.append({"node_id": pointer, "result": value, "error": None})
 
-        with suppress(RuleError):  # the steps so far are the answer
+        with suppress(RuleError):  # the steps so far are the result
             Evaluation(self._operations, note).of(json.loads(rule), [Scope(json.loads(context))], "")
         return json.dumps({"steps": steps, "pointers": pointers})
 
@@ -81,7 +81,7 @@ class Compiled:
         self._rule, self._operations = json.loads(json.dumps(rule), parse_int=_read_integer), operations
 
     def facts(self) -> dict[str, Any]:
-        """Return the paths of the context that the rule reads, and whether these are all (`reads_complete`)."""
+        """Return the paths of the context that the rule reads, and whether they are complete (`reads_complete`)."""
         found: list[list[str]] = []
         paths = list(_reads(self._rule, 0))
         for path in paths:
@@ -100,18 +100,18 @@ class Compiled:
         try:
             json.dumps(context, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            raise RuleError("ParseError", f"a text is not Unicode: {error.reason}") from None
+            raise RuleError("ParseError", f"a string is not valid Unicode: {error.reason}") from None
         return _sort_keys(Evaluation(self._operations).of(self._rule, [Scope(context)], ""))
 
 
 class Evaluation:
-    """One evaluation of a rule: the rest of its budget, and the listener that gets each operator's value."""
+    """One evaluation of a rule: the remaining budget, and the listener that receives each operator's value."""
 
     def __init__(self, operations: int, note: Callable[[str, Any], None] | None = None) -> None:
         self._left, self._note = operations, note
 
     def of(self, node: Any, scopes: Sequence[Scope], pointer: str) -> Any:
-        """Return the value of a part of a rule, at `pointer` of it."""
+        """Return the value of the part of a rule at `pointer`."""
         if isinstance(node, list):
             return [self.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(node)]
         if not isinstance(node, dict):
@@ -137,7 +137,10 @@ class Evaluation:
         return value
 
     def _evaluate_all(self, name: str, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
-        """Return the values of arguments; arithmetic of several checks each before it evaluates the next."""
+        """Return the values of arguments.
+
+        Arithmetic with several arguments checks each before it evaluates the next.
+        """
         least, check = _CHECKED.get(name, (0, None))
         values = []
         for at, item in enumerate(arguments):
@@ -147,7 +150,7 @@ class Evaluation:
         return values
 
     def pay(self, value: Any) -> None:
-        """Count an operation, and the size of what it made.
+        """Charge one operation, plus the size of its result.
 
         Raises:
             RuleError: the budget is used up.
@@ -165,7 +168,7 @@ class Evaluation:
 
 
 def _parse_json(value: Any, plus: str = "") -> str:
-    """Return a value as JSON text; positive exponents have the sign `plus`."""
+    """Return a value as JSON text; with `plus`, positive exponents have a sign."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{_parse_json(key)}:{_parse_json(item, plus)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -198,7 +201,7 @@ def _check_literals(node: Any) -> None:
     elif isinstance(node, str):
         node.encode()
     elif isinstance(node, int) and not -_WIDE <= node < 2 * _WIDE:
-        raise ValueError("a whole number has at most 64 bits")
+        raise ValueError("an integer has at most 64 bits")
 
 
 def _is_true(value: Any) -> bool:
@@ -218,7 +221,7 @@ def _make_nan_error() -> RuleError:
 
 
 def _parse_number(text: str) -> int | float | None:
-    """Return the number that a text is; None if it is none."""
+    """Return the number that a string represents; None if it is not a number."""
     if not _NUMBER.fullmatch(text):
         return None
     number = float(text)
@@ -228,7 +231,7 @@ def _parse_number(text: str) -> int | float | None:
 
 
 def _number(value: Any) -> int | float:
-    """Return a value as a number, as arithmetic takes it."""
+    """Convert a value to a number, as arithmetic does."""
     if value is None or value == "":
         return 0
     if isinstance(value, bool):
@@ -242,7 +245,7 @@ def _number(value: Any) -> int | float:
 
 
 def _normalize(value: float) -> Any:
-    """Return a result of arithmetic: whole numbers as int, those too wide for 64 bits as float, infinity as null."""
+    """Return a result of arithmetic: integers as int, or as float if too wide for 64 bits; infinity as null."""
     if isinstance(value, int):
         return value if -_WIDE <= value < _WIDE else float(value)
     if not math.isfinite(value):
@@ -296,7 +299,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def _is_less(one: Any, other: Any, *, equal: bool) -> bool:
-    """Return True if one value comes before another; texts in the order of their characters, all else as numbers."""
+    """Return True if one value precedes another; strings by their characters, everything else as numbers."""
     if isinstance(one, str) and isinstance(other, str):
         return one <= other if equal else one < other
     if (_has_no_number(one) and not _is_number(other)) or (_has_no_number(other) and not _is_number(one)):
@@ -312,7 +315,7 @@ def _has_no_number(value: Any) -> bool:
 
 
 def _look_up(value: Any, keys: Sequence[Any]) -> Any:
-    """Return what a path leads to, _GONE if nothing."""
+    """Return the value that a path leads to; _GONE if there is none."""
     for key in keys:
         if isinstance(value, dict):
             value = value.get(str(key), _GONE)
@@ -326,7 +329,7 @@ def _look_up(value: Any, keys: Sequence[Any]) -> Any:
 
 
 def _parse_keys(path: Any) -> list[Any] | None:
-    """Return the keys of a path as `var` takes it; None if it is no path."""
+    """Return the keys of a path as `var` accepts it; None if it is not a path."""
     if path is None or path == "":
         return []
     if isinstance(path, str):
@@ -348,7 +351,7 @@ def _multiply(values: list[Any]) -> Any:
 
 
 def _make_fold(combine: Callable[[Iterable[Any]], Any], numbers: Iterable[int | float]) -> Any:
-    """Return a sum or a product: exact if it is an integer of 64 bits, else that of floats."""
+    """Return a sum or a product: exact if it is a 64-bit integer, otherwise computed in floats."""
     parts = list(numbers)
     exact = combine(parts)
     return _normalize(exact if isinstance(exact, int) and -_WIDE <= exact < _WIDE else combine(map(float, parts)))
@@ -509,12 +512,13 @@ _EAGER: Final[dict[str, Callable[..., Any]]] = {
     "entries": _make_text_operator(lambda key, item: {"key": key, "value": item}),
     "type": lambda values: _get_type(values[0] if values else None), "throw": _throw,
 }  # fmt: skip
-# operators that check each value before the next is evaluated, from so many arguments on
+# operators that check each value before the next is evaluated, with at least this many arguments
 _CHECKED: Final[dict[str, tuple[int, Callable[[list[Any]], None]]]] = {
     "+": (3, _check_number), "-": (3, _check_number), "*": (3, _check_number),
     "/": (3, _check_divisor), "%": (3, _check_divisor), "max": (2, _check_extreme), "min": (2, _check_extreme),
 }  # fmt: skip
-_SPREAD: Final = frozenset({"+", "-", "*", "/", "%", "max", "min"})  # of one computed list: of its items
+# with a single computed list, these operate on its items
+_SPREAD: Final = frozenset({"+", "-", "*", "/", "%", "max", "min"})
 # operators that take their arguments one by one
 _FIXED: Final = frozenset(
     {
@@ -550,7 +554,7 @@ def _evaluate_var(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope]
 
 def _evaluate_here(scopes: Sequence[Scope], keys: Sequence[Any]) -> Any:
     scope = scopes[-1]
-    if "current" in scope.place:  # of a reduce
+    if "current" in scope.place:  # inside a reduce
         return scope.place["current"] if not keys else _look_up(scope.place, keys)
     return _look_up(scope.value, keys)
 
@@ -571,14 +575,14 @@ def _evaluate_val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope]
 
 
 def _parse_level(values: list[Any]) -> int | None:
-    """Return how many levels up `val` begins: [[1], "x"]; None if it does not say so."""
+    """Return the number of levels up from which `val` starts: [[1], "x"]; None if it does not state it."""
     first = values[0] if values else None
     is_level = isinstance(first, list) and len(first) == 1 and _is_int(first[0])
     return abs(first[0]) if is_level and first is not None else None
 
 
 def _is_place(level: int, keys: list[Any]) -> bool:
-    """Return True if `val` asks where an item is in its list or mapping, not for a part of the data."""
+    """Return True if `val` asks for the position of an item in its list or mapping, not for a part of the data."""
     return keys in (["index"], ["key"]) and (level == 0 or level % 2 == 1)
 
 
@@ -605,7 +609,7 @@ def _evaluate_missing_some(run: Evaluation, arguments: list[Any], scopes: Sequen
 
 
 def _make_chain(holds: Callable[[Any, Any], bool]) -> Lazy:
-    """Return an operator that holds if each argument is in a relation to the next; the first that is not ends it."""
+    """Return an operator that is true if each argument is related to the next; it stops at the first that is not."""
 
     def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
         if len(arguments) < 2:
@@ -617,7 +621,7 @@ def _make_chain(holds: Callable[[Any, Any], bool]) -> Lazy:
 
 
 def _make_first_where(stops: Callable[[Any], bool]) -> Lazy:
-    """Return an operator whose value is the first argument at which it stops, else the last one."""
+    """Return an operator whose value is the first argument for which `stops` is true, else the last one."""
 
     def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
         value = None
@@ -650,7 +654,7 @@ def _switch(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
 def _try(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     failed: RuleError | None = None
     for at, item in enumerate(arguments):
-        last = at == len(arguments) - 1  # it alone sees the error that was thrown
+        last = at == len(arguments) - 1  # only this one sees the error that was thrown
         inside = [*scopes, Scope(failed.thrown)] if last and failed is not None else scopes
         try:
             return run.of(item, inside, f"{pointer}/{at}")
@@ -734,7 +738,7 @@ def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointe
 
 
 def _rank(one: Any, other: Any) -> int:
-    """Return how two values are ordered: null, false, true, numbers, texts, lists, objects."""
+    """Return the relative order of two values: null, false, true, numbers, strings, lists, objects."""
     ranks = {"null": 0, "boolean": 1, "number": 2, "string": 3, "array": 4, "object": 5}
     left, right = ranks[_get_type(one)], ranks[_get_type(other)]
     if left != right or left in (0, 4, 5):
@@ -759,7 +763,7 @@ def _group_by(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], po
 
 
 def _concatenate_within_budget(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> str:
-    """Join texts; each is paid for before all are joined."""
+    """Join strings; each is charged before all are joined."""
     parts = []
     for at, item in enumerate(arguments):
         parts.append(_concatenate([run.of(item, scopes, f"{pointer}/{at}")]))
@@ -799,7 +803,7 @@ _LAZY: Final[dict[str, Lazy]] = {
     "sort": _sort,
     "group_by": _group_by,
 }
-# name -> least, most arguments, aliases
+# name -> minimum and maximum number of arguments, aliases
 _ARITY: Final[dict[str, tuple[Any, ...]]] = {
     "val": (0, None, "var"), "==": (2, None), "===": (2, None), "!=": (2, 2), "!==": (2, 2), ">": (2, None),
     ">=": (2, None), "<": (2, None), "<=": (2, None), "!": (0, 1), "!!": (0, 1), "and": (1, None), "or": (1, None),
@@ -820,7 +824,7 @@ _SCOPED: Final = {"map": 1, "filter": 1, "reduce": 1, "all": 1, "some": 1, "none
 
 
 def _reads(node: Any, depth: int) -> Iterator[list[str] | None]:
-    """Yield each path of the context that a part of a rule reads, `depth` scopes deep; None for one not known."""
+    """Yield each path of the context read by a part of a rule, `depth` scopes deep; None for an unknown path."""
     if isinstance(node, list):
         for item in node:
             yield from _reads(item, depth)

@@ -1,7 +1,7 @@
-"""Time-bounded regular expression matching for untrusted patterns and texts.
+"""Time-bounded regular expression matching for untrusted patterns and strings.
 
 Python's own search backtracks, which for some patterns takes practically forever. It is used only for patterns with few
-ways to match; all others run as a nondeterministic automaton, in one pass over the text.
+ways to match; all others run as a nondeterministic automaton, in one pass over the string.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from importlib import import_module
 from math import inf, log2
 from typing import Any, Final, NamedTuple
 
-LONGEST: Final = 10_000  # characters of a text that a pattern is matched against
+LONGEST: Final = 10_000  # characters of a string that a pattern is matched against
 MOST_STATES: Final = 1_000  # states of a pattern, with its counted repeats expanded
 _KEPT: Final = 1_000  # cached steps
 _FEW: Final = 4  # bits: up to this many choices beside one open repeat are left to Python
-_MOST_TRIES: Final = 10**8  # of Python's own search, some seconds
-_SHORTEST: Final = 30  # characters; a pattern limited to shorter texts is refused
-_OPEN: Final = 8  # a repeat whose range is at least this wide counts as an open one
+_MOST_TRIES: Final = 10**8  # limit for Python's own search: some seconds
+_SHORTEST: Final = 30  # characters; a pattern that is limited to shorter strings is rejected
+_OPEN: Final = 8  # a repeat whose range is at least this wide counts as open
 _REPEATS: Final = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 _SIGNS: Final = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
 _ANCHORS: Final = ("AT_BEGINNING", "AT_BEGINNING_STRING", "AT_END", "AT_END_STRING", "AT_BOUNDARY", "AT_NON_BOUNDARY")
@@ -29,7 +29,7 @@ class EndlessError(ValueError):
 
 
 class _MatchCount(NamedTuple):
-    """How many ways a part may match a text: 2 to the power of `bits`, times the text's length to the power `open`."""
+    """How many ways a part may match a string: 2 to the power of `bits`, times the length to the power of `open`."""
 
     bits: float
     open: float
@@ -40,7 +40,7 @@ class _MatchCount(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """The maximum length of a text for which Python's own search, which starts at each character, ends in time."""
+        """The maximum length of a string for which Python's own search, which starts at each character, is fast."""
         least = (log2(_MOST_TRIES) - self.bits) / (self.open + 1)
         return min(LONGEST, int(2**least + 1e-6)) if least == least else 0  # noqa: PLR0124  (of endless ones NaN)
 
@@ -49,8 +49,8 @@ class Pattern:
     """A regular expression, searched for as `re.search` does.
 
     Attributes:
-        simple: whether Python's own search is fast on any text.
-        longest: characters of the longest text that it is matched against; few if it has lookarounds and many ways.
+        simple: whether Python's own search is fast on any string.
+        longest: maximum length of a string; small if the pattern has lookarounds and many ways to match.
 
     Raises:
         EndlessError: it has a lookahead or lookbehind and too many ways to match; or it is too large.
@@ -61,7 +61,8 @@ class Pattern:
         self.source = source
         try:
             self._own = re.compile(source)
-            parsed = import_module("re._parser").parse(source)  # the standard library's parser; it has no public name
+            # the standard library's parser, which has no public name
+            parsed = import_module("re._parser").parse(source)
         except (RecursionError, OverflowError) as error:
             raise EndlessError("it is too large") from error
         count = _count_matches(parsed)
@@ -75,13 +76,13 @@ class Pattern:
                     raise
 
     def search(self, text: str) -> bool:
-        """Return True if the pattern is found in a text no longer than `longest`."""
+        """Return True if the pattern is found in a string no longer than `longest`."""
         return self._own.search(text) is not None if self._machine is None else self._machine.search(text)
 
 
 @lru_cache(256)
 def compile_pattern(source: str) -> Pattern:
-    """Return a cached pattern. Raises as Pattern does."""
+    """Return a cached pattern. Raises the same errors as Pattern."""
     return Pattern(source)
 
 
@@ -123,7 +124,7 @@ class _Machine:
     def __init__(self, parsed: Any) -> None:
         self.flags = parsed.state.flags
         if self.flags & (re.MULTILINE | re.ASCII):
-            raise EndlessError("it has too many ways to match, and a flag besides")
+            raise EndlessError("it has too many ways to match for a pattern with inline flags")
         # Per state: the test of a character (if any), the anchor (if any), and the successors.
         self.places: list[tuple[Any, str, tuple[int, ...]]] = [(None, "", ())]  # the first one is the end
         self.start = self.sequence(parsed, 0, self.flags)
@@ -153,7 +154,7 @@ class _Machine:
                 return self.place(None, "", *(self.sequence(branch, following, flags) for branch in argument[1]))
             case "MAX_REPEAT" | "MIN_REPEAT":
                 return self.repeat(int(argument[0]), argument[1], argument[2], following, flags)
-        raise EndlessError("it has too many ways to match, and looks around or back at a group besides")
+        raise EndlessError("it has too many ways to match for a pattern with lookarounds or backreferences")
 
     def repeat(self, least: int, most: Any, inner: Any, following: int, flags: int) -> int:
         if str(most) == "MAXREPEAT":
@@ -167,7 +168,7 @@ class _Machine:
         for _ in range(least):
             before = len(self.places)
             start = self.sequence(inner, start, flags)
-            if len(self.places) == before:  # it is empty, however often repeated
+            if len(self.places) == before:  # it is empty, however often it is repeated
                 break
         return start
 

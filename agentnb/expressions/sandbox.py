@@ -1,9 +1,9 @@
 """The template sandbox. Templates can read, count and format values, and nothing else.
 
 Imported late, by the modules that compile templates. It is based on Jinja's own ImmutableSandboxedEnvironment. In
-addition, a mapping's names are its keys, an item is never an attribute, and no callable is a value; every text, list
-and number that a template builds has a maximum size, and so has the work of one rendering: Jinja limits neither. A
-template that only reads passes on values of any size.
+addition, a mapping's names are its keys, an item is never an attribute, and no value is callable. The size of all
+strings, lists and numbers that a template builds is limited, and so is the work of one rendering; Jinja limits neither.
+Values that are only passed on may have any size.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ __all__ = [
 
 MAX_TEXT = 1_000_000  # characters that a template may build
 MAX_ITEMS = 100_000  # items that a template may build or loop over
-MAX_BITS = 10_000  # of a whole number that a template may build
-MAX_WORK = 3_000_000  # of one rendering: template parts, items and sixteenths of texts processed
-VALUE = "_value"  # the variable with the value of a lone expression; no template can name it
+MAX_BITS = 10_000  # bits of an integer that a template may build
+MAX_WORK = 3_000_000  # of one rendering: template parts and items processed, plus string characters divided by 16
+VALUE = "_value"  # the variable for the value of a lone expression; templates cannot use this name
 
 _ATOMS = frozenset({str, int, float, bool, type(None), bytes, complex})
 
@@ -86,7 +86,7 @@ class MissingError(UndefinedError):
 
 
 class _WorkBudget(threading.local):
-    """What remains of MAX_WORK for the rendering of this thread."""
+    """The remaining part of MAX_WORK for the rendering of this thread."""
 
     remaining = MAX_WORK
 
@@ -95,14 +95,14 @@ _spending = _WorkBudget()
 
 
 def charge(work: int) -> None:
-    """Count work against the limit of one rendering; raise Limit when it is used up."""
+    """Charge work against the limit of one rendering; raise Limit when it is used up."""
     _spending.remaining -= work
     if _spending.remaining < 0:
         raise Limit(f"more than {MAX_WORK:,} operations")
 
 
 def check_size(size: int, most: int, what: str) -> None:
-    """Raise Limit if `size` is over `most`, a number of `what`; the size is charged like characters."""
+    """Raise Limit if `size`, a number of `what`, is greater than `most`; the size is charged like characters."""
     if size > most:
         raise _make_limit(most, what)
     charge(size >> 4)
@@ -121,7 +121,7 @@ def _get_parts(value: Any) -> tuple[int, ...]:
 
 
 def charge_length(value: Any) -> Any:
-    """Return `value`, charged by its length: a loop that scans a long one each time is work."""
+    """Return `value`, charged by its length: scanning a long value repeatedly in a loop is work."""
     if isinstance(value, str | bytes):
         charge(len(value) >> 4)
     elif isinstance(value, Mapping | list | tuple | set | frozenset):
@@ -133,7 +133,7 @@ def charge_length(value: Any) -> Any:
 
 
 def weigh(value: Any) -> int:
-    """Return the approximate length of `value` as text; raise Limit over MAX_TEXT. Shared parts count each time."""
+    """Return the approximate length of `value` as text; raise Limit above MAX_TEXT. Shared parts count each time."""
     total, stack = 0, [value]
     while stack:
         item = stack.pop()
@@ -147,7 +147,7 @@ def weigh(value: Any) -> int:
             total += 2 * len(item)
         else:
             total += 8
-        # Checked before the children are listed, so that a list that is too long is not walked.
+        # Checked before the children are listed, so that an overlong list is not walked.
         if total > MAX_TEXT:
             raise _make_limit(MAX_TEXT, "characters of text")
         if isinstance(item, Mapping):
@@ -164,7 +164,7 @@ def _make_limit(most: int, what: str) -> Limit:
 
 
 def to_text(value: Any) -> str:
-    """Return `value` as a template shows it; an undefined name or callable is an error, a huge text raises Limit."""
+    """Return `value` as a template shows it. An undefined name or callable is an error; oversized text raises Limit."""
     if type(value) is str:
         return value
     touch(value)
@@ -182,7 +182,7 @@ def touch(value: Any) -> None:
 
 def _refuse_callable(value: Any) -> None:
     name = getattr(value, "__name__", type(value).__name__)
-    raise SecurityError(f"{name!r} is something to call, and a template has values only")
+    raise SecurityError(f"{name!r} is callable, and templates can only use values")
 
 
 def to_list(items: Iterable[Any]) -> list[Any]:
@@ -197,7 +197,7 @@ def to_list(items: Iterable[Any]) -> list[Any]:
 
 
 def join_texts(parts: Iterable[Any], between: str = "") -> str:
-    """Return the parts as one text within MAX_TEXT."""
+    """Return the parts joined to one string within MAX_TEXT."""
     pieces, total = [], -len(between)
     for part in parts:
         piece = to_text(part)
@@ -212,8 +212,8 @@ def join_texts(parts: Iterable[Any], between: str = "") -> str:
 def settle(value: Any, seen: dict[int, Any] | None = None) -> Any:
     """Return `value` as a template's result: containers copied, lazy ones as lists, marked-up text as plain text.
 
-    Shared parts remain shared, so a copy is never larger than what was built. Anything else, a date or a DataFrame, is
-    returned unchanged.
+    Shared parts remain shared, so a copy is never larger than what was built. Anything else, such as a date or a
+    DataFrame, is returned unchanged.
     """
     if type(value) in _ATOMS:
         return value
@@ -245,7 +245,7 @@ def _copy(value: Any, seen: dict[int, Any]) -> Any:
 
 
 class _Names(Context):
-    """The names of one rendering, each looked up once in the unchanged context, and the number of items looped over."""
+    """The names of one rendering, each looked up once in the unchanged context, and the number of loop iterations."""
 
     spent = 0
 
@@ -275,12 +275,12 @@ def iter_counted(context: _Names, items: Iterable[Any], parts: int) -> Iterator[
 def _show(_: Context, value: Any) -> str:
     # Requesting the context prevents Jinja from evaluating constants at compile time.
     text = to_text(value)
-    charge(len(text) >> 4)  # the content of a `set` block is not yet part of a limited text
+    charge(len(text) >> 4)  # the content of a `set` block is not yet part of a limited string
     return text
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox without anything to call, and with size limits on what its operators build."""
+    """Jinja's sandbox without callables, and with size limits on what its operators build."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
     context_class = _Names
@@ -308,7 +308,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         elif operator == "+" and isinstance(left, Sequence) and isinstance(right, Sequence):
             _check_length(left, len(left) + len(right))
         elif operator == "%" and isinstance(left, str | bytes):
-            raise SecurityError("text % value is not for templates; join texts with ~")
+            raise SecurityError("text % value is not allowed in templates; join strings with ~")
         elif operator == "**":
             _check_power(left, right)
         return check_number(super().call_binop(context, operator, left, right))
@@ -317,7 +317,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Return `obj.attribute`: a mapping's key, otherwise a public attribute that is not callable."""
         if isinstance(obj, Mapping):
             return self.getitem(obj, attribute)
-        touch(obj)  # checked before callability: undefined values are callable
+        touch(obj)  # checked before callability, because undefined values are callable
         if attribute.startswith("_"):
             raise SecurityError(f"{attribute!r} is private")
         if isinstance(obj, ModuleType) or (callable(obj) and not isinstance(obj, LoopContext)):
@@ -328,14 +328,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return self._make_undefined(obj, attribute)
         if callable(value):
             raise SecurityError(
-                f"{attribute!r} of {with_article(type(obj).__name__)} is a method, and a template has values only"
+                f"{attribute!r} of {with_article(type(obj).__name__)} is a method, and templates can only use values"
             )
         if not self.is_safe_attribute(obj, attribute, value):
             raise SecurityError(f"{attribute!r} is private")
         return value
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return `obj[argument]`, never an attribute; for a mapping, a dotted text that is not a key is a path."""
+        """Return `obj[argument]`, never an attribute; for a mapping, a dotted string that is not a key is a path."""
         try:
             value = _get_key(obj, argument) if isinstance(obj, Mapping) else obj[argument]
         except (TypeError, LookupError):
@@ -352,7 +352,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _get_key(mapping: Mapping[Any, Any], key: Any) -> Any:
-    if key in mapping:  # checked first: a defaultdict would grow
+    if key in mapping:  # checked first, because a lookup would add the key to a defaultdict
         return mapping[key]
     value = get_value(mapping, key.split(".")) if isinstance(key, str) and "." in key else NOTHING
     if value is NOTHING:
@@ -365,7 +365,7 @@ def _check_product(left: Any, right: Any) -> None:
         check_size(left.bit_length() + right.bit_length(), MAX_BITS, "bits in a number")
     for many, times in ((left, right), (right, left)):
         if isinstance(many, Sequence) and isinstance(times, int) and times > 1:
-            # A list counts with its content: a list of long lists is as large as they are.
+            # A list counts with its content: a list of long lists is as large as all of them.
             _check_length(
                 many, times * (len(many) if isinstance(many, str | bytes) else max(len(many), weigh(many) >> 2))
             )
@@ -375,7 +375,7 @@ def _check_power(left: Any, right: Any) -> None:
     for value in (left, right):
         touch(value)
         if not isinstance(value, int | float):
-            raise TypeError(f"a number is wanted, not {type(value).__name__}")
+            raise TypeError(f"expected a number, not {type(value).__name__}")
     if isinstance(left, int) and isinstance(right, int) and right > 0:
         check_size(left.bit_length() * right, MAX_BITS, "bits in a number")
 
@@ -391,7 +391,7 @@ def _check_length(kind: Sequence[Any], length: int) -> None:
 class Program(NamedTuple):
     """A compiled template: `run` returns its value for a context, `line_of` the template line that raised an error.
 
-    If the second argument of `run` is false, a lone expression that is undefined is NOTHING; otherwise it is an error.
+    If the second argument of `run` is false, an undefined lone expression is NOTHING; otherwise it is an error.
     """
 
     run: Callable[[Mapping[str, Any], bool], Any]
@@ -427,7 +427,7 @@ def compile_program(environment: Sandbox, tree: nodes.Template) -> Program:
             trace = trace.tb_next
         if line is not None:
             return template.get_corresponding_lineno(line)
-        # The value of a lone expression is checked after it; what a text rendered to has no line.
+        # The value of a lone expression is checked after rendering; rendered text has no line.
         return template.debug_info[0][0] if native and template.debug_info else None
 
     return Program(value if native else text, line_of)

@@ -1,7 +1,7 @@
 """The filters, tests and methods that a template may use, each within limits.
 
-Jinja's own where they are harmless, with lazy results made lists and the size of texts checked; our own where Jinja's
-could fill the memory (join, replace, indent, round, tojson, sum, and the tests that use `%`).
+Jinja's own filters are used where they are harmless, with lazy results converted to lists and string sizes checked. Our
+own replace those that could exhaust the memory (join, replace, indent, round, tojson, sum, and the tests that use `%`).
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from agentnb.expressions.sandbox import (
 __all__ = ["FILTERS", "INNER", "METHODS", "TESTS"]
 
 _MAX_INDENT = 100
-_MAX_WIDTH = 1_000  # characters that a format may pad to, and its digits
+_MAX_WIDTH = 1_000  # characters to which a format may pad, and maximum number of digits
 _MAX_LAID_OUT = 50_000  # characters wrapped into lines, which takes more than linear time
 _WORK = {"map": 3, "reject": 3, "rejectattr": 5, "select": 3, "selectattr": 5}  # per item: Jinja looks them up by name
 _MAX_DIGITS = 100
 
 
 def _find_value_argument(function: Callable[..., Any]) -> int:
-    """Return the index of a filter's value argument: after the context, if Jinja passes that."""
+    """Return the index of a filter's value argument: after the context, if Jinja passes it."""
     return 1 if hasattr(function, "jinja_pass_arg") else 0
 
 
 def _wrap_as_list(name: str) -> Callable[..., Any]:
-    """Return Jinja's filter with lazy results made lists."""
+    """Return Jinja's filter with lazy results converted to lists."""
     function = STOCK_FILTERS[name]
 
     work = _WORK.get(name, 0)
@@ -71,7 +71,7 @@ def _wrap_as_list(name: str) -> Callable[..., Any]:
 
 
 def _wrap_text_filter(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return Jinja's filter or test, called with its value as text of limited length."""
+    """Return Jinja's filter or test, called with its value as a string of limited length."""
     place = _find_value_argument(function)
 
     @wraps(function)
@@ -85,7 +85,7 @@ def _wrap_text_filter(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_number_test(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return Jinja's test, refused on anything but numbers: text % value would build texts of any length."""
+    """Return Jinja's test, restricted to numbers: text % value could build strings of any length."""
 
     @wraps(function)
     def wrapper(*args: Any) -> Any:
@@ -109,7 +109,7 @@ def _wrap_number_filter(function: Callable[..., Any]) -> Callable[..., Any]:
 def _number(value: Any) -> Any:
     touch(value)
     if not isinstance(value, Number):
-        raise TypeError(f"a number is wanted, not {type(value).__name__}")
+        raise TypeError(f"expected a number, not {type(value).__name__}")
     return value
 
 
@@ -132,7 +132,7 @@ def _replace(value: Any, old: Any, new: Any, count: int | None = None) -> str:
 
 
 def _indent(value: Any, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
-    pad = width if isinstance(width, str) else " " * min(width, _MAX_INDENT + 1)  # one more is refused
+    pad = width if isinstance(width, str) else " " * min(width, _MAX_INDENT + 1)  # one more is rejected
     check_size(len(pad), _MAX_INDENT, "characters of indent")
     lines = to_text(value).splitlines() or [""]
     check_size(sum(map(len, lines)) + len(lines) * (len(pad) + 1), MAX_TEXT, "characters of text")
@@ -146,7 +146,7 @@ def _round(value: Any, precision: int = 0, method: str = "common") -> Any:
 
 
 def _filter_tojson(value: Any, indent: int | None = None) -> str:
-    weigh(value)  # its JSON is about as long as its text
+    weigh(value)  # the length of its JSON is about that of its text
     check_size(indent or 0, _MAX_INDENT, "characters of indent")
     return join_texts(json.JSONEncoder(indent=indent, sort_keys=True, ensure_ascii=False).iterencode(settle(value)))
 
@@ -185,7 +185,7 @@ def _filter_striptags(value: Any) -> str:
     check_size(len(text), MAX_TEXT, "characters of text")
     pieces: list[str] = []
     at = 0
-    while (start := text.find("<", at)) >= 0:  # a single pass: Jinja's own is quadratic
+    while (start := text.find("<", at)) >= 0:  # a single pass; Jinja's own implementation is quadratic
         close = "-->" if text.startswith("<!--", start) else ">"
         end = text.find(close, start)
         if end < 0:
@@ -235,11 +235,11 @@ def _format_percent(value: Any, *args: Any, **kwargs: Any) -> str:
     """Return `text % values`, with limits on widths and digits; Jinja's `format`."""
     text = to_text(value)
     if args and kwargs:
-        raise TypeError("format takes values by their place or by name, not both")
+        raise TypeError("format accepts positional or named values, not both")
     marks = _PERCENT.findall(text)
     for mark, width, precision, kind in marks:
         if kind not in _KINDS or "*" in (width, precision):
-            raise TypeError(f"{mark!r} cannot be filled in")
+            raise TypeError(f"{mark!r} is not a supported format")
         _check_widths(f"{width} {precision}")
     named, placed = {name: _to_plain(item) for name, item in kwargs.items()}, [_to_plain(item) for item in args]
     longest = max((weigh(item) for item in (*named.values(), *placed)), default=0)
@@ -248,7 +248,7 @@ def _format_percent(value: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def _format_braces(text: str, /, *args: Any, **kwargs: Any) -> str:
-    """Return `text.format(...)` for whole values; attributes and items within them are out of reach."""
+    """Return `text.format(...)` for whole values; their attributes and items are not accessible."""
     pieces: list[str] = []
     number = 0
     for literal, field, spec, conversion in Formatter().parse(text):
@@ -260,7 +260,7 @@ def _format_braces(text: str, /, *args: Any, **kwargs: Any) -> str:
             or "{" in (spec or "")
             or not (field == "" or field.isidentifier() or _is_number(field))
         ):
-            raise TypeError("a format takes {}, {0}, {name} and {name:spec}, nothing more")
+            raise TypeError("format supports only {}, {0}, {name} and {name:spec}")
         value = kwargs[field] if field.isidentifier() else args[int(field or number)]
         number += field == ""
         _check_widths(spec or "")
@@ -287,7 +287,7 @@ def _to_plain(value: Any) -> Any:
 def _make_range(args: list[Any]) -> list[int]:
     numbers = range(*map(_number, args))
     if numbers:
-        check_size((numbers[-1] - numbers[0]) // numbers.step + 1, MAX_ITEMS, "items in a list")  # len() overflows
+        check_size((numbers[-1] - numbers[0]) // numbers.step + 1, MAX_ITEMS, "items in a list")  # len() would overflow
     return to_list(numbers)
 
 
@@ -355,7 +355,7 @@ def _get(mapping: Mapping[Any, Any], key: Any, default: Any = None) -> Any:
 def _join_to(between: str, items: Iterable[Any]) -> str:
     parts = to_list(items)
     if not all(isinstance(part, str) for part in parts):
-        raise TypeError("join() takes texts; |join takes anything")
+        raise TypeError("join() accepts only strings; use the filter |join")
     return join_texts(parts, between)
 
 
@@ -393,7 +393,7 @@ def _call_method(value: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     touch(value)
     table = _OF_TEXT if isinstance(value, str) else _OF_MAPPING if isinstance(value, Mapping) else {}
     if name not in table:
-        usual = f"it has {', '.join(sorted(table))}" if table else "texts and mappings have methods"
+        usual = f"allowed: {', '.join(sorted(table))}" if table else "only strings and mappings have methods"
         raise SecurityError(
             f"{with_article(type(value).__name__)} has no method {name}() that a template may use; {usual}"
         )

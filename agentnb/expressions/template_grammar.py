@@ -1,7 +1,7 @@
 """The grammar of templates: text is parsed to a tree, checked against an allow-list, and compiled.
 
-Nothing is forbidden by name: what is not on a list is refused, so new features of Jinja are refused as well. Imported
-late, since it imports Jinja.
+Everything that is not on the allow-list is rejected, so new features of Jinja are rejected as well. Imported late,
+because it imports Jinja.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_LOOPS = 2  # nesting depth
 _AT_ONCE = ("count", "d", "default", "first", "last", "length")  # filters that do not iterate over their value
 _FORGIVING = ("d", "default", "defined", "undefined")  # filters and tests that accept undefined values
 _FUNCTIONS = ("dict", "range")  # functions that may be called by name
-_BLOCK = "_block"  # the text of a `set` block before its filters; no template can name it
+_BLOCK = "_block"  # the text of a `set` block before its filters; templates cannot use this name
 _RESERVED = ("self", "super", "caller", "varargs", "kwargs")
 
 _ALLOWED: tuple[type[nodes.Node], ...] = (
@@ -65,7 +65,7 @@ class Refusal(NamedTuple):
 
 
 class TemplateRefused(Exception):
-    """A template was refused; `refusals` are all its violations."""
+    """A template was rejected; `refusals` are all its violations."""
 
     def __init__(self, *refusals: Refusal) -> None:
         super().__init__(*refusals)
@@ -73,7 +73,7 @@ class TemplateRefused(Exception):
 
 
 class Compiled(NamedTuple):
-    """The result of compiling a checked template; `rule` is a lone expression as a JsonLogic rule, if it can be one."""
+    """The result of compiling a checked template; `rule` is a lone expression as a JsonLogic rule, if possible."""
 
     program: Program
     reads: tuple[Path, ...]
@@ -84,8 +84,8 @@ class Compiled(NamedTuple):
 class Mention(NamedTuple):
     """A name, an attribute or an item that a template reads: its text, its line and what it is read from.
 
-    `key` is the name, attribute or item, None if the item is computed; `path` has all keys from a name of the context
-    on, None if some are computed. `holder` is the text of what it is read from, empty for a name.
+    `key` is the name, attribute or item; None if the item is computed. `path` has all keys starting at a name of the
+    context; None if some are computed. `holder` is the text of what it is read from, empty for a name.
     """
 
     text: str
@@ -114,7 +114,7 @@ def compile_text(text: str, *, bare: bool) -> Compiled:
         raise TemplateRefused(*refusals)
     reads = tuple(dict.fromkeys(_iter_paths(tree, frozenset())))
     lone = _find_lone_expression(tree)
-    # A named value may contain itself many times over, so each use is charged by its whole length.
+    # A named value may contain itself many times over, so each use is charged by its full length.
     named = any(isinstance(part, nodes.Assign | nodes.AssignBlock) for part in tree.find_all(nodes.Stmt))
     rule = _rule_of(lone)
     return Compiled(
@@ -133,7 +133,7 @@ def _parse(text: str, *, bare: bool) -> nodes.Template:
     except TemplateSyntaxError as error:
         refusal = _make_expression_refusal(error, text) if bare else _make_syntax_refusal(error, _find_hint(text))
     except RecursionError:  # the parser's own depth limit
-        refusal = _make_size_refusal("is nested too deep", f"at most {MAX_DEPTH} levels")
+        refusal = _make_size_refusal("is nested too deeply", f"at most {MAX_DEPTH} levels")
     except ValueError as error:
         # A number with thousands of digits.
         refusal = Refusal("R301", 1, f"cannot be read: {error}", _NOT_JINJA, "shorten it")
@@ -145,7 +145,7 @@ def _parse_bare(text: str) -> nodes.Template:
     expression = parser.parse_expression()
     left = parser.stream.current
     if not parser.stream.eos:
-        raise TemplateSyntaxError(f"{left.value!r} is one word too many", left.lineno)
+        raise TemplateSyntaxError(f"unexpected {left.value!r}", left.lineno)
     return nodes.Template([nodes.Output([expression], lineno=1)], lineno=1)
 
 
@@ -158,11 +158,11 @@ def _make_syntax_refusal(error: TemplateSyntaxError, order: str) -> Refusal:
 
 
 def _make_expression_refusal(error: TemplateSyntaxError, text: str) -> Refusal:
-    """Return the refusal of a condition in its own terms: it is no template, and it has no lines."""
+    """Return the refusal of a condition in its own terms: it is not a template, and it has no lines."""
     message, order = str(error.message), _find_hint(text)
     if "end of template" in message:
         message, order = (
-            f"it ends after {text.rsplit(maxsplit=1)[-1]!r}" if text.split() else "it is empty",
+            f"it is incomplete after {text.rsplit(maxsplit=1)[-1]!r}" if text.split() else "it is empty",
             "complete it",
         )
     elif message.startswith("unexpected char"):
@@ -178,7 +178,7 @@ def _find_hint(text: str) -> str:
         "&&": "write `and` for &&",
         "||": "write `or` for ||",
         "===": "write `==` for ===",
-        "{{>": "a partial is not known here: put its text in",
+        "{{>": "partials are not available here; insert the text of the partial",
         " ? ": "write `a if test else b`",
         " = ": "compare with ==",
         "!": "write `not x` for !x",
@@ -187,11 +187,11 @@ def _find_hint(text: str) -> str:
 
 
 def _make_size_refusal(what: str, limit: str) -> Refusal:
-    return Refusal("R302", 1, what, f"a template has {limit}", "write a shorter one, or compute it in a node")
+    return Refusal("R302", 1, what, f"a template has {limit}", "write a shorter template, or compute it in a node")
 
 
 def _find_lone_expression(tree: nodes.Template) -> nodes.Expr | None:
-    """Return the expression of a template that is a single expression, surrounded by blanks at most."""
+    """Return the expression of a template that is a single expression, optionally surrounded by whitespace."""
     parts: list[nodes.Expr] = []
     for statement in tree.body:
         if not isinstance(statement, nodes.Output):
@@ -205,7 +205,7 @@ def _is_blank(part: nodes.Node) -> bool:
 
 
 def _make_assignment(expression: nodes.Expr) -> nodes.Template:
-    # Jinja has values only in assignments; printing would convert them to text.
+    # Jinja keeps values only in assignments; printing would convert them to text.
     target = nodes.Name(VALUE, "store")
     return nodes.Template([nodes.Assign(target, expression, lineno=expression.lineno)], lineno=1)
 
@@ -232,10 +232,10 @@ def _rule_of(node: nodes.Node | None) -> Any:
 
 
 class _TreeRewriter(NodeTransformer):
-    """Rewrites what must be counted or limited while rendering to call our own functions."""
+    """Rewrites operations that must be counted or limited while rendering to call our own functions."""
 
     def __init__(self, *, named: bool) -> None:
-        self.loops = int(named)  # how many loops over one value the current node may contain
+        self.loops = int(named)  # how many loops may run over one value in the current node
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 - jinja2 finds it by this name
         parts = sum(1 for _ in node.find_all(nodes.Node))
@@ -280,7 +280,7 @@ class _TreeRewriter(NodeTransformer):
 
     def visit_Test(self, node: nodes.Test) -> nodes.Test:  # noqa: N802 - the same
         self.generic_visit(node)
-        if node.args:  # such as `is in xs`; the others do not look inside the value
+        if node.args:  # such as `is in xs`; other tests do not look inside the value
             node.args = [self._weigh(part) for part in node.args]
             node.node = self._weigh(node.node)
         return node
@@ -321,10 +321,10 @@ def _compile_program(tree: nodes.Template, *, named: bool) -> Program:
         return compile_program(_make_environment(), tree)
     except TemplateSyntaxError as error:
         # Jinja detects late that `loop` cannot be a loop variable.
-        raise TemplateRefused(_make_syntax_refusal(error, "name it otherwise")) from None
+        raise TemplateRefused(_make_syntax_refusal(error, "choose another name")) from None
     except (SyntaxError, RecursionError, MemoryError):
-        # Python's own limits on nesting; no tree within ours has been seen to reach them.
-        raise TemplateRefused(_make_size_refusal("is nested too deep", _LIMITS)) from None
+        # Python's own limits on nesting; no known tree within our limits reaches them.
+        raise TemplateRefused(_make_size_refusal("is nested too deeply", _LIMITS)) from None
 
 
 def _make_filter(
@@ -344,10 +344,10 @@ def _iter_refusals(tree: nodes.Template) -> Iterator[Refusal]:
         count += 1
         loops += isinstance(node, nodes.For)
         if depth > MAX_DEPTH or count > MAX_NODES:
-            yield _make_size_refusal("is nested too deep" if depth > MAX_DEPTH else "has too many parts", _LIMITS)
+            yield _make_size_refusal("is nested too deeply" if depth > MAX_DEPTH else "has too many parts", _LIMITS)
             return
         if loops > MAX_LOOPS:
-            yield _make_not_allowed_refusal(node, f"a loop in {MAX_LOOPS} loops")
+            yield _make_not_allowed_refusal(node, f"loops nested more than {MAX_LOOPS} deep")
             continue
         refusal = _find_refusal(node)
         if refusal is not None:
@@ -360,7 +360,7 @@ _LIMITS = f"at most {MAX_DEPTH} levels and {MAX_NODES:,} parts"
 
 
 def _find_refusal(node: nodes.Node) -> Refusal | None:  # noqa: C901  (one case a kind of node)
-    """Return why this node, seen alone, is not allowed in a template."""
+    """Return why this node, taken by itself, is not allowed in a template."""
     if type(node) not in _ALLOWED:
         shown = _SHOWN.get(type(node).__name__, f"{{% {type(node).__name__.lower()} %}}")
         return _make_not_allowed_refusal(node, shown)
@@ -368,7 +368,7 @@ def _find_refusal(node: nodes.Node) -> Refusal | None:  # noqa: C901  (one case 
         case nodes.Name(name=name):
             return _check_name(node, name)
         case nodes.Const(value=int(number)) if number.bit_length() > MAX_BITS:
-            return _make_size_refusal("has a number that is too large", f"numbers of at most {MAX_BITS:,} bits")
+            return _make_size_refusal("contains a number that is too large", f"numbers of at most {MAX_BITS:,} bits")
         case nodes.Getattr(attr=name) if name.startswith("_"):
             return _make_private_refusal(node, name)
         case nodes.Call(node=nodes.Getattr(attr=name)) if name in METHODS and not _is_spread(node):
@@ -377,8 +377,8 @@ def _find_refusal(node: nodes.Node) -> Refusal | None:  # noqa: C901  (one case 
             return None
         case nodes.Call(node=nodes.Getattr(attr=name) | nodes.Name(name=name)) if not _is_spread(node):
             known = [*METHODS, *_FUNCTIONS]
-            why = f"a template may call {', '.join(name + '()' for name in known)} and nothing else"
-            order = did_you_mean(name, known, "use a filter, or let a node work it out")
+            why = f"a template may only call {', '.join(name + '()' for name in known)}"
+            order = did_you_mean(name, known, "use a filter, or compute it in a node")
             return Refusal("R304", node.lineno, f"calls {name!r}", why, order)
         case nodes.Call():
             return _make_not_allowed_refusal(node, "a call")
@@ -406,20 +406,21 @@ def _check_name(node: nodes.Node, name: str) -> Refusal | None:
 
 
 def _make_private_refusal(node: nodes.Node, name: str) -> Refusal:
-    why = "names that begin with _ are private, and a template cannot see them"
+    why = "names that begin with _ are private, and templates cannot read them"
     return Refusal("R304", node.lineno, f"uses {name!r}", why, "use a public name, or an item: x['_key']")
 
 
 def _make_not_allowed_refusal(node: nodes.Node, what: str) -> Refusal:
     why = (
-        "a template may read, count, compare and word values: names, items, operators, filters, tests, if, for and set"
+        "a template may read, count, compare and format values, with names, items, operators, filters, tests, "
+        "if, for and set"
     )
     return Refusal("R305", node.lineno, f"uses {what}", why, "compute it in a node and write it to the board")
 
 
 def _make_unknown_refusal(node: nodes.Node, sort: str, name: str, known: Mapping[str, Any]) -> Refusal:
     public = sorted(word for word in known if word.isidentifier())
-    order = did_you_mean(name, public, f"use a {sort} that there is")
+    order = did_you_mean(name, public, "use one of them")
     return Refusal("R303", node.lineno, f"uses the {sort} {name!r}", f"the {sort}s are: {', '.join(public)}", order)
 
 
@@ -463,7 +464,7 @@ def _iter_paths(node: nodes.Node, bound: frozenset[str]) -> Iterator[Path]:  # n
 
 
 def _iter_paths_in(body: Sequence[nodes.Node], bound: frozenset[str]) -> Iterator[Path]:
-    """Yield the paths of statements in order: a name set by one of them is local to those after it."""
+    """Yield the paths of statements in order; a name set by one of them is local to the statements after it."""
     for part in body:
         yield from _iter_paths(part, bound)
         if isinstance(part, nodes.Assign | nodes.AssignBlock):
@@ -471,7 +472,7 @@ def _iter_paths_in(body: Sequence[nodes.Node], bound: frozenset[str]) -> Iterato
 
 
 def list_mentions(text: str, *, bare: bool) -> list[Mention]:
-    """Return what a compiling template reads, except values with a default or a test that accepts undefined."""
+    """Return what a compiling template reads, except values with a default or a test that accepts undefined values."""
     tree = _parse(text, bare=bare)
     stores = (node.name for node in tree.find_all(nodes.Name) if node.ctx == "store")
     bound = frozenset({"loop", *stores})
@@ -500,7 +501,7 @@ def _to_key(node: nodes.Node) -> str | int | None:
 
 
 def _get_source(node: nodes.Node | None) -> str:
-    """Return the source of an expression as far as it reads values; the rest is an ellipsis."""
+    """Return the source of an expression as far as it reads values; the rest becomes an ellipsis."""
     match node:
         case nodes.Name(name=name):
             return name
@@ -532,7 +533,7 @@ def _find_path(node: nodes.Node) -> Path | None:
             case nodes.Getattr(node=inner, attr=name):
                 keys.append(name)
             case nodes.Getitem(node=inner, arg=nodes.Const(value=str(key))):
-                # x['a.b'] is the key or, if there is none, the path: the path is what is reported.
+                # x['a.b'] is the key or, if there is none, the path; the path is reported.
                 keys += reversed(key.split("."))
             case nodes.Getitem(node=inner, arg=nodes.Const(value=int(index))) if index >= 0:
                 keys.append(str(index))

@@ -9,7 +9,7 @@ R303: a template uses an unknown filter or test
 R304: a template uses a name or calls a method that is not allowed
 R305: a template uses a part of Jinja that is not allowed
 X321: a template reads an undefined value
-X322: a template built or looped over more than its limit
+X322: a template exceeded a limit on what it may build or loop over
 X323: a template accessed something that is not allowed
 X324: a template failed while it was rendered
 """
@@ -75,9 +75,8 @@ class Template:
     """Compiled text: `render(context)` returns its value.
 
     `reads` are the paths that it uses, as deep as they are written. `native` is True if it is exactly one expression,
-    whose value is returned as it is; `rule` is then the same as a JsonLogic rule, as far as it has only comparisons in
-    it. `warning` states what was odd about the last rendering: an undefined expression
-    that was taken as None.
+    whose value is returned as it is; `rule` is then the equivalent JsonLogic rule, if it contains only comparisons.
+    `warning` describes a problem of the last rendering: an undefined expression that was taken as None.
     """
 
     __slots__ = (
@@ -144,7 +143,7 @@ class Template:
         return other
 
     def explain(self, context: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """Return (path, value) of what it reads and, last, (text, value) of the whole."""
+        """Return (path, value) for what it reads and, last, (text, value) for the whole."""
         rows = [(".".join(path), value) for path in self.reads if (value := get_value(context, path)) is not NOTHING]
         try:
             return [*rows, (self.text, self.render(context))]
@@ -160,12 +159,12 @@ class Template:
             case UndefinedError():
                 return self._make_undefined_problem(error, context, line or 1)
             case Limit() | RecursionError() | MemoryError():
-                cause = str(error) if isinstance(error, Limit) else "what is nested too deep or too large to hold"
-                why = f"it asks for {cause}"
+                cause = str(error) if isinstance(error, Limit) else "a value that is nested too deeply or too large"
+                why = f"it would build {cause}"
                 order = "read less, or compute it in a node"
                 return Problem("X322", f"{what} exceeds its limits", where, why, order)
             case SecurityError():
-                order = "use a value or a filter, or let a node work it out"
+                order = "use a value or a filter, or compute it in a node"
                 return Problem("X323", f"{what} accesses something that is not allowed", where, str(error), order)
         reason = f"{type(error).__name__}: {error}"
         order = "check the values it reads: session.board"
@@ -177,15 +176,15 @@ class Template:
 
         what, where = _quote(self.text, bare=self._bare), self._format_where(line)
         if "inline if-expression" in str(error):
-            why = "the test of its if does not hold, and there is no else"
-            return Problem("X321", f"{what} has no value", where, why, "write the else: x if test else ''")
+            why = "its `if` condition is false, and there is no `else`"
+            return Problem("X321", f"{what} has no value", where, why, "add an else: x if test else ''")
         gap = error if isinstance(error, MissingError) else None
         missing = self._list_missing(error, context, line)
         texts = list(dict.fromkeys(each.text for each in missing)) or ([safe_str(gap.key, 200)] if gap else [])
-        order = "write it before, or give a default: |default('')"
+        order = "write it first, or give a default: |default('')"
         if not texts:
             return Problem("X321", f"{what} reads an undefined value", where, str(error), order)
-        what = f"{what} reads {' or '.join(map(repr, texts))}, which is not there"
+        what = f"{what} reads {' or '.join(map(repr, texts))}, which is not defined"
         where = self._format_where(missing[0].line) if missing else where
         holder, key = (gap.holder, safe_str(gap.key, 200)) if gap else (context, texts[0])
         if not isinstance(holder, Mapping):
@@ -222,7 +221,7 @@ class Template:
 
 
 class Structure:
-    """Dicts and lists that contain templates, compiled: only values are rendered, never keys."""
+    """Dicts and lists that contain templates, compiled. Only values are rendered, never keys."""
 
     __slots__ = ("_again", "_build", "_templates", "reads")
 
@@ -235,11 +234,11 @@ class Structure:
 
     @property
     def warning(self) -> str:
-        """What was odd about the last rendering of its templates."""
+        """A warning about the last rendering of its templates; empty if there is none."""
         return "; ".join(template.warning for template in self._templates if template.warning)
 
     def render(self, context: Mapping[str, Any]) -> Any:
-        """Return a new structure of the same shape with every template rendered."""
+        """Return a new structure of the same shape with all templates rendered."""
         return self._build(context)
 
     def with_strictness(self, strict: bool) -> Structure:
@@ -252,7 +251,7 @@ def compile_template(
 ) -> Template:
     """Compile text with `{{ }}` in it; `origin` is the source if it was assembled from several texts.
 
-    If not `strict`, an undefined lone expression is None; everywhere else an undefined value is an error.
+    If not `strict`, an undefined lone expression is None; everywhere else, an undefined value is an error.
 
     Raises:
         RecipeError: R301 to R305, every problem of the template
@@ -270,7 +269,7 @@ def _ignore_path(_: tuple[str | int, ...]) -> None:
 
 
 def compile_structure(value: Any, *, strict: bool = True, place_of: PlaceOf = _ignore_path) -> Structure:
-    """Compile every template in dicts' values, lists and text; `place_of` returns the place of the part at a path.
+    """Compile all templates in dict values, lists and text; `place_of` returns the place of the part at a path.
 
     Raises:
         RecipeError: every problem of every template in it
@@ -283,7 +282,7 @@ def compile_structure(value: Any, *, strict: bool = True, place_of: PlaceOf = _i
 
 
 def render_structure(value: Any, context: Mapping[str, Any], *, strict: bool = True) -> Any:
-    """Compile and render a structure at once; to render it repeatedly, compile it first."""
+    """Compile and render a structure at once. To render it repeatedly, compile it first."""
     return compile_structure(value, strict=strict).render(context)
 
 
@@ -345,9 +344,9 @@ class _StructureCompiler:
 
 
 def _make_depth_problem(place: Place | None) -> Problem:
-    what = f"values are nested over {_MAX_LEVELS} levels deep"
+    what = f"values are nested more than {_MAX_LEVELS} levels deep"
     return Problem(
-        "R302", what, str(place or "<text>"), "the recipe is nested too deep, or contains itself", "flatten it"
+        "R302", what, str(place or "<text>"), "the recipe is nested too deeply, or contains itself", "flatten it"
     )
 
 

@@ -70,7 +70,7 @@ def _bind_rendering(node: Node, world: Any) -> Perform:
 
 
 def _check_depth(work: Work) -> None:
-    """Raise X418 if subgraphs are nested too deep."""
+    """Raise X418 if subgraphs are nested too deeply."""
     limit, depth, frame = work.run.max_subgraph_depth, 1, work.activation.frame
     while frame.parent is not None:
         depth += frame.row.inputs is not None

@@ -147,7 +147,7 @@ class SystemContext:
             raise ExecutionError(
                 Problem(
                     "X455",
-                    f"a late attempt to insert a {get_type_name(type(resource))} was refused",
+                    f"a late attempt to insert a {get_type_name(type(resource))} was rejected",
                     "SystemContext",
                     "the step that owned this context has ended",
                     "insert it before the system returns",

@@ -9,19 +9,19 @@ from typing import Any, Final
 
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
-WHOLE: Final = ""  # the name of the agent in a recipe that consists of it alone
+WHOLE: Final = ""  # the name of the agent in a recipe that consists of only this agent
 _CALLING: Final = frozenset({"agent", "function", "system", "task", "tool"})
-_WAS: Final = "was"  # the parameter with the kind that a node had before its agent was expanded
+_WAS: Final = "was"  # the parameter with a node's kind before its agent was expanded
 _NAMES: Final = ("function", "ref")  # the parameters that name what a node calls
 
 
 def graft_agents(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
     """Return a recipe in which each node that calls an agent contains the agent's recipe.
 
-    An agent is an object with a `recipe` that includes it (`meta["agents"]`). It is found if a node has it in place of
-    a callable, or names it and `tools` has it under that name. Its nodes are called `NODE/NAME`; they have a separate
-    board, and do not count towards max_steps: to the recipe around it, the agent is one node. If `tools` has something
-    else under the name of an agent, the original node is restored.
+    An agent is an object with a `recipe` that includes it (`meta["agents"]`). A node calls an agent if it has the agent
+    in place of a callable, or names it and `tools` has it under that name. The agent's nodes are called `NODE/NAME`;
+    they have a separate board and do not count towards max_steps: to the enclosing recipe, the agent is one node. If
+    `tools` has something else under the name of an agent, the original node is restored.
     """
     if not _may_call_agents(recipe, tools):
         return recipe
@@ -59,7 +59,7 @@ def find_agent(called: Any) -> Recipe | None:
 
 
 def _may_call_agents(recipe: Recipe, tools: Mapping[str, Any]) -> bool:
-    """Return False if no node can call an agent: by far the most common case, so that what they call is noted once."""
+    """Return False if no node can call an agent, by far the most common case. Called names are collected only once."""
     known = recipe.derived
     if "called" not in known:
         called = [_get_called(node) for node in recipe.nodes.values() if node.kind in _CALLING]
@@ -110,7 +110,7 @@ def _get_called(node: Node) -> Any:
 
 
 def _remove_insides(recipe: Recipe, owners: Mapping[str, Any]) -> Recipe:
-    """Return a recipe without the insides of these nodes: another agent may replace an earlier one."""
+    """Return a recipe without the insides of these nodes, because another agent may replace an earlier one."""
     inside = {region for owner in owners for region in recipe.nodes[owner].bodies}
     if not inside:
         return recipe
@@ -124,7 +124,7 @@ def _remove_insides(recipe: Recipe, owners: Mapping[str, Any]) -> Recipe:
 
 
 def _get_params(node: Node) -> Mapping[str, Any]:
-    """Return a node's parameters with the agent's name, in place of the object itself."""
+    """Return a node's parameters with the agent's name in place of the object itself."""
     named = {name: node.params[name].recipe.name for name in _NAMES
              if node.params.get(name) is not None and not isinstance(node.params[name], str)}  # fmt: skip
     return MappingProxyType({_WAS: node.kind, **node.params, **named})
@@ -137,7 +137,7 @@ def _free(name: str, regions: Mapping[str, Region]) -> str:
 
 
 def _make_prefix(name: str, inside: Recipe, recipe: Recipe) -> str:
-    """Return the prefix for the inner nodes: their owner's name, extended if a node has it already."""
+    """Return the prefix for the inner nodes: their owner's name, extended if a node already has it."""
     while any(f"{name}/{id}" in recipe.nodes for id in inside.nodes):
         name += "/inside"
     return name

@@ -1,4 +1,4 @@
-"""Settings of calls: what a recipe says about its tools and its model besides the arguments of each call."""
+"""Settings of calls: what a recipe specifies about its tools and its model, besides the arguments of each call."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
 
 RECORDED: Final = "call_settings"  # in the `meta` of a recipe that was rebuilt from a record, without its tools
-_LARGEST: Final = 2**53  # integers up to here are the same in every reader of JSON
+_LARGEST: Final = 2**53  # integers up to here are the same in every JSON reader
 
 
 def get_call_settings(recipe: Recipe) -> Mapping[str, Any]:
-    """Return the settings in JSON form: `tools` by name, and `model`, the one that is asked if a session passes none.
+    """Return the settings in JSON form: `tools` by name, and `model`, the model used if a session passes none.
 
-    A setting that the recipe does not give is left out, and so is a part without any. Not masked.
+    Settings that the recipe does not specify are left out, and so are parts without any settings. Not masked.
     """
     if RECORDED in recipe.meta:
         recorded: Mapping[str, Any] = recipe.meta[RECORDED]
@@ -29,7 +29,7 @@ def get_call_settings(recipe: Recipe) -> Mapping[str, Any]:
             for name, tool in recipe.tools.items()
         }
     if recipe.meta.get("provider") is not None:
-        names = ("provider", "settings", "temperature")  # and its place in the text
+        names = ("provider", "settings", "temperature")  # and its position in the text
         found["model"] = _describe(dict(zip(names, recipe.meta["provider"], strict=False)))
     return found
 

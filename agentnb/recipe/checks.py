@@ -1,4 +1,4 @@
-"""Checks that apply to recipes of every dialect, one function per rule; nothing runs."""
+"""Checks that apply to recipes of every dialect, one function per rule. Nothing runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def iter_dangling_edges(
 ) -> Iterator[Problem]:
     """R104: an edge does not begin or end at a node of the recipe. In a draft that is a warning."""
     why = f"this recipe's nodes are: {list_names(nodes)}"
-    why += "; it is a draft, and a run that comes here fails" if draft else ""
+    why += "; this is a draft, and a run that gets here fails" if draft else ""
     for edge in edges:
         word = "route" if edge.kind == "route" else "edge"
         says = f" ({edge.condition})" if edge.kind == "route" and edge.condition else ""
@@ -53,8 +53,8 @@ def check_routes(recipe: Recipe) -> Iterator[Problem]:
         choices, place = list_choices(node), format_place(recipe, node.place)
         if node.kind == "router" and not choices:
             yield Problem("R120", f"router {node.id!r} has no routes", place,
-                          "a router chooses a route by value; without routes the run ends there",
-                          "give it routes, or a default", "warning")  # fmt: skip
+                          "a router chooses a route by value; without routes, the run ends there",
+                          "add routes or a default", "warning")  # fmt: skip
         for value, target in choices:
             if target == END or target in recipe.nodes or (node.id, target) in drawn or recipe.meta.get("draft"):
                 continue  # a draft's missing targets, and those drawn as edges, are reported as edges
@@ -68,11 +68,11 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
     if recipe.meta.get("draft"):
         return  # reported by the loader of the draft
     place = format_place(recipe, recipe.meta.get("entry_place"))
-    if recipe.reactive is not None:  # events activate the nodes that listen
+    if recipe.reactive is not None:  # events activate the nodes that listen to them
         return
     if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # the same
         what = f"recipe {recipe.name!r} has no entry node" if recipe.nodes else f"recipe {recipe.name!r} has no nodes"
-        why = f"the nodes are: {list_names(recipe.nodes)}" if recipe.nodes else "a run starts at a node"
+        why = f"the recipe's nodes are: {list_names(recipe.nodes)}" if recipe.nodes else "a run starts at a node"
         order = (
             "set `entry` to the node to start at, or remove the edges that lead to it" if recipe.nodes else "add a node"
         )
@@ -81,14 +81,14 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
         if name not in recipe.nodes:
             yield make_entry_problem(name, recipe.nodes, place)
         elif (scope := recipe.nodes[name].scope) != ROOT:
-            yield Problem("R105", f"recipe {recipe.name!r} begins at {name!r}, which is not at the top", place,
+            yield Problem("R105", f"the entry {name!r} of recipe {recipe.name!r} is not at the top level", place,
                           f"{name!r} is inside {scope!r}", "use the enclosing node as the entry")  # fmt: skip
 
 
 def make_entry_problem(name: str, nodes: Collection[str], where: str, *, draft: bool = False) -> Problem:
     """R105: a recipe has no entry node, or its entry is not one of its nodes. In a draft that is a warning."""
-    what = f"the entry {name!r} is a node that does not exist" if nodes else "the recipe has no nodes"
-    why = f"this recipe's nodes are: {list_names(nodes)}" if nodes else "it has to begin at one"
+    what = f"the entry {name!r} does not exist" if nodes else "the recipe has no nodes"
+    why = f"this recipe's nodes are: {list_names(nodes)}" if nodes else "the entry is one of its nodes"
     order = f"add a node {name!r}, or name another one" if nodes else "add a node"
     return Problem("R105", what, where, why, did_you_mean(name, nodes, order), "warning" if draft else "error")
 
@@ -111,13 +111,13 @@ def check_regions(recipe: Recipe) -> Iterator[Problem]:
                           f"the nodes inside it are: {list_names(own)}", "set its entry")  # fmt: skip
         for name in region.entry:
             if name not in own:
-                yield Problem("R116", f"the inside of {region.id!r} begins at {name!r}, which is not in it", place,
+                yield Problem("R116", f"the entry {name!r} of region {region.id!r} is not inside it", place,
                               f"the nodes inside it are: {list_names(own)}",
                               did_you_mean(name, own, "use one of them"))  # fmt: skip
     for node in recipe.nodes.values():
         for name in (node.scope, *node.bodies):
             if name != ROOT and name not in recipe.regions:
-                yield Problem("R116", f"node {node.id!r} names the region {name!r}, which does not exist",
+                yield Problem("R116", f"node {node.id!r} refers to region {name!r}, which does not exist",
                               format_place(recipe, node.place), f"the regions are: {list_names(recipe.regions)}",
                               did_you_mean(name, recipe.regions, "use one of them"))  # fmt: skip
 
@@ -126,8 +126,8 @@ def check_bodies(recipe: Recipe) -> Iterator[Problem]:
     """R121: a loop, a subgraph or a parallel section is empty."""
     for node in recipe.nodes.values():
         if node.kind in COMPOSITES and not node.bodies and not node.params.get("hollow"):
-            yield Problem("R121", f"{node.kind} {node.id!r} has nothing inside", format_place(recipe, node.place),
-                          f"a {node.kind} runs the nodes of its body", "give it a body, or another kind")  # fmt: skip
+            yield Problem("R121", f"{node.kind} {node.id!r} is empty", format_place(recipe, node.place),
+                          f"a {node.kind} runs the nodes of its body", "add a body, or use another kind")  # fmt: skip
 
 
 def check_scopes(recipe: Recipe) -> Iterator[Problem]:
@@ -135,7 +135,7 @@ def check_scopes(recipe: Recipe) -> Iterator[Problem]:
     for edge in recipe.outgoing_edges:
         source, target = recipe.nodes.get(edge.source), recipe.nodes.get(edge.target)
         if source and target and source.scope != target.scope:
-            why = f"{edge.source!r} is in {source.scope!r}, {edge.target!r} in {target.scope!r}"
+            why = f"{edge.source!r} is in {source.scope!r}, {edge.target!r} is in {target.scope!r}"
             yield Problem(
                 "R122",
                 f"edge {edge.source!r} -> {edge.target!r} connects nodes of different regions",
@@ -165,7 +165,7 @@ def check_kinds(recipe: Recipe, kinds: Collection[str], public: Collection[str] 
 
 
 def check_evaluators(recipe: Recipe) -> Iterator[Problem]:
-    """R136: a number of an evaluator is invalid, or no score from 0 to 1 can reach and miss it."""
+    """R136: a number of an evaluator is invalid, or its threshold is out of the range of scores."""
     for node in recipe.nodes.values():
         if node.kind == "evaluator":
             yield from _check_evaluator(node, format_place(recipe, node.place))
@@ -176,9 +176,9 @@ def _check_evaluator(node: Node, place: str) -> Iterator[Problem]:
     for word, number in values.items():
         if isinstance(number, bool) or not isinstance(number, int | float):
             yield Problem("R136", f"the {word} of evaluator {node.id!r} is {number!r}", place,
-                          "it is compared with numbers", "write it as a number")  # fmt: skip
+                          "it must be a number", "write a number")  # fmt: skip
         elif word == "threshold" and not 0 <= number <= 1:
-            end = "everything passes" if number < 0 else "nothing passes"
+            end = "every result passes" if number < 0 else "no result passes"
             yield Problem("R136", f"the threshold of evaluator {node.id!r} is {number:g}", place,
                           f"a judge scores from 0 to 1, so {end}", "write a number from 0 to 1", "warning")  # fmt: skip
         elif word == "max_refinements" and number < 0:
@@ -201,9 +201,9 @@ PARTS: tuple[Rule, ...] = (
 
 @limit_suggestions()
 def check_recipe(recipe: Recipe, kinds: Collection[str], public: Collection[str] = ()) -> list[Problem]:
-    """Return every problem of a recipe whose nodes may be of `kinds`, errors first; messages name the `public` ones.
+    """Return all problems of a recipe whose nodes may be of `kinds`, errors first; messages name the `public` kinds.
 
-    The rules about control flow are checked only if the structure is valid: else they would repeat the same errors.
+    The control flow rules are checked only if the structure is valid; otherwise they would repeat the same errors.
     """
     found = [problem for rule in PARTS for problem in rule(recipe)]
     found += check_kinds(recipe, kinds, public)

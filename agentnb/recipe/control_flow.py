@@ -10,21 +10,21 @@ from agentnb.errors import MOST_NAMES, MOST_SUGGESTIONS, Problem
 from agentnb.recipe.descriptions import CHOOSERS, END, format_place, list_choices, list_names
 from agentnb.recipe.model import Edge, Node, Recipe
 
-# Edges taken by a node that succeeded and did not choose a route itself.
+# Edges followed after a node that succeeded and did not choose a route itself.
 ORDINARY = frozenset({"sequential", "conditional", "loop_back"})
-# Edges taken on other conditions than a node's success.
+# Edges followed on conditions other than the success of a node.
 ASIDE = frozenset({"error", "timeout", "event"})
 
 
 def make_ignored_edge_problem(edge: Edge, kind: str, where: str) -> Problem:
-    """R119: an ordinary edge from a node that chooses its route is never taken."""
+    """R119: an ordinary edge from a node that chooses its route is never followed."""
     return Problem("R119", f"edge {edge.source!r} -> {edge.target!r} is ignored", where,
-                   f"{edge.source!r} is of kind {kind!r}: its routes decide; its edges are not evaluated",
-                   "make it a route, or remove it", "warning")  # fmt: skip
+                   f"{edge.source!r} is of kind {kind!r}, which chooses by its routes; its edges are not evaluated",
+                   "turn the edge into a route, or remove it", "warning")  # fmt: skip
 
 
 def _split_edges(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
-    """Return the edges that can be taken, and those that cannot, each with the edge that precludes it."""
+    """Return the edges that can be followed, and those that cannot, each with the edge that prevents this."""
     derived = recipe.derived
     if (known := derived.get("edges taken")) is not None:
         found: tuple[list[Edge], list[tuple[Edge, Edge]]] = known
@@ -45,18 +45,19 @@ def _split_edges(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
 
 
 def check_taken(recipe: Recipe) -> Iterator[Problem]:
-    """R118: an edge after one that always matches is never taken."""
+    """R118: an edge after one that always matches is never followed."""
     for edge, first in _split_edges(recipe)[1]:
         yield check_reachable_edge(edge, first, format_place(recipe, edge.place))
 
 
 def check_reachable_edge(edge: Edge, first: Edge, where: str) -> Problem:
-    """R118: an edge after one that always matches is never taken."""
-    why = f"the first edge that holds is taken, and {first.source!r} -> {first.target!r} before it always holds"
+    """R118: an edge after one that always matches is never followed."""
+    earlier = f"{first.source!r} -> {first.target!r}"
+    why = f"the first edge whose condition holds is followed, and that of {earlier} before it always holds"
     if first.condition or edge.condition:
         why += "; its condition is a label that nothing evaluates"
-    return Problem("R118", f"edge {edge.source!r} -> {edge.target!r} is never taken", where, why,
-                   "choose by a router, give the first one a condition, or remove it", "warning")  # fmt: skip
+    return Problem("R118", f"edge {edge.source!r} -> {edge.target!r} is never followed", where, why,
+                   "use a router, add a condition to the first edge, or remove this one", "warning")  # fmt: skip
 
 
 def _find_reachable(recipe: Recipe) -> set[str]:
@@ -112,9 +113,9 @@ def check_reached(recipe: Recipe) -> Iterator[Problem]:
     """R115: a node cannot be reached from the entry."""
     reached = _find_reachable(recipe)
     for node in recipe.nodes.values():
-        if node.id not in reached and node.kind != "missing":  # that it is missing is reported elsewhere
+        if node.id not in reached and node.kind != "missing":  # missing nodes are reported elsewhere
             yield Problem("R115", f"node {node.id!r} is never reached", format_place(recipe, node.place),
-                          f"no path leads to it from the entry ({list_names(recipe.entry)})",
+                          f"no path from the entry leads to it ({list_names(recipe.entry)})",
                           f"add an edge or a route to {node.id!r}, or remove it", "warning")  # fmt: skip
 
 
@@ -132,13 +133,13 @@ def check_ends(recipe: Recipe) -> Iterator[Problem]:
     stuck = [node for node in recipe.nodes.values() if node.id in reached and node.id not in ending]
     if stuck:
         limit = recipe.limits.get("max_steps")
-        until = f"until max_steps ({limit})" if limit else "without end"
+        until = f"until max_steps ({limit})" if limit else "endlessly"
         yield Problem(
             "R125",
-            f"from node {stuck[0].id!r} no path leads to an end",
+            f"no path from node {stuck[0].id!r} leads to an end",
             format_place(recipe, stuck[0].place),
-            f"a run cycles {until} in: {list_names(node.id for node in stuck)}",
-            "add a route, a condition or an edge that leads out",
+            f"a run cycles {until} through: {list_names(node.id for node in stuck)}",
+            "add a route, a condition or an edge that leads out of the cycle",
             "warning",
         )
 
@@ -150,14 +151,14 @@ def _may_end(node: Node, out: list[Edge]) -> bool:
         without_default = node.kind == "router" and node.params.get("default") is None
         return without_default or any(target == END for _, target in choices)
     if node.kind not in CHOOSERS and "route" in [edge.kind for edge in out]:
-        return True  # a function of Python chooses, and may choose nothing
+        return True  # a Python function chooses, and may choose no target
     return None not in [edge.when for edge in out]
 
 
 def check_reads(recipe: Recipe) -> Iterator[Problem]:
     """R126: a key that a node reads is probably a misspelling of one that is written."""
     if not recipe.inputs:
-        return  # the inputs of a run are not declared, so any key may be one of them
+        return  # run inputs are not declared, so any key may be one of them
     known = {*recipe.inputs, *recipe.init}
     known.update(key.split(".")[0] for node in recipe.nodes.values() for key in node.writes)
     names = sorted(known)

@@ -1,4 +1,4 @@
-"""Text descriptions of recipe parts for the rules, and the routes of a node."""
+"""Text descriptions of recipe parts for the checks, and the routes of a node."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def format_place(recipe: Recipe, place: Place | None) -> str:
 
 
 def list_choices(node: Node) -> list[tuple[str, str]]:
-    """Return the routes of a node: (the value's text, the target); an empty target is the end."""
+    """Return the routes of a node: (text of the value, target); an empty target is the end."""
     params = node.params
     if node.kind == "evaluator":
         return [(word, params[key]) for word, key in (("pass", "pass_route"), ("fail", "fail_route")) if key in params]
@@ -56,7 +56,7 @@ def list_choices(node: Node) -> list[tuple[str, str]]:
 
 
 def list_types(schema: Any) -> list[str]:
-    """Return the simple types that an input's schema allows; none if it does not restrict them."""
+    """Return the simple types that an input's schema allows; empty if it does not restrict them."""
     declared = schema.get("type") if isinstance(schema, Mapping) else None
     types = [declared] if isinstance(declared, str) else declared if isinstance(declared, Iterable) else ()
     return [kind for kind in types if kind in _TYPES]
@@ -72,7 +72,7 @@ def fits_type(value: Any, kind: str) -> bool:
 def parse_typed(text: str, schema: Any = None) -> Any:
     """Parse a typed word as a value for an input with this schema: text if declared, else JSON, else text.
 
-    If text is one of several types, the word is JSON only if its value is of another of them.
+    If text is one of several types, the word is JSON only if its value has one of the other types.
     """
     kinds = list_types(schema)
     try:

@@ -34,11 +34,11 @@ Routing = Literal["first", "all", "supersteps"]
 Path = tuple[str | int, ...]
 ROOT = "root"
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-WIDE = 2**2048  # Python may refuse decimal texts of more than 640 digits; larger numbers are hexadecimal text
+WIDE = 2**2048  # Python may reject decimal strings of more than 640 digits; larger numbers are hexadecimal strings
 
 
 class Send(NamedTuple):
-    """A target with an input of its own: the node runs once for each Send, and reads it as `input` (see `choose`)."""
+    """A target with its own input: the node runs once for each Send, and reads the input as `input` (see `choose`)."""
 
     node: str
     input: Any
@@ -51,17 +51,18 @@ class Condition(Protocol):
     reads: tuple[Path, ...]
 
     def __call__(self, board: Mapping[str, Any], /) -> Any:
-        """Return the condition's value; its truth decides."""
+        """Return the condition's value; its truth value decides."""
 
 
 class Reactive(Protocol):
-    """Decides which nodes an event activates, beyond its type. A turn is (node id, about), see `ActRow.about`.
+    """Decides which nodes an event activates, beyond its type.
 
-    Stateless: all results follow from the run's board and events.
+    A scheduled node is (node id, about); see `ActRow.about`. Stateless: all results follow from the run's board and
+    events.
     """
 
     def waits(self, event: Any) -> bool:
-        """Return True if an event has a delivery of its own in the queue; else it activates no node."""
+        """Return True if an event has its own delivery in the queue; otherwise it activates no node."""
         ...
 
     def list_triggered(self, run: Any, event: Any) -> Sequence[str] | None:
@@ -69,7 +70,7 @@ class Reactive(Protocol):
         ...
 
     def list_deliveries(self, run: Any, event: Any) -> Sequence[tuple[str, int]]:
-        """Return the turns that an event activates, when its delivery is due."""
+        """Return the nodes that an event activates, as (node id, about), when its delivery is due."""
         ...
 
     def list_delayed(self, run: Any, event: Any) -> Sequence[tuple[str, int, int]]:
@@ -89,15 +90,15 @@ class Reactive(Protocol):
         ...
 
     def project(self, run: Any, event: Any) -> Sequence[tuple[Path, Any]]:
-        """Return what an event from outside writes on the board: path, value."""
+        """Return the writes to the board of an external event, as (path, value)."""
         ...
 
     def accept(self, run: Any, event: Any) -> None:
-        """Notify the dialect's own listeners of an event from outside, which is recorded, applied and saved."""
+        """Notify the dialect's own listeners of an external event, which is recorded, applied and saved."""
         ...
 
     def check_edit(self, key: str, value: Any) -> None:
-        """Raise if an edit would leave an unreadable value on the board."""
+        """Raise an error if an edit would leave an unreadable value on the board."""
         ...
 
 
@@ -105,7 +106,7 @@ class ApprovalRequest(NamedTuple):
     """A pending approval on a run's board, requested by a node or from elsewhere (`node`).
 
     `free` are the arguments that a person may change before the decision; `replaces` are the current values that
-    arguments would replace, by the arguments' names.
+    arguments would replace, by argument name.
     """
 
     id: str
@@ -117,17 +118,17 @@ class ApprovalRequest(NamedTuple):
 
 
 class Approvals(Protocol):
-    """Approvals that are pending on the board while no node waits for them: the run continues.
+    """Approvals that are pending on the board although no node waits for them: the run continues.
 
-    Stateless: pending items follow from the run's board and events, and a decision is an event.
+    Stateless: pending requests follow from the run's board and events, and a decision is an event.
     """
 
     def waiting(self, run: Any) -> Sequence[ApprovalRequest]:
-        """Return what is pending at the current position, in the order of the requests."""
+        """Return the pending requests at the current position, in order."""
         ...
 
     def decide(self, session: Any, leave: ApprovalRequest, verdict: Mapping[str, Any]) -> None:
-        """Execute or reject a request: the verdict is `approved`, `by` whom, and the `reason`."""
+        """Execute or reject a request: the verdict contains `approved`, `by` whom, and the `reason`."""
         ...
 
     def change(self, session: Any, leave: ApprovalRequest, arguments: Mapping[str, Any]) -> None:
@@ -139,7 +140,7 @@ class Approvals(Protocol):
 class Rescue:
     """How a run continues after a node has finally failed, besides its error edges.
 
-    `writes` are put on the board in the failed step; `route` are the targets, None for the node's ordinary edges.
+    `writes` are made in the failed step; `route` are the targets, None for the node's ordinary edges.
     """
 
     writes: Mapping[str, Any] = field(default_factory=dict)
@@ -150,7 +151,7 @@ class Rescue:
 class Requirement:
     """A condition on the blackboard before the first step, and the message if it is not met.
 
-    If it is not `required`, the message is a warning, and the run begins anyway.
+    If it is not `required`, the message is a warning and the run starts anyway.
     """
 
     holds: Callable[[Mapping[str, Any]], bool]
@@ -163,8 +164,8 @@ class Requirement:
 class ToolSpec:
     """A tool that a recipe names: its implementation (`impl`) and its type.
 
-    `config` is passed with the arguments of each call; `timeout`, in seconds, is passed to a tool that accepts one. The
-    number of attempts is set by the nodes that call it.
+    `config` is passed with the arguments of each call; `timeout`, in seconds, is passed to tools that accept one. The
+    number of attempts is set by the nodes that call the tool.
     """
 
     id: str
@@ -195,11 +196,11 @@ class Scenario:
 class Node:
     """One node: its kind determines what it does, `params` hold the parameters of the kind.
 
-    `inputs` maps an argument's name to a path on the board; None passes the board itself to a callable.
-    `reads` and `writes` are the declared keys (dotted text), for the drawing and for checks.
-    `scope` is the region around the node; `bodies` are the regions inside it (of a composite node).
-    `counted` is true if its steps count towards max_steps. `on` are the event types that it listens to.
-    `rescue` defines how the run continues after a failure; None leaves that to its error edges.
+    `inputs` maps an argument's name to a path on the board; None passes the board itself to a callable. `reads` and
+    `writes` are the declared keys (dotted text), for the drawing and for checks. `scope` is the region around the node;
+    `bodies` are the regions inside it (for a composite node). `counted` is True if its steps count towards max_steps.
+    `on` are the event types that it listens to. `rescue` defines how the run continues after a failure; None leaves
+    that to its error edges.
     """
 
     id: str
@@ -221,10 +222,10 @@ class Node:
 class Edge:
     """An edge from one node to another.
 
-    Edges of kind `error` and `timeout` are taken on that failure only, `route` if the source node chooses them,
-    all others if `when` holds (none: always). `condition` is the text of `when`, for display. An `inner` edge shows
-    where the inside of a composite node begins, or that the end of a loop's body leads back: the node decides.
-    In supersteps, edges into a node with the same name of a `join` activate it when all of them have been followed.
+    Edges of kind `error` and `timeout` are followed only on that failure, `route` if the source node chooses them, all
+    others if `when` holds (None: always). `condition` is the text of `when`, for display. An `inner` edge shows where
+    the inside of a composite node begins, or that the end of a loop's body leads back; the node itself decides. In
+    supersteps, edges into a node with the same `join` name activate it when all of them have been followed.
     """
 
     source: str
@@ -239,10 +240,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part that runs in a separate frame: a loop's body, a branch, a subgraph. `root` is the whole.
+    """A part that runs in a separate frame: a loop's body, a branch, a subgraph. `root` is the whole recipe.
 
-    `isolated` is true if its nodes have a separate blackboard, without access to the outer one. In supersteps,
-    `transient` keys last for one of them, unless they are written again.
+    `isolated` is True if its nodes have a separate blackboard, without access to the outer one. In supersteps,
+    `transient` keys last for one superstep, unless they are written again.
     """
 
     id: str
@@ -257,16 +258,15 @@ class Region:
 class Recipe:
     """An agent as the engine runs it, in any dialect.
 
-    `routing` selects which of a node's ordinary edges are taken: the `first` whose condition holds, or `all` of them;
-    in `supersteps`, too, all are taken, and what is due at the same time does not see each other's writes.
-    `tools` are what its nodes call, loaded when a session starts. `begin` creates the first board from the inputs; None
-    merges them over `init`. `finish` is called once, with inputs and board, at the end of a run.
-    `timeouts` selects the edges for a timeout: those of kind `timeout` only ("own"), or those of kind `error` if a node
-    has none of them ("error"). `limits` are the recipe's own budget (`max_steps`, ...).
-    `reactive` decides which nodes an event activates; None: by the event types they listen to. `approvals` finds
-    pending approvals on the board; None if only nodes request approval. `requires` must hold before the first step;
-    `scenarios` are the recipe's own tests. `notes` are the warnings from loading; `check()` returns them with all other
-    problems.
+    `routing` selects which of a node's ordinary edges are followed: the `first` whose condition holds, or `all` of
+    them; `supersteps` also follows all, and nodes scheduled at the same time do not see each other's writes. `tools`
+    are the tools that its nodes call, loaded when a session starts. `begin` creates the first board from the inputs;
+    None merges them over `init`. `finish` is called once, with inputs and board, at the end of a run. `timeouts`
+    selects the edges for a timeout: those of kind `timeout` only ("own"), or those of kind `error` if a node has none
+    of them ("error"). `limits` are the recipe's own budget (`max_steps`, ...). `reactive` decides which nodes an event
+    activates; None: by the event types they listen to. `approvals` finds pending approvals on the board; None if only
+    nodes request approval. `requires` must hold before the first step; `scenarios` are the recipe's own tests. `notes`
+    are the warnings from loading; `check()` returns them with all other problems.
     """
 
     name: str
@@ -305,9 +305,9 @@ class Recipe:
 
     @property
     def derived(self) -> dict[Hashable, Any]:
-        """What has been computed from this recipe alone, such as its problems and its plan, by key.
+        """Values computed from this recipe alone, such as its problems and its plan, by key.
 
-        A new dict each time if a part of the recipe can be changed in place: then everything is computed again.
+        A new dict each time if a part of the recipe can be changed in place, so that everything is computed again.
         """
         return self._derived if self._is_read_only else {}
 
@@ -317,7 +317,7 @@ class Recipe:
 
     @cached_property
     def _is_read_only(self) -> bool:
-        """Whether the mappings of the recipe and its nodes cannot be changed; every loader makes them so."""
+        """True if the mappings of the recipe and its nodes cannot be changed, which every loader ensures."""
         mappings = (self.nodes, self.inputs, self.regions, self.tools, self.init, self.limits)
         return set(map(type, mappings)) == {MappingProxyType} and all(
             type(node.params) is MappingProxyType and (node.inputs is None or type(node.inputs) is MappingProxyType)
@@ -330,13 +330,13 @@ class Recipe:
         return to_graph(self)
 
     def check(self) -> list[Problem]:
-        """Return every problem of this recipe, errors first; nothing of it runs."""
+        """Return all problems of this recipe, errors first; nothing of it runs."""
         problems: list[Problem] = view("problems")(self)
         return problems
 
     @cached_property
     def fingerprint(self) -> str:
-        """The SHA-256 of all that affects how this recipe runs: nodes, edges, limits, code, settings of calls."""
+        """The SHA-256 of everything that affects how this recipe runs: nodes, edges, limits, code, call settings."""
         from agentnb.recipe.call_settings import get_call_settings  # it describes the Recipe of this module
 
         settings = get_call_settings(self)
@@ -374,11 +374,11 @@ class Recipe:
 
     @plain_arguments
     def draw(self, board: bool = True, direction: str = "TB", collapsed: Collection[str] = ()) -> Any:
-        """Return the Drawing of this recipe; `board` adds the blackboard's table.
+        """Return the Drawing of this recipe; `board` adds the table of the blackboard.
 
         Args:
             direction: the layout direction: TB, LR, BT or RL.
-            collapsed: regions, by id, that are drawn as one box each, with a summary of their contents.
+            collapsed: ids of regions that are drawn as one box each, with a summary of their contents.
 
         Raises:
             AgentNbError: U205, there is no such direction; U206, there is no such region.
@@ -461,7 +461,7 @@ def to_graph(recipe: Recipe) -> nx.MultiDiGraph[str]:
     return graph
 
 
-# The kind of the edges into the regions of a composite node, by the node's kind.
+# The kind of the edges into a composite node's regions, by the node's kind.
 _INTO: Final[Mapping[str, EdgeKind]] = {"decision": "conditional", "switch": "conditional", "parallel": "parallel"}
 _GOES_ON: Final = frozenset({"sequential", "conditional", "loop_back", "route", "parallel"})
 

@@ -1,4 +1,7 @@
-"""Pickled recipes: a recipe moves to another process of the same program. Files from others are not pickles."""
+"""Pickled recipes: a recipe moves to another process of the same program.
+
+Files from other people are never unpickled.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class _Pickler(pickle.Pickler):
 
 
 def read_only(values: dict[Any, Any]) -> Mapping[Any, Any]:
-    """Return a read-only view of a dict: its class has no name by which pickle could find it."""
+    """Return a read-only view of a dict, for pickle, because the class of the view has no public name."""
     return MappingProxyType(values)
 
 

@@ -8,13 +8,13 @@ import tokenize
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 from typing import Any, Final
 
-# What `source_lines` raises if the source is not there, or has changed since it was loaded.
+# Raised by `source_lines` if the source is missing or has changed since it was loaded.
 UNKNOWN_SOURCE: Final = (OSError, TypeError, IndexError, SyntaxError, tokenize.TokenError)
-# The file of code made from a text by `exec` and `eval`. Since Python 3.13 that of the program of `python -c` as well,
-# whose text Python then takes for the source of them all.
+# The file of code compiled from a string by `exec` and `eval`. Since Python 3.13, it is also that of the program of
+# `python -c`, whose text Python then takes for the source of all such code.
 NO_FILE: Final = "<string>"
-GENERATES: Final = "calling a generator function runs none of it: it only returns a generator"
-COLLECT: Final = "return a list of what it yields"
+GENERATES: Final = "calling a generator function does not run it, it only returns a generator"
+COLLECT: Final = "return a list of the yielded values"
 _UNRUN: Final[dict[type, str]] = {
     GeneratorType: "a generator",
     AsyncGeneratorType: "an async generator",
@@ -31,7 +31,7 @@ def source_lines(function: Any) -> tuple[list[str], int]:
         UNKNOWN_SOURCE: the source is not known.
     """
     if getattr(getattr(function, "__code__", None), "co_filename", None) == NO_FILE:
-        raise OSError("it was made from a text")
+        raise OSError("it was compiled from a string")
     return inspect.getsourcelines(function)
 
 
@@ -65,25 +65,25 @@ def _unwrap_function(function: Any) -> Any:
 
 
 def find_unrun(value: Any) -> str | None:
-    """Return what a call has returned instead of running its function, such as "a generator"; None if it ran."""
+    """Return what a call returned instead of running its function, such as "a generator"; None if it ran."""
     return _UNRUN.get(type(value))
 
 
 def describe_how_to_run(value: Any) -> str:
-    """Return the remedy for a value that `find_unrun` names; a coroutine is closed, so that Python does not warn."""
+    """Return the remedy for a value that `find_unrun` names. A coroutine is closed, so that Python does not warn."""
     if isinstance(value, CoroutineType):
         value.close()
         return "write `await` before the call that made it, in an async function"
-    return COLLECT if find_unrun(value) in ("a generator", "an async generator") else "return a list of it: list(...)"
+    return COLLECT if find_unrun(value) in ("a generator", "an async generator") else "return a list: list(...)"
 
 
 def check_ran(value: Any) -> Any:
     """Return the result of a call.
 
     Raises:
-        TypeError: it is a generator, a coroutine or the like: nothing has run.
+        TypeError: it is a generator, a coroutine or similar: nothing has run.
     """
     found = find_unrun(value)
     if found is not None:
-        raise TypeError(f"it returned {found}, of which nothing has run; {describe_how_to_run(value)}")
+        raise TypeError(f"it returned {found}, which has not run; {describe_how_to_run(value)}")
     return value

@@ -222,6 +222,6 @@ def _notify(listener: Listener | None, result: ScenarioResult) -> Listener | Non
     try:
         listener(result)
     except Exception as error:  # noqa: BLE001  (a spectator cannot stop the play)
-        warnings.warn(f"the listener was dropped, it raised {type(error).__name__}: {error}", stacklevel=3)
+        warnings.warn(f"the listener raised {type(error).__name__} and was removed: {error}", stacklevel=3)
         return None
     return listener

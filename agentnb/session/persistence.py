@@ -198,7 +198,7 @@ class Persistence:
         journal.close()
         self.record_in(None)
         state.read_only_reason = Problem("L471", "another session of this process has continued this run",
-                               f"run {journal.run_id!r}", "only one session may write a run, and the other one has",
+                               f"run {journal.run_id!r}", "only one session can write a run, and the other one has",
                                "continue with that session, or load the run again")  # fmt: skip
         return True
 

@@ -190,7 +190,7 @@ class HooksAPI:
                 if row in rows:
                     rows.remove(row)
                 warnings.warn(
-                    f"hook {row.name!r} of {event.schedule} was dropped, it raised {type(error).__name__}: {error}",
+                    f"hook {row.name!r} of {event.schedule} raised {type(error).__name__} and was removed: {error}",
                     stacklevel=2,
                 )
 

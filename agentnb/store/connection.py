@@ -1,4 +1,4 @@
-"""A database connection: opened on first use, with transactions and the claims on the runs it writes."""
+"""A database connection: opened on first use, with transactions and the claims on the runs that it writes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_THE_PARENT: Final[list[Any]] = []  # connections that a forked process must 
 class Link:
     """A connection that is opened on first use, and reopened after it was lost.
 
-    `numbers` are the row numbers of runs looked up so far, `claims` the runs that this connection holds, with the
+    `numbers` are the row numbers of runs looked up so far; `claims` are the runs that this connection holds, with the
     writer text of their rows. `unsure` are the runs for which it is unknown whether the last change was committed.
     """
 
@@ -61,7 +61,7 @@ class Link:
         """Return the result of `look`, called with a cursor.
 
         Raises:
-            StoreError: L410, there is nothing to read; or it cannot be read.
+            StoreError: L410, there is no store; or it cannot be read.
         """
         idle = self._connection is not None and self.database.remote
         try:
@@ -98,7 +98,7 @@ class Link:
             self._claiming = None
 
     def execute_change(self, run_id: str, statement: str, parameters: dict[str, Any]) -> bool:
-        """Execute one statement as a change; return True if committed. After a lost connection that is unknown.
+        """Execute one statement as a change; return True if it was committed. After a lost connection, that is unknown.
 
         Raises:
             StoreError: the change cannot be committed.
@@ -193,7 +193,7 @@ class Link:
         """Release a run for other writers.
 
         Raises:
-            StoreError: the release cannot be written; no other process can write the run before this one ends.
+            StoreError: the release cannot be written; no other process can write the run until this one ends.
         """
         name = self._names.get(run_id)
         if name is None:
@@ -214,7 +214,7 @@ class Link:
         LIVE.discard(self._token)
 
     def end(self) -> None:
-        """Close without waiting for locks: the log is gone, or the process ends."""
+        """Close without waiting for locks, when the log is gone or the process ends."""
         if not self.lock.acquire(timeout=1):
             return
         try:
@@ -274,13 +274,13 @@ class Link:
                     "L416",
                     "this is not a store of agentnb",
                     self.database.display_name,
-                    f"it contains another program's tables: {others}",
-                    "use another store; this one was not changed; a run of another system opens with nb.open",
+                    f"it contains tables of another program: {others}",
+                    "use another store; this one was not changed. To open a run of another system, use nb.open",
                 )
             )
         found = cursor.execute(self._statements.version).fetchone()
         if found is None or not found[0].isdecimal():
-            raise make_driver_error("L422", self.database.display_name, ValueError("its version is not there"))
+            raise make_driver_error("L422", self.database.display_name, ValueError("its version is missing"))
         if int(found[0]) > VERSION:
             raise StoreError(
                 Problem(
@@ -305,7 +305,7 @@ class Link:
         cursor.execute("COMMIT")
 
     def _add_indexes(self, cursor: Any) -> None:
-        """Add the indexes that the store of an earlier version lacks, if that is allowed: they only save time."""
+        """Add the indexes that a store of an earlier version lacks, if permitted; they only save time."""
         if self._statements.indexes.keys() <= self.database.indexes(cursor):
             return
         try:
@@ -334,7 +334,7 @@ class Link:
         return StoreError(
             Problem(
                 "L426",
-                "the store's file was taken away or replaced while a run was being written",
+                "the store's file was removed or replaced while a run was being written",
                 self.database.display_name,
                 "writes to the removed file would be lost",
                 "restore the file and try again, or save the run to another store",
@@ -350,7 +350,7 @@ class Link:
         self._claiming = None
         if connection is None:
             return
-        # SQLite keeps a connection open, with its locks, as long as a statement of it is referenced.
+        # SQLite keeps a connection open, with its locks, as long as one of its statements is referenced.
         for end in (connection.rollback, *([cursor.close] if cursor is not None else []), connection.close):
             with contextlib.suppress(Exception):
                 end()

@@ -1,4 +1,4 @@
-"""Database errors as StoreErrors with a remedy. Texts of drivers are masked."""
+"""Database errors as StoreErrors with a remedy. Driver messages are masked."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ class _ErrorText(NamedTuple):
     do: str
 
 
-_KEPT: Final = "what was kept before is whole, and the same can be tried again then"
+_KEPT: Final = "everything stored so far is intact, and the operation can be retried"
 _WORDS: Final = {
     "L416": _ErrorText("this is not a store of agentnb", "use another file; this one was not changed"),
-    "L417": _ErrorText("the store's disk is full, or fails", f"make room on it; {_KEPT}"),
+    "L417": _ErrorText("the store's disk is full or failing", f"free some space; {_KEPT}"),
     "L418": _ErrorText(
-        "the store is locked by another program", f"wait until that program is done with it, or end it; {_KEPT}"
+        "the store is locked by another program", f"wait until that program has finished, or end it; {_KEPT}"
     ),
     "L419": _ErrorText(
-        "the store can only be read",
-        f"make its file and folder writable, or take an account that may write; {_KEPT}",
+        "the store is read-only",
+        f"make its file and folder writable, or use an account with write permission; {_KEPT}",
     ),
     "L420": _ErrorText(
         "access to the store was denied",
-        "look at the path, the rights on it, and the user, password and database that the URL names",
+        "check the path and its permissions, and the user, password and database in the URL",
     ),
     "L421": _ErrorText(
         "the store's server does not answer",
-        f"look whether it runs and can be reached from here; {_KEPT}: the connection is made anew by itself",
+        f"check that it is running and reachable from here; {_KEPT}: the connection is reopened automatically",
     ),
     "L422": _ErrorText(
         "the store is damaged",
-        "put its file back from a copy, or save what can still be read: `sqlite3 runs.db .recover`",
+        "restore the file from a backup, or recover what is readable: `sqlite3 runs.db .recover`",
     ),
-    "L427": _ErrorText("the store has refused this", f"what the database says tells more; {_KEPT}"),
+    "L427": _ErrorText("the store rejected the operation", f"see the message of the database; {_KEPT}"),
     "L429": _ErrorText(
-        "the store cannot keep this text", "leave out what is not a text: a NUL, or half of a UTF-16 pair"
+        "the store cannot represent this text", "remove invalid characters: a NUL or a lone UTF-16 surrogate"
     ),
 }
-_ENCODING: Final = "; a PostgreSQL database keeps every other text if its encoding is UTF8"
+_ENCODING: Final = "; a PostgreSQL database with encoding UTF8 can represent any other text"
 
 
 def make_driver_error(code: str, where: str, error: BaseException, name: str | None = None) -> StoreError:
@@ -49,7 +49,7 @@ def make_driver_error(code: str, where: str, error: BaseException, name: str | N
 
     L416: this is not a store of agentnb: not an SQLite database, or that of another program.
 
-    L417: the store's disk is full or fails.
+    L417: the store's disk is full or failing.
 
     L418: the store is locked by another program.
 
@@ -61,16 +61,16 @@ def make_driver_error(code: str, where: str, error: BaseException, name: str | N
 
     L422: the store is damaged.
 
-    L427: the store has refused the operation for another reason.
+    L427: the store rejected the operation for another reason.
 
     L429: the store's encoding cannot represent this text.
     """
     message = " ".join(safe_str(error).split()) or type(error).__name__
-    return make_refusal_error(code, where, f"the database says: {message}{f' ({name})' if name else ''}")
+    return make_refusal_error(code, where, f"the database reports: {message}{f' ({name})' if name else ''}")
 
 
 def make_refusal_error(code: str, where: str, why: str) -> StoreError:
-    """Return the StoreError for a refusal without a database error."""
+    """Return the StoreError for an operation that is refused without a database error."""
     texts = _WORDS[code]
     server = code == "L429" and not where.startswith("sqlite:")
     return StoreError(Problem(code, texts.what, where, why, texts.do + _ENCODING * server))

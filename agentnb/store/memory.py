@@ -45,14 +45,14 @@ class MemoryLog:
 
     @property
     def url(self) -> str:
-        """The URL of the log: a constant, because it exists in this process only."""
+        """The URL of the log. It is constant, because the log exists in this process only."""
         return "memory"
 
     def create(self, row: RunRow, entries: Sequence[Entry] = ()) -> None:
         """Create a run with its first entries, and claim it for this writer.
 
         Raises:
-            StoreError: L412, a run of this id exists; L411, its entries do not begin with number 1.
+            StoreError: L412, a run with this id exists; L411, its entries do not begin with number 1.
         """
         with self._lock:
             if row.run_id in self._runs:
@@ -62,10 +62,10 @@ class MemoryLog:
             self._runs[row.run_id] = _StoredRun(row, next(self._writes), [*entries])
 
     def add(self, runs: Sequence[tuple[RunRow, Sequence[Entry]]]) -> None:
-        """Add whole runs, held by no writer: all of them, or none.
+        """Add whole runs, without a writer: all of them, or none.
 
         Raises:
-            StoreError: L412, a run of one of these ids exists; L411, its entries do not begin with number 1.
+            StoreError: L412, a run with one of these ids exists; L411, its entries do not begin with number 1.
         """
         with self._lock:
             found: dict[str, _StoredRun] = {}
@@ -134,7 +134,7 @@ class MemoryLog:
             return max(self._runs.values(), key=lambda stored: stored.last_write).row
 
     def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
-        """Return the rows of the runs that match, the newest first; by default of all runs.
+        """Return the rows of the runs that match, newest first; by default, of all runs.
 
         Raises:
             StoreError: L413, there is no run `query.after`.
@@ -142,7 +142,8 @@ class MemoryLog:
         with self._lock:
             after = None if query.after is None else self._find(query.after).row
             rows = [stored.row for stored in reversed(self._runs.values())]
-            rows.sort(key=_created, reverse=True)  # stable: of two created at once, the later one stays first
+            # stable: of two runs created at the same time, the later one stays first
+            rows.sort(key=_created, reverse=True)
         rows = rows if after is None else rows[rows.index(after) + 1 :]
         return list(islice(filter(query.matches, rows), query.limit))
 
@@ -167,7 +168,7 @@ class MemoryLog:
     def _fit(self, run_id: str, entries: Sequence[Entry], last: int) -> None:
         if entries and entries[0].seq != last + 1:
             raise make_overtaken_error(run_id, last, entries[0].seq, self.url)
-        assert all(entry.seq == number for number, entry in enumerate(entries, last + 1)), "a number is left out"
+        assert all(entry.seq == number for number, entry in enumerate(entries, last + 1)), "a number is missing"
 
     def _update_row(self, stored: _StoredRun, status: str | None, steps: int | None, at: str | None) -> None:
         row = stored.row

@@ -60,13 +60,13 @@ class DatabaseReader:
 def look_at(where: str | os.PathLike[str], read: Callable[[DatabaseReader], T]) -> T:
     """Return the result of `read`, called with a snapshot of a database that another program writes.
 
-    The file is opened so that neither it nor the files beside it change; its program may write to it meanwhile. `read`
-    may be called again if that has happened.
+    The file is opened so that neither it nor the files beside it change; its program may write to it meanwhile. In that
+    case, `read` may be called again.
 
     L410: there is no store here.
 
     Raises:
-        StoreError: L410, there is nothing; L414, this is not the name of a store; or it cannot be read.
+        StoreError: L410, there is no store; L414, this is not the name of a store; or it cannot be read.
     """
     place = parse(where)
     database = make_database(place, SECONDS)
@@ -98,7 +98,7 @@ def _read_on_server(place: StoreAddress, server: Any, read: Callable[[DatabaseRe
 def _read_in_file(place: StoreAddress, read: Callable[[DatabaseReader], T]) -> T:
     before = _list_file_states(place.target)
     if not any(name.endswith(_BESIDE) for name, *_ in before):
-        # No other process has it open, so no shared-memory file is needed beside it.
+        # No other process has it open, so no shared-memory file is needed.
         try:
             with _open(place.target, "immutable=1") as connection:
                 found = read(DatabaseReader(place, connection))

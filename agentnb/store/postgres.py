@@ -1,4 +1,4 @@
-"""A store on a PostgreSQL server, by psycopg. A writer holds a lock per run, released with its connection."""
+"""A store on a PostgreSQL server, through psycopg. A writer holds a lock per run, released with its connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentnb.errors import Problem, StoreError
 from agentnb.store.database_errors import make_driver_error
 from agentnb.store.writer_identity import Writer, is_alive, make_writer_error, read
 
-# Prefixes of SQLSTATEs; the longest match counts.
+# Prefixes of SQLSTATEs; the longest match applies.
 _CODES: Final = {
     "08": "L421",
     "22021": "L429",
@@ -37,7 +37,7 @@ _CODES: Final = {
     "XX001": "L422",
     "XX002": "L422",
 }
-# Defaults for the URL: the timeouts after which a silent server counts as lost.
+# URL defaults: the timeouts after which a server that does not answer counts as lost.
 _SETTINGS: Final[dict[str, Any]] = {
     "application_name": "agentnb",
     "client_encoding": "UTF8",
@@ -65,7 +65,7 @@ _BUSY: Final = (
     "connection slots",
     "terminating connection",
 )
-_DYING: Final = 5.0  # seconds for a server to notice that a process of this machine has ended
+_DYING: Final = 5.0  # seconds a server needs to notice that a process of this machine has ended
 
 
 class PostgresServer:
@@ -83,14 +83,14 @@ class PostgresServer:
     # -- opening -------------------------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Return True: only the server knows whether there is something to read."""
+        """Return True, because only the server knows whether there is something to read."""
         return True
 
     def look(self) -> Any:
         """Return a connection in autocommit mode, outside explicit transactions."""
         try:
             settings = {**_SETTINGS, **conninfo_to_dict(self.url), "autocommit": True}
-        except psycopg.ProgrammingError:  # its message quotes the offending part: perhaps the password
+        except psycopg.ProgrammingError:  # its message quotes the offending part, which may be the password
             raise StoreError(
                 Problem(
                     "L414",
@@ -111,11 +111,11 @@ class PostgresServer:
         return connection
 
     def change(self, looked: Any | None) -> Any:
-        """Return a connection that may write: the same."""
+        """Return a connection that may write: the same connection."""
         return self.look() if looked is None else looked
 
     def disable_waits(self, cursor: Any) -> None:
-        """Disable lock waits; the connection is closing."""
+        """Disable lock waits, because the connection is closing."""
         cursor.execute("SET lock_timeout = 200")
 
     def is_moved(self) -> bool:
@@ -137,7 +137,7 @@ class PostgresServer:
         return {name for (name,) in cursor.execute(_INDEXES).fetchall()}
 
     def foreign(self, tables: set[str]) -> str | None:
-        """Return None: tables of other programs are allowed beside agentnb's, which have names of their own."""
+        """Return None: tables of other programs are allowed beside agentnb's, whose names are distinct."""
         return None
 
     # -- writers ---------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class PostgresServer:
         state = getattr(error, "sqlstate", None) or ""
         code = next((_CODES[state[:size]] for size in (5, 3, 2) if state[:size] in _CODES), None)
         if code is None and isinstance(error, psycopg.OperationalError):
-            # A refused login has no SQLSTATE: only the message shows that a server has answered, and what.
+            # A refused login has no SQLSTATE; only the message shows that a server has answered, and what.
             message = str(error)
             answered = "FATAL:" in message and not any(each in message for each in _BUSY)
             code = "L420" if answered else "L421"
@@ -190,5 +190,5 @@ class PostgresServer:
         return bool(connection.closed or connection.broken)
 
     def is_duplicate(self, error: BaseException) -> bool:
-        """Return True if a row with this key existed already."""
+        """Return True if a row with this key already exists."""
         return isinstance(error, psycopg.errors.UniqueViolation)

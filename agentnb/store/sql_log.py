@@ -41,7 +41,7 @@ class SqlLog:
     A file is created at the first write. One connection stays open; it is reopened after it was lost.
 
     Args:
-        where: a path, or a URL as `open_log` takes it.
+        where: a path, or a URL as accepted by `open_log`.
         seconds: the timeout for a locked store.
     """
 
@@ -66,17 +66,17 @@ class SqlLog:
         """Create a run with its first entries, and claim it for this writer.
 
         Raises:
-            StoreError: L412, a run of this id exists; or it cannot be written.
+            StoreError: L412, a run with this id exists; or it cannot be written.
         """
         link = self._link
         with link.lock:
             link.change(row.run_id, lambda cursor: self._create(cursor, row, entries), begins=True)
 
     def add(self, runs: Sequence[tuple[RunRow, Sequence[Entry]]]) -> None:
-        """Add whole runs in one change, held by no writer: all of them, or none.
+        """Add whole runs in one change, without a writer: all of them, or none.
 
         Raises:
-            StoreError: L412, a run of one of these ids exists; or they cannot be written.
+            StoreError: L412, a run with one of these ids exists; or they cannot be written.
         """
         link = self._link
         if runs:
@@ -166,7 +166,7 @@ class SqlLog:
             )
 
     def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
-        """Return the rows of the runs that match, the newest first; by default of all runs.
+        """Return the rows of the runs that match, newest first; by default, of all runs.
 
         Raises:
             StoreError: L413, there is no run `query.after`; or it cannot be read.
@@ -183,11 +183,12 @@ class SqlLog:
         return found
 
     def _find_matching(self, cursor: Any, query: RunQuery) -> list[RunRow]:
-        """Return the rows that match a query; a damaged row is left out."""
+        """Return the rows that match a query; damaged rows are left out."""
         parameters = {
             name: _to_column_text(value) for name in RunQuery.__slots__ if (value := getattr(query, name)) is not None
         }
-        if query.status == "interrupted":  # as it is recorded; `matches` sees whether the writer is gone
+        # compared with the recorded status; `matches` checks whether the writer is gone
+        if query.status == "interrupted":
             parameters["status"] = "running"
         if query.after is not None:
             place = cursor.execute(self._statements.place, {"run_id": query.after}).fetchone()
@@ -214,7 +215,7 @@ class SqlLog:
         return found[: query.limit]
 
     def _count(self, cursor: Any) -> int:
-        """Return the largest number of runs in any of the tables: in a damaged file one of them may have lost rows."""
+        """Return the largest number of runs in any of the tables; in a damaged file, one of them may have lost rows."""
         statements = (self._statements.count, self._statements.count_by_state)
         return max(int(cursor.execute(statement, {}).fetchone()[0]) for statement in statements)
 
@@ -286,7 +287,7 @@ class SqlLog:
         return self._add(cursor, number, entries)
 
     def _put(self, run_id: str, entry: Entry, status: str | None, steps: int | None) -> bool:
-        """Append one entry to a claimed run if a single statement suffices; return True if it was committed."""
+        """Append one entry to a claimed run if a single statement is enough; return True if it was committed."""
         link, statement = self._link, self._statements.append
         own_writer, number = link.claims.get(run_id), link.numbers.get(run_id)
         if statement is None or own_writer is None or number is None:
@@ -298,7 +299,7 @@ class SqlLog:
     def _find_unwritten(
         self, cursor: Any, run_id: str, number: int, own_writer: str, entries: Sequence[Entry]
     ) -> Sequence[Entry]:
-        """Return the entries still to be written, if earlier ones were committed without confirmation.
+        """Return the entries still to be written, in case earlier ones were committed without confirmation.
 
         Raises:
             StoreError: L411, another writer holds the run, or has written to it.
@@ -357,7 +358,7 @@ class SqlLog:
         return last, writer
 
     def _read_chunk(self, run_id: str, after: int, until: int, size: int) -> list[Entry]:
-        # Numbers are contiguous, so a chunk is a range: with LIMIT, a server without statistics sorts all remaining
+        # Numbers are contiguous, so a chunk is a range; with LIMIT, a server without statistics sorts all remaining
         # rows.
         end = min(until, max(after, 0) + size)
 
@@ -418,7 +419,7 @@ def _parse_row(values: Sequence[Any], held: Callable[[str, Writer], bool] | None
 
 def _check_order(entries: Sequence[Entry]) -> None:
     first = entries[0].seq if entries else 0
-    assert all(entry.seq == seq for seq, entry in enumerate(entries, first)), "a number is left out"
+    assert all(entry.seq == seq for seq, entry in enumerate(entries, first)), "a number is missing"
 
 
 def _make_change(number: int, own_writer: str, status: str | None, steps: int | None) -> dict[str, Any]:
@@ -431,7 +432,7 @@ def _format_now() -> str:
 
 
 def _to_column_text(value: Any) -> Any:
-    """Return a value for a text column. Half of a UTF-16 surrogate pair is invalid: it is escaped as in JSON."""
+    """Return a value for a text column. Lone UTF-16 surrogates are invalid; they are escaped as in JSON."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
     if not isinstance(value, str) or value.isascii():
@@ -443,7 +444,7 @@ def make_database(place: StoreAddress, seconds: float) -> Database:
     """Return the database object for a location; nothing is opened yet.
 
     Raises:
-        StoreError: L424, a package is missing that PostgreSQL needs.
+        StoreError: L424, PostgreSQL needs a package that is not installed.
     """
     if place.kind == "sqlite":
         from agentnb.store.sqlite import SqliteFile

@@ -1,4 +1,4 @@
-"""A store in one SQLite file, by Python's sqlite3. The file is created at the first write, never by reading."""
+"""A store in one SQLite file, through Python's sqlite3. The file is created at the first write, never by reading."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ _CODES: Final = {
     sqlite3.SQLITE_AUTH: "L420",
     sqlite3.SQLITE_NOTADB: "L416",
 }
-# After these the connection remains usable.
+# After these errors, the connection remains usable.
 _PASSING: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CONSTRAINT}
 _PAGES: Final = 4000  # size of the write-ahead log before it is checkpointed into the file
 
 
 def _decode_text(value: bytes) -> str:
-    """Return the text of a column; damaged text is decoded recognizably, so that other rows can still be read."""
+    """Return the text of a column.
+
+    Damaged text is decoded with visible replacements, so other rows can still be read.
+    """
     return value.decode("utf-8", "surrogateescape")
 
 
@@ -41,12 +44,12 @@ class SqliteFile:
     """An SQLite database in a file, with a write-ahead log beside it while it is open."""
 
     begin: Final = "BEGIN IMMEDIATE"
-    errors: Final = (sqlite3.Error, UnicodeDecodeError)  # the latter if its message quotes a damaged text
+    errors: Final = (sqlite3.Error, UnicodeDecodeError)  # the latter if its message quotes damaged text
     remote: Final = False  # claims do not depend on the connection
 
     def __init__(self, path: str, shown: str, seconds: float) -> None:
         self.path, self.display_name, self.seconds = path, shown, seconds
-        self.closes_after_use = False  # whether the connection must be closed after each use
+        self.closes_after_use = False  # True if the connection must be closed after each use
         self._file: tuple[int, int] | None = None
 
     # -- opening -------------------------------------------------------------------------------------------------
@@ -76,7 +79,7 @@ class SqliteFile:
 
     def _look(self) -> sqlite3.Connection:
         if not self._may_be_written() and not self._has_unfinished_write():
-            # Files created beside it inherit its permissions: they would stay read-only when the file is not any more.
+            # Files created beside it inherit its permissions: they would stay read-only when the file no longer is.
             return self._look_at_what_nobody_writes()
         connection = self._connect("mode=ro")
         try:
@@ -87,13 +90,13 @@ class SqliteFile:
         return connection
 
     def _look_at_what_nobody_writes(self) -> sqlite3.Connection:
-        """Return a connection that needs no files beside the database, for folders that are read-only."""
+        """Return a connection that needs no files beside the database, for read-only folders."""
         connection = self._connect("immutable=1")
         self.closes_after_use = True  # a writer may open the file later
         return connection
 
     def change(self, looked: Any | None) -> Any:
-        """Return a connection that may write, in place of a read-only one; the file is created if necessary."""
+        """Return a connection that may write, in place of a read-only one. The file is created if necessary."""
         if looked is not None:
             looked.close()
         self.closes_after_use = False
@@ -116,13 +119,13 @@ class SqliteFile:
         except FileNotFoundError:
             pass
         except OSError as error:
-            why, do = error.strerror or str(error), "look at the path: its parts, their length, and the rights on them"
+            why, do = error.strerror or str(error), "check the path: its parts, their length, and their permissions"
         if why:
             pass
         elif path.is_dir():
-            why, do = "this is a folder", f"name a file in it: {path / 'runs.db'}"
+            why, do = "this is a folder", f"use a file in it: {path / 'runs.db'}"
         elif not path.parent.is_dir():
-            why, do = f"there is no folder {str(path.parent)!r}", "make that folder first, or look at the path"
+            why, do = f"there is no folder {str(path.parent)!r}", "create the folder first, or check the path"
         if why:
             raise StoreError(Problem("L420", "access to the store was denied", self.display_name, why, do))
 
@@ -139,7 +142,7 @@ class SqliteFile:
                 connection.execute("PRAGMA journal_mode=WAL").fetchall()
                 break
             except sqlite3.OperationalError as error:
-                # Two processes create the same file: SQLite does not make the second one wait.
+                # If two processes create the same file, SQLite does not make the second one wait.
                 if self._get_error_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
@@ -161,17 +164,17 @@ class SqliteFile:
         return found.st_dev, found.st_ino
 
     def disable_waits(self, cursor: Any) -> None:
-        """Disable lock waits; the connection is closing."""
+        """Disable lock waits, because the connection is closing."""
         cursor.execute("PRAGMA busy_timeout=200").fetchall()
 
     def is_moved(self) -> bool:
-        """Return True if the open file was replaced or removed: what is written now would be lost."""
+        """Return True if the open file was replaced or removed, so that writes would be lost."""
         return self._stat() != self._file
 
     # -- contents ------------------------------------------------------------------------------------------------
 
     def alone(self, cursor: Any) -> None:
-        """Lock the creation of tables until the end of this transaction, which has acquired the lock at its start."""
+        """Lock the creation of tables until the end of this transaction; it acquired the lock at its start."""
 
     def tables(self, cursor: Any) -> set[str]:
         """Return the names of all tables."""
@@ -198,7 +201,7 @@ class SqliteFile:
             raise make_writer_error(run_id, other, self.display_name)
 
     def release_lock(self, cursor: Any, run_id: str) -> None:
-        """Drop a claim that was not written: there is no lock besides the row."""
+        """Drop a claim that was not written; there is no lock besides the row."""
 
     def holders(self, cursor: Any) -> Callable[[str, Writer], bool]:
         """Return a function that checks whether the writer named in a run's row still holds it."""
@@ -228,7 +231,7 @@ class SqliteFile:
         return self._get_error_code(error) not in _PASSING
 
     def is_duplicate(self, error: BaseException) -> bool:
-        """Return True if a row with this key existed already."""
+        """Return True if a row with this key already exists."""
         return self._get_error_code(error) == sqlite3.SQLITE_CONSTRAINT
 
     def _get_error_code(self, error: BaseException) -> int:

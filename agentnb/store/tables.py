@@ -1,6 +1,6 @@
 """The tables of a store and all statements on them, with SQLAlchemy Core. The only module that imports SQLAlchemy.
 
-Each statement is compiled once per database, and then passed to its driver as text.
+Each statement is compiled once per database and then passed to its driver as text.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ _runs = Table(
     Column("shared", Integer, nullable=False),
     Column("forked", Integer),
 )
-# Runs are listed from the newest to the oldest. A name may be longer than an index of PostgreSQL takes, so only its
-# beginning is in the index. A store without indexes is read all the same, but slower.
+# Runs are listed from newest to oldest. A name may be longer than a PostgreSQL index allows, so only its beginning is
+# indexed. Stores without indexes can be read as well, but more slowly.
 _NEWEST: Final = (_runs.c.created, _runs.c.number)
 _beginning: Final = func.substr(_runs.c.recipe, literal_column("1"), literal_column("100"))
 _has_parent: Final = _runs.c.parent.is_not(None)
@@ -198,7 +198,7 @@ def _build_row_query() -> Any:
 
 @cache
 def build_listing(kind: str, filters: frozenset[str]) -> str:
-    """Return the statement that lists runs, the newest first, with these filters; each is a parameter.
+    """Return the statement that lists runs, newest first, with these filters; each is a parameter.
 
     The filters are fields of `RunQuery`; `after_created` and `after_number` are the place of the run before the list.
     The last column of a row is the number of the run.
@@ -246,6 +246,6 @@ def compile_statements(kind: str) -> Statements:
     }
     tables = tuple(str(CreateTable(table).compile(dialect=dialect)) for table in _TABLES.sorted_tables)
     if kind == "sqlite":
-        statements["append"] = None  # an SQLite statement changes one table only; there are no round trips to save
+        statements["append"] = None  # an SQLite statement changes only one table, and there are no round trips to save
     indexes = {str(index.name): str(CreateIndex(index).compile(dialect=dialect)) for index in _INDEXES}
     return Statements(kind, tables, indexes, **statements)

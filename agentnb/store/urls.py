@@ -1,4 +1,4 @@
-"""Open the store that a path or a URL names; the same name yields the same log."""
+"""Open the store at a path or a URL; the same name returns the same log."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class StoreAddress(NamedTuple):
 
 
 def open_log(where: str | os.PathLike[str] | EventLog) -> EventLog:
-    """Return the log that a path or a URL names; an EventLog is returned unchanged.
+    """Return the log at a path or a URL; an EventLog is returned unchanged.
 
-    Nothing is opened or created before the log is used. While a log is alive, its path or URL yields the same object.
+    Nothing is opened or created before the log is used. While a log is alive, its path or URL returns the same object.
 
     Raises:
         StoreError: L414, this is not the name of a store; L423, an SQLite database in memory.
@@ -59,7 +59,7 @@ def open_log(where: str | os.PathLike[str] | EventLog) -> EventLog:
 
 
 def parse(where: object) -> StoreAddress:
-    """Return the store that a path or a URL names.
+    """Parse the path or URL of a store.
 
     Raises:
         StoreError: L414, this is not the name of a store; L423, an SQLite database in memory.
@@ -68,7 +68,7 @@ def parse(where: object) -> StoreAddress:
         raise _make_unknown_store_error(f"{with_article(type(where).__name__)}", "this is neither a path nor a URL")
     text = os.fspath(where)
     if not isinstance(text, str):
-        raise _make_unknown_store_error("a path of bytes", "a path is text here")
+        raise _make_unknown_store_error("a path of bytes", "paths must be strings")
     found = _SCHEME.match(text) if isinstance(where, str) else None
     scheme = (found[1] or found[2]).lower() if found else ""
     if scheme in {"postgres", "postgresql"}:
@@ -77,10 +77,10 @@ def parse(where: object) -> StoreAddress:
         if text[7:] == "//" or text[7:] in {"///:memory:", "//:memory:"}:
             raise _make_memory_error(text)
         if text[7:10] != "///":
-            raise _make_unknown_store_error(repr(text), "after sqlite: come three strokes and a path")
+            raise _make_unknown_store_error(repr(text), "sqlite: is followed by three slashes and a path")
         return _parse_file(text[10:], text)
     if scheme:
-        raise _make_unknown_store_error(repr(_hide_password(text)), f"{scheme!r} is not known here")
+        raise _make_unknown_store_error(repr(_hide_password(text)), f"{scheme!r} is not supported")
     return _parse_file(text, text)
 
 
@@ -88,9 +88,9 @@ def _parse_file(path: str, text: str) -> StoreAddress:
     if path == ":memory:" or path.startswith("file:"):
         raise _make_memory_error(text)
     if not path.strip() or "\0" in path:
-        raise _make_unknown_store_error(repr(text), "it names no file")
+        raise _make_unknown_store_error(repr(text), "it does not name a file")
     if re.search(r"\?\w+=", path) and text.startswith("sqlite:"):
-        raise _make_unknown_store_error(repr(text), "options behind a `?` are not taken")
+        raise _make_unknown_store_error(repr(text), "options after a `?` are not supported")
     try:
         absolute = str(Path(path).expanduser().resolve())
     except (OSError, RuntimeError, ValueError) as error:  # too long, a symlink loop, an unknown home folder
@@ -101,14 +101,14 @@ def _parse_file(path: str, text: str) -> StoreAddress:
 def _parse_server(text: str) -> StoreAddress:
     shown = _hide_password(text)
     if not text.partition(":")[2].startswith("//"):
-        raise _make_unknown_store_error(repr(shown), "after postgresql: come two strokes and a server")
+        raise _make_unknown_store_error(repr(shown), "postgresql: is followed by two slashes and a server")
     try:
         parts = urlsplit(text)
     except ValueError as error:
         raise _make_unknown_store_error(repr(shown), safe_str(error)) from None
     secrets = [parts.password or "", *(value for key, _, value in _parse_options(parts.query) if _is_secret(key))]
     for each in secrets:
-        if each != parts.username:  # else it is the name of a server, a user and a database
+        if each != parts.username:  # otherwise it is also the name of a server, a user and a database
             hide(each, unquote(each))
     return StoreAddress("postgresql", "postgresql://" + text.partition("://")[2], shown)
 
@@ -120,7 +120,7 @@ def _hide_password(text: str) -> str:
     except ValueError:
         parts = None
     if parts is None or ("@" in text and "@" not in parts.netloc and ":" in parts.netloc):
-        # A password with an unescaped `/`, `?` or `#` (%2F, %3F or %23).
+        # A password with an unescaped `/`, `?` or `#` (write %2F, %3F or %23).
         return safe_str(re.sub(r"(//[^:@]*):.*@", rf"\1:{MASK}@", text))
     before, at, server = parts.netloc.rpartition("@")
     user, colon, _ = before.partition(":")
@@ -138,7 +138,7 @@ def _parse_options(query: str) -> list[tuple[str, str, str]]:
 
 
 def _is_secret(key: str) -> bool:
-    return is_secret(unquote(key)) or "password" in unquote(key).lower()  # `sslpassword`
+    return is_secret(unquote(key)) or "password" in unquote(key).lower()  # matches `sslpassword`
 
 
 def _make_unknown_store_error(what: str, why: str) -> StoreError:
@@ -152,7 +152,7 @@ def _make_memory_error(text: str) -> StoreError:
             "L423",
             f"{text!r} is an SQLite database in memory",
             "store",
-            "it would be lost with its connection, and no other connection could see it",
+            "it would be lost with its connection, and other connections could not see it",
             "to keep runs, use a file (runs.db); for runs in memory: from agentnb.store import MemoryLog, and "
             "store=MemoryLog()",
         )

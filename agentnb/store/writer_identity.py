@@ -22,7 +22,7 @@ _SLACK: Final = 2.0  # tolerance in seconds between two readings of a process's 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The log that holds a run: `token` identifies it, the other fields tell where it runs."""
+    """The log that holds a run: `token` identifies it, the other fields describe where it runs."""
 
     token: str
     user: str
@@ -36,12 +36,12 @@ class Writer:
         return f"{self.user} on {self.host}, process {self.pid} ({self.program}), since {self.since[:19]} UTC"
 
     def to_text(self) -> str:
-        """Return it as JSON text."""
+        """Return the writer as JSON text."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
 
 def identify_writer(token: str) -> Writer:
-    """Return the identity of this process as a writer from now on."""
+    """Return the identity of this process as a writer."""
     since = datetime.now(UTC).isoformat(sep=" ")
     return Writer(
         token, _get_user(), socket.gethostname(), os.getpid(), _read_own_start(os.getpid()), since, _find_program()
@@ -49,7 +49,7 @@ def identify_writer(token: str) -> Writer:
 
 
 def read(text: str | None) -> Writer | None:
-    """Return the writer that a row names; None if it names none, or cannot be parsed."""
+    """Return the writer named in a row; None if there is none, or it cannot be parsed."""
     try:
         return Writer(**json.loads(text)) if text else None
     except (TypeError, ValueError):
@@ -57,7 +57,7 @@ def read(text: str | None) -> Writer | None:
 
 
 def is_alive(writer: Writer | None) -> bool:
-    """Return True if a writer can still write. One on another host cannot: a file is used by one host only."""
+    """Return True if a writer can still write. A writer on another host cannot: a file is used by one host only."""
     if writer is None or writer.host != socket.gethostname():
         return False
     if writer.pid == os.getpid() and writer.token not in LIVE:
@@ -69,14 +69,14 @@ def make_writer_error(run_id: str, writer: Writer | None, where: str) -> StoreEr
     """L411: another process is writing this run, or has written to it since."""
     who = str(writer) if writer else "another program"
     if writer is not None and (writer.pid, writer.host) == (os.getpid(), socket.gethostname()):
-        who = f"another log of this very process: {who}"
+        who = f"another log of this process: {who}"
     return StoreError(
         Problem(
             "L411",
             f"run {run_id!r} is being written by another session",
             where,
-            f"a run has one writer at a time; now it is {who}",
-            "continue there; or close the run there (or end that program) and try again; or save this session to "
+            f"a run has one writer at a time; currently {who}",
+            "continue there, or close the run there (or end that program) and try again, or save this session to "
             "another store: session.save('other.db')",
         )
     )
@@ -137,7 +137,7 @@ def _is_running(pid: int, started: float) -> bool:
     except ImportError:
         return pid == os.getpid()
     try:
-        # A killed process remains in the table as a zombie until its parent waits for it.
+        # A killed process remains in the process table as a zombie until its parent waits for it.
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE and abs(_read_start(pid) - started) <= _SLACK
     except psutil.NoSuchProcess:
         return False

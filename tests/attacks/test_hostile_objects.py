@@ -315,4 +315,4 @@ def test_every_reader_of_json_refuses_a_value_that_unfolds_without_an_end(kind):
     assert Schema({"default": value}).wrong is not None
     registry = ToolRegistry()
     registry.register_tool("use", ToolConfig("use", handler=lambda found: 1, input_schema={"found": {"type": "any"}}))
-    assert "nested too deep" in str(registry.execute_tool("use", {"found": value}).error)
+    assert "nested too deeply" in str(registry.execute_tool("use", {"found": value}).error)

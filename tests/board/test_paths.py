@@ -120,5 +120,5 @@ def test_an_item_that_a_list_cannot_have_is_told_with_what_it_has(index):
         put([1, 2], [index], 9)
     (problem,) = caught.value.problems
     assert (problem.code, problem.where) == ("B104", "board key 'key'")
-    assert problem.what == f"there is no item {index!r} in the list on the way to 'key.{index}'"
+    assert problem.what == f"the path 'key.{index}' leads to item {index!r} of a list, which does not exist"
     assert problem.do == "use a number from 0 to 2"

@@ -167,7 +167,7 @@ def test_a_behavior_that_returns_it_has_failed(made):
 def test_a_listener_that_returns_it_is_dropped_with_a_warning(made):
     session = as_function(lambda: 1)
     session.subscribe(lambda step: made())
-    with pytest.warns(UserWarning, match="a listener of 'step' was dropped, it raised TypeError: it returned a"):
+    with pytest.warns(UserWarning, match="a listener of 'step' raised TypeError and was removed: it returned a"):
         session.run()
     assert session.status == "finished"
 

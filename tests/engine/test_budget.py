@@ -64,4 +64,4 @@ def test_a_budget_is_a_mapping(given):
 def test_a_part_of_a_thing_is_answered_with_the_whole_numbers_beside_it():
     with pytest.raises(ExecutionError) as caught:
         Budget.of({"max_steps": 2.5}, {})
-    assert caught.value.problems[0].do == "give 2 or 3"
+    assert caught.value.problems[0].do == "pass 2 or 3"

@@ -72,14 +72,14 @@ def goes(*targets, value=None):
             {"n": ABSENT},
             {"n": 1},
             ("write", "n", ABSENT, 1),
-            "step 1, 'n0': of 'n' the record has: delete, the replay: set",
+            "step 1, 'n0': 'n': delete in the record, set in the replay",
         ),
-        ({"n": ABSENT}, {}, ("write", "n", ABSENT, ABSENT), "of 'n' the record has: delete, the replay: no write"),
+        ({"n": ABSENT}, {}, ("write", "n", ABSENT, ABSENT), "'n': delete in the record, no write in the replay"),
         (
             {"list": Append(1)},
             {"list": [0, 1]},
             ("write", "list", 1, [0, 1]),
-            "of 'list' the record has: append, the replay: set",
+            "'list': append in the record, set in the replay",
         ),
         ({"list": Append(1)}, {"list": Append(2)}, ("write", "list.1", 1, 2), "it wrote 1 to 'list.1', and the replay"),
     ],
@@ -110,7 +110,7 @@ def test_each_write_of_a_path_is_compared_in_its_turn():
 def test_a_failure_and_none():
     (row,) = differ(fails(ValueError("no")), lambda work: {})
     assert told([row]) == [("error", "", "ValueError: no", ABSENT, True)]
-    assert "it failed with ValueError: no, and the replay does not" in str(row)
+    assert "it failed with ValueError: no, and the replay does not fail" in str(row)
     (row,) = differ(lambda work: {}, fails(ValueError("no")), "path")
     assert "it did not fail, and the replay fails with ValueError: no" in str(row)
 
@@ -147,7 +147,7 @@ def test_edges_by_target_and_by_the_value_of_their_condition():
     assert told(differ(goes("left"), goes())) == [("edge", "n0", "left", ABSENT, True)]
     (row,) = differ(goes("left", value=1), goes("left", value=2))
     assert told([row]) == [("edge", "n0 -> left", 1, 2, False)]
-    assert "on the way n0 -> left stood 1, and stands 2" in str(row)
+    assert "the condition of edge n0 -> left was 1, and in the replay it is 2" in str(row)
     assert differ(goes("left", value=1), goes("left", value=2), "path") == []
 
 
@@ -252,6 +252,6 @@ def test_where_it_begins_there_is_no_step():
 
 
 def test_the_end_and_other_nodes():
-    assert str(Divergence(3, "a", "node", "", "a", "b")).endswith("the replay comes to 'b' in its place")
-    assert str(Divergence(3, "a", "node", "", "a", ABSENT)).endswith("the replay has come to its end")
+    assert str(Divergence(3, "a", "node", "", "a", "b")).endswith("the replay runs 'b' instead")
+    assert str(Divergence(3, "a", "node", "", "a", ABSENT)).endswith("the replay has ended")
     assert str(Divergence(3, "a", "masked", "k", 1, 2)) == "step 3, 'a': masked k: 1 in the record, 2 in the replay"

@@ -109,7 +109,7 @@ def test_a_call_more_than_recorded_is_not_made():
     again, recording = taped(run, ("tool", "one", {}, never), ("llm", "more", {"prompt": "x"}, None))
     assert (go_on(again), again.position) == (EXHAUSTED, 0)
     (row,) = recording.divergences
-    assert "calls llm 'more', where the record has no further call; nothing went out" in str(row)
+    assert "calls llm 'more', and the record has no further call; nothing was sent" in str(row)
 
 
 def test_a_node_cannot_catch_that_a_call_is_unknown():

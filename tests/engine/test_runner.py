@@ -93,7 +93,7 @@ def test_where_the_ways_part_it_ends():
         (["n0", "n2"], (1, "n0", "edge", "n0", "n1", "n2"), "'n0' led to 'n1', and in the replay to 'n2'"),
         (["n1", "n2"], (1, "n0", "node", "", "n0", "n1"), "the recipe has no node 'n0' any more"),
         (["n0"], (1, "n0", "edge", "n0", "n1", ABSENT), "led to 'n1', and in the replay to nothing"),
-        (["n1", "n0", "n2"], (1, "n0", "node", "", "n0", "n1"), "the replay comes to 'n1' in its place"),
+        (["n1", "n0", "n2"], (1, "n0", "node", "", "n0", "n1"), "the replay runs 'n1' instead"),
     ],
 )
 def test_nodes_that_are_gone_or_come_otherwise(nodes, row, why):
@@ -209,7 +209,7 @@ def test_a_node_that_waits_for_what_never_comes_is_told():
 
     run = to_its_end(run_of(counting))
     replay = Replay(run, plan=plan_of(leaf("n0", waits))).execute()
-    assert "it waits for something that the record does not have" in str(replay.divergences[0])
+    assert "it waits for something that the record does not contain" in str(replay.divergences[0])
     assert replay.divergences[0].ends
 
 

@@ -99,7 +99,7 @@ def test_a_node_that_chooses_a_target_that_is_not_there_fails():
 
     run = run_of(lambda work: Outcome(route=["t1"]), nodes=[leaf("t", nothing)], edges=[Edge("n0", "t", "route")])
     assert one(run) == FAILED
-    assert "'t1', which does not exist here" in run.history.errors[1].message
+    assert "'t1', which is not a node of its region" in run.history.errors[1].message
 
 
 def test_an_empty_inside_is_left_at_once():

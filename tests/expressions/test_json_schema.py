@@ -77,7 +77,7 @@ def test_a_schema_may_be_frozen():
         ({"type": "strng"}, ("type",), "strng"),
         ({"properties": {"a": {"minLength": "3"}}}, ("properties", "a", "minLength"), "integer"),
         ({"properties": {"a": {"pattern": "("}}}, ("properties", "a", "pattern"), "regex"),
-        ({"$schema": 3}, ("$schema",), "text"),
+        ({"$schema": 3}, ("$schema",), "string"),
         ([], (), "list is not a JSON Schema"),
         (None, (), "NoneType is not a JSON Schema"),
         ("object", (), "str is not a JSON Schema"),
@@ -89,7 +89,7 @@ def test_what_is_wrong_with_the_schema_itself(schema, path, word):
     assert fault.path == path
     assert word in fault.message
     assert schema.wrong == fault
-    assert [each.message for each in schema.faults({})] == [f"its schema is wrong: {fault.message}"]
+    assert [each.message for each in schema.faults({})] == [f"its schema is invalid: {fault.message}"]
 
 
 def test_a_good_schema_has_nothing_wrong():
@@ -189,7 +189,7 @@ assert "rfc3987_syntax.syntax_helpers" in sys.modules
             {"a": "s3cret"},
             "Additional properties are not allowed ('a' was unexpected)",
         ),
-        (False, "s3cret", "nothing may stand here"),
+        (False, "s3cret", "no value is allowed here"),
         ({"$ref": "#/nowhere"}, 1, ""),
     ],
 )
@@ -243,19 +243,17 @@ def test_a_pattern_with_many_ways_to_match_is_tried_in_a_time_that_has_an_end():
 )
 def test_a_pattern_that_might_be_tried_without_an_end_is_a_fault_of_the_schema(schema, path):
     (fault,) = Schema(schema).own_faults()
-    assert (fault.path, "might be tried without an end" in fault.message) == (path, True)
-    assert "its schema is wrong" in faults(schema, {EVIL_TEXT: 1})[0][1]
+    assert (fault.path, "could take too long to match" in fault.message) == (path, True)
+    assert "its schema is invalid" in faults(schema, {EVIL_TEXT: 1})[0][1]
 
 
 def test_a_text_that_is_too_long_is_tried_on_no_pattern():
     long = "a" * 10_001
-    assert faults({"pattern": "^a+$"}, long) == [
-        ((), "a text of 10,001 characters is too long to be tried on the pattern")
-    ]
+    assert faults({"pattern": "^a+$"}, long) == [((), "a string of 10,001 characters is too long for the pattern")]
     looks = {"pattern": r"^(?!.*\.\.)[\w.+-]+@[\w-]+\.[\w.-]+$"}
     assert faults(looks, "ada@example.org") == []
     assert "does not match" in faults(looks, "a..b@example.org")[0][1]
-    assert "at most 100 are" in faults(looks, "a" * 101)[0][1]
+    assert "at most 100," in faults(looks, "a" * 101)[0][1]
     keyed = {"patternProperties": {"^a+$": {}}}
     assert "longer than 10,000 characters" in faults(keyed, [{long: 1}])[0][1]
     assert faults(keyed, {"a": 1}) == faults({"type": "string"}, long) == []
@@ -338,4 +336,4 @@ def test_a_message_is_as_long_as_it_may_be(size):
 
 def test_what_is_wrong_with_a_reference_or_a_pattern_is_quoted_in_short():
     (fault,) = Schema({"pattern": "(a+)+" + "b" * 100 + "$(?!b)"}).own_faults()
-    assert fault.message.startswith(f"the pattern {'(a+)+' + 'b' * 52 + '...'!r} might be tried without an end: ")
+    assert fault.message.startswith(f"the pattern {'(a+)+' + 'b' * 52 + '...'!r} could take too long to match: ")

@@ -175,7 +175,7 @@ def test_too_few_or_too_many_arguments_are_told_with_how_many(rule, said):
     (problem,) = check_rule(rule, OPERATORS, None)
     ((name, arguments),) = rule.items()
     assert (problem.code, problem.why) == ("R314", said)
-    assert problem.what == f"{name!r} got {len(arguments)} arguments"
+    assert problem.what == f"{name!r} has {len(arguments)} arguments"
 
 
 @pytest.mark.parametrize("rule", [{"!": [1]}, {"!": 1}, {"!": []}, {"in": [1, 2]}, {"==": [1, 2, 3]}])

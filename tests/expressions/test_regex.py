@@ -40,10 +40,10 @@ def test_one_with_few_is_left_to_python(source):
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (r"^(a+)+(?=b)$", "looks around or back"),
-        (r"(a+)+(?(1)b|c)", "looks around or back"),
-        (r"(?m:^a+)+$", "looks around or back"),
-        (r"(?m)(a+)+$", "a flag besides"),
+        (r"^(a+)+(?=b)$", "lookarounds or backreferences"),
+        (r"(a+)+(?(1)b|c)", "lookarounds or backreferences"),
+        (r"(?m:^a+)+$", "lookarounds or backreferences"),
+        (r"(?m)(a+)+$", "inline flags"),
         (r"(a{1,500}){1,500}", "too large"),
     ],
 )

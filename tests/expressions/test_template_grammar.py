@@ -74,7 +74,7 @@ def test_what_is_refused(text, code):
         ("{{ a === b }}", "write `==` for ==="),
         ("{{ a ? b : c }}", "write `a if test else b`"),
         ("{{ !a }}", "write `not x` for !x"),
-        ("{{> a/b }}", "a partial is not known here: put its text in"),
+        ("{{> a/b }}", "partials are not available here; insert the text of the partial"),
     ],
 )
 def test_a_slip_is_answered_with_what_to_write(text, do):
@@ -88,7 +88,7 @@ def test_every_mistake_is_told_with_its_line():
 
 def test_an_expression_stands_alone():
     assert compile_text("a.b > 3", bare=True).reads == (("a", "b"),)
-    assert "one word too many" in refusals("a b", bare=True)[0].what
+    assert "unexpected '" in refusals("a b", bare=True)[0].what
     assert refusals("", bare=True)[0].code == "R301"
 
 
@@ -184,7 +184,7 @@ def test_a_mistake_in_an_expression_is_told_with_its_line(text):
     (refusal,) = refusals(text, bare=True)
     assert refusal.line == 1 + text.count("\n")
     assert "get(), " in refusal.why
-    assert refusal.why.endswith("and nothing else")
+    assert refusal.why.startswith("a template may only call ")
 
 
 @pytest.mark.parametrize(

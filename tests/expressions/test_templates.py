@@ -155,7 +155,7 @@ def test_the_name_that_hurt_is_told_not_one_behind_a_default():
 
 def test_an_if_without_its_else_has_no_value():
     assert rendered("{{ 'a' if ok }}", ok=True) == "a"
-    assert failure("{{ 'a' if ok }}", ok=False).do == "write the else: x if test else ''"
+    assert failure("{{ 'a' if ok }}", ok=False).do == "add an else: x if test else ''"
 
 
 def test_null_is_none_here():
@@ -237,7 +237,7 @@ def test_a_failure_names_its_line(text, line):
 def test_what_is_missing_is_named_as_it_is_written(text, name):
     problem = failure(text, items=[{"title": "a"}], n=0, word="snippet")
     assert problem.code == "X321"
-    assert problem.what.endswith(f" reads {name}, which is not there")
+    assert problem.what.endswith(f" reads {name}, which is not defined")
 
 
 def test_a_key_that_is_missing_itself_is_no_error_of_ours():
@@ -259,7 +259,7 @@ def test_a_failure_names_the_template_and_its_place():
 
 def test_an_expression_has_no_braces():
     assert compile_expression("score > 3 and not done").render({"score": 4, "done": False}) is True
-    with pytest.raises(RecipeError, match="one word too many"):
+    with pytest.raises(RecipeError, match="unexpected '"):
         compile_expression("score > 3 done")
 
 

@@ -123,12 +123,12 @@ def evaluator(**params):
 @pytest.mark.parametrize(
     ("params", "severity", "words"),
     [
-        ({"threshold": 7}, "warning", "nothing passes"),
-        ({"threshold": -0.1}, "warning", "everything passes"),
-        ({"threshold": float("nan")}, "warning", "nothing passes"),
-        ({"threshold": "high"}, "error", "compared with numbers"),
+        ({"threshold": 7}, "warning", "no result passes"),
+        ({"threshold": -0.1}, "warning", "every result passes"),
+        ({"threshold": float("nan")}, "warning", "no result passes"),
+        ({"threshold": "high"}, "error", "must be a number"),
         ({"max_refinements": -1}, "warning", "ends the run"),
-        ({"max_refinements": True}, "error", "compared with numbers"),
+        ({"max_refinements": True}, "error", "must be a number"),
     ],
 )
 def test_an_evaluator_goes_by_numbers_that_make_sense(params, severity, words):

@@ -75,5 +75,5 @@ def test_what_a_call_returned_in_place_of_running(call, made):
     if made is None:
         assert check_ran(value) is value
         return
-    with pytest.raises(TypeError, match=f"it returned {made}, of which nothing has run; "):
+    with pytest.raises(TypeError, match=f"it returned {made}, which has not run; "):
         check_ran(value)

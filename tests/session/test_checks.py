@@ -100,7 +100,7 @@ def told(inputs, given, **meta):
         ({"required": ["age"]}, {}, "input 'x' is {}", "'age' is a required property"),
         ({"additionalProperties": False}, {"a": 1}, "input 'x' is {'a': 1}", "('a' was unexpected)"),
         ({"anyOf": [{"type": "null"}, {"minimum": 1}]}, 0, "input 'x' is 0", "anyOf: "),
-        (False, 1, "input 'x' is 1", "nothing may stand here"),
+        (False, 1, "input 'x' is 1", "no value is allowed here"),
         ({"$ref": "#/nowhere"}, 1, "input 'x' cannot be checked", "its schema refers to '/nowhere'"),
     ],
 )

@@ -66,8 +66,8 @@ def test_when_the_time_is_up_the_next_run_goes_on_with_a_failed_step():
     run.run()
     assert path(run) == ["ask error", "late"]
     step = run.trace.steps[0]
-    assert (step.status, step.error) == ("error", "TimeoutError: 'ask' has no answer within 1000 s")
-    assert run.trace.frames.calls["error"][0] == "TimeoutError: 'ask' has no answer within 1000 s"
+    assert (step.status, step.error) == ("error", "TimeoutError: 'ask' was not answered within 1000 s")
+    assert run.trace.frames.calls["error"][0] == "TimeoutError: 'ask' was not answered within 1000 s"
 
 
 @pytest.mark.parametrize("timeouts", ["own", "error"])

@@ -199,7 +199,7 @@ def test_a_run_that_is_opened_has_hooks_from_there_on(tmp_path):
 def test_a_provider_that_raises_when_all_is_done_stops_nothing():
     api = HooksAPI()
     api.register_provider(["OnSystemComplete", "OnGraphComplete"], "broken", lambda event: 1 / 0)
-    with pytest.warns(UserWarning, match="was dropped"):
+    with pytest.warns(UserWarning, match="was removed"):
         assert execute(Graph().add_system(plan).add_system(tell), hooks=api).nodes_executed == 2
 
 

@@ -229,7 +229,7 @@ def test_nobody_decides_in_time():
     assert run.status != "waiting"
     run.run()
     assert (run.status, run.error.code) == ("failed", "X100")
-    assert "'pay' has no answer within 0 s" in run.error.what
+    assert "'pay' was not answered within 0 s" in run.error.what
 
 
 # -- what is held ------------------------------------------------------------------------------------------------------

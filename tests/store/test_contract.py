@@ -263,7 +263,7 @@ def test_a_store_that_nobody_has_begun_has_no_runs(lasting):
 
 
 def test_a_store_without_runs_says_so():
-    assert "no run yet" in refused("L413", MemoryLog().run)
+    assert "store is empty" in refused("L413", MemoryLog().run)
 
 
 # ------------------------------------------------------------------------------------------------- all logs do the same

@@ -17,7 +17,7 @@ def test_each_failure_has_four_answers(code):
     (problem,) = error.problems
     assert isinstance(error, StoreError)
     assert (problem.code, problem.where) == (code, "runs.db")
-    assert problem.why == "the database says: so it is said (NAME)"
+    assert problem.why == "the database reports: so it is said (NAME)"
     assert problem.what
     assert problem.do
 
@@ -32,7 +32,7 @@ def test_a_secret_is_not_told():
 
 
 def test_an_error_without_words_is_told_by_its_name():
-    assert make_driver_error("L427", "runs.db", KeyError()).problems[0].why == "the database says: KeyError"
+    assert make_driver_error("L427", "runs.db", KeyError()).problems[0].why == "the database reports: KeyError"
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "~nobody-has-this-name/runs.db", ".", "file/inside.db"])

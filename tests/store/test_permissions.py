@@ -43,8 +43,8 @@ def test_a_file_that_can_only_be_read_is_read(unprivileged, folder):
     for _ in range(2):
         assert list(log.entries("one")) == some(1, 2)
         assert log.run("one").writer is None
-        assert "can only be read" in refused("L419", log.append, "one", some(3, 3))
-        assert "can only be read" in refused("L419", log.create, row("two"))
+        assert "is read-only" in refused("L419", log.append, "one", some(3, 3))
+        assert "is read-only" in refused("L419", log.create, row("two"))
     (unprivileged / "runs.db").chmod(0o600)
     unprivileged.chmod(0o700)
     log.append("one", some(3, 3))

@@ -240,7 +240,7 @@ def test_a_database_that_can_only_be_read_is_read(log, postgres_url):
         lambda: reader.update_run("one", steps=1),
         lambda: reader.create(row("two")),
     ):
-        assert "can only be read" in refused("L419", act)
+        assert "is read-only" in refused("L419", act)
     reader.close()
 
 

@@ -8,10 +8,10 @@ from agentnb.store.run_errors import make_duplicate_error, make_empty_store_erro
 def test_a_run_that_is_not_there_is_told_with_the_newest_ones():
     few = make_missing_run_error("on", ["one", "two"], 2, "runs.db").problems[0]
     assert (few.code, few.where) == ("L413", "runs.db")
-    assert few.why == "the runs that it keeps: 'one', 'two'"
+    assert few.why == "its runs are: 'one', 'two'"
     assert few.do == "did you mean 'one'?"
     many = make_missing_run_error("xyz", [f"run-{number}" for number in range(9, 0, -1)], 900, "runs.db").problems[0]
-    assert many.why == "it keeps 900 runs, the newest: 'run-9', 'run-8', 'run-7', 'run-6', 'run-5'"
+    assert many.why == "it has 900 runs; the newest are: 'run-9', 'run-8', 'run-7', 'run-6', 'run-5'"
     assert "nb.runs" in many.do
     assert make_missing_run_error("xyz", [], 0, "runs.db").problems[0].why.endswith("none")
 

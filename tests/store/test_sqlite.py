@@ -163,7 +163,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(log):
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count={pages + 2}").fetchall()
     for _ in range(2):
-        assert "make room" in refused("L417", log.append, "one", some(4, 4, "x" * 100_000), status="failed")
+        assert "free some space" in refused("L417", log.append, "one", some(4, 4, "x" * 100_000), status="failed")
         assert not log._link._connection.in_transaction
         assert list(log.entries("one")) == some(1, 3)
         assert log.run("one").status == "ready"

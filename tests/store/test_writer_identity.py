@@ -122,7 +122,7 @@ def test_a_run_that_is_held_is_told_with_its_writer(mine):
     assert (problem.code, problem.where) == ("L411", "runs.db")
     assert str(other) in problem.why
     assert "another program" in make_writer_error("one", None, "runs.db").problems[0].why
-    assert "this very process" in make_writer_error("one", mine, "runs.db").problems[0].why
+    assert "another log of this process" in make_writer_error("one", mine, "runs.db").problems[0].why
     assert "number 7" in make_overtaken_error("one", 7, 5, "runs.db").problems[0].why
 
 

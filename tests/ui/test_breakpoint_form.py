@@ -46,9 +46,9 @@ def test_what_is_typed_becomes_a_breakpoint(clause, text, shown):
 @pytest.mark.parametrize(
     ("typed", "wrong"),
     [
-        ({"clause": "when", "text": "n >"}, "it ends after '>'"),
-        ({"clause": "budget", "text": "a lot"}, "is not a share of the budget"),
-        ({"clause": "budget", "text": "300%"}, "is not a share of the budget"),
+        ({"clause": "when", "text": "n >"}, "it is incomplete after '>'"),
+        ({"clause": "budget", "text": "a lot"}, "is not a share of a limit"),
+        ({"clause": "budget", "text": "300%"}, "is not a share of a limit"),
         ({"clause": "step", "text": "two"}, "is not a step number"),
         ({"clause": "no_progress", "text": "tel"}, "mean 'tell'"),
         ({"clause": "when", "text": "sent", "log": "{{ n"}, "n"),

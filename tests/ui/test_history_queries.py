@@ -27,7 +27,7 @@ def test_a_search_tells_the_steps_before_and_after_the_position(session):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("error <", "The expression 'error <' cannot be read: it ends after '<'. Complete it."),
+        ("error <", "The expression 'error <' cannot be read: it is incomplete after '<'. Complete it."),
         ("error = 1", "compare with =="),
         ("'x", "the quote at character 1 is not closed"),
         ("eror < 1", "Did you mean 'error'?"),

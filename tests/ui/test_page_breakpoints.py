@@ -65,7 +65,7 @@ def test_conditions_are_added_and_what_is_wrong_with_one_is_said(on):
     box.fill("category ==")
     box.press("Enter")
     assert on.obey() == ["query"]
-    assert "it ends after '=='" in pane.locator(".agentnb-wrong:not(:empty)").inner_text()
+    assert "it is incomplete after '=='" in pane.locator(".agentnb-wrong:not(:empty)").inner_text()
     assert box.input_value() == "category =="
 
 

@@ -100,7 +100,7 @@ def test_a_mistake_stands_at_its_field_and_what_was_typed_stays(host):
     box.fill("reply ==")
     box.press("Enter")
     on.obey()
-    assert "it ends after '=='" in on.page.locator(".agentnb-stops .agentnb-wrong:not(:empty)").inner_text()
+    assert "it is incomplete after '=='" in on.page.locator(".agentnb-stops .agentnb-wrong:not(:empty)").inner_text()
     assert (box.input_value(), box.get_attribute("aria-invalid")) == ("reply ==", "true")
     assert on.page.locator(".agentnb-problem").count() == 0
     box.fill("reply == 'no'")

@@ -1,4 +1,7 @@
-"""Breakpoints: conditions at which a run stops. Every clause of one must hold; an empty table costs a run nothing."""
+"""Breakpoints: conditions at which a run stops.
+
+All clauses of a breakpoint must hold; without breakpoints, a run pays nothing.
+"""
 
 from __future__ import annotations
 
@@ -42,31 +45,35 @@ Side = Literal["before", "after"]
 SIDES: tuple[Side, ...] = ("before", "after")
 CLAUSES = ("node", "edge", "key", "when", "error", "step", "event", "call", "in_place", "no_progress", "budget")
 FLAGS = ("in_place", "no_progress")  # clauses that are on or off
-_NO_STEP_CLAUSES = (None,) * 6  # of a breakpoint that does not depend on what the last step did
+_NO_STEP_CLAUSES = (None,) * 6  # for a breakpoint whose clauses do not depend on what the last step did
 ADD = "session.breakpoints.add()"
-MESSAGES = 200  # messages of logpoints that are kept
+MESSAGES = 200  # how many messages of logpoints are kept
 
 
 @dataclass(slots=True, repr=False)
 class Breakpoint:
-    """A condition at which a run stops. Every clause that is not None must hold.
+    """A condition at which a run stops. All clauses that are not None must hold.
 
-    `node` is about to run (side `before`) or has just run (`after`): a composite node before it is entered, and after
-    it was left; `edge` (source, target) was just followed, also
-    one into the inside of a composite node or back from its end; `key` was just written, it or something below it;
-    `when` is true on the board; `error` a step failed: with any exception (True), or with one of this class (an
-    exception class, or its name; subclasses count, too); a failed attempt that was retried is not a failed step; `step`
-    is its number; `event` of that type was emitted; `call` is about to be sent (`before`) or was answered (`after`), by
-    the effect's kind or name, `*` for any; `in_place` the step changed a value that it had read, without assigning it
-    (with `key`: this one); `no_progress` the node that is about to run (side `before`) or has just run (`after`) had an
-    equal board at an earlier visit (while branches run concurrently, only the first of the nodes that wait is looked at
-    before it runs: use `after` there); `budget` a share between 0 and 1: the step brought the use of some limit to it
-    (steps, events, calls, seconds, tokens, cost or patches).
+    - `node`: this node is about to run (side `before`) or has just run (`after`). A composite node stops before it is
+      entered and after it is left.
+    - `edge`: this edge (source, target) was just followed, including edges into a composite node and back from its end.
+    - `key`: this key, or a path below it, was just written.
+    - `when`: the condition is true on the board.
+    - `error`: a step failed with any exception (True), or with one of this class (an exception class or its name;
+      subclasses match). A failed attempt that was retried is not a failed step.
+    - `step`: the step has this number.
+    - `event`: an event of this type was emitted.
+    - `call`: a call is about to be sent (`before`) or was answered (`after`), by the effect's kind or name; `*` matches
+      any.
+    - `in_place`: the step changed a value that it had read, without assigning it (with `key`: this value).
+    - `no_progress`: the node that is about to run (side `before`) or has just run (`after`) had an equal board at an
+      earlier visit. While branches run concurrently, `before` checks only the first of the waiting nodes: use `after`.
+    - `budget`: a share between 0 and 1: the step brought the usage of some limit (steps, events, calls, seconds,
+      tokens, cost or patches) to that share.
 
-    `hits` counts how often it was met, also if another breakpoint stopped the run; it stops it from the `on_hit`-th
-    hit on, and with `once` it is removed after that. `failed` is the error of the last evaluation of `when`, if it
-    failed. With `log`, a template, it is a logpoint: it writes its message to standard output instead of stopping the
-    run.
+    `hits` counts how often the breakpoint was met, even if another breakpoint stopped the run. It stops the run from
+    hit number `on_hit` on; with `once`, it is removed after that. `failed` is the error of the last evaluation of
+    `when`, if it failed. With `log`, a template, it is a logpoint: it prints a message instead of stopping the run.
     """
 
     id: int
@@ -122,10 +129,10 @@ class Breakpoints:
     """The breakpoints of a session. `nodes` returns the existing nodes; `on_change` is called after each change.
 
     `edges` returns the existing edges; without it, any two nodes are accepted. `check_keys` yields the problems of
-    board paths named by a breakpoint; without it, any path is accepted. `repeats` returns whether a run's board equals
-    that of an earlier visit, of the next node (`before`) or the last one (`after`); `reaches_budget_share` whether
-    the last step brought the use of a limit to a share; without them, these clauses are never met. `messages` are the
-    latest ones of logpoints, each with the logpoint's id.
+    board paths in breakpoints; without it, any path is accepted. `repeats` returns whether a run's board equals the
+    board of an earlier visit to the next node (`before`) or the last one (`after`); `reaches_budget_share` returns
+    whether the last step brought the usage of a limit to a share. Without these functions, the corresponding clauses
+    are never met. `messages` are the latest messages of logpoints, each with the logpoint's id.
     """
 
     nodes: Callable[[], Mapping[str, Any]]
@@ -195,7 +202,7 @@ class Breakpoints:
         side: Side = "before",
         on_hit: int = 1,
     ) -> Breakpoint:
-        """Add a logpoint and return it: whenever it is met, it writes a message; the run does not stop.
+        """Add a logpoint and return it: it prints a message when it is met and does not stop the run.
 
         The clauses are those of `add`.
 
@@ -220,7 +227,7 @@ class Breakpoints:
         return row
 
     def make(self, options: Mapping[str, Any]) -> Breakpoint:
-        """Return the breakpoint for the arguments of `add`, without adding it.
+        """Return a breakpoint for the arguments of `add`, without adding it.
 
         Raises:
             ExecutionError: X116, no clause; X101, X119, an unknown node or edge; X120, an invalid argument;
@@ -233,7 +240,7 @@ class Breakpoints:
         if all(value is None for value in clauses.values()):
             raise ExecutionError(
                 Problem("X116", "this breakpoint has no clause", ADD,
-                        "all clauses are missing", f"give one of: {', '.join(clauses)}")
+                        "a breakpoint stops where its clauses hold", f"give one of: {', '.join(clauses)}")
             )  # fmt: skip
         settings = {"side": "before", "on_hit": 1, "once": False, **options, **clauses}
         problems = [*self._check_names(clauses["node"], clauses["edge"]), *_check_arguments(settings)]
@@ -256,20 +263,20 @@ class Breakpoints:
         return Breakpoint(0, **settings)
 
     def _insert(self, row: Breakpoint) -> None:
-        """Add a breakpoint under the next number."""
+        """Add a breakpoint with the next free number."""
         self.last_id += 1
         row.id = self.last_id
         self.rows[row.id] = row
 
     def _check_names(self, node: Any, edge: Any) -> Iterator[Problem]:
-        """Yield the problems of a node and an edge: unknown, or not an edge."""
+        """Yield a problem for an unknown node and for a pair that is not an edge."""
         pair = isinstance(edge, tuple | list) and len(edge) == 2 and all(isinstance(name, str) for name in edge)
         if edge is not None and not pair:
             parts = [part.strip() for part in edge.split("->")] if isinstance(edge, str) else []
             form = (parts[0], parts[1]) if len(parts) == 2 else ("SOURCE", "TARGET")
             yield Problem("X120", f"{safe_repr(edge)} is not an edge", ADD,
-                          "an edge is a pair: the node that it leaves, and the "
-                          "node that it leads to", f"write edge={form!r}")  # fmt: skip
+                          "an edge is a pair: its source node and "
+                          "its target node", f"write edge={form!r}")  # fmt: skip
         names = self.nodes()
         all_names = [name for name in (node, *(edge if pair else ())) if name is not None]
         unknown = [name for name in all_names if not isinstance(name, str) or name not in names]
@@ -281,11 +288,7 @@ class Breakpoints:
             yield from _check_edge(tuple(edge), self.edges())
 
     def remove(self, which: Breakpoint | int | str) -> None:
-        """Remove a breakpoint, by object or id, or all those of a node.
-
-        Raises:
-            ExecutionError: X109, there is no such breakpoint.
-        """
+        """Remove a breakpoint, by object or id, or all breakpoints of a node."""
         removed = [row for row in self if which is row or which in (row.id, row.node)]
         if not removed:
             raise ExecutionError(
@@ -313,7 +316,10 @@ class Breakpoints:
         return len(self.rows)
 
     def find_after_step(self, run: Run, act: Activation | None, board: Mapping[str, Any]) -> Breakpoint | None:
-        """Count a hit of each breakpoint met after the step of `act` (None: before any); return the first to stop."""
+        """Count a hit of each breakpoint met after the step of `act` (None: before the first step).
+
+        Return the first that stops.
+        """
         done = None if act is None else act.node.id
         rows = [*self.rows.values()]  # a copy: a condition is user code and may add or remove breakpoints
         matches = [
@@ -323,7 +329,10 @@ class Breakpoints:
         return self._count(matches, board) if matches else None
 
     def find_met(self, run: Run, board: Mapping[str, Any]) -> Breakpoint | None:
-        """Return a breakpoint that is met where the run has moved back to; counts no hits, because nothing ran."""
+        """Return a breakpoint that is met at the position the run has moved back to.
+
+        Counts no hits, because nothing ran.
+        """
         history, number = get_last_step(run)
         done = run.get_node_id(history.s_act[number]) if number else None
         rows = (row for row in self._list_enabled() if row.call is None and row.log is None)
@@ -331,9 +340,9 @@ class Breakpoints:
         return next(matches, None)
 
     def find_before_step(self, run: Run, act: Activation) -> Breakpoint | None:
-        """Count a hit of each breakpoint met before a step of a concurrent branch; return the first to stop.
+        """Count a hit of each breakpoint met before a step of a concurrent branch; return the first that stops.
 
-        `no_progress` is not: the boards that a node had before are known only where it was the next node.
+        `no_progress` is not evaluated: a node's earlier boards are known only for the next node.
         """
         rows = [row for row in self._list_enabled() if row.call is None and not row.no_progress and row.side == "before"
                 and row.node == act.node.id and begins_node(act)]  # fmt: skip
@@ -343,9 +352,9 @@ class Breakpoints:
         )
 
     def find_at_call(self, work: Work, effect: Effect, moment: str) -> Breakpoint | None:
-        """Count a hit of each breakpoint met before a call is sent or after its answer; return the first to stop.
+        """Count a hit of each breakpoint met before a call is sent or after it is answered.
 
-        `step` refers to the step that makes the call.
+        Return the first that stops. `step` is the number of the step that makes the call.
         """
         number, board = work.run.position + 1, Board(work.activation.scope)
         return self._count([
@@ -357,7 +366,7 @@ class Breakpoints:
         ], board)  # fmt: skip
 
     def _is_measured(self, row: Breakpoint, run: Run, done: str | None) -> bool:
-        """Return True if the clauses hold that need more than the last step and the board, or there are none."""
+        """Return True if the clauses that need more than the last step and the board hold, or there are none."""
         if row.budget is not None and (
             done is None or self.reaches_budget_share is None or not self.reaches_budget_share(run, row.budget)
         ):
@@ -368,9 +377,9 @@ class Breakpoints:
         return [row for row in self.rows.values() if row.enabled]
 
     def _count(self, rows: Iterable[Breakpoint], board: Mapping[str, Any]) -> Breakpoint | None:
-        """Count a hit of each of these breakpoints; return the first that stops the run, None if none does.
+        """Count a hit of each of these breakpoints; return the first that stops the run, or None.
 
-        Logpoints write their messages.
+        Logpoints print their messages.
         """
         first = None
         for row in rows:
@@ -386,7 +395,7 @@ class Breakpoints:
 
 
 def _write_message(row: Breakpoint, board: Mapping[str, Any]) -> str:
-    """Write the message of a logpoint, without secrets, and return it; one that cannot be rendered says why."""
+    """Print the masked message of a logpoint and return it; if it cannot be rendered, the message is the error."""
     try:
         text = safe_str(row.template.render(board))
     except Exception as error:  # noqa: BLE001  (a message is user code: it cannot stop the run)
@@ -411,19 +420,19 @@ def _check_arguments(options: Mapping[str, Any]) -> Iterator[Problem]:
     """X120: an argument of a breakpoint is invalid."""
     side, on_hit, step, call = options["side"], options["on_hit"], options["step"], options["call"]
     if side not in SIDES:
-        yield Problem("X120", f"there is no side {safe_repr(side)} of a node", ADD,
-                      "a breakpoint stops before it or after it",
+        yield Problem("X120", f"side={safe_repr(side)} is not a side of a node", ADD,
+                      "a breakpoint stops before or after its node",
                       did_you_mean(safe_str(side), SIDES, f"write one of: {', '.join(SIDES)}"))  # fmt: skip
     if not _is_count(on_hit, 1):
-        yield Problem("X120", f"on_hit={safe_repr(on_hit)} is not a number of hits", ADD,
-                      "it stops from that hit on", "pass an integer of at least 1")  # fmt: skip
+        yield Problem("X120", f"on_hit={safe_repr(on_hit)} is not a hit number", ADD,
+                      "the breakpoint stops the run from that hit on", "pass an integer of at least 1")  # fmt: skip
     if step is not None and not _is_count(step, 0):
         yield Problem("X120", f"step={safe_repr(step)} is not a step number", ADD,
-                      "steps are numbered from 1; 0 is before the first", "pass a whole number")  # fmt: skip
+                      "steps are numbered from 1; 0 is before the first", "pass an integer of at least 0")  # fmt: skip
     for name in ("key", "event", "call", "log"):
         if options.get(name) is not None and not (isinstance(options[name], str) and options[name].strip()):
-            yield Problem("X120", f"{name}={safe_repr(options[name])} is not a name", ADD, f"`{name}` is a text",
-                          "pass a text that is not empty")  # fmt: skip
+            yield Problem("X120", f"{name}={safe_repr(options[name])} is not a name", ADD, f"`{name}` is a string",
+                          "pass a non-empty string")  # fmt: skip
     for name in ("once", "enabled", *FLAGS):
         if not isinstance(options.get(name, True), bool | None if name in FLAGS else bool):
             yield Problem("X120", f"{name}={safe_repr(options[name])} is not a flag", ADD, f"`{name}` is True or False",
@@ -431,8 +440,8 @@ def _check_arguments(options: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _check_error(options["error"])
     share = options["budget"]
     if share is not None and not (type(share) in (int, float) and 0 < share <= 1):
-        yield Problem("X120", f"budget={safe_repr(share)} is not a share of the budget", ADD,
-                      "1 is the whole budget", "pass a number above 0, up to 1: 0.8")  # fmt: skip
+        yield Problem("X120", f"budget={safe_repr(share)} is not a share of a limit", ADD,
+                      "1 is the whole limit", "pass a number above 0 and up to 1, such as 0.8")  # fmt: skip
     combined = [name for name in ("edge", "key", "error", "event", *FLAGS, "budget") if options[name] is not None]
     if call is not None and combined:
         yield Problem("X120", f"call= cannot be combined with {combined[0]}=", ADD,
@@ -453,11 +462,11 @@ def _check_error(error: Any) -> Iterator[Problem]:
                           "no exception class of this name is known", f"did you mean {similar!r}?")  # fmt: skip
     elif not (error is None or isinstance(error, bool) or (isinstance(error, type) and issubclass(error, Exception))):
         what = f"error={getattr(error, '__name__', None) or safe_repr(error)} is not an exception class"
-        yield Problem("X120", what, ADD, "a step fails with an Exception", order)
+        yield Problem("X120", what, ADD, "steps fail with subclasses of Exception", order)
 
 
 def begins_node(act: Activation) -> bool:
-    """Return True if an activation is the first of its node's: False if it is a composite node's, after its inside."""
+    """Return True if an activation is the node's first; False for a composite node after its inside has ended."""
     return act.purpose not in {RESUME, FAIL}
 
 
@@ -468,7 +477,7 @@ def get_next_activation(run: Run) -> Activation | None:
 
 
 def _is_met(row: Breakpoint, run: Run, done: str | None, board: Mapping[str, Any]) -> bool:
-    """Return True if every clause of a breakpoint holds after a node's step (None: before any), cheap ones first."""
+    """Return True if every clause of a breakpoint holds after a node's step (None: before the first step)."""
     if row.node is not None and row.node != (_get_starting_node(run) if row.side == "before" else done):
         return False
     if row.node is not None and row.side == "after" and _is_inside(run):
@@ -485,7 +494,7 @@ def _get_starting_node(run: Run) -> str | None:
 
 
 def _is_inside(run: Run) -> bool:
-    """Return True if the last step was that of a composite node which has not been left."""
+    """Return True if the last step was that of a composite node that has not been left."""
     history, row = get_last_step(run)
     return row > 0 and history.s_flag[row] & 3 in {ENTER, AGAIN}
 
@@ -510,7 +519,7 @@ def _depends_on_step(row: Breakpoint) -> bool:
 
 
 def _is_at_step(row: Breakpoint, run: Run) -> bool:
-    """Return True if the last step is the one that a breakpoint names, or it names none."""
+    """Return True if the breakpoint has no `step` clause, or the last step has that number."""
     if row.step is None:
         return True
     history, number = get_last_step(run)
@@ -518,7 +527,7 @@ def _is_at_step(row: Breakpoint, run: Run) -> bool:
 
 
 def _holds(row: Breakpoint, board: Mapping[str, Any]) -> bool:
-    """Return True if the condition of a breakpoint holds on the board, or it has none."""
+    """Return True if the breakpoint has no condition, or its condition holds on the board."""
     if row.when is None:
         return True
     try:
@@ -531,7 +540,7 @@ def _holds(row: Breakpoint, board: Mapping[str, Any]) -> bool:
 
 
 def _warn_of(row: Breakpoint, error: Exception) -> None:
-    """Warn of a condition that cannot be answered on any board."""
+    """Warn about a condition that cannot be evaluated on any board."""
     from agentnb.expressions.conditions import NoAnswer
 
     if isinstance(error, NoAnswer):
@@ -539,7 +548,7 @@ def _warn_of(row: Breakpoint, error: Exception) -> None:
 
 
 def _fails_as_wanted(failure: Failure | None, expected: bool | str) -> bool:
-    """Return True if a step failed as wanted: at all (True), not (False), or with an exception of this class name."""
+    """Return True if a step failed as expected: with any exception (True), not at all (False), or with this class."""
     if failure is None or isinstance(expected, bool):
         return (failure is not None) is expected
     error = failure.error.named if isinstance(failure.error, SuperstepError) else failure.error
@@ -548,7 +557,7 @@ def _fails_as_wanted(failure: Failure | None, expected: bool | str) -> bool:
 
 
 def _matches_step(row: Breakpoint, run: Run, done: str) -> bool:
-    """Return True if the last step did what a breakpoint waits for."""
+    """Return True if the last step matches a breakpoint's clauses about steps."""
     history, number = get_last_step(run)
     step = history.base + number
     if row.error is not None:

@@ -1,4 +1,4 @@
-"""The budget: the limits of a run. Reaching one ends the run gracefully as `exhausted`, with the name of the limit."""
+"""The budget: the limits of a run. A run that reaches a limit ends as `exhausted`, with the name of the limit."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ MEASURED: Final = frozenset({"max_seconds", "max_cost_usd"})  # continuous quant
 class Budget:
     """The limits of a run; None means no limit. Usage is counted over the steps up to the run's position.
 
-    A limit is checked before the next thing starts, and the run is `exhausted` if the limit is used up by then. What
-    has started is finished, so the last step may exceed a limit of seconds, tokens, cost or patches.
+    A limit is checked before anything new starts; if it is used up by then, the run is `exhausted`. Work in progress is
+    finished, so the last step may exceed a limit of seconds, tokens, cost or patches.
 
-    - `max_steps`: steps that start a node (a composite node counts when it enters, and not again).
-    - `max_events`: delivered events: the first node that listens has started, or none listens. An event is always
-      delivered completely: all nodes that listen to it still run. If no node listens to any, each counts at once.
-    - `max_behavior_calls`: steps of nodes that an event has triggered, one for each node that listens.
-    - `max_llm_calls`, `max_tool_calls`, `max_tokens`, `max_cost_usd`: each attempt counts, and is checked before it is
-      sent: none is sent at a limit. Its step is then abandoned as if it had not started.
+    - `max_steps`: steps that start a node (a composite node counts once, when it is entered).
+    - `max_events`: delivered events. An event counts when the first node that listens to it starts, or at once if no
+      node does. Events are delivered completely: all nodes that listen to the last one still run.
+    - `max_behavior_calls`: steps of nodes triggered by events, one for each node that listens.
+    - `max_llm_calls`, `max_tool_calls`, `max_tokens`, `max_cost_usd`: each attempt counts and is checked before it is
+      sent; at a limit, none is sent, and the step is abandoned as if it had not started.
     - `max_patches`: events of type `patch.applied`.
-    - `max_depth`: the length of event chains: an external event has depth 1, one that a node emits in response to
-      another is one deeper than that. A node that a deeper one would trigger does not start.
-    - `max_frames`: the nesting depth of frames; a node does not open a deeper one.
-    - `max_subgraph_depth`: the nesting depth of subgraphs; a deeper one is a failure of its node.
-    - `max_seconds`: the duration of the steps, without the time that people took to answer.
+    - `max_depth`: the length of event chains: an external event has depth 1, and an event that a node emits in response
+      to another has that event's depth plus 1. A node triggered by an event beyond the limit does not start.
+    - `max_frames`: the nesting depth of frames; a node does not open a frame beyond it.
+    - `max_subgraph_depth`: the nesting depth of subgraphs; a node that would exceed it fails.
+    - `max_seconds`: the total duration of the steps, excluding the time people took to answer.
     """
 
     max_steps: int | None = None
@@ -54,7 +54,7 @@ class Budget:
 
     @classmethod
     def of(cls, limits: Mapping[str, Any] | None, recipe: Mapping[str, Any]) -> Budget:
-        """Return the recipe's limits overridden by `limits`; an infinite one is not a limit.
+        """Return the recipe's limits, overridden by `limits`; infinity means no limit.
 
         Raises:
             ExecutionError: X201, a limit has an unknown name; X202, it is not a number of 0 or more; X203, it is a
@@ -82,10 +82,10 @@ def _check_limits(limits: Mapping[str, Any], names: list[str]) -> Iterator[Probl
             continue
         if not _is_limit(value):
             yield Problem("X202", f"{safe_repr(value)} is not a limit", f"budget, {name}",
-                          "a limit is a number >= 0, or None", "give a number")  # fmt: skip
+                          "a limit is a number >= 0, or None", "pass a number")  # fmt: skip
         elif name not in MEASURED and not _is_whole(value):
             yield Problem("X203", f"{safe_repr(value)} is not a whole number", f"budget, {name}",
-                          f"{name} is a count", f"give {int(value)} or {int(value) + 1}")  # fmt: skip
+                          f"{name} is a count", f"pass {int(value)} or {int(value) + 1}")  # fmt: skip
 
 
 def _is_limit(value: Any) -> bool:
@@ -98,7 +98,7 @@ def _is_whole(value: float | Decimal) -> bool:
 
 
 def _convert_limit(name: str, value: Any) -> Any:
-    """Return a limit in its type; money is never a float."""
+    """Convert a limit to its type; costs are never floats."""
     if value is None or Decimal(value).is_infinite():
         return None
     if name == "max_cost_usd":

@@ -1,4 +1,4 @@
-"""The cursor: a run's position as a value: what is next and why, and the open frames. Built on demand."""
+"""The cursor: the position of a run as an immutable value: what is next and why, and the open frames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LOOK_BACK = 2_000
 class FrontierEntry:
     """One entry of the frontier: a scheduled node, its frame, and the reason.
 
-    `phase` is `start`, `resume` (its inside has ended), `fail` (its inside has failed) or `event` (not yet matched).
+    `phase` is `start`, `resume` (the inside of the node has ended), `fail` (its inside has failed) or `event` (not yet
+    matched to nodes).
     """
 
     node: str
@@ -40,7 +41,7 @@ class FrontierEntry:
 
 @dataclass(frozen=True, slots=True)
 class OpenFrame:
-    """One open frame: the node that opened it (none for the root), its region, and the iteration of its body."""
+    """One open frame: the node that opened it (None for the root), its region, and the iteration of its body."""
 
     id: int
     node: str | None
@@ -51,7 +52,7 @@ class OpenFrame:
     branch: int | None = None
 
     def __repr__(self) -> str:
-        """Return one line: the region, who opened it, and how often its body has begun."""
+        """Return one line: the region, the node that opened it, and how often its body has started."""
         opened = "" if self.node is None else f" of {safe_repr(self.node, 200)}"
         branch = "" if self.branch is None else f", branch {self.branch}"
         again = "" if self.iteration < 2 else f", iteration {self.iteration}"
@@ -60,7 +61,7 @@ class OpenFrame:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The position of a run: the last step, what is next (front first), and which frames are open."""
+    """The position of a run: the last step, the next activations (front first), and the open frames."""
 
     position: int
     frontier: tuple[FrontierEntry, ...]
@@ -75,7 +76,7 @@ def get_cursor(run: Run) -> Cursor:
 
 
 def get_frontier(run: Run) -> tuple[FrontierEntry, ...]:
-    """Return what is next, front first, each with the reason."""
+    """Return the next activations, front first, each with the reason."""
     at = run.current_history
     rows = at.queue_rows(run.queue_start, at.s_pend[run.position - at.base], run.position)
     found = [_describe_next(run, at.p_act[row], row) for row in rows]
@@ -88,7 +89,7 @@ def get_frontier(run: Run) -> tuple[FrontierEntry, ...]:
 
 
 def get_stack(run: Run) -> tuple[OpenFrame, ...]:
-    """Return the frames around the next activation, the outermost first."""
+    """Return the frames around the next activation, outermost first."""
     queue = run.frontier()
     frame: Frame | None = run.frames[run.tables.activations[queue[0]].frame] if queue else run.root
     found = []
@@ -110,7 +111,7 @@ def _describe_next(run: Run, number: int, push: int) -> FrontierEntry:
     if row.node < 0:
         event = run.get_event(row.event)
         name = event.type if event else "an event"
-        return FrontierEntry(name, 0, 0, f"event {name!r} is to be matched", "event")
+        return FrontierEntry(name, 0, 0, f"event {name!r} is not matched yet", "event")
     act = run.find_activation(number)
     turn: Turn = "resume" if row.purpose == RESUME else "fail" if row.purpose == FAIL else "start"
     branch = act.frame.row.branch if act.frame.row.branch >= 0 else None
@@ -142,9 +143,9 @@ def _find_entries(run: Run, act: Activation) -> list[str]:
 
 
 def _find_push(run: Run, number: int, at: int) -> tuple[str, Any] | None:
-    """Return the node whose step pushed an activation, and the value of the condition, skipping moved entries.
+    """Return the node whose step pushed an activation, and the value of the condition. Moved entries are skipped.
 
-    The first entries of a branch were pushed in the history that it left.
+    The first entries of a branch were pushed in the parent's history.
     """
     history: History | None = run.current_history
     while history is not None:

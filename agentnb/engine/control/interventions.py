@@ -1,7 +1,7 @@
 """Interventions: what a person does to a run, recorded: edits, another next node, a skipped step.
 
-An intervention at the end of the history belongs to its last step. In the past, or where a fork has started, it starts
-a separate branch, so that shared steps never change.
+An intervention at the end of the history belongs to its last step. An intervention in the past, or where a fork has
+started, starts a separate branch, so that shared steps never change.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ACTOR: Final = ContextVar("_ACTOR", default="user")
 
 @contextmanager
 def acting_as(name: str) -> Iterator[None]:
-    """Record the interventions made in this context under another name than `user`, as those of an assistant."""
+    """Record interventions made in this context under `name` instead of `user`, for example for an assistant."""
     token = _ACTOR.set(name)
     try:
         yield
@@ -41,12 +41,12 @@ def acting_as(name: str) -> Iterator[None]:
 
 
 def get_actor() -> str:
-    """Return the name under which interventions are recorded here."""
+    """Return the name under which interventions are recorded in this context."""
     return _ACTOR.get()
 
 
 def get_current_scope(run: Run) -> Scope:
-    """Return the scope at the run's position: that of the next activation, or the root's."""
+    """Return the scope at the run's position: that of the next activation, or the root scope."""
     if len(run.frames) == 1:
         return run.root.scope
     head = get_current_activation(run)
@@ -72,7 +72,7 @@ def record_intervention(
 
 
 def record_steps_in_flight(run: Run) -> None:
-    """Record which steps are in flight during an intervention, and how far: the rest of them comes after it."""
+    """Record which steps are in flight during an intervention, and how far each of them is."""
     run.history.interventions += _record_holds(run)
     for pending_step in run.pending_steps.values():
         pending_step.intervention_count += 1
@@ -83,10 +83,10 @@ def _record_holds(run: Run) -> list[Intervention]:
 
 
 def edit(run: Run, changes: Mapping[str, Any]) -> None:
-    """Write values at dotted paths at the run's position; either all of them or, on a problem, none.
+    """Write values at dotted paths at the run's position: all of them or, if there is a problem, none.
 
     Raises:
-        BoardError: a value or a path that the board does not accept.
+        BoardError: the board does not accept a value or a path.
     """
     repair(run)
     _check_edit(run, get_current_scope(run), changes)
@@ -104,7 +104,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
         run.write(scope, path, value)
         acts.append(Intervention(run.position, "edit", format_path(path), old, scope.get_at(path), get_actor(), now))
     end = len(history.w_new)
-    # With no call in between: an interrupt finds the whole edit, or none.
+    # No call in between: an interrupt leaves either the whole edit or nothing.
     history.s_wend[row] = end
     history.interventions += acts
     for pending_step in pending_steps:
@@ -112,7 +112,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
 
 
 def _check_edit(run: Run, scope: Scope, changes: Mapping[str, Any]) -> None:
-    """Raise the error that these changes would raise: a refused edit must not leave a branch behind."""
+    """Raise the error that these changes would cause, because a rejected edit must not create a branch."""
     seen, reactive = Scope(-1, "trial", scope), run.plan.recipe.reactive
     for text, value in changes.items():
         path = resolve_path(text, seen.visible_items())
@@ -168,7 +168,7 @@ def set_next(run: Run, node: str) -> None:
                 "X107",
                 f"{node!r} cannot be next here",
                 f"region {region!r}",
-                "it is inside a node whose frame is not open, so it would have no scope",
+                "it is inside a node whose frame is not open, so it has no scope",
                 f"set the next node to {run.plan.recipe.regions[region].owner!r}, and step into it",
             )
         )
@@ -179,7 +179,7 @@ def set_next(run: Run, node: str) -> None:
     else:
         act = run.get_activation(number, frame)
     closed = _find_frames_to_close(run, head, frame)
-    # Already queued (another branch, or further back): it is only moved to the front
+    # Already queued (in another branch, or further back): only move it to the front
     if act.id in queue and not closed:
         rest = list(queue)
         rest.remove(act.id)
@@ -195,7 +195,7 @@ def set_next(run: Run, node: str) -> None:
 def _find_queued(run: Run, number: int) -> Activation:
     """Return the first queued activation of a node of a reactive run.
 
-    X123: a node that only events trigger cannot be next, because no event waits for it.
+    X123: a node that is triggered only by events cannot be next if no event is queued for it.
     """
     found = next((entry for entry in run.frontier() if run.tables.activations[entry].node == number), None)
     if found is None:
@@ -209,7 +209,7 @@ def _find_queued(run: Run, number: int) -> Activation:
 
 
 def _replace_queue(run: Run, queue: list[int], closed: list[Frame], intervention: Intervention) -> None:
-    """Replace the frontier of the last step, and close the frames that this leaves."""
+    """Replace the frontier of the last step, and close the frames that are left by this."""
     history, step = run.history, run.position
     row, start = step - history.base, len(history.p_act)
     history.p_act.extend(queue)
@@ -219,7 +219,7 @@ def _replace_queue(run: Run, queue: list[int], closed: list[Frame], intervention
     shut = history.closed_frames.get(step, ()) + closing
     if closing:
         history.mark_rare(step)
-    # With no call in between: an interrupt finds the whole intervention, or none.
+    # No call in between: an interrupt leaves either the whole intervention or nothing.
     if closing:
         history.closed_frames[step] = shut
         run.dirty = True
@@ -232,7 +232,7 @@ def _replace_queue(run: Run, queue: list[int], closed: list[Frame], intervention
 
 
 def _find_frames_to_close(run: Run, head: Activation | None, frame: Frame) -> list[Frame]:
-    """Return the frames to close when the run continues in `frame`: those its current node opened, and all inside."""
+    """Return the frames to close when the run continues in `frame`: those of its current node, and all inside them."""
     if head is None:
         return []
     owner = head.node.index if head.purpose else -1
@@ -253,7 +253,7 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     act = get_current_activation(run)
     if act is None:
         raise ExecutionError(
-            Problem("X108", "there is nothing to skip", "the end of the run", "no node is next", "go back first")
+            Problem("X108", "there is no step to skip", "the end of the run", "no node is next", "go back first")
         )
     open_tip(run, amend=True)
     step, now = run.position, run.ns()

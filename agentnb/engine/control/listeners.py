@@ -12,16 +12,16 @@ from agentnb.recipe.user_functions import GENERATES, check_ran, is_async, is_gen
 from agentnb.text import class_name
 
 Listener = Callable[[Any], Any]
-# When a listener is called: after each step, after a failed one, when a run ends, after any change, and
-# for each piece of a model's streamed text.
+# When listeners are called: after each step, after a failed step, when a run ends, after any change, and for each piece
+# of streamed model output.
 MOMENTS: Final = ("step", "error", "end", "change", "token")
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of text that a model has just streamed to a node; each `attempt` of a call (from 1) starts over.
+    """A piece of text streamed by a model to a node; each `attempt` of a call (from 1) starts over.
 
-    `call` is the index of the call among the node's calls to models. `model` is the name that was requested.
+    `call` is the index of the call among the node's model calls. `model` is the requested model name.
     """
 
     node: str
@@ -32,22 +32,24 @@ class Token:
 
 
 def check_listener(listener: Any, who: str) -> None:
-    """Raise an error for a listener or hook that cannot be called, or whose call would run nothing.
+    """Raise an error if a listener or hook cannot be called, or is async, so that calling it would run nothing.
 
     X469: a listener or a hook is not a plain callable.
 
     Raises:
-        ExecutionError: X469, it is not.
+        ExecutionError: X469, it is not a plain callable.
     """
     if not callable(listener):
         what, why = f"it is {with_article(type(listener).__name__)}", "pass a function: lambda event: ..."
     elif is_async(listener):
-        what, why = "it is async", "write a plain function; it may begin a task: asyncio.create_task(...)"
+        what, why = "it is async", "write a plain function; it may start a task: asyncio.create_task(...)"
     elif is_generator(listener):
         what, why = GENERATES, "write a plain function"
     else:
         return
-    raise ExecutionError(Problem("X469", f"{who} cannot be called", who, f"{what}, and it is called at once", why))
+    raise ExecutionError(
+        Problem("X469", f"{who} cannot be called", who, f"{what}; listeners are called synchronously", why)
+    )
 
 
 _NO_LISTENERS: Final[Mapping[str, tuple[Listener, ...]]] = dict.fromkeys(MOMENTS, ())
@@ -56,23 +58,23 @@ _NO_LISTENERS: Final[Mapping[str, tuple[Listener, ...]]] = dict.fromkeys(MOMENTS
 class Hooks:
     """The listeners of one session, by moment.
 
-    `step` and `error` receive the SimulationStep, `end` and `change` the session. `change` follows steps, time travel,
-    edits and status changes; during a run it comes a few times per second, not at each step. `token` receives a Token
-    as its text arrives, before the step ends: in the thread of the event loop that awaits the model, or, for a model
-    that answers at once in a live run or under a timeout, in the thread of that call. Without listeners, nothing is
-    streamed.
+    `step` and `error` listeners receive the SimulationStep, `end` and `change` listeners the session. `change` follows
+    steps, time travel, edits and status changes; during a run it is sent a few times per second, not for each step.
+    `token` listeners receive a Token as its text arrives, before the step ends: in the thread of the event loop that
+    awaits the model or, for a synchronous model in a live run or under a timeout, in the thread of that call. Without
+    listeners, nothing is streamed.
     """
 
     def __init__(self, armed: Callable[[], None]) -> None:
         self.rows = _NO_LISTENERS
         self._armed = armed
-        self.schedules: Any = None  # the registry of hooks that are called before and after nodes, if there is one
+        self.schedules: Any = None  # the registry of hooks called before and after nodes, if there is one
 
     def add(self, moment: str, listener: Listener) -> Callable[[], None]:
         """Add a listener and return the function that removes it.
 
         Raises:
-            ExecutionError: X114, there is no such moment; X469, the listener cannot be called, or not synchronously.
+            ExecutionError: X114, there is no such moment; X469, the listener cannot be called, or is async.
         """
         if moment not in self.rows:
             raise ExecutionError(
@@ -89,10 +91,10 @@ class Hooks:
         return remove
 
     def add_all(self, hooks: Any) -> None:
-        """Add the listeners of a mapping from moment to one listener, or to several; or set a registry of schedules.
+        """Add the listeners in a mapping from moment to one or several listeners, or set a registry of schedules.
 
         Raises:
-            ExecutionError: X114, there is no such moment, or `hooks` is neither.
+            ExecutionError: X114, there is no such moment, or `hooks` is neither of these.
         """
         if not isinstance(hooks, Mapping):
             if not callable(getattr(hooks, "notify", None)):
@@ -121,7 +123,7 @@ class Hooks:
             try:
                 check_ran(listener(what))
             except Exception as error:  # noqa: BLE001  (a listener must not stop the run)
-                self._remove(moment, listener)  # unless another thread has
+                self._remove(moment, listener)  # unless another thread has removed it
                 warnings.warn(
-                    f"a listener of {moment!r} was dropped, it raised {type(error).__name__}: {error}", stacklevel=2
+                    f"a listener of {moment!r} raised {type(error).__name__} and was removed: {error}", stacklevel=2
                 )

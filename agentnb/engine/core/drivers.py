@@ -41,11 +41,12 @@ from agentnb.engine.core.threads import call_in_thread
 from agentnb.engine.core.time_travel import amend, open_tip
 from agentnb.engine.core.work import Perform
 
-LOOP: Final = 100  # a return code of the plain driver: continue inside an event loop
+LOOP: Final = 100  # a return code of the plain driver: the run must continue in an event loop
 SLICE_NS: Final = 4_000_000  # how long a run may block other tasks of its event loop
-MIN_WAIT: Final = 0.001  # seconds: the shortest wait before branches check a question whose timeout has passed
+MIN_WAIT: Final = 0.001  # seconds: the shortest wait before branches check for a question whose timeout has passed
 SLOW_NS: Final = 5_000_000  # in a live run, a node that took longer runs in a thread the next time
-BLOCKS_NS: Final = 100_000_000  # async code that runs longer without awaiting blocks what shares its event loop
+# async code that runs longer than this without awaiting blocks the other tasks of its event loop
+BLOCKS_NS: Final = 100_000_000
 _HELD: Final = object()
 _GONE: Final = object()
 
@@ -55,7 +56,7 @@ def run_plain(run: Run, *, once: bool = False, pending_step: PendingStep | None 
 
     `pending_step` is the pending step to resume first if there are several.
     """
-    if not once and _is_in_lanes(run):  # branches run concurrently, which needs an event loop
+    if not once and _is_in_lanes(run):  # branches run concurrently, which requires an event loop
         return LOOP
     before, run.without_loop = run.without_loop, True
     try:
@@ -89,7 +90,7 @@ def _resume_pending(run: Run) -> int:
 
 
 def find_activation_beside(run: Run) -> Activation | None:
-    """Return the next activation of another branch if every pending step waits for a person, else None."""
+    """Return the next activation of another branch if all pending steps wait for people, else None."""
     if (
         not run.pending_steps
         or not all(_waits_for_person(pending_step) for pending_step in run.pending_steps.values())
@@ -105,7 +106,7 @@ def _waits_for_person(pending_step: PendingStep) -> bool:
 
 
 def choose_pending_step(run: Run) -> PendingStep:
-    """Return the pending step to resume next: the first that is not held, else the first."""
+    """Return the pending step to resume next: the first that is not held or, if all are held, the first."""
     pending_steps = run.pending_steps.values()
     return next((pending_step for pending_step in pending_steps if not pending_step.is_held), None) or next(
         iter(pending_steps)
@@ -130,9 +131,10 @@ def resume_without_loop(run: Run, pending_step: PendingStep | None = None) -> in
 
 @types.coroutine
 def _advance_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[bool, Any]]:
-    """Run a coroutine in a thread up to its next await; return whether it has ended, and its result or what it awaits.
+    """Run a coroutine in a thread up to its next await.
 
-    If the step is abandoned, its thread runs to its end and the result is discarded.
+    Return whether it has ended, and its result or the awaited object. If the step is abandoned, the thread runs to its
+    end and the result is discarded.
     """
     waits = pending_step.awaited_future = asyncio.ensure_future(call_in_thread(_advance, pending_step.coro))
     found: tuple[bool, Any] = False, None
@@ -168,7 +170,7 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
             return _HELD
         assert yielded is NEED_LOOP
     run = pending_step.activation.work.run
-    shares_loop = run.uses_threads and type(pending_step.coro) is CoroutineType  # not of a node that was stepped into
+    shares_loop = run.uses_threads and type(pending_step.coro) is CoroutineType  # not for a node that was stepped into
     while True:
         resumed_at = run.ns()
         try:
@@ -190,7 +192,7 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
         except BaseException as raised:  # noqa: BLE001  (a cancellation is passed to the node first, too)
             error = raised
         pending_step.awaited_future = None
-        # Abandoned: its coroutine is closed and this task continues
+        # Abandoned: its coroutine is closed, and this task continues
         if pending_step.is_cancelled and pending_step.task is None:
             return _GONE
 
@@ -221,7 +223,7 @@ async def finish_pending_step(run: Run, pending_step: PendingStep) -> int:
 
 
 def _mark_ending(run: Run, code: int) -> int:
-    """Set `run.lanes` to ENDING (no new branch steps) if a step's code stops the run; return the code."""
+    """Set `run.lanes` to ENDING (no new steps of branches) if a step's code stops the run; return the code."""
     if run.lanes and code not in (GO, LANES, SUSPENDED):
         run.lanes = ENDING
     return code
@@ -229,7 +231,7 @@ def _mark_ending(run: Run, code: int) -> int:
 
 async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int:
     """Run one step in async code (`pending_step` if passed). In a live run, a slow node runs in a thread."""
-    first = False  # whether the node runs for the first time, in a thread
+    first = False  # whether this node runs for the first time, in a thread
     if pending_step is not None:
         code = SUSPENDED
     elif run.pending_steps:
@@ -255,7 +257,7 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
         if run.uses_threads and len(history.s_act) > known:
             is_quick = history.s_t1[-1] - history.s_t0[-1] < SLOW_NS
             node, plan = took_off.activation.node.index, run.plan
-            if is_quick:  # it may have been slow once because the processor was busy
+            if is_quick:  # it may have been slow only because the processor was busy
                 plan.slow -= {node}
                 plan.quick |= {node}
             elif first:
@@ -264,9 +266,9 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
 
 
 def _is_slow(act: Activation) -> bool:
-    """Return True if the last run of an activation's node took long; beside other cells also if it is not known.
+    """Return True if the last run of an activation's node took long or, in a live run, if it has not run yet.
 
-    Not for a coroutine function: it only makes its coroutine, which runs in the loop.
+    False for coroutine functions: calling one only creates the coroutine, which runs in the loop.
     """
     node, run = act.node.index, act.work.run
     if act.purpose or not (node in run.plan.slow or (run.keeps_loop_free > 0 and node not in run.plan.quick)):
@@ -300,7 +302,7 @@ async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> in
 
 
 def find_heads(run: Run) -> list[Activation]:
-    """Return the activations that can run now: the first of each lane that waits for no inner lane."""
+    """Return the activations that can run now: the first of each lane that is not waiting for an inner lane."""
     waiting = [run.find_activation(number) for number in run.frontier()]
     busy: set[int] = set()
     for act in waiting:
@@ -317,11 +319,11 @@ def find_heads(run: Run) -> list[Activation]:
 
 @dataclass(slots=True)
 class _Lanes:
-    """The concurrently running branches: the tasks in flight, and the activation at which a breakpoint stopped them.
+    """The concurrently running branches: the tasks in flight, and the activations at which a breakpoint stopped them.
 
     `skipped_breakpoints` holds the activations whose breakpoint is not checked again, because the run already stopped
-    there. `cost` is how many counted steps are in flight. `ended_tasks` holds the tasks that have ended; `wake_event`
-    is set when one does.
+    there. `cost` is the number of counted steps in flight. `ended_tasks` holds the tasks that have ended; `wake_event`
+    is set when a task ends.
     """
 
     skipped_breakpoints: set[int]
@@ -333,7 +335,7 @@ class _Lanes:
     waits: bool = True  # whether a step may be waiting for a person
 
     def start(self, run: Run, pending_step: PendingStep) -> None:
-        """Create the task that awaits a pending step."""
+        """Create a task that awaits a pending step."""
         pending_step.task = asyncio.get_running_loop().create_task(finish_pending_step(run, pending_step))
         pending_step.task.add_done_callback(self._end_task)
         self.tasks[pending_step.task] = pending_step
@@ -383,7 +385,7 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
                 pending_step = lanes.remove(task)
                 lanes.waits = lanes.waits or pending_step.is_held
                 code = _get_code_after(pending_step, task, code)
-            # A step may have ended the run just now, and its task has not been taken yet: nothing else starts then.
+            # A step may just have ended the run while its task has not been collected yet: nothing else starts then.
             if not code and run.lanes == ENDING and not any(task.done() for task in tasks):
                 run.lanes = GOING
             if not tasks and not _is_in_lanes(run):
@@ -409,7 +411,7 @@ def _get_time_left(run: Run) -> float | None:
 
 
 def _get_code_after(pending_step: PendingStep, task: asyncio.Task[int], code: int) -> int:
-    """Return the code of the parallel section after one more task has ended. A failure overrides every other code."""
+    """Return the code of the parallel section after one more task has ended. A failure overrides all other codes."""
     if task.cancelled():
         pending_step.coro.close()  # it may never have started
         return code
@@ -420,14 +422,15 @@ def _get_code_after(pending_step: PendingStep, task: asyncio.Task[int], code: in
 
 
 def _dispatch(run: Run, lanes: _Lanes) -> int:
-    """Start every activation that can run and is not in flight; sync functions run in threads.
+    """Start all activations that can run and are not in flight; sync functions run in threads.
 
-    Start no more than can finish within the remaining budget and the number of steps requested.
+    Start no more than the remaining budget and the number of requested steps allow.
     """
     index = run.queue_index
     if index is not None and index.ready is not None and index.is_current(run):
         ready, index.ready = index.ready, []
-        queued = [number for number in dict.fromkeys(ready) if number in index.rows]  # some may have run meanwhile
+        # some may have run in the meantime
+        queued = [number for number in dict.fromkeys(ready) if number in index.rows]
         code = _start(run, lanes, map(run.find_activation, queued))
         if lanes.tasks or code not in (GO, SUSPENDED, EXHAUSTED):
             return code
@@ -471,13 +474,13 @@ def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
 
 
 def _is_coroutine_function(perform: Perform) -> bool:
-    """Return whether a node's function is a coroutine function; `inspect` takes a µs to find out."""
+    """Return True if a node's function is a coroutine function; `inspect` takes 1 µs for this."""
     code = getattr(perform, "__code__", None)
     return bool(code and code.co_flags & inspect.CO_COROUTINE) or inspect.iscoroutinefunction(perform)
 
 
 def _invalidate_ready(run: Run, code: int) -> int:
-    """Return the code; the next dispatch looks at the whole queue, since something that can run was not started."""
+    """Return the code; the next dispatch examines the whole queue, because something that can run was not started."""
     if run.queue_index is not None:
         run.queue_index.ready = None
     return code
@@ -518,7 +521,7 @@ async def _perform_call_in_thread(act: Activation) -> Any:
 
 
 async def _cancel_all(run: Run, tasks: dict[asyncio.Task[int], PendingStep]) -> None:
-    """Cancel what is still in flight and wait until it has ended; those steps start again when they are stepped."""
+    """Cancel what is in flight and wait until it has ended; these steps start again on the next step."""
     for task, pending_step in tasks.items():
         run.pending_steps.pop(pending_step.activation.id, None)
         if not task.done():

@@ -26,7 +26,7 @@ from agentnb.recipe.model import Rescue
 
 
 def fail(run: Run, act: Activation, error: Exception | SystemExit, started_at: int) -> int:
-    """Commit a failed step and schedule its handler. Its writes are discarded, unless its kind keeps them."""
+    """Commit a failed step and schedule its handler. Its writes are discarded unless its kind keeps them."""
     from agentnb.engine.core.time_travel import repair
 
     repair(run)
@@ -34,7 +34,7 @@ def fail(run: Run, act: Activation, error: Exception | SystemExit, started_at: i
     work = act.work
     own = [*work.applied_writes, *work.own_writes]
     for held in (work.own_writes, work.applied_writes, work.copies):
-        held.clear()  # conditions evaluated from here on see the board as it is
+        held.clear()  # conditions evaluated from here on see the current board
     register_secrets(act.scope.visible_items())  # the failure's message may contain the node's inputs
     return _commit_failure(run, act, _make_failure(spelled), own, started_at)
 
@@ -45,7 +45,7 @@ def _make_failure(error: Exception) -> Failure:
 
 
 def find_handlers(run: Run, act: Activation, error: Exception) -> Pushes:
-    """Note that a step fails after its work, and return the activations of what handles that.
+    """Record that a step failed after its work, and return the activations of its handlers.
 
     Raises:
         Exception: the error itself, if no error edge handles it.
@@ -72,7 +72,8 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
 
     work, node = act.work, act.node
     work.result = failure.result  # for the conditions of a rescue's edges
-    fatal = isinstance(failure.error, AgentRuntimeError)  # a failure of the run: no handler of the recipe applies
+    # a failure of the run itself: no handler of the recipe applies
+    fatal = isinstance(failure.error, AgentRuntimeError)
     of_node = act.purpose == FAIL or not isinstance(failure.error, SuperstepError)
     targets = () if fatal or not of_node else node.timeouts if failure.timeout else node.errors
     act, handlers = _apply_failure(run, act, own, fatal=fatal)
@@ -99,7 +100,7 @@ def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple
 def _apply_failure(
     run: Run, act: Activation, own: list[tuple[Any, Any]], *, fatal: bool
 ) -> tuple[Activation, Pushes | None]:
-    """Apply the writes that a failed step keeps; return where its rescue leads (None: no rescue, or it failed).
+    """Apply the writes that a failed step keeps; return where its rescue leads (None: no rescue, or the rescue failed).
 
     A rescue that fails (its condition, target or value) is ignored and its changes are undone.
     """
@@ -108,7 +109,7 @@ def _apply_failure(
     rescues = [None] if fatal or act.node.node.rescue is None else [act.node.node.rescue, None]
     for rescue in rescues:
         if act.node.kind.keeps_writes:
-            with suppress(BoardError):  # the writes from the first refused one on are dropped
+            with suppress(BoardError):  # the first rejected write and all later ones are dropped
                 for path, value in own:
                     run.write(act.scope, path, value)
         if rescue is None:
@@ -145,7 +146,7 @@ def _write_queue(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -
     """Write the queue after a failure: the failed node first, or the composite node that handles it."""
     queue = run.frontier()
     if catcher is None:
-        new = [queue.pop(queue.index(act.id)), *queue]  # once: it may be queued a second time further back
+        new = [queue.pop(queue.index(act.id)), *queue]  # only once: it may be queued a second time further back
     else:
         index, frame = catcher
         inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
@@ -164,7 +165,7 @@ def _write_queue(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -
 
 
 def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | None) -> int:
-    """Record the other branches that a failure ends as cancelled, one step per branch."""
+    """Record the other branches ended by a failure as cancelled, one step per branch."""
     from agentnb.engine.core.step import finish
 
     code, before = GO, run.position - 1

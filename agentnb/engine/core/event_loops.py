@@ -1,4 +1,4 @@
-"""Event loops for callers without one: for a single call, or one that stays open while a step is in flight."""
+"""Event loops for callers without one: for a single call, or kept open while a step is in flight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NEED_LOOP: Final = object()
 
 
 class NeedLoop:
-    """An awaitable that resumes inside an event loop."""
+    """An awaitable that moves its coroutine into an event loop."""
 
     def __await__(self) -> Generator[Any, Any, None]:
         """Yield the marker to the driver of this coroutine."""
@@ -41,7 +41,7 @@ Job = Callable[[asyncio.Runner], None]
 
 
 class LoopThread:
-    """A thread with an event loop that stays open until `leave`: what a node opens in it is usable in its next call."""
+    """A thread with an event loop that stays open, so that what a node opens in it is usable in later calls."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
@@ -50,7 +50,7 @@ class LoopThread:
         finalize(self, self._jobs.put, None)
 
     def submit(self, job: Job) -> Callable[[], Any]:
-        """Run a job in that thread; return a function that waits for its end."""
+        """Run a job in that thread; return a function that waits for it to finish."""
         ended = threading.Event()
 
         def done(runner: asyncio.Runner) -> None:
@@ -65,7 +65,7 @@ class LoopThread:
     def close(self) -> None:
         """Close the event loop and end the thread."""
         self._jobs.put(None)
-        if threading.current_thread() is not self._thread:  # a failing branch may end another's node there
+        if threading.current_thread() is not self._thread:  # a failing branch may end the node of another branch there
             self._thread.join()
 
 
@@ -77,9 +77,9 @@ def _serve(jobs: SimpleQueue[Job | None]) -> None:
 
 
 def run_in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThread | None = None) -> int:
-    """Run a coroutine to its end in a new event loop, in a worker thread if a loop is already running here.
+    """Run a coroutine to its end in a new event loop, in a worker thread if a loop is already running in this one.
 
-    With `home`, use its loop.
+    With `home`, use that thread's loop.
     """
     if not has_threads():
         return run_here(work())
@@ -96,9 +96,9 @@ def run_in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThre
 
 
 class RemoteCoroutine:
-    """A coroutine running in an event loop of another thread; `ended` blocks this thread until it ends.
+    """A coroutine running in an event loop of another thread; `ended` blocks the current thread until it ends.
 
-    Awaiting it keeps the local event loop running; cancelling the await ends the coroutine there first.
+    Awaiting it keeps the local event loop running; cancelling the await first ends the coroutine there.
     """
 
     def __init__(
@@ -142,7 +142,10 @@ class RemoteCoroutine:
 
 
 async def run_beside(make_remote: Callable[[Callable[[], Any]], RemoteCoroutine]) -> int:
-    """Start a coroutine on another loop and await its end while this loop continues. A cancellation ends it first."""
+    """Start a coroutine on another loop and await its end while the current loop continues.
+
+    A cancellation ends it first.
+    """
     here, over = asyncio.get_running_loop(), asyncio.Event()
     sent, cancelled = make_remote(lambda: here.call_soon_threadsafe(over.set)), None
     while not over.is_set():
@@ -169,11 +172,11 @@ def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def enable_nesting() -> str:
-    """Allow `asyncio.run` and the like while an event loop is running, in the whole process; return the module used.
+    """Allow `asyncio.run` and similar calls while an event loop is running, process-wide; return the module used.
 
-    agentnb itself never needs it: in a notebook write `await session.arun()`, or `session.start()`. It is for
-    surrounding code that cannot be awaited. During such a nested run, buttons do not respond until it has ended. The
-    maintained successor nest-asyncio2 is used if it is installed (ipykernel depends on it), else nest-asyncio.
+    agentnb itself never needs this: in a notebook, write `await session.arun()` or `session.start()`. It is for
+    surrounding code that cannot be awaited. During such a nested run, buttons do not respond. The maintained successor
+    nest-asyncio2 is used if it is installed (ipykernel depends on it), else nest-asyncio.
     """
     try:
         module = importlib.import_module("nest_asyncio2")

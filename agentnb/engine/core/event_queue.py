@@ -1,8 +1,8 @@
 """Event queue: the frontier of a reactive run: a queue of events, each with the activations that it triggers.
 
-If the nodes that an event triggers are known at once, their activations are queued; otherwise the event itself is
-queued and matched when it reaches the front, where `match_events` replaces it with the activations that it triggers.
-Only the front of the queue is read, so the length of the queue does not affect the cost of a step.
+If the nodes triggered by an event are known at once, their activations are queued. Otherwise the event itself is
+queued; when it reaches the front, `match_events` replaces it with the activations that it triggers. Only the front of
+the queue is read, so the length of the queue does not affect the cost of a step.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def make_entries(run: Run, events: Sequence[Event]) -> list[int]:
 
 
 def advance(run: Run, act: Activation) -> int:
-    """Queue the events emitted by a step, remove its own activation, and return where the queue begins then."""
+    """Queue the events emitted by a step, remove its own activation, and return the new start of the queue."""
     history, emitted = run.history, act.work.emitted
     if emitted:
         new = make_entries(run, emitted)
@@ -58,7 +58,9 @@ def advance(run: Run, act: Activation) -> int:
 
 
 def match_events(run: Run, at: int, over: int | None = None, emitted: Sequence[Event] = ()) -> int:
-    """Match the events at the front of the queue until an activation is there; return where the queue begins then.
+    """Match the events at the front of the queue until an activation is at the front.
+
+    Return the new start of the queue.
 
     Args:
         at: where the queue begins.
@@ -105,7 +107,7 @@ def append(run: Run, event: Event) -> None:
 
 
 def _insert_before(run: Run, at: int, turns: Sequence[int]) -> int:
-    """Insert activations before the queue that begins at `at` without copying it; return where the new queue begins."""
+    """Insert activations before the queue that begins at `at` without copying it; return the new start of the queue."""
     start = _write(run, turns)
     run.history.insert_before(at, start)
     return start

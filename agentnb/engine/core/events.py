@@ -1,4 +1,4 @@
-"""Events: numbered in one sequence per run and recorded for every dialect, with the default id, time and cause."""
+"""Events: numbered in one sequence per run and recorded for all dialects, with the default id, time and cause."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def make_event(run: Run, work: Work | None, type_: str, payload: Any, actor: str
     `options` overrides the defaults: id, cause, time, mark.
     """
     last = work.emitted[-1].seq if work is not None and work.emitted else 0
-    # Otherwise this node emitted the last event of the run
+    # Otherwise the last event of the run was emitted by this node
     if not last or run.pending_steps or run.recorded is not None:
         last = max(run.last_event(), last)
     seq = last + 1
@@ -41,7 +41,7 @@ def make_event(run: Run, work: Work | None, type_: str, payload: Any, actor: str
 
 
 def restore_event(event: Event, actor: str | None, options: Mapping[str, Any]) -> Event:
-    """Return an event emitted before with the actor, cause and mark its node passes now; number, id and time stay."""
+    """Return a previously emitted event with the actor, cause and mark passed now; number, id and time stay."""
     if actor is None and not options:
         return event
     values = {name: options[name] for name in ("cause", "mark") if name in options}
@@ -49,7 +49,7 @@ def restore_event(event: Event, actor: str | None, options: Mapping[str, Any]) -
 
 
 def stamp_events(events: Iterable[Event], step: int) -> list[Event]:
-    """Return the events emitted by a step as they are recorded, with the number of the step."""
+    """Return a step's emitted events as they are recorded, with the number of the step."""
     return [
         _new_event(Event, (seq, step, id_, type_, actor, cause, time, payload, step, mark))
         for seq, _, id_, type_, actor, cause, time, payload, _, mark in events
@@ -57,7 +57,7 @@ def stamp_events(events: Iterable[Event], step: int) -> list[Event]:
 
 
 def get_visible_events(run: Run) -> list[Event]:
-    """Return the events of a run up to its position, in order, without its unseen ones (see `Run`)."""
+    """Return the events of a run up to its position, in order, without hidden events (see `Run`)."""
     events: list[Event] = []
     for history, end in run.parts():
         first = history.base if history.parent else -1

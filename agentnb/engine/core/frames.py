@@ -1,6 +1,6 @@
-"""Frames and activations: a frame is an open region of a run, an activation one scheduling of a node in a frame.
+"""Frames and activations. A frame is an open region of a run; an activation is one scheduling of a node in a frame.
 
-The inputs of a frame, and the result of the last step inside it, are derived from the rows of the run.
+The inputs of a frame and the result of the last step inside it are derived from the rows of the run.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Frame:
 class Activation:
     """One scheduling of a node in a frame, created once and reused, with its scope and next activation resolved.
 
-    `next` is the number of the activation that always follows: UNKNOWN until it is determined, else as
+    `next` is the number of the activation that always follows: UNKNOWN until it is determined, else as in
     `PlanNode.always`. `quick` is True if the frontier can simply advance by one (an ordinary activation in the root
-    frame). `next_activations` has the numbers of the activations that its edges led to, by target.
+    frame). `next_activations` maps each target to the number of the activation that the edge to it leads to.
     """
 
     work: Work
@@ -99,7 +99,7 @@ class Activation:
 
 
 def get_frame_inputs(run: Run, frame: int) -> dict[str, Any]:
-    """Return the inputs of a run as seen inside the frame with this number."""
+    """Return the inputs of a run as seen inside frame number `frame`."""
     layers: list[dict[str, Any]] = []
     while frame >= 0:
         row = run.tables.frames[frame]
@@ -126,7 +126,7 @@ def get_last_observation(run: Run, frames: Sequence[Frame]) -> Any:
 
 
 def get_step_result(history: History, step: int) -> Any:
-    """Return the result of a step: its observation or, for a failed step, the answer that was the failure."""
+    """Return the result of a step: its observation or, for a failed step, the answer that caused the failure."""
     failure = history.errors.get(step)
     if failure is not None:
         return failure.result

@@ -1,12 +1,12 @@
-"""The history of a run as columns: a row per step, per write and per push. Only the tip ever changes.
+"""The history of a run as columns: a row per step, per write and per push. Only the tip changes.
 
 Layout, 33 bytes per step: the activation (4), begin and end in ns (8 + 8), flags (1), where the frontier begins (4),
-and where this step's writes (4) and pushes (4) end. The frontier after step k is the slice
-`p_act[s_pos[k] : s_pend[k]]`. Pushes inserted before the waiting ones form an insertion: a queue that begins in an
-insertion continues from its end with the waiting pushes, and a queue that reaches an insertion skips it. So waiting
-pushes are never written again (see `queue_after`).
-A write row is 20 bytes: code (interned scope and path, and the op), the new value, and the previous value of the
-path's first key. A followed edge IS a push row with its condition's value. Rare data is in sparse dicts by step.
+and where this step's writes (4) and pushes (4) end. The frontier after step k is the slice `p_act[s_pos[k] :
+s_pend[k]]`. Pushes inserted before the waiting ones form an insertion. A queue that begins in an insertion continues
+with the waiting pushes after its end; a queue that reaches an insertion skips it. Waiting pushes are therefore never
+rewritten (see `queue_after`). A write row is 20 bytes: code (interned scope and path, and the op), the new value, and
+the previous value of the path's first key. A followed edge is a push row with its condition's value. Rare data is
+stored in sparse dicts by step.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ NO_ACTIVATION: Final = 0xFFFFFFFF
 RUN, ENTER, AGAIN, LEAVE = range(4)
 PHASES: Final = ("run", "enter", "again", "leave")
 OK, ERROR, CANCELLED, SKIPPED = (status << 2 for status in range(4))
-STATUS: Final = 12  # mask of the flag bits that hold one of these
+STATUS: Final = 12  # mask of the flag bits that hold the status
 STATUSES: Final = ("ok", "error", "cancelled", "skipped")
-OUTSIDE: Final = -1  # as `Call.call`: no committed step made the call
+OUTSIDE: Final = -1  # in `Call.call`: no committed step made the call
 COUNTED: Final = 64  # the step counts towards max_steps
 UNCAUGHT: Final = 32  # an error without a handler: the run stops there
-LATE: Final = -2  # as `ActivationRow.about`: the event was delivered before, and what it was postponed for has come.
-# Every lower number means the same about another event: LATE minus the number of that event.
-# As `ActivationRow.purpose` (0: an ordinary activation): the inside of a composite node has ended or failed; or, in
-# supersteps, the node waits for the other sources of a join or for everything that is not deferred.
+# in `ActivationRow.about`: the event was delivered before, and the thing it was postponed for has arrived.
+LATE: Final = -2
+# Lower numbers mean the same for another event: LATE minus the number of that event. In `ActivationRow.purpose` (0: an
+# ordinary activation): the inside of a composite node has ended or failed; or, in supersteps, the node waits for the
+# other sources of a join or for everything that is not deferred.
 RESUME, FAIL, PARKED = 1, 2, 3
 
 
 class Carried:
-    """The type of the mark in `p_val` of push rows that are not followed edges: moved, or a return of a composite."""
+    """The type of the mark in `p_val` of push rows that are not followed edges: moved, or back to a composite node."""
 
     __slots__ = ()
 
@@ -55,7 +56,7 @@ CARRIED: Final = Carried()
 class FrameRow(NamedTuple):
     """A frame as it was opened: the owner node, the region, the scope and the step.
 
-    `inputs` holds the frozen inputs of its inside; None if it has the inputs of the enclosing frame.
+    `inputs` holds the frozen inputs of its inside; None if they are those of the enclosing frame.
     """
 
     id: int
@@ -70,9 +71,9 @@ class FrameRow(NamedTuple):
 
 
 class ActivationRow(NamedTuple):
-    """An activation: a node of a frame that is to run (`purpose` 0), or whose inside has ended (RESUME, or FAIL).
+    """An activation: a node of a frame that is scheduled (`purpose` 0), or whose inside has ended (RESUME or FAIL).
 
-    `about` distinguishes activations of a node for one event: the number of another event it is about, or LATE.
+    `about` distinguishes several activations of a node for one event: the number of a related event, or LATE.
     """
 
     node: int
@@ -83,7 +84,7 @@ class ActivationRow(NamedTuple):
 
 
 def crosses_region(source: ActivationRow, target: ActivationRow, frames: Sequence[FrameRow]) -> bool:
-    """Return True if a push by a step of `source` leads into the inside of its composite node, or back from its end."""
+    """Return True if a push by a step of `source` leads into the inside of its composite node, or out of it."""
     if source.node < 0 or target.node < 0:
         return False
     entered, left = frames[target.frame], frames[source.frame]
@@ -106,12 +107,12 @@ class Failure(NamedTuple):
 
     @property
     def result(self) -> Any:
-        """The result of the failed step: the answer that was the failure, else the exception's message."""
+        """The result of the failed step: the answer that caused the failure, else the exception's message."""
         return getattr(self.error, "result", {"exception": self.message})
 
 
 class Note(NamedTuple):
-    """What a step reports besides its writes. `score` is the quality of the run's work, if the step judged it."""
+    """Data that a step reports besides its writes. `score` is the quality of the run's work, if the step judged it."""
 
     thought: str | None = None
     action: Any = None
@@ -133,7 +134,7 @@ class Intervention(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event emitted by a node or a person: in step `step`, if in one; `at` is the position it belongs to.
+    """An event emitted by a node or a person: in step `step`, if any; `at` is the position it belongs to.
 
     `mark` is a label defined by the dialect.
     """
@@ -151,10 +152,10 @@ class Event(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One attempt of one effect: the `attempt`-th (from 1) of the `call`-th effect (from 0) of a step.
+    """One attempt of one effect: attempt number `attempt` (from 1) of a step's effect number `call` (from 0).
 
-    Attempt 0 was never sent, because nothing in the session can perform the effect; it does not count as a call.
-    `call` is OUTSIDE if no committed step made it: its step was interrupted and did not make this call when it ran
+    Attempt 0 was never sent, because nothing in the session can perform the effect; it does not count as a call. `call`
+    is OUTSIDE if no committed step made the call: its step was interrupted and did not make this call when it ran
     again. For a model's answer, `provider`, `model` and `finish_reason` state who answered (`simulated`: no model) and
     why the answer ended.
     """
@@ -179,7 +180,7 @@ class Call(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """The state after a step, so that goto does not have to start from the first step. Its data never change."""
+    """The state after a step, so that goto does not have to start from the first step. Its data never changes."""
 
     step: int
     writes: int
@@ -191,7 +192,7 @@ class Checkpoint(NamedTuple):
 class Tables:
     """Tables shared by the histories of one tree of runs: frames, activations and paths by number. They only grow.
 
-    `shapes` are the names of the mappings in payloads of events: most events of a type have the same ones.
+    `shapes` are the key names of mappings in event payloads: most events of a type have the same names.
     """
 
     __slots__ = ("activation_ids", "activations", "code_ids", "codes", "frames", "plain", "shape_ids", "shapes")
@@ -202,7 +203,7 @@ class Tables:
         self.activation_ids: dict[ActivationRow, int] = {}
         self.codes: list[tuple[int, Path]] = []
         self.code_ids: dict[tuple[int, Path], int] = {}
-        self.plain: dict[int, str] = {}  # the codes that set a whole key of the root scope, with that key
+        self.plain: dict[int, str] = {}  # maps codes that set a whole key of the root scope to that key
         self.shapes: list[tuple[str, ...]] = []
         self.shape_ids: dict[tuple[str, ...], int] = {}
 
@@ -234,7 +235,7 @@ class Tables:
 
 
 NOW: Final = 1 << 60  # later than any step
-# The columns of a new history, which begins with row 0; a copy of an array costs a third of its constructor.
+# The columns of a new history, which begins with row 0. Copying an array costs a third of constructing it.
 _ints: Final = array("I").__copy__
 _first_activation: Final = array("I", [NO_ACTIVATION]).__copy__
 _first_number: Final = array("I", [0]).__copy__
@@ -245,7 +246,7 @@ _first_flags: Final = array("B", [0]).__copy__
 class History(LazyAttributes):
     """The steps after `base` of one branch of a run; earlier steps belong to the parent.
 
-    `plan` is the one that its steps were made with; None if unknown.
+    `plan` is the plan that its steps were made with; None if unknown.
     """
 
     __slots__ = (
@@ -282,13 +283,13 @@ class History(LazyAttributes):
         "w_old",
     )  # fmt: skip
 
-    # Rare data, by step if not stated otherwise.
+    # Rare data, by step unless stated otherwise.
     insertions: dict[int, int]  # the first push of each insertion -> its end
     insertion_returns: dict[int, int]  # the last push of each -> where the waiting ones begin
     replacement_ends: dict[int, int]  # the first push of each replacement -> the end of it
     replaced_rows: dict[int, int]  # the last push of each replacement -> the push it replaces
     in_place: set[int]  # numbers of writes
-    order: dict[int, int]  # a write that deletes a key -> how many keys followed it
+    order: dict[int, int]  # a write that deletes a key -> how many keys came after it
     reduced_parts: dict[int, tuple[Part, ...]]  # a write in a branch -> its parts
     rare: list[int]  # the steps that changed the frames
     opened_frames: dict[int, tuple[int, ...]]
@@ -298,7 +299,7 @@ class History(LazyAttributes):
     waiting_ns: dict[int, int]  # ns that a step waited for a person
     times: dict[int, tuple[datetime, ...]]  # the clock times that a step read
     effect_steps: dict[tuple[str, int | None], list[int]]
-    node_steps: dict[int, list[int]]  # the steps of each node, of the first `listed_rows` rows
+    node_steps: dict[int, list[int]]  # the steps of each node, for the first `listed_rows` rows
     highest_events: list[int]
 
     lazy: ClassVar = {
@@ -346,12 +347,12 @@ class History(LazyAttributes):
         return self.base + len(self.s_act) - 1
 
     def working_time(self, row: int) -> int:
-        """Return the nanoseconds that a step worked, without the time in which it waited for a person."""
+        """Return the working time of a step in nanoseconds, without the time in which it waited for a person."""
         took = self.s_t1[row] - self.s_t0[row]
         return took - self.waiting_ns.get(self.base + row, 0) if self.peek("waiting_ns") else took
 
     def set_first_row(self, frontier: list[int], now: int) -> None:
-        """Set row 0, the state in which this history starts: its time, the writes made so far, and its frontier."""
+        """Set row 0, the state in which this history starts: its time, its frontier, and the writes made so far."""
         self.p_act.fromlist(frontier)
         self.p_val += [CARRIED if self.parent else None] * len(frontier)
         self.s_t0[0] = self.s_t1[0] = now
@@ -364,7 +365,7 @@ class History(LazyAttributes):
         return [self.p_act[place] for place in self.queue_rows(row, end, step)]
 
     def queue_rows(self, row: int, end: int, step: int = NOW) -> list[int]:
-        """Return the push rows of such a queue."""
+        """Return the push rows of the queue that `queue` describes."""
         found = []
         while row < end:
             waiting = [row]
@@ -381,14 +382,14 @@ class History(LazyAttributes):
     def replace(self, row: int, step: int, start: int, end: int) -> None:
         """Replace push `row` in the queue by the pushes from `start` to `end`, if any, from `step` on.
 
-        So a branch that moves on changes its own place only, whatever waits before and behind it.
+        A branch that advances thus changes only its own place, whatever waits before and behind it.
         """
         if start < end:
             self.replacement_ends[start], self.replaced_rows[end - 1] = end, row
         self.replacements[row] = (step, start, end)
 
     def find_queue_start(self, row: int) -> int:
-        """Return the first push row of the queue, which begins at `row` or at what replaces it."""
+        """Return the first push row of the queue, which begins at `row` or at its replacement."""
         while row in self.replacements:
             _, start, end = self.replacements[row]
             row = start if start < end else self.row_after(row)
@@ -410,7 +411,7 @@ class History(LazyAttributes):
         return row
 
     def insert_before(self, row: int, start: int) -> None:
-        """Make the pushes from `start` on an insertion, which comes before the pushes that wait from `row` on."""
+        """Turn the pushes from `start` on into an insertion that comes before the pushes waiting from `row` on."""
         end = len(self.p_act)
         if row < start < end:
             self.insertions[start], self.insertion_returns[end - 1] = end, row
@@ -443,7 +444,7 @@ class History(LazyAttributes):
     def last_event(self, step: int) -> int:
         """Return the highest event number up to a step; 0 if there is none.
 
-        Among concurrent steps, the one committed last may have emitted first.
+        With concurrent steps, the step committed last may have emitted first.
         """
         events, tops = self.events, self.highest_events
         for event in events[len(tops) :] if len(tops) < len(events) else ():
@@ -453,17 +454,17 @@ class History(LazyAttributes):
 
     @property
     def last_inherited_event(self) -> int:
-        """The highest event number from before this history; it can no longer change."""
+        """The highest event number from before this history, which can no longer change."""
         if self._last_inherited is None:
             above = self.parent
             self._last_inherited = 0 if above is None else max(above.last_event(self.base), above.last_inherited_event)
         return self._last_inherited
 
     def find_event_index(self, seq: int) -> int:
-        """Return the index of the event with this number; -1 if there is none, or if it is not found by bisection.
+        """Return the index of the event with this number; -1 if there is none, or if bisection does not find it.
 
-        Events are ordered by number, mostly without gaps; but the events of concurrent steps are in the order in which
-        the steps were committed.
+        Events are ordered by number, mostly without gaps, but events of concurrent steps are in the order in which the
+        steps were committed.
         """
         events = self.events
         place = seq - events[0].seq if events else -1
@@ -472,7 +473,7 @@ class History(LazyAttributes):
         return place if place < len(events) and events[place].seq == seq else -1
 
     def checkpoint_before(self, step: int) -> Checkpoint | None:
-        """Return the last checkpoint at or before a step; None when this history has none."""
+        """Return the last checkpoint at or before a step; None if this history has none."""
         known = self.checkpoints
         if known and known[-1].step <= step:
             return known[-1]
@@ -480,14 +481,14 @@ class History(LazyAttributes):
         return known[at - 1] if at else None
 
     def state_before(self, step: int) -> Checkpoint | None:
-        """Return the last state at or before a step that need not be computed: a checkpoint, or one restored before."""
+        """Return the last available state at or before a step: a checkpoint or a restored state."""
         checkpoint, known = self.checkpoint_before(step), self.restored_state
         if known is None or known.step > step or (checkpoint is not None and checkpoint.step >= known.step):
             return checkpoint
         return known
 
     def _truncate_writes(self, writes: int) -> None:
-        """Drop every write row from number `writes` on."""
+        """Drop all write rows from number `writes` on."""
         del self.w_code[writes:], self.w_new[writes:], self.w_old[writes:]
         self.in_place -= {number for number in self.in_place if number >= writes}
         for number in [number for number in self.order if number >= writes]:
@@ -496,7 +497,7 @@ class History(LazyAttributes):
             self.reduced_parts.popitem()
 
     def truncate(self, step: int) -> bool:
-        """Drop every row after `step`; return whether one of them had changed the frames."""
+        """Drop all rows after `step`; return True if one of them had changed the frames."""
         row = step - self.base
         for column in (self.s_act, self.s_t0, self.s_t1, self.s_flag, self.s_pos, self.s_wend, self.s_pend):
             del column[row + 1 :]

@@ -1,7 +1,8 @@
-"""Interfaces: what the core needs of the parts above it, which are passed to a `Run`.
+"""Interfaces to the parts above the core, which are passed to a `Run`.
 
 The core imports none of these parts. A `Dispatcher` performs effects, a `Limiter` is a budget with limits on them, a
-`Recorder` saves what a step does before it is committed, and `RecordedSteps` answers what was done before.
+`Recorder` saves what a step does before it is committed, and `RecordedSteps` provides the recorded calls and events of
+earlier executions.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class StepAbandoned(BaseException):
-    """Raised to abandon a step, which runs again later: a limit is reached, a call cannot be recorded or replayed.
+    """Raised to abandon a step that runs again later: a limit is reached, or a call cannot be recorded or replayed.
 
-    It does not derive from Exception: nodes must not catch it, and the step has not failed.
+    It does not derive from Exception, because nodes must not catch it and the step has not failed.
     """
 
 
@@ -43,17 +44,17 @@ class Dispatcher(Protocol):
         ...
 
     def remember(self, work: Work) -> None:
-        """Remember what an interrupted step has done: when it runs again, it does not repeat answered calls."""
+        """Remember what an interrupted step has done; when it runs again, it does not repeat answered calls."""
         ...
 
 
 class Limiter(Protocol):
-    """Admits each attempt of a call and each opened frame in a run with limits on those."""
+    """Admits each attempt of a call and each opened frame, for runs that have limits on them."""
 
     def admit_call(self, run: Run, work: Work, effect: Effect, delay: float, which: tuple[int, int]) -> bool:
         """Return True if one more attempt may be sent after a delay in seconds, and count it.
 
-        `which` is the index of its call in the step, and its own number in the call.
+        `which` is the index of the call within the step and the number of the attempt within the call.
         """
         ...
 
@@ -67,18 +68,18 @@ class Limiter(Protocol):
 
 
 class RecordedSteps(Protocol):
-    """The recorded calls and events of steps that run again: interrupted ones, or those of a replay."""
+    """The recorded calls and events of steps that run again: interrupted steps, or those of a replay."""
 
     def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
         """Return the recorded attempts of a step's call, in order; none if the call is not recorded."""
         ...
 
     def get_next_kind(self, work: Work) -> str | None:
-        """Return the kind of the step's next call if it was made before, else None."""
+        """Return the kind of the step's next call if that call was made before, else None."""
         ...
 
     def get_sent_time(self, work: Work, number: int) -> int | None:
-        """Return when a step's call without a recorded response was sent (ns); None for any other."""
+        """Return when a step's call without a recorded response was sent (ns); None for any other call."""
         ...
 
     def find_emitted(self, work: Work, type: str, payload: Any, options: Mapping[str, Any]) -> Event | None:
@@ -97,9 +98,9 @@ class RecordedSteps(Protocol):
         ...
 
     def last_event(self) -> int:
-        """Return the highest number of an event that steps yet to start have emitted before; 0 if there is none.
+        """Return the highest number of an event already emitted by a step that has not started again.
 
-        These numbers are reserved for them.
+        0 if there is none. These numbers are reserved for those steps.
         """
         ...
 
@@ -119,7 +120,7 @@ class Recorder(Protocol):
         """Record that a call is being sent.
 
         Raises:
-            StepAbandoned: it cannot be recorded, so the call must not be sent.
+            StepAbandoned: this cannot be recorded, so the call must not be sent.
         """
         ...
 
@@ -132,9 +133,9 @@ class Recorder(Protocol):
         ...
 
     def drop(self, act: int) -> None:
-        """Record that a step was abandoned for good: nothing it has done counts when it runs again."""
+        """Record that a step was abandoned for good: what it has done does not count when it runs again."""
         ...
 
     def record_event(self, work: Work, event: Event, *, alone: bool = True) -> None:
-        """Record an event of a step; unless `alone`, with the next record. If that fails, the run stops."""
+        """Record an event of a step: at once if `alone`, else with the next record. If that fails, the run stops."""
         ...

@@ -1,4 +1,4 @@
-"""Attributes that most objects of a class never use, created on first access: there are thousands of such objects."""
+"""Lazy attributes, created on first access: most of a class's thousands of objects never use them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Lazy:
     def __get__(self, holder: Any, _owner: type | None = None) -> Any:
         try:
             return holder.lazy_values[self._name]
-        except KeyError:  # of two threads, both receive one; a lock could stay held after an interrupt
+        except KeyError:  # if two threads race, both receive the same one; a lock could stay held after an interrupt
             return holder.lazy_values.setdefault(self._name, self._make())
 
     def __set__(self, holder: Any, value: Any) -> None:
@@ -23,10 +23,10 @@ class _Lazy:
 
 
 class LazyAttributes:
-    """Base of classes with `lazy` attributes: collections that few of their objects use, created on first access.
+    """Base of classes with `lazy` attributes: collections used by few of their objects and created on first access.
 
-    The class annotates them; their values are in `lazy_values`, by name. Use `peek` to read one without creating it.
-    There is no `__getattr__`: it would slow down every other attribute of the class.
+    The class annotates them; their values are stored in `lazy_values`, by name. Use `peek` to read one without creating
+    it. There is no `__getattr__`, because it would slow down all other attributes of the class.
     """
 
     __slots__ = ("lazy_values",)

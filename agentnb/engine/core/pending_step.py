@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Hold:
-    """A pause of a step: for a person's answer, at a call that may be reviewed and changed, at an event it has emitted.
+    """A pause of a step: for a person's answer, at a call that may be reviewed and changed, or at an emitted event.
 
-    `kind` is `answer`, `approval`, `call` or `emit`. Setting `is_resumed` resumes the step: with the current effect, or
-    with `answer` if `has_answer` is set. `until` is the time, in nanoseconds of `clock`, at which the hold expires.
+    `kind` is `answer`, `approval`, `call` or `emit`. Setting `is_resumed` resumes the step, with the current effect or,
+    if `has_answer` is set, with `answer`. `until` is the time, in nanoseconds of `clock`, at which the hold expires.
     """
 
     __slots__ = ("answer", "clock", "effect", "has_answer", "is_resumed", "kind", "moment", "until")
@@ -35,7 +35,7 @@ class Hold:
         self.clock: Callable[[], int] = perf_counter_ns
 
     def set_deadline(self, until: int, clock: Callable[[], int]) -> Hold:
-        """Make the hold expire at a time of a clock; return the hold."""
+        """Set the time of a clock at which the hold expires; return the hold."""
         self.until, self.clock = until, clock
         return self
 
@@ -51,7 +51,7 @@ class Hold:
         return not self.is_resumed and remaining is not None and remaining <= 0
 
     def __await__(self) -> Generator[Any, Any, Hold]:
-        """Yield this hold to the driver; continue when the driver sends anything."""
+        """Yield this hold to the driver; continue when the driver sends a value."""
         yield self
         return self
 
@@ -59,7 +59,7 @@ class Hold:
 class PendingStep:
     """A step that has started but is not committed: its coroutine, and the hold at which it pauses.
 
-    `intervention_count` counts the interventions meanwhile. `waiting_ns` is the time that does not count for
+    `intervention_count` counts the interventions made in the meantime. `waiting_ns` is the time that does not count for
     the step: while it was held, and while a model's client was prepared.
     """
 
@@ -88,11 +88,11 @@ class PendingStep:
         self.task: asyncio.Task[int] | None = None
         self.awaited_future: asyncio.Future[Any] | None = None  # the future it awaits in another task
         self.is_cancelled, self.intervention_count = False, 0
-        self.waiting_ns, self.held_since = 0, -1  # when it was last held; -1 if it is not
-        self.needs_loop = False  # it cannot continue without an event loop
+        self.waiting_ns, self.held_since = 0, -1  # `held_since` is when it was last held; -1 if it is not held
+        self.needs_loop = False  # True if it cannot continue without an event loop
 
     def handle_yield(self, yielded: Any) -> None:
-        """Handle what the coroutine yielded without an event loop: a hold, or that it needs an event loop."""
+        """Handle what the coroutine yielded without an event loop: a hold, or the request for an event loop."""
         if isinstance(yielded, Hold):
             self.hold_at(yielded)
         else:
@@ -111,7 +111,7 @@ class PendingStep:
 
     @contextmanager
     def pause_clock(self) -> Iterator[None]:
-        """Pause the clock of this step inside the `with` block; no effect if it is paused already."""
+        """Pause the clock of this step inside the `with` block; no effect if it is already paused."""
         still = self.held_since >= 0
         if not still:
             self.held_since = self.activation.work.run.ns()
@@ -128,30 +128,30 @@ class PendingStep:
 
     @property
     def leaves_loop(self) -> bool:
-        """True if it was paused and continues with sync code, which may take long: it runs in a thread.
+        """True if it was paused and continues with sync code, which may take long: it then runs in a thread.
 
-        Async code continues in the event loop that owns what it has opened; a node stepped into has its own thread.
+        Async code continues in the event loop that owns its resources; a node that was stepped into has its own thread.
         """
         work = self.activation.work
         held = self.hold is not None and type(self.coro) is CoroutineType
         return held and work.run.uses_threads and not (self.needs_loop or work.needs_loop)
 
     def cancel(self) -> None:
-        """Abandon this step: its late writes are refused, its coroutine is closed or its task cancelled."""
+        """Abandon this step: late writes are refused, its coroutine is closed or its task cancelled."""
         work = self.activation.work
         work.has_ended = self.is_cancelled = True
         self.activation.work = type(work)(work.run, self.activation)
         if self.task is not None:
             self.task.cancel()
             return
-        if not getattr(self.coro, "cr_running", False):  # in a thread, it ends there
+        if not getattr(self.coro, "cr_running", False):  # if it runs in a thread, it ends there
             self.coro.close()
         if self.awaited_future is not None:  # its driver must not wait for a result that is no longer needed
             self.awaited_future.get_loop().call_soon_threadsafe(self.awaited_future.cancel)
 
 
 def record_interrupted(run: Run, pending_step: PendingStep, act: str, step: int) -> Intervention:
-    """Return the record that an intervention happened while a step was in flight (`held`), or that the step `ended`."""
+    """Return the record that a step was in flight (`held`) during an intervention, or that it has `ended`."""
     work = pending_step.activation.work
     how = (
         {"calls": work.call_count, "events": len(work.emitted)}

@@ -1,4 +1,4 @@
-"""The plan: a recipe compiled into tuples, with every node bound to the function that it calls."""
+"""The plan: a recipe compiled into tuples, with every node bound to its function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.work import Kind, Perform, Work
 
 _NONE: Final = frozenset[int]()
-# Of `PlanNode.always`: no edge leads on; every edge whose condition holds; the first whose condition holds.
+# Values of `PlanNode.always`: no outgoing edge; all edges whose condition holds; the first edge whose condition holds.
 NO_EDGE, EVERY, FIRST = -1, -3, -4
 _code_of: Final = attrgetter("__code__")
 OutgoingEdge = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
@@ -27,8 +27,8 @@ OutgoingEdge = tuple[Callable[[Mapping[str, Any]], Any] | None, int, Edge]
 class PlanNode:
     """A node as the engine runs it, with its outgoing edges by kind; `Plan.performs` has its function.
 
-    `always` is the node that its ordinary edges always lead to, or how their conditions decide. `cost` is what a step
-    of it counts towards max_steps.
+    `always` is the node that its ordinary edges always lead to, or how their conditions decide. `cost` is the amount by
+    which a step of it counts towards max_steps.
     """
 
     __slots__ = ("always", "cost", "errors", "id", "index", "kind", "node", "outgoing_edges", "routes", "timeouts")
@@ -42,17 +42,17 @@ class PlanNode:
         self.timeouts: tuple[int, ...] = ()
 
     def as_removed(self) -> PlanNode:
-        """Return this node as removed from the recipe: it only names the steps that it made."""
+        """Return this node as removed from the recipe: it only serves to name the steps that it made."""
         return PlanNode(self.index, replace(self.node, scope="", writes=(), bodies=(), on=()), self.kind)
 
 
 class CompiledRecipe:
     """A recipe compiled into tuples: the part of a plan that is the same in every world.
 
-    `listeners` maps an event type to the nodes that listen to it, `reacts` is True if events trigger nodes; `joins` are
-    the nodes that wait for their branches. `performs` has the functions of the nodes, but for the `unbound` ones, which
-    depend on the world. Of a recipe that runs in supersteps, `ranks` are the nodes' places in the order of their ids,
-    `waiting` are its joins, and `transient` has the keys that last for one superstep, by region.
+    `listeners` maps event types to the nodes that listen to them; `reacts` is True if events trigger nodes; `joins` are
+    the nodes that wait for their branches. `performs` has the functions of the nodes except the `unbound` ones, which
+    depend on the world. For recipes that run in supersteps, `ranks` are the positions of the nodes in the order of
+    their ids, `waiting` are the joins, and `transient` has the keys that last for one superstep, by region.
     """
 
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None = None) -> None:
@@ -100,7 +100,7 @@ class CompiledRecipe:
         return [*map(_code_of, self._functions)] != self._codes
 
     def _number_nodes(self, known: list[PlanNode]) -> list[PlanNode]:
-        """Assign each node of the recipe its place in `nodes`; return them in the recipe's order."""
+        """Assign each node of the recipe its place in `nodes`; return the nodes in the recipe's order."""
         numbers = {node.id: node.index for node in known}
         self.nodes += [node.as_removed() for node in known]
         for name, node in self.recipe.nodes.items():
@@ -141,7 +141,7 @@ class CompiledRecipe:
         return getattr(when, "call", when)
 
     def _find_nodes_before(self, join: int) -> frozenset[int]:
-        """Return the nodes from which a join can be reached: it waits for those."""
+        """Return the nodes from which a join can be reached; the join waits for them."""
         reached, border = set(), [join]
         sources: dict[int, list[int]] = {}
         for node in self.nodes:
@@ -155,7 +155,7 @@ class CompiledRecipe:
         return frozenset(reached - {join})
 
     def _bind_without_world(self, node: PlanNode) -> bool:
-        """Bind a node to its function if that is the same in every world; return True if it is bound."""
+        """Bind a node to its function if that function is the same in every world; return True if it is bound."""
         if node.kind.ignores_world is None or not node.kind.ignores_world(node.node):
             return False
         try:
@@ -172,11 +172,11 @@ class CompiledRecipe:
 
 
 class Plan(CompiledRecipe):
-    """A recipe ready to run with one world.
+    """A recipe ready to run in one world.
 
-    A plan `like` another assigns each node the number that it has there, so that a run can continue with the new plan:
-    nodes missing from the recipe keep their place in `nodes`, and no edge leads to them. `slow` are the nodes whose
-    last run took long: a live run performs them in a thread. `quick` are those whose first run did not.
+    A plan `like` another assigns each node the number that it has there, so that a run can continue with the new plan.
+    Nodes missing from the recipe keep their place in `nodes`, and no edge leads to them. `slow` are the nodes whose
+    last run took long: a live run performs them in a thread. `quick` are the nodes whose first run was fast.
     """
 
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], world: Any, like: Plan | None = None) -> None:
@@ -213,7 +213,7 @@ class Plan(CompiledRecipe):
                     "X101",
                     f"there is no node {node!r}",
                     f"recipe {self.recipe.name!r}",
-                    f"its nodes are: {', '.join(self.index)}",
+                    f"the recipe's nodes are: {', '.join(self.index)}",
                     did_you_mean(node, self.index, "use one of them"),
                 )
             )
@@ -221,10 +221,11 @@ class Plan(CompiledRecipe):
 
 
 def _compile(recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None) -> CompiledRecipe:
-    """Return a recipe compiled; without `like` that is done once, as long as neither it nor its functions change."""
+    """Return the compiled recipe; without `like`, it is cached until the recipe or its functions change."""
     if like is not None:
         return CompiledRecipe(recipe, kinds, strict=strict, like=like)
-    known, key = recipe.derived, ("plan", id(kinds), strict)  # it holds its kinds, so no others have their id
+    # the cache keeps `kinds` alive, so no other table can have their id
+    known, key = recipe.derived, ("plan", id(kinds), strict)
     found: CompiledRecipe | None = known.get(key)
     if found is None or found.is_outdated():
         found = known[key] = CompiledRecipe(recipe, kinds, strict=strict)

@@ -1,7 +1,7 @@
-"""The queue while many branches are open: the position of each activation, and how many are in each frame.
+"""The queue while many branches are open: the position of each activation, and the number of activations per frame.
 
-A branch that moves on changes its own place in the queue, and nothing else is looked at: a step of one of ten thousand
-branches costs what a step of one of ten does.
+A branch that advances changes only its own place in the queue, so the cost of a step does not depend on the number of
+branches.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class QueueIndex:
     """An index of the queue after one step, updated by `advance`.
 
-    `rows` has the push row of each activation, `within` the number of activations in each frame and those inside it,
-    `groups` the same for all frames that one composite node opened: by the frame and the number of that node. `ready`
-    holds the activations that were scheduled since and can run at once; None if that is not known.
+    `rows` maps each activation to its push row; `within` has the number of activations in each frame and the frames
+    inside it; `groups` has the same for all frames opened by one composite node, by frame and number of that node.
+    `ready` holds the activations scheduled since then that can run at once; None if unknown.
     """
 
     __slots__ = ("frame_counts", "groups", "queue_version", "ready", "rows")
@@ -36,7 +36,7 @@ class QueueIndex:
         for row in rows:
             self.add(run, history.p_act[row], row)
         self.queue_version = (history, run.position, run.queue_start, len(history.p_act))
-        if len(self.rows) != len(rows):  # one is queued twice
+        if len(self.rows) != len(rows):  # an activation is queued twice
             self.rows.clear()
 
     def is_current(self, run: Run) -> bool:
@@ -70,9 +70,9 @@ def _get_frame(run: Run, number: int) -> Frame:
 
 
 def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: list[tuple[int, Any]]) -> int:
-    """Replace an activation in the queue by what follows it; return where the queue begins then.
+    """Replace an activation in the queue by its successors; return the new start of the queue.
 
-    -1 if the queue must be rewritten: something waits between the activation and the place of what follows it.
+    -1 if the queue must be rewritten: something waits between the activation and the place of its successors.
     """
     index = run.queue_index
     if index is None or not index.is_current(run):
@@ -102,7 +102,7 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
 
 
 def _record_ready(run: Run, index: QueueIndex, act: Activation, new: list[tuple[int, Any]]) -> None:
-    """Note which activation can run after a step of `act`: the only one of its lane, if it is one."""
+    """Record which activation can run after a step of `act`, if it is the only one of its lane."""
     lane = act.frame.lane if not new else run.find_activation(new[0][0]).frame.lane
     remaining = index.frame_counts[lane.id]
     if remaining == 1 and len(new) == 1:

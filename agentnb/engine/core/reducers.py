@@ -1,7 +1,7 @@
-"""Reducers: writes that a node's reducers combine with the current value, one by one or when branches are merged.
+"""Reducers combine a node's writes with the current value, one by one or when branches are merged.
 
-A write inside a branch starts from the value before the branches. So that a merge can combine what each branch has
-contributed, a history records the parts of such a write beside its result.
+A write inside a branch starts from the value before the branches. So that a merge can combine the contributions of all
+branches, a history records the parts of such a write beside its result.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ class Part(NamedTuple):
 
 
 class ReducedWrite:
-    """A write that is computed when the step is committed: its parts, applied in order to the current value.
+    """A write whose value is computed when the step is committed: its parts, applied in order to the current value.
 
-    A condition may have asked for it before; what starts from the same value is not computed again.
+    A condition may have asked for the value earlier; it is not computed twice from the same current value.
     """
 
     __slots__ = ("_last_result", "parts")
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
-        self._last_result: tuple[Any, Any] | None = None  # a value to start from, and the result
+        self._last_result: tuple[Any, Any] | None = None  # the current value and the result of the last computation
 
     def apply_to(self, old: Any, key: str, plan: Plan) -> Any:
-        """Return the value to write, starting from `old`; both are frozen, or ABSENT."""
+        """Return the value to write, starting from the current value `old`; both are frozen, or ABSENT."""
         known = self._last_result
         if known is not None and known[0] is old:
             return known[1]
@@ -69,12 +69,12 @@ class ReducedWrite:
 
 
 def replaces_value(parts: Sequence[Part]) -> bool:
-    """Return True if a write replaces the value of its key, whatever a reducer would combine."""
+    """Return True if a write replaces the value of its key, regardless of reducers."""
     return any(not part.node and not part.path and part.op == SET for part in parts)
 
 
 def find_added_items(old: Any, new: Any) -> Sequence[Any]:
-    """Return the items that a reducer has appended to a list; none if it has done anything else."""
+    """Return the items that a reducer has appended to a list; none if it did anything else."""
     if type(old) is not FrozenList or type(new) is not FrozenList or len(new) <= len(old):
         return ()
     if any(map(is_not, old.items[: old.size], new.items)):
@@ -122,8 +122,8 @@ def merge_writes(
 ) -> dict[str, ReducedWrite]:
     """Return the branches' writes to the keys that reducers combine, all parts in branch order.
 
-    These are the keys for which a node of a branch has a reducer, and those for which the section's own `node` has one:
-    for the latter, values set by branches are parts, too.
+    These are the keys for which a node of a branch has a reducer, and those for which the section's own `node` has one.
+    For the latter, values set by branches count as parts.
     """
     if not frames:
         return {}
@@ -162,7 +162,7 @@ def _get_keys(run: Run, scopes: Mapping[int, int], history: History, first: int,
 
 
 def _get_parts(history: History, row: int, path: Path, node: str) -> Sequence[Part]:
-    """Return the parts of one write; `node` is the reducer's node for a key that is set as a whole."""
+    """Return the parts of one write; `node` is the node whose reducer applies to a key set as a whole."""
     parts = history.reduced_parts.get(row) or (Part("", history.w_code[row] & 3, path, history.w_new[row]),)
     return [part._replace(node=node) if not part.node and part.op == SET and not part.path else part for part in parts]
 

@@ -1,7 +1,7 @@
 """The random number generator of a run. It counts its draws, so that another process can continue from there.
 
-What a step has drawn (random numbers, ids, times of a ticking clock) is rolled back if the step is abandoned: run
-again, it draws the same.
+What a step has drawn (random numbers, ids, times of a ticking clock) is rolled back if the step is abandoned; when it
+runs again, it draws the same values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SeededRandom(random.Random):
         return super().random()
 
     def getrandbits(self, k: int, /) -> int:
-        """Return the next `k` bits."""
+        """Return `k` random bits."""
         self.words_drawn += (k + WORD - 1) // WORD
         return super().getrandbits(k)
 
@@ -57,7 +57,7 @@ class SeededRandom(random.Random):
 
 
 def get_draws(run: Run) -> dict[str, Any]:
-    """Return what a run has drawn so far, as JSON: the states of its generator, its ids and its clock."""
+    """Return what a run has drawn so far, as JSON: the states of its generator, ids and clock."""
     chance, counters, clock = run.rng, run.ids.counters, run.clock.get_state()
     if not chance and clock is None and not counters:
         return NOTHING  # the usual case, before each step of most runs
@@ -65,7 +65,7 @@ def get_draws(run: Run) -> dict[str, Any]:
 
 
 def save_draws(run: Run) -> None:
-    """Record the draws before a step starts that may be abandoned; not while others are in flight and draw, too."""
+    """Record the draws before a step that may be abandoned starts; skipped while other steps in flight draw, too."""
     if not run.pending_steps:
         run.random_state = (run.history, run.position, get_draws(run))
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.queue_index import QueueIndex
     from agentnb.world.fault_injection import Chaos
 
-# Why a step or a run stopped. GO is falsy: it continues.
+# Why a step or a run stopped. GO is falsy: the run continues.
 GO, DONE, FAILED, SUSPENDED, PAUSED, EXHAUSTED, BREAK, LANES = range(8)
 # Whether branches are running concurrently now, or only those in flight are finishing.
 NONE, GOING, ENDING = range(3)
@@ -64,7 +64,7 @@ def make_key_error(key: object, where: str) -> BoardError:
     """Return the error for a board key that is not a string: B105."""
     return BoardError(
         Problem("B105", f"{safe_repr(key)} cannot be a key of the board", where,
-                f"a board key is text, and this is of type {type(key).__name__}", f"use {safe_repr(key)!r}")
+                f"board keys are strings, and this is of type {type(key).__name__}", f"use {safe_repr(key)!r}")
     )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ class Run:
     activation of a branch and returns whether the run stops.
     """
 
-    # What few runs use stays unset until it is needed, and so many attributes would make a large dictionary.
+    # Attributes that few runs use stay unset until needed, because so many attributes would make a large dictionary.
     __slots__ = (
         "__weakref__",
         "abandoned_branches",
@@ -170,7 +170,7 @@ class Run:
         self.keeps_loop_free, self.uses_threads = 0, False
         self.blocked = (-1, 0)
         self.max_subgraph_depth: int | None = None
-        self.numbering = RLock()  # nodes in threads may emit at once; an interrupt may leave it acquired
+        self.numbering = RLock()  # nodes in threads may emit at the same time; an interrupt may leave the lock acquired
         self.queue_index: QueueIndex | None = None  # while many branches are open
         self.run_id: Callable[[], str] = str
         self.on_token: Callable[[str, str, int, int, str], None] | None = None
@@ -187,7 +187,8 @@ class Run:
         self.limit = self.stop_at = NEVER
         self.next_checkpoint, self.next_due = CHECKPOINT_ROWS, CHECKPOINT_ROWS
         self.armed = self.dirty = self.is_rewound = False
-        self.without_loop = False  # driven without an event loop now, though one may be running around it (a kernel's)
+        # True while driven without an event loop, even if one is running around it (a kernel's)
+        self.without_loop = False
         self.lanes, self.halt = NONE, Halt()
         self.after_step: Callable[[Activation, int], int] = _go_on
         self.random_state = _NOTHING_DRAWN
@@ -196,7 +197,7 @@ class Run:
         self.inputs = NOTHING
         self.limiter: Limiter | None = None
         self.recorded: RecordedSteps | None = None
-        self.has_masked_values = False  # whether values may be missing because they were masked when the run was saved
+        self.has_masked_values = False  # True if values may be missing because they were masked when the run was saved
         self.recorder: Recorder | None = None
         self.wrap_perform: Callable[[Activation, Perform], Perform] | None = None
         self.root = Frame(self.tables.frames[0], None, Scope(0, "root"))
@@ -242,7 +243,7 @@ class Run:
         return act
 
     def refresh_activation(self, act: Activation) -> Activation:
-        """Return the current object of an activation, with the work it began: a repair may have rebuilt its frame."""
+        """Return the current object of an activation, with the work it started: a repair may have rebuilt its frame."""
         now = self.live_activations.get(act.id)
         if now is not act:
             now = self.find_activation(act.id)
@@ -286,13 +287,13 @@ class Run:
         at = self.current_history
         return at.queue(self.queue_start, at.s_pend[self.position - at.base], self.position)
 
-    # -- writes: the only place that changes a key of a scope ------------------------------------------------
+    # -- writes: the only place where keys of a scope change ---------------------------------------------------------
 
     def get_key_code(self, scope: Scope, key: str) -> int:
-        """Return the code of a key in a scope; a key is text.
+        """Return the code of a key in a scope. Keys are strings.
 
         Raises:
-            BoardError: B105, the key is something else.
+            BoardError: B105, the key is not a string.
         """
         code = scope.codes.get(key)
         if code is None:
@@ -341,7 +342,7 @@ class Run:
         else:
             op, new = SET, freeze(value, scope.get_at(path) if inside else seen)
             top = apply_change(seen, inside, SET, new, path) if inside else new
-        if known is None and (inside or key not in scope.codes):  # the key of a secret is never known
+        if known is None and (inside or key not in scope.codes):  # keys of secrets are never cached
             for name in filter(is_secret, path):
                 register_secrets(new, name)
         if top is ABSENT:
@@ -358,20 +359,21 @@ class Run:
     def _combine(self, scope: Scope, write: ReducedWrite, old: Any, key: str) -> tuple[tuple[Part, ...] | None, Any]:
         """Return the value of a write that reducers combine, and its parts if they are needed later.
 
-        The section that merges a branch needs them; so do the siblings, in a superstep, of a node that replaces it.
+        They are needed by the section that merges a branch and, in a superstep, by the siblings of a node that replaces
+        the value.
         """
         value = write.apply_to(old, key, self.plan)
         needed = scope.parent is not None or (self.plan.supersteps and replaces_value(write.parts))
         return (write.parts if needed else None), value
 
     def _write_appended(self, scope: Scope, path: Path, items: Sequence[Any]) -> bool:
-        """Write the items that a reducer has appended to a list, one by one; return whether there are any."""
+        """Write the items that a reducer has appended to a list, one by one; return True if there are any."""
         for item in items:
             self.write(scope, path, Append(item))
         return len(items) > 0
 
     def _record_key_order(self, scope: Scope, key: str, row: int) -> None:
-        """Record how many keys follow the deleted one, so that undoing the deletion restores its place."""
+        """Record how many keys come after a deleted one, so that undoing the deletion restores its place."""
         behind = 0
         for other in reversed(scope.data):
             if other == key:
@@ -381,7 +383,7 @@ class Run:
             self.history.order[row] = behind
 
     def make_preview(self, work: Work) -> Scope:
-        """Return a scope that shows what a node has written before its step is committed."""
+        """Return a scope that shows a node's writes before its step is committed."""
         seen = Scope(-1, "preview", work.scope)
         for path, value in work.own_writes:
             op, new = split_op(value)
@@ -445,7 +447,7 @@ class Run:
             if place >= 0:
                 return history.events[place]
         found = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
-        return next(found, None)  # among concurrent steps, the one committed last may have emitted first
+        return next(found, None)  # with concurrent steps, the step committed last may have emitted first
 
     def events(self) -> list[Event]:
         """Return the events up to the run's position, in order."""
@@ -454,7 +456,7 @@ class Run:
     def last_event(self) -> int:
         """Return the highest event number of this run; 0 before the first event.
 
-        Events of steps in flight count, too, and those of interrupted steps that have not started again.
+        Includes events of steps in flight and of interrupted steps that have not started again.
         """
         here = next(history for history in reversed(self.chain) if history.base <= self.position)
         highest = max(here.last_event(self.position), here.last_inherited_event)
@@ -462,7 +464,7 @@ class Run:
             highest = max(highest, self.recorded.last_event())
         if not self.pending_steps:
             return highest
-        # A copy: threads may ask
+        # Copied, because other threads may call this
         flying = [pending_step.activation.work.emitted for pending_step in tuple(self.pending_steps.values())]
         return max([highest, *(emitted[-1].seq for emitted in flying if emitted)])
 
@@ -472,7 +474,7 @@ class Run:
         return sum(history.count_calls(kind, number, end) for history, end in self.parts())
 
     def derive_seed(self, act: Activation) -> str:
-        """Return the random seed for a step that starts: independent of what runs concurrently."""
+        """Return the random seed for a step that starts, independent of what runs concurrently."""
         number, lane = act.node.index, self._lane(act.frame.id)
         earlier = 0
         with self.numbering:  # nodes in threads may call this at once
@@ -486,7 +488,7 @@ class Run:
         return f"{self.seed}:{act.node.id}:{lane}:{earlier}"
 
     def _lane(self, frame: int) -> tuple[tuple[str, int], ...]:
-        """Return the parallel branches that enclose a frame: the node that opened each, and its branch number there."""
+        """Return the parallel branches around a frame: for each, the node that opened it and the branch number."""
         found = []
         while frame:
             row = self.tables.frames[frame]
@@ -496,7 +498,7 @@ class Run:
         return tuple(found)
 
     def last_note(self, node: str, kinds: Sequence[str]) -> Note | None:
-        """Return the note of a node's last step up to here that made effects of some kinds.
+        """Return the note of a node's last step so far that made effects of some kinds.
 
         Failed steps are skipped. None if there is no such step, or it has no note.
         """
@@ -515,7 +517,7 @@ class Run:
         return None
 
     def parts(self) -> list[tuple[History, int]]:
-        """Return the histories that lead to the run's position, each with the last of its steps on that path."""
+        """Return the histories on the way to the run's position, each with its last step on that path."""
         ends = [*(history.base for history in self.chain[1:]), self.position]
         pairs = zip(self.chain, ends, strict=True)
         return [(history, min(end, self.position)) for history, end in pairs if history.base <= self.position]

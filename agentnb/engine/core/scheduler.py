@@ -27,7 +27,7 @@ from agentnb.recipe.model import Edge
 _new_row = tuple.__new__  # the constructor of a named tuple costs twice as much
 
 Pushes = list[tuple[int, Any]]
-SHORT: Final = 16  # a queue of so many entries is written anew where it changes in the middle
+SHORT: Final = 16  # a queue of up to this many entries is rewritten as a whole when it changes in the middle
 
 
 # -- where a step leads --------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def _make_condition_error(edge: Any, error: Exception) -> ExecutionError:
             "X104",
             f"the condition {edge.condition or 'of the edge'!r} failed: {type(error).__name__}: {error}",
             str(edge.place or f"edge {edge.source!r} -> {edge.target!r}"),
-            "a route is taken only if its condition can be evaluated",
+            "an edge is followed only if its condition can be evaluated",
             "make sure the keys it reads are on the board, or fix the condition",
         )
     )
@@ -140,7 +140,7 @@ def choose_targets(run: Run, act: Activation, targets: Sequence[str | SendTarget
             raise ExecutionError(
                 Problem(
                     "X105",
-                    f"node {act.node.id!r} leads to {target!r}, which does not exist here",
+                    f"node {act.node.id!r} leads to {target!r}, which is not a node of its region",
                     str(act.node.node.place or f"node {act.node.id!r}"),
                     f"the nodes of this region are: {', '.join(_list_region_nodes(run, act))}",
                     did_you_mean(target, _list_region_nodes(run, act), "add the node, or change the route"),
@@ -158,7 +158,7 @@ def _list_region_nodes(run: Run, act: Activation) -> list[str]:
 
 
 def append_next_activations(run: Run, act: Activation, chosen: Pushes | None, front: Pushes = []) -> int:  # noqa: B006  (never changed)
-    """Append the activations that a step leads to (`chosen`, if not None); return where the frontier begins then.
+    """Append the activations that a step leads to (`chosen`, if not None); return the new start of the frontier.
 
     `front` goes to the front.
     """
@@ -175,10 +175,10 @@ def append_next_activations(run: Run, act: Activation, chosen: Pushes | None, fr
 
 
 def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> int:  # noqa: B006  (never changed)
-    """Append the pushes of a step and return where the frontier begins then.
+    """Append the pushes of a step and return the new start of the frontier.
 
-    `front` goes to the front (error targets, a body's entry), `pushes` behind this frame's activations.
-    If the queue only grew at its end, nothing is moved; otherwise the new queue is written as a whole.
+    `front` goes to the front (error targets, the entry of a body), `pushes` behind this frame's activations. If the
+    queue only grew at its end, nothing is moved; otherwise the new queue is written as a whole.
     """
     if run.plan.recipe.reactive is not None:
         return event_queue.advance(run, act)
@@ -226,12 +226,13 @@ def _carry(numbers: Sequence[int]) -> Pushes:
 
 
 def _queue_joins(run: Run, queue: Pushes) -> Pushes:
-    """Queue each join once, and behind the activations of its own frame while one of them can still reach it."""
+    """Queue each join once, behind all activations of its own frame that can still reach it."""
     joins, acts = run.plan.joins, run.tables.activations
     for number in dict.fromkeys(number for number, _ in queue if acts[number].node in joins):
         found = [push for push in queue if push[0] == number]
         place, others = queue.index(found[0]), [push for push in queue if push[0] != number]
-        push = next((push for push in found if push[1] is not CARRIED), found[0])  # a followed edge is recorded as one
+        # a followed edge is recorded only once
+        push = next((push for push in found if push[1] is not CARRIED), found[0])
         node, frame = acts[number].node, acts[number].frame
         if any(
             acts[other].frame == frame and acts[other].node in run.plan.nodes_before_join[node] for other, _ in others
@@ -258,7 +259,7 @@ def expand(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
 
 
 def _schedule_resume(run: Run, act: Activation, queue: Pushes, here: int) -> Pushes:
-    """Schedule a composite node to resume when nothing of its inside is left in the queue."""
+    """Schedule a composite node to resume when nothing inside it is left in the queue."""
     frame = act.frame
     if frame.parent is None:
         return queue
@@ -299,7 +300,7 @@ def enter(run: Run, act: Activation, opening: Enter, started_at: int) -> int:
         raise ExecutionError(
             Problem(
                 "X103",
-                f"node {act.node.id!r} would open frame {act.frame.depth + 1}, nested too deep",
+                f"node {act.node.id!r} would open frame {act.frame.depth + 1}, which is nested too deeply",
                 str(act.node.node.place or f"node {act.node.id!r}"),
                 f"frames may be nested {run.max_frames} deep",
                 "allow more: budget={'max_frames': ...} or GraphExecutor(max_recursion_depth=...); or nest less",

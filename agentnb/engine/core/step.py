@@ -1,8 +1,8 @@
-"""The step function: the only place where a node runs. Perform it, commit its result, advance the frontier.
+"""The step function, the only place where a node runs: perform it, commit its result, advance the frontier.
 
 Begin: the activation at the front of the frontier is performed. Commit: its writes become rows and change the board as
-they are applied, then its pushes, its row, and last, with no call in between, frontier and counter. Anything beyond
-the counter (after an interrupt, an error, a failing condition) is undone by one `repair`.
+they are applied; then its pushes and its row follow; last, with no call in between, frontier and counter advance.
+Anything beyond the counter (after an interrupt, an error or a failing condition) is undone by one `repair`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def step(run: Run, act: Activation | None = None) -> int:
 
 
 def abandon(run: Run, act: Activation) -> int:
-    """Abandon a step stopped by a limit; when it runs again, it does not repeat the calls that it has made."""
+    """Abandon a step stopped by a limit; when it runs again, it does not repeat the calls it has made."""
     repair(run)
     act = run.refresh_activation(act)
     run.pending_steps.pop(act.id, None)
@@ -87,10 +87,10 @@ def commit_pending_step(run: Run, pending_step: PendingStep, result: Any, error:
 
 
 def settle(run: Run, act: Activation, result: Any, started_at: int) -> int:
-    """Commit what a node returned, in any form; an awaitable becomes a pending step."""
+    """Commit a node's return value, whatever its form; an awaitable becomes a pending step."""
     if type(result) is CoroutineType:  # by far the most common; an ABC check costs as much as a step
         if not run.armed:
-            save_draws(run)  # its code has not started yet: if interrupted, it draws the same again
+            save_draws(run)  # its code has not started yet; if interrupted, it draws the same values again
         if run.without_loop:
             return _drive(run, act, result, started_at)
         run.pending_steps[act.id] = PendingStep(act, result, started_at)
@@ -122,7 +122,7 @@ def _drive(run: Run, act: Activation, coroutine: CoroutineType[Any, Any, Any], s
         result = ended.value
     except (Exception, StepAbandoned):
         raise
-    except BaseException:  # an interrupt: registered as a pending step, it is treated as interrupted
+    except BaseException:  # an interrupt: registered as a pending step, it is handled like any interrupted step
         run.pending_steps[act.id] = PendingStep(act, coroutine, started_at)
         raise
     else:
@@ -161,7 +161,7 @@ def commit(
 ) -> int:
     """Write the step's writes, determine where it leads, and append its row.
 
-    `chosen` is where a router leads; `handlers` run first, if the step has failed after its work.
+    `chosen` is where a router leads; `handlers` run first, if the step failed after its work.
     """
     history, scope, work = run.history, act.scope, act.work
     data, codes = scope.own_data() if scope.shared else scope.data, scope.codes
@@ -202,7 +202,7 @@ def commit(
 
 
 def _write_in_place(run: Run, act: Activation, changes: Iterable[tuple[str, Any]]) -> None:
-    """Write what a node has changed in place, except for keys that have another value since it read them."""
+    """Write what a node has changed in place, except for keys that were written by others after it read them."""
     for key, changed in changes:
         if act.scope.get(key) is act.work.copies[key][1]:
             run.write(act.scope, (key,), changed, in_place=True)
@@ -234,7 +234,7 @@ def finish(run: Run, act: Activation, started_at: int, flag: int, pos: int, *, c
     run.counted_steps = used
     run.position = number
     if flushes:
-        work.reset()  # only now: an interrupted step must know what it has done
+        work.reset()  # not earlier: an interrupted step must know what it has done
     if number >= run.next_due:
         code = run.handle_due()
         return DONE if pos == pends else code

@@ -1,12 +1,13 @@
-"""Supersteps: everything that is due runs on the board as it was when the superstep began; what it leads to is next.
+"""Supersteps: all scheduled nodes run on the board as it was when the superstep began.
 
-The activations of a superstep run one after another, ordered by node id, then by the number of the event that carries
-their input. Their writes are committed at once, so that each belongs to its node; but a node reads a view of the board
-without the writes of the others. When the last one has run, the next superstep is everything that they led to.
+Their successors form the next one. The activations of a superstep run one after another, ordered by node id and then by
+the number of the event that carries their input. Their writes are committed immediately, so that each belongs to its
+node, but a node reads a view of the board without the writes of the others. When the last one has run, the next
+superstep consists of everything they led to.
 
-All of this is in the frontier. The activations of successive supersteps differ in `ActRow.about`, which alternates
+All of this is kept in the frontier. The activations of successive supersteps differ in `ActRow.about`, which alternates
 between -1 and 0. Behind them are parked entries (`what` is PARKED): arrivals at a join (`about` is the number of the
-arrival in the plan) and deferred nodes (`about` is -1), which run when nothing else is due.
+arrival in the plan) and deferred nodes (`about` is -1), which run when nothing else is scheduled.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ START: Final = -1  # `ActRow.about` of the first superstep of a frame
 
 
 class SuperstepError(ExecutionError):
-    """A superstep has failed, not the node that was running: the node's own error edges do not apply.
+    """The failure of a superstep rather than of the node that was running: the node's own error edges do not apply.
 
-    If it has a cause, the failure has the name of its class: that is what the recipe's own framework raises. Of what
-    fails here, a dialect names those classes by the codes of the problems, in the parameter `error_classes` of nodes.
+    If the error has a cause, the failure has the name of its class: the class that the recipe's own framework raises. A
+    dialect maps problem codes to such classes in the parameter `error_classes` of its nodes.
     """
 
     @property
     def named(self) -> BaseException:
-        """The exception by which the failure is named."""
+        """The exception that gives the failure its name."""
         return self.__cause__ or self
 
 
@@ -57,7 +58,7 @@ class Gate(NamedTuple):
 
 
 class Joins:
-    """The joins of a recipe: `arrivals` maps (source, target, join) to a number, `gates` has its gate there."""
+    """The joins of a recipe: `arrivals` maps (source, target, join) to a number, `gates` maps this to the gate."""
 
     def __init__(self, nodes: Sequence[PlanNode]) -> None:
         names: dict[tuple[int, str], list[int]] = {}
@@ -79,7 +80,7 @@ class Joins:
 def get_target(run: Run, act: Activation, target: int, edge: Edge | None, event: int) -> int:
     """Return the number of the activation in the next superstep that a step leads to.
 
-    It is an arrival, if the edge is part of a join; it is parked, if the target is deferred.
+    It is an arrival if the edge is part of a join; it is parked if the target is deferred.
     """
     if edge is not None and edge.join:
         code = run.plan.waiting.arrivals[act.node.index, target, edge.join]
@@ -90,7 +91,7 @@ def get_target(run: Run, act: Activation, target: int, edge: Edge | None, event:
 
 
 def find_handler(run: Run, act: Activation, target: int) -> int:
-    """Return the number of the activation of a node that handles a failed step: it belongs to the same superstep.
+    """Return the number of the activation that handles a failed step; it belongs to the same superstep.
 
     It runs next and sees what the failed node saw, with the same input.
     """
@@ -98,7 +99,7 @@ def find_handler(run: Run, act: Activation, target: int) -> int:
 
 
 def find_handled_failure(run: Run, act: Activation, source: str) -> Failure | None:
-    """Return the failure of a node that an activation handles: its last one in the same superstep."""
+    """Return the failure of `source` that an activation handles: the last one in the same superstep."""
     for step in iter_superstep_steps(run, act):
         history = next(history for history, end in run.parts() if history.base < step <= end)
         row = run.tables.activations[history.s_act[step - history.base]]
@@ -108,7 +109,7 @@ def find_handled_failure(run: Run, act: Activation, source: str) -> Failure | No
 
 
 def iter_superstep_steps(run: Run, act: Activation) -> Iterator[int]:
-    """Yield the steps of the superstep of an activation so far, the last first."""
+    """Yield the steps so far of an activation's superstep, last first."""
     for step, row in _iter_steps_back(run, run.position):
         if row.frame == act.frame.id:
             if row.about != act.row.about:
@@ -117,9 +118,9 @@ def iter_superstep_steps(run: Run, act: Activation) -> Iterator[int]:
 
 
 def list_events_of_node(run: Run, act: Activation) -> list[int]:
-    """Return the numbers of the events for which a node runs in the superstep of an activation; -1: by its edges.
+    """Return the numbers of the events for which a node runs in an activation's superstep; -1: through its edges.
 
-    Those of activations that have run come first.
+    Activations that have already run come first.
     """
     acts, ran = run.tables.activations, []
     for _, row in _iter_steps_back(run, run.position):
@@ -136,7 +137,7 @@ def list_events_of_node(run: Run, act: Activation) -> list[int]:
 
 
 def iter_supersteps_back(run: Run, frame: Frame) -> Iterator[list[int]]:
-    """Yield the steps of each superstep of a frame, the last superstep and the last step first."""
+    """Yield the steps of each superstep of a frame; the last superstep and the last step come first."""
     steps = ((step, row.about) for step, row in _iter_steps_back(run, run.position) if row.frame == frame.id)
     for _, found in groupby(steps, key=lambda step: step[1]):
         yield [step for step, _ in found]
@@ -153,18 +154,18 @@ def iter_writes(run: Run, frame: Frame, step: int) -> Iterator[tuple[str, Any, A
 
 
 def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation:
-    """Return the activation of a node in the current superstep of a frame, where a person sets it next."""
+    """Return the activation of a node in the current superstep of a frame, for a node that a person sets next."""
     acts = run.tables.activations
     about = next((acts[entry].about for entry in run.frontier()
                   if acts[entry].frame == frame.id and acts[entry].purpose != PARKED), None)  # fmt: skip
-    if about is None:  # the frame's superstep has ended, or is that of the composite node which is next
+    if about is None:  # the frame's superstep has ended, or the next activation is that of the composite node
         last = next((row for _, row in _iter_steps_back(run, run.position) if row.frame == frame.id), None)
         about = START if last is None else -1 - last.about
     return run.get_activation(number, frame, 0, -1, about)
 
 
 def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
-    """Append the pushes of a step and return where the frontier begins then."""
+    """Append the pushes of a step and return the new start of the frontier."""
     history, acts, frame = run.history, run.tables.activations, act.frame
     here = run.queue_start
     if not front and frame.parent is None and history.p_act[here] == act.id:
@@ -187,7 +188,7 @@ def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
     own = [number for number in queue if acts[number].frame == frame.id]
     outer = _carry([number for number in queue if acts[number].frame != frame.id])
     current = [number for number in own if acts[number].about == act.row.about and acts[number].purpose != PARKED]
-    if front or current:  # `front`: what handles a failed step
+    if front or current:  # `front`: the handler of a failed step
         later = [number for number in own if number not in set(current)]
         return _rewrite(history, [*front, *_carry(current), *_carry(later), *pushes, *outer])
     return _rewrite(history, [*_plan_next_superstep(run, frame, act, [*_carry(own), *pushes]), *outer])
@@ -209,7 +210,7 @@ def _carry(numbers: list[int]) -> Pushes:
 
 
 def _plan_next_superstep(run: Run, frame: Frame, act: Activation, pushes: Pushes) -> Pushes:
-    """Return the next superstep of a frame; when there is none, what its composite node does next."""
+    """Return the next superstep of a frame; if there is none, what its composite node does next."""
     _clear_transients(run, act)
     acts, plan = run.tables.activations, run.plan
     if len(pushes) == 1:
@@ -255,7 +256,7 @@ def _open_gates(
 def _end_supersteps(run: Run, frame: Frame, act: Activation) -> Pushes:
     """Return what follows the last superstep of a frame: its composite node resumes.
 
-    If as many supersteps have run as may, the node that ran last is next, and fails.
+    If the limit of supersteps is reached, the node that ran last is next, and fails.
     """
     most: int | None = act.node.node.params.get("max_supersteps")
     if most is not None and get_stage(run, act).number >= most:
@@ -266,14 +267,14 @@ def _end_supersteps(run: Run, frame: Frame, act: Activation) -> Pushes:
 
 
 def resume(run: Run, frame: Frame, event: int = -1) -> int:
-    """Return the activation in which the composite node of a frame resumes: on an event, or as it began."""
+    """Return the activation in which the composite node of a frame resumes: on an event, or in the way it started."""
     assert frame.parent is not None
     owner = find_owner(run, frame)
     return run.get_activation(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
 
 
 def find_failed_activation(run: Run, frame: Frame) -> int:
-    """Return the activation in which the composite node of a frame fails, because a step inside it has."""
+    """Return the activation in which the composite node of a frame fails because a step inside it failed."""
     assert frame.parent is not None
     owner = find_owner(run, frame)
     return run.get_activation(owner.node, frame.parent, FAIL, owner.event, owner.about).id
@@ -287,7 +288,7 @@ def find_owner(run: Run, frame: Frame) -> ActivationRow:
 
 
 def _clear_transients(run: Run, act: Activation) -> None:
-    """Delete the keys that last for one superstep and have not been written in this one."""
+    """Delete the keys that last for one superstep and were not written in this one."""
     keys, scope = run.plan.transient.get(act.frame.row.region), act.scope
     if keys is None:
         return
@@ -305,9 +306,9 @@ def _clear_transients(run: Run, act: Activation) -> None:
 class Stage:
     """The part of a superstep that has run: its number, and a scope that shows the board without its writes.
 
-    `replaced` are the keys whose value a node has replaced, whatever reducers combine: what others add is dropped.
+    `replaced` are the keys whose value a node has replaced regardless of reducers; additions by others are dropped.
 
-    It is valid for one history up to a position, and derived from the rows of the run: it is not part of its state.
+    A stage is valid for one history up to a position. It is derived from the rows of the run and not part of its state.
     """
 
     __slots__ = ("about", "history", "number", "position", "replaced", "scope")
@@ -319,7 +320,7 @@ class Stage:
 
 
 def get_stage(run: Run, act: Activation) -> Stage:
-    """Return the superstep of an activation that runs next, as far as it has run."""
+    """Return the superstep of the next activation, as far as it has run."""
     frame, about = act.frame, act.row.about
     stage = _get_known_stage(run, frame)
     if stage is not None and stage.position == run.position and stage.about == about:
@@ -329,7 +330,7 @@ def get_stage(run: Run, act: Activation) -> Stage:
         stage.position = run.position
         return stage
     steps: list[int] = []  # of this superstep, not yet in the stage; the last first
-    earlier = False  # whether the rows since the stage's position reach back to the superstep before
+    earlier = False  # whether the rows since the stage's position reach back into the previous superstep
     for step, row in _iter_steps_back(run, run.position):
         if stage is not None and step <= stage.position:
             break
@@ -354,7 +355,7 @@ def get_stage(run: Run, act: Activation) -> Stage:
 
 
 def _get_known_stage(run: Run, frame: Frame) -> Stage | None:
-    """Return the last known superstep of a frame; None if the run has gone back or elsewhere since."""
+    """Return the last known superstep of a frame; None if the run has since gone back or elsewhere."""
     stage = frame.stage
     if stage is None or stage.history is not run.history or stage.position > run.position:
         return None
@@ -370,7 +371,7 @@ def _follows(run: Run, frame: Frame, stage: Stage, about: int) -> bool:
 
 
 def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -> bool:
-    """Return True if the steps since a stage, up to a position, all belong to its superstep."""
+    """Return True if the steps from a stage up to a position all belong to its superstep."""
     if stage.about != about:
         return False
     for step, row in _iter_steps_back(run, position):
@@ -382,7 +383,7 @@ def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -
 
 
 def _count(run: Run, act: Activation) -> int:
-    """Return the number of the superstep of an activation that runs next, within its frame, beginning at 1."""
+    """Return the number of the next activation's superstep within its frame, starting at 1."""
     about, number = act.row.about, 1
     for _, row in _iter_steps_back(run, run.position):
         if row.frame == act.frame.id and row.about != about:
@@ -391,14 +392,14 @@ def _count(run: Run, act: Activation) -> int:
 
 
 def _iter_steps_back(run: Run, position: int) -> Iterator[tuple[int, ActivationRow]]:
-    """Yield the steps up to a position, the last first, with their activations."""
+    """Yield the steps up to a position, last first, with their activations."""
     for history, end in reversed(run.parts()):
         for step in range(min(end, position), history.base, -1):
             yield step, run.tables.activations[history.s_act[step - history.base]]
 
 
 def _record_writes(run: Run, stage: Stage, number: int, step: int) -> None:
-    """Add the previous values of the keys that a step has written; what a person edited after it is seen."""
+    """Add the previous values of the keys that a step has written. Edits made by a person after it are visible."""
     scope = stage.scope
     history = next(history for history in reversed(run.chain) if history.base < step)
     row = step - history.base
@@ -422,16 +423,16 @@ def _record_writes(run: Run, stage: Stage, number: int, step: int) -> None:
 
 
 def isolate(node: PlanNode, perform: Perform) -> Perform:
-    """Wrap a node's function so that it sees the board without the writes of its superstep.
+    """Wrap a node's function so that it does not see the writes of its superstep.
 
-    The conditions of its edges, and `choose` (a function of the board that returns targets), see its own writes too.
+    The conditions of its edges, and `choose` (a function from the board to targets), also see its own writes.
     """
     choose = node.node.params.get("choose")
     most: int | None = node.node.params.get("max_supersteps")
     asks = choose is not None or any(condition is not None for condition, _, _ in node.outgoing_edges)
 
     def finish(work: Work, result: Any) -> Any:
-        if type(result) is Outcome:  # first: the other checks ask abstract classes, which takes a µs
+        if type(result) is Outcome:  # first, because the other checks use abstract classes, which takes 1 µs
             outcome = result
         elif isinstance(result, Awaitable):
             return later(work, result)
@@ -468,7 +469,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
 
 
 def _make_scope_with_input(work: Work) -> Scope:
-    """Return the scope of a node that was sent an input: it reads it as `input`."""
+    """Return the scope of a node that was sent an input, which it reads as `input`."""
     seen, event = Scope(-1, work.scope.name, work.scope), work.event
     assert event is not None
     seen.data["input"] = event.payload["input"]
@@ -476,9 +477,9 @@ def _make_scope_with_input(work: Work) -> Scope:
 
 
 def _make_limit_error(work: Work, most: int) -> SuperstepError:
-    """L533: a graph has run as many supersteps as it may."""
+    """L533: a graph has reached its limit of supersteps."""
     return _make_error(
-        work, "L533", f"{most} supersteps have run, and that is the limit",
+        work, "L533", f"the limit of {most} supersteps is reached",
         "a run that reaches its limit fails, even if nothing is left to run",
         "make sure that it ends earlier, or allow more: config={'recursion_limit': ...}",
     )  # fmt: skip
@@ -493,7 +494,7 @@ def _make_error(work: Work, code: str, what: str, why: str, do: str) -> Superste
 
 
 def _drop_overwritten_additions(work: Work, outcome: Outcome) -> bool:
-    """Drop what a node adds to keys that a sibling has replaced; return True if there was any.
+    """Drop what a node adds to keys that a sibling has replaced; return True if there was anything to drop.
 
     L530: two nodes of a superstep write a key that no reducer combines, or both replace its value.
 
@@ -516,8 +517,8 @@ def _drop_overwritten_additions(work: Work, outcome: Outcome) -> bool:
             dropped.add(key)
         elif not combined or key in stage.replaced:
             raise _make_error(
-                work, "L530", f"{key!r} is written by a second node of the same superstep",
-                "the nodes of a superstep do not see each other, and no reducer combines what they write",
+                work, "L530", f"{key!r} is written by two nodes of the same superstep",
+                "the nodes of a superstep do not see each other's writes, and no reducer combines them",
                 f"declare a reducer for {key!r}, or let one node lead to the other",
             )  # fmt: skip
     if dropped:
@@ -526,7 +527,7 @@ def _drop_overwritten_additions(work: Work, outcome: Outcome) -> bool:
 
 
 def _make_scope_with_writes(work: Work, outcome: Outcome) -> Scope:
-    """Return the scope that the node sees, with its own writes."""
+    """Return the scope that the node sees, including its own writes."""
     seen, plan = Scope(-1, work.scope.name, work.scope), work.run.plan
     for key, value in outcome.writes.items():
         put(seen, key, apply_write(seen.get(key), key, value, plan))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from agentnb.threadless import has_threads
 
-# An event loop's own pool is small: branches that wait for one another could deadlock.
+# The pool of an event loop is small: branches that wait for one another could deadlock.
 MAX_THREADS: Final = 256
 
 
@@ -41,7 +41,7 @@ class _Threads:
 
     def _serve(self) -> None:
         while True:
-            _run_call(*self._calls.get())  # no local names here: they would keep the call's objects alive
+            _run_call(*self._calls.get())  # no local names, because they would keep the call's objects alive
             self._idle.release()
 
 
@@ -50,7 +50,7 @@ def _run_call(future: Future[Any], call: Callable[[], Any]) -> None:
         return
     try:
         result = call()
-    except StopIteration as error:  # a future refuses to carry it, and the caller would wait forever
+    except StopIteration as error:  # a future refuses to carry StopIteration, and the caller would wait forever
         future.set_exception(replace_unraisable(error))
     except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
         future.set_exception(error)
@@ -68,14 +68,16 @@ if hasattr(os, "register_at_fork"):
 
 
 async def call_in_thread(call: Callable[..., Any], *args: Any) -> Any:
-    """Call a function in a thread, with the current context variables, and return its result; here, without threads.
+    """Call a function in a thread, with the current context variables, and return its result.
+
+    Without threads, call it here.
 
     Raises:
-        RuntimeError: it raised StopIteration, which no coroutine can pass on.
+        RuntimeError: it raised StopIteration, which a coroutine cannot propagate.
     """
     context = contextvars.copy_context()
     if not has_threads():
-        await asyncio.sleep(0)  # so that the page may be drawn before
+        await asyncio.sleep(0)  # let the page be drawn before
         future: Future[Any] = Future()
         _run_call(future, partial(context.run, call, *args))
         return future.result()
@@ -88,7 +90,7 @@ async def call_in_thread(call: Callable[..., Any], *args: Any) -> Any:
 
 
 def _close_result(future: Future[Any]) -> None:
-    """Close a coroutine that a call has returned and that nobody awaits any more."""
+    """Close a coroutine that a call has returned and that is no longer awaited."""
     if not future.cancelled() and future.exception() is None and isinstance(future.result(), CoroutineType):
         future.result().close()
 
@@ -96,7 +98,8 @@ def _close_result(future: Future[Any]) -> None:
 def replace_unraisable(error: Exception | SystemExit) -> Exception:
     """Return an error, replacing StopIteration and SystemExit by an error that names them.
 
-    Python reports the former as an error of a coroutine or without a message; the latter would end the whole program.
+    Python would report StopIteration as an error of a coroutine or without a message, and SystemExit would end the
+    program.
     """
     if isinstance(error, SystemExit):
         exit_error = RuntimeError(f"it called sys.exit({error.code!r})")
@@ -106,8 +109,6 @@ def replace_unraisable(error: Exception | SystemExit) -> Exception:
     stopped = error.__cause__ if of_python else error
     if not isinstance(stopped, StopIteration):
         return error
-    replacement = RuntimeError(
-        "it raised StopIteration: an iterator that it takes from, such as a mock's, has nothing left"
-    )
+    replacement = RuntimeError("it raised StopIteration: an iterator, such as a mock's `side_effect`, is exhausted")
     replacement.__cause__ = stopped
     return replacement

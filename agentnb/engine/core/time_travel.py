@@ -24,7 +24,7 @@ _UNCOUNTED: Final = bytes(number for number in range(256) if not number & COUNTE
 def repair(run: Run) -> None:
     """Roll back uncommitted changes, left by an interrupt or an error. Idempotent."""
     run.queue_index = None
-    if run.is_rewound or run.current_history is not run.history:  # the rows beyond are committed steps
+    if run.is_rewound or run.current_history is not run.history:  # the rows beyond the position are committed steps
         if run.dirty:
             restore(run, run.position)
         return
@@ -144,7 +144,7 @@ def restore(run: Run, step: int) -> None:
         if run.tables.activations[number].node >= 0:
             run.find_activation(number)
     past = target is not run.history or step < target.tip
-    # With no call in between: an interrupt finds the run either there or here.
+    # No call in between: an interrupt finds the run at the old position or at the new one.
     run.current_history = target
     run.queue_start = start
     run.position = step
@@ -154,7 +154,7 @@ def restore(run: Run, step: int) -> None:
 
 
 def _remember(run: Run, history: History, step: int) -> None:
-    """Keep the state after a step that was restored: people go back to the same step, and fork there, repeatedly.
+    """Keep the state after a restored step: people repeatedly go back to the same step and fork there.
 
     Every scope is marked as shared before the state is published, so its data is not changed from then on.
     """
@@ -187,7 +187,7 @@ def _apply_steps(run: Run, history: History, start: int, end: int, writes: int) 
     for step in history.rare[bisect_right(history.rare, start - 1) : bisect_right(history.rare, end)]:
         row = step - base
         if step == start and start != base:
-            # Only the interventions after this step, and after its checkpoint, are still to be applied.
+            # Only the interventions after this step and its checkpoint are still to be applied.
             writes = _apply(run, history, writes, history.s_wend[row])
             for number in history.closed_frames.get(step, ()):
                 if number in run.frames:
@@ -236,7 +236,7 @@ def _apply(run: Run, history: History, start: int, end: int) -> int:
 def open_tip(run: Run, *, amend: bool = False) -> bool:
     """Make sure that a step can be appended at the run's position; return True if a branch was started for it.
 
-    With `amend`, the last step may be changed, but only if no run has forked from it: shared steps never change.
+    With `amend`, the last step may be changed, but only if no run was forked from it: shared steps never change.
     """
     repair(run)
     history = run.history
@@ -252,9 +252,9 @@ def open_tip(run: Run, *, amend: bool = False) -> bool:
 
 
 def start_branch(run: Run, name: str | None = None) -> History:
-    """Start a new history at the run's position: its steps are separate from its parent's.
+    """Start a new history at the run's position; its steps are separate from its parent's.
 
-    Return the new history; the steps after this point stay with the old one.
+    Return the new history. The steps after this point stay in the old one.
     """
     old, abandoned = run.current_history, run.abandoned_branches
     leaves = run.position < run.history.tip or old is not run.history
@@ -262,13 +262,13 @@ def start_branch(run: Run, name: str | None = None) -> History:
         abandoned = (*abandoned, (tuple(run.chain), run.history.tip))
         if run.recorded is not None:
             run.recorded.leave(run)
-        name = name or f"branch {len(abandoned)}"  # the ids of its steps depend on it
+        name = name or f"branch {len(abandoned)}"  # its step ids depend on the name
     new = History(run.tables, base=run.position, parent=old, name=name, plan=run.plan)
     shared = run.chain if run.chain[-1] is old else run.chain[: run.chain.index(old) + 1]
     sealed = max(old.sealed_step, run.position)
     new.set_first_row(run.frontier(), run.ns())
     new.uncommitted_calls = () if leaves else old.uncommitted_calls
-    # With no call in between: an interrupt finds the whole branch, or none.
+    # No call in between: an interrupt leaves either the whole branch or nothing.
     old.sealed_step = sealed
     run.abandoned_branches = abandoned
     run.chain = [*shared, new]
@@ -285,20 +285,20 @@ def start_branch(run: Run, name: str | None = None) -> History:
 
 
 def _get_last_checkpoint(chain: list[History], step: int) -> Checkpoint:
-    """Return the last checkpoint before a step along the chain: a branch needs none of its own if one is near."""
+    """Return the last checkpoint before a step along the chain: a branch does not need its own if one is near."""
     for history in reversed(chain):
         found = history.checkpoint_before(step)
         if found is not None:
             return found
         step = min(step, history.base)
-    raise AssertionError("a run keeps a checkpoint before its first step")
+    raise AssertionError("every run has a checkpoint before its first step")
 
 
 def fork_run(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
-    """Return a new run positioned after `step` that shares this one's steps up to there and has its own history."""
+    """Return a new run positioned after `step` that shares this run's steps up to there and has its own history."""
     origin = find_history(run, step)
     new = _make_run(run, plan, origin)
-    # A branch starts a chain of its own
+    # A branch starts its own chain
     new.chain = run.chain if origin is run.chain[-1] else run.chain[: run.chain.index(origin) + 1]
     if step == run.position and not run.dirty:
         _copy_state(new, run)
@@ -311,7 +311,7 @@ def fork_run(run: Run, plan: Plan, step: int, name: str | None = None) -> Run:
 
 @contextmanager
 def inspect_at(run: Run, step: int) -> Iterator[Run]:
-    """Yield a run positioned after a step of this one, for inspection only; this run is not affected."""
+    """Yield a run positioned after a step of this one, for inspection only; this run does not change."""
     origin = find_history(run, step)
     sealed = origin.sealed_step
     try:

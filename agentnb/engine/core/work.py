@@ -1,4 +1,4 @@
-"""Work: what a node receives for a step, and what it may return. A kind touches neither the cursor nor the history."""
+"""Work: what a node receives for a step, and what it may return. Kinds access neither the cursor nor the history."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ class Append:
 
 
 class SendTarget(NamedTuple):
-    """A target with an input of its own: the payload of event number `event` (see `Work.send`).
+    """A target with its own input: the payload of event number `event` (see `Work.send`).
 
-    Without a node, it ends the frame: its composite node resumes on that event, and what else was due is dropped.
+    Without a node, it ends the frame: the composite node resumes on that event, and everything else scheduled is
+    dropped.
     """
 
     node: str
@@ -59,11 +60,12 @@ class SendTarget(NamedTuple):
 class Outcome:
     """The result of a node beyond a dict of writes (a plain dict is short for `Outcome(dict)`).
 
-    `writes` maps keys to values, `nested_writes` are writes below a key: (path, value). `route` holds the targets that
-    the node chose itself, with `value` as the reason; None means that the edges decide (in supersteps they are followed
-    as well). The rest is for the trace; `score` is the quality of the run's work, if the node judged it. `result` is
-    the node's result for the conditions of its edges and for an enclosing loop; it is not on the board. `error` is a
-    failure after the node had done its work: if an error edge handles it, the writes stay and the route is taken, too.
+    `writes` maps keys to values; `nested_writes` are writes below a key: (path, value). `route` holds the targets that
+    the node chose itself, with `value` as the reason; None means that the edges decide (in supersteps, edges are
+    followed as well). The rest is for the trace; `score` is the quality of the run's work, if the node judged it.
+    `result` is the node's result for the conditions of its edges and for an enclosing loop; it is not on the board.
+    `error` is a failure after the node had done its work: if an error edge handles it, the writes stay and the route is
+    taken as well.
     """
 
     writes: Mapping[str, Any] = field(default_factory=dict)
@@ -83,7 +85,7 @@ class Outcome:
 class Body:
     """A region to open: its scope policy, its initial values, and its number if it is a parallel branch.
 
-    `inputs` holds the inputs of the inside, merged over those of the enclosing frame; None: they are the same.
+    `inputs` holds the inputs of the inside, merged over those of the enclosing frame; None means the same inputs.
     """
 
     region: str
@@ -95,14 +97,14 @@ class Body:
 
 @dataclass(slots=True)
 class Enter:
-    """A composite node's answer at the start: open these bodies; when they have ended, the node resumes."""
+    """Returned by a composite node when it starts: open these bodies; when they have ended, the node resumes."""
 
     bodies: Sequence[Body]
 
 
 @dataclass(slots=True)
 class Repeat:
-    """A composite node's answer when its body has ended: run it once more, in the same frame."""
+    """Returned by a composite node when its body has ended: run the body once more, in the same frame."""
 
 
 Result = dict[str, Any] | Outcome | Enter | Repeat | None
@@ -113,11 +115,11 @@ Perform = Callable[["Work"], "Result | Awaitable[Result]"]
 class Kind:
     """A row in the table of kinds.
 
-    `bind(node, world)` returns the function that runs the node; if `ignores_world(node)` is True, the same one in every
-    world. `keeps_writes` means that its writes and events are kept when it fails, `keeps_events` that only its events
-    are. `is_join` marks a join: it runs when all that leads to it has finished. `returns_reduced` means that its
-    functions return `ReducedWrite`s for the keys that reducers combine. A kind that is not `is_public` is not written
-    in recipes: dialects make it.
+    `bind(node, world)` returns the function that runs the node; if `ignores_world(node)` is True, it is the same in
+    every world. `keeps_writes` means that its writes and events are kept when it fails, `keeps_events` that only its
+    events are. `is_join` marks a join, which runs when everything that leads to it has finished. `returns_reduced`
+    means that its functions return `ReducedWrite`s for the keys that reducers combine. A kind that is not `is_public`
+    does not occur in recipes; dialects create it.
     """
 
     name: str
@@ -132,10 +134,10 @@ class Kind:
 
 
 class Work:
-    """The node's interface to one step: its view of the board, and the only means to act.
+    """A node's interface to one step: its view of the board, and the only way to act.
 
     `board` is a read-only Mapping that records what is read. `phase` is `start`, or `resume` when the inside of a
-    composite node has ended; then `frames` are the frames it opened. `iteration` counts the runs of a loop's body.
+    composite node has ended; `frames` are then the frames it opened. `iteration` counts the runs of a loop's body.
     """
 
     __slots__ = (
@@ -167,24 +169,25 @@ class Work:
         self.board = NodeBoard(self)
         self.reads: dict[str, None] = {}
         self.copies: dict[str, tuple[Any, Any]] = {}
-        # The node's own writes: in `own_writes` until they are on the board, in `applied_writes` after that.
+        # The node's own writes: in `own_writes` until they are on the board, then in `applied_writes`.
         self.own_writes: list[tuple[Path, Any]] = []
         self.applied_writes: list[tuple[Path, Any]] = []
         self.emitted: list[Event] = []
         self.times: list[datetime] = []  # the times this step has read from a real clock
         self.calls: list[Call] = []
         self.calls_in_flight: dict[int, tuple[int, Effect, Any, int]] = {}  # calls in flight
-        self.asked_kinds: list[str] = []  # the kinds of the calls to a model or a person that this step has started
+        # the kinds of the model calls and questions to people that this step has started
+        self.asked_kinds: list[str] = []
         self.call_count = 0  # how many calls this step has started; a retried call has several rows
         self.result: Any = None
         self.rng: Random | None = None
         self.has_ended = False  # whether the step has ended
-        self.needs_loop = False  # whether its own code awaits an event loop
-        self.busy = False  # whether there is more to record than the writes that a node returns
+        self.needs_loop = False  # True if its own code awaits an event loop
+        self.busy = False  # True if there is more to record than the writes that a node returns
 
     @property
     def node(self) -> Node:
-        """The node, as written in the recipe."""
+        """The node as written in the recipe."""
         return self.activation.node.node
 
     @property
@@ -199,7 +202,7 @@ class Work:
 
     @property
     def iteration(self) -> int:
-        """How often the body ran, starting at 1; 0 before the first time."""
+        """How often the body has run, starting at 1; 0 before the first time."""
         frames = self.frames if self.activation.purpose else []
         return frames[0].iteration if frames else 0
 
@@ -207,8 +210,8 @@ class Work:
     def random(self) -> Random:
         """The step's random generator, seeded by the run's seed, the node, and how often the node ran before.
 
-        So a step that is replayed, or run again after going back, draws the same numbers, and so does a branch that
-        runs concurrently with others.
+        A step that is replayed, run again after going back, or run concurrently with other branches thus draws the same
+        numbers.
         """
         if self.rng is None:
             self.rng = Random(self.run.derive_seed(self.activation))  # noqa: S311  (for reproducibility, not for security)
@@ -232,7 +235,7 @@ class Work:
 
     @property
     def events(self) -> list[Event]:
-        """Every event of the run so far, including those that this node has just emitted."""
+        """All events of the run so far, including those just emitted by this node."""
         return [*self.run.events(), *self.emitted]
 
     def arg(self, path: Path) -> Any:
@@ -268,7 +271,7 @@ class Work:
 
         Args:
             keep: when a stored run records it: `now`; with the `next` record of this step, for an event that only marks
-                the start of a step; or with the `step` itself, if only the commit follows.
+                the start of a step; or with the `step` itself, if nothing but the commit follows.
             options: see `events.make_event`.
         """
         if self.has_ended:
@@ -306,15 +309,18 @@ class Work:
     def asks_model(self, usual: bool) -> bool:
         """Return True if the next call is to a model: the recorded call was or, without a record, `usual` is True.
 
-        A node that can be answered by a model, a callable or a simulation decides by this, so that a replay makes the
-        recorded calls, whatever has been registered in the session since.
+        A node that can be answered by a model, a callable or a simulation uses this to decide, so that a replay makes
+        the recorded calls whatever has been registered in the session since.
         """
         recorded = self.run.recorded
         kind = None if recorded is None else recorded.get_next_kind(self)
         return kind == "llm" if kind in ("agent", "llm") else usual
 
     def now(self) -> datetime:
-        """Return the current time as nodes see it. A replay, or an interrupted step run again, reads recorded times."""
+        """Return the current time as nodes see it.
+
+        Replays and interrupted steps that run again read the recorded times.
+        """
         run = self.run
         time = None if run.recorded is None else run.recorded.time(self)
         if time is None:
@@ -326,14 +332,14 @@ class Work:
         return time
 
     async def loop(self) -> None:
-        """Continue inside an event loop: whatever is awaited after this needs one."""
+        """Continue inside an event loop, which everything awaited after this needs."""
         self.needs_loop = True
         await self.run.require_loop()
 
     def find_changes_before_reducers(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """Return the keys whose copies this node has changed before reducers add to them what it wrote.
+        """Return the keys whose copies this node has changed before reducers add what it wrote.
 
-        Changes inside the objects of a long list are not among them.
+        Changes inside the objects of a long list are not included.
         """
         found = []
         for key, value in writes.items():
@@ -373,7 +379,7 @@ class Work:
         raise ExecutionError(
             Problem(
                 "X102",
-                f"a late attempt to {what} was refused",
+                f"a late attempt to {what} was rejected",
                 f"node {self.node.id!r}",
                 "this step had already ended: it was cancelled or had timed out",
                 "return before the time-out, or raise the time-out",
@@ -464,7 +470,7 @@ class NodeBoard(Mapping[str, Any]):
 
 
 def _find_inside(copied: Any, frozen: Any, rest: Path) -> Any:
-    """Return the value at `rest` inside a node's copy; the fields of an object are its attributes."""
+    """Return the value at `rest` inside a node's copy; attributes count as the fields of an object."""
     for key in rest:
         fields = type(frozen) is FrozenRecord
         copied = getattr(copied, str(key), ABSENT) if fields else get_at(copied, (key,))
@@ -473,7 +479,7 @@ def _find_inside(copied: Any, frozen: Any, rest: Path) -> Any:
 
 
 def split_op(value: Any) -> tuple[int, Any]:
-    """Return the op and the value for a written value: ABSENT deletes, Append appends, all else sets."""
+    """Return the op and the value of a write: ABSENT deletes, Append appends, everything else sets."""
     if value is ABSENT:
         return DELETE, ABSENT
     if type(value) is Append:

@@ -1,1 +1,1 @@
-"""Calls to the world outside: dispatch, pending steps, recorded calls, step-into, event loops and threads."""
+"""Calls to the world outside: dispatch, recorded calls and errors, crash recovery, step-into."""

@@ -1,4 +1,4 @@
-"""Crash recovery: what pending steps had done when their process ended; run again, they need not repeat it."""
+"""Crash recovery: what pending steps had done when their process ended, so that they need not repeat it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class UnansweredCall(NamedTuple):
 class InterruptedSteps:
     """Calls and events of the pending steps, by activation (see `interfaces.RecordedSteps`).
 
-    A step that makes a different call than before is a different step: nothing recorded applies to it any more. What
-    has been paid for stays in the log nevertheless, as calls that belong to no step.
+    A step that makes a different call than before is a different step: its records no longer apply. Paid-for calls stay
+    in the log nevertheless, as calls that belong to no step.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class InterruptedSteps:
         return rows
 
     def get_next_kind(self, work: Work) -> str | None:
-        """Return the kind of the next call if it was made before, also if it failed or is unanswered; else None."""
+        """Return the kind of the next call if it was made before, even if it failed or is unanswered; else None."""
         act, number = work.activation.id, work.call_count
         rows = [row for row in self._attempts.get(act, ()) if row.call == number]
         if rows:
@@ -141,14 +141,14 @@ class InterruptedSteps:
                     yield UnansweredCall(act, number, attempt, kind, name, arguments, sent_at)
 
     def iter_facts(self) -> Iterator[tuple[str, int, Any]]:
-        """Yield what is known: its type ("times", "out", "back" or "emit"), the activation, and the fact itself."""
+        """Yield the recorded facts: the type ("times", "out", "back" or "emit"), the activation and the fact itself."""
         yield from (("times", act, times) for act, times in self._times.items())
         yield from (("out", call.activation, call) for call in self.iter_unanswered())
         yield from (("back", act, row) for act, rows in self._attempts.items() for row in rows)
         yield from (("emit", act, event) for act, events in self._events.items() for event in events)
 
     def merge(self, other: InterruptedSteps) -> None:
-        """Merge everything that another one knows."""
+        """Merge the records of another instance."""
         self._attempts.update(other._attempts)
         self._superseded_attempts.update(other._superseded_attempts)
         self._sent_calls.update({act: {**calls} for act, calls in other._sent_calls.items()})
@@ -175,7 +175,7 @@ class InterruptedSteps:
             self._times[act] = [*work.times, *self._times.get(act, [])[len(work.times) :]]
 
     def list_acts(self) -> list[int]:
-        """Return the activations of the steps of which anything is known."""
+        """Return the activations of the steps that have records."""
         return list({**self._attempts, **self._sent_calls, **self._events})
 
     def end_calls(self, run: Run) -> None:
@@ -195,7 +195,7 @@ class InterruptedSteps:
         self._update_loose(run)
 
     def forget_step(self, run: Run, act: int) -> None:
-        """Forget a committed step; attempts that it has not made again stay in the log outside of it."""
+        """Forget a committed step; attempts that it did not make again stay in the log, outside the step."""
         known, lost = self._attempts.pop(act, []), self._superseded_attempts.pop(act, [])
         self._sent_calls.pop(act, None)
         self._events.pop(act, None)
@@ -208,7 +208,7 @@ class InterruptedSteps:
         self._update_loose(run)
 
     def find_committed(self, run: Run) -> int | None:
-        """Return the activation of the last step if it is still known here because of an interrupt."""
+        """Return the activation of the last step if it is still recorded here because of an interrupt."""
         return next(
             (
                 act
@@ -229,7 +229,7 @@ class InterruptedSteps:
         self._update_loose(run)
 
     def _log(self, run: Run, rows: Sequence[Call]) -> None:
-        """Append attempts to a run's calls as belonging to no step."""
+        """Append attempts to a run's calls that belong to no step."""
         history = run.history
         history.calls.extend(row._replace(step=history.tip, call=OUTSIDE) for row in rows)
 
@@ -240,7 +240,7 @@ class InterruptedSteps:
             run.recorded = None
 
     def _forget(self, act: int, number: int) -> None:
-        """Discard what is known of a step from one of its calls on: it is a different step."""
+        """Discard the records of a step from one of its calls on, because it is a different step now."""
         rows = self._attempts.get(act, [])
         self._superseded_attempts.setdefault(act, []).extend(row for row in rows if row.call >= number)
         self._attempts[act] = [row for row in rows if row.call < number]
@@ -249,7 +249,7 @@ class InterruptedSteps:
 
 
 def save_interrupted_step(run: Run, work: Work) -> None:
-    """Record what an interrupted step has done, for when it runs again."""
+    """Record what an interrupted step has done, for its next execution."""
     if run.recorded is None and (work.calls or work.calls_in_flight or work.emitted):
         run.recorded, run.armed = InterruptedSteps(), True
     if isinstance(run.recorded, InterruptedSteps):
@@ -258,9 +258,10 @@ def save_interrupted_step(run: Run, work: Work) -> None:
 
 
 def roll_back_interrupted_step(run: Run) -> bool:
-    """Roll back what an interrupt left of a step, even in the middle of its commit; return True if it cut one.
+    """Roll back what an interrupt left of a step, even in the middle of its commit.
 
-    When it runs again, the step knows what it has done. Steps in flight are not affected.
+    Return True if a step was cut short. The step remembers what it has done when it runs again. Steps in flight are not
+    affected.
     """
     known, was_cut = run.recorded, False
     repair(run)
@@ -280,7 +281,7 @@ def roll_back_interrupted_step(run: Run) -> bool:
 def _is_committed(run: Run, act: int, calls: Sequence[Call], events: Sequence[Event]) -> bool:
     """Return True if the last step of a run has made one of these calls or events.
 
-    A step that failed and runs again is the same activation, but begins its calls after the failed step.
+    A failed step that runs again is the same activation, but its calls start after the failed step.
     """
     history, row = run.history, run.position - run.history.base
     if run.current_history is not history or row <= 0 or history.s_act[row] != act:
@@ -302,7 +303,7 @@ def collect_interrupted_steps(run: Run) -> InterruptedSteps:
 
 
 def find_unanswered(run: Run) -> list[UnansweredCall]:
-    """Return the calls of another process without a recorded response, of steps that have not started again."""
+    """Return the unanswered calls of another process whose steps have not started again."""
     known = run.recorded
     if not isinstance(known, InterruptedSteps):
         return []

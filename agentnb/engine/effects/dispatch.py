@@ -1,6 +1,6 @@
 """Dispatch of effects: timeouts, retries, backoff, pausing and recording are implemented here, not in the kinds.
 
-A node that calls an effect is a coroutine. Driven without an event loop it may yield two things: NEED_LOOP (what it
+A node that calls an effect is a coroutine. Driven without an event loop, it may yield two things: NEED_LOOP (what it
 awaits next needs an event loop) and a Hold (the effect waits for a person). Anything else is a future of an event loop.
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class EffectDispatcher:
-    """The dispatcher of a run (see `interfaces.Dispatcher`); it has no state of its own."""
+    """The dispatcher of a run (see `interfaces.Dispatcher`). It is stateless."""
 
     def call(self, work: Work, effect: Effect) -> Coroutine[Any, Any, Any]:
         """Return a coroutine that performs an effect; it pauses first if call breakpoints may apply."""
@@ -74,7 +74,7 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
     key = None if run.chaos is None else _make_chaos_key(work, effect, number)
     if effect.kind == "llm" or effect.prepare is not None:
         await _prepare(run, work, effect)
-    # Once for all attempts: a script matches the same entry each time.
+    # Once for all attempts, so that a script matches the same entry each time.
     call = _find_callable(run, work, effect, number) if effect.target is None else _perform_at_target
     while True:
         attempt += 1
@@ -109,16 +109,16 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
 
 
 def begin_call(work: Work) -> int:
-    """Start one more call of a step, and return its index."""
+    """Start another call of a step and return its index."""
     work.call_count += 1
     return work.call_count - 1
 
 
 def _find_callable(run: Run, work: Work, effect: Effect, number: int) -> Callable[[Effect], Any]:
-    """Return the callable that performs an effect. A call that nothing here can perform is recorded as attempt 0.
+    """Return the callable that performs an effect. If there is none, the call is recorded as attempt 0.
 
     Raises:
-        ExecutionError: X301, X302, nothing here can perform it.
+        ExecutionError: X301, X302, nothing in this session can perform it.
     """
     try:
         found: Callable[[Effect], Any] = run.world.find(effect, work)
@@ -150,7 +150,7 @@ def _record_attempt(
     work.calls_in_flight.pop(number, None)
     try:
         row = make_row(work, number, effect, arguments, attempt, wait, answer, error, took / 1e9)
-    except BoardError as unfit:  # an answer that cannot be recorded is the attempt's failure
+    except BoardError as unfit:  # an answer that cannot be recorded counts as the attempt's failure
         error = unfit
         paid = find_refused(error, answer, effect)
         row = make_row(work, number, effect, arguments, attempt, wait, paid, error, took / 1e9)
@@ -163,7 +163,7 @@ def _record_attempt(
 async def _find_recorded_state(
     run: Run, work: Work, effect: Effect, number: int
 ) -> tuple[Effect, int, float, tuple[Any] | None]:
-    """Return the recorded state of a call: the effect, its attempts, the delay, and its answer (1-tuple) or None.
+    """Return the recorded state of a call: the effect, its attempts, the delay, and the answer (1-tuple) or None.
 
     A call without a recorded response waits for a person, unless it is repeatable or a question to a person.
 
@@ -205,7 +205,7 @@ def _compute_delay(effect: Effect, attempt: int, error: Exception) -> float:
 
 
 def _get_next_delay(work: Work, effect: Effect, attempt: int, error: Exception) -> float:
-    """Return the delay before a retry, and notify the listener of retries."""
+    """Return the delay before a retry, and notify the retry listener."""
     wait = _compute_delay(effect, attempt, error)
     if work.run.on_retry is not None:
         work.run.on_retry(work, effect, attempt + 1, error)
@@ -213,7 +213,7 @@ def _get_next_delay(work: Work, effect: Effect, attempt: int, error: Exception) 
 
 
 def _is_permanent(error: Exception) -> bool:
-    """Return True if a retry would fail, too: an error of the run itself, or a request that a server rejects."""
+    """Return True if a retry would fail as well: an error of the run itself, or a request that the server rejects."""
     return isinstance(error, AgentRuntimeError) or (isinstance(error, LLMError) and not error.is_retryable)
 
 
@@ -258,7 +258,7 @@ def _perform_at_target(effect: Effect) -> Any:
 
 
 async def _prepare(run: Run, work: Work, effect: Effect) -> None:
-    """Await a model client's import and connection before the first attempt's timeout starts, with the clock paused."""
+    """Await the import and connection of a model client with the clock paused, before the first timeout starts."""
     if effect.prepare is not None:
         ready = effect.prepare()
     else:
@@ -282,7 +282,7 @@ def _make_chaos_key(work: Work, effect: Effect, number: int) -> tuple[str, str, 
 
 
 async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, key: Key | None) -> Any:
-    """Make a call that may block: in a thread, unless it is async or simulated. Fault injection may interfere."""
+    """Make a call that may block: in a thread, unless it is async or simulated. Fault injection may apply."""
     if effect.kind in SPARED or (effect.is_simulated and key is None):
         return call(effect)
     spent = 0.0 if key is None else await _inject_faults(run, effect, key)
@@ -319,7 +319,7 @@ async def _inject_faults(run: Run, effect: Effect, key: Key) -> float:
 
 
 def _find_send_time(work: Work, number: int, started_at: int) -> int:
-    """Return when a call was first sent: asking a question again in another process does not extend its timeout."""
+    """Return when a call was first sent: repeating a question in another process does not extend its timeout."""
     known = work.run.recorded
     return started_at if known is None else known.get_sent_time(work, number) or started_at
 
@@ -327,7 +327,7 @@ def _find_send_time(work: Work, number: int, started_at: int) -> int:
 async def _get_final_answer(run: Run, answer: Any, effect: Effect, since: int) -> Any:
     """Return the final answer: a person's if one must be asked, the result of an awaitable, or `answer` itself.
 
-    A person has the effect's time-out from `since` on, in nanoseconds of the run's clock.
+    The person's timeout runs from `since`, in nanoseconds of the run's clock.
     """
     if answer is WAIT:
         return await _ask_person(run, effect, since)
@@ -340,7 +340,7 @@ async def _get_final_answer(run: Run, answer: Any, effect: Effect, since: int) -
 
 
 async def _await_limited(awaitable: Awaitable[Any], effect: Effect, spent: float = 0.0) -> Any:
-    """Await something within the time that an effect has left."""
+    """Await something within the remaining timeout of an effect."""
     if effect.timeout is None:
         return await awaitable
     try:
@@ -359,12 +359,12 @@ async def _ask_person(run: Run, effect: Effect, since: int) -> Any:
         hold.set_deadline(since + round(effect.timeout * 1e9), run.ns)
     held = await hold
     if held.is_expired:
-        raise TimeoutError(f"{effect.name!r} has no answer within {effect.timeout:g} s")
+        raise TimeoutError(f"{effect.name!r} was not answered within {effect.timeout:g} s")
     if not held.has_answer:
         raise ExecutionError(
             Problem(
                 "X106",
-                f"{effect.name!r} has no answer",
+                f"{effect.name!r} was not answered",
                 f"the {effect.kind} of node {effect.name!r}",
                 "the step continued without an answer",
                 "call session.answer(value)",

@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 CUT_SHORT: Final = "CancelledError: the step was cut short before the answer came"  # not a failure of the effect itself
 NO_ARGUMENTS: Final = freeze({})
 PLAIN_ANSWERS: Final = ATOMS | {dict, list, tuple, FrozenDict}  # nothing to await, no usage to read
-# The fields of a row after `seconds` (usage, cost, provider, model, finish_reason) if no model has answered.
+# The fields of a row after `seconds` (usage, cost, provider, model, finish_reason) if no model answered.
 NO_USAGE: Final = (None, None, None, None, None, None)
 MADE_UP: Final = (None, None, None, SIMULATED, SIMULATED, None)
-SAID: Final = frozenset({"llm", "agent"})  # only the content of a model's response object is recorded
+SAID: Final = frozenset({"llm", "agent"})  # for these, only the content of a model's response object is recorded
 ASKED: Final = frozenset({"human", "approval"})  # questions to people may be asked again
 _new_call = tuple.__new__  # one per call: the constructor of a named tuple costs twice as much
 
 
 def freeze_arguments(effect: Effect) -> Any:
-    """Return the arguments of an effect, frozen before the call: the callee may change them."""
+    """Return the arguments of an effect, frozen before the call, because the callee may change them."""
     arguments = effect.arguments
     return freeze(arguments if type(arguments) is dict else dict(arguments)) if arguments else NO_ARGUMENTS
 
 
 def find_refused(error: Exception, answer: Any, effect: Effect) -> Any:
-    """Return the answer that was a failure, if an error has one: it is recorded beside the error.
+    """Return the answer that caused a failure, if the error has one; it is recorded beside the error.
 
-    A model's unusable answer is recorded with its usage, too: it has to be paid for nevertheless.
+    A model's unusable answer is recorded with its usage, because it must be paid for all the same.
     """
     found = getattr(error, "result", None)
     found = found if isinstance(found, Mapping) else None
@@ -43,7 +43,7 @@ def find_refused(error: Exception, answer: Any, effect: Effect) -> Any:
 
 
 def get_content(answer: Any, kind: str) -> Any:
-    """Return what a row records of an answer: the content of a model's response, anything else as it is."""
+    """Return what a row records of an answer: the content of a model's response; anything else as it is."""
     if kind not in SAID:
         return answer
     return answer.recorded_value if isinstance(answer, LLMResponse) else getattr(answer, "content", answer)
@@ -66,7 +66,7 @@ def make_row(
     seconds: float,
 ) -> Call:
     """Return the row of an attempt."""
-    # The step number is provisional; a parallel branch may commit first, and `step._flush` then renumbers.
+    # The step number is provisional; if a parallel branch commits first, `step._flush` renumbers.
     step, act, kind, name = work.run.position + 1, work.activation.id, effect.kind, effect.name
     message = None if error is None else f"{type(error).__name__}: {error}"
     if type(answer) in PLAIN_ANSWERS:

@@ -22,7 +22,7 @@ _PLAIN_ERRORS: Final = {
     and issubclass(error, Exception)
     and not issubclass(error, UnicodeError | BaseExceptionGroup | StopIteration)
 }
-# agentnb's errors precede others of the same name, which a dialect or another package may define.
+# agentnb's errors take precedence over errors of the same name in a dialect or another package.
 _OWN_ERRORS: Final = {
     name: error for name, error in vars(errors).items() if isinstance(error, type) and issubclass(error, Exception)
 } | {LLMError.__name__: LLMError}
@@ -38,7 +38,7 @@ def rebuild_error(row: Call, like: BaseException | None = None) -> Exception:
     """Return the exception of the failed attempt in a row, as precisely as its text allows.
 
     It has the same class name and text, and derives from the class of that name if there is one: a builtin, the class
-    of `like` (an exception known to have come from it), or the only imported class with that name.
+    of `like` (an exception of known origin), or the only imported class with that name.
     """
     kind, _, message = (row.error or "").partition(": ")
     base = type(like) if isinstance(like, Exception) and type(like).__name__ == kind else find_class(kind)
@@ -75,7 +75,7 @@ def _make_error(kind: str, base: type[Exception], message: str) -> Exception:
     """Return an exception with this class name and message; no code of the class runs."""
     problems = parse_problems(message)
     if issubclass(base, AgentNbError) and base.__module__.startswith("agentnb."):
-        if issubclass(base, LLMError):  # a retry may succeed; the server rejects again what it rejected for good
+        if issubclass(base, LLMError):  # a retry may succeed, unless the server rejected the request permanently
             return LLMError(*(problems or (message,)), is_retryable=True)
         return base(*(problems or (message,)))
     if base is _PLAIN_ERRORS.get(kind) and str(base(message)) == message:
@@ -101,7 +101,7 @@ def _make_error(kind: str, base: type[Exception], message: str) -> Exception:
 
 
 def parse_problems(text: str) -> tuple[Problem, ...]:
-    """Return the problems listed in a text as an error of agentnb prints them; none for any other text."""
+    """Return the problems listed in a text in the format of agentnb's errors; none for any other text."""
     found = [
         Problem(code, what, where, why, do, "warning" if mark else "error")
         for mark, code, what, where, why, do in _PROBLEM.findall(text)

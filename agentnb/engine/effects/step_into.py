@@ -1,9 +1,9 @@
-"""Step into: an activation that stops inside its node, at each event that it emits, at any place in its code.
+"""Step into: an activation that stops inside its node, at each event that it emits, anywhere in its code.
 
-A plain function cannot be suspended by `await`. So the code of such an activation runs in greenlets, one from each
-await to the next: where it emits, it is suspended, and its driver gets a Hold, as from a paused call. A greenlet
-belongs to its thread; so what such an activation awaits of an event loop, it awaits in one thread, whose loop stays
-open until the activation ends.
+A plain function cannot be suspended by `await`. Therefore the code of such an activation runs in greenlets, one from
+each await to the next. When it emits, it is suspended, and its driver gets a Hold, as from a paused call. A greenlet
+belongs to its thread, so the activation awaits event loops in one thread, whose loop stays open until the activation
+ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def enter(run: Run, act: Activation) -> PendingStep:
-    """Start an activation that can be held inside its code; it is in flight and has not run any code yet.
+    """Start an activation that can be held inside its code; it is in flight but has not run any code yet.
 
     Raises:
         ExecutionError: L590, the package greenlet is not installed; X534, this platform has none.
@@ -43,8 +43,8 @@ def enter(run: Run, act: Activation) -> PendingStep:
     if not has_threads():
         raise ExecutionError(
             Problem("X534", "step_into() does not work in a browser", f"node {act.node.id!r}",
-                    "it suspends plain functions by greenlets, which WebAssembly does not have",
-                    "use step(); breakpoints before and after a node work, too")
+                    "it suspends plain functions with greenlets, which are not available in WebAssembly",
+                    "use step(), or breakpoints before and after a node")
         )  # fmt: skip
     with require_library("greenlet", "stepinto", "step_into()"):
         import greenlet  # noqa: F401  (for the error, before anything has begun)
@@ -64,7 +64,7 @@ async def _perform(act: Activation) -> Any:
 
 
 def move_to_own_thread(pending_step: PendingStep) -> None:
-    """Let an activation that has run no code yet run in a thread of its own, so that slow code blocks no loop."""
+    """Move an activation that has not run any code yet to a thread of its own, so that slow code blocks no loop."""
     if (
         isinstance(pending_step.coro, SuspendableCode)
         and not pending_step.is_held
@@ -83,7 +83,7 @@ def _is_bound(pending_step: PendingStep) -> bool:
 
 
 def check_threads(run: Run) -> None:
-    """Raise an error if an activation stepped into cannot continue in this thread.
+    """Raise an error if an activation that was stepped into cannot continue in this thread.
 
     Raises:
         ExecutionError: X122, it was started in another thread.
@@ -94,7 +94,7 @@ def check_threads(run: Run) -> None:
 
 
 def drive(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
-    """Run a coroutine that drives a run to its end, in the event loop of a node stepped into, else in a new one."""
+    """Run a coroutine that drives a run to its end, in the loop of a node that was stepped into, or in a new one."""
     bound = next(
         (
             pending_step.coro
@@ -107,7 +107,7 @@ def drive(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
 
 
 async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
-    """Do the same for async code: an activation stepped into continues in its own loop while the current loop runs."""
+    """The async variant of `drive`: the activation continues in its own loop while the current loop runs."""
     bound = next(
         (
             pending_step.coro
@@ -120,7 +120,7 @@ async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -
 
 
 def stops_at_calls(work: Work) -> bool:
-    """Return True if a call can be held while a step runs: not if a task that the step created makes it."""
+    """Return True if a call can be held while a step runs; False if a task created by the step makes it."""
     pending_step = work.run.pending_steps.get(work.activation.id)
     return pending_step is not None and (
         not isinstance(pending_step.coro, SuspendableCode) or pending_step.coro.is_here(work)
@@ -142,7 +142,7 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         self._greenlet: greenlet | None = None
         self._thread = 0
         self._loop_thread: LoopThread | None = None
-        self._remote: RemoteCoroutine | None = None  # it is running in its own loop now, awaited from another one
+        self._remote: RemoteCoroutine | None = None  # set while it runs in its own loop and is awaited from another
         self._is_closed = False
 
     @property
@@ -182,20 +182,20 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         return self._code.__await__()
 
     def close(self) -> None:
-        """Abandon it: its code is exited by an exception that none of its handlers catches.
+        """Abandon it: its code is left by an exception that none of its handlers catches.
 
-        If it is running in its own loop now, it is cancelled there.
+        If it is currently running in its own loop, it is cancelled there.
         """
         if self._remote is not None:
             self._is_closed = True
             self._remote.cancel()
             return
-        with suppress(RuntimeError):  # its code ignores the exit and continues, but is not awaited
+        with suppress(RuntimeError):  # its code ignores the exit and continues, but is no longer awaited
             if self._greenlet is None or self._thread == threading.get_ident():
                 self._exit_code()
             elif self._loop_thread is not None:
                 self._loop_thread.submit(lambda _: self._exit_code())()
-        self._greenlet = None  # in another thread, it is abandoned when that thread next switches
+        self._greenlet = None  # in another thread: it is abandoned when that thread next switches
         self.close_thread()
 
     def _exit_code(self) -> None:
@@ -235,7 +235,7 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
                 self.close_thread()
 
     async def drive_beside(self, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
-        """Do the same while the current event loop continues."""
+        """The async variant of `drive`: the current event loop continues meanwhile."""
         home = self._loop_thread = self._loop_thread or LoopThread()
 
         def sent(then: Callable[[], Any]) -> RemoteCoroutine:
@@ -276,14 +276,14 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
                     "X122",
                     f"{self._work.node.id!r} is paused inside its code in another thread",
                     f"after step {self._work.run.position}",
-                    "a node that was stepped into continues in the thread in which it began",
+                    "a node that was stepped into must continue in the thread in which it started",
                     "continue from that thread, or call session.stop() and step here",
                 )
             )
 
 
 def _run_to_next_await(method: Callable[[Any], Any], value: Any) -> tuple[bool, Any]:
-    """Run code up to its next await; return whether it continues, and what it awaits or ended with."""
+    """Run code up to its next await; return whether it continues, and the awaited object or the result."""
     try:
         return True, method(value)
     except BaseException as error:  # noqa: BLE001  (raised again by the driver)

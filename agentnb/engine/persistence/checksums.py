@@ -1,4 +1,4 @@
-"""Checksums of stored JSON text, to detect a damaged file: the last field of a document, if it has one.
+"""Checksums of stored JSON text, to detect damaged files. The checksum is the last field of a document.
 
 A document written before checksums were introduced has none and is read as it is.
 """
@@ -13,7 +13,7 @@ _SIZE: Final = len(_FIELD) + 8 + len('"}')
 
 
 def add_checksum(text: str, *context: object) -> str:
-    """Return the text of a non-empty JSON object with a checksum of it, and of its context, as the last field.
+    """Return the text of a non-empty JSON object with a checksum of the text and its context as the last field.
 
     Example:
         >>> add_checksum('{"a":1}', "run", 3)
@@ -23,7 +23,7 @@ def add_checksum(text: str, *context: object) -> str:
 
 
 def has_checksum(text: str) -> bool:
-    """Return True if the text of a JSON object ends in a checksum."""
+    """Return True if the text of a JSON object ends with a checksum."""
     return text.startswith(_FIELD, len(text) - _SIZE)
 
 
@@ -38,7 +38,7 @@ def is_intact(text: str, *context: object) -> bool:
 
 
 def is_text(text: str) -> bool:
-    """Return True if a text can be encoded as UTF-8; a text that a database could not decode cannot."""
+    """Return True if a text can be encoded as UTF-8."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 

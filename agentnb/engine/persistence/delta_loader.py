@@ -1,4 +1,4 @@
-"""Delta loader: rebuild the tables and histories of a run from its deltas. Nothing is imported, no code runs."""
+"""Delta loader: rebuilds the tables and histories of a run from its deltas. Nothing is imported, no code runs."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, Overflo
 class DeltaLoader:
     """The tables and histories rebuilt from the deltas added so far.
 
-    `recorded_calls` holds the attempts of calls, `out` the sent calls by number (attempt, kind, name, arguments, when),
-    and `recorded_events` the events of steps that are not committed, by activation.
+    `recorded_calls` holds the attempts of calls, `out` the sent calls by number (attempt, kind, name, arguments, time),
+    and `recorded_events` the events of uncommitted steps, by activation.
 
     Args:
         nodes: maps node numbers of the record to current ones, if they differ.
@@ -66,7 +66,7 @@ class DeltaLoader:
         L402: this is not a run or trace of agentnb, or it is damaged.
 
         Raises:
-            StoreError: L402, they are not deltas of agentnb, or damaged.
+            StoreError: L402, these are not deltas of agentnb, or they are damaged.
         """
         try:
             for each in slices:
@@ -82,7 +82,7 @@ class DeltaLoader:
             raise make_damage_error(error) from error
 
     def renumber(self, nodes: Mapping[int, int]) -> None:
-        """Treat the following deltas as those of a plan with other node numbers."""
+        """Treat the following deltas as those of a plan with different node numbers."""
         self._nodes = nodes
 
     def list_in_flight(self) -> set[int]:
@@ -90,15 +90,15 @@ class DeltaLoader:
         return {*self.recorded_calls, *self.sent_calls, *self.recorded_events}
 
     def collect_interrupted(self) -> InterruptedSteps:
-        """Return what the steps in flight had done: run again, they need not repeat it."""
+        """Return what the steps in flight had done, so that they need not repeat it."""
         calls = {act: rows.values() for act, rows in self.recorded_calls.items()}
         return InterruptedSteps(calls, self.sent_calls, self.recorded_events, self.recorded_times)
 
     def finish(self) -> tuple[Tables, list[History]]:
-        """Compute the previous value of each write, and the checkpoints; return the tables and the histories.
+        """Compute the checkpoints and the previous value of each write; return the tables and the histories.
 
         Raises:
-            StoreError: L402, what was added is not a run of agentnb, or damaged.
+            StoreError: L402, this is not a run of agentnb, or it is damaged.
         """
         try:
             check_nesting(self.tables)
@@ -131,20 +131,20 @@ class DeltaLoader:
         if "shapes" in rows:
             for names in _select_new_rows(rows["shapes"], len(tables.shapes)):
                 if not all(type(name) is str for name in names):
-                    raise TypeError("a name of a shape is a text")
+                    raise TypeError("the names of a shape are strings")
                 tables.add_shape(tuple(names))
 
     def _load_part(self, number: int, steps: list[Any], writes: list[Any], pushes: list[int], rare: Any) -> None:
         if "new" in rare:
             parent, base, name = rare["new"]
             if number != len(self.histories):
-                raise ValueError(f"history {number} comes before others")
+                raise ValueError(f"history {number} precedes its ancestors")
             above = None if parent is None else self.histories[parent]
             self.histories.append(History(self.tables, base=base, parent=above, name=name))
             self._columns.append([[], [], [], [], [], [], []])
             self._values.append([])
         history, columns = self.histories[number], self._columns[number]
-        if "amend" in rare:  # the last step, as changed by an intervention
+        if "amend" in rare:  # an intervention changed the last step
             for column, more in zip(columns[4:], rare["amend"], strict=True):
                 column[-1] += more
         if steps:
@@ -170,7 +170,7 @@ class DeltaLoader:
         elif what == "out":
             number, attempt, kind, name, arguments, started_at = rest
             known = self.sent_calls.setdefault(act, {})
-            value = known[number][3] if arguments is None else decode_value(arguments)  # None: as before
+            value = known[number][3] if arguments is None else decode_value(arguments)  # None: unchanged
             known[number] = [attempt, kind, name, value, started_at]
         elif what == "back":
             row = Call(*map(decode_value, rest[0]))
@@ -255,7 +255,10 @@ class DeltaLoader:
         return _new_event(Event, (seq, step, id_, type_, actor, cause, when, payload, at, mark))
 
     def _decode_shape(self, document: Any) -> Any:
-        """Return a part of a payload that is not an atom, frozen; atoms are sorted out before, as most parts are."""
+        """Return a part of a payload that is not an atom, frozen.
+
+        Callers handle atoms, which are the most common parts.
+        """
         cls = type(document)
         if cls is dict and type(document.get(TAG)) is int:
             names, values = self.tables.shapes[document[TAG]], document["v"]
@@ -269,13 +272,13 @@ class DeltaLoader:
         return found
 
     def _load_times(self, history: History, rows: list[list[int]]) -> None:
-        """Set the clock times of steps, the first of which were recorded before."""
+        """Set the clock times of steps. The first times of a step may have been recorded before."""
         for step, act, count, *rest in rows:
             history.times[step] = (*self.recorded_times[act][-count:], *map(from_microseconds, rest))
 
 
 class _EventValues:
-    """The values of a history's writes, of which some are parts of its events."""
+    """The values of a history's writes, some of which are parts of its events."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -311,7 +314,7 @@ def _get_part(row: list[Any]) -> Part:
     return Part(node, op, tuple(map(decode, path)), decode_value(value))
 
 
-# How each sparse part of a delta is applied.
+# How to apply each sparse part of a delta.
 _APPLIERS: Final[dict[str, Callable[[DeltaLoader, History, Any], None]]] = {
     "new": lambda _joined, _history, _rows: None,
     "amend": lambda _joined, _history, _rows: None,
@@ -352,19 +355,19 @@ def _select_new_rows(rows: Any, known: int) -> list[Any]:
 
 
 def check_nesting(tables: Tables) -> None:
-    """Check that each frame lies in an earlier one, so that every walk outward ends.
+    """Check that each frame lies inside an earlier one, so that every walk outwards ends.
 
     Raises:
-        ValueError: one does not.
+        ValueError: a frame does not.
     """
     for number, frame in enumerate(tables.frames):
         if not -1 <= frame.parent < max(number, 1) or not 0 <= frame.scope <= number or (number and frame.parent < 0):
-            raise ValueError(f"frame {number} lies in no frame before it")
+            raise ValueError(f"frame {number} does not lie in an earlier frame")
 
 
 def _add_steps(columns: list[list[int]], steps: list[Any]) -> list[int]:
     """Append the rows of one step or of several to the columns; return their activations."""
-    act, starts, durations, flags, front, ends, pushed = columns  # unrolled: this runs once per step
+    act, starts, durations, flags, front, ends, pushed = columns  # unrolled, because this runs once per step
     if type(steps[0]) is not int:
         act += steps[0]
         starts += steps[1]
@@ -397,7 +400,7 @@ def _fill_steps(history: History, columns: list[list[int]]) -> None:
 
 
 def load_document(document: Mapping[str, Any]) -> DeltaLoader:
-    """Return the finished tables and histories of a document that holds its version and its `slices`.
+    """Return the finished tables and histories of a document that holds a version and `slices`.
 
     Raises:
         StoreError: L402, it is not a run of agentnb or damaged; L403, a newer agentnb wrote it.

@@ -6,16 +6,17 @@ A delta is a mapping of what is new:
     "p"  parts of histories: [number of the history, steps, writes, pushes, rare]
          steps   seven lists: activation, start (ns after the previous one), duration in ns, flag, and the increase of
                  the starts of the frontier, the ends of the writes and the ends of the pushes since the previous step;
-                 of a single step the seven numbers
+                 for a single step, the seven numbers
          writes  two lists: code, value as its difference from the previous one
          pushes  one list: activation
          rare    sparse data: "new" [parent, base, name], "amend" (the same three increases for the previous step,
                  changed by an intervention), "reads", "values" of pushes, "carried" ...
 
-In the payload of an event, a mapping is {"$": number of its shape, "v": its values}, and a write of a value that is
-a part of such a payload is {"$": "event", "v": [number of the event, name of the part]}.
+In the payload of an event, a mapping is {"$": number of its shape, "v": its values}, and a write of a value that is a
+part of such a payload is {"$": "event", "v": [number of the event, name of the part]}.
 
-The previous value of each write is not recorded: it is computed by applying the writes in order; so are checkpoints.
+The previous value of each write and the checkpoints are not recorded; they are computed by applying the writes in
+order.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ if TYPE_CHECKING:
     from agentnb.engine.core.run import Run
 
 VERSION: Final = 2
-MOST_NAMES: Final = 32  # of a shape
-MOST_SHAPES: Final = 256  # a run whose mappings all have different names does not fill the tables with them
+MOST_NAMES: Final = 32  # maximum number of names in a shape
+MOST_SHAPES: Final = 256  # limits the tables of a run whose mappings all have different names
 Json = dict[str, Any]
-Key = tuple[int, int, int]  # of an attempt: activation, call, attempt
+Key = tuple[int, int, int]  # identifies an attempt: activation, call, attempt
 
 
 @dataclass(slots=True)
@@ -76,10 +77,10 @@ class Watermark:
 
 
 class DeltaEncoder:
-    """Creates the deltas of one run in sequence. It numbers histories in the order in which it meets them.
+    """Creates the deltas of one run in sequence. Histories are numbered in the order in which they are encountered.
 
     `recorded_calls`, `recorded_events` and `recorded_times` (microseconds, by activation) were recorded before their
-    step was committed: a delta only refers to those. With `lenient`, values that no codec accepts are written as short
+    step was committed; a delta only refers to them. With `lenient`, values that no codec accepts are written as short
     text, marked as opaque.
     """
 
@@ -91,8 +92,8 @@ class DeltaEncoder:
         self.recorded_calls: dict[Key, Call] = {}
         self.recorded_events: set[int] = set()
         self.recorded_times: dict[int, list[int]] = {}
-        self.run: Run | None = None  # the run: for the branches it has left, and the names of its nodes
-        # The step that could not be recorded, because no codec accepts one of its values.
+        self.run: Run | None = None  # for the branches that the run has left and the names of its nodes
+        # The step that could not be recorded because no codec accepts one of its values.
         self.unsavable: int | None = None
         self._numbers: dict[int, int] = {}
         self._secret: list[str | None] = []
@@ -100,7 +101,7 @@ class DeltaEncoder:
 
     @classmethod
     def for_histories(cls, tables: Tables, histories: Sequence[History]) -> DeltaEncoder:
-        """Return a encoder for which all of these histories are recorded, numbered in this order."""
+        """Return an encoder for which all of these histories are already recorded, numbered in this order."""
         encoder = cls(tables)
         for history in histories:
             mark, size = encoder.watermarks[encoder.number_history(history)], len(history.s_pend)
@@ -110,7 +111,7 @@ class DeltaEncoder:
         return encoder
 
     def fork(self, tables: Tables) -> DeltaEncoder:
-        """Return an independent encoder that continues from here: what is recorded so far is recorded for it, too."""
+        """Return an independent encoder that continues from here; what is recorded so far is recorded for it, too."""
         other = DeltaEncoder(tables, lenient=self.lenient)
         other.histories, other.sizes = [*self.histories], [*self.sizes]
         other._numbers = {**self._numbers}
@@ -135,7 +136,7 @@ class DeltaEncoder:
         return [*self.watermarks], self.sizes
 
     def forget(self, known: tuple[list[Watermark], list[int]]) -> None:
-        """Roll back to a state returned by `known`: deltas taken since then count as not taken."""
+        """Roll back to a state returned by `get_mark`: deltas created since then do not count as recorded."""
         marks, self.sizes = known
         self.histories, self.watermarks = self.histories[: len(marks)], [*marks]
         self._numbers = {key: number for key, number in self._numbers.items() if number < len(marks)}
@@ -146,12 +147,13 @@ class DeltaEncoder:
         return size - (0 if number is None else self.watermarks[number].rows)
 
     def encode_delta(self, histories: Sequence[tuple[History, int]], *, rows: bool = False) -> Json:
-        """Return the delta of some histories, each up to so many rows; empty if nothing is new. It counts as recorded.
+        """Return the delta of some histories, each up to a number of rows.
 
-        The tables are shared with forks: if nothing else is new, their rows are included only if `rows` is True.
+        Empty if nothing is new. It counts as recorded. The tables are shared with forks: if nothing else is new, their
+        rows are included only if `rows` is True.
 
         Raises:
-            StoreError: L401, no codec accepts a value; then nothing counts as recorded.
+            StoreError: L401, no codec accepts a value; in this case nothing counts as recorded.
         """
         sizes = sorted([(self.number_history(history), size) for history, size in histories])
         taken = [(number, *self._encode_part(number, size)) for number, size in sizes]
@@ -233,7 +235,7 @@ class DeltaEncoder:
             rare["errors"] = [_encode_failure(step, history.errors[step]) for step in failed]
         if history.peek("notes") and (noted := [step for step in steps if step in history.notes]):
             rare["notes"] = [
-                [step, self._encode(history, step, "what it noted", partial(_encode_row, history.notes[step]))]
+                [step, self._encode(history, step, "its note", partial(_encode_row, history.notes[step]))]
                 for step in noted
             ]
         if (waits := history.peek("waiting_ns")) and (
@@ -246,7 +248,7 @@ class DeltaEncoder:
                 rare["replaced"] = moved[::-1]
 
     def _add_times(self, history: History, steps: Sequence[int], rare: Json) -> None:
-        """Add the clock times that steps have read; of those recorded before, only how many they are."""
+        """Add the clock times that steps have read; for those recorded before, only their number."""
         for step in steps:
             act = history.s_act[step - history.base]
             times, known = [*map(to_microseconds, history.times[step])], self.recorded_times.get(act)
@@ -334,7 +336,7 @@ class DeltaEncoder:
         return encode_difference(new, get_previous(old, self.tables.codes[code >> 2][1]), lenient=lenient)
 
     def _encode_write(self, history: History, row: int) -> Any:
-        """Return one write as JSON, leniently if its own step, or an edit there, later overwrites the whole key."""
+        """Return one write as JSON, leniently if a later write of its own step or of an edit replaces the whole key."""
         code, step = history.w_code[row], history.base + bisect_right(history.s_wend, row)
         scope, path = self.tables.codes[code >> 2]
         anew = {(scope, path[:1])}
@@ -344,10 +346,10 @@ class DeltaEncoder:
         return write(lenient=True) if lost else self._encode(history, step, f"key {format_path(path)!r}", write)
 
     def _encode(self, history: History, step: int, what: str, code: Callable[..., Any]) -> Any:
-        """Return the result of `code`, leniently for an abandoned step, or one that a person has edited.
+        """Return the result of `code`, leniently for an abandoned step or one that a person has edited.
 
         Raises:
-            StoreError: L401, no codec accepts a value: names the step, the node and the place.
+            StoreError: L401, no codec accepts a value; names the step, the node and the path.
         """
         try:
             return code(lenient=self.lenient)
@@ -360,7 +362,7 @@ class DeltaEncoder:
             problem, row = error.problems[0], step - history.base
             place = "the inputs" if not step else f"step {step}"
             node = f", {self.run.get_node_id(history.s_act[row])!r}" if 0 < row < len(history.s_act) else ""
-            do = f"{problem.do}: session.edit(...), then go on; or session.retry()"
+            do = f"{problem.do}: session.edit(...), then continue; or session.retry()"
             raise StoreError(replace(problem, where=f"{place}{node}, {what}", do=do)) from None
 
     def _is_over(self, run: Run, history: History, step: int, what: str) -> bool:
@@ -374,14 +376,14 @@ class DeltaEncoder:
     # -- rows ----------------------------------------------------------------------------------------------------
 
     def call(self, call: Call, *, lenient: bool = False) -> list[Any]:
-        """Return a call's row: a reference if it is recorded already, else the whole row."""
+        """Return a call's row: a reference if it is already recorded, else the whole row."""
         known = self.recorded_calls.get((call.activation, call.call, call.attempt))
         if known is not None and known.result is call.result and known.error == call.error:
             return [call.step, call.activation, call.call, call.attempt]
         return encode_call(call, lenient=lenient)
 
     def event(self, event: Event, *, lenient: bool = False) -> list[Any]:
-        """Return an event's row: its step and number if it is recorded already, else the whole row."""
+        """Return an event's row: its step and number if it is already recorded, else the whole row."""
         if event.seq in self.recorded_events:
             return [event.step, event.seq]
         seq, step, id_, type_, actor, cause, time, payload, at, mark = event
@@ -391,7 +393,7 @@ class DeltaEncoder:
         return [seq, step, *texts[:4], when, self._encode_shape(payload, lenient), at, texts[4]]
 
     def _encode_shape(self, value: Any, lenient: bool) -> Any:
-        """Return a part of a payload as JSON; of a mapping the names are written once per run."""
+        """Return a part of a payload as JSON; the names of a mapping are written once per run."""
         if is_stored_unchanged(value):
             return value
         cls = type(value)
@@ -404,7 +406,10 @@ class DeltaEncoder:
         return encode(value, lenient=lenient)
 
     def _find_shape(self, value: FrozenDict) -> int | None:
-        """Return the number of a mapping's shape; None if it has none, as its names must be masked, or are too many."""
+        """Return the number of a mapping's shape.
+
+        None if it has none, because its names must be masked or are too many.
+        """
         tables, names = self.tables, tuple(value)
         number = tables.shape_ids.get(names)
         if number is None:
@@ -500,7 +505,7 @@ def _encode_act(act: Intervention) -> list[Any]:
 
 
 def encode_whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
-    """Return a chain of histories as one delta, each up to where the next one starts.
+    """Return a chain of histories as one delta, each up to the start of the next.
 
     Raises:
         StoreError: L401, no codec accepts a value.

@@ -1,4 +1,4 @@
-"""The event log: the interface of run storage. An EventLog has a row for each run, and an append-only list of entries.
+"""The event log: the interface of run storage. An EventLog has a row for each run and an append-only list of entries.
 
 An entry is JSON text: what changed since the previous entry (see `deltas`). Appended entries never change; only the
 state in a run's row (`status`, `steps`, `at`) does.
@@ -15,7 +15,7 @@ from agentnb.engine.persistence.checksums import add_checksum, has_checksum, is_
 
 
 class Entry(NamedTuple):
-    """One entry of a run: `seq` counts from 1 within the run, `step` is its last step then, `body` is JSON text."""
+    """One entry of a run: `seq` counts from 1 in the run, `step` is its last step at that time, `body` is JSON text."""
 
     seq: int
     step: int
@@ -23,15 +23,19 @@ class Entry(NamedTuple):
 
 
 def seal(run_id: str, seq: int, step: int, text: str) -> Entry:
-    """Return an entry with a checksum of its text and its place in the log."""
+    """Return an entry with a checksum of its text and of its place in the log."""
     return Entry(seq, step, add_checksum(text, run_id, seq, step))
 
 
 def is_sound(run_id: str, entry: Entry, *, checked: bool) -> bool:
-    """Return True if an entry is undamaged; one without a checksum only for a run that is not `checked`."""
+    """Return True if an entry is undamaged.
+
+    Entries without a checksum are accepted only for runs that are not `checked`.
+    """
     seq, step, body = entry
     if has_checksum(body):
-        return is_intact(body, f"{run_id}\0{seq}\0{step}")  # as `seal` joins them; this runs once per entry
+        # joined inline, as in `seal`, because this runs once per entry
+        return is_intact(body, f"{run_id}\0{seq}\0{step}")
     return not checked and is_text(body)
 
 
@@ -39,8 +43,9 @@ class RunRow(NamedTuple):
     """A run's row in a log.
 
     `head` is JSON text: what the run was started with (recipe, inputs, options), masked. `at` is JSON text: the run's
-    position if it is not at the end of its last entry. `parent` is the run that this one shares its first entries
-    with, up to number `shared`; it was forked after step `forked`. `writer` identifies the process now writing it.
+    position if it is not at the end of its last entry. `parent` is the run with which this one shares its first
+    entries, up to number `shared`; it was forked after step `forked`. `writer` identifies the process that is writing
+    the run.
     """
 
     run_id: str
@@ -65,7 +70,7 @@ class RunRow(NamedTuple):
         return "interrupted" if self.status == "running" and self.writer is None else self.status
 
     def seal(self) -> RunRow:
-        """Return this row with a checksum in its head, over everything recorded when a run starts."""
+        """Return this row with a checksum, in its head, of everything recorded when a run starts."""
         return self._replace(head=add_checksum(self.head, *self._list_checked_fields()))
 
     @property
@@ -74,7 +79,7 @@ class RunRow(NamedTuple):
         return has_checksum(self.head)
 
     def is_sound(self) -> bool:
-        """Return True if the row is unchanged since the run started; without a checksum, changes cannot be detected."""
+        """Return True if the row is unchanged since the run started. Without a checksum, changes cannot be detected."""
         return is_intact(self.head, *self._list_checked_fields()) if self.checked else is_text(self.head)
 
     def _list_checked_fields(self) -> tuple[object, ...]:
@@ -85,11 +90,10 @@ class RunRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunQuery:
-    """Which runs of a log to return: those that match every field that is not None, the newest first.
+    """Which runs of a log to return: those that match every field that is not None, newest first.
 
-    `status` is a `current_status`; `since` and `until` are the bounds of the time of creation, both included;
-    `contains` is a part of the id or of the name. Of the runs that match, those listed after the run `after` are
-    returned, at most `limit`.
+    `status` is a `current_status`; `since` and `until` are inclusive bounds of the creation time; `contains` is a
+    substring of the id or the name. At most `limit` of the matching runs are returned, starting after the run `after`.
     """
 
     recipe: str | None = None
@@ -103,7 +107,7 @@ class RunQuery:
     limit: int | None = None
 
     def matches(self, row: RunRow) -> bool:
-        """Return True if a run matches; `after` and `limit` are not about a single run."""
+        """Return True if a run matches; `after` and `limit` do not apply to single runs."""
         return (
             self.recipe in (None, row.recipe)
             and self.fingerprint in (None, row.fingerprint)
@@ -122,7 +126,7 @@ class EventLog(Protocol):
     """Storage of runs. Every change is atomic and survives the process that made it.
 
     All methods may be called from any thread, one at a time. A change that cannot be saved raises StoreError and leaves
-    the log as it was; it may be retried when the cause is gone.
+    the log unchanged; it may be retried when the cause is gone.
     """
 
     @property
@@ -139,7 +143,7 @@ class EventLog(Protocol):
         ...
 
     def add(self, runs: Sequence[tuple[RunRow, Sequence[Entry]]]) -> None:
-        """Add whole runs in one change, held by no writer: all of them, or none.
+        """Add whole runs in one change, without a writer: all of them, or none.
 
         Raises:
             StoreError: L412, a run with one of these ids exists; or they cannot be saved.
@@ -151,8 +155,8 @@ class EventLog(Protocol):
     ) -> None:
         """Append entries to a run that this writer holds, and update its status and step count if passed.
 
-        Claims the run first if no writer holds it. A failed call may be retried unchanged, or with more entries:
-        entries that had arrived unnoticed are not stored twice.
+        Claims the run first if no writer holds it. A failed call may be retried unchanged, or with more entries;
+        entries that were stored despite the failure are not stored twice.
 
         Raises:
             StoreError: L411, another writer holds this run, or has written to it; L413, there is no such run; or it
@@ -190,12 +194,12 @@ class EventLog(Protocol):
         """Return a run's row; without an id, that of the run written last.
 
         Raises:
-            StoreError: L413, there is no such run, or none at all.
+            StoreError: L413, there is no such run, or no run at all.
         """
         ...
 
     def runs(self, query: RunQuery = EVERY_RUN) -> list[RunRow]:
-        """Return the rows of the runs that match, the newest first; by default of all runs.
+        """Return the rows of the runs that match, newest first; by default, of all runs.
 
         Raises:
             StoreError: L413, there is no run `query.after`.
@@ -206,10 +210,10 @@ class EventLog(Protocol):
         """Release a run held by this writer, so that others can write it.
 
         Raises:
-            StoreError: it cannot be saved; it may be retried.
+            StoreError: this cannot be saved; it may be retried.
         """
         ...
 
     def close(self) -> None:
-        """Release every run and close what is open. The log reopens itself if it is used again."""
+        """Release all runs and close open connections. The log reopens itself when it is used again."""
         ...

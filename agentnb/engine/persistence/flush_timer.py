@@ -1,7 +1,7 @@
 """Flush timer: how much of a run may be lost in a crash, and the threads that flush while no step runs.
 
-One thread per process waits for all runs. Only a run that is behind when its time has come gets a thread of its own, so
-that a store which is stuck holds up no other; most short runs have ended by then.
+One thread per process waits for all runs. Only a run with unsaved records when its time has come gets its own thread,
+so that a hanging store does not delay other runs; most short runs have ended by then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _IDLE: Final = 10.0  # seconds that the common thread waits for another run befo
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """How much may be lost in a crash: at most so many steps, and so many milliseconds."""
+    """How much may be lost in a crash: at most this many steps and milliseconds."""
 
     steps: int = 1000
     ms: int = 200
@@ -30,11 +30,11 @@ class Flushable(Protocol):
     """An object that may have unsaved records."""
 
     def catch_up(self) -> bool:
-        """Save what is pending; return True if more may come."""
+        """Save what is pending; return True if more may follow."""
         ...
 
     def needs_thread(self) -> bool:
-        """Return True if something is pending; else `flush_later` is called again when something is."""
+        """Return True if something is pending; otherwise `flush_later` is called again when something is."""
         ...
 
 
@@ -80,12 +80,12 @@ _TIMER = _Timer()
 
 
 def flush_later(behind: Flushable, batch: Batch, name: str) -> None:
-    """Flush the batch when it is due, if it is not saved by then."""
+    """Flush the batch when it is due, if it has not been saved by then."""
     _TIMER.add(behind, batch.ms / 1000, name)
 
 
 def _start_thread(behind: Flushable, seconds: float, name: str) -> None:
-    """Start a daemon thread that flushes now and whenever it is due; it stops with its owner."""
+    """Start a daemon thread that flushes now and whenever a flush is due; it stops with its owner."""
     closed = threading.Event()
     weakref.finalize(behind, closed.set).atexit = False
     args = (weakref.ref(behind), seconds, closed)

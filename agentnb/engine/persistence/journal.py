@@ -10,7 +10,7 @@ An entry is a delta (see `deltas`) with these additional fields:
     "run"   chain and branches of the run, and the states of its ids, random generator and clock
     "aux"   further data to be saved, by name
 
-What cannot be saved is retried before the run continues; `failure` is the error of the last failure.
+Records that cannot be saved are retried before the run continues; `failure` is the last error.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ def to_json_text(document: Any) -> str:
     """Return a document as JSON text."""
     try:
         return to_json(document).decode()  # more than twice as fast as json
-    except ValueError:  # half of a pair of UTF-16, or nested very deep
+    except ValueError:  # a lone UTF-16 surrogate, or very deep nesting
         return json.dumps(document, separators=(",", ":"))
 
 
 class Journal:
-    """Saves one run to a log. Without a `batch` each record is saved before the run continues."""
+    """Saves one run to a log. Without a `batch`, each record is saved before the run continues."""
 
     def __init__(self, log: EventLog, run_id: str, run: Run, encoder: DeltaEncoder, batch: Batch | None = None) -> None:
         self.log, self.run_id, self.run, self.batch = log, run_id, run, batch
         self.encoder, self.seq = encoder, 0
         encoder.run = run
         self.failure: StoreError | None = None
-        self.is_writer = False  # whether it holds the run, so that no other writer may
-        self.takes_over = False  # whether another journal that holds the run is asked to release it
-        # Weak: returns the function that releases the run, while there is one.
+        self.is_writer = False  # True if it holds the run, so that there can be no other writer
+        self.takes_over = False  # True if another journal that holds the run is asked to release it
+        # Weak: returns the function that releases the run, if there is one.
         self.get_release: Callable[[], Callable[[], bool] | None] = lambda: None
         self.aux: dict[str, Any] = {}
         self._saved_state: dict[str, Any] = {}
@@ -88,7 +88,7 @@ class Journal:
             run.position,
         )
         self._lock = threading.RLock()
-        self._flushes = False  # whether a thread will look for what is pending
+        self._flushes = False  # True if a thread will check for pending records
 
     # -- start ---------------------------------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ class Journal:
         """Return everything that the run has done so far as one entry.
 
         Raises:
-            StoreError: no codec supports one of its values.
+            StoreError: no codec accepts one of its values.
         """
         self._record_position()
         self.record_steps_in_flight()
@@ -141,7 +141,7 @@ class Journal:
         self._record_position()
         self._step_count += 1
         if self.batch is not None and self._step_count - self._saved_steps < self.batch.steps:
-            if not self._flushes and has_threads():  # without threads, only the number of steps limits a batch
+            if not self._flushes and has_threads():  # without threads, a batch is limited only by the number of steps
                 self._flushes = True
                 flush_later(self, self.batch, self.run_id)
             return self.failure is None or self._try_flush()
@@ -150,8 +150,8 @@ class Journal:
     def _record_position(self) -> None:
         """Record the run's position between two steps, and the states it continues from.
 
-        What a step in flight draws or reads from the clock belongs to that step: if interrupted, it does the same
-        again.
+        What a step in flight draws or reads from the clock belongs to that step; if interrupted, it gets the same
+        values again.
         """
         run, history = self.run, self.run.history
         over = self._obsolete_up_to[1] if self._obsolete_up_to[0] is history else history.base
@@ -189,10 +189,10 @@ class Journal:
         return True
 
     def flush(self, status: str = "running") -> None:
-        """Save everything that is not saved yet, and with it the status.
+        """Save everything that is not saved yet, together with the status.
 
         Raises:
-            StoreError: it cannot be saved; nothing is lost, it may be retried.
+            StoreError: it cannot be saved; nothing is lost, and it may be retried.
         """
         with self._lock:
             if self._unconfirmed is not None:
@@ -217,7 +217,7 @@ class Journal:
         self._mark_saved(entry)
 
     def _has_arrived(self, entry: Entry) -> bool:
-        """Return True if an entry sent before has been saved, though that could not be confirmed then."""
+        """Return True if an entry sent earlier was saved although this could not be confirmed at the time."""
         with contextlib.suppress(StoreError):
             return next(self.log.entries(self.run_id, entry.seq - 1, entry.seq), None) == entry
         return False
@@ -227,14 +227,14 @@ class Journal:
         for act in self._committed_steps:
             self._forget(act)
         self._committed_steps.clear()
-        self._unconfirmed = None  # last: if interrupted before this, saving is repeated
+        self._unconfirmed = None  # last, so that saving is repeated if it is interrupted before this
 
     # -- entries -------------------------------------------------------------------------------------------------
 
     def _make_entry(self) -> Entry | None:
-        """Return what is new as an entry, which is in limbo until it is saved; None if nothing is new.
+        """Return what is new as an entry, which stays unconfirmed until it is saved; None if nothing is new.
 
-        If interrupted (by a value that no codec accepts, by an interrupt), the state is rolled back.
+        If this fails (no codec accepts a value, or an interrupt), the state is rolled back.
         """
         run, encoder = self.run, self.encoder
         known, before = encoder.get_mark(), (self._facts, self._saved_state, self._chain, self._branch_count)
@@ -259,7 +259,7 @@ class Journal:
         return self._unconfirmed
 
     def _get_tip(self) -> int:
-        """Return the last step to save, excluding one that another thread is just committing."""
+        """Return the last step to save, excluding a step that another thread is committing."""
         run, (history, position, _) = self.run, self._position_state
         if run.is_rewound or run.current_history is not run.history:
             return run.history.tip
@@ -367,17 +367,17 @@ class Journal:
         return [*map(to_microseconds, times[len(self._recorded_times.get(act, ())) :])]
 
     def record_steps_in_flight(self) -> None:
-        """Record everything the steps in flight have done so far, of a run saved elsewhere or not at all."""
+        """Record everything that the steps in flight have done so far, for a run that was not stored in this log."""
         run = self.run
         if not (run.pending_steps or run.recorded or self._facts or self._keys or self._requests or self._emitted):
-            return  # no step is in flight, and none was
+            return  # no step is or was in flight
         found = collect_interrupted_steps(run)
         facts, pending = [*found.iter_facts()], {*found.list_acts()}
         current = {id(fact) for _, _, fact in facts}
         for act in self._list_interventions():
             rows = [self.encoder.recorded_calls.get(key) for key in self._keys.get(act, ())]
             known = [row for row in (*rows, *self._emitted.get(act, ())) if row is not None]
-            # Going back starts an activation again under its number: what it did before no longer belongs to the run.
+            # Going back starts an activation again under its number; what it did before no longer belongs to the run.
             if any(id(fact) not in current for fact in known) or act not in pending:
                 self.drop(act)
         attempts = {
@@ -461,7 +461,7 @@ class Journal:
         return add_checksum(to_json_text({"position": self.run.position, "seq": self.seq}), self.run_id)
 
     def is_complete(self) -> bool:
-        """Return True if everything the run has done is in the log."""
+        """Return True if everything that the run has done is in the log."""
         return self._unconfirmed is None and self.encoder.unsavable is None and not self._facts
 
     def close(self) -> None:
@@ -482,13 +482,13 @@ class Journal:
         self.log.release(self.run_id)
 
     def needs_thread(self) -> bool:
-        """Return True if something is pending; else `flush_later` is called again when something is."""
-        self._flushes = False  # before looking: what comes later asks again
+        """Return True if something is pending; otherwise `flush_later` is called again when something is."""
+        self._flushes = False  # before checking, so that later records start a new flush
         self._flushes = self in LIVE and (self._step_count > self._saved_steps or bool(self._facts))
         return self._flushes
 
     def catch_up(self) -> bool:
-        """Save what is pending; return True if more may come."""
+        """Save what is pending; return True if more may follow."""
         if self in LIVE and (self._step_count > self._saved_steps or self._facts):
             self._try_flush()
         return self in LIVE

@@ -33,7 +33,7 @@ def iter_masks(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def find_masked_paths(run: Run) -> list[str]:
-    """Return the paths on the board, in every open scope, at which a mask replaces a value."""
+    """Return the board paths, in all open scopes, at which a mask replaces a value."""
     if not run.has_masked_values:
         return []
     scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}

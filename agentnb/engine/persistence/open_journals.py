@@ -28,10 +28,10 @@ def flush_all() -> None:
 
 
 def check_alone(journal: Journal) -> None:
-    """Raise an error if another session of this process writes the same run and does not hand it over.
+    """Raise an error if another session of this process writes the same run and does not release it.
 
     Raises:
-        StoreError: L453, another session does.
+        StoreError: L453, another session writes it.
     """
     key = (journal.run_id, journal.log)
     for once_more in (True, False):
@@ -39,10 +39,10 @@ def check_alone(journal: Journal) -> None:
         if not any(other is not journal and not (journal.takes_over and _release(other)) for other in others):
             return
         if once_more:
-            gc.collect()  # it may belong to an unreferenced session
+            gc.collect()  # the run may belong to an unreferenced session
     raise StoreError(
-        Problem("L453", f"another session of this process writes run {journal.run_id!r}", journal.log.url,
-                "only one session may write a run", "close() it, then open the run again")
+        Problem("L453", f"another session of this process is writing run {journal.run_id!r}", journal.log.url,
+                "only one session can write a run", "close that session with session.close(), then open the run again")
     )  # fmt: skip
 
 

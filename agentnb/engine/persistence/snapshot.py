@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def dump(run: Run, *, lenient: bool = False) -> Json:
-    """Return a run as JSON: all its histories, including the branches it has left, and its position. Masked.
+    """Return a run as masked JSON: all its histories, including the branches it has left, and its position.
 
-    A step in flight is not saved: it runs again. With `lenient`, values that no codec accepts are written as short
+    A step in flight is not saved; it runs again. With `lenient`, values that no codec accepts are written as short
     text, marked as opaque.
 
     Raises:
@@ -91,9 +91,9 @@ def run_of(plan: Plan, joined: DeltaLoader, state: Mapping[str, Any], clock: Clo
 
 
 def make_renumbering(plan: Plan, names: Sequence[str]) -> dict[int, int]:
-    """Return the number that this plan assigns to each node of a record; missing ones get distinct numbers below -1.
+    """Return the number that this plan assigns to each node of a record; missing nodes get distinct numbers below -1.
 
-    A plan without that node can neither run nor show it; `check_fit` checks whether the run needs it.
+    A plan without a node can neither run nor show it; `check_fit` checks whether the run needs it.
     """
     numbers = {-1: -1}
     for old, name in enumerate(names):
@@ -102,7 +102,7 @@ def make_renumbering(plan: Plan, names: Sequence[str]) -> dict[int, int]:
 
 
 def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
-    """Raise an error if a run was recorded with nodes that its plan lacks, or has in another region.
+    """Raise an error if a run was recorded with nodes that the plan lacks or has in another region.
 
     Raises:
         StoreError: L404, with the names of these nodes.

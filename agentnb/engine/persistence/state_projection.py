@@ -15,7 +15,7 @@ EVERY: Final = 512
 
 
 class StateProjection:
-    """The data of every scope after some write row, and the open frames: {id: iteration of its body}."""
+    """The data of every scope after a write row, and the open frames: {id: iteration of its body}."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -25,7 +25,7 @@ class StateProjection:
 
     @classmethod
     def of(cls, history: History) -> StateProjection:
-        """Return the state in which a history starts: its parent's after step `base`."""
+        """Return the state in which a history starts: its parent's state after step `base`."""
         replica = cls(history.tables)
         if history.parent is None:
             return replica
@@ -54,11 +54,11 @@ class StateProjection:
             self.apply_steps(part, first, end, 0 if place else writes)
 
     def apply_steps(self, history: History, start: int, end: int, writes: int) -> None:
-        """Apply the rows of a history after step `start` up to step `end`, the first of them being row `writes`."""
+        """Apply the rows of a history after step `start` up to step `end`; row `writes` is the first of them."""
         base, rare = history.base, history.rare
         for step in rare[bisect_left(rare, start) : bisect_left(rare, end + 1)]:
             row = step - base
-            if row and step != start:  # of step `start` only the interventions after it are left
+            if row and step != start:  # for step `start`, only the interventions after it are left
                 writes = self.apply(history, writes, history.s_wend[row - 1])
                 self._open_frames(history, step)
             writes = self.apply(history, writes, history.s_wend[row])
@@ -89,7 +89,7 @@ class StateProjection:
         codes, values = history.w_code[start:end], history.w_new[start:end]
         last, paths = dict(zip(codes, values, strict=True)), self.tables.codes
         if all(code & 3 == SET and len(paths[code >> 2][1]) == 1 for code in last):
-            for code, new in last.items():  # of writes of whole keys only the last of each counts
+            for code, new in last.items():  # for writes of whole keys, only the last one counts
                 self.write(code, new)
         else:
             for code, new in zip(codes, values, strict=True):
@@ -112,7 +112,7 @@ class StateProjection:
         return self.tables.frames[frame.parent].scope if frame.policy == "child" else None
 
     def visible_items(self, scope: int) -> dict[str, Any]:
-        """Return every key visible from a scope with its frozen value, the outermost scope's first."""
+        """Return every key visible from a scope with its frozen value, outermost scope first."""
         outer = self.parent(scope)
         keys = {} if outer is None else self.visible_items(outer)
         for key, value in self.data.get(scope, {}).items():
@@ -140,7 +140,7 @@ class StateProjection:
         return old
 
     def fill(self, history: History, documents: Sequence[Any], back: Callable[[Any, Any], Any]) -> None:
-        """Fill `w_new` and `w_old` of a loaded history; this projection must be at its start.
+        """Fill `w_new` and `w_old` of a loaded history; this projection must be at the start of that history.
 
         `back(document, old)` returns a row's value, given the previous value at its path.
         """
@@ -162,7 +162,7 @@ class StateProjection:
             history.w_old.append(self.write(code, new))
 
     def add_checkpoints(self, history: History) -> None:
-        """Save checkpoints along a history; this projection must be at its start."""
+        """Save checkpoints along a history; this projection must be at the start of that history."""
         at, writes = history.base, 0
         if history.parent is None:
             history.checkpoints.append(Checkpoint(at, 0, 0, {0: {}}, ((0, 1),)))

@@ -1,6 +1,6 @@
 """Value deltas: a value as JSON, as its difference from the previous one.
 
-For a list that grew or a mapping with one changed key, the record grows with the change and not with the value.
+For a list that grew or a mapping with one changed key, the size of the record depends on the change, not on the value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def encode_difference(new: Any, old: Any, *, lenient: bool = False) -> Any:
 
 
 def _extends(new: FrozenDict, old: FrozenDict) -> bool:
-    """Return True if merging the changed keys into the old mapping gives the new one, in its order."""
+    """Return True if merging the changed keys into the old mapping gives the new one, in the same order."""
     names = list(new)
     return names[: len(old)] == list(old) and all(
         type(name) is str and is_json(name) and not has_secret(name) for name in names
@@ -40,7 +40,7 @@ def _extends(new: FrozenDict, old: FrozenDict) -> bool:
 
 
 def decode_difference(document: Any, old: Any) -> Any:
-    """Return the frozen value from a document made by `difference`, given the previous value."""
+    """Return the frozen value of a document made by `encode_difference`, given the previous value."""
     tag = document.get(TAG) if type(document) is dict else None
     if tag == "same":
         return old

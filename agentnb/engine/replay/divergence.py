@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Level = Literal["path", "values", "reads"]
 LEVELS: Final = ("path", "values", "reads")
 What = Literal["node", "frame", "phase", "error", "call", "setting", "read", "write", "event", "edge", "act", "masked"]
-MOST: Final = 20  # places inside one value that are reported
+MOST: Final = 20  # maximum number of reported places inside one value
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,8 +33,8 @@ class Divergence:
     `what` differs: the `node` that ran, its `frame` or `phase`, its `error`, a `call`, a `setting` of the tool or the
     model that it calls, a `read`, a `write`, an `event`, a followed `edge` or its condition's value, or an intervention
     (`act`) that cannot be repeated; `masked` values cannot be compared. `path` is the place: on the board, in a call's
-    arguments or settings, in an event. `ends` is True if the replay could not continue from there, `sure` is False if
-    it is unknown whether the two differ.
+    arguments or settings, or in an event. `ends` is True if the replay could not continue from there; `sure` is False
+    if it is unknown whether the two differ.
     """
 
     step: int
@@ -49,17 +49,17 @@ class Divergence:
 
     @property
     def key(self) -> str | None:
-        """The first word of the path that names a secret; None if there is none."""
+        """The first part of the path that names a secret; None if there is none."""
         return find_secret_word(parse_path(self.path))
 
     def __str__(self) -> str:
-        """Return one sentence, with secrets masked and long values cut."""
+        """Return one sentence, with secrets masked and long values shortened."""
         at = f"step {self.step}" if self.step else "at the start"
         where = at if self.node is None else f"{at}, {safe_repr(self.node, 200)}"
         return safe_str(f"{where}: {self.why or self._format_text()}")
 
     def __repr__(self) -> str:
-        """Return the sentence in brackets: the raw values may be secrets."""
+        """Return the sentence in brackets, because the raw values may be secrets."""
         return f"<Divergence {self}>"
 
     def _format_text(self) -> str:
@@ -68,13 +68,13 @@ class Divergence:
         match self.what:
             case "node":
                 ends = self.replayed is ABSENT
-                return "the replay has come to its end" if ends else f"the replay comes to {now} in its place"
+                return "the replay has ended" if ends else f"the replay runs {now} instead"
             case "error":
                 then, now = (
                     "" if value is ABSENT else _shorten(str(value)) for value in (self.recorded, self.replayed)
                 )
                 failed = f"it failed with {then}" if then else "it did not fail"
-                return f"{failed}, and the replay {f'fails with {now}' if now else 'does not'}"
+                return f"{failed}, and the replay {f'fails with {now}' if now else 'does not fail'}"
             case "write":
                 return f"it wrote {then} to {self.path!r}, and the replay writes {now}"
             case "read":
@@ -98,7 +98,7 @@ def _shorten(text: str, width: int = 200) -> str:
 
 
 class Sides:
-    """Maps numbers of a record to those of its replay: frames, scopes and events; nodes are identified by their ids."""
+    """Maps numbers of a record to those of its replay: frames, scopes and events. Nodes are identified by their ids."""
 
     def __init__(self, record: Record, run: Run) -> None:
         self.record, self.run = record, run
@@ -111,7 +111,7 @@ class Sides:
         return self.record.run.plan.nodes[act.node].id
 
     def map_activation(self, row: ActivationRow) -> ActivationRow | None:
-        """Return the replay's activation for a recorded one; None if it has no such node or frame."""
+        """Return the replay's activation for a recorded one; None if the replay has no such node or frame."""
         number, frame = self.run.plan.index.get(self.name(row)), self.frames.get(row.frame)
         if number is None or frame is None:
             return None
@@ -119,7 +119,7 @@ class Sides:
                             about=self.events.get(row.about, row.about))  # fmt: skip
 
     def align(self, recorded: StepRecord, replayed: StepRecord) -> None:
-        """Map the frames that a step opened and the events that it emitted from the record to the replay."""
+        """Map the frames opened and the events emitted by a step from the record to the replay."""
         for then, now in zip(recorded.opened_frames, replayed.opened_frames, strict=False):
             self.frames[then.id] = now.id
         for one, other in zip(recorded.events, replayed.events, strict=False):
@@ -132,7 +132,7 @@ def compare_steps(
     """Yield the differences of a step: its status, its reads, writes and events, and where it led.
 
     Args:
-        own_reads: True if everything it read was read by code that ran again.
+        own_reads: True if all its reads were made by code that ran again.
     """
     node = sides.name(recorded.activation)
     yield from _compare_status(recorded, replayed, node, level)
@@ -152,7 +152,7 @@ def compare_steps(
 def iter_inner_differences(
     at: tuple[int, str | None, What], path: Path, recorded: Any, replayed: Any
 ) -> Iterator[Divergence]:
-    """Yield the first places inside a value where two differ; `at` is (step, node, what)."""
+    """Yield the first places inside a value where two values differ; `at` is (step, node, what)."""
     for row in islice(iter_innermost_differences(recorded, replayed, path), MOST):
         yield Divergence(*at, format_path(row.path), row.recorded, row.replayed, sure=row.sure)
 
@@ -163,7 +163,7 @@ def _compare_status(recorded: StepRecord, replayed: StepRecord, node: str, level
     if recorded.status != replayed.status:
         yield Divergence(recorded.step, node, "error", "", then, now, ends=True)
     elif recorded.phase != replayed.phase:
-        why = f"its step was one of phase {recorded.phase!r}, and in the replay it is one of {replayed.phase!r}"
+        why = f"its phase was {recorded.phase!r}, and in the replay it is {replayed.phase!r}"
         yield Divergence(recorded.step, node, "phase", "", recorded.phase, replayed.phase, why, ends=True)
     elif level != "path" and then is not ABSENT and now is not ABSENT and not are_messages_equal(str(then), str(now)):
         yield Divergence(recorded.step, node, "error", "", then, now)
@@ -172,7 +172,7 @@ def _compare_status(recorded: StepRecord, replayed: StepRecord, node: str, level
 def _read_differences(
     recorded: StepRecord, replayed: StepRecord, sides: Sides, own_reads: bool
 ) -> Iterator[Divergence]:
-    """Yield what only one side has read; paths of a node's inputs are read by each activation and not recorded."""
+    """Yield what only one side has read. Paths of a node's inputs are read by each activation and not recorded."""
     then = {(sides.frames.get(scope), path) for scope, path in recorded.reads}
     differ = then ^ replayed.reads if own_reads else replayed.reads - then
     declared = set(_find_declared(sides.record.plan(recorded.step), recorded))
@@ -187,7 +187,7 @@ def _find_declared(plan: Plan, done: StepRecord) -> Iterable[Path]:
 
 
 def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
-    """Yield the writes that differ: those of one path are compared in order."""
+    """Yield the writes that differ. The writes to one path are compared in order."""
     table: dict[tuple[int | None, Path], tuple[list[WriteRecord], list[WriteRecord]]] = {}
     for wrote in recorded.writes:
         table.setdefault((sides.frames.get(wrote.scope), wrote.path), ([], []))[0].append(wrote)
@@ -209,7 +209,7 @@ def _write(step: int, node: str, one: WriteRecord | None, other: WriteRecord | N
         one is not None and other is not None
     ):
         texts = [f"{OPS[wrote.op]}" if wrote is not None else "no write" for wrote in (one, other)]
-        why = f"of {format_path(path)!r} the record has: {texts[0]}, the replay: {texts[1]}"
+        why = f"{format_path(path)!r}: {texts[0]} in the record, {texts[1]} in the replay"
     then, now = (ABSENT if wrote is None else wrote.new for wrote in (one, other))
     yield Divergence(step, node, "write", format_path(path), then, now, why)
 
@@ -244,7 +244,8 @@ def _compare_edges(recorded: StepRecord, replayed: StepRecord, sides: Sides, lev
         for (target, one), (_, other) in zip(recorded.targets, replayed.targets, strict=True):
             edge = f"{node} -> {sides.name(target)}"
             for row in islice(iter_innermost_differences(one, other), MOST):
-                why = f"on the way {edge} stood {safe_repr(row.recorded)}, and stands {safe_repr(row.replayed)}"
+                then, now = safe_repr(row.recorded), safe_repr(row.replayed)
+                why = f"the condition of edge {edge} was {then}, and in the replay it is {now}"
                 yield Divergence(recorded.step, node, "edge", edge, row.recorded, row.replayed, why, sure=row.sure)
 
 

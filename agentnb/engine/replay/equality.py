@@ -1,7 +1,7 @@
-"""Equality of recorded and replayed values, and where it cannot be determined.
+"""Equality of recorded and replayed values, including values whose equality cannot be determined.
 
-A mask replaces an unknown value, and an object held on the board by reference is a different one in each run. Both are
-distinguished from a difference: it is unknown whether the values are equal.
+A mask replaces an unknown value, and an object held on the board by reference is a different object in each run. Both
+cases are distinguished from a difference, because it is unknown whether the values are equal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 
 
 class ValueDifference(NamedTuple):
-    """A place inside a value where two differ; `sure` is False if it is unknown whether they do."""
+    """A place inside a value where two values differ; `sure` is False if it is unknown whether they do."""
 
     path: Path
     recorded: Any
@@ -103,7 +103,7 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def _is_by_reference(one: Any, other: Any) -> bool:
-    """Return True if these are two objects of one class that are compared by identity only."""
+    """Return True if these are two objects of one class that can be compared only by identity."""
     if isinstance(one, Opaque) and isinstance(other, Opaque):
         return type(one.value) is type(other.value)
     own: Any = type(one).__eq__
@@ -111,7 +111,7 @@ def _is_by_reference(one: Any, other: Any) -> bool:
 
 
 def _are_equal_as_json(one: Any, other: Any) -> bool:
-    """Return True if two objects are stored as the same JSON: the class of one may have been unknown on reading."""
+    """Return True if two objects are stored as the same JSON, even if the class of one is unknown."""
     if not any(isinstance(each, FrozenRecord | Opaque) for each in (one, other)):
         return False
     with suppress(StoreError):

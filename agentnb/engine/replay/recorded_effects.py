@@ -1,4 +1,4 @@
-"""Recorded effects: the record of one step answers the step's calls, and no call is sent."""
+"""Recorded effects: a step's record answers its calls, and no call is sent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class UnrecordedCall(StepAbandoned):
-    """Raised for a call that the record does not have: its step is abandoned, and nothing is sent."""
+    """Raised for a call that the record does not contain: the step is abandoned, and nothing is sent."""
 
 
 class RecordedClock(TickingClock):
@@ -47,9 +47,9 @@ class StepRecording:
     """The recorded calls and events of one step (see `interfaces.RecordedSteps`).
 
     `divergences` holds the calls that differ. `unknown_call` names a call whose answer is incomplete: masked, or of an
-    unknown class. `compares_reads` is False if a callable was called in the recorded run that may have read the
-    board. `during` holds actions to run when the step has started so many calls and emitted so many events:
-    interventions made while the step was in flight.
+    unknown class. `compares_reads` is False if the recorded run called a callable that may have read the board.
+    `during` holds actions to run when the step has started a given number of calls and emitted a given number of
+    events: interventions made while the step was in flight.
 
     Args:
         changes: the arguments that people substituted in calls of this step.
@@ -78,7 +78,8 @@ class StepRecording:
             Exception: the exception of the last attempt.
             UnrecordedCall: the record has no such call.
         """
-        sent = freeze_arguments(effect)  # arguments that cannot be recorded fail the node, as they did then
+        # arguments that cannot be recorded fail the node, as they did in the recorded run
+        sent = freeze_arguments(effect)
         self.run_interventions(work)
         rows = self.recorded.calls.get(number, [])
         if not rows or (rows[0].kind, rows[0].name) != (effect.kind, effect.name):
@@ -104,7 +105,7 @@ class StepRecording:
         return own
 
     def get_next_kind(self, work: Work) -> str | None:
-        """Return the kind of the record's next call, including failed ones, which are answered by their failure."""
+        """Return the kind of the record's next call. Failed calls are included; they are answered by their failure."""
         rows = self.recorded.calls.get(work.call_count)
         return rows[0].kind if rows else None
 
@@ -114,7 +115,10 @@ class StepRecording:
             self.during.pop(0)[2]()
 
     def _compare_settings(self, effect: Effect) -> Iterable[Divergence]:
-        """Return the differences of what a call's arguments leave out; none if one of the recipes is not known."""
+        """Return the differences in a call's settings, which its arguments do not contain.
+
+        None if a recipe is unknown.
+        """
         then, now = (select_settings(settings, effect.kind, effect.name) for settings in self.settings)
         if not then or not now:
             return ()
@@ -125,15 +129,15 @@ class StepRecording:
         return any(next(iter_innermost_differences(arguments, substitute), None) is None for substitute in self.changes)
 
     def _add_unrecorded(self, effect: Effect, rows: Sequence[Call]) -> None:
-        """Record a divergence for a call that the record does not have."""
+        """Record a divergence for a call that the record does not contain."""
         now = f"{effect.kind} {effect.name!r}"
         then = f"{rows[0].kind} {rows[0].name!r}" if rows else None
-        why = f"it calls {now}, where the record has {then or 'no further call'}; nothing went out"
+        why = f"it calls {now}, and the record has {then or 'no further call'}; nothing was sent"
         at = (self.recorded.step, self.node)
         self.divergences.append(Divergence(*at, "call", effect.name, then or ABSENT, now, why, ends=True))
 
     def _repeat_changes(self, work: Work) -> None:
-        """Repeat the in-place changes of a call's callable, which does not run again."""
+        """Repeat the in-place changes made by a call's callable, which does not run again."""
         for row in self.recorded.writes:
             key = str(row.path[0])
             if row.in_place:
@@ -144,7 +148,7 @@ class StepRecording:
         return None
 
     def find_emitted(self, work: Work, type: str, payload: Any, options: Mapping[str, Any]) -> Event | None:
-        """Return the emitted event with the number, the id and the time of the recorded one at this point."""
+        """Return the emitted event with the number, id and time of the recorded event at this point."""
         place = len(work.emitted)
         if place >= len(self.recorded.events):
             return None
@@ -186,7 +190,7 @@ class StepRecording:
 
 
 def _is_taken(work: Work, seq: int) -> bool:
-    """Return True if an event up to the run's position has this number; later ones belong to the record."""
+    """Return True if an event up to the run's position has this number; later events belong to the record."""
     events = (event for history, end in work.run.parts() for event in history.events if event.at <= end)
     return any(event.seq == seq for event in (*events, *work.emitted))
 

@@ -39,14 +39,14 @@ def redo(run: Run, sides: Sides, recorded: RecordedIntervention, number: int) ->
             interventions.set_next(run, act.target)
     except AgentNbError as error:
         what, target = ("emit", "") if act is None else (act.action, act.target)
-        why = f"{what} {target!r} of a person cannot be done again: {error_text(error)}"
+        why = f"the intervention {what} {target!r} cannot be repeated: {error_text(error)}"
         now = ABSENT if act is None else act.new
         return Divergence(number, None, "act", target, now, ABSENT, why, ends=recorded.write is None)
     return None
 
 
 def list_next_activations(run: Run) -> list[Activation]:
-    """Return the activations that may run next: in parallel branches one of each."""
+    """Return the activations that may run next: in parallel branches, one per branch."""
     settle(run)
     if any(frame.row.branch >= 0 for frame in run.frames.values()):
         return find_heads(run)
@@ -63,7 +63,7 @@ def move_to_front(run: Run, act: Activation) -> None:
 
 
 def order_as_recorded(run: Run, sides: Sides, frontier: Iterable[ActivationRow]) -> None:
-    """Order the queue as recorded: where branches stopped, another one of them may have come first."""
+    """Order the queue as recorded: where branches stopped, another one may have come first."""
     rows = [sides.map_activation(row) for row in frontier if row.node >= 0]
     queue = [run.tables.add_activation(row) for row in rows if row is not None]
     if queue != run.frontier() and sorted(queue) == sorted(run.frontier()):

@@ -1,7 +1,7 @@
 """Replay: execute the steps of a run again with recorded responses and interventions, and report differences.
 
-A replay is a separate run. Its nodes run again in the recorded order; each of their calls is answered by the row of
-the recorded one, and none is sent. Interventions are repeated at their recorded positions.
+A replay is a separate run. Its nodes run again in the recorded order; each call is answered by the row of the recorded
+call, and none is sent. Interventions are repeated at their recorded positions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """One replay of a run up to its position. `go` executes it; then `found` holds the differences, in order.
+    """One replay of a run up to its position. `execute` runs it; then `found` holds the differences, in order.
 
     `unsure` holds the places where it is unknown whether they differ; `compared` counts the steps.
 
@@ -58,7 +58,7 @@ class Replay:
         self._later: dict[int, list[tuple[Intervention, Callable[[], object]]]] = {}  # by step in flight
         self._hidden_events: dict[int, set[int]] = {}  # by step in flight: later events
         self._settings: dict[int, Mapping[str, Any]] = {}  # of calls, by recipe
-        self._masked_keys: set[tuple[int, str]] = set()  # keys whose value, or its source, is masked here
+        self._masked_keys: set[tuple[int, str]] = set()  # keys whose value, or its source, is masked in the record
         for held, end in sorted(self.record.spans.values(), key=lambda span: -span[0].step):
             if held.step <= start < end:
                 start = max(held.step - 1, 0)  # a step was in flight there, and started from the state before
@@ -71,7 +71,7 @@ class Replay:
         """Replay step by step until the replay diverges or the record ends."""
         for number in range(self._from + 1, self.source.position + 1):
             recorded = self.record.read_step(number)
-            if recorded.is_cancelled:  # the preceding failure has cancelled it here, too
+            if recorded.is_cancelled:  # the preceding failure has cancelled it here as well
                 continue
             if not (self._use_plan(number) and self._repeat_interventions(recorded) and self._step(recorded)):
                 break
@@ -84,7 +84,7 @@ class Replay:
         return self.plan or self.record.plan(number)
 
     def _run_at_start(self) -> Run:
-        """Return a run at the start: with the recorded board, or that of an edited recipe."""
+        """Return a run at the start, with the recorded board or that of an edited recipe."""
         plan = self._plan_of(1 if self.source.position else 0)
         run = self._configure(Run(plan, self.source.dispatcher, clock=self.clock, seed=self.source.seed))
         rows, root = self.record.read_initial_writes(), run.root.scope
@@ -104,7 +104,7 @@ class Replay:
         return run
 
     def _run_after(self, start: int) -> Run:
-        """Return a run positioned after a step of the record; the recorded run is not affected."""
+        """Return a run positioned after a step of the record; the recorded run does not change."""
         origin = time_travel.find_history(self.source, start)
         sealed = origin.sealed_step
         run = time_travel.fork_run(self.source, self._plan_of(start + 1), start)
@@ -117,7 +117,7 @@ class Replay:
         return self._configure(run)
 
     def _configure(self, run: Run) -> Run:
-        """Configure a run like the recorded one, but without limits: a step ended by a limit is not recorded."""
+        """Configure a run like the recorded one, but without limits: a step stopped by a limit is not recorded."""
         source = self.source
         run.inputs, run.max_frames, run.max_subgraph_depth = source.inputs, source.max_frames, source.max_subgraph_depth
         run.clock, run.ns, run.limit, run.chaos = self.clock, self.clock.ns, NEVER, None
@@ -126,7 +126,7 @@ class Replay:
         return run
 
     def _use_plan(self, number: int) -> bool:
-        """Continue with the plan that was used for this step: a fork may have other tools, or another recipe."""
+        """Continue with the plan that was used for this step: a fork may have other tools or another recipe."""
         plan = self._plan_of(number)
         if plan is not self.run.plan:
             self.run = self.sides.run = self._configure(time_travel.fork_run(self.run, plan, self.run.position))
@@ -183,7 +183,7 @@ class Replay:
                 if since <= act.step < recorded.step]  # fmt: skip
 
     def _get_settings(self, number: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the masked settings of calls of the recipe that a step was made with, and of the replay's."""
+        """Return the masked call settings of the recipe that a step was made with, and of the replay's recipe."""
         found = []
         for recipe in (self.record.plan(number).recipe, self.run.plan.recipe):
             if id(recipe) not in self._settings:
@@ -232,7 +232,7 @@ class Replay:
         return self._record_differences(rows, recorded, replayed, recording.unknown_call)
 
     def _find_activation(self, recorded: StepRecord) -> Activation | None:
-        """Return the activation of a recorded step if it can come next here, too; else record a divergence."""
+        """Return the activation of a recorded step if it can come next here; else record a divergence."""
         expected, found = self.sides.map_activation(recorded.activation), list_next_activations(self.run)
         plan, name = self.run.plan, self.sides.name(recorded.activation)
         region = self.source.tables.frames[recorded.activation.frame].region
@@ -248,7 +248,7 @@ class Replay:
         head = head or next(iter(found), None)
         comes = ABSENT if head is None else head.node.id
         if not why and comes == name:
-            why = "the replay comes to another turn of it: in another frame, or at another point of its inside"
+            why = "the replay runs another activation of it: in another frame or phase"
         self.divergences.append(Divergence(recorded.step, name, "node", "", name, comes, why, ends=True))
         return None
 
@@ -257,7 +257,7 @@ class Replay:
         try:
             interventions.skip(self.run, {str(row.path[0]): to_written_value(row) for row in recorded.writes})
         except Exception as error:  # noqa: BLE001  (its conditions may raise anything)
-            why = f"to pass it over cannot be done again: {type(error).__name__}: {error}"
+            why = f"skipping it cannot be repeated: {type(error).__name__}: {error}"
             self.divergences.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
             time_travel.repair(self.run)
 
@@ -270,7 +270,7 @@ class Replay:
             self.divergences and self.divergences[-1].ends
         ):
             return False
-        why = "it waits for something that the record does not have"
+        why = "it waits for something that the record does not contain"
         self.divergences.append(Divergence(recorded.step, node, "call", why=why, ends=True))
         return False
 
@@ -299,12 +299,12 @@ class Replay:
         self.unsure += [row for row in sure if not row.ends]
         end = next((row for row in sure if row.ends), None)
         if end is not None:
-            why = f"the next node depends on {unknown!r}, which is masked or unknown here, so it cannot be compared"
+            why = f"the next node depends on {unknown!r}, whose value is masked or unknown, so it cannot be compared"
             self.divergences.append(Divergence(recorded.step, end.node, "masked", unknown, why=why, ends=True))
         return end is None
 
     def _find_masked_read(self, replayed: StepRecord) -> str:
-        """Return a key read by a step whose value, or its source, is unknown here; "" if there is none."""
+        """Return a key read by a step whose value, or its source, is unknown; "" if there is none."""
         run, row = self.run, self.run.history.s_wend
         frame = run.frames.get(replayed.activation.frame)
         scope = run.root.scope if frame is None else frame.scope
@@ -321,7 +321,7 @@ class Replay:
 
 
 def _run_activation(run: Run, act: Activation) -> None:
-    """Run one activation to its end, in an event loop if it needs one."""
+    """Run one activation to its end, in an event loop if needed."""
     before, run.without_loop = run.without_loop, True
     try:
         code = step(run, act)

@@ -76,7 +76,7 @@ class StepRecord(NamedTuple):
 
     @property
     def is_cancelled(self) -> bool:
-        """True if the failure of another step ended it."""
+        """True if it was ended by the failure of another step."""
         return self.flag & STATUS == CANCELLED
 
     @property
@@ -111,7 +111,7 @@ class _Rows:
                 self.calls[call.step].append(call)
 
     def edits(self, step: int) -> int:
-        """Count the write rows of edits after a step; deleting a missing value writes nothing."""
+        """Count the write rows of edits after a step. Deleting a missing value writes nothing."""
         return sum(1 for act in self.interventions.get(step, ()) if has_write_row(act))
 
 
@@ -133,7 +133,7 @@ class Record:
         self.spans = {id(held): (held, step) for held, step in self._iter_spans()}
 
     def _iter_spans(self) -> Iterator[tuple[Intervention, int]]:
-        """Yield each record that a step was in flight during an intervention, with the step it became."""
+        """Yield each record of a step in flight during an intervention, with the number of that step."""
         held: dict[int, list[Intervention]] = {}
         for act in (act for history, end in self.parts for act in history.interventions if act.step <= end):
             if act.action == "held":
@@ -164,7 +164,7 @@ class Record:
             size = history.s_wend[step - history.base]
             written = iter(list(_writes(self.tables, history, size - rows.edits(step), size)))
             events, acts = list(rows.outside.get(step, ())), rows.interventions.get(step, [])
-            while len(events) > sum(act.action == "emit" for act in acts):  # those without an act came first
+            while len(events) > sum(act.action == "emit" for act in acts):  # events without an act came first
                 yield RecordedIntervention(None, event=events.pop(0))
             for act in acts:
                 yield RecordedIntervention(
@@ -178,7 +178,7 @@ class Record:
 
 
 def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> StepRecord:
-    """Return what a step of a history did; without `rows` it must be the last one, with no interventions after it."""
+    """Return what a step of a history did; without `rows`, it must be the last step, with no interventions after it."""
     row = step - history.base
     act, flag = tables.activations[history.s_act[row]], history.s_flag[row]
     end = history.s_wend[row] - (0 if rows is None else rows.edits(step))
@@ -218,8 +218,8 @@ def _writes(tables: Tables, history: History, start: int, end: int) -> Iterator[
 
 
 def find_appended_index(history: History, row: int, path: Path) -> int:
-    """Return the index in its list of what a write row of a history appended."""
-    before = history.w_old[row]  # of the first key of the path
+    """Return the index in its list of the item appended by a write row of a history."""
+    before = history.w_old[row]  # the previous value of the path's first key
     for part in path[1:]:
         before = before.get(part, ()) if isinstance(before, dict) else ()
     return len(before) if isinstance(before, list | tuple) else 0

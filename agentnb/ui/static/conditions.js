@@ -224,7 +224,7 @@ const conditionsPart = (() => {
     }
     function parseNested(part) {
       depth += 1;
-      if (depth > DEEPEST) throw new Wrong("It is nested too deep.");
+      if (depth > DEEPEST) throw new Wrong("It is nested too deeply.");
       const found = part();
       depth -= 1;
       return found;

@@ -26,7 +26,7 @@ def find_json(answer: Any) -> Any:
     longest object or array). JSON that breaks off or has a mistake is no answer, and nothing inside it is taken.
 
     Raises:
-        ValueError: there is none, or it is broken, has NaN or Infinity, is too long or nested too deep.
+        ValueError: there is none, or it is broken, has NaN or Infinity, is too long or nested too deeply.
 
     Example:
         >>> find_json('Here it is: {"title": "Rain"}')
@@ -45,7 +45,7 @@ def parse_whole_json(text: str) -> Any:
     """Return the JSON value of a text without a fence or surrounding words.
 
     Raises:
-        ValueError: it is something else, has NaN or Infinity, is too long or nested too deep.
+        ValueError: it is something else, has NaN or Infinity, is too long or nested too deeply.
     """
     if len(text) > LONGEST:
         raise ValueError(f"the answer is longer than {LONGEST:,} characters")

@@ -288,7 +288,7 @@ def _find_errors(found: _Registered, params: Any) -> list[Detail]:
         return [{"path": path, "message": f"Invalid type. Expected object but received {received}.",
                  "expected": "object", "received": received}]  # fmt: skip
     if find_excess(params):
-        return [{"path": path, "message": "The parameters are nested too deep, or are too large."}]
+        return [{"path": path, "message": "The parameters are nested too deeply, or are too large."}]
     return list(found.parameters.iter_errors(_copy_parameters(params), path))
 
 

@@ -56,7 +56,7 @@ def read_parameters(
     problems: list[Problem] = []
     if depth > DEEPEST:
         return found, [
-            _make_problem("the input schema is nested too deep", where, f"{DEEPEST} levels are enough", "flatten it")
+            _make_problem("the input schema is nested too deeply", where, f"{DEEPEST} levels are enough", "flatten it")
         ]
     for name, declaration in source.items():
         if not isinstance(name, str):

@@ -132,7 +132,7 @@ def test_parameters_without_an_end_are_a_failure(run):
     circle["again"] = circle
     result = run(registry_of(t=echo), "t", circle)
     assert not result.success
-    assert "nested too deep" in result.error
+    assert "nested too deeply" in result.error
 
 
 @ALL_WAYS

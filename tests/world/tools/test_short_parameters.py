@@ -149,7 +149,7 @@ def test_all_mistakes_are_told_at_once():
     assert len(wrong({1: {}, "p": {"type": "text", "minLength": "x"}, "q": {}})) == 4
     circle = {"type": "object"}
     circle["objectSchema"] = {"p": circle}
-    assert [what for *_, what in wrong({"p": circle})] == ["the input schema is nested too deep"]
+    assert [what for *_, what in wrong({"p": circle})] == ["the input schema is nested too deeply"]
 
 
 def test_it_is_shown_as_a_json_schema():

@@ -79,7 +79,7 @@ def freeze_json(value: Any, path: str = "", walk: Walk | None = None) -> Any:
 
     Raises:
         NonSerializableEventError: X501, it is not JSON-serializable.
-        BoardError: B102, it is nested too deep, or too large.
+        BoardError: B102, it is nested too deeply, or too large.
     """
     kind, walk = type(value), Walk(value) if walk is None else walk
     if kind is not dict and kind is not FrozenDict and kind is not list:
@@ -119,7 +119,7 @@ def to_canonical(value: Any, path: str = "", walk: Walk | None = None) -> Any:
 
     Raises:
         NonSerializableEventError: X501, it is not.
-        BoardError: B102, it is nested too deep, or too large.
+        BoardError: B102, it is nested too deeply, or too large.
     """
     if type(value) in _AS_THEY_ARE:
         return value

@@ -8,8 +8,8 @@ R171: a partial that does not exist is named
 R172: a reference to a partial cannot be parsed
 R173: the environment is used other than by a standalone {{env.NAME}}
 R174: the context of a partial has no names
-R175: partials include one another in a cycle, or are nested too deep
-R301 to R305: as of every template; of one with its partials too
+R175: partials include one another in a cycle, or are nested too deeply R301 to
+R305: as of every template; of one with its partials too
 """
 
 from __future__ import annotations
@@ -179,14 +179,14 @@ class _Partials:
         try:
             place = self.source.place(path)
             return None if full is None else Prompt(key, full.text, Origin(text, full.lines), place)
-        except RecipeError as error:  # of the text with its partials: it is too large, or nested too deep
+        except RecipeError as error:  # of the text with its partials: it is too large, or nested too deeply
             self.problems += error.problems
             return None
 
     def _expand_fully(self, name: str) -> _ExpandedText | None:
         """Return a partial's text with nested partials inserted; None if it has errors.
 
-        R175: partials include one another in a cycle, or are nested too deep.
+        R175: partials include one another in a cycle, or are nested too deeply.
         """
         problem: tuple[str, str, str] | None = None
         if name in self.around:
