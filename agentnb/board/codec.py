@@ -28,6 +28,7 @@ from agentnb.board.decoders import DECODERS, Record, encode_offset, encode_zone,
 from agentnb.board.masking import mask_value
 from agentnb.board.values import (
     ABSENT,
+    ATOMS,
     Absent,
     FrozenArray,
     FrozenDict,
@@ -160,6 +161,19 @@ def decode(document: Json) -> Any:
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError):
             pass  # a damaged value, or one of a newer version, is shown as it is
     return Record(str(tag), document)
+
+
+def is_known(value: Any) -> bool:
+    """Return True if a decoded, frozen value is fully known: without masks or objects of unknown classes."""
+    if isinstance(value, Masked):
+        return False
+    if type(value) in ATOMS:
+        return True
+    if isinstance(value, FrozenRecord):
+        return type(value.template) is not Record and is_known(value.parts)
+    if isinstance(value, dict):
+        return all(map(is_known, value.values()))
+    return not isinstance(value, FrozenList | tuple) or getattr(value, "flat", False) or all(map(is_known, value))
 
 
 def _find_registered(cls: type) -> Registered | None:
@@ -403,6 +417,7 @@ __all__ = [
     "encode_atom",
     "encode_path",
     "is_json",
+    "is_known",
     "is_stored_unchanged",
     "register",
 ]

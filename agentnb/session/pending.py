@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentnb.board.values import ABSENT, freeze, thaw
-from agentnb.engine.effects.crash_recovery import UnansweredCall, find_unanswered
+from agentnb.engine.effects.crash_recovery import UnansweredCall, find_change, find_unanswered, save_change
 from agentnb.engine.persistence import masked_values
 from agentnb.errors import ExecutionError, Problem
 from agentnb.text import safe_repr, safe_str
@@ -107,7 +107,10 @@ def list_waiting(run: Run, calls: Iterable[UnansweredCall] | None = None) -> lis
     for call in find_unanswered(run) if calls is None else calls:
         kind = _KINDS.get(call.kind, "call")
         id = f"{kind}_{run.position}_{call.activation}"
-        found.append((call, Pending(id, kind, run.get_node_id(call.activation), call.name, dict(thaw(call.arguments)))))
+        arguments = call.arguments
+        if (change := find_change(run, call.activation, call.number)) is not None and change.arguments is not ABSENT:
+            arguments = change.arguments
+        found.append((call, Pending(id, kind, run.get_node_id(call.activation), call.name, dict(thaw(arguments)))))
     return found
 
 
@@ -197,11 +200,13 @@ def change_call(pending_step: PendingStep, arguments: Mapping[str, Any] | None, 
     assert hold is not None
     if answer is not ABSENT and hold.kind == "approval":
         raise make_answer_error(hold.effect.name)
+    request = hold.effect
     if arguments is not None:
         hold.effect = replace(hold.effect, arguments={key: thaw(freeze(value)) for key, value in arguments.items()})
     if answer is not ABSENT:
         check_answer(hold, answer)
         hold.answer, hold.has_answer = answer, True
+    save_change(pending_step.activation.work, hold, request)
 
 
 def check_answer(hold: Hold, answer: Any) -> None:

@@ -116,6 +116,7 @@ def _make_session(
     run = run_of(plan, joined, {**state, "given": head["given"], "seed": head["seed"]}, clock_of(state["clock"]))
     budget, run.chaos = parse_options(head, state["aux"])
     unfinished, run.has_masked_values = joined.collect_interrupted(), state["masks"]
+    unfinished.load_changes(run, state["aux"].get("changes", ()))
     run.recorded, run.history.uncommitted_calls = unfinished or None, unfinished.rows()
     session = make_session(run, Limits(budget), row.name, dict(thaw(run.inputs)), row.run_id)
     session.breakpoints.from_rows(state["aux"].get("breakpoints", ()))

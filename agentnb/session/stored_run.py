@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.codec import decode, encode
 from agentnb.engine.control.budget import Budget
+from agentnb.engine.effects.crash_recovery import encode_changes
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, to_json_text
@@ -167,7 +168,10 @@ def parse_options(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budg
 
 
 def make_aux(state: State) -> dict[str, Any]:
-    """Return what is saved of a session besides its run: its budget, and breakpoints and watches that can be saved."""
+    """Return what is saved of a session besides its run's history.
+
+    These are its budget, the breakpoints and watches that can be saved, and what people have changed of paused calls.
+    """
     limits = state.limits.budget
     caps = {name: getattr(limits, name) for name in Budget.__slots__}
     budget = {name: encode(value) for name, value in caps.items() if value is not None}
@@ -175,6 +179,7 @@ def make_aux(state: State) -> dict[str, Any]:
         "breakpoints": state.breakpoints.to_rows() if state.breakpoint_rows else [],
         "watches": state.watch_sources,
         "budget": budget,
+        "changes": encode_changes(state.run),
     }
     return {name: rows for name, rows in found.items() if rows}
 

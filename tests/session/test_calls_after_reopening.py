@@ -1,16 +1,72 @@
-"""Calls whose answers were recorded before a session was closed, in the session that continues the run."""
+"""Calls of a step that a closed or killed process has left, in the session that continues the run."""
 
 from __future__ import annotations
 
+import os
+import signal
+
 import networkx as nx
+import pytest
 
 import agentnb as nb
+from agentnb.recipe.model import Edge
+from agentnb.secrets import hide
+from agentnb.session.reopen import open_stored, reopen_run
+from agentnb.store import MemoryLog
+from agentnb.world.effect import Effect
+from tests.engine.graph_shapes import Shape, leaf
+from tests.session.shape_sessions import session_of
+
+
+def using():
+    """Return a graph of one node that calls the tool `use`."""
+    graph = nx.DiGraph(name="ask")
+    graph.add_node("n", kind="tool", function="use", inputs={"y": "y"})
+    return graph
+
+
+def killed(log):
+    """Return what a log has now, as a kill of its process leaves it."""
+    left = MemoryLog()
+    left.create(log.run("run")._replace(status="running"), list(log.entries("run")))
+    return left
+
+
+class Kept:
+    """A session on a log, whose tool `use` multiplies by ten and notes what a kill would leave while it runs."""
+
+    def __init__(self, recipe, log=None, side="before", **inputs):
+        self.log, self.called, self.left, self.recipe = log or MemoryLog(), [], [], recipe
+        if log is None:
+            inputs = {"y": 1, **inputs}
+            self.session = nb.Session(recipe, inputs, tools={"use": self.use}, store=self.log, run_id="run")
+            self.session.breakpoints.add(call="use", side=side)
+        else:
+            self.session = open_stored(log, "run", recipe=recipe, tools={"use": self.use})
+
+    def use(self, y, key=""):
+        self.left.append(killed(self.log))
+        self.called.append((y, key) if key else y)
+        return {"a": y * 10}
+
+    def change(self, **change):
+        self.session.change(self.session.pending[0].id, **change)
+        return self
+
+    def reopen(self, log=None):
+        """Return the session that goes on after a kill of this one."""
+        return Kept(self.recipe, log or killed(self.log))
+
+
+def held(side="before"):
+    kept = Kept(nb.load(using()), side=side)
+    kept.session.step()
+    assert kept.session.status == "in_flight"
+    return kept
 
 
 def test_a_breakpoint_after_a_call_stops_at_an_answer_that_was_recorded_before(tmp_path):
-    graph = nx.DiGraph(name="ask")
-    graph.add_node("n", kind="tool", function="use", inputs={"y": "y"})
-    recipe, called = nb.load(graph), []
+    recipe, called = nb.load(using()), []
     tools = {"use": lambda y: called.append(y) or {"a": 1}}
     session = nb.Session(recipe, {"y": 1}, tools=tools, store=tmp_path / "runs.db", run_id="r")
     session.breakpoints.add(call="use", side="after")
@@ -24,4 +80,213 @@ def test_a_breakpoint_after_a_call_stops_at_an_answer_that_was_recorded_before(t
     again.change(pending.id, answer={"a": 5})
     again.step()
     assert (again.board["a"], called) == (5, [1])
+    again.close()
+
+
+def test_arguments_that_a_person_has_changed_are_sent_after_a_kill():
+    again = held().change(arguments={"y": 7}).reopen()
+    again.session.step()
+    assert dict(again.session.pending[0].arguments) == {"y": 7}
+    again.session.step()
+    assert (again.called, again.session.board["a"]) == ([7], 70)
+    assert again.session.trace.frames.calls["arguments"].tolist() == [{"y": 7}]
+    assert again.session.replay().ok
+
+
+def test_they_are_sent_without_the_breakpoint_too():
+    again = held().change(arguments={"y": 7}).reopen()
+    again.session.breakpoints.clear()
+    again.session.run()
+    assert (again.called, again.session.board["a"]) == ([7], 70)
+
+
+def test_the_last_of_several_changes_counts():
+    kept = held().change(arguments={"y": 7}).change(arguments={"y": 8})
+    again = kept.reopen().reopen()
+    again.session.step()
+    again.change(arguments={"y": 1}).session.step()  # what the node itself has passed
+    assert again.called == [1]
+    other = kept.reopen()
+    other.session.run()
+    other.session.run()
+    assert other.called == [8]
+
+
+def test_an_answer_in_place_of_the_call_is_given_after_a_kill():
+    again = held().change(answer={"a": 7}).reopen()
+    again.session.run()
+    assert (again.session.status, again.session.pending[0].kind) == ("in_flight", "call")
+    again.session.run()
+    assert (again.called, again.session.board["a"]) == ([], 7)
+    other = held().change(answer={"a": 7}).reopen()
+    other.session.breakpoints.clear()
+    other.session.run()
+    assert (other.called, other.session.board["a"]) == ([], 7)
+
+
+@pytest.mark.parametrize("breaks", [True, False])
+def test_a_changed_call_whose_answer_never_came_waits_once_and_with_its_changed_arguments(breaks):
+    kept = held().change(arguments={"y": 7})
+    kept.session.step()
+    again = kept.reopen(kept.left[-1])
+    assert dict(again.session.pending[0].arguments) == {"y": 7}
+    if not breaks:
+        again.session.breakpoints.clear()
+    again.session.step()
+    assert (again.session.status, dict(again.session.pending[0].arguments)) == ("in_flight", {"y": 7})
+    again.session.step()
+    assert (again.called, again.session.board["a"]) == ([7], 70)
+
+
+@pytest.mark.parametrize("breaks", [True, False])
+def test_a_changed_answer_of_a_call_is_kept_after_a_kill(breaks):
+    again = held("after").change(answer={"a": 7}).reopen()
+    if not breaks:
+        again.session.breakpoints.clear()
+    again.session.step()
+    if breaks:
+        assert again.session.pending[0].answer == {"a": 7}
+        again.session.step()
+    assert (again.called, again.session.board["a"]) == ([], 7)
+    assert again.session.trace.frames.calls["result"].tolist() == [{"a": 7}]
+
+
+def two_calls(log=None):
+    """Return a session whose node makes two calls, of which the first waits for a person; its calls; and its log."""
+    called = []
+
+    def use(y):
+        called.append(y)
+        return {"a": y * 10}
+
+    async def two(work):
+        first = await work.call(Effect("tool", "use", {"y": 1}, target=use))
+        return {"a": (await work.call(Effect("tool", "use", {"y": first["a"]}, target=use)))["a"]}
+
+    shape = Shape([leaf("two", two), leaf("last", lambda work: {})], [Edge("two", "last")], ("two",), [], {})
+    session, log = logged(session_of("two", shape), log)
+    return session, called, log
+
+
+def logged(session, log):
+    """Return a session of a log, or of the run in it, and the log."""
+    if log is not None:
+        return reopen_run(log, log.run("run"), session._parts.run.plan), log
+    log = MemoryLog()
+    session._parts.state._run_id = "run"
+    session._parts.persistence.record_new_run(log, "step")
+    session.breakpoints.add(call="use", side="before")
+    return session, log
+
+
+def first_changed():
+    """Return the same when the first call has been changed and waits."""
+    session, called, log = two_calls()
+    session.step()
+    session.change(session.pending[0].id, arguments={"y": 7})
+    return session, called, log
+
+
+def test_a_changed_call_that_was_answered_is_not_made_again():
+    session, called, log = first_changed()
+    session.step()  # it is answered, and the second call waits
+    again, called_again, _ = two_calls(killed(log))
+    again.breakpoints.clear()
+    again.step()
+    assert (called, called_again, again.board["a"]) == ([7], [70], 700)
+
+
+def test_a_changed_call_is_not_made_again_after_an_interrupt_of_this_process():
+    session, called, _ = first_changed()
+    session.step()
+    session.breakpoints.clear()
+    session._parts.rollback.cancel_in_flight("interrupted")
+    session.step()
+    assert (called, session.board["a"]) == ([7, 70], 700)
+
+
+def test_a_change_is_of_one_call_and_of_one_step():
+    session, called, _ = first_changed()
+    session.breakpoints.clear()
+    session.step()
+    assert called == [7, 70]  # not of the step's second call
+    session.back()
+    session.step()
+    assert called == [7, 70, 1, 10]  # nor of the step that is made in place of this one
+
+
+def test_a_change_does_not_outlive_its_step():
+    def use(y):
+        left.append(killed(log))
+        raise ValueError("no")
+
+    log, left, recipe = MemoryLog(), [], nb.load(using())
+    session = nb.Session(recipe, {"y": 1}, tools={"use": use}, store=log, run_id="run")
+    session.breakpoints.add(call="use", side="before")
+    session.step()
+    session.change(session.pending[0].id, arguments={"y": 7})
+    session.breakpoints.clear()
+    entries = len(list(log.entries("run")))
+    session.step()
+    assert session.status == "failed"
+    called = []
+    for end in range(entries + 1, len(list(log.entries("run"))) + 1):  # a kill at each moment after the call
+        part = MemoryLog()
+        part.create(log.run("run")._replace(status="running"), list(log.entries("run"))[:end])
+        again = open_stored(part, "run", recipe=recipe, tools={"use": lambda y: called.append(y) or {"a": y}})
+        if again.position == 1:
+            again.retry()
+    assert set(called) == {1}
+
+
+def approving(log=None):
+    async def pay(work):
+        verdict = await work.call(Effect("approval", "pay", {"amount": 5}))
+        return {"paid": verdict.get("arguments", {}).get("amount", 5)}
+
+    return logged(session_of("pays", Shape([leaf("pay", pay)], [], ("pay",), [], {})), log)
+
+
+def test_changed_arguments_of_an_approval_are_approved_after_a_kill():
+    session, log = approving()
+    session.run()
+    session.change(session.pending[0].id, arguments={"amount": 3})
+    again, _ = approving(killed(log))
+    assert dict(again.pending[0].arguments) == {"amount": 3}
+    again.approve()
+    assert (again.board["paid"], again.trace.frames.calls["arguments"].tolist()) == (3, [{"amount": 5}])
+
+
+def test_a_change_with_a_secret_waits_for_a_person():
+    graph = using()
+    graph.nodes["n"]["inputs"] = {"y": "y", "key": "api_key"}
+    kept = Kept(nb.load(graph), api_key="sk-their-own")
+    kept.session.step()
+    hide("sk-anothers")
+    kept.change(arguments={"y": 7, "key": "sk-anothers"})
+    again = kept.reopen()
+    again.session.breakpoints.clear()
+    again.session.answer("sk-their-own", "api_key")
+    again.session.step()
+    assert (again.session.status, again.called) == ("in_flight", [])  # the changed key is not known any more
+    again.change(arguments={"y": 7, "key": "sk-anothers"}).session.step()
+    assert again.called == [(7, "sk-anothers")]
+
+
+def test_a_change_survives_a_killed_process(tmp_path):
+    recipe, path = nb.load(using()), tmp_path / "runs.db"
+    child = os.fork()
+    if not child:
+        session = nb.Session(recipe, {"y": 1}, tools={"use": lambda y: {"a": y}}, store=path, run_id="run")
+        session.breakpoints.add(call="use", side="before")
+        session.step()
+        session.change(session.pending[0].id, arguments={"y": 7})
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    called = []
+    again = nb.open(path, "run", recipe=recipe, tools={"use": lambda y: called.append(y) or {"a": y}})
+    again.step()
+    assert dict(again.pending[0].arguments) == {"y": 7}
+    again.step()
+    assert (called, again.board["a"]) == ([7], 7)
     again.close()

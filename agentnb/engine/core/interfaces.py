@@ -2,13 +2,17 @@
 
 The core imports none of these parts. A `Dispatcher` performs effects, a `Limiter` is a budget with limits on them, a
 `Recorder` saves what a step does before it is committed, and `RecordedSteps` provides the recorded calls and events of
-earlier executions.
+earlier executions, and each `CallChange` that a person has made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from agentnb.board.codec import is_known
+from agentnb.board.values import ABSENT, thaw
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -67,11 +71,40 @@ class Limiter(Protocol):
         ...
 
 
+class CallChange(NamedTuple):
+    """What a person has changed of a paused call, in case its step is interrupted and runs again.
+
+    `request` are the arguments that the node passed, `arguments` those to send in their place, and `answer` is the
+    answer in place of the call's own; both are ABSENT if unchanged. All three are frozen. `position` is the run's at
+    the time of the change.
+    """
+
+    kind: str
+    name: str
+    request: Any
+    arguments: Any
+    answer: Any
+    position: int
+
+    @property
+    def is_known(self) -> bool:
+        """False if parts of the change were masked or are of an unknown class: it cannot be made again."""
+        return is_known(self.arguments) and is_known(self.answer)
+
+    def apply(self, effect: Effect) -> Effect:
+        """Return an effect with the changed arguments."""
+        return effect if self.arguments is ABSENT else replace(effect, arguments=thaw(self.arguments))
+
+
 class RecordedSteps(Protocol):
     """The recorded calls and events of steps that run again: interrupted steps, or those of a replay."""
 
     def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
         """Return the recorded attempts of a step's call, in order; none if the call is not recorded."""
+        ...
+
+    def find_change(self, work: Work, number: int, effect: Effect) -> CallChange | None:
+        """Return what a person has changed of a step's call before it was interrupted; None if nothing was."""
         ...
 
     def get_next_kind(self, work: Work) -> str | None:

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 class Hold:
     """A pause of a step: for a person's answer, at a call that may be reviewed and changed, or at an emitted event.
 
-    `kind` is `answer`, `approval`, `call` or `emit`. Setting `is_resumed` resumes the step, with the current effect or,
-    if `has_answer` is set, with `answer`. `until` is the time, in nanoseconds of `clock`, at which the hold expires.
+    `kind` is `answer`, `approval`, `call` or `emit`; `call` is the index of the call in its step. Setting `is_resumed`
+    resumes the step, with the current effect or, if `has_answer` is set, with `answer`. `until` is the time, in
+    nanoseconds of `clock`, at which the hold expires.
     """
 
-    __slots__ = ("answer", "clock", "effect", "has_answer", "is_resumed", "kind", "moment", "until")
+    __slots__ = ("answer", "call", "clock", "effect", "has_answer", "is_resumed", "kind", "moment", "until")
 
-    def __init__(self, effect: Effect, kind: str, moment: str, answer: Any = None) -> None:
-        self.effect, self.kind, self.moment, self.answer = effect, kind, moment, answer
+    def __init__(self, effect: Effect, kind: str, moment: str, answer: Any = None, *, call: int = -1) -> None:
+        self.effect, self.kind, self.moment, self.answer, self.call = effect, kind, moment, answer, call
         self.has_answer = self.is_resumed = False
         self.until: int | None = None
         self.clock: Callable[[], int] = perf_counter_ns

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentnb.board.codec import encode
-from agentnb.board.values import freeze
+from agentnb.board.codec import decode, encode
+from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import OUTSIDE
+from agentnb.engine.core.interfaces import CallChange
 from agentnb.engine.core.time_travel import repair
 from agentnb.engine.effects.recorded_calls import (
     ASKED,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agentnb.engine.core.history import Call, Event
+    from agentnb.engine.core.pending_step import Hold
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Work
     from agentnb.world.effect import Effect
@@ -45,10 +47,10 @@ class UnansweredCall(NamedTuple):
 
 
 class InterruptedSteps:
-    """Calls and events of the pending steps, by activation (see `interfaces.RecordedSteps`).
+    """Calls, events and changed calls of the pending steps, by activation (see `interfaces.RecordedSteps`).
 
     A step that makes a different call than before is a different step: its records no longer apply. Paid-for calls stay
-    in the log nevertheless, as calls that belong to no step.
+    in the log nevertheless, as calls that belong to no step. A call that a person has changed is the same call.
     """
 
     def __init__(
@@ -63,10 +65,11 @@ class InterruptedSteps:
         self._events = {act: list(recorded) for act, recorded in events.items()}
         self._times = {act: list(read) for act, read in times.items()}
         self._superseded_attempts: dict[int, list[Call]] = {}  # of steps that make a different call now
+        self._changes: dict[int, dict[int, CallChange]] = {}  # by activation and call
 
     def __bool__(self) -> bool:
         """Return True if anything is left."""
-        return bool(self._attempts or self._sent_calls or self._events or self._superseded_attempts)
+        return bool(self._attempts or self._sent_calls or self._events or self._superseded_attempts or self._changes)
 
     def rows(self) -> tuple[Call, ...]:
         """Return the attempts that belong to no committed step."""
@@ -79,9 +82,49 @@ class InterruptedSteps:
         act = work.activation.id
         rows = [row for row in self._attempts.get(act, ()) if row.call == number]
         if rows and not _is_same_call(rows[0], effect):
-            self._forget(act, number)
-            return ()
+            change = self.find_change(work, number, effect)
+            if change is None or not _is_same_call(rows[0], change.apply(effect)):
+                self._forget(act, number)
+                return ()
         return rows
+
+    def find_change(self, work: Work, number: int, effect: Effect) -> CallChange | None:
+        """Return what a person has changed of a call; `effect` is the node's call, or has the changed arguments."""
+        change = self.get_change(work.activation.id, number)
+        return change if change is not None and _is_change_of(change, effect) else None
+
+    def get_change(self, act: int, number: int) -> CallChange | None:
+        """Return what a person has changed of the call of this number of an activation; None if nothing."""
+        return self._changes.get(act, {}).get(number)
+
+    def add_change(self, work: Work, hold: Hold, request: Effect) -> None:
+        """Add what a person has changed of a paused call, which had `request` as its effect before."""
+        known = self.find_change(work, hold.call, request)
+        sent, answer = freeze_arguments(hold.effect), freeze(hold.answer) if hold.has_answer else ABSENT
+        own = freeze_arguments(request) if known is None else known.request
+        if sent == own:
+            sent = ABSENT
+        change = CallChange(request.kind, request.name, own, sent, answer, work.run.position)
+        self._changes.setdefault(work.activation.id, {})[hold.call] = change
+
+    def encode_changes(self) -> list[Any]:
+        """Return what people have changed as JSON, for `load_changes`."""
+        return [
+            [act, number, change.kind, change.name, *(encode(value, lenient=True) for value in change[2:5]), change[5]]
+            for act, changes in self._changes.items()
+            for number, change in changes.items()
+        ]
+
+    def load_changes(self, run: Run, rows: Iterable[Sequence[Any]]) -> None:
+        """Add encoded changes, without those of steps that have been committed since."""
+        history, waiting = run.history, set(run.frontier())
+        for act, number, kind, name, *values, position in rows:
+            since = position - history.base + 1
+            if act not in waiting or since < 1 or act in history.s_act[since : run.position - history.base + 1]:
+                continue
+            request, arguments, answer = (freeze(decode(value)) for value in values)
+            change = CallChange(kind, name, request, arguments, answer, position)
+            self._changes.setdefault(act, {})[number] = change
 
     def get_next_kind(self, work: Work) -> str | None:
         """Return the kind of the next call if it was made before, even if it failed or is unanswered; else None."""
@@ -154,6 +197,7 @@ class InterruptedSteps:
         self._sent_calls.update({act: {**calls} for act, calls in other._sent_calls.items()})
         self._events.update(other._events)
         self._times.update(other._times)
+        self._changes.update(other._changes)
 
     def add(self, work: Work) -> None:
         """Add what a step of this process has done so far."""
@@ -198,8 +242,8 @@ class InterruptedSteps:
         """Forget a committed step; attempts that it did not make again stay in the log, outside the step."""
         known, lost = self._attempts.pop(act, []), self._superseded_attempts.pop(act, [])
         self._sent_calls.pop(act, None)
-        self._events.pop(act, None)
-        self._times.pop(act, None)
+        for table in (self._events, self._times, self._changes):
+            table.pop(act, None)
         if known or lost:
             calls = run.history.calls
             committed = {(row.call, row.attempt) for row in calls[bisect_left(calls, run.position, key=_step_of) :]
@@ -224,7 +268,8 @@ class InterruptedSteps:
         for act in self.list_acts():
             if run.recorder is not None:
                 run.recorder.drop(act)
-        for table in (self._attempts, self._sent_calls, self._events, self._times, self._superseded_attempts):
+        tables = (self._attempts, self._sent_calls, self._events, self._times, self._superseded_attempts, self._changes)
+        for table in tables:
             table.clear()
         self._update_loose(run)
 
@@ -246,15 +291,35 @@ class InterruptedSteps:
         self._attempts[act] = [row for row in rows if row.call < number]
         for table in (self._sent_calls, self._events, self._times):
             table.pop(act, None)
+        changes = {each: change for each, change in self._changes.pop(act, {}).items() if each < number}
+        if changes:
+            self._changes[act] = changes
 
 
 def save_interrupted_step(run: Run, work: Work) -> None:
     """Record what an interrupted step has done, for its next execution."""
-    if run.recorded is None and (work.calls or work.calls_in_flight or work.emitted):
-        run.recorded, run.armed = InterruptedSteps(), True
+    if work.calls or work.calls_in_flight or work.emitted:
+        _remember(run)
     if isinstance(run.recorded, InterruptedSteps):
         run.recorded.add(work)
         run.history.uncommitted_calls = run.recorded.rows()
+
+
+def save_change(work: Work, hold: Hold, request: Effect) -> None:
+    """Record what a person has changed of a paused call, in case its step is interrupted and runs again.
+
+    Args:
+        hold: has the changed effect and answer.
+        request: the effect before the change.
+    """
+    _remember(work.run)
+    if isinstance(work.run.recorded, InterruptedSteps):
+        work.run.recorded.add_change(work, hold, request)
+
+
+def _remember(run: Run) -> None:
+    if run.recorded is None:
+        run.recorded, run.armed = InterruptedSteps(), True
 
 
 def roll_back_interrupted_step(run: Run) -> bool:
@@ -310,16 +375,37 @@ def find_unanswered(run: Run) -> list[UnansweredCall]:
     return [call for call in known.iter_unanswered() if call.activation not in run.pending_steps]
 
 
+def find_change(run: Run, act: int, number: int) -> CallChange | None:
+    """Return what a person has changed of a call of an uncommitted step; None if nothing."""
+    return run.recorded.get_change(act, number) if isinstance(run.recorded, InterruptedSteps) else None
+
+
+def encode_changes(run: Run) -> list[Any]:
+    """Return what people have changed of the calls of uncommitted steps, as JSON."""
+    return run.recorded.encode_changes() if isinstance(run.recorded, InterruptedSteps) else []
+
+
 def _is_same_call(row: Call, effect: Effect) -> bool:
     """Return True if an effect makes the recorded call again; secrets are compared in their masked form."""
     same = (row.kind, row.name) == (effect.kind, effect.name)
     return same and encode(row.arguments, lenient=True) == encode(freeze_arguments(effect), lenient=True)
 
 
+def _is_change_of(change: CallChange, effect: Effect) -> bool:
+    """Return True if a person has changed this call; secrets are compared in their masked form."""
+    if (change.kind, change.name) != (effect.kind, effect.name):
+        return False
+    sent = encode(freeze_arguments(effect), lenient=True)
+    return any(sent == encode(known, lenient=True) for known in (change.request, change.arguments))
+
+
 __all__ = [
     "InterruptedSteps",
     "UnansweredCall",
     "collect_interrupted_steps",
+    "encode_changes",
+    "find_change",
     "find_unanswered",
+    "save_change",
     "save_interrupted_step",
 ]

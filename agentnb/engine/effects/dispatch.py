@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agentnb.board.values import freeze
+from agentnb.board.values import ABSENT, freeze, thaw
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import Hold
 from agentnb.engine.core.threads import call_in_thread, replace_unraisable
@@ -45,9 +45,8 @@ class EffectDispatcher:
     """The dispatcher of a run (see `interfaces.Dispatcher`). It is stateless."""
 
     def call(self, work: Work, effect: Effect) -> Coroutine[Any, Any, Any]:
-        """Return a coroutine that performs an effect; it pauses first if call breakpoints may apply."""
-        run = work.run
-        return perform(run, work, effect) if run.holds_call is None else perform_with_breakpoints(run, work, effect)
+        """Return a coroutine that performs an effect; it pauses where call breakpoints match."""
+        return perform(work.run, work, effect)
 
     def end_calls(self, work: Work) -> None:
         """Record the unanswered calls of a step as interrupted; questions to people are withdrawn instead."""
@@ -58,19 +57,22 @@ class EffectDispatcher:
         save_interrupted_step(work.run, work)
 
 
-async def perform(run: Run, work: Work, effect: Effect, number: int | None = None) -> Any:
-    """Perform one effect for a node and return the answer of its last attempt. `number` is the index of the call.
+async def perform(run: Run, work: Work, effect: Effect) -> Any:
+    """Perform one effect for a node and return the answer of its last attempt.
+
+    It pauses before it is sent and after it is answered if a call breakpoint matches; a person may change or answer it.
 
     Raises:
         Exception: the exception of the last attempt; TimeoutError if it took longer than `effect.timeout` seconds.
         StepAbandoned: a limit of the run is reached; the run knows which.
     """
-    number, recorder = begin_call(work) if number is None else number, run.recorder
+    number, recorder = work.call_count, run.recorder
+    work.call_count += 1
     attempt, wait = 0, 0.0
-    if run.recorded is not None:
-        effect, attempt, wait, known = await _find_recorded_state(run, work, effect, number)
+    if run.recorded is not None or run.holds_call is not None:
+        effect, attempt, wait, known = await _review_request(run, work, effect, number)
         if known is not None:
-            return known[0] if run.holds_call is None else await _review_answer(run, work, effect, known[0], number)
+            return known[0]
     key = None if run.chaos is None else _make_chaos_key(work, effect, number)
     if effect.kind == "llm" or effect.prepare is not None:
         await _prepare(run, work, effect)
@@ -96,7 +98,10 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
             else:
                 answer = call(effect)
             if type(answer) not in PLAIN_ANSWERS:
-                answer = await _get_final_answer(run, answer, effect, _find_send_time(work, number, started_at))
+                asks = answer is WAIT
+                answer = await (
+                    _ask_person(work, effect, number, started_at) if asks else _get_final_answer(run, answer, effect)
+                )
             if effect.check is not None:
                 effect.check(answer)
         except (Exception, SystemExit) as raised:  # noqa: BLE001  (recorded with the attempt; the last is raised)
@@ -106,12 +111,6 @@ async def perform(run: Run, work: Work, effect: Effect, number: int | None = Non
         if error is None:
             return answer if run.holds_call is None else await _review_answer(run, work, effect, answer, number)
         wait = _get_next_delay(work, effect, attempt, error)
-
-
-def begin_call(work: Work) -> int:
-    """Start another call of a step and return its index."""
-    work.call_count += 1
-    return work.call_count - 1
 
 
 def _find_callable(run: Run, work: Work, effect: Effect, number: int) -> Callable[[Effect], Any]:
@@ -160,36 +159,63 @@ def _record_attempt(
     return error
 
 
-async def _find_recorded_state(
+async def _review_request(
+    run: Run, work: Work, effect: Effect, number: int
+) -> tuple[Effect, int, float, tuple[Any] | None]:
+    """Return the effect to send, its attempts so far, the delay, and its answer if there is one (1-tuple) or None.
+
+    The call waits for a person if a call breakpoint matches, if it was sent and has no recorded response (unless it is
+    repeatable or a question to a person), or if it was changed and the change is masked.
+
+    Raises:
+        Exception: the exception of the last recorded attempt, if no retry is left.
+    """
+    attempt, wait, holds, change = 0, 0.0, False, None
+    if run.recorded is not None:
+        change = run.recorded.find_change(work, number, effect)
+        effect, attempt, wait, known = _find_recorded_state(run, work, effect, number)
+        if known is not None:
+            return effect, 0, 0.0, (await _review_answer(run, work, effect, known[0], number),)
+        unanswered = run.recorded.get_sent_time(work, number) is not None
+        holds = unanswered and not effect.repeatable and effect.kind not in ASKED
+    holds = holds or (run.holds_call is not None and run.holds_call(work, effect, "before"))
+    if not holds and change is None:
+        return effect, attempt, wait, None
+    held = Hold(effect, "call", "before", call=number)
+    if change is not None and not change.is_known:
+        holds = True
+    elif change is not None and effect.kind != "approval":  # the changed arguments of an approval are not its question
+        held.effect, held.has_answer = change.apply(effect), change.answer is not ABSENT
+        held.answer = thaw(change.answer) if held.has_answer else None
+    if holds:
+        await held
+    if not held.has_answer:
+        return held.effect, attempt, wait, None
+    answer = _make_node_answer(held)
+    sent = freeze_arguments(held.effect)
+    _record_attempt(work, held.effect, (number, sent, attempt + 1, wait), answer, None, 0)
+    return held.effect, 0, 0.0, (answer,)
+
+
+def _find_recorded_state(
     run: Run, work: Work, effect: Effect, number: int
 ) -> tuple[Effect, int, float, tuple[Any] | None]:
     """Return the recorded state of a call: the effect, its attempts, the delay, and the answer (1-tuple) or None.
-
-    A call without a recorded response waits for a person, unless it is repeatable or a question to a person.
 
     Raises:
         Exception: the exception of the last attempt, if no retry is left.
     """
     assert run.recorded is not None
     rows = run.recorded.attempts(work, number, effect)
-    attempt, wait = 0, 0.0
-    if rows:
-        work.busy = True
-        work.calls.extend(rows)
-        last, attempt = rows[-1], rows[-1].attempt
-        if last.error is None:
-            return effect, 0, 0.0, (answer_of(last),)
-        effect = replace(effect, attempts=effect.attempts + sum(row.error == CUT_SHORT for row in rows))
-        if last.error != CUT_SHORT:
-            wait = _compute_delay(effect, attempt, rebuild_error(last))
-    unanswered = run.recorded.get_sent_time(work, number) is not None
-    if unanswered and not effect.repeatable and effect.kind not in ASKED:
-        held = await Hold(effect, "call", "before")
-        effect = held.effect
-        if held.has_answer:
-            answer = _make_node_answer(held)
-            _record_attempt(work, effect, (number, freeze_arguments(effect), attempt + 1, wait), answer, None, 0)
-            return effect, 0, 0.0, (answer,)
+    if not rows:
+        return effect, 0, 0.0, None
+    work.busy = True
+    work.calls.extend(rows)
+    last, attempt = rows[-1], rows[-1].attempt
+    if last.error is None:
+        return effect, 0, 0.0, (answer_of(last),)
+    effect = replace(effect, attempts=effect.attempts + sum(row.error == CUT_SHORT for row in rows))
+    wait = 0.0 if last.error == CUT_SHORT else _compute_delay(effect, attempt, rebuild_error(last))
     return effect, attempt, wait, None
 
 
@@ -217,19 +243,6 @@ def _is_permanent(error: Exception) -> bool:
     return isinstance(error, AgentRuntimeError) or (isinstance(error, LLMError) and not error.is_retryable)
 
 
-async def perform_with_breakpoints(run: Run, work: Work, effect: Effect) -> Any:
-    """Perform an effect, pausing first if a call breakpoint matches; a person may change or answer the call."""
-    number = begin_call(work)
-    if run.holds_call is not None and run.holds_call(work, effect, "before"):
-        held = await Hold(effect, "call", "before")
-        effect = held.effect
-        if held.has_answer:
-            answer = _make_node_answer(held)
-            _record_attempt(work, effect, (number, freeze_arguments(effect), 1, 0.0), answer, None, 0)
-            return answer
-    return await perform(run, work, effect, number)
-
-
 def _make_node_answer(held: Hold) -> Any:
     """Return a person's answer to a call in the form that its node expects: an LLMResponse for a model call."""
     answer = held.answer
@@ -239,10 +252,18 @@ def _make_node_answer(held: Hold) -> Any:
 
 
 async def _review_answer(run: Run, work: Work, effect: Effect, answer: Any, number: int) -> Any:
-    """Return an answer, pausing first if a call breakpoint matches; a person may change the answer."""
-    if run.holds_call is None or not run.holds_call(work, effect, "after"):
+    """Return an answer, pausing first if a call breakpoint matches; a person may change the answer, or has done so."""
+    change = None if run.recorded is None else run.recorded.find_change(work, number, effect)
+    holds = run.holds_call is not None and run.holds_call(work, effect, "after")
+    if not holds and change is None:
         return answer
-    back = await Hold(effect, "call", "after", answer)
+    back = Hold(effect, "call", "after", answer, call=number)
+    if change is not None and not change.is_known:
+        holds = True
+    elif change is not None and change.answer is not ABSENT:
+        back.answer, back.has_answer = thaw(change.answer), True
+    if holds:
+        await back
     if not back.has_answer:
         return answer
     answer = _make_node_answer(back)
@@ -295,7 +316,7 @@ async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, 
         answer = call(effect)
     if run.chaos is None or key is None or effect.kind != "llm":
         return answer
-    answer = await _get_final_answer(run, answer, effect, run.ns())
+    answer = await _get_final_answer(run, answer, effect)
     await run.clock.sleep(run.chaos.throttle_delay(key, count_tokens(answer)))
     return answer
 
@@ -324,13 +345,8 @@ def _find_send_time(work: Work, number: int, started_at: int) -> int:
     return started_at if known is None else known.get_sent_time(work, number) or started_at
 
 
-async def _get_final_answer(run: Run, answer: Any, effect: Effect, since: int) -> Any:
-    """Return the final answer: a person's if one must be asked, the result of an awaitable, or `answer` itself.
-
-    The person's timeout runs from `since`, in nanoseconds of the run's clock.
-    """
-    if answer is WAIT:
-        return await _ask_person(run, effect, since)
+async def _get_final_answer(run: Run, answer: Any, effect: Effect) -> Any:
+    """Return the result of an awaitable, or `answer` itself if it is none."""
     if inspect.isawaitable(answer):
         await run.require_loop()
         answer = await _await_limited(answer, effect)
@@ -353,10 +369,16 @@ def _make_timeout_error(effect: Effect) -> TimeoutError:
     return TimeoutError(f"{effect.kind} {effect.name!r} took longer than {effect.timeout:g} s")
 
 
-async def _ask_person(run: Run, effect: Effect, since: int) -> Any:
-    hold = Hold(effect, "approval" if effect.kind == "approval" else "answer", "before")
+async def _ask_person(work: Work, effect: Effect, number: int, started_at: int) -> Any:
+    """Return a person's answer, for which there is the effect's time-out since the question was first asked."""
+    run, change = work.run, None
+    hold = Hold(effect, "approval" if effect.kind == "approval" else "answer", "before", call=number)
+    if run.recorded is not None and effect.kind == "approval":
+        change = run.recorded.find_change(work, number, effect)
+    if change is not None and change.is_known:
+        hold.effect = change.apply(effect)
     if effect.timeout is not None:
-        hold.set_deadline(since + round(effect.timeout * 1e9), run.ns)
+        hold.set_deadline(_find_send_time(work, number, started_at) + round(effect.timeout * 1e9), run.ns)
     held = await hold
     if held.is_expired:
         raise TimeoutError(f"{effect.name!r} was not answered within {effect.timeout:g} s")

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from agentnb.board import external_types
-from agentnb.board.codec import Record, encode
+from agentnb.board.codec import encode
 from agentnb.board.paths import Path
-from agentnb.board.values import ABSENT, ATOMS, FROZEN, FrozenArray, FrozenList, FrozenRecord, Opaque
+from agentnb.board.values import ABSENT, FROZEN, FrozenArray, FrozenList, FrozenRecord, Opaque
 from agentnb.errors import StoreError
 from agentnb.secrets import Masked, is_same_text
 
@@ -59,19 +59,6 @@ def are_messages_equal(recorded: str, replayed: str) -> bool:
     """Return True if two error messages are equal, apart from memory addresses."""
     one, other = (_ADDRESS.sub("0x", text) for text in (recorded, replayed))
     return is_same_text(one, other)
-
-
-def is_known(value: Any) -> bool:
-    """Return True if a frozen value is fully known: without masks or objects of unknown classes."""
-    if isinstance(value, Masked):
-        return False
-    if type(value) in ATOMS:
-        return True
-    if isinstance(value, FrozenRecord):
-        return type(value.template) is not Record and is_known(value.parts)
-    if isinstance(value, dict):
-        return all(map(is_known, value.values()))
-    return not isinstance(value, FrozenList | tuple) or getattr(value, "flat", False) or all(map(is_known, value))
 
 
 def _get_sequence_type(value: Any) -> type | None:
@@ -119,4 +106,4 @@ def _are_equal_as_json(one: Any, other: Any) -> bool:
     return False
 
 
-__all__ = ["ValueDifference", "are_messages_equal", "is_known", "iter_innermost_differences"]
+__all__ = ["ValueDifference", "are_messages_equal", "iter_innermost_differences"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from agentnb.board.codec import is_known
 from agentnb.board.values import ABSENT, thaw
 from agentnb.clock import EPOCH, Clock, TickingClock
 from agentnb.engine.core.events import make_event
@@ -13,7 +14,7 @@ from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.effects.recorded_calls import freeze_arguments
 from agentnb.engine.effects.recorded_errors import rebuild_error
 from agentnb.engine.replay.divergence import Divergence, Level, iter_inner_differences
-from agentnb.engine.replay.equality import is_known, iter_innermost_differences
+from agentnb.engine.replay.equality import iter_innermost_differences
 from agentnb.recipe.call_settings import select_settings
 from agentnb.recipe.model import NOTHING
 
@@ -103,6 +104,9 @@ class StepRecording:
             work.calls.extend(own)
             raise rebuild_error(own[-1], self.recorded.failure and self.recorded.failure.error)
         return own
+
+    def find_change(self, work: Work, number: int, effect: Effect) -> None:
+        """Return None: the recorded rows have what was sent and answered after a change."""
 
     def get_next_kind(self, work: Work) -> str | None:
         """Return the kind of the record's next call. Failed calls are included; they are answered by their failure."""

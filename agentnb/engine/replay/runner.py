@@ -11,6 +11,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agentnb.board.codec import is_known
 from agentnb.board.masking import mask_value, register_secrets
 from agentnb.board.values import ABSENT, thaw
 from agentnb.engine.control import interventions
@@ -21,7 +22,6 @@ from agentnb.engine.core.history import ActivationRow, Intervention, Tables
 from agentnb.engine.core.run import NEVER, SUSPENDED, Run
 from agentnb.engine.core.step import step
 from agentnb.engine.replay.divergence import Divergence, Level, Sides, compare_steps, iter_inner_differences
-from agentnb.engine.replay.equality import is_known
 from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording
 from agentnb.engine.replay.recorded_interventions import (
     list_next_activations,
