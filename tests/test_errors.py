@@ -149,7 +149,7 @@ def test_a_guess_is_a_slip_away(word, near):
         (lambda: nb.load(OrderedPairs()), "an OrderedPairs is not a recipe"),
         (lambda: nb.load(nx.Graph()), "a Graph: its edges are undirected"),
         (lambda: nb.Session(nb.load(graph()), hooks=5), "an int is not a mapping of hooks"),
-        (lambda: nb.Session(nb.load(graph()), llm=5), "an int was given"),
+        (lambda: nb.Session(nb.load(graph()), llm=5), "an int was passed"),
         (lambda: nb.Session(nb.load(graph()), hooks=[5]), "it is an int"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Everything outside the graph: tools, models and people are reached through this package only."""
+"""Everything outside the graph: tools, models and people. Nodes reach them only through this package."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """The model and the tools of an agent; None uses the session's.
+    """The model and the tools of an agent; None means those of the session.
 
-    `llm` is its model; without one the session's is used. `tools` are those that it may be allowed to call.
+    `tools` are the tools that it may be allowed to call.
     """
 
     llm: LLMClient | None = None
@@ -31,7 +31,7 @@ def find_agent(agents: Mapping[str, Agent], node: Node) -> Agent:
 
 
 def get_agents(meta: Mapping[str, Any]) -> Mapping[str, Agent]:
-    """Return the agents that a recipe brings along."""
+    """Return the agents contained in a recipe's `meta`."""
     found: Mapping[str, Agent] = meta.get("agents", {})
     return found
 

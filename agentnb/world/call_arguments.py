@@ -34,7 +34,7 @@ def get_options(node: Node) -> Mapping[str, Any]:
 
 
 def find_options(world: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options of a model call; if its answers are only made up, they say so."""
+    """Return the options of a model call; simulated answers are marked as such."""
     return {**options, "is_simulated": True} if getattr(world.llm, "is_simulated", False) else options
 
 
@@ -78,7 +78,7 @@ def add_rng(node: Node, function: Callable[..., Any]) -> Callable[[Any], Callabl
 
 
 def check_runs(node: Node, function: Callable[..., Any]) -> None:
-    """Raise for a function whose body does not run when it is called.
+    """Raise an error for a function whose body does not run when it is called.
 
     R148: a function of a node is a generator function.
 
@@ -92,7 +92,7 @@ def check_runs(node: Node, function: Callable[..., Any]) -> None:
 
 
 def check_signature(node: Node, function: Callable[..., Any]) -> None:
-    """Raise for a function that could never be called with its node's arguments.
+    """Raise an error for a function that can never be called with its node's arguments.
 
     Raises:
         RecipeError: R148, a call would not run it; R201, it does not accept an argument; R202, a required argument is
@@ -114,7 +114,7 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
     ]  # fmt: skip
     missing = [argument for argument in needed if argument not in names]
     if (open_end or named.issuperset(names)) and (len(missing) <= 1 if node.inputs is None else not missing):
-        return  # the usual case: a session of a few steps costs little more than this
+        return  # the usual case; a session of a few steps would otherwise take noticeably longer
     where, name = str(node.place or f"node {node.id!r}"), get_function_name(function)
     problems = [
         Problem("R201", f"{argument!r} is not a parameter of {name}", where, f"its signature is {name}{signature}",
@@ -125,12 +125,12 @@ def check_signature(node: Node, function: Callable[..., Any]) -> None:
         problems.append(
             Problem("R202", f"{name} needs {', '.join(map(repr, missing))}", where,
                     "a function without `inputs` receives one argument, the board",
-                    f"give node {node.id!r} inputs for them")
+                    f"add inputs for them to node {node.id!r}")
         )  # fmt: skip
     elif node.inputs is not None and missing:
         problems.append(
             Problem("R202", f"{name} needs {', '.join(map(repr, missing))}", where,
-                    f"the inputs of {node.id!r} give: {', '.join(names) or 'none'}", "add them to the inputs")
+                    f"the inputs of {node.id!r} are: {', '.join(names) or 'none'}", "add them to the inputs")
         )  # fmt: skip
     raise RecipeError(*problems)
 

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 class Effect:
     """A call that a node requests; the engine performs it.
 
-    `arguments` are sent. `timeout` is in seconds, `attempts` counts all of them, `backoff` is the delay between two
+    `arguments` are sent. `timeout` is in seconds, `attempts` is their total number, `backoff` is the delay between two
     attempts in seconds. `blocking` means that the call may block its thread; `repeatable` that it may be sent again
     after a crash. `target` is the callable that performs it, if the node has its own (a tool, a bound agent). `check`
     is called with each attempt's answer, and raises if it is a failure. `is_simulated` means that nothing is called and
     the answer is deterministic: it is recorded with its step, not before, because an interrupted run makes it again.
-    `prepare` is called before the first attempt and returns an awaitable or None; its time counts neither towards the
-    effect nor towards its step.
+    `prepare` is called before the first attempt and returns an awaitable or None; its time is not counted.
     """
 
     kind: str

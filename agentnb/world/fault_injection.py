@@ -29,16 +29,16 @@ class Chaos:
     Human input and pauses are not affected.
 
     Each decision depends on the seed and on the call's key alone (node id, kind of effect, number of the node's earlier
-    calls, attempt). So a run fails at the same points again, and a retry of a call may succeed.
+    calls, attempt). A run therefore fails at the same points again, while a retry of a call may succeed.
 
     Args:
-        latency_ms: how long each call waits before it goes out, in milliseconds: exactly so long, without jitter.
+        latency_ms: the delay of each call before it is sent, in milliseconds, without jitter.
         error_rate: the share of attempts that fail, 0 to 1.
-        token_throttle: whether a model's answer takes the latency once more for each 100 of its tokens.
+        token_throttle: whether a model's answer takes the latency again for each 100 tokens.
         seed: decides which attempts fail.
 
     Raises:
-        ExecutionError: X415, a word or a value is wrong; all of them at once
+        ExecutionError: X415, a key or a value is invalid; all problems at once
 
     Example:
         >>> chaos = Chaos(latency_ms=200, error_rate=0.5, seed=1)
@@ -55,7 +55,7 @@ class Chaos:
 
     def __post_init__(self) -> None:
         problems = [
-            Problem("X415", f"{word} {safe_repr(getattr(self, word))} is wrong", f"chaos, {word}", rule, order)
+            Problem("X415", f"{word} {safe_repr(getattr(self, word))} is invalid", f"chaos, {word}", rule, order)
             for word, (fits, rule, order) in _RULES.items()
             if not fits(getattr(self, word))
         ]
@@ -66,10 +66,10 @@ class Chaos:
     def of(cls, chaos: Any, seed: int | str = 0) -> Self | None:
         """Return a Chaos from a Chaos, a mapping or an object with its fields, or None.
 
-        `seed` applies if the value names none.
+        `seed` applies if the value has none.
 
         Raises:
-            ExecutionError: X415, a word or a value is wrong.
+            ExecutionError: X415, a key or a value is invalid.
         """
         if chaos is None or isinstance(chaos, cls):
             return chaos
@@ -85,7 +85,7 @@ class Chaos:
         return cls(**{"seed": seed, **values})
 
     def derive(self, name: str) -> Self:
-        """Return a chaos like this one with other random decisions: one for each name."""
+        """Return a Chaos with the same settings and other random decisions, which depend on `name`."""
         return replace(self, seed=f"{self.seed}/{name}")
 
     def delay(self, key: Key) -> float:
@@ -97,10 +97,10 @@ class Chaos:
         return key[1] not in SPARED and _draw_share(self.seed, key) < self.error_rate
 
     def raise_failure(self, key: Key) -> None:
-        """Raise if an attempt must fail.
+        """Raise an error if an attempt must fail.
 
         Raises:
-            ChaosError: it must.
+            ChaosError: it must fail.
         """
         if self.fails(key):
             node, kind, _, attempt = key
@@ -110,7 +110,7 @@ class Chaos:
             )
 
     def throttle_delay(self, key: Key, tokens: float) -> float:
-        """Return how many more seconds a model's answer of so many tokens takes: in proportion, so 50 take half."""
+        """Return the additional seconds that a model's answer of this many tokens takes, in proportion to them."""
         if not self.token_throttle or key[1] in SPARED:
             return 0.0
         return self.latency_ms / 1000 * tokens / PER_TOKENS
@@ -126,7 +126,7 @@ def count_tokens(answer: Any) -> float:
 
 
 def _draw_share(seed: int | str, key: Key) -> float:
-    """Return a number from 0 to below 1 that is the same in each process and on each machine."""
+    """Return a number in [0, 1) that is the same in every process and on every machine."""
     digest = blake2b(repr((str(seed), *key)).encode("utf-8", "surrogatepass"), digest_size=7)
     return int.from_bytes(digest.digest()) / 2**56
 
@@ -135,7 +135,7 @@ def _check_mapping(chaos: Any, names: list[str]) -> Mapping[str, Any]:
     """Return the argument as a mapping.
 
     Raises:
-        ExecutionError: X415, it says nothing of chaos.
+        ExecutionError: X415, it is not a chaos configuration.
     """
     if isinstance(chaos, Mapping):
         return chaos
@@ -144,7 +144,7 @@ def _check_mapping(chaos: Any, names: list[str]) -> Mapping[str, Any]:
         raise ExecutionError(
             Problem("X415", f"{with_article(type(chaos).__name__)} is not a chaos configuration", "chaos",
                     f"its keys are: {', '.join(names)}",
-                    "give a mapping, for example {'latency_ms': 200, 'error_rate': 0.1}")
+                    "pass a mapping, for example {'latency_ms': 200, 'error_rate': 0.1}")
         )  # fmt: skip
     return {word: value for word, value in found.items() if word != "seed" or value is not None}
 

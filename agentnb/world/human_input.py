@@ -21,9 +21,9 @@ _TYPED: Final = dict.fromkeys(("y", "yes", "approve"), True) | dict.fromkeys(("n
 
 @contextmanager
 def without_human_input() -> Iterator[None]:
-    """Disable human input in this context, also in the threads and loops that a run starts meanwhile.
+    """Disable human input in this context, including the threads and loops that a run starts.
 
-    A request with a timeout then times out at once, so that the handling can be tested.
+    A request with a timeout then times out at once, so that timeout handling can be tested.
     """
     token = _ALONE.set(True)
     try:
@@ -40,17 +40,17 @@ def is_in_kernel() -> bool:
 
 
 def is_on_terminal() -> bool:
-    """Return True if a person can be asked for a line of text here and now."""
+    """Return True if a person can be asked for a line of text now."""
     if _ALONE.get() or is_in_kernel() or sys.stdin is None or sys.stdin.closed:
         return False
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def ask_on_terminal(prompt: str, timeout: float | None = None) -> Any:
-    """Return the line that is typed, or WAIT if there is no terminal.
+    """Return the typed line, or WAIT if there is no terminal.
 
     Args:
-        timeout: how many seconds to wait for a line; not supported by the terminal of Windows, which waits on.
+        timeout: how many seconds to wait for a line; not supported on Windows, where the terminal keeps waiting.
 
     Raises:
         TimeoutError: no line was typed in time, or human input is disabled.
@@ -78,7 +78,7 @@ def ask_on_terminal(prompt: str, timeout: float | None = None) -> Any:
 def make_verdict(*, approved: bool, by: str | None = None, reason: str = "", arguments: Any = None) -> Any:
     """Return the answer to an approval request, frozen: `approved`, `by`, and `reason`.
 
-    If a person approves other `arguments` than those requested, the verdict has them too.
+    If a person approves `arguments` other than those requested, the verdict contains them.
     """
     changed = {} if arguments is None else {"arguments": arguments}
     return freeze({"approved": approved, "by": by, "reason": reason, **changed})
@@ -104,7 +104,7 @@ def to_verdict(value: Any, where: str = "answers=...") -> Any:
             "X124",
             f"{safe_repr(value)} neither approves nor denies",
             where,
-            "an approval is answered yes or no, True or False, or by a mapping of `approved`, `by` and `reason`",
+            "answer an approval with yes or no, True or False, or a mapping of `approved`, `by` and `reason`",
             "answer True, or 'no, because ...', or {'approved': False, 'reason': '...'}",
         )
     )

@@ -50,7 +50,7 @@ def fill(schema: Any, seed: object, name: str = "value", where: str = "a JSON Sc
         {'title': 'title 93', 'ok': True}
     """
     checker = schema if isinstance(schema, Schema) else Schema(schema)
-    why, brief = f"its schema is wrong: {format_fault(checker.wrong)}" if checker.wrong else "", False
+    why, brief = f"its schema is invalid: {format_fault(checker.wrong)}" if checker.wrong else "", False
     for attempt in range(0 if checker.wrong else ATTEMPTS):
         filler = _Filler(checker.rules, Random(f"{seed}:{attempt}"), attempt, brief)  # noqa: S311  (it shall repeat)
         try:

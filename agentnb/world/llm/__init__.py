@@ -2,11 +2,11 @@
 
 Pass a model to a session as `Session(recipe, llm=...)`. It may be:
 
-- a text "provider:model": `"openai:gpt-4o"`, `"anthropic:claude-sonnet-4-5"`, `"gemini:gemini-2.5-flash"`,
-  `"lmstudio:qwen3-8b"` (LM Studio on this machine), `"simulated"` (says that it is not real). The key comes from
-  OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY. The packages are extras:
-  `pip install "agentnb[openai]"`, `anthropic`, `gemini`, or `llm` for all of them. `"openai_compatible:llama3.2"` asks
-  the server at OPENAI_BASE_URL, without a key.
+- a string "provider:model": `"openai:gpt-4o"`, `"anthropic:claude-sonnet-4-5"`, `"gemini:gemini-2.5-flash"`,
+  `"lmstudio:qwen3-8b"` (LM Studio on this machine), `"simulated"` (answers that state that they are simulated). The key
+  comes from OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or GOOGLE_API_KEY. The packages are extras: `pip install
+  "agentnb[openai]"`, `anthropic`, `gemini`, or `llm` for all of them. `"openai_compatible:llama3.2"` uses the server at
+  OPENAI_BASE_URL, without a key.
 - a client with settings:
 
       from agentnb.world.llm.providers import client_of
@@ -15,20 +15,20 @@ Pass a model to a session as `Session(recipe, llm=...)`. It may be:
       client_of("openai_compatible:llama3.2", {"base_url": "http://127.0.0.1:11434/v1"})
       client_of("ours:small", {"type": "openai_compatible", "base_url": "https://...", "api_key": "{{env.OUR_KEY}}"})
 
-- answers from a script: a list in the order of asking, a mapping from node to a list or one value, or a function
+- answers from a script: a list in the order of the requests, a mapping from node to a list or one value, or a function
   (plain or async) of the LLMRequest.
-- `RecordedClient(trace)` of agentnb.world.llm.recorded: what an earlier run was answered.
-- any object with `complete(request)`: a client of one's own.
+- `RecordedClient(trace)` of agentnb.world.llm.recorded: the answers of an earlier run.
+- any object with `complete(request)`: a custom client.
 
-Settings, all of them optional: `model`, `temperature`, `max_tokens` (anthropic: 1024 where none is set), `top_p`,
-`top_k`, `stop`, `seed`; `schema`, a JSON Schema that the answer keeps to (the content then is the value, no text);
-`json_object`, true: the answer is a JSON object, and its content stays text (OpenAI's and Gemini's JSON mode; others
-are told by the prompt alone, and so is a server of one's own that refuses it; false in a client's settings: never);
-`kwargs`, what else the protocol takes, over all others; `request_timeout` in seconds (a node's own time-out comes
-first); `prices`, USD for a million tokens, which the cost of each call is worked out with; and of the connection
-`api_key`, `base_url`, `headers`, `client_kwargs` (for the SDK's client). A request brings the first three lines of
-these too, which take precedence: a node's model over the client's. Connection settings are the client's alone.
-A value of exactly `{{env.NAME}}` is replaced by that variable, and is never shown.
+Settings, all optional: `model`, `temperature`, `max_tokens` (default for anthropic: 1024), `top_p`, `top_k`, `stop`,
+`seed`; `schema`, a JSON Schema for the answer (the content is then the value instead of text); `json_object`, true: the
+answer is a JSON object, and its content stays text (OpenAI's and Gemini's JSON mode; other vendors, and servers that
+reject the mode, only get the description in the prompt; false in a client's settings: never); `kwargs`, further fields
+of the protocol, which override all others; `request_timeout` in seconds (a node's own timeout takes precedence);
+`prices`, USD per million tokens, from which the cost of each call is computed; and for the connection `api_key`,
+`base_url`, `headers`, `client_kwargs` (for the SDK's client). A request may contain all but the connection settings and
+`prices`, and takes precedence: a node's model over the client's. A value of exactly `{{env.NAME}}` is replaced by that
+variable and never shown.
 
 Tools: a request with `tools` (ToolDefinitions) lets the model call them natively; the response then has `tool_calls`,
 and the next request has the result of each in a message of the role `tool` with its `tool_call_id`. The caller that
@@ -37,10 +37,10 @@ offers tools handles the calls: an unhandled call is an error, and so is an answ
 A client makes one attempt: retries, backoff and timeouts of a node are the engine's, and each attempt is a row of
 `trace.frames.calls`, with its tokens and cost. A failure is an LLMError (base.py), or a TimeoutError.
 
-Streaming: `session.subscribe(listener, to="token")` calls the listener with each piece of text as it arrives; without
-a listener nothing is streamed. A cockpit subscribes, and shows the text while it arrives.
+Streaming: `session.subscribe(listener, to="token")` calls the listener with each piece of text as it arrives; without a
+listener nothing is streamed. A cockpit subscribes, and shows the text while it arrives.
 
-A custom client answers an LLMRequest with an LLMResponse, at once or as an awaitable:
+A custom client answers an LLMRequest with an LLMResponse, directly or as an awaitable:
 
     from agentnb.world.llm.base import LLMResponse, Usage
 

@@ -18,7 +18,7 @@ ANSWER: Final = "answer"  # the tool whose arguments are an answer with a schema
 class AnthropicClient(VendorClient):
     """A client of Anthropic's models. With a schema, the answer arrives as the arguments of a tool that must be called.
 
-    There is no JSON mode: for `json_object` the prompt's description of the form has to suffice.
+    There is no JSON mode: for `json_object`, the model only gets the description in the prompt.
     """
 
     package: ClassVar[str] = "anthropic"
@@ -26,12 +26,12 @@ class AnthropicClient(VendorClient):
     variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_API_KEY",)
 
     def connect(self) -> Any:
-        """Return a new client of the SDK, that never tries again by itself."""
+        """Return a new client of the SDK without retries of its own."""
         import anthropic
 
         options = self.connection(api_key=self.key, base_url=self.base_url, default_headers=self.headers)
         sdk = anthropic.AsyncAnthropic(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **options})
-        _ = sdk.messages  # imported at its first use: here, not in the time of the first answer
+        _ = sdk.messages  # imported here on its first use, so that this does not count towards the first answer
         return sdk
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
@@ -75,7 +75,7 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
 
 
 def _make_messages(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:
-    """Return a conversation in the protocol's form: tool results are user content, all those of a round at once."""
+    """Return a conversation in the protocol's form: all tool results of a round are one user message."""
     found: list[dict[str, Any]] = []
     for message in messages:
         if message.tool_call_id:

@@ -26,7 +26,7 @@ class ToolDefinition:
     input_schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a mapping, as in the arguments of an effect."""
+        """Return the definition as a mapping, as in the arguments of an effect."""
         return {"name": self.name, "description": self.description, "input_schema": dict(self.input_schema)}
 
 
@@ -34,7 +34,7 @@ class ToolDefinition:
 class ToolCall:
     """A tool call requested by a model. The tool's answer refers to `id`.
 
-    `signature` is an opaque value that the vendor requires back with the call; empty if it requires none.
+    `signature` is an opaque value that some vendors require to be sent back with the call; empty if not required.
     """
 
     id: str
@@ -64,7 +64,7 @@ class ToolCall:
         return call
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a mapping, as in a call's result and in messages."""
+        """Return the call as a mapping, as in results and messages."""
         found = {"id": self.id, "name": self.name, "arguments": dict(self.arguments)}
         return {**found, "signature": self.signature} if self.signature else found
 
@@ -82,10 +82,10 @@ def parse_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
 
 
 def _parse_arguments(value: Any) -> Any:
-    """Return the arguments of a call; JSON text is parsed, and returned unchanged if that fails."""
+    """Return the arguments of a call; JSON text is parsed, or returned unchanged if that fails."""
     if value is None:
         return {}
-    with suppress(ValueError, RecursionError):  # a parser's own limit of depth
+    with suppress(ValueError, RecursionError):  # the parser's own depth limit
         return json.loads(value or "{}") if isinstance(value, str) else value
     return value
 
@@ -115,7 +115,7 @@ class LLMMessage:
         return cls(str(message["role"]), str(message["content"]), calls, str(message.get("tool_call_id") or ""))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a mapping, as in the arguments of an effect."""
+        """Return the message as a mapping, as in the arguments of an effect."""
         found: dict[str, Any] = {"role": self.role, "content": self.content}
         if self.tool_calls:
             found["tool_calls"] = [call.to_dict() for call in self.tool_calls]
@@ -137,10 +137,10 @@ class Usage:
 class LLMRequest:
     """A request to a model: the messages, the node, and the settings of this request.
 
-    `number` counts the run's earlier requests and `of_node` those of this node, so that a script finds its position.
-    `timeout` is the limit of the answer in seconds; the caller enforces it, a client need not. A client that streams
-    calls `on_token` with each piece of text as it arrives; None if there is no listener. `tools` are those that the
-    model may call; a caller that offers some handles the `tool_calls` of the response.
+    `number` counts the run's earlier requests and `of_node` those of this node, so that a script can find its position.
+    `timeout` is the time limit for the answer in seconds; it is enforced by the caller, so clients need not. A client
+    that streams calls `on_token` with each piece of text as it arrives; None if there is no listener. `tools` are those
+    that the model may call; a caller that offers some handles the `tool_calls` of the response.
     """
 
     messages: tuple[LLMMessage, ...]
@@ -219,14 +219,14 @@ class LLMResponse:
 
 @runtime_checkable
 class LLMClient(Protocol):
-    """Something that answers requests, at once or as an awaitable."""
+    """Answers requests, directly or as an awaitable."""
 
     def complete(self, request: LLMRequest) -> LLMResponse | Awaitable[LLMResponse]:
         """Return the response to a request."""
 
 
 def check_calls(response: Any, arguments: Mapping[str, Any], node: str) -> None:
-    """Raise if a model requests tools that were not offered: nothing would call them, and the answer would be lost.
+    """Raise an error if a model requests tools that were not offered, because nothing would call them.
 
     Raises:
         LLMError: X363.
@@ -237,7 +237,7 @@ def check_calls(response: Any, arguments: Mapping[str, Any], node: str) -> None:
     names = ", ".join(repr(getattr(call, "name", "?")) for call in calls)
     raise LLMError(
         Problem("X363", f"the model requested a call of {names}, which this node cannot make", f"node {node!r}",
-                "this node uses the model's text; it does not know tools that are sent through `kwargs`",
+                "this node uses only the model's text; it cannot call tools that are passed through `kwargs`",
                 "remove the tools from `kwargs`, or use an agent with tools: an AgentConfig with "
                 "llm={..., 'native_tools': True}"),
         usage=getattr(response, "usage", None),
@@ -245,7 +245,7 @@ def check_calls(response: Any, arguments: Mapping[str, Any], node: str) -> None:
 
 
 def prepare_client(client: Any, make_request: Callable[[], LLMRequest]) -> Awaitable[None] | None:
-    """Return an awaitable to run before the time of a request begins.
+    """Return an awaitable to run before the timeout of a request starts.
 
     A client imports and connects at its first request.
 
@@ -294,15 +294,15 @@ class LLMError(ExecutionError):
 def to_client(llm: Any) -> LLMClient:
     """Return a client for any value that a session accepts as its model.
 
-    It is a client, a text "provider:model", a callable of the request, a list of answers, or a mapping by node.
+    It is a client, a string "provider:model", a callable of the request, a list of answers, or a mapping by node.
 
     Raises:
         ExecutionError: X303, it is not a model.
-        AgentRuntimeError: X330 to X335, the text names no provider, or one that cannot be used (its key, its package).
+        AgentRuntimeError: X330 to X335, the string names no provider, or one that cannot be used.
     """
     from agentnb.world.llm.scripted import ScriptedClient
 
-    is_class = isinstance(llm, type) and hasattr(llm, "complete")  # a tool call was intended
+    is_class = isinstance(llm, type) and hasattr(llm, "complete")  # most likely a ToolCall was meant
     if isinstance(llm, LLMClient) and not is_class:
         return llm
     if isinstance(llm, str):
@@ -317,7 +317,7 @@ def to_client(llm: Any) -> LLMClient:
             "X303",
             f"{safe_repr(llm)} is not a model",
             "llm=...",
-            GENERATES if generates else f"{with_article(class_name(llm))} was given",
-            "give a client, a text provider:model, a callable of the request, a list of answers, or a mapping by node",
+            GENERATES if generates else f"{with_article(class_name(llm))} was passed",
+            "pass a client, a string provider:model, a callable of the request, a list of answers or a mapping by node",
         )
     )

@@ -1,9 +1,8 @@
-"""The decision in a model's answer: call a tool, call none, or something that cannot be followed.
+"""The decision in a model's answer: call a tool, call none, or an answer that cannot be followed.
 
 The protocol is symphony's: the whole answer is one JSON object, `{"tool_name": NAME, "parameters": {...}}` to call a
-tool, `{"tool_name": "none", "response": TEXT}` to answer without one. A surrounding code fence is tolerated,
-surrounding words are not. A model that is offered tools in its provider's own form calls any number of them, or answers
-in plain text.
+tool, `{"tool_name": "none", "response": TEXT}` to answer without one. A surrounding code fence is accepted, surrounding
+text is not. A model that is offered tools natively calls any number of them, or answers in plain text.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from agentnb.world.llm.base import ToolCall, parse_tool_calls
 from agentnb.world.llm.structured import BYTE_ORDER_MARK, parse_whole_json
 from agentnb.world.llm.text import to_text
 
-NONE: Final = "none"  # instead of a tool's name; any other spelling is a tool's name
+NONE: Final = "none"  # in place of a tool's name; any other spelling is the name of a tool
 NO_TEXT: Final = "No tool was needed, and the model gave no answer of its own."
 EMPTY: Final = "The model's answer was empty."
 _FENCE: Final = re.compile(r"\s*```[ \t]*[\w-]*[ \t]*\r?\n(?P<inside>.*?)\r?\n?[ \t]*```\s*", re.DOTALL)
@@ -34,9 +33,9 @@ class UnreadableAnswer(ValueError):
 class Decision:
     """The decision of a model.
 
-    `kind` is `tool` (call `tool_name` with `parameters`), `none` (`response` is the answer) or `other`: valid JSON, but
-    not of the required form; then `response` is the original answer and `why` states what is missing. `fenced` is true
-    if it was in a code fence.
+    `kind` is `tool` (call `tool_name` with `parameters`), `none` (`response` is the answer) or `other`: valid JSON that
+    does not have the required form; `response` is then the original answer and `why` states what is missing. `fenced`
+    is True if the answer was in a code fence.
     """
 
     kind: DecisionKind
@@ -47,7 +46,7 @@ class Decision:
     fenced: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a mapping, as on the blackboard."""
+        """Return the decision as a mapping, as on the blackboard."""
         return asdict(self)
 
 
@@ -55,7 +54,7 @@ def parse_decision(content: Any) -> Decision:
     """Return the decision in an answer.
 
     Raises:
-        UnreadableAnswer: it is empty, or no JSON.
+        UnreadableAnswer: it is empty or not JSON.
 
     Example:
         >>> parse_decision('{"tool_name": "search", "parameters": {"q": "rain"}}').tool_name
@@ -69,14 +68,14 @@ def parse_decision(content: Any) -> Decision:
         return _read(content, to_text(content), fenced=False)
     text = "" if content is None else str(content).removeprefix(BYTE_ORDER_MARK)
     if not text.strip():
-        raise UnreadableAnswer("the model's answer is empty, where one JSON object was asked for")
+        raise UnreadableAnswer("the model's answer is empty; one JSON object was requested")
     fence = _FENCE.fullmatch(text)
     inside = text if fence is None else fence["inside"]
     try:
         value = parse_whole_json(inside)
     except ValueError as error:
         raise UnreadableAnswer(
-            f"the answer is not the one JSON object that was asked for: {_describe(error)}"
+            f"the answer is not the one JSON object that was requested: {_describe(error)}"
         ) from None
     return _read(value, text, fenced=fence is not None)
 
@@ -98,7 +97,7 @@ def parse_native_decisions(answer: Any) -> list[Decision]:
         return [Decision("tool", call.name, call.arguments) for call in calls]
     text = "" if answer is None else to_text(answer)
     if not text.strip():
-        raise UnreadableAnswer("the model's answer is empty: there is neither text nor a call of a tool")
+        raise UnreadableAnswer("the model's answer is empty: there is neither text nor a tool call")
     return [Decision("none", NONE, response=text)]
 
 
@@ -108,9 +107,9 @@ def find_tool_calls(answer: Any) -> tuple[ToolCall, ...]:
 
 
 def count_calls(conversation: Iterable[Mapping[str, Any]] | None) -> int:
-    """Return how many tool calls a conversation has: each has a message with its result, whether it was made or not.
+    """Return the number of tool calls in a conversation: each has a message with its result, even if not made.
 
-    The results are counted, since no part of a message has to be copied for that.
+    The results are counted, because this does not copy any part of a message.
     """
     return sum(message["role"] == "tool" for message in conversation or ())
 
@@ -126,7 +125,7 @@ def _read(value: Any, text: str, *, fenced: bool) -> Decision:
     if name is None:
         return other("it has no 'tool_name'")
     if not isinstance(name, str) or not name:
-        return other(f"its 'tool_name' is {_sort(name)}, no name")
+        return other(f"its 'tool_name' is {_sort(name)}, not a name")
     if name == NONE:
         response = value.get("response")
         return Decision("none", NONE, response=NO_TEXT if response is None else to_text(response), fenced=fenced)

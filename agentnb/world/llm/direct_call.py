@@ -2,12 +2,12 @@
 
     client = as_client("openai:gpt-4o")
     request = LLMRequest((LLMMessage("user", "Hello"),))
-    complete(client, request).content          # also where a loop is running already
+    complete(client, request).content          # also while an event loop is running
     (await acomplete(client, request)).content
     for piece in Pieces(client, request): ...  # or `async for`
 
-The seconds that an answer may take (`timeout` of the request, else its setting `request_timeout`) hold for every
-client. A client that blocks is called in a thread where it must not block a loop, or may be cancelled.
+The time limit for an answer (`timeout` of the request, else its setting `request_timeout`) applies to every client. A
+blocking client is called in a thread if it must not block a loop or may be cancelled.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def describe_limit(request: LLMRequest) -> float | None:
 
 
 def complete(client: LLMClient, request: LLMRequest) -> LLMResponse:
-    """Return the response to one request; blocks until it is there.
+    """Return the response to one request; blocks until it has arrived.
 
     Raises:
-        TimeoutError: there was none in time; and what the client itself raises
+        TimeoutError: it did not arrive in time; also any error raised by the client
     """
     if describe_limit(request) is None:
         answer = client.complete(request)
@@ -54,10 +54,10 @@ def complete(client: LLMClient, request: LLMRequest) -> LLMResponse:
 
 
 async def acomplete(client: LLMClient, request: LLMRequest) -> LLMResponse:
-    """Return the answer to one request.
+    """Return the response to one request.
 
     Raises:
-        TimeoutError: there was none in time; and what the client itself raises
+        TimeoutError: it did not arrive in time; also any error raised by the client
     """
     if (ready := prepare_client(client, lambda: request)) is not None:
         await ready
@@ -81,11 +81,11 @@ class Pieces(Iterator[str], AsyncIterator[str]):
     """The pieces of an answer as they arrive, for `for` or `async for`; joined they are the whole answer.
 
     The request is sent when the first piece is requested. A client that does not stream returns its answer as one
-    piece. Errors are raised where the next piece was requested. `close`, `aclose`, or deleting this object ends the
+    piece. Errors are raised where the next piece is requested. `close`, `aclose`, or deleting this object ends the
     request early.
 
     Raises:
-        AgentRuntimeError: X466, the client streamed other pieces than its answer has; and what it raises itself
+        AgentRuntimeError: X466, the streamed pieces differ from the client's answer; also any error of the client
     """
 
     def __init__(self, client: LLMClient, request: LLMRequest) -> None:
@@ -123,7 +123,7 @@ class Pieces(Iterator[str], AsyncIterator[str]):
 class _PieceReceiver:
     """The receiving end of a streamed answer.
 
-    It has no reference to Pieces, so that deleting those ends the request.
+    It has no reference to its Pieces, so that deleting them ends the request.
     """
 
     request: LLMRequest
@@ -136,7 +136,7 @@ class _PieceReceiver:
 
         def tell(piece: str) -> None:
             if self.is_abandoned:  # the only way to end a client that blocks
-                raise asyncio.CancelledError("nobody waits for this answer any more")
+                raise asyncio.CancelledError("this answer is no longer needed")
             if on_token is not None:
                 on_token(piece)
             put(piece)
@@ -186,9 +186,9 @@ async def _aiter_pieces(client: LLMClient, end: _PieceReceiver) -> AsyncGenerato
     finally:
         end.is_abandoned = True
         answering.cancel()
-        await asyncio.wait([answering])  # resources that it has opened are closed then
+        await asyncio.wait([answering])  # this closes the resources that it has opened
         if not answering.cancelled():
-            answering.exception()  # it was reported, or nothing waits for it
+            answering.exception()  # the exception was reported, or nothing waits for it
 
 
 async def _call_client(client: LLMClient, request: LLMRequest) -> tuple[Any, BaseException | None]:
@@ -218,7 +218,7 @@ async def _call_client(client: LLMClient, request: LLMRequest) -> tuple[Any, Bas
 
 
 def _check_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: Any) -> None:
-    with suppress(RuntimeError):  # the loop is closed: nothing waits
+    with suppress(RuntimeError):  # the loop is closed: nothing waits for the result
         loop.call_soon_threadsafe(function, *args)
 
 

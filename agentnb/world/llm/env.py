@@ -1,8 +1,8 @@
 """Environment variables: `{{env.NAME}}` in settings, and which variables a recipe may read and set.
 
 Replaced text is masked wherever it is shown. Settings that the user writes in Python may name any variable. A recipe
-may not name variables that belong to something else on this machine (`is_owned`), and may set only harmless ones for
-the servers that it starts (`is_settable`); the user lifts both with `allow=["env:NAME"]`.
+may not read variables that belong to something else on this machine (`is_owned`), and may set only harmless ones for
+the servers that it starts (`is_settable`); the user can permit both with `allow=["env:NAME"]`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from agentnb.errors import AgentRuntimeError, Problem, did_you_mean
 from agentnb.recipe.descriptions import describe_how_to_allow
 from agentnb.secrets import hide
 
-ALLOW: Final = "env:"  # the prefix of an entry of `allow` that names a variable
+ALLOW: Final = "env:"  # the prefix of `allow` entries that name a variable
 _SETTABLE: Final = re.compile(
     r"LANG|LANGUAGE|LC_[A-Z]+|TZ|LOG_LEVEL|NO_COLOR|KEY|TOKEN|SECRET|PASSWORD|"
     r"[A-Z][A-Z0-9_]*_(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|USER|USERNAME|EMAIL|ID|REGION|LOCALE|LANGUAGE|LOG_LEVEL)"
 )
-# Accounts in clouds and with model vendors, code hosts, package registries, containers, databases, shells, notebooks.
+# Accounts of clouds, model vendors, code hosts, package registries, containers, databases, shells and notebooks.
 _OWNED: Final = re.compile(
     r"(AWS|AZURE|ARM|GCP|GCLOUD|GOOGLE|CLOUDSDK|CLOUDFLARE|CF|HEROKU|DIGITALOCEAN|OCI|ALIBABA|ALICLOUD|VERCEL|NETLIFY|"
     r"OPENAI|ANTHROPIC|CLAUDE|GEMINI|MISTRAL|COHERE|GROQ|XAI|OPENROUTER|TOGETHER|DEEPSEEK|HF|HUGGINGFACE|LANGCHAIN|"
@@ -34,7 +34,7 @@ _ENV: Final = re.compile(r"\s*\{\{\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\s*")
 
 
 def parse_env_name(value: Any) -> str | None:
-    """Return the variable that a value refers to: a text of exactly `{{env.NAME}}`. None for any other value.
+    """Return the variable that a value refers to: a string of exactly `{{env.NAME}}`. None for any other value.
 
     Example:
         >>> parse_env_name("{{ env.API_KEY }}"), parse_env_name("key {{env.API_KEY}}")
@@ -47,8 +47,8 @@ def parse_env_name(value: Any) -> str | None:
 def is_settable(name: str) -> bool:
     """Return True if a recipe may set this variable for a server that it starts: credentials, a locale, a log level.
 
-    Variables that loaders, interpreters, package managers and proxies obey change what a program runs or whom it talks
-    to. There are too many of those to list, so only names that are known to be harmless pass.
+    Variables read by loaders, interpreters, package managers and proxies change what a program runs or connects to.
+    There are too many to list, so only names that are known to be harmless are accepted.
 
     Example:
         >>> is_settable("GITHUB_TOKEN"), is_settable("PYTHONPATH"), is_settable("PIP_INDEX_URL")
@@ -71,7 +71,7 @@ class Environment(Mapping[str, str]):
     """The environment variables that a recipe may read, by name; a value is masked as soon as it has been read.
 
     Args:
-        allowed: names that the user allows although they are owned by something else.
+        allowed: names that the user allows although they belong to something else.
     """
 
     def __init__(self, allowed: Collection[str] = frozenset()) -> None:
@@ -81,7 +81,7 @@ class Environment(Mapping[str, str]):
         return str(substitute_env(f"{{{{env.{name}}}}}", f"env.{name}", allowed=self.allowed))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(())  # they are never listed
+        return iter(())  # variables are never listed
 
     def __len__(self) -> int:
         return 0
@@ -100,8 +100,7 @@ def list_allowed_variables(allow: Collection[str]) -> frozenset[str]:
 def substitute_env(value: Any, where: str = "settings", *, allowed: Collection[str] | None = None) -> Any:
     """Return a value with each `{{env.NAME}}` replaced by its variable, at any depth of dicts and lists.
 
-    The text is masked wherever it is shown from then on. A value without references is returned as an equal one; the
-    argument is not changed.
+    From then on, the text is masked wherever it is shown. The argument is not changed.
 
     Args:
         where: what the value is, for the Problem.
@@ -155,7 +154,7 @@ def _make_env_problem(name: str, where: str) -> Problem:
         "X361",
         f"the recipe reads the environment variable {name!r}, which is not allowed",
         where,
-        "variables of cloud accounts, model vendors, code hosts, databases and the like are not sent anywhere on a "
-        "recipe's word",
+        "variables of cloud accounts, model vendors, code hosts, databases and similar services are not sent anywhere "
+        "only because a recipe names them",
         f"if you trust the recipe, allow it: {describe_how_to_allow(ALLOW + name)}",
     )

@@ -1,6 +1,6 @@
 """Translation of SDK errors: failures between a client and its server, independent of the SDK.
 
-X334: a setting is wrong.
+X334: a setting is invalid.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ def to_failure(
 ) -> Exception:
     """Return the error to raise for an SDK's exception.
 
-    A TimeoutError if there was no answer in time; else an LLMError with the server's message, masked and truncated.
+    A TimeoutError if the answer did not arrive in time; else an LLMError with the server's message, masked and
+    truncated.
 
     Args:
         name: the model, as provider:model.
         node: the node that asked.
         variables: the environment variables that may hold the key.
-        seconds: how long the answer was waited for.
+        seconds: the time limit of the request.
     """
     where = f"node {node!r}" if node else name
     status = get_status(error)
@@ -52,8 +53,8 @@ def to_failure(
             status=status, is_retryable=True,
         )  # fmt: skip
     if isinstance(error, TimeoutError) or any("Timeout" in cls.__name__ for cls in type(error).__mro__):
-        is_own_limit = isinstance(error, TimeoutError) and seconds  # the package has a different limit of its own
-        return TimeoutError(f"{name} has not answered {f'within {seconds:g} s' if is_own_limit else 'in time'}")
+        is_own_limit = isinstance(error, TimeoutError) and seconds  # the package has its own, different limit
+        return TimeoutError(f"{name} did not answer {f'within {seconds:g} s' if is_own_limit else 'in time'}")
     if isinstance(error, TypeError) and "argument" in str(error):
         return make_settings_error(name, error)
     if _is_stream_error(error):
@@ -71,27 +72,29 @@ def to_failure(
     return LLMError(
         Problem("X337", f"the connection to {name} failed: {find_server_message(error)}", where,
                 "the server was not reached, or the connection was lost before the answer was complete",
-                "check that it runs and the base_url, then try again"),
+                "check that the server is running, and the base_url, then try again"),
         is_retryable=True,
     )  # fmt: skip
 
 
 def make_settings_error(name: str, error: Exception) -> AgentRuntimeError:
-    """Return the error to raise for settings that a vendor's package refuses before it sends anything."""
+    """Return the error to raise for settings that a vendor's package rejects before it sends anything."""
     return AgentRuntimeError(
-        Problem("X334", f"{name} cannot be asked: {find_server_message(error)}", f"settings of {name!r}",
-                "its package does not accept such a setting", "fix `kwargs` or `client_kwargs`")
+        Problem("X334", f"{name} cannot be used: {find_server_message(error)}", f"settings of {name!r}",
+                "its package does not accept this setting", "fix `kwargs` or `client_kwargs`")
     )  # fmt: skip
 
 
 def _to_error(error: Exception, status: int, name: str, where: str, variables: Sequence[str]) -> LLMError:
     is_retryable, wait = status in _RETRYABLE or status >= 500, retry_after(error)
-    later = "it may be tried again" if is_retryable else "the same request would be refused again"
+    later = "a retry may succeed" if is_retryable else "the same request would be rejected again"
     why = f"{_find_error_kind(error)}; {later}{'' if wait is None else f', after {wait:g} s (retry-after)'}"
     if status in {401, 403}:
-        do = f"check the key ({' or '.join(variables) or 'api_key'}) and what it may do"
+        do = f"check the key ({' or '.join(variables) or 'api_key'}) and its permissions"
     elif refuses_format(error):
-        do = "ask a model that has it, or go without: `json_object: false` in its provider's settings, or no schema"
+        do = (
+            "use a model that supports it, or do without: `json_object: false` in its provider's settings, or no schema"
+        )
     else:
         do = _DO.get(status, "try again later" if is_retryable else "fix the request")
     problem = Problem("X336", f"{name} answered {status}: {find_server_message(error)}", where, why, do)
@@ -153,7 +156,7 @@ def _find_error_kind(error: BaseException) -> str:
     body = _make_body(error)
     inner = body.get("error") if isinstance(body.get("error"), Mapping) else body
     kinds = [inner.get(word) for word in ("code", "type", "status")] if isinstance(inner, Mapping) else []
-    return safe_str(next((word for word in kinds if isinstance(word, str) and word), "the server says no more"))
+    return safe_str(next((word for word in kinds if isinstance(word, str) and word), "the server gives no details"))
 
 
 def _is_stream_error(error: BaseException) -> bool:

@@ -22,7 +22,7 @@ class GeminiClient(VendorClient):
     plain_calls: ClassVar[bool] = False  # a call is sent back with the signature that it came with
 
     def connect(self) -> Any:
-        """Return a new client of the SDK, that never tries again by itself."""
+        """Return a new client of the SDK without retries of its own."""
         from google import genai
 
         kwargs = self.connection(api_key=self.key)

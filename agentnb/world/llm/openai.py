@@ -23,13 +23,13 @@ class OpenAIClient(VendorClient):
     variables: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
 
     def connect(self) -> Any:
-        """Return a new client of the SDK, that never tries again by itself."""
+        """Return a new client of the SDK without retries of its own."""
         import openai
 
         # A server without keys gets a placeholder: the SDK would send it the key of the environment.
         options = self.connection(api_key=self.key or "none", base_url=self.base_url, default_headers=self.headers)
         sdk = openai.AsyncOpenAI(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **options})
-        _ = sdk.chat.completions  # imported at its first use: here, not in the time of the first answer
+        _ = sdk.chat.completions  # imported here on its first use, so that this does not count towards the first answer
         return sdk
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:

@@ -29,7 +29,7 @@ class ReadTimeout(Exception):
 def test_a_time_out_is_one_whatever_it_is_called(error, told):
     found = to_failure(error, "p:m", "n", seconds=1.5)
     assert type(found) is TimeoutError
-    assert str(found) == f"p:m has not answered {told}"
+    assert str(found) == f"p:m did not answer {told}"
 
 
 @pytest.mark.parametrize(

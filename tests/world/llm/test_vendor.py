@@ -164,7 +164,7 @@ def test_a_refusal_says_whether_it_may_be_tried_again(protocol, answer, again, s
 @each
 def test_a_server_that_holds_its_answer_back_is_a_time_out(protocol, serve):
     server = serve(protocol.whole()._replace(hold=threading.Event()))
-    with pytest.raises(TimeoutError, match=r"m-1 has not answered within 0.5 s"):
+    with pytest.raises(TimeoutError, match=r"m-1 did not answer within 0.5 s"):
         ask(client(protocol, server, request_timeout=0.5))
     assert len(server.asked) == 1
 
@@ -176,7 +176,7 @@ def test_a_time_out_of_the_sdk_itself_is_one_too(protocol, serve):
         made = client(protocol, server, client_kwargs={"http_options": {"timeout": 300}})
     else:
         made = client(protocol, server, kwargs={"timeout": 0.3})
-    with pytest.raises(TimeoutError, match="m-1 has not answered"):
+    with pytest.raises(TimeoutError, match="m-1 did not answer"):
         ask(made)
 
 
@@ -220,7 +220,7 @@ def test_what_is_no_answer_of_the_protocol_is_told(protocol, answer, serve):
 
 @each
 def test_a_setting_that_the_sdk_does_not_know_is_a_problem(protocol, serve):
-    with pytest.raises(AgentRuntimeError, match=r"X334: .* cannot be asked"):
+    with pytest.raises(AgentRuntimeError, match=r"X334: .* cannot be used"):
         ask(client(protocol, serve(protocol.whole()), client_kwargs={"colour": "blue"}))
 
 
