@@ -388,14 +388,24 @@ def _make_frame(**columns: Any) -> pd.DataFrame:
 
 
 def _make_categorical(codes: NDArray[Any], names: Sequence[str]) -> pd.Categorical:
+    dtype, merged = _make_category_type(tuple(names))
     small = codes.astype(choose_int_type(len(names)), copy=False)
-    return pd.Categorical.from_codes(small, dtype=_make_category_type(tuple(names)), validate=False)
+    return pd.Categorical.from_codes(small if merged is None else merged[small], dtype=dtype, validate=False)
 
 
 @lru_cache(maxsize=64)
-def _make_category_type(names: tuple[str, ...]) -> pd.CategoricalDtype:
-    """Return the dtype of a column of these names, which costs more than the column: all runs of a recipe share it."""
-    return pd.CategoricalDtype(pd.Index(list(map(well_formed, names)), dtype="str"))
+def _make_category_type(names: tuple[str, ...]) -> tuple[pd.CategoricalDtype, NDArray[Any] | None]:
+    """Return the dtype of a column of these names, and the category of each name where several share one.
+
+    Masked secrets all have the same text. A dtype costs more than its column, so all runs of a recipe share it.
+    """
+    texts = list(map(well_formed, names))
+    categories = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    dtype = pd.CategoricalDtype(pd.Index(list(categories), dtype="str"))
+    if len(categories) == len(texts):
+        return dtype, None
+    missing = -1  # the code of a missing value, which is also the last index
+    return dtype, np.array([*map(categories.__getitem__, texts), missing], dtype=choose_int_type(len(texts)))
 
 
 def _spread(values: NDArray[Any], place: NDArray[Any] | None, size: int) -> NDArray[Any]:

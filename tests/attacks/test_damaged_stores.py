@@ -25,7 +25,7 @@ import agentnb as nb
 from agentnb.engine.persistence.checksums import add_checksum
 from agentnb.errors import AgentNbError
 
-COPIES = int(os.environ.get("ATTACKS_DAMAGED", "60"))
+COPIES = int(os.environ.get("ATTACKS_DAMAGED", "30"))
 
 
 def recipe() -> Any:

@@ -18,7 +18,7 @@ import agentnb as nb
 from agentnb.dialects import activegraph, polaris
 from agentnb.errors import RecipeError
 
-SMALL, TIMES, MOST = 120, 4, 6
+SMALL, TIMES, MOST = 80, 4, 6
 CASES: dict[str, Callable[[int], Any]] = {}
 
 

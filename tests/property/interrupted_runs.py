@@ -31,7 +31,7 @@ def facts(session: Session) -> dict[str, Any]:
     return {
         "status": str(session.status),
         "board": repr(dict(session.board)),
-        **{name: repr(frames[name].astype(object)[columns].values.tolist()) for name, columns in TABLES.items()},
+        **{name: repr([frames[name][column].tolist() for column in columns]) for name, columns in TABLES.items()},
     }
 
 
@@ -83,13 +83,15 @@ def kept_session(name: str, log: Any) -> tuple[Session, list[str]]:
 
 
 def main() -> None:
-    files, ends = json.load(sys.stdin), []
-    for file in files:
-        asked: list[str] = []
-        log = open_log(file)
-        session = reopen_run(log, log.run("r"), asking(sys.argv[1], asked).plan())
-        ends.append({"facts": facts(finished(session)), "asked": len(asked)})
-        log.close()
+    ends: dict[str, list[dict[str, Any]]] = {}
+    for name, files in json.load(sys.stdin).items():
+        ends[name] = []
+        for file in files:
+            asked: list[str] = []
+            log = open_log(file)
+            session = reopen_run(log, log.run("r"), asking(name, asked).plan())
+            ends[name].append({"facts": facts(finished(session)), "asked": len(asked)})
+            log.close()
     json.dump(ends, sys.stdout)
 
 

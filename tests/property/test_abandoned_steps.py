@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentnb.clock import TickingClock
@@ -87,6 +87,7 @@ def to_its_end(session: Session) -> Session:
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(does=DOES, way=WAYS, limit=st.sampled_from(["max_tool_calls", "max_llm_calls", "max_frames"]))
 def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, limit):
     wanted = told(to_its_end(session_of(name, does)))
@@ -105,6 +106,7 @@ def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, li
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(does=DOES, share=st.integers(0, 99))
 def test_what_a_step_had_drawn_before_a_crash_it_draws_again(name, does, share):
     session, log = session_of(name, does), MemoryLog()

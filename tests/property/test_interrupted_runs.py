@@ -33,18 +33,20 @@ def test_a_drawn_run_goes_on_from_any_entry(what, share):
     assert facts(finished(again)) == wanted
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_shape_goes_on_from_any_entry_in_another_process(name, tmp_path):
-    log = MemoryLog()
-    session, asked = kept_session(name, log)
-    wanted = json.loads(json.dumps(facts(finished(session)), default=repr))
-    files = []
-    for at in range(1, log.last("r") + 1):
-        path = tmp_path / f"{at}.db"
-        cut(log, "r", at, open_log(path)).close()
-        files.append(str(path))
+@pytest.fixture(scope="module")
+def cut_runs(tmp_path_factory):
+    """A run of each shape, the files with its first entries, and what another process made of each file."""
+    runs, files = {}, {}
+    for name in SHAPES:
+        log, folder = MemoryLog(), tmp_path_factory.mktemp(name)
+        session, asked = kept_session(name, log)
+        wanted = json.loads(json.dumps(facts(finished(session)), default=repr))
+        runs[name] = (session, len(asked), wanted)
+        files[name] = [str(folder / f"{at}.db") for at in range(1, log.last("r") + 1)]
+        for at, file in enumerate(files[name], start=1):
+            cut(log, "r", at, open_log(file)).close()
     done = subprocess.run(
-        [sys.executable, "-m", "tests.property.interrupted_runs", name],
+        [sys.executable, "-m", "tests.property.interrupted_runs"],
         input=json.dumps(files),
         capture_output=True,
         text=True,
@@ -52,11 +54,17 @@ def test_a_shape_goes_on_from_any_entry_in_another_process(name, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    ends: list[Any] = json.loads(done.stdout)
+    ends: dict[str, list[Any]] = json.loads(done.stdout)
+    return {name: (*runs[name], files[name], ends[name]) for name in SHAPES}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_shape_goes_on_from_any_entry_in_another_process(name, cut_runs):
+    session, asked, wanted, files, ends = cut_runs[name]
     assert len(ends) == len(files) > len(session.trace)
     for at, end in enumerate(ends, start=1):
         assert end["facts"] == wanted, at
     answered = [end["asked"] for end in ends]
-    assert answered[0] == len(asked)
+    assert answered[0] == asked
     assert answered[-1] == 0
     assert sorted(answered, reverse=True) == answered  # what was answered before the cut is never asked for again

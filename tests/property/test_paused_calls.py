@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentnb.board.values import thaw
@@ -29,6 +29,7 @@ PLAYS = st.lists(st.one_of(st.just(("go", "step_into")), ACT), min_size=4, max_s
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(doing=ASKED, play=PLAYS, lasts=st.booleans())
 def test_a_replay_finds_nothing_of_what_was_changed_inside(name, doing, play, lasts):
     session = kept(name, doing, MemoryLog() if lasts else None)
@@ -71,6 +72,7 @@ def test_a_replay_from_the_middle_gives_each_event_its_own_number():
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(doing=ASKED, play=PLAYS)
 def test_a_copy_stands_inside_a_step_as_the_original_does(name, doing, play):
     log, copy = MemoryLog(), MemoryLog()

@@ -45,12 +45,12 @@ class Guard:
 
 
 def finds_nothing(run, guard=None):
-    """Replay a session from every step on, on every level; nothing of it changes, and nothing goes out."""
+    """Replay a session from every step on, and from the first on every level; nothing changes, and nothing goes out."""
     if guard is not None:
         guard.closed = True
     stood = (run.position, run.status, dict(run.board), run.trace.to_json())
     for start in range(run.position + 1):
-        for strict in ("path", "values", "reads"):
+        for strict in ("reads",) if start else ("path", "values", "reads"):
             report = run.replay(start, strict=strict)
             assert (report.ok, report.divergences, report.unsure) == (True, (), ())
     assert stood == (run.position, run.status, dict(run.board), run.trace.to_json())

@@ -120,19 +120,32 @@ def texts(session: nb.Session) -> dict[str, str]:
 NAMED = list(everything(finished()))
 
 
+@pytest.fixture(scope="module")
+def lasting() -> tuple[nb.Session, tuple[dict[str, str], str]]:
+    """A run, and what it returned before anything was changed: nothing may change it, so one serves all tests."""
+    session = finished()
+    return session, (texts(session), session.trace.to_json())
+
+
+@pytest.fixture(scope="module")
+def read_trace(lasting, tmp_path_factory):
+    """The run's trace read from a file, and what it returned before anything was changed."""
+    file = tmp_path_factory.mktemp("read") / "trace.json"
+    lasting[0].trace.to_json(file)
+    trace = nb.SimulationTrace.read(file)
+    return trace, (trace.to_json(), {each: shown(frame) for each, frame in trace.frames.items()})
+
+
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("read", [False, True])
-def test_a_change_inside_a_returned_value_stays_there(name, read, tmp_path):
-    session = finished()
+def test_a_change_inside_a_returned_value_stays_there(name, read, lasting, read_trace):
     if read:
-        session.trace.to_json(tmp_path / "trace.json")
-        trace = nb.SimulationTrace.read(tmp_path / "trace.json")
-        before = trace.to_json(), {each: shown(frame) for each, frame in trace.frames.items()}
+        trace, before = read_trace
         frames = {f"frames.{each}": trace.frames[each] for each in NAMES}
         spoil(frames.get(name, trace.state_at(len(trace)) if name == "state_at" else getattr(trace, name, None)), {})
         assert (trace.to_json(), {each: shown(frame) for each, frame in trace.frames.items()}) == before
         return
-    before = texts(session), session.trace.to_json()
+    session, before = lasting
     spoil(everything(session)[name], {})
     assert texts(session) == before[0]
     assert session.trace.to_json() == before[1]
