@@ -134,6 +134,8 @@ TEXT, ITEMS = 1_000_000, 100_000
         ("x.splitlines()", "\n" * ITEMS, "\n" * (ITEMS + 1)),
         ("x.keys()", dict.fromkeys(range(ITEMS)), dict.fromkeys(range(ITEMS + 1))),
         ("x|map('string')", range(ITEMS), range(ITEMS + 1)),
+        ("range(x)", ITEMS, ITEMS + 1),
+        ("range(x, 2, -2)", 2 * ITEMS + 1, 2 * ITEMS + 3),
     ],
     ids=reprlib.repr,
 )
@@ -180,6 +182,7 @@ def test_a_limit_is_reached_and_not_passed(expression, most, more):
         ("[]|sum", 0),
         ("range(3, 0, -1)", [3, 2, 1]),
         ("range(0)", []),
+        ("range(1)", [0]),
         ("dict(a=1)", {"a": 1}),
         ("'a,b,c'.split(',', 1)", ["a", "b,c"]),
         ("'a\nb'.splitlines(true)", ["a\n", "b"]),

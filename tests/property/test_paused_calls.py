@@ -81,6 +81,9 @@ def test_a_copy_stands_inside_a_step_as_the_original_does(name, doing, play):
         if verb != "reopen":
             session = done(session, verb, word)
         session.save(copy)
+        entries = copy.last("r")
+        session.save(copy)
+        assert copy.last("r") == entries  # nothing is recorded twice
     session.close()
     first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
     for _ in range(2):

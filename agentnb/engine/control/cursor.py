@@ -153,7 +153,7 @@ def _find_push(run: Run, number: int, at: int) -> tuple[str, Any] | None:
             if history.p_act[row] != number or history.p_val[row] is CARRIED:
                 continue
             step = bisect_right(history.s_pend, row)
-            if step == 0 or step >= len(history.s_act):
+            if step in (0, len(history.s_act)):
                 return None
             return run.get_node_id(history.s_act[step]), history.p_val[row]
         above = history.parent

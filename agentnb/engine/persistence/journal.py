@@ -392,7 +392,7 @@ class Journal:
         for what, act, fact in facts:
             if what == "times":
                 self._record_times(act, fact)
-            elif what == "out":
+            elif what == "out" and self._requests.get((act, fact.number)) != fact.attempt:
                 self._record_sent(fact)
             elif what == "back" and self.encoder.recorded_calls.get((act, fact.call, fact.attempt)) is not fact:
                 self._record_attempt(fact)

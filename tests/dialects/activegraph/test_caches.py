@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 
-from agentnb.dialects.activegraph import LLMCache, Runtime, Tool, ToolCache
+from agentnb.dialects.activegraph import LLMCache, LLMResponse, Runtime, Tool, ToolCache, ToolCall
+from agentnb.dialects.activegraph.parts.caches import CachedToolResponse
 from tests.dialects.activegraph.runtimes import graph, thinking, types
 
 ASKS = (("", None, (("c1", "look", {"q": "swifts"}),)), ("done", None, ()))
@@ -80,3 +83,26 @@ def test_an_answer_is_looked_up_and_recorded_by_its_digest():
     other = LLMCache()
     other.record("digest", answer)
     assert (other.get("digest"), len(other)) == (answer, 1)
+
+
+def test_a_sparse_event_of_an_answer_has_no_cost_and_no_time_and_the_first_of_two_counts():
+    def event(kind, **payload):
+        return SimpleNamespace(type=kind, payload=payload)
+
+    events = [event("llm.responded", prompt_hash="a", error="busy"), event("tool.responded", args_hash="a", error={}),
+              *(event(kind, **{key: "a", name: value}) for value in ("first", "second") for kind, key, name in
+                (("llm.responded", "prompt_hash", "raw_text"), ("tool.responded", "args_hash", "output")))]  # fmt: skip
+    assert LLMCache.from_events(events).get("a") == LLMResponse("first", None, 0, 0, Decimal(0), 0.0, "", "stop",
+                                                                cache_hit=True)  # fmt: skip
+    known = ToolCache.from_events(events[2:]).get("a")
+    assert known == CachedToolResponse("first", None, 0.0, Decimal(0), cache_hit=True)
+
+
+def test_what_is_recorded_by_hand_is_answered_again_as_it_was():
+    answer = LLMResponse("text", {"n": 1}, 3, 2, Decimal("0.5"), 1.5, "model", "length", 7,
+                         provider_meta={"id": "x"}, tool_calls=[ToolCall("c1", "look", {"q": 1})])  # fmt: skip
+    models, tools = LLMCache(), ToolCache()
+    models.record("a", answer)
+    tools.record("a", CachedToolResponse({"n": 1}, None, 2.5, Decimal("0.25")))
+    assert models.get("a") == replace(answer, cache_hit=True)
+    assert tools.get("a") == CachedToolResponse({"n": 1}, None, 2.5, Decimal("0.25"), cache_hit=True)

@@ -111,3 +111,18 @@ def test_a_strict_load_with_other_retries_is_no_divergence(tmp_path):
         loaded = Runtime.load(tmp_path / "run.db", behaviors=behaviors, replay_strict=True,
                               llm_provider=options["llm_provider"], llm_retry_max_attempts=attempts)  # fmt: skip
         loaded.session.close()
+
+
+def test_a_fork_inside_the_deliveries_of_an_event_counts_and_stops_as_the_run_does_there():
+    def telling(name, on):
+        return Behavior(name, lambda event, graph, ctx: graph.emit(name, {}), on=[on])
+
+    team = runtime(telling("one", "goal.created"), telling("two", "goal.created"), telling("three", "one"))
+    team.run_goal("go")
+    fork = team.fork(next(event.id for event in team.graph.events if event.type == "one"))
+    team.session.goto(fork.session.position)
+    found, wanted = fork.status(), team.status()
+    assert (found.queue_depth, found.budget.used) == (wanted.queue_depth, wanted.budget.used)
+    asked = []
+    fork.run_until(lambda graph: asked.append(types(fork)[-1]) or len(asked) > 1)
+    assert asked == ["one", "two"]  # not between the two deliveries of one event

@@ -85,6 +85,13 @@ def test_a_client_is_told_the_schema_and_what_the_behavior_says_otherwise_than_u
     assert [message.role for message in request.messages] == ["system", "user"]
 
 
+@pytest.mark.parametrize("seconds", [59, 61])
+def test_a_client_is_told_a_time_out_other_than_the_usual(seconds):
+    client = Client("text")
+    asked(client, timeout_seconds=seconds)
+    assert [request.timeout for request in client.requests] == [seconds]
+
+
 def test_what_the_behavior_leaves_open_the_client_decides():
     client = Client("text")
     asked(client)
