@@ -11,6 +11,7 @@ import inspect
 import operator
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 
 import networkx as nx
 import pytest
@@ -42,6 +43,12 @@ def run():
     session = new(run_id="run")
     session.run()
     return session
+
+
+@cache
+def finished():
+    """A run for what only reads it: nothing may change it."""
+    return run()
 
 
 class EndlessList(list):
@@ -84,14 +91,14 @@ FOREIGN = {
 OWNERS = {
     nb.Session: lambda: at(1),
     type(new().breakpoints): lambda: new().breakpoints,
-    nb.SimulationTrace: lambda: run().trace,
-    nb.Recipe: lambda: nb.load(graph()),
+    nb.SimulationTrace: lambda: finished().trace,
+    nb.Recipe: lambda: RECIPE,
     nb.Drawing: lambda: new().draw(),
-    nb.SimulationStep: lambda: run().trace.steps[0],
-    type(nb.compare(run(), run())): lambda: nb.compare(run(), new()),
-    type(run().slice("y")): lambda: run().slice("y"),
-    type(nb.coverage(run())): lambda: nb.coverage(run()),
-    type(nb.frames(run())): lambda: nb.frames(run()),
+    nb.SimulationStep: lambda: finished().trace.steps[0],
+    type(nb.compare(run(), run())): cache(lambda: nb.compare(run(), new())),
+    type(run().slice("y")): cache(lambda: run().slice("y")),
+    type(nb.coverage(run())): cache(lambda: nb.coverage(run())),
+    type(nb.frames(run())): cache(lambda: nb.frames(run())),
 }
 FUNCTIONS = {
     **{f"nb.{name}": getattr(nb, name) for name in [*nb.__all__, "open"] if inspect.isfunction(getattr(nb, name))},
@@ -117,7 +124,8 @@ UNTRIED = {
     "ManyFrames.build": "for other parts of agentnb",
 }
 USUAL = {
-    "a": run, "b": run, "runs": lambda: [run()], "ok": lambda: lambda session: True, "recipe": lambda: RECIPE,
+    "a": finished, "b": finished, "runs": lambda: [finished()],
+    "ok": lambda: lambda session: True, "recipe": lambda: RECIPE,
     "inputs": lambda: {"x": 1}, "fails": lambda: lambda session: True, "source": graph,
     "where": lambda: "none.db", "llm": lambda: "simulated:x", "url": lambda: "none.db", "name": lambda: "triage",
     "path": lambda: "y", "condition": lambda: "y == 1", "k": lambda: 1, "step": lambda: 1, "changes": lambda: {"x": 2},

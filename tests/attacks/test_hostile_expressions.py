@@ -17,7 +17,7 @@ from agentnb.errors import AgentNbError
 from agentnb.expressions.conditions import to_condition
 from agentnb.expressions.templates import compile_template
 
-COUNT = int(os.environ.get("ATTACKS_EXPRESSIONS", "3000"))
+COUNT = int(os.environ.get("ATTACKS_EXPRESSIONS", "1500"))
 SHARES = max(10, COUNT // 500)  # tests that share them
 HANG = 60  # seconds that one expression may take before it counts as endless; it is bounded in far less
 LONGEST = 20_000_000  # characters of what one gives

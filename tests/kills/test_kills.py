@@ -13,7 +13,7 @@ import pytest
 
 from tests.kills.series import Series
 
-KILLS = int(os.environ.get("KILLS", "3"))
+KILLS = int(os.environ.get("KILLS", "2"))
 SEED = int(os.environ.get("KILLS_SEED", random.randrange(1 << 30)))
 AT_ONCE = 25  # kills of one test
 SOME, MANY = 10, 100  # from so many on a commit and a call must be met; from so many on their shares mean something

@@ -232,10 +232,10 @@ def test_without_javascript_each_fork_has_its_own_table(forks):
 def test_the_steps_that_forks_share_are_in_the_page_once(tmp_path):
     alone = counted(1000)
     size = len(alone.to_html())
-    for number in range(20):
+    for number in range(8):
         fork = alone.fork(at=990, name=f"fork {number}")
         fork.run()
-    assert len(alone.to_html()) < size + 20 * 12_000
+    assert len(alone.to_html()) < size + 8 * 12_000
 
 
 @pytest.mark.needs_chromium
