@@ -1,5 +1,5 @@
-"""Questions about two runs and many: compare, slice, search, coverage, fault localisation, sweeps.
+"""Analysis of two or more runs: compare, slice, search, coverage, fault localisation, sweeps.
 
-A run is a Session, a SimulationTrace, or a run opened from a store. Everything here reads recorded rows; what runs a
-recipe again (sweep, counterfactuals, minimize) makes sessions of its own and leaves those it was given unchanged.
+A run is a Session, a SimulationTrace, or a run opened from a store. The functions read recorded rows; those that run a
+recipe again (sweep, counterfactuals, minimize) create separate sessions and do not change the sessions passed to them.
 """

@@ -1,7 +1,7 @@
 """Alignment of two runs: which step of one corresponds to which step of the other.
 
-Steps are aligned by node, frame, phase and visit, not by their numbers. A visit is counted within the rounds of the
-loops around the node, so a loop that runs once more shifts nothing, also if it is inside another loop.
+Steps are aligned by node, frame, phase and visit, not by their numbers. Visits are counted within the iterations of the
+loops around the node, so an additional iteration does not shift later steps, even inside another loop.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
     from agentnb.trace.row_index import StepIndex
 
-Loops = Mapping[str, Sequence[str]]  # the loops around a node, outermost first, each by the node that begins its rounds
+# the loops around a node, outermost first, each identified by the node that starts its iterations
+Loops = Mapping[str, Sequence[str]]
 
 
 class StepKey(NamedTuple):
-    """What identifies a step across runs: the `visit`-th step of a node in a frame, in this phase and in these rounds.
+    """Identifies a step across runs: the `visit`-th step of a node in a frame, in this phase and these iterations.
 
-    `rounds` are the numbers of the rounds in which it ran: of its frame, if that is the body of a loop, and of each
+    `rounds` are the numbers of the iterations in which it ran: of its frame, if that is the body of a loop, and of each
     loop of edges around the node.
     """
 
@@ -34,7 +35,7 @@ class StepKey(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A step of each of two runs; None where the other run has no such step.
+    """A step of each of two runs; None if the other run has no such step.
 
     `visit` counts the steps of the node in its frame, in the first run that has the step.
     """
@@ -49,7 +50,7 @@ class StepKeys:
     """The keys of all steps of a run, and the names of its frames and scopes.
 
     A frame's name consists of its regions, outermost first, `root` for the whole run; a branch has its number, as in
-    `left.0`. A region that was opened again has the rounds in which it was, as in `body#2`.
+    `left.0`. A region that was opened repeatedly has its iteration, as in `body#2`.
     """
 
     def __init__(self, reading: StepIndex, loops: Loops) -> None:
@@ -102,7 +103,7 @@ class StepKeys:
 
 
 def make_step_keys(a: StepIndex, b: StepIndex) -> tuple[StepKeys, StepKeys]:
-    """Return the keys of the steps of two runs, which know the loops of both recipes."""
+    """Return the keys of the steps of two runs, based on the loops of both recipes."""
     loops = find_loops(a, b)
     return StepKeys(a, loops), StepKeys(b, loops)
 
@@ -110,9 +111,9 @@ def make_step_keys(a: StepIndex, b: StepIndex) -> tuple[StepKeys, StepKeys]:
 def find_loops(*runs: StepIndex) -> Loops:
     """Return the loops around each node that ran: cycles of edges, and the cycles inside them.
 
-    The rounds of a loop begin with the one of its nodes that ran first. What remains when its incoming edges are taken
-    away are the loops inside (a loop nesting forest; Steensgaard, "Sequentializing program dependence graphs for
-    irreducible programs", 1993).
+    The iterations of a loop start at the node of it that ran first. Removing the incoming edges of that node leaves the
+    inner loops (a loop nesting forest; Steensgaard, "Sequentializing program dependence graphs for irreducible
+    programs", 1993).
     """
     import networkx as nx
 
@@ -145,7 +146,7 @@ def find_loops(*runs: StepIndex) -> Loops:
 def align(a: StepKeys, b: StepKeys) -> Iterator[Pair]:
     """Yield the pairs of steps of two runs, in the order of both; where they differ, in that of the first.
 
-    Branches that ran in another order are the same steps.
+    Branches that ran in a different order are the same steps.
     """
     numbers_a, numbers_b = a.numbers, b.numbers
     at_a, at_b, size_a, size_b = 0, 0, len(a.keys), len(b.keys)
@@ -158,7 +159,7 @@ def align(a: StepKeys, b: StepKeys) -> Iterator[Pair]:
         elif key_b is not None and key_b not in numbers_a:
             yield Pair(key_b, None, at_b + 1, b.visits[at_b])
             at_b += 1
-        elif key_b is not None and numbers_a[key_b] <= at_a:  # yielded with its step of the first run
+        elif key_b is not None and numbers_a[key_b] <= at_a:  # already yielded with its step of the first run
             at_b += 1
         elif key_a is not None:
             yield Pair(key_a, at_a + 1, numbers_b[key_a], a.visits[at_a])

@@ -1,4 +1,4 @@
-"""Compare two runs: where they parted, what led to it, and everything that differs after that."""
+"""Compare two runs: where they diverged, what led to it, and all later differences."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Comparison:
 
     @property
     def differences(self) -> list[Difference]:
-        """All differences, in the order of the runs; those of the start first."""
+        """All differences, in the order of the runs, starting with those in the inputs."""
         return [*self.start, *(each for row in self.rows for each in row.differences)]
 
     @property
@@ -82,7 +82,7 @@ class Comparison:
 
     @cached_property
     def slices(self) -> tuple[Slice | None, Slice | None]:
-        """What led to the first divergence, in a and in b: backward slices; None where a run has no such step."""
+        """The backward slices of the first divergence, in a and in b; None if a run has no such step."""
         parted = self.first_divergence
         if parted is None:
             return None, None
@@ -116,7 +116,7 @@ class Comparison:
         return found
 
     def _map_scope(self, side: int, scope: int) -> int:
-        """Return the number in run `side` of a scope, which is a number of the run that has the write."""
+        """Return the number of a scope in run `side`, given its number in the run that has the write."""
         if not scope:
             return 0
         names = self._keys[0].frames.get(scope) or self._keys[1].frames.get(scope)
@@ -127,7 +127,7 @@ class Comparison:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair of steps: change, node, frame, visit, step_a, step_b, paths.
 
-        `change` is same, differs, only_a or only_b; `paths` are the places that differ. Inputs that differ are a row of
+        `change` is same, differs, only_a or only_b; `paths` lists the places that differ. Different inputs are a row of
         step 0 without a node.
         """
         from agentnb.trace.frames import make_table
@@ -147,8 +147,8 @@ class Comparison:
     def draw(self, board: bool = False, direction: str = "TB") -> Drawing:
         """Return one drawing with both routes.
 
-        Blue nodes and edges were visited by a only, dashed orange ones by b only; a red border marks a node that did
-        something else, a filled one the first divergence. The counts are the steps in a and in b.
+        Blue nodes and edges were visited only by a, dashed orange ones only by b; a red border marks a node with
+        different results, a filled node the first divergence. The counts are the steps in a and in b.
         """
         from agentnb.draw.overlay import draw_overlay
 
@@ -171,7 +171,7 @@ class Comparison:
         return visits
 
     def node_marks(self) -> dict[str, tuple[str, ...]]:
-        """Return the marks of each node that one of the runs visited: only-a, only-b, differs, parted, as drawn."""
+        """Return the marks of each node that a run visited, as drawn: only-a, only-b, differs, parted."""
         visits, parted = self._count_visits(), self.first_divergence
         differing = {row.pair.key.node for row in self.rows if row.change == "differs"}
         marks = {}
@@ -223,7 +223,7 @@ class Comparison:
         return safe_str(found[0], 200), safe_str(found[1], 200)
 
     def lines(self) -> list[str]:
-        """Return the comparison as lines of text, without secrets: the first divergence, what led to it, the rest."""
+        """Return the comparison as lines of text, without secrets."""
         a, b = self.names
         sizes = tuple(keys.reading.tip for keys in self._keys)
         found = [

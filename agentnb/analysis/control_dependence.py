@@ -1,7 +1,7 @@
 """Control dependence: which choice of the recipe decides whether a node runs.
 
-A node depends on a choice if one outcome of it leads to the node for certain and another may not (Ferrante, Ottenstein
-and Warren, "The program dependence graph and its use in optimization", 1987). It is computed from post-dominators.
+A node depends on a choice if one outcome certainly leads to the node and another may not (Ferrante, Ottenstein and
+Warren, "The program dependence graph and its use in optimization", 1987). It is computed from post-dominators.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 END: Final = -1  # the virtual node at which every run ends
 _FAILURE: Final = frozenset({"error", "timeout"})
-# Composite nodes that choose whether, or which of, their regions run; all others always open theirs.
+# Composite nodes that choose whether to run their regions, or which; all others always open theirs.
 CHOOSERS: Final = frozenset({"decision", "switch", "loop"})
 
 
@@ -64,7 +64,7 @@ class ControlDependence:
         return {node: tuple(sources) for node, sources in found.items()}
 
     def _compute_post_dominators(self) -> dict[int, int]:
-        """Return the nearest node that every path from a node to the end passes, for each node."""
+        """Return for each node the nearest node through which every path to the end leads."""
         import networkx as nx
 
         backward: nx.DiGraph[int] = nx.DiGraph()

@@ -1,7 +1,7 @@
-"""Counterfactuals: which single change of a run's past would have made it right.
+"""Counterfactuals: which single change to a run's past would have fixed it.
 
-One recorded answer, write, route or input is changed at a time; a fork runs from there, on recorded answers where
-nothing changed. With samples, a live model answers the requests that have changed, and such forks are repeated.
+One recorded answer, write, route or input is changed at a time; a fork runs from there, using recorded answers where
+nothing changed. With samples, a live model answers the requests that have changed, and these forks are repeated.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
     from agentnb.world.llm.base import LLMClient, LLMRequest, LLMResponse
 
-_KINDS: Final = ("call", "route", "write", "input")  # of equal effect, the first of these comes first
+# among changes with the same effect, the first of these kinds comes first
+_KINDS: Final = ("call", "route", "write", "input")
 _TYPES: Final = {
     "step": "int64", "node": "object", "kind": "category", "change": "object", "outcome": "bool",
     "steps_after": "int64",
@@ -51,17 +52,17 @@ _TYPES: Final = {
 _SAMPLED: Final = {"right": "float64", "low": "float64", "high": "float64", "samples": "int64", "missing": "int64"}
 _LIMITS: Final = ("max_llm_calls", "max_tokens", "max_cost_usd", "max_seconds")
 _QUANTILE: Final = 1.959964  # of the normal distribution, for intervals of 95 %
-_MOST_SAMPLES: Final = 100_000  # of a fork
+_MOST_SAMPLES: Final = 100_000  # per fork
 _MOST_ALTERNATIVES: Final = 12  # per value
-_PARTS: Final = 4  # a value with parts has so many times more; so many elements of a list are changed
-_ROOM: Final = 100  # steps that a fork may take beyond twice those of the run
+_PARTS: Final = 4  # values with parts get this many times more alternatives; this many elements of a list are changed
+_ROOM: Final = 100  # steps that a fork may run beyond twice those of the run
 
 
 _Item = TypeVar("_Item")
 
 
 class Change(NamedTuple):
-    """One change of the past: after step `at`, `apply` makes it in a fork."""
+    """One change to the past: after step `at`, `apply` makes it in a fork."""
 
     step: int
     node: str | None
@@ -69,17 +70,17 @@ class Change(NamedTuple):
     text: str
     at: int
     apply: Callable[[Session], Any]
-    skipped: int = 0  # calls of a model that are not made because their step is skipped
+    skipped: int = 0  # model calls that are not made because their step is skipped
 
 
 @dataclass
 class Trial:
-    """What is known of one change: whether each of its forks was right, and the steps that the first one took."""
+    """The results of one change: whether each of its forks was right, and the number of steps of the first."""
 
     change: Change
     outcomes: list[bool] = field(default_factory=list)
     steps: int = 0
-    is_live: bool = False  # whether the model was asked, or would have been
+    is_live: bool = False  # whether the model was called, or would have been
 
     def row(self) -> dict[str, Any]:
         """Return the columns that all results have."""
@@ -125,7 +126,7 @@ def find_counterfactuals(
     budget: Mapping[str, Any] | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Return which single changes of the past make `ok(fork)` true; see `Session.counterfactuals`."""
+    """Return the single changes to the past that make `ok(fork)` true; see `Session.counterfactuals`."""
     from agentnb.trace.frames import make_table
 
     limits = _make_limits(samples, budget)
@@ -155,7 +156,7 @@ def find_counterfactuals(
                 if not repeat or (trial.is_live and not model.is_over()):
                     _sample(session, trial, judge, options, model)
                     advance(1 if trial.is_live else samples)
-    if any(trial.outcomes for trial in trials):  # else the budget allowed no fork to end
+    if any(trial.outcomes for trial in trials):  # otherwise the budget allowed no fork to finish
         judge.check()
     rows = [trial.sampled_row(samples) for trial in trials]
     rows.sort(key=lambda row: (not row["samples"], -row["low"] if row["samples"] else 0, _KINDS.index(row["kind"]),
@@ -164,7 +165,7 @@ def find_counterfactuals(
 
 
 def _make_limits(samples: int | None, budget: Mapping[str, Any] | None) -> Budget:
-    """Return the limits of all forks together.
+    """Return the total limits for all forks.
 
     A116: the samples or the budget of counterfactuals are invalid.
 
@@ -190,11 +191,11 @@ def _make_limits(samples: int | None, budget: Mapping[str, Any] | None) -> Budge
 
 
 def _sample(session: Session, trial: Trial, judge: Judge, options: Mapping[str, Any], model: _Model) -> None:
-    """Try a change once more; without a result if the budget does not allow what it needs."""
+    """Try a change once more; there is no result if the budget does not allow the required calls."""
     if model.is_late():
         return
     before, model.refused = model.calls, False
-    asks = options["llm"] is not None or model.is_recorded()  # else answers are simulated, as in the session
+    asks = options["llm"] is not None or model.is_recorded()  # otherwise answers are simulated, as in the session
     outcome, steps = _try_change(session, trial.change, judge, {**options, "llm": model if asks else None})
     trial.is_live = trial.is_live or model.refused or model.calls > before
     if not model.refused:
@@ -203,7 +204,7 @@ def _sample(session: Session, trial: Trial, judge: Judge, options: Mapping[str, 
 
 
 def _try_change(session: Session, change: Change, judge: Judge, options: Mapping[str, Any]) -> tuple[bool, int]:
-    """Return whether a run with this change is right, and how many steps it took after the change."""
+    """Return whether a run with this change is right, and the number of steps after the change."""
     try:
         llm = options["llm"]
         if llm is not None and change.skipped:
@@ -262,7 +263,7 @@ def _iter_routes(session: Session, rows: Dependence, step: int, node: str) -> It
     targets = [edge.target for edge in edges if edge.source == node and edge.kind not in ("error", "timeout", "event")]
     own = session.recipe.nodes.get(node)
     if own is not None and (routes := [target for _, target in list_choices(own)]):
-        targets += routes  # then those that none of its routes leads to
+        targets += routes  # then targets that none of its routes leads to
         targets += [node.id for node in session.recipe.nodes.values() if node.scope == own.scope and node is not own]
     history, row = rows.reading.owner(step)
     pushed = history.p_act[history.s_pend[row - 1] : history.s_pend[row]]
@@ -292,12 +293,12 @@ def _format_text(key: str, old: Any, new: Any) -> str:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return True if two values are of one type and equal; runs none of their own comparisons."""
+    """Return True if two values are equal and have the same type, without running their own comparison methods."""
     return type(one) is type(other) and next(iter(iter_innermost_differences(freeze(one), freeze(other))), None) is None
 
 
 class _Values:
-    """Values to try instead of a recorded one: those given, or read by its step, near it, or elsewhere."""
+    """Alternatives to a recorded value: candidates passed, values read by its step, near it, or elsewhere."""
 
     def __init__(self, session: Session, rows: Dependence, candidates: Mapping[str, Iterable[Any]] | None) -> None:
         self._given = {key: list(values) for key, values in (candidates or {}).items()}
@@ -310,7 +311,7 @@ class _Values:
         self._words = [text for node in session.recipe.nodes.values() for text, _ in list_choices(node)]
 
     def iter_alternatives(self, key: str, value: Any, step: int | None = None) -> Iterator[Any]:
-        """Yield a few other values for a key; first those that the step has read, as if it had passed them on."""
+        """Yield a few other values for a key, starting with values that the step has read, as if passed on."""
         found = chain(self._read_by(step, value), self._iter_neighbours(value), self._iter_elsewhere(key))
         others = self._given.get(key, found)
         seen = [value]
@@ -349,7 +350,7 @@ class _Values:
             case str():
                 yield from self._words
                 yield ""
-                if value.lstrip().startswith("{"):  # a model's answer: vary what it says, not its letters
+                if value.lstrip().startswith("{"):  # a model's answer: change its content instead of its characters
                     yield from map(json.dumps, self._iter_neighbours(_parse(value)))
             case list():
                 yield []
@@ -373,7 +374,7 @@ class _Values:
 
 
 def _parse(text: str) -> Any:
-    """Return the JSON object that a text is; an empty one if it is none."""
+    """Return the JSON object in a string; an empty dict if it is not one."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -398,7 +399,7 @@ def _replace_field(value: Any, name: str, others: Iterator[Any]) -> Iterator[Any
 
 
 def _take_fairly(changes: dict[str, list[Iterator[Change]]]) -> Iterator[Change]:
-    """Yield one change of each value in turn: calls, routes, writes, inputs; then the next one of each."""
+    """Yield one change of each value in turn: calls, routes, writes, inputs; then the next change of each."""
     return _interleave([iterator for kind in _KINDS for iterator in changes[kind]])
 
 
@@ -417,7 +418,7 @@ def _interleave(waiting: list[Iterator[_Item]]) -> Iterator[_Item]:
 
 
 def _make_recorded_world(session: Session) -> dict[str, Any]:
-    """Return the model and the tools of a fork: they give the recorded answers to the recorded requests."""
+    """Return the model and the tools of a fork, which give the recorded answers to the recorded requests."""
     run, trace = get_state(session).run, session.trace
     calls = [call for part, _ in trace.reading().parts() for call in part.calls]
     found: dict[str, Any] = {"llm": None, "tools": None}
@@ -433,9 +434,9 @@ def _make_recorded_world(session: Session) -> dict[str, Any]:
 
 
 class _Model:
-    """The model of sampled forks: recorded answers to recorded requests; to others those of the session's model.
+    """The model of sampled forks: recorded answers for recorded requests, and the session's model for others.
 
-    `calls` is how often that was asked, `refused` whether the budget did not allow a request.
+    `calls` counts the calls to that model; `refused` is True if the budget did not allow a request.
     """
 
     def __init__(self, session: Session, limits: Budget) -> None:
@@ -450,7 +451,7 @@ class _Model:
         return self._live is not None
 
     def is_late(self) -> bool:
-        """Return True if the time is over."""
+        """Return True if the time limit is exceeded."""
         return self._limits.max_seconds is not None and perf_counter() - self._begun >= self._limits.max_seconds
 
     def is_over(self) -> bool:
@@ -461,7 +462,7 @@ class _Model:
         return self.is_late() or any(limit is not None and amount >= limit for limit, amount in used)
 
     def complete(self, request: LLMRequest) -> LLMResponse | Awaitable[LLMResponse]:
-        """Return the recorded answer to a recorded request, or that of the live model.
+        """Return the recorded answer to a recorded request, or the answer of the live model.
 
         A116: the budget of counterfactuals is used up.
 
@@ -495,7 +496,7 @@ class _Model:
 
 @dataclass(frozen=True)
 class _LaterAnswers:
-    """The model of a fork that skipped a step: the node's next request gets the answer after that step's."""
+    """The model of a fork that skipped a step: the node's next request gets the answer after the skipped one."""
 
     client: LLMClient
     node: str | None
@@ -514,7 +515,7 @@ class _LaterAnswers:
 
 
 def _make_recorded_tool(tool: Any, calls: list[Any]) -> Any:
-    """Return a tool that gives the recorded answer to recorded arguments, and calls the original for others."""
+    """Return a tool that returns the recorded answer for recorded arguments, and calls the original for others."""
     try:
         signature = inspect.signature(tool)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Coverage of many runs, and fault localisation: the nodes, edges and conditions that wrong runs visited.
+"""Coverage of many runs, and fault localisation: the nodes, edges and conditions that failing runs visited.
 
 Suspicion is the Ochiai coefficient (Abreu, Zoeteweij and van Gemund, "An evaluation of similarity coefficients for
 software fault localization", PRDC 2006).
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from agentnb.draw.drawing import Drawing
     from agentnb.recipe.model import Recipe
 
-_BRANCHING: Final = frozenset({"decision", "switch"})  # they open one of several regions
-_KINDS: Final = ("error", "node", "condition", "edge")  # of equal suspicion, the first of these comes first
+_BRANCHING: Final = frozenset({"decision", "switch"})  # kinds that open one of several regions
+_KINDS: Final = ("error", "node", "condition", "edge")  # at equal suspicion, the first of these kinds comes first
 _TYPES: Final = {"element": "object", "kind": "category", "outcome": "object", "visits": "int64", "runs": "int64"}
 _MOST_HEAT: Final = 5
 
 
 class Element(NamedTuple):
-    """A part of a recipe that a run visits or not.
+    """A part of a recipe that a run may visit.
 
-    `name` is a node's id, `source -> target` of an edge, or `node: text` of a condition; `outcome` is what the
-    condition was (True, False, or the name of a branch), None for the rest. `edge` is an index in `recipe.edges`, -1
-    for the rest. `kind` is node, edge, condition, or error: the node failed.
+    `name` is a node's id, `source -> target` for an edge, or `node: text` for a condition; `outcome` is the value of
+    the condition (True, False, or the name of a branch), None for other elements. `edge` is an index in `recipe.edges`,
+    or -1. `kind` is node, edge, condition, or error: the node failed.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Coverage:
         return _draw_heat_map(self.recipe, shares, counts, board=board, direction=direction, what="coverage of")
 
     def __repr__(self) -> str:
-        """Return one line: how many of the nodes, edges and outcomes were visited."""
+        """Return one line: how many nodes, edges and outcomes were visited."""
         parts = []
         for kind, name in (("node", "nodes"), ("edge", "edges"), ("condition", "outcomes of conditions")):
             visited = [counts.any() for element, counts in self.visits.items() if element.kind == kind]
@@ -138,7 +138,7 @@ def coverage(runs: Any) -> Coverage:
         runs: an iterable of runs, one run, a Sweep, or a store. Parts of all their recipes are listed.
 
     Raises:
-        ExecutionError: A101, one of them is not a run; A103, there are none.
+        ExecutionError: A101, one of them is not a run; A103, there are no runs.
     """
     found = get_runs(runs, "nb.coverage()")
     return _measure(found, "nb.coverage()")
@@ -146,10 +146,10 @@ def coverage(runs: Any) -> Coverage:
 
 @plain_arguments
 def suspects(runs: Any, ok: Any) -> Suspects:
-    """Return the elements of a recipe, those most likely to be at fault first.
+    """Return the elements of a recipe, ranked by how likely they are at fault.
 
-    The columns are element, kind, failed and passed (how many runs of each sort visited it) and ochiai, from 0 to 1.
-    Elements that no failed run visited are omitted.
+    The columns are element, kind, failed and passed (how many wrong and right runs visited it) and ochiai, from 0 to 1.
+    Elements that no wrong run visited are omitted.
 
     Args:
         runs: an iterable of runs, one run, a Sweep, or a store.
@@ -157,7 +157,7 @@ def suspects(runs: Any, ok: Any) -> Suspects:
             function raises is wrong.
 
     Raises:
-        ExecutionError: A101, one of them is not a run; A103, there are none; A104, there is not one value per run;
+        ExecutionError: A101, one of them is not a run; A103, there are no runs; A104, there is not one value per run;
             A118, the function raised for every run.
     """
     found = get_runs(runs, "nb.suspects()")
@@ -169,7 +169,8 @@ def suspects(runs: Any, ok: Any) -> Suspects:
         failed, passed = int((counts > 0)[~right].sum()), int((counts > 0)[right].sum())
         if failed:
             rows.append((element, failed, passed, failed / sqrt(failures * (failed + passed))))
-    rows.sort(key=lambda row: (-row[3], _KINDS.index(row[0].kind)))  # stable: then in the order of the recipe
+    # stable: equal elements stay in the order of the recipe
+    rows.sort(key=lambda row: (-row[3], _KINDS.index(row[0].kind)))
     result = Suspects(
         {
             "element": [safe_str(element.text) for element, *_ in rows],
@@ -296,10 +297,10 @@ class _Visits:
             )
 
     def _iter_branches(self) -> Iterator[tuple[Element, NDArray[np.int64]]]:
-        """Yield the regions of decisions and switches, with the number of times that each was opened."""
+        """Yield the regions of decisions and switches, with the number of times each was opened."""
         frames, nodes = self.merged.tables.frames, self.merged.nodes
         run, opened = -1, dict[tuple[str, str], list[int]]()
-        for row in frames[1:]:  # those of a run follow its root
+        for row in frames[1:]:  # the frames of a run follow its root
             if row.owner < 0:
                 run += 1
             elif nodes[row.owner].kind in _BRANCHING:
@@ -315,7 +316,7 @@ class _Visits:
                        np.bincount(found, minlength=self.runs).astype(np.int64))  # fmt: skip
 
     def _loops(self, steps: NDArray[Any], phase: NDArray[Any]) -> Iterator[tuple[Element, NDArray[np.int64]]]:
-        """Yield the outcomes of the conditions of loops: asked before each round (`while`), or after it (`until`)."""
+        """Yield the outcomes of loop conditions, evaluated before each iteration (`while`) or after it (`until`)."""
         index = {row.id: number for number, row in enumerate(self.merged.nodes)}
         goes_on = {"while": (True, (ENTER, AGAIN), (RUN, LEAVE)), "until": (False, (AGAIN,), (LEAVE,))}
         for node in self.recipe.nodes.values():
@@ -330,7 +331,7 @@ class _Visits:
                     yield Element(name, "condition", outcome=answer, node=node.id), counts
 
     def _filters(self) -> Iterator[tuple[Element, NDArray[np.int64]]]:
-        """Yield the outcomes of the filters of behaviors: events of their types that were delivered, or not."""
+        """Yield the outcomes of behavior filters: events of their types that were delivered or not."""
         filtered = [node for node in self.recipe.nodes.values() if node.on and node.params.get("where")]
         if not filtered:
             return

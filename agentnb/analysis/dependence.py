@@ -1,4 +1,4 @@
-"""The rows of a run, indexed for questions that go backwards: who wrote this, what had it read, what led there."""
+"""The rows of a run, indexed for backward questions: who wrote a value, what the step had read, what led there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ReadRow(NamedTuple):
-    """A read: the scope and the path; `inferred` if the record does not say who of the step read it."""
+    """A read: the scope and the path; `inferred` if the record does not state which part of the step read it."""
 
     scope: int
     path: Path
@@ -36,7 +36,7 @@ class ReadRow(NamedTuple):
 class Dependence:
     """The writes, reads, calls, events and choices of a run, each found by bisection.
 
-    A write is named by its row: rows are in the order of the steps. `bound` arguments are rows, too: only the writes
+    A write is identified by its row; rows are in the order of the steps. `bound` arguments are rows, too: only writes
     before that row count.
     """
 
@@ -71,11 +71,11 @@ class Dependence:
         return self._keys_of_scope.get(scope, [])
 
     def bound_before(self, step: int) -> int:
-        """Return the bound of what a step saw when it began."""
+        """Return the bound of the writes that a step saw when it started."""
         return int(np.searchsorted(self.columns.w_step, step, side="left"))
 
     def bound_after(self, step: int, *, interventions: bool = True) -> int:
-        """Return the bound of what stood on the board after a step, with or without edits by people."""
+        """Return the bound of the writes on the board after a step, with or without edits by people."""
         end = int(np.searchsorted(self.columns.w_step, step, side="right"))
         if not interventions:
             while end and self.columns.w_step[end - 1] == step and not self.columns.w_by_node[end - 1]:
@@ -83,9 +83,9 @@ class Dependence:
         return end
 
     def writers(self, scope: int, path: Path, bound: int) -> list[int]:
-        """Return the rows that made the value at a path as seen from a scope, the last first.
+        """Return the rows that produced the value at a path as seen from a scope, last first.
 
-        That is the last row that set the whole value, and those that changed a part of it since.
+        These are the last row that set the whole value, and the rows that changed a part of it since.
         """
         found: list[int] = []
         around: int | None = scope
@@ -180,7 +180,8 @@ class Dependence:
     def _find_keys(self, when: Any) -> frozenset[str] | None:
         """Return the keys that a condition reads; None if they are unknown.
 
-        Of a condition from a stored run only the text is left: it is parsed, and trusted if its keys are on the board.
+        For a condition from a stored run, only the text is available: it is parsed, and trusted if its keys are on the
+        board.
         """
         if getattr(when, "whole", False) or not hasattr(when, "reads"):
             return None
@@ -203,7 +204,7 @@ class Dependence:
         return [step for step, _ in steps], [code for _, code in steps]
 
     def recorded_reads(self, step: int) -> Iterator[tuple[int, Path]]:
-        """Yield (scope, path) of the reads that the run recorded for a step, those by its conditions included."""
+        """Yield (scope, path) of the recorded reads of a step, including those of its conditions."""
         steps, codes = self._recorded
         for at in range(bisect_left(steps, step), len(steps)):
             if steps[at] != step:
@@ -224,7 +225,7 @@ class Dependence:
         return list(found.values())
 
     def condition_reads(self, step: int) -> list[ReadRow]:
-        """Return what the conditions of the edges of a step's node read, on the board as the node left it."""
+        """Return what the conditions on the edges of a step's node read, on the board as the node left it."""
         act = self.get_activation(step)
         keys = self._asked.get(act.node, frozenset())
         declared = {str(path[0]) for _, path in self.reading.list_known_reads(int(self.columns.activations[step - 1]))}
@@ -262,7 +263,7 @@ class Dependence:
     def choice_before(self, step: int) -> int | None:
         """Return the step whose choice made this one run; None if it would have run in any case.
 
-        The choice is that of an edge's condition, a route, a failure with a handler, or a composite node.
+        A choice is an edge's condition, a route, a failure with a handler, or a composite node.
         """
         act = self.get_activation(step)
         while True:
@@ -280,7 +281,7 @@ class Dependence:
             step = opened
 
     def opened_frames(self, step: int) -> list[int]:
-        """Return the frames whose inside a LEAVE step of a composite node ended."""
+        """Return the frames that a LEAVE step of a composite node closed."""
         act = self.get_activation(step)
         entered = self.last_step(act.frame, act.node, step, (ENTER,))
         if entered is None:

@@ -1,4 +1,4 @@
-"""Judge runs by a function of the user, which may raise for a run that lacks its result."""
+"""Judging runs by a user's function, which may raise for runs without a result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agentnb.text import safe_repr, safe_str
 
 
 class Judge:
-    """Tells runs apart by a function of the user, whose parameter is called `name`."""
+    """Judges runs by a user's function; `name` is the name of its parameter."""
 
     def __init__(self, holds: Callable[[Any], Any], where: str, name: str = "ok") -> None:
         if not callable(holds):
@@ -23,7 +23,7 @@ class Judge:
         self._failure: Exception | None = None
 
     def is_right(self, run: Any) -> bool:
-        """Return whether the function holds for a run; it does not if it raises."""
+        """Return True if the function holds for a run, False if it does not or raises."""
         try:
             found = bool(self._holds(run))
         except Exception as error:  # noqa: BLE001  (a run that failed may lack what the function looks at)
@@ -33,9 +33,9 @@ class Judge:
         return found
 
     def check(self) -> None:
-        """Raise if the function raised for every run: then the fault is its own, and not that of the runs.
+        """Raise an error if the function raised for every run: the fault is then in the function, not in the runs.
 
-        A118: the function that judges runs is none, or raises for every run.
+        A118: the function that judges runs is not a function, or raises for every run.
 
         Raises:
             ExecutionError: A118.

@@ -1,4 +1,4 @@
-"""The seven tables over many runs, each with a leading column `run_id`, made from merged columns."""
+"""The seven tables over many runs, each with a leading column `run_id`, built from merged columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _RecipeFrames(Frames):
         self.ids = [trace.run_id for trace in found]
 
     def table(self, name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-        """Return a table with each run's own step numbers, and the index of the run of each row."""
+        """Return a table with each run's own step numbers, and the index of each row's run."""
         frame, merged = self[name], self.rows
         match name:
             case "calls":
@@ -119,7 +119,7 @@ def frames(runs: Any) -> ManyFrames:
 
 
 def _check_ids(traces: list[SimulationTrace]) -> None:
-    """Check that the runs can be told apart.
+    """Check that all runs have different ids.
 
     Raises:
         ExecutionError: A102, two of them have the same id.

@@ -1,7 +1,7 @@
-"""The rows of many runs of one recipe as one history, so that one pass over its columns makes a table of all of them.
+"""The rows of many runs of one recipe as one history, so that one pass over its columns builds a table of all runs.
 
 Each run keeps its rows in order. It begins with the row of its start, which is a step of the merged history but not of
-the run; it has frames and scopes of its own, so that no value of one run is seen from another.
+the run. Its frames and scopes are separate, so that no run sees values of another.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Numbers:
 
     def _map_activation(self, row: ActivationRow, tables: Tables, seq: int) -> int:
         frame = self.frames.get(row.frame)
-        if frame is None:  # of another branch
+        if frame is None:  # a frame of another branch
             return 0
         return tables.add_activation(row._replace(frame=frame, event=row.event if row.event < 0 else row.event + seq))
 
@@ -85,13 +85,13 @@ class MergedRows(StepIndex):
     """Many runs with the same nodes and edges as one sequence of steps.
 
     `starts` are the steps of the merged history at which the runs start; the steps of a run follow its start. `events`
-    are the numbers by which the numbers of each run's events are raised.
+    are the offsets added to each run's event numbers.
     """
 
     def __init__(self, readings: Sequence[StepIndex]) -> None:
         history = History(Tables())  # its root frame encloses those of the runs
         for column in (history.s_t0, history.s_t1, history.s_flag, history.s_pos):
-            del column[:]  # the runs bring a row 0 of their own
+            del column[:]  # the runs have their own row 0
         self.starts: list[int] = []
         self.event_offsets: list[int] = []
         self.loose_runs: list[int] = []
@@ -122,7 +122,7 @@ class MergedRows(StepIndex):
 
     def _add_rows(self, history: History, part: Part, numbers: _Numbers, start: int) -> None:
         rows, last = part
-        first = 0 if rows.parent is None else 1  # row 0 of a fork belongs to the step where it begins
+        first = 0 if rows.parent is None else 1  # row 0 of a fork belongs to the step at which it starts
         writes = len(history.w_new)
         w_ends = to_array(rows.s_wend, last + 1).astype(np.int64)
         p_ends = to_array(rows.s_pend, last + 1).astype(np.int64)
@@ -187,7 +187,7 @@ class MergedRows(StepIndex):
         ]  # fmt: skip
 
     def frame_name(self, number: int) -> str:
-        """Return the name of a frame as its own run names it."""
+        """Return the name of a frame within its own run."""
         return ROOT_SCOPE if self.tables.frames[number].owner < 0 else super().frame_name(number)
 
     def depth(self, number: int) -> int:
@@ -204,13 +204,13 @@ class MergedRows(StepIndex):
         return np.array(self.starts, dtype=np.int64)
 
     def own_steps(self, steps: NDArray[Any]) -> NDArray[np.int64]:
-        """Return these steps as their runs number them; 0 is the start of a run."""
+        """Return these steps as numbered in their runs; 0 is the start of a run."""
         found: NDArray[np.int64] = steps - self._start_steps[self.runs_of(steps)]
         return found
 
 
 class MergedColumns(Columns):
-    """The columns of merged runs; the values that each run started with were not written by a node."""
+    """The columns of merged runs; the initial values of the runs do not count as written by a node."""
 
     def __init__(self, reading: MergedRows) -> None:
         super().__init__(reading)

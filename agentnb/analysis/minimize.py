@@ -1,7 +1,7 @@
 """Minimise the inputs of a failing run by delta debugging.
 
 The algorithm is ddmin (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", IEEE TSE 2002),
-applied level by level, as structured inputs ask for (Misherghi and Su, "HDD", ICSE 2006).
+applied level by level, as required for structured inputs (Misherghi and Su, "HDD", ICSE 2006).
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 def minimize(
     recipe: Recipe, inputs: Mapping[str, Any], fails: Callable[[Session], Any], **session_options: Any
 ) -> dict[str, Any]:
-    """Return the smallest inputs found with which a run still fails; the given inputs are not changed.
+    """Return the smallest inputs found with which a run still fails. `inputs` is not changed.
 
-    Keys, items of lists and words of texts are removed, at every depth, until no single one of them can be removed
-    any more. Inputs with which no run can be made (a required one is missing), or for which `fails` raises, count as
-    not failing.
+    Keys, list items and words of strings are removed, at every depth, until no single one of them can be removed.
+    Inputs that cannot be run (a required one is missing), or for which `fails` raises, count as not failing.
 
     Args:
-        recipe: what is run with them.
-        fails: called with each run, at its end: whether it shows the failure.
+        recipe: the recipe to run.
+        fails: called with each finished run; returns whether it shows the failure.
         session_options: as for a Session: llm, tools, budget ...
 
     Raises:
-        ExecutionError: A112, the run with the given inputs does not fail; A118, `fails` raised for it.
+        ExecutionError: A112, the run with the original inputs does not fail; A118, `fails` raised for it.
 
     Example:
         >>> import agentnb as nb
@@ -75,7 +74,7 @@ def minimize(
 
 
 def _shrink(value: Any, fails: Callable[[Any], bool]) -> Any:
-    """Return a value without the parts that can be removed: first its own, then those of each that is left."""
+    """Return a value without its removable parts: first its own parts, then the parts of each remaining one."""
     if isinstance(value, Mapping):
         pairs = ddmin(list(value.items()), lambda some: fails(dict(some)))
         found = dict(pairs)
@@ -93,7 +92,7 @@ def _shrink(value: Any, fails: Callable[[Any], bool]) -> Any:
 
 
 def ddmin(items: Sequence[Item], fails: Callable[[list[Item]], bool]) -> list[Item]:
-    """Return a 1-minimal part of some items that still fails: none of them can be removed alone.
+    """Return a 1-minimal subset of items that still fails: no single item can be removed.
 
     Example:
         >>> ddmin(range(100), lambda kept: {7, 42} <= set(kept))

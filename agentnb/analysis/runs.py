@@ -1,4 +1,4 @@
-"""What counts as a run here: a session, a trace, or a debugger's session; its rows, its recipe and its name."""
+"""What counts as a run: a session, a trace, or a debugger's session; with its rows, recipe and name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def get_session(run: Any) -> Session | None:
 
 
 def get_recipe(run: Any) -> Recipe:
-    """Return the recipe of a run; of a trace alone one with its nodes and edges, which can be drawn but not run."""
+    """Return the recipe of a run.
+
+    For a trace alone, a recipe with its nodes and edges that can be drawn but not run.
+    """
     session = get_session(run)
     if session is not None:
         return session.recipe
@@ -59,7 +62,7 @@ def get_recipe(run: Any) -> Recipe:
 
 
 def get_runs(runs: Any, where: str) -> list[Any]:
-    """Return several runs as a list: an iterable of runs, one run, a Sweep, or the place of a store.
+    """Return several runs as a list: from an iterable of runs, one run, a Sweep, or the location of a store.
 
     Raises:
         ExecutionError: A101, one of them is not a run.

@@ -1,7 +1,7 @@
-"""Search the history of a run: every step after which a condition holds, without running anything again.
+"""Search the history of a run for the steps after which a condition holds, without running anything.
 
-A condition is evaluated again only where a key that it reads was written. Comparisons and simple arithmetic of
-one key, by far the most common, are compiled to Python.
+A condition is evaluated again only where a key that it reads was written. Comparisons and simple arithmetic of one key,
+by far the most common conditions, are compiled to Python.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from agentnb.session import Session
     from agentnb.trace.row_index import StepIndex
 
-# What Python and the conditions' language evaluate alike, for numbers. Products are not: they may grow without limit.
+# Operations that Python and the condition language evaluate in the same way, for numbers. Products are excluded because
+# they may grow without limit.
 _GRAMMAR: Final = (
     ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not,
     ast.USub, ast.BinOp, ast.Add, ast.Sub, ast.Mod, ast.FloorDiv, ast.Name, ast.Load, ast.Constant,
@@ -43,15 +44,15 @@ _RULES: Final = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": o
                  ">=": operator.ge}  # fmt: skip
 _NUMBERS: Final = frozenset({int, float})
 _TEXTS: Final = frozenset({str})
-_MOST_ANSWERS: Final = 4096  # remembered answers of a condition on one key
-_HASHED: Final = ATOMS - {Decimal}  # a signalling NaN refuses to be hashed
+_MOST_ANSWERS: Final = 4096  # cached results of a condition on one key
+_HASHED: Final = ATOMS - {Decimal}  # a signalling NaN cannot be hashed
 
 
 def find(session: Session, condition: Any) -> list[int]:
     """Return the numbers of all steps after which a condition holds, in order; see `Session.find`.
 
     Raises:
-        ExecutionError: X145, the condition reads a key that nothing writes; X314, it can never give an answer.
+        ExecutionError: X145, the condition reads a key that nothing writes; X314, it can never be evaluated.
         RecipeError: the condition is invalid.
     """
     compiled = compile_question(condition)
@@ -59,7 +60,7 @@ def find(session: Session, condition: Any) -> list[int]:
         raise ExecutionError(*problems)
     reading = session.trace.reading()
     if isinstance(compiled, BoardQuery) and compiled.reads[1:] and not _has_key(reading, str(condition).strip()):
-        compiled = to_condition(condition)  # no key has this name, so that the text can only be an expression
+        compiled = to_condition(condition)  # no key has this name, so the text can only be an expression
     scopes = _get_scopes_after(reading)
     if scopes.any() or session.recipe.meta.get("context"):
         return _search_everywhere(session, reading, compiled, scopes)
@@ -71,7 +72,7 @@ def _has_key(reading: StepIndex, name: str) -> bool:
 
 
 def _get_scopes_after(reading: StepIndex) -> NDArray[np.int64]:
-    """Return the scope that a condition sees after each step from step 1 on: that of the next node, or the root's."""
+    """Return the scope that a condition sees after each step from step 1 on: that of the next node, or the root."""
     tables = reading.tables
     if len(tables.frames) == 1:
         return np.zeros(reading.tip, dtype=np.int64)
@@ -92,7 +93,7 @@ def _get_scopes_after(reading: StepIndex) -> NDArray[np.int64]:
 
 
 def _search_root(reading: StepIndex, condition: Condition) -> list[int]:
-    """Search a run whose conditions all see the root's scope."""
+    """Search a run whose conditions all see the root scope."""
     columns = Columns(reading)
     keys = None if condition.whole or not condition.reads else _find_first_keys(condition)
     read_codes = [number for number, (scope, path) in enumerate(columns.codes)
@@ -116,12 +117,12 @@ def _search_root(reading: StepIndex, condition: Condition) -> list[int]:
 
 
 def _find_first_keys(condition: Condition) -> set[str]:
-    """Return the keys of the board that a condition may read: a path may also be a key with dots in its name."""
+    """Return the board keys that a condition may read: a path may also be a key with dots in its name."""
     return {".".join(map(str, path[:size])) for path in condition.reads for size in range(1, len(path) + 1)}
 
 
 def _find_steps(steps: NDArray[Any], holds: NDArray[np.bool_], tip: int, *, before: bool) -> list[int]:
-    """Return the steps from 1 on after which a condition holds, given its answer from each of these steps on."""
+    """Return the steps from 1 on after which a condition holds, given its result from each of these steps on."""
     place = np.searchsorted(steps, np.arange(1, tip + 1), side="right")
     found: list[int] = (np.flatnonzero(np.concatenate([[before], holds])[place]) + 1).tolist()
     return found
@@ -130,7 +131,7 @@ def _find_steps(steps: NDArray[Any], holds: NDArray[np.bool_], tip: int, *, befo
 def _iter_answers(
     columns: Columns, steps: NDArray[Any], codes: NDArray[Any], values: Sequence[Any], condition: Condition
 ) -> Iterator[tuple[int, bool]]:
-    """Yield (step, answer) of a condition after each step that wrote a key which it has read."""
+    """Yield (step, result) of a condition after each step that wrote a key it has read."""
     scope, paths, plain = Scope(0, "root"), columns.codes, columns.tables.plain
     data = scope.data
     seen = _Tracked(scope)
@@ -169,7 +170,7 @@ def _iter_answers(
 
 
 class _Tracked(Board):
-    """A board that records which keys were read: a condition needs no new answer until one of them is written."""
+    """A board that records which keys were read: a condition is evaluated again only when one of them is written."""
 
     __slots__ = ("evaluated", "read_keys", "reads_all")
 
@@ -179,7 +180,7 @@ class _Tracked(Board):
         self.reads_all = self.evaluated = False
 
     def forget(self) -> None:
-        """Begin a new evaluation."""
+        """Start a new evaluation."""
         self.read_keys = set()
         self.reads_all, self.evaluated = False, True
 
@@ -208,7 +209,7 @@ class _Tracked(Board):
 
 
 def _holds(condition: Condition, board: Mapping[str, Any]) -> bool:
-    """Return whether a condition holds; one that cannot be evaluated there (yet) does not."""
+    """Return True if a condition holds; False if it does not, or cannot be evaluated there (yet)."""
     try:
         return bool(condition(board))
     except NoAnswer:
@@ -221,14 +222,14 @@ def _holds(condition: Condition, board: Mapping[str, Any]) -> bool:
 
 
 class _Formula(NamedTuple):
-    """A condition as a Python function of its only key, for values of types on which both languages agree."""
+    """A condition as a Python function of its only key, for value types on which both languages agree."""
 
     answer: Callable[[Any], Any]
     types: frozenset[type]
 
 
 def _compile_formula(condition: Condition) -> _Formula | None:
-    """Return a condition on one key as a function of numbers or texts; None if it is something else."""
+    """Return a condition on one key as a function of numbers or strings; None for any other condition."""
     if len(condition.reads) != 1 or len(condition.reads[0]) != 1 or condition.whole:
         return None
     key = str(condition.reads[0][0])
@@ -282,7 +283,7 @@ def _is_formula_constant(constant: Any) -> bool:
 
 
 def _answer_all(values: Sequence[Any], formula: _Formula | None, condition: Condition, key: str) -> list[bool]:
-    """Return the answer for each value of the only key that a condition reads."""
+    """Return the result for each value of the only key that a condition reads."""
     answer_of, types = formula or _Formula(bool, frozenset())
     if formula is not None and set(map(type, values)) <= types:
         with suppress(ArithmeticError):
@@ -316,7 +317,7 @@ def _holds_for(answer_of: Callable[[Any], Any], value: Any) -> bool:
 def _search_everywhere(
     session: Session, reading: StepIndex, condition: Condition, scopes: NDArray[np.int64]
 ) -> list[int]:
-    """Search a run whose conditions see another scope at times, or names besides the board's."""
+    """Search a run whose conditions sometimes see another scope, or names besides those of the board."""
     replica, codes = StateProjection(reading.tables), reading.tables.codes
     found: list[int] = []
     seen = _Tracked(Scope(-1, "find"))
@@ -351,7 +352,7 @@ def _search_everywhere(
             if row and answer:
                 found.append(step)
             elif not row and step and found and found[-1] == step and not answer:
-                found.pop()  # a fork began with an edit
+                found.pop()  # a fork that starts with an edit
             elif not row and step and answer and (not found or found[-1] != step):
                 found.append(step)
         replica.apply_steps(history, at, history.base + last, writes)

@@ -33,11 +33,11 @@ _MOST_LINES = 12
 
 
 class SliceRow(NamedTuple):
-    """One thing that led to the value: a write, a read, a condition or a call of a step.
+    """One item that led to the value: a write, a read, a condition or a call of a step.
 
-    `node` is None for the inputs (step 0) and for a person's edit. `key` is a path of the board, the name of a call,
-    or the type of an event. `distance` counts the steps between this one and the value; `inferred` is True if the run
-    does not record the dependency itself, so that it follows from the recipe or is an upper bound.
+    `node` is None for the inputs (step 0) and for a person's edit. `key` is a path of the board, the name of a call, or
+    the type of an event. `distance` counts the steps between this one and the value; `inferred` is True if the run does
+    not record the dependency itself, so that it follows from the recipe or is an upper bound.
     """
 
     step: int
@@ -48,7 +48,7 @@ class SliceRow(NamedTuple):
     inferred: bool = False
 
     def __str__(self) -> str:
-        """Return it as one line, without secrets."""
+        """Return the row as one line, without secrets."""
         where = "the inputs" if not self.step else f"step {self.step}, {safe_repr(self.node, 200)}"
         if self.node is None and self.step:
             where = f"after step {self.step}, a person"
@@ -57,10 +57,10 @@ class SliceRow(NamedTuple):
 
 
 class Slice:
-    """The backward slice of a value: all that led to it, from the value back to the inputs.
+    """The backward slice of a value: everything that led to it, from the value back to the inputs.
 
-    `steps` are the numbers of the steps in it, in order; 0 stands for the inputs. `rows` begin with the writes of the
-    value itself. `path` is the value's path, `at` the step after which it was looked at.
+    `steps` are the numbers of its steps, in order; 0 represents the inputs. `rows` start with the writes of the value
+    itself. `path` is the value's path, `at` the step after which the value is explained.
     """
 
     def __init__(self, path: str, at: int, rows: list[SliceRow], recipe: Recipe) -> None:
@@ -69,7 +69,7 @@ class Slice:
 
     @property
     def steps(self) -> list[int]:
-        """The numbers of the steps that led to the value, in order; 0 stands for the inputs."""
+        """The numbers of the steps that led to the value, in order; 0 represents the inputs."""
         return sorted({row.step for row in self.rows})
 
     @property
@@ -85,7 +85,7 @@ class Slice:
 
     @plain_arguments
     def draw(self, board: bool = True, direction: str = "TB") -> Drawing:
-        """Return the recipe's drawing with the nodes of the slice marked; a dashed border: inferred only."""
+        """Return the recipe's drawing with the nodes of the slice marked; a dashed border means inferred only."""
         from agentnb.draw.overlay import draw_overlay
 
         marks: dict[str, tuple[str, ...]] = {}
@@ -102,7 +102,7 @@ class Slice:
 
     @plain_arguments
     def lines(self, most: int = _MOST_LINES) -> list[str]:
-        """Return the nearest rows as lines of text, without secrets; the last line says how many more there are."""
+        """Return the nearest rows as lines of text, without secrets; the last line gives the number of further rows."""
         found = [f"{'  ' * min(row.distance, 8)}{row}" for row in self.rows[:most]]
         rest = len(self.rows) - most
         return [*found, f"and {rest} more"] if rest > 0 else found
@@ -129,13 +129,16 @@ class _Slicer:
         self._choices: set[int] = set()
 
     def run(self) -> list[SliceRow]:
-        """Follow everything to the inputs; return the rows, nearest first, of one distance the last step first."""
+        """Follow everything back to the inputs.
+
+        Return the rows, nearest first, and the last step first at equal distance.
+        """
         while self._queue:
             self._queue.popleft()()
         return sorted(self.found.values(), key=lambda row: (row.distance, -row.step))
 
     def value(self, read: ReadRow, bound: int, distance: int) -> None:
-        """Follow the value at a path as seen from a scope, made by the writes before `bound`."""
+        """Follow the value at a path as seen from a scope, produced by the writes before `bound`."""
         self._queue.append(lambda: self._follow_path(read, bound, distance))
 
     def _follow_path(self, read: ReadRow, bound: int, distance: int) -> None:
@@ -173,7 +176,7 @@ class _Slicer:
             self._queue.append(lambda: self._follow_choice(choice, distance + 1))
 
     def _follow_choice(self, step: int, distance: int) -> None:
-        """Follow a choice: what the conditions read, or what the node that chose had read and called."""
+        """Follow a choice: what the conditions read, or what the deciding node had read and called."""
         if step in self._choices:
             return
         self._choices.add(step)
@@ -188,12 +191,12 @@ class _Slicer:
             if earlier is not None:
                 self._queue.append(lambda: self._follow_choice(earlier, distance + 1))
             return
-        for read in rows.reads(step):  # the node itself chose, by what it read; or it failed
+        for read in rows.reads(step):  # the node itself chose, based on what it read; or it failed
             self._add(step, node, format_path(read.path), "condition", distance, read.inferred)
         self.step(step, distance)
 
     def _follow_merge(self, row: int, step: int, distance: int) -> None:
-        """Follow a write at the end of a composite node into the scopes of its inside."""
+        """Follow a write at the end of a composite node into the scopes inside it."""
         rows = self.rows
         path, bound = rows.path(row), rows.bound_before(step)
         frames = (rows.reading.tables.frames[number] for number in rows.opened_frames(step))
@@ -212,7 +215,7 @@ class _Slicer:
                     self.value(ReadRow(scope, (key,), inferred=True), bound, distance + 1)
 
     def _find_named_output(self, step: int, path: Path) -> Path | None:
-        """Return the inner path that a subgraph copies to a key of the outer board, if its recipe says so."""
+        """Return the inner path that a subgraph copies to a key of the outer board, if its recipe declares it."""
         recipe = self.rows.recipe
         node = None if recipe is None else recipe.nodes.get(self.rows.node(step))
         outputs = None if node is None or node.kind != "subgraph" else node.params.get("outputs")
@@ -234,7 +237,7 @@ class _Slicer:
             self._queue.append(lambda: self.step(emitter, distance + 1))
 
     def _follow_inputs(self, step: int, distance: int) -> None:
-        """Follow the inputs of an enclosing frame: which of them a step used is not recorded."""
+        """Follow the inputs of an enclosing frame; which of them a step used is not recorded."""
         frame = self.rows.reading.tables.frames[self.rows.get_activation(step).frame]
         if frame.inputs is None or not frame.id:
             return
@@ -291,7 +294,7 @@ class Slices:
         return Slice(format_path(path), at, slicer.run(), self._recipe)
 
     def of_step(self, step: int) -> Slice:
-        """Return the slice of all that made a step do what it did."""
+        """Return the slice of everything that determined a step."""
         slicer = _Slicer(self._rows)
         if step:
             slicer.step(step, 0)

@@ -1,4 +1,4 @@
-"""What differs between two corresponding steps: writes, edits, failures, events, calls and routes."""
+"""Differences between two corresponding steps: writes, edits, failures, events, calls and routes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Call, Event
     from agentnb.trace.row_index import StepIndex
 
-MOST: Final = 20  # places inside one value that are reported
+MOST: Final = 20  # maximum number of reported places inside one value
 
 
 class Difference(NamedTuple):
-    """One difference of two runs. The values are not masked; `agentnb.ABSENT` stands for a missing one.
+    """One difference between two runs. The values are not masked; `agentnb.ABSENT` represents a missing value.
 
-    `step_a` and `step_b` are the corresponding steps, None where one run has no such step, 0 for the start. `path` is a
+    `step_a` and `step_b` are the corresponding steps, None if one run has no such step, 0 for the start. `path` is a
     path of the board; or `error`, `route`, `event:TYPE...`, `call:NAME...`; empty if a whole step is missing. `node` is
     None for the start.
     """
@@ -38,15 +38,15 @@ class Difference(NamedTuple):
     a: Any
     b: Any
     reason: str
-    scope: int = 0  # of the first run, else of the second
+    scope: int = 0  # in the first run or, if it has none, the second
 
     def __str__(self) -> str:
-        """Return it as one sentence, without secrets."""
+        """Return the difference as one sentence, without secrets."""
         where = "at the start" if self.node is None else self._format_steps()
         return safe_str(f"{where}: {self.reason}")
 
     def __repr__(self) -> str:
-        """Return the sentence in brackets: the raw values may be secrets."""
+        """Return the sentence in brackets, because the raw values may be secrets."""
         return f"<Difference {self}>"
 
     def _format_steps(self) -> str:
@@ -65,23 +65,24 @@ class _WriteSummary(NamedTuple):
 
 
 class StepRows:
-    """What each step of a run did, in a form that can be compared with another run."""
+    """The results of each step of a run, in a form that can be compared with another run."""
 
     def __init__(self, keys: StepKeys, run_id: str = "") -> None:
         self.keys, self.reading, self.run_id = keys, keys.reading, run_id
 
     def writes(self, step: int) -> dict[tuple[str, Path], list[_WriteSummary]]:
-        """Return the writes of a step by scope and path, in order; those of a person come last."""
+        """Return the writes of a step by scope and path, in order; those by a person come last."""
         codes, found = self.reading.tables.codes, dict[tuple[str, Path], list[_WriteSummary]]()
         for history, row, by_person in self.reading.rows(step):
             scope, path = codes[history.w_code[row] >> 2]
-            by_node = not by_person or (step == 0 and history.parent is None)  # the inputs count as the start's own
+            # the inputs count as written by the start itself
+            by_node = not by_person or (step == 0 and history.parent is None)
             wrote = _WriteSummary(scope, history.w_code[row] & 3, history.w_new[row], by_node)
             found.setdefault((self.keys.frame(scope), path), []).append(wrote)
         return found
 
     def route(self, step: int) -> tuple[list[str], list[Any]]:
-        """Return the nodes to which the edges led that a step followed, and the values of their conditions."""
+        """Return the nodes to which a step's followed edges led, and the values of their conditions."""
         nodes, acts = self.reading.nodes, self.reading.tables.activations
         history, row = self.reading.owner(step)
         pushes = range(history.s_pend[row - 1], history.s_pend[row])
@@ -124,14 +125,14 @@ class StepRows:
 
 
 def iter_differences(a: StepRows, b: StepRows, step_a: int, step_b: int) -> Iterator[Difference]:
-    """Yield what differs between two corresponding steps (0 and 0: the start): failures, writes, then the rest."""
+    """Yield the differences between two corresponding steps (0 and 0: the start): failures, writes, then the rest."""
     if _is_shared(a.reading, b.reading, step_a, step_b):
         return
     node = a.keys.keys[step_a - 1].node if step_a else None
     at = step_a, step_b, node
     edits = list[Difference]()
     if step_a and step_b:
-        yield from _iter_failures(a, b, at)  # before what was not written because of them
+        yield from _iter_failures(a, b, at)  # before the writes that are missing because of them
     for found, by_node in _writes(a, b, at):
         if by_node:
             yield found
@@ -146,7 +147,7 @@ def iter_differences(a: StepRows, b: StepRows, step_a: int, step_b: int) -> Iter
 
 
 def _is_shared(a: StepIndex, b: StepIndex, step_a: int, step_b: int) -> bool:
-    """Return True if both steps are the same rows: those that a fork shares with its parent."""
+    """Return True if both steps are the same rows, which a fork shares with its parent."""
     if step_a != step_b:
         return False
     rows = zip(a.at(step_a), b.at(step_b), strict=False)
@@ -154,7 +155,7 @@ def _is_shared(a: StepIndex, b: StepIndex, step_a: int, step_b: int) -> bool:
 
 
 def iter_unlike_places(a: StepRows, b: StepRows, one: Any, other: Any, path: Path = ()) -> Iterator[ValueDifference]:
-    """Yield the first places where two frozen values differ for certain; the ids of the two runs count as equal."""
+    """Yield the first places where two frozen values certainly differ; the ids of the two runs count as equal."""
     for row in islice(iter_innermost_differences(one, other, path), MOST):
         if row.sure and not (type(row.recorded) is str and (row.recorded, row.replayed) == (a.run_id, b.run_id)):
             yield row
@@ -164,7 +165,7 @@ Place = tuple[int, int, str | None]
 
 
 def _writes(a: StepRows, b: StepRows, at: Place) -> Iterator[tuple[Difference, bool]]:
-    """Yield the differences of the writes to each path, and whether both sides are by the node (or the start)."""
+    """Yield the differences of the writes to each path, and whether both sides were written by the node."""
     writes_a, writes_b = a.writes(at[0]), b.writes(at[1])
     for name, path in {**writes_a, **writes_b}:
         for one, other in zip_longest(writes_a.get((name, path), []), writes_b.get((name, path), [])):
@@ -177,7 +178,7 @@ def _writes(a: StepRows, b: StepRows, at: Place) -> Iterator[tuple[Difference, b
                     yield _compare_write(at, row.path, row.recorded, row.replayed, by_node, scope), by_node
                 continue
             then, now = (ABSENT if side is None or side.op == DELETE else side.new for side in (one, other))
-            if not by_node:  # an edit in one run: the other has the value from before
+            if not by_node:  # an edit in one run: the other has the previous value
                 then = a.value(scope, path, at[0]) if one is None else then
                 now = b.value(scope, path, at[1]) if other is None else now
             yield _compare_write(at, path, then, now, by_node, scope, one, other), by_node

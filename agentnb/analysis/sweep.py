@@ -1,6 +1,6 @@
 """Sweep: recipes over many inputs, seeds and models, in the processes of this machine or in any executor.
 
-A worker makes a chunk of runs and returns their records; only the calling process writes.
+A worker executes a chunk of runs and returns their records; only the calling process writes.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ def sweep(
 ) -> Sweep:
     """Run a recipe once for each of its inputs and seeds; return the runs.
 
-    A run that fails, exceeds its time, or kills its process is a row of the result. With a store, or a folder of
-    Parquet files, the runs are written as they end, memory stays flat, and a sweep that was interrupted continues where
-    it stopped: finished runs are not repeated.
+    A run that fails, exceeds its timeout, or kills its process is a row of the result. With a store or a folder of
+    Parquet files, runs are written as they end, memory use stays flat, and an interrupted sweep continues where it
+    stopped: finished runs are not repeated.
 
     Args:
-        recipe: a recipe; or several, in a list or by names of your own: each is run with all inputs.
+        recipe: a recipe; or several, in a list or by name: each is run with all inputs.
         inputs: a list of mappings, or a DataFrame with one row per run and one column per input.
-        seeds: each of the inputs is run with each of these seeds; default: seed 0.
-        models: models by names of your own, each as `llm=` of a Session; each of the inputs is run with each of them.
-        executor: where to run; default: one process per core of this machine. For any other executor of processes, the
-            recipe and the options must be picklable. Dask: `client.get_executor()`.
-        store: a path, a URL, or an EventLog; without one the runs are kept in memory.
+        seeds: every input is run with each of these seeds; default: seed 0.
+        models: models by name, each as `llm=` of a Session; every input is run with each of them.
+        executor: where to run; default: one process per core of this machine. For other process executors, the recipe
+            and the options must be picklable. Dask: `client.get_executor()`.
+        store: a path, a URL, or an EventLog; without one, the runs are kept in memory.
         parquet: a folder, instead of a store: the table of the runs and the seven frames are written to its
-            subfolders, a file for every 1,000 runs.
+            subfolders, one file per 1,000 runs.
         progress: show a progress bar, in a notebook or on a terminal.
-        timeout: the seconds that a run may take; it ends with the status `timeout`.
+        timeout: the time limit of a run in seconds; a run that exceeds it has the status `timeout`.
         concurrency: how many runs share an event loop in each worker; default: 16 if anything in a run is awaited (an
             async function, a model), else 1.
         session_options: as for a Session: llm, tools, budget ...
@@ -122,7 +122,7 @@ def sweep(
 
 
 def _check_numbers(concurrency: int | None, timeout: float | None) -> None:
-    """Check how many runs are to share an event loop, and how long a run may take.
+    """Check the values of `concurrency` and `timeout`.
 
     A115: a number that a sweep was given is not positive.
 
@@ -140,7 +140,7 @@ def _check_numbers(concurrency: int | None, timeout: float | None) -> None:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    """Check that each option is one of a Session that a sweep does not set itself.
+    """Check that each option is a Session option that a sweep does not set itself.
 
     A117: an option of a sweep is unknown, or is set by the sweep itself.
 
@@ -200,7 +200,7 @@ def _name_recipes(recipe: Any) -> dict[str, Recipe]:
 
 @contextmanager
 def _progress_bar(total: int, done: int, *, shown: bool) -> Iterator[Any]:
-    """Yield a function to call with the number of runs that have been made since."""
+    """Yield a function to call with the number of runs finished since the last call."""
     if not shown or not total:
         yield lambda _count: None
         return
@@ -219,7 +219,7 @@ class Sweep:
 
     @property
     def recipe(self) -> Recipe:
-        """The recipe; the first, if there are several."""
+        """The recipe; if there are several, the first."""
         return next(iter(self._work.recipes.values()))
 
     @property
@@ -275,7 +275,7 @@ class Sweep:
         return len(self._results)
 
     def __repr__(self) -> str:
-        """Return one line: how many runs have which status."""
+        """Return one line with the number of runs by status."""
         counts = self._results.counts
         return f"<Sweep of {len(self)} runs: {', '.join(f'{count} {status}' for status, count in counts.items())}>"
 

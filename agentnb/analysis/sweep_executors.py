@@ -36,16 +36,17 @@ from agentnb.recipe.model import Recipe
 from agentnb.recipe.pickling import read_only
 from agentnb.text import safe_str
 
-CHUNK: Final = 64  # runs that a worker gets at once, at most
-_SECONDS: Final = 0.2  # that a chunk should take: what is lost if the sweep is killed, and how often progress is seen
-_AHEAD: Final = 3  # chunks per worker that are handed over before their results are needed
+CHUNK: Final = 64  # maximum number of runs that a worker gets at once
+# target duration of a chunk: what is lost if the sweep is killed, and how often progress is updated
+_SECONDS: Final = 0.2
+_AHEAD: Final = 3  # chunks per worker that are submitted before their results are needed
 _CAN_FORK: Final = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
 _CONTEXT: Final = multiprocessing.get_context("fork") if _CAN_FORK else None
 _Run = Callable[[Sequence[Job]], Chunk]
 
 
 class _Killed(Exception):
-    """Raised when a pool has lost a process and with it the runs that had been handed over."""
+    """Raised when a pool has lost a process, and with it the runs that had been submitted."""
 
     def __init__(self, jobs: list[Job]) -> None:
         super().__init__()
@@ -94,7 +95,7 @@ def _serialize_work(work: SweepSettings) -> bytes:
 
 
 def _pickle_work(work: SweepSettings) -> bytes:
-    """Return the work as a pickle: by cloudpickle, if it is there, functions of a notebook travel, too."""
+    """Return the work as a pickle; with cloudpickle, if installed, this includes functions of a notebook."""
     try:
         import cloudpickle
     except ImportError:
@@ -118,7 +119,7 @@ def _make_recipe(values: dict[str, Any]) -> Recipe:
 
 
 def _count_workers(executor: Any) -> int:
-    """Return how many chunks an executor runs at once, as far as it tells."""
+    """Return how many chunks an executor runs at once, as far as known."""
     client = getattr(executor, "_client", None)  # Dask's executor
     if client is not None and hasattr(client, "ncores"):
         return max(1, int(sum(client.ncores().values())))
@@ -128,10 +129,10 @@ def _count_workers(executor: Any) -> int:
 def _run_in_chunks(
     executor: Executor, work: SweepSettings, jobs: Sequence[Job], workers: int, run: _Run
 ) -> Iterator[Chunk]:
-    """Hand over chunks, a few ahead of the results, so that memory does not grow with the number of runs.
+    """Submit chunks, a few ahead of the results, so that memory does not grow with the number of runs.
 
-    The first chunks are small; once the time of a run is known, a chunk has as many as fill `_SECONDS`. The runs of a
-    chunk that the executor lost are handed over again, each alone; one that is lost again is a row `killed`.
+    The first chunks are small; once the duration of a run is known, a chunk has enough runs to fill `_SECONDS`. The
+    runs of a lost chunk are submitted again, each alone; a run that is lost again is a row `killed`.
 
     Raises:
         _Killed: the executor is a pool of processes, and one of them was killed.
@@ -170,7 +171,7 @@ def _run_in_chunks(
 
 
 def _get_result(future: Future[Chunk], jobs: Sequence[Job]) -> Chunk | None:
-    """Return the results of a chunk; None if it was lost and is to be tried again, run by run.
+    """Return the results of a chunk; None if it was lost and must be repeated, run by run.
 
     Raises:
         BrokenProcessPool: the whole executor is lost.
@@ -192,9 +193,9 @@ def _make_killed_chunk(job: Job, error: str) -> Chunk:
 def _run_in_processes(
     work: SweepSettings, jobs: Sequence[Job], workers: int, run: _Run, executor: ProcessPoolExecutor | None
 ) -> Iterator[Chunk]:
-    """Run in a pool of processes; after one was killed, the runs that were under way are made again, each alone.
+    """Run in a pool of processes; if one is killed, the runs in progress are repeated, each alone.
 
-    The pool of the caller is used until one of its processes is killed: a broken pool cannot be used again.
+    The caller's pool is used until one of its processes is killed, because a broken pool cannot be used again.
     """
     context = getattr(executor, "_mp_context", None) if executor is not None else _CONTEXT
     rest: Sequence[Job] = jobs
@@ -217,7 +218,7 @@ def _run_in_processes(
 
 
 def _run_alone(job: Job, run: _Run, context: Any) -> Chunk:
-    """Make one run in a separate process."""
+    """Execute one run in a separate process."""
     try:
         with _make_pool(1, context) as pool:
             return pool.submit(run, [job]).result()
@@ -230,12 +231,12 @@ def _make_pool(workers: int, context: Any) -> ProcessPoolExecutor:
 
 
 def _start_worker() -> None:
-    gc.freeze()  # what a worker inherits lives as long as it does: the collector need not look at it
+    gc.freeze()  # inherited objects live as long as the worker, so the collector can skip them
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
 def _exit_with_parent() -> None:
-    """End this process when the one that made the pool ends: a parent that is killed cannot shut its pool down."""
+    """End this process when the process of the pool ends, because a killed parent cannot shut its pool down."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

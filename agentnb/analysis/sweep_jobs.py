@@ -1,4 +1,4 @@
-"""The runs of a sweep: a sequence of jobs that are made when they are needed, so a long list takes little memory."""
+"""The runs of a sweep: a sequence of jobs that are created on demand, so that a long list takes little memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _KEY_TEXT: Final = json.JSONEncoder(sort_keys=True).encode
-_TABLE_ROWS: Final = 64  # of a DataFrame that are converted at once
+_TABLE_ROWS: Final = 64  # rows of a DataFrame that are converted at a time
 
 Inputs = Sequence[Mapping[str, Any]]
 
@@ -73,8 +73,8 @@ def to_inputs(inputs: Any) -> Inputs:
 class Jobs(Sequence[Job]):
     """The jobs of a sweep: every recipe with all inputs, seeds and models, in this order.
 
-    Each has an id that follows from its recipe, inputs, seed and model; the second of equal ones ends in `-1`. A job is
-    made when it is needed: in memory are its inputs, as they were given, and 24 bytes.
+    Each has an id derived from its recipe, inputs, seed and model; the second of two equal jobs ends in `-1`. A job is
+    created on demand: memory holds only the original inputs, and 24 bytes.
     """
 
     def __init__(self, work: SweepSettings, inputs: Inputs, seeds: Sequence[int]) -> None:
@@ -85,7 +85,7 @@ class Jobs(Sequence[Job]):
         self._digests = array("Q", self._iter_digests(work))
         size = len(self._digests)
         self._sorted = array("Q", sorted(range(size), key=self._digests.__getitem__))
-        self._repeats = array("Q", bytes(8 * size))  # how many equal jobs there are before each
+        self._repeats = array("Q", bytes(8 * size))  # how many equal jobs precede each job
         for before, at in pairwise(self._sorted):
             if self._digests[before] == self._digests[at]:
                 self._repeats[at] = self._repeats[before] + 1
@@ -137,7 +137,7 @@ class Jobs(Sequence[Job]):
         return None
 
     def iter_ids(self) -> Iterator[str]:
-        """Yield the ids of all jobs, in their order."""
+        """Yield the ids of all jobs, in order."""
         return map(self._make_id, range(len(self)))
 
     def __len__(self) -> int:
@@ -145,7 +145,7 @@ class Jobs(Sequence[Job]):
 
 
 class SelectedJobs(Sequence[Job]):
-    """Some jobs of a sequence, by their places in it."""
+    """Some jobs of a sequence, selected by index."""
 
     def __init__(self, jobs: Sequence[Job], places: Iterable[int]) -> None:
         self._jobs, self._places = jobs, array("Q", places)

@@ -1,4 +1,4 @@
-"""Where the runs of a sweep go, into a store or into Parquet files; and the table of them, which leaves memory free."""
+"""Where the runs of a sweep go: into a store or into Parquet files; and their table, which is kept out of memory."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from agentnb.analysis.sweep_jobs import Jobs
     from agentnb.session import Session
 
-_IN_MEMORY: Final = 2**23  # bytes of rows that are held in memory; more are in a temporary file
+_IN_MEMORY: Final = 2**23  # bytes of rows that are kept in memory; further rows go to a temporary file
 _CHUNKS_AT_ONCE: Final = 8  # chunks whose records are in memory while all runs are read in order
-_PART: Final = 1_000  # runs in a Parquet file, at least
+_PART: Final = 1_000  # minimum number of runs in a Parquet file
 _JSON: Final = ("inputs", "outputs")  # columns that are JSON text in Parquet, because each run may have other keys
 
 
@@ -63,17 +63,17 @@ class Blobs:
 
 
 class Results(ABC):
-    """The results of a sweep as they arrive; as a context it writes what it still holds when it ends."""
+    """The results of a sweep as they arrive. A context manager, which writes unwritten results at its end."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
     def load_run_ids(self) -> Mapping[str, str]:
-        """Return the runs that were made before: run id -> status."""
+        """Return the runs of an earlier, interrupted sweep: run id -> status."""
         return {}
 
     def add_known(self, run_id: str, status: str) -> None:
-        """Add a run that was made before."""
+        """Add a run of an earlier, interrupted sweep."""
         self.counts[status] += 1
 
     def add(self, chunk: Chunk) -> None:
@@ -107,7 +107,7 @@ class Results(ABC):
         return self
 
     def __exit__(self, *_: object) -> None:  # noqa: B027  (most hold nothing that is not written)
-        """Write what is still held, also if the sweep is interrupted."""
+        """Write unwritten results, even if the sweep is interrupted."""
 
 
 class ChunkResults(Results):
@@ -119,7 +119,7 @@ class ChunkResults(Results):
         self._numbers: list[array[int]] = []  # by chunk
 
     def add(self, chunk: Chunk) -> None:
-        """Hold the results of some runs."""
+        """Keep the results of some runs."""
         super().add(chunk)
         self._rows.add(chunk.rows)
         self._records.add(chunk.records)
@@ -161,7 +161,7 @@ def _load_records(chunk: Chunk) -> list[Record]:
 
 
 class StoreResults(Results):
-    """Results in a store; the runs that it has already are not made again."""
+    """Results in a store; runs that it already contains are not repeated."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__()
@@ -178,24 +178,24 @@ class StoreResults(Results):
             return {}
 
     def add_known(self, run_id: str, status: str) -> None:
-        """Add a run that the store has."""
+        """Add a run that is already in the store."""
         super().add_known(run_id, status)
         self._known[run_id] = status
 
     def add(self, chunk: Chunk) -> None:
-        """Store some runs, in one change, and hold their rows."""
+        """Store some runs in one change, and keep their rows."""
         super().add(chunk)
         self.log.add(_load_records(chunk))
         self._rows.add(chunk.rows)
 
     def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
-        """Return the rows of the table; those of runs made before are read from the store."""
+        """Return the rows of the table; those of earlier runs are read from the store."""
         found = list(chain.from_iterable(self._rows))
         for run_id, status in self._known.items():
             session = open_stored(self.log, run_id)
             problem = session.error
             job = jobs.find(run_id)
-            assert job is not None  # it is known by this id
+            assert job is not None  # the id is known
             found.append(make_row(job, session, status, None if problem is None else problem.what))
         return found
 
@@ -216,9 +216,10 @@ class StoreResults(Results):
 
 
 class ParquetResults(Results):
-    """Results in a folder: `runs` and the seven frames are subfolders, each with a Parquet file for every 1,000 runs.
+    """Results in a folder: `runs` and the seven frames are subfolders, each with one Parquet file per 1,000 runs.
 
-    The file of `runs` is written last and renamed into place: runs are known if all of their tables are written.
+    The file of `runs` is written last and renamed into place, so runs are known only once all of their tables are
+    written.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -245,11 +246,11 @@ class ParquetResults(Results):
             self.flush()
 
     def __exit__(self, *_: object) -> None:
-        """Write what is still held, also if the sweep is interrupted."""
+        """Write unwritten results, even if the sweep is interrupted."""
         self.flush()
 
     def flush(self) -> None:
-        """Write the runs that are held as one more file of each table."""
+        """Write the unwritten runs as one more file of each table."""
         if not self._held:
             return
         import pandas as pd
@@ -277,7 +278,7 @@ class ParquetResults(Results):
         A114: a file of a sweep cannot be read.
 
         Raises:
-            StoreError: A114, it is no Parquet file of a sweep.
+            StoreError: A114, it is not a Parquet file of a sweep.
         """
         import pandas as pd
 
@@ -290,7 +291,7 @@ class ParquetResults(Results):
             ) from error  # fmt: skip
 
     def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
-        """Return the rows of the runs of this sweep, which may be fewer than the folder has."""
+        """Return the rows of the runs of this sweep; the folder may contain more."""
         found = []
         for path in self._list_files("runs"):
             for row in self._read(path).to_dict("records"):
@@ -301,7 +302,7 @@ class ParquetResults(Results):
         return found
 
     def session(self, run_id: str, **options: Any) -> Session:
-        """Raise: tables are no sessions.
+        """Raise an error: tables cannot be opened as sessions.
 
         L413: nothing of a run was stored.
         """
@@ -311,7 +312,7 @@ class ParquetResults(Results):
         )  # fmt: skip
 
     def sessions(self, jobs: Jobs) -> Iterator[Session]:
-        """Raise: tables are no sessions."""
+        """Raise an error: tables cannot be opened as sessions."""
         for run_id in jobs.iter_ids():
             yield self.session(run_id)
 
@@ -321,7 +322,7 @@ class ParquetResults(Results):
 
 
 class ParquetFrames:
-    """The seven tables of a folder of Parquet files, `frames.steps` or `frames["steps"]`, each read when asked for."""
+    """The seven tables of a folder of Parquet files, `frames.steps` or `frames["steps"]`, each read on access."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

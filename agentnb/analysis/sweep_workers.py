@@ -1,4 +1,4 @@
-"""What a worker of a sweep does: it makes a chunk of runs and returns their rows and their records."""
+"""The worker of a sweep: executes a chunk of runs and returns their rows and records."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from agentnb.text import safe_repr, safe_str
 if TYPE_CHECKING:
     from types import FrameType
 
-TOGETHER: Final = 16  # runs that share a worker's event loop, where something awaits
-Record = tuple[RunRow, list[Entry]]  # a run as a store holds it
+TOGETHER: Final = 16  # runs that share a worker's event loop if anything is awaited
+Record = tuple[RunRow, list[Entry]]  # a run as stored in a store
 
 
 class Job(NamedTuple):
-    """One run that is to be made: which recipe and which model, by their names, with which inputs and seed."""
+    """One run to execute: the names of the recipe and the model, the inputs and the seed."""
 
     number: int
     run_id: str
@@ -43,14 +43,14 @@ class Job(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One run that was made: its row of the table, and its record; None if there is nothing that can be stored."""
+    """One finished run: its row of the table, and its record; None if it cannot be stored."""
 
     row: dict[str, Any]
     record: Record | None = None
 
 
 class PackedRecords(NamedTuple):
-    """The records of several runs (for some, None); the text with which all heads begin, the recipe, is there once."""
+    """The records of several runs (or None); the text shared by all heads, the recipe, is contained only once."""
 
     begin: str
     records: list[Record | None]
@@ -72,7 +72,7 @@ def _with_head(record: Record, head: str) -> Record:
 
 
 class Chunk(NamedTuple):
-    """Runs that were made together: their numbers and statuses; the rest stays pickled until it is needed.
+    """Runs that were executed together: their numbers and statuses; the rest stays pickled until it is needed.
 
     `rows` are their rows of the table, `records` their PackedRecords.
     """
@@ -85,14 +85,14 @@ class Chunk(NamedTuple):
 
 
 class TimedOut(BaseException):
-    """Raised inside a run when its time is over; nodes cannot catch it as an Exception."""
+    """Raised inside a run when its timeout is exceeded; nodes cannot catch it as an Exception."""
 
 
 @dataclass(frozen=True)
 class SweepSettings:
-    """What all runs of a sweep share: the recipes and models by name, the options, the seconds that a run may take.
+    """Settings shared by all runs of a sweep: recipes and models by name, options, timeout in seconds.
 
-    `concurrency` is how many runs share a worker's event loop; None: several, where something awaits.
+    `concurrency` is the number of runs that share a worker's event loop; None: several, if anything is awaited.
     """
 
     recipes: Mapping[str, Recipe]
@@ -120,30 +120,30 @@ class SweepSettings:
         return live or any(callable(function) and is_async(function) for function in functions)
 
 
-# What the worker processes of this machine inherit when they are forked, by the number of their sweep: a recipe may
-# hold functions that cannot be pickled.
+# What the worker processes of this machine inherit when they are forked, by the number of their sweep, because a recipe
+# may contain functions that cannot be pickled.
 INHERITED: dict[int, SweepSettings] = {}
 
 
 def run_inherited(number: int, jobs: Sequence[Job]) -> Chunk:
-    """Run a chunk in a process that was forked from the one that made the sweep."""
+    """Run a chunk in a process that was forked from the process of the sweep."""
     return run_chunk(INHERITED[number], jobs)
 
 
 def run_pickled(work: bytes, jobs: Sequence[Job]) -> Chunk:
-    """Run a chunk in a process that knows nothing of the sweep."""
+    """Run a chunk in a process that has no data of the sweep."""
     return run_chunk(pickle.loads(work), jobs)  # noqa: S301  (it comes from the process that made the sweep)
 
 
 def run_chunk(work: SweepSettings, jobs: Sequence[Job]) -> Chunk:
-    """Make these runs: one after the other, or several at a time on one event loop."""
+    """Execute these runs one after the other, or several at a time on one event loop."""
     start, together = perf_counter(), work.get_group_size()
     records = [_run(work, job) for job in jobs] if together == 1 else asyncio.run(_run_all(work, jobs, together))
     return make_chunk(records)._replace(seconds=perf_counter() - start)
 
 
 def make_chunk(results: Sequence[Result]) -> Chunk:
-    """Return results as they are sent to the calling process."""
+    """Return results in the form in which they are sent to the calling process."""
     rows, records = [result.row for result in results], [result.record for result in results]
     return Chunk([row["number"] for row in rows], [row["status"] for row in rows], _pickle_rows(rows),
                  pickle.dumps(PackedRecords.pack(records), pickle.HIGHEST_PROTOCOL))  # fmt: skip
@@ -207,7 +207,7 @@ async def _run_async(work: SweepSettings, job: Job) -> Result:
 
 
 def _make_result(work: SweepSettings, job: Job, session: Session | None, raised: BaseException | None = None) -> Result:
-    """Return the result of a run that has ended, or ended by an exception."""
+    """Return the result of a run that has finished or raised an exception."""
     error: str | None
     match raised:
         case None:
@@ -224,7 +224,7 @@ def _make_result(work: SweepSettings, job: Job, session: Session | None, raised:
     if session is None:
         return Result(row)
     record = _record(session, status)
-    if "hooks" not in work.options:  # a listener may have kept the session
+    if "hooks" not in work.options:  # a listener may have kept a reference to the session
         get_parts(session).release()
     return Result(row, record)
 
@@ -250,7 +250,7 @@ def make_row(job: Job, session: Session | None, status: str, error: str | None) 
 
 
 def _record(session: Session, status: str) -> Record | None:
-    """Return a run as a store holds it; None if its values cannot be stored."""
+    """Return a run as stored in a store; None if its values cannot be stored."""
     try:
         row, entry = copy_of(get_state(session), status)
     except AgentNbError:
@@ -260,7 +260,7 @@ def _record(session: Session, status: str) -> Record | None:
 
 @contextmanager
 def _time_limit(session: Session, seconds: float) -> Iterator[None]:
-    """End the body after some seconds: at once in the main thread of a process, else before the next step."""
+    """End the body after some seconds: at once in the main thread of a process, otherwise before the next step."""
     over = threading.Event()
 
     def stop() -> None:
