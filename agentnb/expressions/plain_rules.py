@@ -554,8 +554,8 @@ def _evaluate_var(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope]
 
 def _evaluate_here(scopes: Sequence[Scope], keys: Sequence[Any]) -> Any:
     scope = scopes[-1]
-    if "current" in scope.place:  # inside a reduce
-        return scope.place["current"] if not keys else _look_up(scope.place, keys)
+    if keys and keys[0] in ("current", "accumulator") and "current" in scope.place:  # inside a reduce
+        return _look_up(scope.place, keys)
     return _look_up(scope.value, keys)
 
 
@@ -588,13 +588,13 @@ def _is_place(level: int, keys: list[Any]) -> bool:
 
 def _exists(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
     keys = run.of(arguments, scopes, pointer)
-    return all(isinstance(key, str) for key in keys) and _evaluate_here(scopes, keys) is not _GONE
+    return all(isinstance(key, str) for key in keys) and _look_up(scopes[-1].value, keys) is not _GONE
 
 
 def _evaluate_missing(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
     names = _merge(run.of(arguments, scopes, pointer))
     return [
-        name for name in names if isinstance(name, str) and _evaluate_here(scopes, _parse_keys(name) or []) is _GONE
+        name for name in names if isinstance(name, str) and _look_up(scopes[-1].value, _parse_keys(name) or []) is _GONE
     ]
 
 
@@ -603,7 +603,7 @@ def _evaluate_missing_some(run: Evaluation, arguments: list[Any], scopes: Sequen
     if not isinstance(names, list):
         return []
     missing = [
-        name for name in names if isinstance(name, str) and _evaluate_here(scopes, _parse_keys(name) or []) is _GONE
+        name for name in names if isinstance(name, str) and _look_up(scopes[-1].value, _parse_keys(name) or []) is _GONE
     ]
     return missing if missing and len(names) - len(missing) < (least if _is_int(least) else 1) else []
 
@@ -733,7 +733,7 @@ def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointe
     def compare(one: int, other: int) -> int:
         return _rank(keys[one], keys[other])
 
-    order = sorted(range(len(value)), key=cmp_to_key(compare), reverse=not _is_true(upwards))
+    order = sorted(range(len(value)), key=cmp_to_key(compare), reverse=upwards is False)
     return [value[at] for at in order]
 
 

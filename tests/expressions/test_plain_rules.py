@@ -38,6 +38,22 @@ def test_each_of_many_rules_has_the_same_outcome():
     assert differ == []
 
 
+# With these the library may be done, or refuse an argument, before it evaluates a later one that fails.
+EARLY = {"throw", "exists", "abs", "ceil", "floor", "slice", "sort", "/", "%"}
+ARITIES = {row["name"]: (row["min_args"], row["max_args"]) for row in PLAIN.operators() if row["name"] not in EARLY}
+
+
+@pytest.mark.parametrize("name", ARITIES)
+def test_a_failure_of_any_argument_has_the_same_place(name):
+    least, most = ARITIES[name]
+    for count in range(max(least or 0, 2 if name == "if" else 1), min(most or 4, 5) + 1):
+        for at in range(count):
+            for other in ("n", "f", "xs", "s", "rows", "o", "i"):
+                arguments = [{"var": other}] * count
+                arguments[at] = {"throw": {"var": "w"}}
+                assert outcome(PLAIN, {name: arguments}) == outcome(LIBRARY, {name: arguments}), arguments
+
+
 def test_operators_and_their_numbers_of_arguments_are_the_same_but_for_dates():
     known = {row["name"]: (row["min_args"], row["max_args"], list(row["aliases"])) for row in LIBRARY.operators()}
     plain = {row["name"]: (row["min_args"], row["max_args"], list(row["aliases"])) for row in PLAIN.operators()}
@@ -114,7 +130,12 @@ LEVELS = [[[level], *keys] for level in (-3, -1, 0, 1, 2, 3, 4, 5) for keys in (
     *({"missing": paths} for paths in ("a.b", ["a.b", "n"], [["a", "b.c"], "s"], [{"var": "a"}])),
     *({"missing_some": [1, paths]} for paths in ("a", ["a.b", "s"], {"var": "a"})),
     {"var": ["a.b", "n"]}, {"var": ["", 1]}, {"var": {"var": "a"}}, {"+": [{"var": "a.b"}, {"val": ["f"]}]},
-    {"map": [{"var": "xs"}, {"var": "b"}]}, {"map": [{"var": "xs"}, {"val": ["a", "b"]}]},
+    {"map": [{"var": "xs"}, {"val": ["a", "b"]}]},
+    *({name: [{"var": "rows"}, {"var": "k"}, *([0] if name == "reduce" else [])]}
+      for name in ("map", "filter", "reduce", "all", "some", "none", "group_by")),
+    *({"sort": [{"var": "rows"}, way, {"var": "k"}]} for way in ({"var": "n"}, None, True, False, 0, 1, "desc")),
+    *({"reduce": [{"var": "rows"}, {name: path}, 0]} for name in ("val", "exists", "missing")
+      for path in ("k", "current", "accumulator", ["current", "k"], ["k", "current"], "gone")),
     {"try": [{"val": "a"}, {"val": "type"}]}, {"try": [{"val": "a"}, {"val": [[1], "n"]}]}, {"try": [{"val": "a"}]},
     *({"val": path} for path in LEVELS), *({"map": [{"val": "xs"}, {"val": path}]} for path in LEVELS),
     *({"map": [{"var": "xs"}, {"filter": [{"val": [[2], "ys"]}, {"val": path}]}]} for path in LEVELS),

@@ -12,9 +12,9 @@ and one change at each, because a `+` has eleven changes and a `<` five, most of
 
 Left out are mutants that no test can find or that none has to: annotations and protocols, which nothing runs; the
 wording of Problems; `is` for `==` and back, which agree on what this code compares; caches and their sizes, `slots` and
-`frozen` of dataclasses, the signs in a list of parameters, `strict` of `zip` and decorators for type checkers, which
-change no result; and changes that are no Python. It needs a system that can fork: what the tests import is imported
-once, and each mutant's tests run in a fork of that process.
+`frozen` of dataclasses, the signs in a list of parameters, `strict` of `zip`, and decorators for type checkers and for
+those who implement an abstract class, which change no result; and changes that are no Python. It needs a system that
+can fork: what the tests import is imported once, and each mutant's tests run in a fork of that process.
 """
 
 from __future__ import annotations
@@ -64,14 +64,16 @@ COVERING = [
     *("formats", "kinds", "magics", "mcp", "property", "recipe", "recordings", "scenarios", "session", "sources"),
     *("store", "testing", "test_golden.py", "test_load.py", "test_samples.py", "trace", "world"),
 ]
-# A KeyboardInterrupt amid coverage's own bookkeeping leaves its lock locked; and a sweep starts processes of its own.
-IGNORED = ("tests/engine/test_interrupt.py", "tests/attacks/test_interrupts.py", "tests/analysis/test_sweep.py")
+# A KeyboardInterrupt amid coverage's own bookkeeping leaves its lock locked: these have no coverage, and are tried last
+# with each mutant of the engine. And a sweep starts processes of its own.
+INTERRUPTS = ("tests/engine/test_interrupt.py", "tests/attacks/test_interrupts.py")
+IGNORED = (*INTERRUPTS, "tests/analysis/test_sweep.py")
 SKIPPED = "not needs_chromium and not needs_dot"  # PostgreSQL's are skipped where its programs are missing
 # What Cosmic Ray brings along warns where the project's own environment does not; notebooks are not run here.
 QUIET = ("-W", "default", "-o", "faulthandler_timeout=0", "-p", "no:cacheprovider", "-p", "no:nbmake")
 # Tests run at first, then, and at most, for one mutant that its module's own tests do not find. Thousands of tests run
 # a line of the step; the last part is for survivors alone.
-FIRST, SECOND, MOST = 30, 150, 1500
+FIRST, SECOND, MOST = 30, 150, 1000
 NAMED = 30  # names looked for, from those of one line to what is defined with them
 EACH = 4  # tests taken of a file at once: each file costs its imports
 SAME = {"Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot"}  # operators whose mutants mean the same here
@@ -92,8 +94,8 @@ IMPORTED += ["sqlalchemy", "yaml", "xdist.plugin", "anyio.pytest_plugin", "_hypo
 WORDED = {"Problem", "did_you_mean"}
 LEFT = {"survived", "uncovered"}  # outcomes of mutants that no test finds
 # Decorators that change how fast something is, or what a type checker says of it; and arguments that check ourselves.
-UNTESTED = {"cache", "lru_cache", "final", "overload", "override", "runtime_checkable", "dataclass.slots"}
-UNTESTED |= {"dataclass.frozen", "zip.strict"}
+UNTESTED = {"abstractmethod", "cache", "lru_cache", "final", "overload", "override", "runtime_checkable"}
+UNTESTED |= {"dataclass.frozen", "dataclass.slots", "zip.strict"}
 
 
 HEAD = """\
@@ -285,20 +287,29 @@ class Tests:
         # A module is imported, and a cached function called, in the first of the tests that need it.
         lines, names = on_import(ROOT / place.module, place.line)
         found |= self._running(place.module, lines)
-        found |= self._naming(names | cached_around(ROOT / place.module, place.line))
+        named = self._naming(names | cached_around(ROOT / place.module, place.line)) - found
         own = tests_of(place.module)
-        by_file: dict[str, list[str]] = defaultdict(list)
-        for test in sorted(found, key=lambda test: (self.seconds.get(test, 0.0), test)):
-            by_file[test.split("::")[0]].append(test)
-        by_file.pop(own, None)
-        near = sorted(by_file.values(), key=lambda tests: -closeness(tests[0], place.module))
-        nearest = [tests for tests in near if closeness(tests[0], place.module) == closeness(near[0][0], place.module)]
         others = [
+            test
+            for tests in (found, named)
+            for test in self._in_order(tests, place.module)
+            if test.split("::")[0] != own
+        ]
+        last = INTERRUPTS if place.area == "engine" and (own or others) else ()
+        return [*([own] if own else []), *others[:MOST], *last]
+
+    def _in_order(self, tests: set[str], module: str) -> list[str]:
+        """Return tests of a module: those of its area, then the other ones; first a few of each file, the fastest."""
+        by_file: dict[str, list[str]] = defaultdict(list)
+        for test in sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test)):
+            by_file[test.split("::")[0]].append(test)
+        near = sorted(by_file.values(), key=lambda tests: -closeness(tests[0], module))
+        nearest = [tests for tests in near if closeness(tests[0], module) == closeness(near[0][0], module)]
+        return [
             test
             for files in (nearest, near[len(nearest) :])
             for test in [test for tests in files for test in tests[:EACH]] + in_turn([tests[EACH:] for tests in files])
         ]
-        return [*([own] if own else []), *others[:MOST]]
 
     def fastest(self, number: int) -> list[str]:
         """Return so many tests of all, the fastest."""
