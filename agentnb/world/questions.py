@@ -1,4 +1,4 @@
-"""Questions that a function asks from inside: it stops there, and runs again with the answers."""
+"""Questions asked from inside a function: it stops there, and runs again with the answers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from agentnb.text import safe_repr
 
 
 class QuestionPending(BaseException):
-    """Raised through a function that has asked something which is not answered yet."""
+    """Raised through a function that has asked a question without an answer."""
 
     def __init__(self, prompt: Any) -> None:
         self.prompt = prompt
 
 
 class _Answers:
-    """The answers to the questions that a function asks, in the order in which it asks them."""
+    """The answers to the questions of a function, in the order in which it asks them."""
 
     def __init__(self, answers: Sequence[Any]) -> None:
         self.answers, self.count = answers, 0
@@ -28,7 +28,7 @@ _ANSWERS: Final[ContextVar[_Answers | None]] = ContextVar("_ANSWERS", default=No
 
 
 def ask(prompt: Any) -> Any:
-    """Return a person's answer, from inside the function of a node that is declared with `asks=True`.
+    """Ask a person from inside the function of a node declared with `asks=True`, and return the answer.
 
     The session waits for `session.answer`. Then the function runs again from its beginning, and this call returns the
     answer; several questions are answered one after another.
@@ -49,7 +49,7 @@ def ask(prompt: Any) -> Any:
 
 
 def call_with_answers(function: Callable[[], Any], answers: Sequence[Any]) -> Any:
-    """Call a function whose questions are answered; raise the first QuestionPending that is not."""
+    """Call a function with answers to its questions; raise QuestionPending at the first one without an answer."""
     token = _ANSWERS.set(_Answers(answers))
     try:
         return function()

@@ -1,4 +1,4 @@
-"""Resources: objects that nodes share by type. They are not part of the board: neither recorded nor rolled back."""
+"""Resources: objects that nodes share by type. They are not on the board: neither recorded nor rolled back."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ MOST_SCOPES: Final = 1_000
 
 
 class Resources(Mapping[type, Any]):
-    """Objects by type.
+    """Objects by type: those of a session (as a Mapping), overridden by those that branches have inserted.
 
-    Those of a session (as a Mapping), and over them those that branches have inserted for themselves.
-
-    An object inserted in a child scope is visible there and in nested scopes only. If there are more than a thousand
+    An object inserted in a child scope is visible only there and in nested scopes. If there are more than a thousand
     such scopes, the objects of the oldest are dropped.
     """
 
@@ -37,7 +35,7 @@ class Resources(Mapping[type, Any]):
         return len(self.shared)
 
     def insert(self, value: Any, kind: type | None = None, scope: Scope | None = None) -> None:
-        """Insert an object under its type, or under an explicit one; the last one inserted is used."""
+        """Insert an object under its type, or under an explicit one; the object inserted last is used."""
         kind = type(value) if kind is None else kind
         if scope is None or scope.id == 0:
             self.shared[kind] = value
@@ -47,7 +45,7 @@ class Resources(Mapping[type, Any]):
         self.own.setdefault(scope.id, {})[kind] = value
 
     def find(self, kind: type, scope: Scope | None = None) -> Any:
-        """Return the object of a type, as visible from a scope, else one of a derived type; or ABSENT."""
+        """Return the object of a type, or else of a derived type, as visible from a scope; ABSENT if there is none."""
         layers = []
         while scope is not None:
             layers += [self.own[scope.id]] if scope.id in self.own else []

@@ -17,9 +17,9 @@ from agentnb.expressions.paths import format_path
 from agentnb.world.sample_text import CannotError, make_text
 from agentnb.world.schema_merge import merge_schemas
 
-ATTEMPTS: Final = 20  # a random choice may not fit together: then it is made anew
-DEEPEST: Final = 50  # levels of a value, and references in a row
-MOST: Final = 10_000  # the number of schema parts visited in one attempt
+ATTEMPTS: Final = 20  # a random choice may not fit: it is then repeated
+DEEPEST: Final = 50  # levels of a value, and of nested references
+MOST: Final = 10_000  # the number of schema parts visited per attempt
 _REFS: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 # The type implied by the keywords of a schema without `type`.
 _SPEAKS_OF: Final = (
@@ -33,13 +33,13 @@ _SIMPLEST: Final = ("null", "boolean", "integer", "number", "string", "array", "
 def fill(schema: Any, seed: object, name: str = "value", where: str = "a JSON Schema") -> Any:
     """Return a value that fits a schema, deterministic for a seed.
 
-    Every property is filled, a text with its own name and a number ("summary 7"), so that a reader sees what it is.
-    `const`, `enum`, `default` and `examples` are taken if present. Of a schema that refers to itself, the
-    inner one gets only what it requires.
+    Every property is filled; strings consist of the property's name and a number ("summary 7"), so that readers
+    recognise them. `const`, `enum`, `default` and `examples` are used if present. Where a schema refers to itself, the
+    inner value has only the required parts.
 
     Args:
         schema: a JSON Schema, or a Schema (then it is not compiled again).
-        name: the word for a text outside of a property.
+        name: the word for strings outside of properties.
         where: the place for the Problem.
 
     Raises:
@@ -95,7 +95,7 @@ class _Filler:
             if word in flat:
                 return self.member(flat, flat.pop(word), name, opened, depth, small)
         values = [[flat["const"]]] if "const" in flat else [flat["enum"]] if "enum" in flat else []
-        if self.attempt < ATTEMPTS // 2:  # they need not fit
+        if self.attempt < ATTEMPTS // 2:  # these need not fit
             values += [[flat["default"]]] if "default" in flat else [flat["examples"]] if flat.get("examples") else []
         if values:
             if not values[0]:
@@ -117,7 +117,7 @@ class _Filler:
     # -- parts of a schema ------------------------------------------------------------------------------------
 
     def flat(self, schema: Any, refs: list[str], depth: int) -> dict[str, Any]:
-        """Return a schema as one level of rules: with its references, `allOf` and one branch of an `if` merged in."""
+        """Return a schema as one level of rules, with its references, `allOf` and one branch of an `if` merged in."""
         self.left -= 1
         if self.left < 0 or depth > DEEPEST:
             raise CannotError("it refers to itself without an end" if depth > DEEPEST else "it has too many parts")
@@ -138,7 +138,7 @@ class _Filler:
         return flat
 
     def resolve_ref(self, ref: str) -> Any:
-        """Return the part of the schema that a reference leads to."""
+        """Return the part of the schema at a reference."""
         if not ref.startswith("#"):
             raise CannotError(f"it refers to {ref[:80]!r}, which is not in it")
         if ref[1:] and not ref.startswith("#/"):
@@ -183,9 +183,9 @@ class _Filler:
         """Return a value for one of several schemas and the keywords beside them."""
         order = list(members)
         self.random.shuffle(order)
-        if small or any(opened.count(ref) > 1 for ref in opened):  # an inner one of its kind has already been filled
+        if small or any(opened.count(ref) > 1 for ref in opened):  # an inner value of this kind has already been filled
             order.sort(key=_weigh)
-        elif self.attempt % 2 == 0:  # null carries the least information; it is used if nothing else fits
+        elif self.attempt % 2 == 0:  # null carries the least information, so it is used only if nothing else fits
             order.sort(key=lambda member: isinstance(member, Mapping) and member.get("type") == "null")
         why = "none of its alternatives can be filled"
         for member in order:
@@ -227,7 +227,7 @@ class _Filler:
     def array(self, flat: Mapping[str, Any], name: str, opened: tuple[str, ...], depth: int, small: bool) -> list[Any]:
         items = flat.get("items", True)
         first = flat.get("prefixItems", ())
-        if isinstance(items, list | tuple):  # as drafts before 2020 write it
+        if isinstance(items, list | tuple):  # the notation of drafts before 2020
             first, items = items, flat.get("additionalItems", True)
         low, high = int(flat.get("minItems", 0)), int(flat.get("maxItems", MOST))
         contains = int(flat.get("minContains", 1)) if "contains" in flat else 0
@@ -266,7 +266,8 @@ class _Filler:
         )
         step = Fraction(str(flat["multipleOf"])) if "multipleOf" in flat else None
         if whole:
-            step = Fraction(1 if step is None else step.numerator)  # of 3/2 every second multiple is whole
+            # with a step of 3/2, every second multiple is an integer
+            step = Fraction(1 if step is None else step.numerator)
         span = 99 * (step or 1)
         least = low[0] if low else high[0] - span if high else Fraction(1 if whole else 0)
         most = high[0] if high else least + span
@@ -296,7 +297,7 @@ class _Filler:
 
 
 def _get_limits(flat: Mapping[str, Any], word: str, beyond: str, tighter: Any) -> tuple[Fraction, bool] | None:
-    """Return a limit, and whether it is exclusive. Draft 4 expresses the latter by a boolean."""
+    """Return a limit, and whether it is exclusive, which draft 4 expresses by a boolean."""
     limit, other = flat.get(word), flat.get(beyond)
     if isinstance(other, bool):
         return None if limit is None else (Fraction(limit), other)
@@ -307,7 +308,7 @@ def _get_limits(flat: Mapping[str, Any], word: str, beyond: str, tighter: Any) -
 
 
 def _weigh(member: Any) -> int:
-    """Return how much data a schema may require: options that end a recursion come first."""
+    """Return how much data a schema may require, so that options that end a recursion come first."""
     if not isinstance(member, Mapping) or any(word in member for word in ("const", "enum")):
         return 0
     if any(word in member for word in (*_REFS, "allOf", "anyOf", "oneOf")):

@@ -14,21 +14,21 @@ from agentnb.expressions.regex import EndlessError, compile_pattern
 
 LONGEST: Final = 10_000  # characters; a schema that requires more is not filled
 _DAY: Final = datetime(2024, 1, 1, 9, tzinfo=UTC)
-_REPEATS: Final = 3  # how many more than the fewest a pattern's open repeat gets
-# Signs that a pattern is written out with, readable ones first; a class without any of them is not filled.
+_REPEATS: Final = 3  # how many more repetitions than the minimum an open repeat of a pattern gets
+# Characters used for patterns, readable ones first; a class without any of them is not filled.
 _SIGNS: Final = [*map(chr, range(97, 123)), *map(chr, range(65, 91)), *map(chr, range(48, 58)),
                  *(sign for sign in map(chr, range(32, 127)) if not sign.isalnum())]  # fmt: skip
 
 
 class CannotError(Exception):
-    """This part of a schema cannot be filled; states why."""
+    """This part of a schema cannot be filled; the message states why."""
 
 
 def make_text(schema: Mapping[str, Any], name: str, random: Random) -> str:
-    """Return a text for a schema of type string; `name` is the word to use in it.
+    """Return a string for a schema of type string; `name` is the word to use in it.
 
     Raises:
-        CannotError: its lengths contradict each other or are too large, or its pattern cannot be written out.
+        CannotError: its lengths contradict each other or are too large, or its pattern cannot be generated.
     """
     low, high = int(schema.get("minLength", 0)), schema.get("maxLength")
     if low > LONGEST or (high is not None and high < low):
@@ -74,10 +74,10 @@ _FORMATS: Final[Mapping[str, Callable[[Random, str], str]]] = {
 
 
 def generate_match(pattern: str, random: Random) -> str:
-    """Return a text of readable characters that a regular expression matches.
+    """Return a readable string that a regular expression matches.
 
     Raises:
-        CannotError: it is not valid, looks ahead or back, or requires too much.
+        CannotError: the expression is invalid, has lookarounds, or requires too much.
     """
     try:
         text = _TextGenerator(random).all(_get_parser().parse(pattern))
@@ -91,7 +91,7 @@ def generate_match(pattern: str, random: Random) -> str:
 
 
 def _get_parser() -> Any:
-    # The standard library's own reader of patterns; it has no public name.
+    # The standard library's own pattern parser, which has no public name.
     return import_module("re._parser")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ToolDescription:
-    """The description of a tool for a model; one that is not `known` is not registered, and has only a name."""
+    """The description of a tool for a model; a tool that is not `known` is not registered, and has only a name."""
 
     name: str
     description: str = ""
@@ -35,7 +35,7 @@ class Toolbox:
     def of(cls, own: ToolRegistry | None, tools: Mapping[str, Callable[..., Any]]) -> Toolbox:
         """Return the tools of a registry, with those of these names replaced.
 
-        A function is called with keyword arguments, as every tool of a session.
+        A function is called with keyword arguments, like every tool of a session.
         """
         if own is not None and not tools:
             return cls(own)
@@ -76,8 +76,8 @@ class Toolbox:
 
         It takes the parameters as keywords, and returns a result as a dict.
 
-        It is async if and only if the handler is. `now` is the session's clock, in nanoseconds: the times in the result
-        are the run's, so that equal runs have equal results.
+        It is async if and only if the handler is. `now` is the session's clock, in nanoseconds, so that equal runs have
+        equal results.
         """
         call, registry = self.registry.attempt(name), self.registry
 
@@ -107,13 +107,13 @@ class Toolbox:
         return self.registry.context is not None
 
     async def learn(self, name: str, parameters: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-        """Update the learning context with a run; errors are logged and have no effect."""
+        """Update the learning context with a call; errors are logged and otherwise ignored."""
         await self.registry.alearn(name, parameters, self.registry.result_of(result, name))
 
     def to_result(self, name: str, answer: Any) -> dict[str, Any]:
-        """Return an answer, or a person's substitute for it, as a result: any value is a success."""
+        """Return an answer, or a person's substitute for it, as a result; any value is a success."""
         return self.registry.result_of(answer, name).to_dict()
 
     def make_failure(self, name: str, error: BaseException) -> ToolResult:
-        """Return the result of a call whose last attempt has raised."""
+        """Return the result of a call whose last attempt failed."""
         return self.registry.result_of(error, name, None)

@@ -1,4 +1,4 @@
-"""World: what a session's nodes can reach. Maps each kind of effect to the callable that performs it."""
+"""World: everything that a session's nodes can access. Maps each kind of effect to the callable that performs it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class World:
         return found
 
     def model_of(self, node: Node) -> LLMClient | None:
-        """Return the model of a node: its agent's own, else the session's.
+        """Return the model of a node: its agent's own, otherwise the session's.
 
         If the agent is the whole recipe, its model becomes the session's, unless the session has one.
         """
@@ -96,16 +96,16 @@ class World:
 
         If the agent is the whole recipe, the session's tools override its own tools of the same name.
         """
-        from agentnb.world.toolbox import Toolbox  # late: most sessions have no agents of this sort
+        from agentnb.world.toolbox import Toolbox  # late, because most sessions have no such agents
 
         own = find_agent(self.agents, node).tools
         return Toolbox.of(own, self.passed_tools if own is None or WHOLE in self.agents else {})
 
     def find(self, effect: Effect, work: CallingStep) -> Callable[[Effect], Any]:
-        """Return the callable that does an effect.
+        """Return the callable that performs an effect.
 
         Raises:
-            ExecutionError: X301, nothing here does effects of that kind; X302, it is for a model, and there is none.
+            ExecutionError: X301, nothing in this session performs effects of that kind; X302, there is no model.
         """
         match effect.kind:
             case "human" | "approval" as kind:
@@ -141,7 +141,7 @@ class World:
         return client, Requests(request, work, request.model or str(getattr(client, "model", None) or ""))
 
     def preparing(self, effect: Effect, work: CallingStep) -> Awaitable[None] | None:
-        """Return an awaitable to run before the time of a model's answer begins.
+        """Return an awaitable to run before the timeout of a model's answer starts.
 
         None if there is nothing to prepare.
         """
@@ -156,7 +156,7 @@ class World:
         return request if effect.timeout is None else replace(request, timeout=effect.timeout)
 
     def _find_scripted(self, work: CallingStep) -> Any:
-        """Return the scripted answer; WAIT where the script has none for this question."""
+        """Return the scripted answer; WAIT if the script has none for this question."""
         found: Any = WAIT
         script = self.answers
         if isinstance(script, Mapping):
@@ -173,10 +173,10 @@ class World:
 
 
 def _make_request(effect: Effect, work: CallingStep, number: int = 0, of_node: int = 0) -> LLMRequest:
-    """Return the request that an effect describes, made of a copy of its messages.
+    """Return the request that an effect describes, with a copy of its messages.
 
-    Read message by message, the node's own copies of a long conversation would have to be compared with the board's
-    when its step ends.
+    If the messages were read one by one, the node's copies of a long conversation would have to be compared with the
+    board's at the end of its step.
     """
     arguments = effect.arguments
     if "messages" in arguments:
@@ -238,11 +238,9 @@ def _parse_script(answers: Any) -> Script | None:
 
 
 def _ask_for_input(effect: Effect) -> Any:
-    """Return the input typed on a terminal, else WAIT for a person; the prompt names the node and the question.
+    """Return the input typed on a terminal, or WAIT for a person; the prompt names the node and the question.
 
-    An invalid input is requested again.
-
-    If an answer does not fit the question, the question is repeated.
+    If the input is invalid or does not fit the question, the question is repeated.
     """
     prompt, role = str(effect.arguments.get("prompt", "")), effect.arguments.get("role")
     prompt = f"{prompt} (for role {role})" if role else prompt
@@ -262,7 +260,7 @@ def _ask_for_input(effect: Effect) -> Any:
 
 
 def _ask_for_verdict(effect: Effect) -> Any:
-    """Return the verdict typed on a terminal, else WAIT; anything but yes or no is requested again."""
+    """Return the verdict typed on a terminal, or WAIT; anything but yes or no is requested again."""
     about = str(effect.arguments.get("prompt") or f"{effect.name} {safe_repr(dict(effect.arguments), limit=200)}")
     while True:
         line = ask_on_terminal(f"{about}\nApprove? (yes, or no and why)", effect.timeout)
@@ -278,9 +276,10 @@ def _count_questions(work: CallingStep, node: str | None = None) -> int:
 def count_earlier_calls(work: CallingStep, kind: str, node: str | None = None) -> int:
     """Count the calls of a kind that the run has made before this one, so that a script continues at its position.
 
-    Attempts of one call count once. Calls of steps in flight count too, so that no two branches use the same position.
+    Attempts of one call count once. Calls of steps in flight count as well, so that no two branches use the same
+    position.
     """
-    # One that is retried in another process already has rows of its own
+    # A call that is retried in another process already has its own rows
     own = _count_calls(work, kind, work.call_count - 1)
     count = work.run.count_calls(kind, node) + own
     for pending_step in tuple(work.run.pending_steps.values()):  # a copy, because a call in a thread may read it
@@ -291,7 +290,7 @@ def count_earlier_calls(work: CallingStep, kind: str, node: str | None = None) -
 
 
 def _note_call(work: CallingStep, kind: str) -> None:
-    """Note that a step has started a call: it counts before its answer has arrived."""
+    """Record that a step has started a call: it counts before its answer has arrived."""
     work.asked_kinds.append(kind)
     work.busy = True
 

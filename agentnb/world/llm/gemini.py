@@ -80,7 +80,7 @@ def _make_contents(ask: VendorRequest) -> list[dict[str, Any]]:
 
 
 def _call_part(call: ToolCall) -> dict[str, Any]:
-    """Return a call as received; newer models reject one without their signature."""
+    """Return a call as received; newer models reject calls without their signature."""
     part: dict[str, Any] = {"function_call": {"name": call.name, "args": thaw(freeze(call.arguments))}}
     return {**part, "thought_signature": b64decode(call.signature)} if call.signature else part
 

@@ -26,7 +26,7 @@ class OpenAIClient(VendorClient):
         """Return a new client of the SDK without retries of its own."""
         import openai
 
-        # A server without keys gets a placeholder: the SDK would send it the key of the environment.
+        # A server without keys gets a placeholder; otherwise the SDK would send it the key from the environment.
         options = self.connection(api_key=self.key or "none", base_url=self.base_url, default_headers=self.headers)
         sdk = openai.AsyncOpenAI(**{"max_retries": 0, "timeout": LONGEST_ANSWER, **options})
         _ = sdk.chat.completions  # imported here on its first use, so that this does not count towards the first answer
@@ -43,11 +43,11 @@ class OpenAIClient(VendorClient):
 class OpenAICompatibleClient(OpenAIClient):
     """A client of a server with OpenAI's protocol, such as LM Studio, Ollama or vLLM; no key is required.
 
-    If the settings name no `base_url`, it is taken from the environment variable OPENAI_BASE_URL, else LM Studio's.
-    `lmstudio` always uses its own address.
+    If the settings have no `base_url`, it is taken from the environment variable OPENAI_BASE_URL, otherwise it is that
+    of LM Studio. `lmstudio` always uses its own address.
 
-    Not every such server has a JSON mode. If one rejects it, the request is sent again at once without it, and so are
-    later requests to this model: a rejection uses no tokens, and the prompt describes the form.
+    Not every such server has a JSON mode. If a server rejects it, the request is sent again at once without it, and so
+    are later requests to this model: a rejection uses no tokens, and the prompt describes the form.
     """
 
     variables: ClassVar[tuple[str, ...]] = ()
@@ -59,7 +59,7 @@ class OpenAICompatibleClient(OpenAIClient):
         self._without_json_mode: set[str] = set()
 
     def find_url(self) -> str | None:
-        """Return the URL to use if the settings name none."""
+        """Return the URL to use if the settings have none."""
         return os.environ.get("OPENAI_BASE_URL") or self.default_url
 
     async def converse(self, sdk: Any, ask: VendorRequest) -> Reply:
@@ -78,7 +78,7 @@ class LMStudioClient(OpenAICompatibleClient):
     """A client of LM Studio on this machine."""
 
     def find_url(self) -> str | None:
-        """Return the URL to use if the settings name none."""
+        """Return the URL to use if the settings have none."""
         return self.default_url
 
 
@@ -149,7 +149,7 @@ async def _read_stream(chunks: Any, ask: VendorRequest) -> Reply:
         async for chunk in chunks:
             reply.model = chunk.model or reply.model
             _add_usage(reply, chunk)
-            for choice in (chunk.choices or ())[:1]:  # the last chunk has none: it states the tokens
+            for choice in (chunk.choices or ())[:1]:  # the last chunk has no choices: it contains the usage
                 if choice.delta is not None:
                     reply.add(choice.delta.content, ask.on_token)
                     _take_calls(reply, choice.delta)

@@ -30,7 +30,7 @@ def client_of(
 ) -> VendorClient | SimulatedClient:
     """Return the client for a text "provider:model".
 
-    The text may be the provider alone, if the settings or the requests name the model; a model's name may contain
+    The string may be the provider alone, if the settings or the requests name the model; a model's name may contain
     colons. An empty provider means openai. Nothing is imported or requested yet.
 
     Args:

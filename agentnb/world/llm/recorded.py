@@ -12,22 +12,22 @@ from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
 from agentnb.text import safe_repr
 from agentnb.world.llm.base import LLMError, LLMRequest, LLMResponse, Usage, stream_whole
 
-UNRECORDED: Final = frozenset({"X340", "X341"})  # codes of errors: no answer is left, or it was one to another request
+UNRECORDED: Final = frozenset({"X340", "X341"})  # error codes: no answer is left, or it answered a different request
 _WHERE: Final = "RecordedClient"
 
 
 class RecordedClient:
     """Answers from a trace.
 
-    A node's first request gets the first answer that this node got in the recorded run, and so on.
+    A node's n-th request gets the n-th answer of this node in the recorded run.
 
-    Like a script, it has no position of its own: a run that goes back and repeats steps gets the same answers. A call
-    with several attempts returns the last answer. A failed call fails again (a timeout with a TimeoutError). Tokens and
-    cost are the recorded ones.
+    Like a script, it is stateless: a run that goes back and repeats steps gets the same answers. A call with several
+    attempts returns the last answer. A failed call fails again (a timeout with a TimeoutError). Tokens and cost are the
+    recorded ones.
 
     Args:
         trace: a SimulationTrace, live or from a file, or a session. It is read once, now.
-        strict: refuse a request whose messages are not the recorded ones; else it is answered all the same.
+        strict: reject requests whose messages differ from the recorded ones; otherwise they are answered anyway.
 
     Raises:
         ExecutionError: X343, it is not a trace
@@ -40,7 +40,7 @@ class RecordedClient:
         self._calls = _group_calls(getattr(trace, "trace", trace))
 
     def __repr__(self) -> str:
-        """Return how many answers there are."""
+        """Return one line with the number of answers."""
         return f"<RecordedClient of {sum(map(len, self._calls.values()))} answers>"
 
     def complete(self, request: LLMRequest) -> LLMResponse:
@@ -64,7 +64,7 @@ class RecordedClient:
 
 
 def _group_calls(trace: Any) -> dict[str, list[Any]]:
-    """Return the last attempt of each call of a model, by node, in their order."""
+    """Return the last attempt of each model call, by node, in order."""
     reading = getattr(trace, "reading", None)
     if not callable(reading):
         raise ExecutionError(
@@ -105,7 +105,7 @@ def _make_error(request: LLMRequest, error: str) -> Exception:
 
 
 def _compare(request: LLMRequest, call: Any) -> None:
-    """Raise for the first message that differs from the recorded one. Masked secrets are equal to one another."""
+    """Raise an error for the first message that differs from the recorded one. Masked secrets count as equal."""
     before = LLMRequest.of(thaw(call.arguments)).messages
     for number in range(max(len(before), len(request.messages))):
         then, now = (

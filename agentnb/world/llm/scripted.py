@@ -11,14 +11,15 @@ from agentnb.world.llm.base import LLMRequest, LLMResponse, stream_whole
 
 
 class ScriptedClient:
-    """Answers from a script. It has no position of its own: the request states how many came before.
+    """Answers from a script. It is stateless: the request states how many came before.
 
-    So a run that goes back and repeats steps gets the same answers. A text of a list or a mapping is passed to a
-    listener as one piece; a function may call `request.on_token` itself.
+    A run that goes back and repeats steps therefore gets the same answers. A string in a list or a mapping is passed to
+    a listener as one piece; a function may call `request.on_token` itself.
 
     A list is used in the order in which the calls start, including those of parallel branches that are still in flight:
-    no two of them get the same answer. If branches make several requests, that order depends on their timing: `run()`,
-    which runs them in parallel, may then give them other answers than `step()`. A mapping by node has no such order.
+    no two of them get the same answer. If branches make several requests, that order depends on their timing, so
+    `run()`, which runs branches in parallel, may give them different answers than `step()`. A mapping by node has no
+    such order.
     """
 
     def __init__(self, script: Any) -> None:
@@ -47,7 +48,7 @@ async def _await_response(answer: Any, request: LLMRequest) -> LLMResponse:
 
 
 def _to_response(answer: Any, request: LLMRequest) -> LLMResponse:
-    """Return the response; a mapping with `tool_calls` calls tools where the request offers some."""
+    """Return the response. A mapping with `tool_calls` calls tools if the request offers some."""
     if isinstance(answer, LLMResponse):
         return answer
     return LLMResponse.from_record(answer, {"tools": request.tools}, "scripted")

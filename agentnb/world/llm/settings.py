@@ -19,13 +19,13 @@ WORDS: Final = SAMPLING | _TEXT | _NUMBERS | _MAPPINGS | {"schema", "json_object
 
 
 def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return settings without None values; a setting that no client knows is reported in a warning.
+    """Return settings without None values; an unknown setting is reported in a warning.
 
     Args:
         where: what the settings are, for the Problems.
 
     Raises:
-        AgentRuntimeError: X334, everything that is wrong with them.
+        AgentRuntimeError: X334, all problems of the settings.
     """
     present = {str(word): value for word, value in settings.items() if value is not None}
     for word in present:
@@ -43,7 +43,7 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _find_broken_rule(word: str, value: Any) -> str | None:
-    """Return the rule of a setting that its value breaks; None if it is valid."""
+    """Return the rule that a setting's value violates; None if it is valid."""
     if word in _TEXT and not isinstance(value, str):
         return "a text"
     if word in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int | float)):
@@ -68,7 +68,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def _are_prices(value: Mapping[str, Any]) -> bool:
-    """Return True if prices are numbers from 0 on, or texts of them."""
+    """Return True if prices are numbers of 0 or more, or strings of such numbers."""
     if not {"input", "output"} >= set(value):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The answers of agents without a model; they state that they are simulated."""
+"""The answers of agents without a model. They state that they are simulated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def mock_answer(name: str) -> str:
 
 
 class SimulatedClient:
-    """Answers every request with a text that names the node; a request with a schema, with a value that fits it."""
+    """Answers every request with text that names the node; a request with a schema gets a value that fits it."""
 
     is_simulated = True
 

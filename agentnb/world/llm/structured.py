@@ -12,8 +12,8 @@ from agentnb.errors import with_article
 from agentnb.text import safe_repr
 
 LONGEST: Final = 1_000_000  # characters of an answer, and values in it
-DEEPEST: Final = 100  # levels; the blackboard allows 200, and an answer is nested in something
-MOST_STARTS: Final = 1000  # places in a text where JSON is looked for
+DEEPEST: Final = 100  # nesting depth; the blackboard allows 200, and an answer is nested in something
+MOST_STARTS: Final = 1000  # places in a text where JSON is searched for
 BYTE_ORDER_MARK: Final = "\ufeff"  # some servers send one before the answer; it is not part of the text
 _START: Final = re.compile(r"[{\[]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -22,11 +22,11 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 def find_json(answer: Any) -> Any:
     """Return the JSON value in an answer: of an LLMResponse, a value unchanged, or the JSON in a text.
 
-    A text may be JSON as a whole, in a fenced block (the first that is JSON), or with words around it (then the
-    longest object or array). JSON that breaks off or has a mistake is no answer, and nothing inside it is taken.
+    A text may be JSON as a whole, in a fenced block (the first that is JSON), or with words around it (then the longest
+    object or array). Incomplete or invalid JSON is an error; parts of it are not used.
 
     Raises:
-        ValueError: there is none, or it is broken, has NaN or Infinity, is too long or nested too deeply.
+        ValueError: there is no JSON, or it is broken, has NaN or Infinity, is too long or nested too deeply.
 
     Example:
         >>> find_json('Here it is: {"title": "Rain"}')
@@ -84,7 +84,7 @@ def _iter_fenced(text: str) -> Iterator[str]:
 
 
 def _find_longest_json(text: str) -> Any:
-    """Return the longest object or array in a text. After an error the search continues after it, never inside."""
+    """Return the longest object or array in a text. After an error, the search continues behind it, never inside."""
     found: tuple[int, Any] | None = None
     broken: json.JSONDecodeError | None = None
     start, tries = _START.search(text), 0
@@ -96,7 +96,7 @@ def _find_longest_json(text: str) -> Any:
                 found = (end - start.start(), value)
         except json.JSONDecodeError as error:
             end = max(error.pos, start.end())
-            if error.pos > start.start() + 1 or start[0] == "{":  # `[see below]` was never meant to be JSON
+            if error.pos > start.start() + 1 or start[0] == "{":  # text such as `[see below]` was not meant to be JSON
                 broken = broken or error
         start = _START.search(text, end)
     if found is not None:
@@ -126,11 +126,11 @@ def _parse_json(text: str) -> Any:
 def _decode(text: str, start: int) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(text, start)
-    except RecursionError:  # a parser's own limit of depth
+    except RecursionError:  # the parser's own depth limit
         raise ValueError(_make_depth_message()) from None
     except json.JSONDecodeError:
         raise
-    except ValueError as error:  # a number of thousands of digits, or one of the rejected
+    except ValueError as error:  # a number with thousands of digits, or one of the rejected numbers
         raise ValueError(str(error) if "JSON" in str(error) else "a number in the answer is too long") from None
 
 
@@ -139,7 +139,7 @@ def _make_depth_message() -> str:
 
 
 def _check(value: Any) -> None:
-    """Raise for values that JSON does not have; also in a value that is not text, which may even contain itself."""
+    """Raise an error for values that JSON does not have, including values other than text that contain themselves."""
     waiting, seen = [(value, 1)], 0
     while waiting:
         item, depth = waiting.pop()

@@ -1,4 +1,4 @@
-"""Values as text for a model, and for comparisons: a text unchanged, anything else as JSON."""
+"""Values as text for a model and for comparisons: a string unchanged, anything else as JSON."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from agentnb.errors import with_article
 
 
 def to_text(value: Any) -> str:
-    """Return a value as text for a model: a text unchanged, anything else as JSON."""
+    """Return a value as text for a model: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) else to_json_text(value)
 
 
 def to_json_text(value: Any, *, ordered: bool = False) -> str:
-    """Return a value as JSON, optionally with sorted keys; values that are not JSON-serializable become texts.
+    """Return a value as JSON, optionally with sorted keys; values that are not JSON-serializable become strings.
 
     Keys that are not JSON-serializable are left out.
 
     Raises:
-        TypeError: its keys cannot be put in order.
+        TypeError: its keys cannot be sorted.
         ValueError: it contains itself.
 
     Example:

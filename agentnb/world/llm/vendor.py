@@ -42,15 +42,15 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
 LONGEST_ANSWER: Final = 600.0  # default timeout of an SDK, in seconds
 MILLION: Final = 1_000_000
-SHORTEST_KEY: Final = 8  # shorter texts, and those of letters only, are placeholders that some servers accept
+SHORTEST_KEY: Final = 8  # shorter keys, and keys of letters only, are placeholders that some servers accept
 
 
 @dataclass(frozen=True, slots=True)
 class VendorRequest:
     """One request as a vendor's client sends it: the client's settings merged with those of the request.
 
-    `sampling` holds those of temperature, max_tokens, top_p, top_k, stop and seed that are set; `kwargs` override all.
-    `json_object` requests the vendor's JSON mode, if it has one; a schema takes precedence over it.
+    `sampling` holds temperature, max_tokens, top_p, top_k, stop and seed, if set; `kwargs` override all. `json_object`
+    requests the vendor's JSON mode, if it has one; a schema takes precedence over it.
     """
 
     messages: tuple[LLMMessage, ...]
@@ -62,11 +62,11 @@ class VendorRequest:
     timeout: float
     on_token: Callable[[str], None] | None
     tools: tuple[ToolDefinition, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)  # of the tools: as they are sent -> as they are
+    names: Mapping[str, str] = field(default_factory=dict)  # of the tools: sent name -> own name
 
     @property
     def system(self) -> str:
-        """The system messages as one text, for protocols that send them separately from the conversation."""
+        """The system messages as one string, for protocols that send them separately from the conversation."""
         if not self.messages_without_system:
             return ""
         return "\n\n".join(message.content for message in self.messages if message.role == "system")
@@ -78,19 +78,19 @@ class VendorRequest:
 
     @property
     def conversation(self) -> list[LLMMessage]:
-        """The conversation, never empty: if there is only a system text, it is sent as the user's message."""
+        """The conversation, never empty: if there is only system text, it is sent as the user's message."""
         return self.messages_without_system or [
             LLMMessage("user", "\n\n".join(message.content for message in self.messages))
         ]
 
     def merge_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments to send: these, overridden by `kwargs`; None values are left out."""
+        """Return the arguments to send: these, overridden by `kwargs`, without None values."""
         return {name: value for name, value in {**arguments, **self.kwargs}.items() if value is not None}
 
 
 @dataclass(slots=True)
 class RequestedCall:
-    """A call of a tool as it arrives: its arguments as JSON text, or as a value."""
+    """A tool call as it arrives: its arguments as JSON text, or as a value."""
 
     id: str = ""
     name: str = ""
@@ -120,7 +120,7 @@ class Reply:
     def call(
         self, key: Any, id: str | None = None, name: str | None = None, arguments: Any = None, signature: str = ""
     ) -> None:
-        """Add a tool call or a further piece of one; arguments are pieces of JSON text, or a whole mapping."""
+        """Add a tool call or a further piece of one. Arguments are pieces of JSON text, or a whole mapping."""
         found = self.calls.setdefault(key, RequestedCall())
         found.id, found.signature = id or found.id, signature or found.signature
         found.name += name or ""
@@ -172,13 +172,13 @@ def adapt_arguments(create: Callable[..., Any], arguments: Mapping[str, Any], re
 def _uses_json_mode(requested: bool | None, own: bool | None) -> bool:
     """Return True if the answer is requested in JSON mode.
 
-    A request cannot ask for what the client's settings disable.
+    A request cannot enable what the client's settings disable.
     """
     return own is not False and bool(own if requested is None else requested)
 
 
 class ResponseAwaitable:
-    """The awaitable that `complete` returns: nothing is sent before it is awaited, so it may be discarded."""
+    """The awaitable returned by `complete`. Nothing is sent before it is awaited, so it may be discarded."""
 
     __slots__ = ("_client", "_request")
 
@@ -196,10 +196,10 @@ class VendorClient(ABC):
     The client can be awaited in any event loop.
 
     Args:
-        model: the model that is asked where neither a request nor `settings["model"]` names one.
-        settings: see the package's docstring; `{{env.NAME}}` in them is the text of that environment variable.
-        temperature: where the settings set none.
-        provider: what this client is called in Problems.
+        model: the model to use if neither a request nor `settings["model"]` names one.
+        settings: see the package's docstring; `{{env.NAME}}` in them is replaced by that environment variable.
+        temperature: the default if the settings have none.
+        provider: the name of this client in Problems.
         where: the place of its settings in a file, for Problems.
 
     Raises:
@@ -236,17 +236,16 @@ class VendorClient(ABC):
         self._open = PerLoop(self.connect, self.close_sdk)
 
     def __repr__(self) -> str:
-        """Return the model, without the settings, because they contain keys."""
+        """Return the model, without the settings, because they may contain keys."""
         return f"<{type(self).__name__} {self.provider}:{self.model or '?'}>"
 
     def complete(self, request: LLMRequest) -> ResponseAwaitable:
-        """Answer one request: await what this returns, in a running loop.
+        """Answer one request; await the result in a running loop.
 
         Raises:
-            LLMError: X336 to X339, X344, X364, X365, awaited: the server refused or failed, or its answer is of no
-                use.
+            LLMError: X336 to X339, X344, X364, X365, awaited: the server refused or failed, or its answer is unusable.
             AgentRuntimeError: X334, X335, awaited: a setting is wrong, no model is named.
-            TimeoutError: awaited, there was no answer in time.
+            TimeoutError: awaited, the answer did not arrive in time.
         """
         return ResponseAwaitable(self, request)
 
@@ -279,7 +278,7 @@ class VendorClient(ABC):
         """Send one request and return the answer; pass pieces of text to `ask.on_token` as they arrive."""
 
     def find_url(self) -> str | None:
-        """Return the URL to use if the settings set none; None for the SDK's default."""
+        """Return the URL to use if the settings have none; None for the SDK's default."""
         return self.default_url
 
     # -- a request -----------------------------------------------------------------------------------------------
@@ -296,7 +295,7 @@ class VendorClient(ABC):
             raise
         except Exception as error:  # noqa: BLE001  (anything that the SDK or its dependencies raise)
             failed = to_failure(error, self._name(ask), request.node, self.variables, ask.timeout)
-        raise failed  # not chained to the SDK's own error, which holds the request with its key
+        raise failed  # not chained to the SDK's own error, which contains the request with its key
 
     def _name(self, ask: VendorRequest) -> str:
         return f"{self.provider}:{ask.model}"
@@ -354,7 +353,7 @@ class VendorClient(ABC):
         )
 
     def _call(self, found: RequestedCall, number: int, reply: Reply, ask: VendorRequest) -> ToolCall:
-        """Return a call of a tool.
+        """Return a tool call.
 
         Raises:
             LLMError: X365, its arguments are not a JSON object.
@@ -363,7 +362,7 @@ class VendorClient(ABC):
         if arguments is None:
             try:
                 arguments = json.loads(found.text or "{}")
-            except (ValueError, RecursionError) as error:  # a parser's own limit of depth
+            except (ValueError, RecursionError) as error:  # the parser's own depth limit
                 why = f"{type(error).__name__}: {error}"
         if not isinstance(arguments, Mapping):
             raise LLMError(
@@ -445,7 +444,7 @@ class VendorClient(ABC):
 
 
 class PerLoop:
-    """Creates a client at a loop's first request, and closes it when that loop ends.
+    """Creates a client at the first request of a loop, and closes it when that loop ends.
 
     `asyncio.run` and its like shut down a loop's async generators while it can still await: each client lives in one.
     If a loop is closed without that, its client's connections are lost with it.

@@ -34,7 +34,7 @@ def find_verdict(answer: Any) -> Verdict:
     with one of these, in an LLMResponse too.
 
     Raises:
-        ValueError: there is none in it, or its score is not finite.
+        ValueError: it contains no verdict, or its score is not finite.
 
     Example:
         >>> find_verdict('{"score": "0.9", "reason": "short"}')
@@ -96,7 +96,7 @@ def _parse_mapping(found: Mapping[Any, Any]) -> Verdict:
 
 
 def _number(value: Any) -> float:
-    """Return a number that may be in text form."""
+    """Return a number that may be given as a string."""
     if isinstance(value, str):
         try:
             value = Decimal(value.strip())

@@ -1,7 +1,4 @@
-"""Adapters that make tools of what an `impl` names.
-
-Functions, objects with `invoke` or `run` (langchain's, or any), classes.
-"""
+"""Adapters that turn the object named by an `impl` into a tool: functions, classes, objects with `invoke` or `run`."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ def to_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
     if spec.mode == "class" or (spec.kind == "langchain" and inspect.isclass(found)):
         found = _make(spec, found, init)
     elif init is not None:
-        rest["init"] = init  # an argument like any other
+        rest["init"] = init  # an ordinary argument
     method = _find_method(spec, found)
     if method is not None:
         return _make_invoker(spec, method, rest, key)
@@ -82,7 +79,7 @@ def _find_method(spec: ToolSpec, found: Any) -> Callable[[Any], Any] | None:
 
 
 def _get_own_attribute(found: Any, name: str) -> Any:
-    """Return an object's attribute; None for one that is created on access, as a Mock has every name."""
+    """Return an object's attribute; None for one that is created on access, such as any attribute of a Mock."""
     return None if inspect.getattr_static(found, name, None) is None else getattr(found, name)
 
 
@@ -114,7 +111,7 @@ def _make_invoker(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[
 
 
 def describe_answer(value: Any) -> dict[str, Any]:
-    """Return the answer of an invoked object under the keys that every tool's result has.
+    """Return the answer of an invoked object under the keys that every tool result has.
 
     Example:
         >>> describe_answer({"output": "42"})["text"]

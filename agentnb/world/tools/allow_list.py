@@ -9,14 +9,15 @@ from pathlib import Path
 
 from agentnb.world.llm.env import list_allowed_variables
 
-NO_PATH = (ValueError, OSError, RuntimeError)  # a null character, a name too long, links that lead in a circle, no home
+# a null character, a name that is too long, a symlink loop, no home folder
+NO_PATH = (ValueError, OSError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The allowed sources of tools; paths are resolved, so that a link cannot lead outside unnoticed.
+    """The allowed sources of tools; paths are resolved, so that links cannot lead outside unnoticed.
 
-    `own` is the recipe's folder (None: it has no file), `folders` are the allowed ones, `packages` dotted prefixes,
+    `own` is the recipe's folder (None: it has no file), `folders` are the allowed folders, `packages` dotted prefixes,
     `variables` names of environment variables, `words` the user's entries.
     """
 
@@ -43,7 +44,7 @@ class Allowed:
         return self.own is not None and path.is_relative_to(self.own)
 
     def holds_package(self, module: str) -> bool:
-        """Return True if a dotted name is an allowed one, or a submodule of one.
+        """Return True if a dotted name is an allowed package, or a submodule of one.
 
         Example:
             >>> own = Allowed.of(None, ["mytools"])
@@ -53,12 +54,15 @@ class Allowed:
         return any(module == prefix or module.startswith(f"{prefix}.") for prefix in self.packages)
 
     def bases(self) -> Iterable[Path]:
-        """Return the base folders of relative paths: the recipe's own, else each allowed one."""
+        """Return the base folders of relative paths: the recipe's own, otherwise each allowed one."""
         return self.folders if self.own is None else (self.own,)
 
 
 def allow_entries(allow: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
-    """Return the user's `allow` as texts: folders are resolved now, so that changing the current one has no effect."""
+    """Return the user's `allow` as strings.
+
+    Folders are resolved now, so that later changes of the current folder have no effect.
+    """
     return tuple(map(_parse_entry, (allow,) if isinstance(allow, str | os.PathLike) else allow))
 
 
@@ -69,7 +73,7 @@ def _parse_entry(entry: str | os.PathLike[str]) -> str:
 
 
 def is_dotted(text: str) -> bool:
-    """Return True if a text is a module's dotted name."""
+    """Return True if a string is the dotted name of a module."""
     return all(part.isidentifier() for part in text.split("."))
 
 

@@ -30,14 +30,14 @@ def tool(
 
 
 def tool(function: Any = None, /, **options: Any) -> Any:
-    """Make a tool of a function: `@tool`, or `@tool(name=..., timeout=...)`; it can still be called directly.
+    """Make a function a tool: `@tool`, or `@tool(name=..., timeout=...)`; it can still be called directly.
 
-    Its name is the function's, its description the docstring's first paragraph, its parameters those of the hints, with
-    what the Args section or `Annotated[..., "text"]` says of each. The tool is called with one dict, converts it by the
-    hints (a text "3" for an int is 3) and refuses what is not a parameter; it is async where the function is.
+    The tool has the function's name, the first paragraph of its docstring as description, and parameters from its type
+    hints, described by the Args section or `Annotated[..., "text"]`. It is called with one dict, converts it by the hints
+    (the string "3" for an int is 3) and rejects unknown parameters; it is async if the function is.
 
     Args:
-        options: of a ToolConfig, in place of what the function says of itself.
+        options: fields of a ToolConfig, which override those derived from the function.
 
     Raises:
         RecipeError: R191, a parameter cannot be passed by name, or a hint has no JSON Schema; R114 and R190, an option.

@@ -1,7 +1,7 @@
-"""One attempt of a tool, with its timeout: for blocking and for async callers.
+"""One attempt of a tool, with its timeout, for blocking and for async callers.
 
-An async tool is cancelled when its time is over. A plain function cannot be: it continues in its thread, and its result
-is discarded.
+An async tool is cancelled at its timeout. A plain function cannot be cancelled: it continues in its thread, and its
+result is discarded.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Call = Callable[[], Any]
 
 
 class WaitMode(Protocol):
-    """How the parts of an execution are waited for."""
+    """How to wait for the parts of an execution."""
 
     async def call(self, call: Call, seconds: float | None, *, is_async: bool) -> Any:
-        """Return the result of a call. Raises what it raises; TimeoutError: it took longer than so many seconds."""
+        """Return the result of a call. Raises the errors of the call; TimeoutError if it took longer than `seconds`."""
 
     async def settle(self, answer: Any) -> Any:
         """Return an answer, awaited if necessary."""
@@ -46,7 +46,7 @@ class Awaiting:
             if limit.expired():
                 raise _make_timeout_error(seconds) from None
             raise
-        if limit.expired():  # it was cancelled, and returned something all the same
+        if limit.expired():  # it was cancelled and returned a value anyway
             raise _make_timeout_error(seconds)
         return answer
 
@@ -61,7 +61,7 @@ class Awaiting:
 
 
 class Blocking:
-    """For callers that block a thread, whether an event loop runs in it or not: nothing here suspends."""
+    """For callers that block a thread, whether or not an event loop runs in it: nothing here suspends."""
 
     async def call(self, call: Call, seconds: float | None, *, is_async: bool) -> Any:
         """Return the result of a call; see Way."""
@@ -100,10 +100,10 @@ def drive(coroutine: Coroutine[Any, Any, T]) -> T:
 def start_in_thread(call: Call) -> Future[tuple[Any, BaseException | None]]:
     """Call a function in a new thread, with the current context variables.
 
-    Return a container for (return value, exception): a future would refuse to carry a StopIteration.
+    Return a container for (return value, exception), because a future cannot carry a StopIteration.
     """
     future: Future[tuple[Any, BaseException | None]] = Future()
-    future.set_running_or_notify_cancel()  # it cannot be cancelled any more: a caller that stops waiting abandons it
+    future.set_running_or_notify_cancel()  # it can no longer be cancelled: a caller that stops waiting abandons it
     context = contextvars.copy_context()
 
     def work() -> None:
@@ -138,7 +138,7 @@ def run_in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     future = start_in_thread(lambda: asyncio.run(main()))
     try:
         value, error = future.result()
-    except BaseException:  # an interrupt: what runs there must end too
+    except BaseException:  # an interrupt: the coroutine there must end as well
         for loop, task in tasks:
             if task is not None and not loop.is_closed():
                 loop.call_soon_threadsafe(task.cancel)

@@ -82,8 +82,8 @@ def takes_any_words(function: Callable[..., Any]) -> bool:
 def takes_one_dict(function: Callable[..., Any]) -> bool:
     """Return True if a callable is already a handler: called with one dict of parameters, not with keyword arguments.
 
-    It is if only its first parameter is required and is annotated as a mapping or a model, or nothing is annotated. A
-    callable without a signature counts as one too.
+    This is the case if only its first parameter is required and is annotated as a mapping or a model, or nothing is
+    annotated. A callable without a signature counts as a handler as well.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -130,7 +130,7 @@ def describe(function: Callable[..., Any]) -> str:
 
 
 def parse_parameter_descriptions(text: str | None) -> dict[str, str]:
-    r"""Return the descriptions of parameters in a docstring of Google's, NumPy's or Sphinx's style.
+    r"""Return the parameter descriptions in a docstring in Google, NumPy or Sphinx style.
 
     Example:
         >>> parse_parameter_descriptions("Look up.\n\nArgs:\n    city (str): where\n        to look\n    n: how many")
@@ -193,7 +193,7 @@ def _make(function: Callable[..., Any], fields: dict[str, Any]) -> type[BaseMode
     try:
         model: type[BaseModel] = create_model(getattr(function, "__name__", "tool"), __config__=config, **fields)
         model.model_json_schema()
-    except (PydanticUserError, NameError) as error:  # a hint that has no rules, or no JSON Schema
+    except (PydanticUserError, NameError) as error:  # a hint without validation rules, or without a JSON Schema
         why = error_text(error).partition("\n")[0]
         do = "hint at what JSON has: str, int, float, bool, list, dict, or a model"
         raise RecipeError(_make_problem(function, "a hint says nothing of what may be sent", why, do)) from None
@@ -255,10 +255,7 @@ def _get_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _unwrap(function: Callable[..., Any]) -> Any:
-    """Return the object with the type hints of a callable.
-
-    The `__call__` of an object, the function of a bound method.
-    """
+    """Return the object with the type hints of a callable: an object's `__call__`, a bound method's function."""
     while hasattr(function, "func"):
         function = function.func
     if inspect.isroutine(function) or inspect.isclass(function):

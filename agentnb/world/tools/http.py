@@ -27,7 +27,7 @@ WORDS: Final = ("url", "method", "headers", "params", "json", "body", "timeout",
 SECONDS: Final = 30.0  # default timeout of a request
 MOST_BYTES: Final = 16 * 1024 * 1024  # of an answer
 _MERGED: Final = ("headers", "params")
-# The headers that may follow a redirect to another host: none that could carry a secret.
+# The headers that may follow a redirect to another host: none that could contain a secret.
 _HARMLESS: Final = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
 
 
@@ -236,7 +236,7 @@ def _send(request: _Request) -> dict[str, Any]:
 
 
 def _read(answer: HTTPResponse, late: float) -> bytes:
-    """Read a response in pieces, so that a slow one can time out and an endless one is cut off."""
+    """Read a response in pieces, so that a slow response can time out and an endless one is cut off."""
     parts, size = [], 0
     while part := answer.read1(65_536):
         parts.append(part)

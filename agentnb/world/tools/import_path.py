@@ -1,9 +1,9 @@
-"""Import the object that a tool's `impl` names. The only module that imports code of a recipe.
+"""Import the object that a tool's `impl` names. The only module that imports a recipe's code.
 
-`tools/search.py#run` is a file, resolved from the recipe's folder; `mytools.web#search` is a package, which the user
-must allow. Files are executed again for each session, so that the next session sees changes on disk; each gets a
-private module name derived from its path, so that it cannot hide another module or be imported by its plain name.
-Sibling files are imported by `from .sibling import name`; `import sibling` finds installed modules, as usual.
+`tools/search.py#run` is a file, relative to the recipe's folder; `mytools.web#search` is a package, which the user must
+allow. Files are executed again for each session, so that the next session sees changes on disk. Each gets a private
+module name derived from its path, so that it cannot hide another module or be imported by its plain name. Sibling files
+are imported by `from .sibling import name`; `import sibling` finds installed modules, as usual.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from agentnb.recipe.model import ToolSpec
 from agentnb.world.tools.allow_list import NO_PATH, Allowed, is_dotted, resolve_path
 
 PREFIX: Final = "_agentnb_tools_"
-ONE_AT_A_TIME: Final = threading.RLock()  # held while a session imports its tools: two may start in two threads
+# held while a session imports its tools, because two sessions may start in two threads
+ONE_AT_A_TIME: Final = threading.RLock()
 _ODD: Final = re.compile(r"\W")
 
 
@@ -73,9 +74,9 @@ class Modules:
         return self._find_attribute(spec, self._run(spec, target), attr, own=self.allowed.is_own(target))
 
     def check(self, spec: ToolSpec) -> None:
-        """Raise for an `impl` that `find` would reject, as far as this can be known without executing code.
+        """Raise an error for an `impl` that `find` would reject, as far as this can be known without executing code.
 
-        A file is parsed; a package's module is not inspected. Without a base folder (the recipe is a text or a
+        A file is parsed; a package's module is not inspected. Without a base folder (the recipe is a string or a
         mapping), files are not looked up.
 
         Raises:
@@ -137,7 +138,7 @@ class Modules:
         )
 
     def _run(self, spec: ToolSpec, file: Path) -> ModuleType:
-        """Run a file, once a session start.
+        """Run a file, once per session start.
 
         R159: a tool's module cannot be imported.
         """
@@ -207,8 +208,8 @@ class Modules:
     def _find_attribute(self, spec: ToolSpec, module: ModuleType, attr: str, *, own: bool) -> Any:
         """Return a module's attribute.
 
-        Outside the recipe's own folder it must be defined in the module or in another allowed one; otherwise a recipe
-        could reach whatever an allowed module imports.
+        Outside the recipe's own folder, it must be defined in the module or in another allowed one; otherwise a recipe
+        could access whatever an allowed module imports.
         """
         try:
             found = getattr(module, attr)
@@ -266,7 +267,7 @@ def _make_attribute_error(spec: ToolSpec, attr: str, known: list[str]) -> Recipe
 
 
 def _find_defined(module: ast.Module) -> set[str] | None:
-    """Return the names that a module may bind at its top level; None if only executing it would show."""
+    """Return the names that a module may bind at its top level; None if only executing it would tell."""
     names = {name for node in ast.walk(module) if isinstance(node, ast.Global) for name in node.names}
     border: list[ast.AST] = [*module.body]
     while border:
@@ -291,7 +292,7 @@ def _find_defined(module: ast.Module) -> set[str] | None:
 
 def _is_file(path: Path) -> bool:
     try:
-        return path.is_file()  # not a pipe or a device: reading those may never end
+        return path.is_file()  # not a pipe or a device, whose content may never end
     except NO_PATH:
         return False
 
@@ -350,7 +351,7 @@ def _make_broken_problem(spec: ToolSpec, error: BaseException, file: Path | None
 
 
 def _find_line(error: BaseException, file: Path | None) -> str:
-    """Return the line of a tool's file where its import failed; nothing if it is not known."""
+    """Return the line of a tool's file at which its import failed; empty if unknown."""
     if file is None:
         return ""
     if isinstance(error, SyntaxError) and error.filename == str(file):

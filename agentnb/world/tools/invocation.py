@@ -18,9 +18,7 @@ LISTS: Final = ("items", "results", "data")  # the keys under which an answer ho
 
 
 def to_result(value: Any) -> Mapping[str, Any]:
-    """Return a tool's return value as a mapping.
-
-    A mapping unchanged, anything else under `result`, a text as `text` too.
+    """Return a tool's return value as a mapping: unchanged, or else under `result`, a string also under `text`.
 
     Example:
         >>> to_result("hello")

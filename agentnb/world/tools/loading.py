@@ -36,17 +36,17 @@ def load_tools(
     Tools of kind `subgraph` are left out: the recipe itself has them. A tool's code is imported here, and nowhere else.
 
     Args:
-        specs: the tools as the recipe writes them.
+        specs: the tools as written in the recipe.
         folder: the recipe file's folder; None for a recipe without a file.
         allow: module prefixes and folders that tools may come from besides that folder.
-        passed: callables (or objects with `invoke`) in place of what the recipe names: nothing is imported for these.
-            They are called with the config like the others; an `{{env.NAME}}` in it may be unset.
+        passed: callables (or objects with `invoke`) that replace tools of the recipe: nothing is imported for these.
+            They are called with the config like other tools; an `{{env.NAME}}` in it may be unset.
 
     Raises:
         RecipeError: every problem at once: R155 to R161 (where a tool comes from), R163 (http), R164, R165 (mcp),
             R210 (the environment of a server), X333, X361 (an environment variable is not set, or may not be read).
     """
-    from agentnb.world.tools.mcp import Servers  # late, like http below: most sessions need neither
+    from agentnb.world.tools.mcp import Servers  # late, like http below, because most sessions need neither
 
     allowed = Allowed.of(folder, allow)
     modules, servers = Modules(allowed), Servers(allowed)
@@ -111,7 +111,7 @@ def _load(spec: ToolSpec, modules: Modules, servers: Servers) -> Tool:
 def _names_own_code(spec: ToolSpec, allowed: Allowed) -> bool:
     """Return True if an http or mcp tool names existing code to load; otherwise the built-in tool is used.
 
-    Recipes often name a file that another package provides (`tools/http_call.py#call`): ours replaces it.
+    Recipes often name a file that another package provides (`tools/http_call.py#call`), which ours replaces.
     """
     path, _, attr = spec.impl.rpartition("#")
     if not path or not attr.isidentifier():
@@ -132,7 +132,7 @@ def _make_tool_problem(id: str, value: Any) -> Problem:
 
 
 def _to_plain(spec: ToolSpec) -> ToolSpec:
-    """Return the spec of a tool that is passed as an object: no class to instantiate, whatever the recipe says."""
+    """Return the spec of a tool that is passed as an object: there is no class to instantiate."""
     return ToolSpec(spec.id, "python", spec.impl, config=spec.config, timeout=spec.timeout, place=spec.place)
 
 

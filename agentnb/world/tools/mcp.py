@@ -1,8 +1,8 @@
-"""mcp: tools of MCP servers (`kind: mcp`), through the official SDK; the only place that imports it.
+"""mcp: tools of MCP servers (`kind: mcp`), through the official SDK, which is imported only here.
 
-A server is started at the first call and lives in a thread with an event loop of its own: a session may be stepped from
-any loop, or from none, and a connection belongs to the one that it was made in. It ends with `close_tools`, when nobody
-has the tools any more, or at the end of Python.
+A server is started at the first call and has its own thread with an event loop: a session may be stepped from any loop
+or from none, and a connection belongs to the loop in which it was made. It ends with `close_tools`, when the tools are
+no longer referenced, or when Python exits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
 START_SECONDS: Final = 30.0  # time limit for a server's first response
-END_SECONDS: Final = 6.0  # how long the end of Python waits for it
+END_SECONDS: Final = 6.0  # how long Python's exit waits for a server
 _GONE: Final = -32000  # the SDK's error for a closed connection
 
 
@@ -44,8 +44,8 @@ class Servers:
     def tool(self, spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
         """Return the tool that calls a server's tool with the inputs as its arguments.
 
-        Its result has text, json (the server's structured content), items, result (json, else text), `content` if there
-        is more than text, and error.
+        Its result has text, json (the server's structured content), items, result (json or, without it, text),
+        `content` if there is more than text, and error.
 
         Raises:
             RecipeError: R164, the config names no server, or the SDK is not installed; R165, its command may not run.
@@ -71,7 +71,7 @@ class Server:
         self._lock = threading.Lock()
 
     async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:
-        """Call one of the server's tools. If the call is cancelled here, the request is cancelled at the server too.
+        """Call one of the server's tools. If the call is cancelled here, the request is also cancelled at the server.
 
         Raises:
             ExecutionError: X350, the server cannot be reached; X351, it has no such tool.
@@ -88,7 +88,7 @@ class Server:
             raise line.make_failure() from None
 
     def close(self) -> None:
-        """Stop the server, if it runs."""
+        """Stop the server, if it is running."""
         with self._lock:
             if self._end is not None:
                 self._end()
@@ -117,7 +117,7 @@ class _Connection:
         self.loop = asyncio.new_event_loop()
         self.stop = asyncio.Event()
         self.ready: Future[Client] = Future()
-        self.ended = self.over = False  # no more calls; the thread is at its end too
+        self.ended = self.over = False  # `ended`: no more calls; `over`: the thread has ended, too
         self.asked: set[Future[Any]] = set()
         self.thread = threading.Thread(target=self._run, name="agentnb-mcp", daemon=True)
         _LINES.add(self)
@@ -145,7 +145,7 @@ class _Connection:
                 pending.set_exception(self.make_failure())
 
     def make_failure(self) -> BaseException:
-        """Return why a call has failed: why the server has not started, or else that it has ended."""
+        """Return why a call failed: why the server did not start, or that it has ended."""
         never = self.ready.exception() if self.ready.done() else None
         return never or _make_unreachable_error(self, "it was ended meanwhile")
 
@@ -160,7 +160,7 @@ class _Connection:
             return  # the loop is closed: it has ended
 
     def wait(self) -> None:
-        """Wait until the server has ended, for a while."""
+        """Wait a limited time until the server has ended."""
         if self.process == os.getpid() and self.thread is not threading.current_thread():
             self.thread.join(END_SECONDS)
 
@@ -201,7 +201,7 @@ class _Connection:
         self.ready.set_exception(_make_unreachable_error(self, why))
 
     async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:
-        """Call a tool; runs in this line's own loop."""
+        """Call a tool, in this connection's own loop."""
         from mcp import MCPError
 
         client = await asyncio.shield(asyncio.wrap_future(self.ready))
@@ -236,7 +236,7 @@ def _close_all() -> None:
 
 
 async def _connect(settings: Settings, stack: AsyncExitStack, errors: IO[str]) -> Client:
-    """Return a client that is connected; `stack` ends it, and the server's process with it."""
+    """Return a connected client; `stack` closes it, together with the server's process."""
     import httpx2
     from mcp import Client, StdioServerParameters, stdio_client
     from mcp.client.streamable_http import streamable_http_client
@@ -260,7 +260,7 @@ def _make_unreachable_error(line: _Connection, why: str) -> ExecutionError:
 
 
 async def _check_name(client: Client, name: str, where: str) -> None:
-    """Raise for a tool that the server does not have.
+    """Raise an error for a tool that the server does not have.
 
     X351: an MCP server has no such tool.
     """

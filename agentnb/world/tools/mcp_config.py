@@ -1,8 +1,8 @@
 """The config of an MCP tool: its server, the command that it may start, and the name of the tool.
 
-A server that is started is a program, and the text of a recipe alone must not be able to run any: its command has to be
-in the recipe's folder, be Python with a script of that folder, or be allowed by its name. It runs in the recipe's
-folder or in an allowed one, and a recipe sets only environment variables that cannot change what it runs
+A server that is started is a program, and the text of a recipe must not be able to run arbitrary programs: its command
+must be in the recipe's folder, be Python with a script of that folder, or be allowed by its name. It runs in the
+recipe's folder or in an allowed one, and a recipe may set only environment variables that cannot change what it runs
 (`is_settable`).
 """
 
@@ -52,7 +52,7 @@ class Settings(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the server's name in a Problem; arguments are left out, because they may hold secrets."""
+        """Return the server's name in a Problem, without arguments, because they may contain secrets."""
         return safe_str(self.url.partition("?")[0].rpartition("@")[2] or Path(self.command).name)
 
 
@@ -134,7 +134,7 @@ def _make_program_settings(
 
 
 def _check_surroundings(spec: ToolSpec, cwd: Path | None, env: tuple[tuple[str, str], ...], allowed: Allowed) -> None:
-    """Raise for a folder or for variables that could make an allowed program run something else.
+    """Raise an error for a folder or for variables that could make an allowed program run something else.
 
     R209: an MCP server would run in a folder that is not allowed.
     R210: a variable of the environment of an MCP server is not allowed.

@@ -24,7 +24,7 @@ from agentnb.world.tools.tool_result import Detail
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-INSIDE: Final = "inputParams"  # what separates a tool's name and a parameter's in a path
+INSIDE: Final = "inputParams"  # the separator between a tool's name and a parameter's in a path
 # JSON Schema keywords of the top level; a mapping with none of them is not a JSON Schema.
 _KEYWORDS: Final = frozenset({
     "type", "properties", "required", "additionalProperties", "patternProperties", "propertyNames",
@@ -51,8 +51,8 @@ class Parameters(Protocol):
 def parse_parameters(source: Any, where: str, names: Sequence[str] = ()) -> Parameters:
     """Return an input schema, ready to validate parameters.
 
-    A mapping whose values are mappings that each have a `type` in words is the system's own form, and so is one that
-    has no keyword of JSON Schema and describes each name by a mapping; any other is a JSON Schema.
+    A mapping whose values are mappings with a `type` is the system's own form, and so is one that has no JSON Schema
+    keyword and describes each name by a mapping; any other is a JSON Schema.
 
     Args:
         names: the names of the parameters, if they are known without a schema; they are shown, but not required.
@@ -115,7 +115,7 @@ def _is_own_form(source: Mapping[Any, Any]) -> bool:
 
 
 def _iter_schema_problems(source: Mapping[Any, Any], where: str) -> Iterator[Problem]:
-    """R190: what is meant as a JSON Schema is not one, or does not describe an object."""
+    """R190: a schema that should be a JSON Schema is not one, or does not describe an object."""
     if source and _KEYWORDS.isdisjoint(source):
         yield _make_problem(f"an input schema has only: {', '.join(map(safe_repr, source))}", where,
                      "none of these is a keyword of JSON Schema, and as parameters each needs a mapping",

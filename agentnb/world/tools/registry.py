@@ -39,7 +39,7 @@ class ContextIntelligenceAPI(Protocol):
         """Process a run; may be async. Exceptions are logged, and changes to the arguments have no effect.
 
         Args:
-            result: what the tool gave.
+            result: the result of the tool.
             context_data: `execution_time` in seconds, `tool_type`.
         """
 
@@ -82,10 +82,10 @@ class ToolRegistry:
         A tool without a handler is registered with a warning: it can be described, but not executed.
 
         Args:
-            config: a ToolConfig, a mapping of its words, or a function: what `ToolConfig.of` takes.
+            config: anything that `ToolConfig.of` accepts: a ToolConfig, a mapping of its fields, or a function.
 
         Raises:
-            RecipeError: all that is wrong with it, R112, R114, R190 or R191.
+            RecipeError: all of its problems, R112, R114, R190 or R191.
         """
         registered = ToolConfig.of(name, config)
         if registered.handler is None:
@@ -112,7 +112,7 @@ class ToolRegistry:
     def describe(self, name: str | None = None) -> Any:
         """Return a tool's description for a model: a dict of name, description and input_schema (a JSON Schema).
 
-        Without a name, a list of all; None for an unknown name.
+        Without a name, a list of all descriptions; None for an unknown name.
         """
         if name is None:
             with self._lock:
@@ -126,11 +126,11 @@ class ToolRegistry:
     def execute_tool(self, name: str, params: Any = None, *, allowed: Collection[str] | None = None) -> ToolResult:
         """Run a tool and return its result; a failure is a result too.
 
-        Blocks until it is done, also for an async tool, and also while an event loop is running. Each attempt has the
-        tool's timeout, and a failed one is retried up to retry_count times.
+        Blocks until it is done, even for an async tool and while an event loop is running. Each attempt has the tool's
+        timeout; failed attempts are retried up to retry_count times.
 
         Args:
-            params: a mapping; None and an empty list count as one without anything in it.
+            params: a mapping; None and an empty list count as an empty mapping.
             allowed: names of the tools that may be run; None for all.
         """
         return drive(self._execute(name, params, allowed, Blocking()))
@@ -167,7 +167,7 @@ class ToolRegistry:
     # -- its parts -----------------------------------------------------------------------------------------------------
 
     def check(self, name: str, params: Any = None, allowed: Collection[str] | None = None) -> ToolResult | None:
-        """Return why a tool cannot be run with these parameters, as a failed result; None where it can."""
+        """Return why a tool cannot be run with these parameters, as a failed result; None if it can."""
         start = self.clock.ns()
         found, refused = self._check(name, params, allowed)
         return None if found else to_result(refused, str(name), ToolMetrics.of_ns(start, self.clock.ns()))
@@ -248,7 +248,7 @@ class ToolRegistry:
     def _check(
         self, name: Any, params: Any, allowed: Collection[str] | None
     ) -> tuple[_Registered, None] | tuple[None, ToolResult]:
-        """Return a tool that can be run so, or why it cannot."""
+        """Return a tool that can be run with these parameters, or the failed result."""
         found = self._find(name)
         if found is None:
             return None, make_failure(_describe_missing(name, self.get_available_tools()))

@@ -165,7 +165,7 @@ def iter_errors(
 ) -> Iterator[Detail]:
     """Yield all errors of parameters, each with its path; `path` is that of the whole. None has no parts.
 
-    Values under a secret's name are not shown; with `secret`, no values are.
+    Values whose names mark them as secrets are not shown; with `secret`, no values are shown.
     """
     for name, parameter in parameters.items():
         here = f"{path}.{name}"

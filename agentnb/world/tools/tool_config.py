@@ -38,18 +38,18 @@ class ToolConfig:
     """A tool: its description for a model, its parameters, its handler, and its retries and timeout.
 
     Attributes:
-        handler: called with one dict of parameters; returns a ToolResult or any value; may be async. Where its
-            parameter is annotated as a pydantic model, it gets that.
+        handler: called with one dict of parameters, or with a pydantic model if its parameter is annotated as one;
+            returns a ToolResult or any value; may be async.
         input_schema: a JSON Schema of an object, a pydantic model, or a mapping name -> {type, required, ...}.
         type: defined by its owner; runs of type "context_management" are not passed to the context.
         inputs: names of its parameters, shown if there is no schema.
         timeout: seconds for each attempt; None for no limit.
         retry_count: how often it is retried after a failure.
         backoff: seconds between two attempts.
-        repeatable: whether it may be called again after a crash, if it is not known whether it was done.
+        repeatable: whether it may be called again after a crash if it is unknown whether the call was completed.
         capabilities: what it can do, as text.
         config: its own settings; `handler`, `inputSchema`, `inputs` and `outputs` are looked for there too.
-        nlp: stored and shown, as are `max_size` and `api_key` (never shown); nothing here uses them.
+        nlp: stored and shown but not used, like `max_size`, and `api_key`, which is never shown.
     """
 
     name: str
@@ -77,7 +77,7 @@ class ToolConfig:
         function, which becomes a tool by its type hints, as with `@tool`.
 
         Raises:
-            RecipeError: all that is wrong with it: R112, R114 (its fields), R190 (its schema), R191 (its type hints).
+            RecipeError: all of its problems: R112, R114 (its fields), R190 (its schema), R191 (its type hints).
         """
         config = _read(cls, name, source)
         if name is not None and config.name != name:
@@ -92,7 +92,7 @@ class ToolConfig:
         return config
 
     def check(self) -> list[Problem]:
-        """Return all that is wrong with it."""
+        """Return all problems of the config."""
         problems = list(_iter_problems(self))
         try:
             self.parameters()
@@ -105,7 +105,7 @@ class ToolConfig:
         """Its parameters as one JSON Schema, whatever form they are written in.
 
         Raises:
-            RecipeError: R190, its schema is wrong.
+            RecipeError: R190, its schema is invalid.
         """
         return self.parameters().json_schema()
 
@@ -113,7 +113,7 @@ class ToolConfig:
         """Return its parameters, ready to validate values.
 
         Raises:
-            RecipeError: R190, its schema is wrong.
+            RecipeError: R190, its schema is invalid.
         """
         names = [name for name in self.inputs or () if isinstance(name, str)]
         return parse_parameters(self.input_schema, f"tool {self.name!r}, input_schema", names)
@@ -136,7 +136,7 @@ def _read(cls: type[ToolConfig], name: str | None, source: Any) -> ToolConfig:
 def _read_mark(function: Any) -> ToolConfig | None:
     """Return the decorator's settings of a function.
 
-    A wrapper shares the settings of the function it wraps, not its code.
+    A wrapper shares the attributes of the function it wraps, but not its code.
     """
     noted = getattr(function, MARK, None)
     if not isinstance(noted, ToolConfig):

@@ -11,14 +11,14 @@ from agentnb.errors import error_text
 from agentnb.recipe.user_functions import find_unrun
 from agentnb.world.tools.invocation import find_failure
 
-Detail = dict[str, Any]  # path and message, and if they are known the expected and the received type
+Detail = dict[str, Any]  # path and message and, if known, the expected and the received type
 
 _WORDS: Final = frozenset({"success", "result", "error", "details", "metrics"})
 
 
 @dataclass(frozen=True, slots=True)
 class ToolMetrics:
-    """How long something took, in seconds, and when it began and ended, in UTC."""
+    """How long an operation took, in seconds, and when it started and ended, in UTC."""
 
     duration: float
     start_time: datetime
@@ -40,10 +40,10 @@ class ToolResult:
     """The outcome of a tool's run.
 
     Attributes:
-        error: why it failed, for a person to read; None where it did not.
-        details: of parameters that do not fit one mapping each: `path`, `message`, and where they are known `expected`
-            and `received`; else what the tool itself gave.
-        metrics: how long it took, attempts and the waits between them included.
+        error: why it failed, as readable text; None if it did not fail.
+        details: one mapping per invalid parameter, with `path`, `message` and, if known, `expected` and `received`;
+            otherwise the details of the tool itself.
+        metrics: how long it took, including all attempts and the waits between them.
     """
 
     success: bool
@@ -53,7 +53,7 @@ class ToolResult:
     metrics: ToolMetrics | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a dict, its metrics too; the result and the details are the same objects."""
+        """Return the result as a dict, including its metrics; the result and the details are the same objects."""
         metrics = None if self.metrics is None else asdict(self.metrics)
         return {"success": self.success, "result": self.result, "error": self.error, "details": self.details,
                 "metrics": metrics}  # fmt: skip
@@ -62,12 +62,12 @@ class ToolResult:
 def to_result(answer: Any, name: str, metrics: ToolMetrics | None = None) -> ToolResult:
     """Return a tool's return value or exception as a ToolResult.
 
-    A ToolResult stays what it is but for its metrics; a mapping with `success` is one written as a dict (where it has
-    no `result`, its further keys are that). Any other value is the result of a success, and None is one too: a Python
-    function that returns nothing has done what it was asked. A failure always says something.
+    A ToolResult is unchanged except for its metrics; a mapping with `success` is a ToolResult written as a dict (if it
+    has no `result`, its other keys are the result). Any other value, including None, is the result of a success. A
+    failure always has a message.
 
     Args:
-        metrics: the measured ones; None keeps those that the answer brings.
+        metrics: the measured metrics; None keeps those of the answer.
 
     Example:
         >>> to_result({"success": False, "error": "sold out"}, "order").error
@@ -94,7 +94,7 @@ def to_result(answer: Any, name: str, metrics: ToolMetrics | None = None) -> Too
 
 
 def make_failure(error: str, metrics: ToolMetrics | None = None, details: Any = None) -> ToolResult:
-    """Return the result of a tool that could not be run, or has failed."""
+    """Return the result of a tool that could not be run, or failed."""
     return ToolResult(success=False, error=error, details=details, metrics=metrics)
 
 
