@@ -33,8 +33,8 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     """Make a function a tool: `@tool`, or `@tool(name=..., timeout=...)`; it can still be called directly.
 
     The tool has the function's name, the first paragraph of its docstring as description, and parameters from its type
-    hints, described by the Args section or `Annotated[..., "text"]`. It is called with one dict, converts it by the hints
-    (the string "3" for an int is 3) and rejects unknown parameters; it is async if the function is.
+    hints, described by the Args section or `Annotated[..., "text"]`. It is called with one dict, converts it by the
+    hints (the string "3" for an int is 3) and rejects unknown parameters; it is async if the function is.
 
     Args:
         options: fields of a ToolConfig, which override those derived from the function.
