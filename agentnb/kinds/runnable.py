@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from agentnb.engine.core.work import Kind, Perform
+from agentnb.engine.core.work import Kind, Perform, SendTarget, Work
 from agentnb.recipe.model import Node
 
 
@@ -14,4 +15,17 @@ def bind(node: Node, world: Any) -> Perform:
     return perform
 
 
-KIND = Kind("runnable", bind, keeps_events=True, returns_reduced=True, is_public=False)
+def choose_after_skip(work: Work) -> Sequence[str | SendTarget]:
+    """Return the targets that the node would choose itself, if its dialect can say so without running it."""
+    choose = getattr(work.node.params["perform"], "choose_after_skip", None)
+    return () if choose is None else tuple(choose(work))
+
+
+KIND = Kind(
+    "runnable",
+    bind,
+    keeps_events=True,
+    returns_reduced=True,
+    is_public=False,
+    choose_after_skip=choose_after_skip,
+)

@@ -13,6 +13,7 @@ from agentnb.engine.control import interventions
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.run import GO
 from agentnb.engine.core.time_travel import open_tip
+from agentnb.engine.persistence import masked_values
 from agentnb.errors import ExecutionError, StoreError
 from agentnb.session import run_queries
 from agentnb.session.checks import check_not_running
@@ -27,6 +28,7 @@ from agentnb.session.pending import (
     list_waiting,
     make_answer_error,
 )
+from agentnb.session.run_queries import get_status
 from agentnb.world.human_input import make_verdict
 
 if TYPE_CHECKING:
@@ -75,13 +77,15 @@ class Interventions:
     # -- changes of the run ------------------------------------------------------------------------------------------
 
     def retry(self) -> SimulationStep | None:
-        """Run the failed node again, or the step that the store could not save."""
-        persistence = self._persistence
+        """Run the failed or waiting node again, or the step that the store could not save."""
+        state, persistence = self._state, self._persistence
         if persistence.unsavable_step is not None:
             with suppress(StoreError):  # its codec may have been registered since
                 persistence.check_ready()
         if persistence.unsavable_step is not None:
             self._navigation.goto(persistence.unsavable_step - 1)
+        elif get_status(state.run, state.limits) == "waiting" and not masked_values.find_masked_paths(state.run):
+            self._prepare("retry()")  # withdraws the question
         return self._execution.step(1)
 
     def skip(self, writes: Mapping[str, Any] | None) -> SimulationStep:

@@ -393,7 +393,10 @@ class Session:
         return self
 
     def retry(self) -> SimulationStep | None:
-        """Run the failed node again as a new step. Also retries a step that the store could not save."""
+        """Run the failed node again as a new step, or a step that the store could not save.
+
+        A node that waits for an answer or an approval runs again without one; what it was told before stays.
+        """
         return self._parts.interventions.retry()
 
     def skip(self, writes: Mapping[str, Any] | None = None) -> SimulationStep | None:

@@ -30,6 +30,13 @@ def test_a_cockpit_in_notebook_7_steps_runs_pauses_and_keeps_its_keys(chromium, 
         cockpit = page.cockpit(cell)
         cockpit.press("Step")
         cockpit.shows(step=1, said="Step 1: 'tick'")
+        ends = cockpit.root.locator("dl").evaluate_all(
+            "lists => lists.map(list => [list, list.parentElement].map(each => each.getBoundingClientRect().right))"
+        )
+        assert ends, "the details of the step are lists"
+        assert all(end <= room for end, room in ends), (
+            "a notebook's own rules for lists must not widen those of the cockpit"
+        )
         cockpit.press("Back")
         cockpit.shows(step=0)
 

@@ -245,10 +245,10 @@ def _find_frames_to_close(run: Run, head: Activation | None, frame: Frame) -> li
 
 
 def skip(run: Run, writes: Mapping[str, Any]) -> int:
-    """Continue as if the next node had written these values.
+    """Continue as if the next node had written these values; the conditions of its edges choose what follows.
 
     Raises:
-        ExecutionError: X108, there is no next node.
+        ExecutionError: X108, there is no next node; or a condition fails, or cannot be evaluated without the node.
     """
     act = get_current_activation(run)
     if act is None:
@@ -257,11 +257,13 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
         )
     open_tip(run, amend=True)
     step, now = run.position, run.ns()
+    route = supersteps.choose_after_skip(run, act, writes) if run.plan.supersteps else ()
     if act.purpose:
         scheduler.leave(run, act)
     for key, value in writes.items():
         run.write(act.scope, (key,), value)
-    pos = scheduler.advance(run, act, scheduler.find_next_activations(run, act))
+    chosen = scheduler.choose_targets(run, act, route, None)
+    pos = scheduler.advance(run, act, [*chosen, *scheduler.find_next_activations(run, act)])
     run.history.interventions.append(
         Intervention(step, "skip", act.node.id, ABSENT, dict(writes), get_actor(), run.clock.peek())
     )

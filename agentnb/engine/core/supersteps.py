@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Failure, History
     from agentnb.engine.core.plan import Plan, PlanNode
     from agentnb.engine.core.run import Run
-    from agentnb.engine.core.work import Perform, Work
+    from agentnb.engine.core.work import Perform, SendTarget, Work
     from agentnb.recipe.model import Edge
 
 Pushes = list[tuple[int, Any]]
@@ -446,10 +446,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
             return result
         work.scope = _make_scope_with_writes(work, outcome)
         if choose is not None:
-            found = choose(work.board)
-            targets = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
-            sent = [work.send(*to) if isinstance(to, Send) else to for to in targets if to != END]
-            outcome.route = [*(outcome.route or ()), *sent]
+            outcome.route = [*(outcome.route or ()), *_to_route(work, choose(work.board))]
         return outcome
 
     async def later(work: Work, result: Awaitable[Any]) -> Any:
@@ -466,6 +463,28 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
         return finish(work, perform(work))
 
     return run_isolated
+
+
+def choose_after_skip(run: Run, act: Activation, writes: Mapping[str, Any]) -> Sequence[str | SendTarget]:
+    """Return the targets that a skipped node's `choose`, or its kind, chooses, as if it had written these values."""
+    choose, choose_of_kind = act.node.node.params.get("choose"), act.node.kind.choose_after_skip
+    if choose is None and choose_of_kind is None:
+        return ()
+    work, stage = act.work, get_stage(run, act)
+    try:
+        work.scope = stage.scope if stage.scope.data else act.scope
+        work.scope = _make_scope_with_writes(work, Outcome(dict(writes)))
+        if choose is not None:
+            return _to_route(work, choose(work.board))
+        return () if choose_of_kind is None else choose_of_kind(work)
+    finally:
+        work.scope = act.scope
+
+
+def _to_route(work: Work, found: Any) -> list[str | SendTarget]:
+    """Return what `choose` has returned as a route: one target, several, or None."""
+    targets = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
+    return [work.send(*to) if isinstance(to, Send) else to for to in targets if to != END]
 
 
 def _make_scope_with_input(work: Work) -> Scope:

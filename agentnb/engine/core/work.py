@@ -118,8 +118,9 @@ class Kind:
     `bind(node, world)` returns the function that runs the node; if `ignores_world(node)` is True, it is the same in
     every world. `keeps_writes` means that its writes and events are kept when it fails, `keeps_events` that only its
     events are. `is_join` marks a join, which runs when everything that leads to it has finished. `returns_reduced`
-    means that its functions return `ReducedWrite`s for the keys that reducers combine. A kind that is not `is_public`
-    does not occur in recipes; dialects create it.
+    means that its functions return `ReducedWrite`s for the keys that reducers combine. `choose_after_skip` returns the
+    targets of a skipped node that its function would choose. A kind that is not `is_public` does not occur in recipes;
+    dialects create it.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Kind:
     returns_reduced: bool = False
     is_public: bool = True
     ignores_world: Callable[[Node], bool] | None = None
+    choose_after_skip: Callable[[Work], Sequence[str | SendTarget]] | None = None
 
 
 class Work:

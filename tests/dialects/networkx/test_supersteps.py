@@ -133,3 +133,15 @@ def test_a_graph_declares_where_its_runs_stop():
     assert (session.status, session.current) == ("paused", "b")
     session.run()
     assert session.board["log"] == ["a0", "b1", "c2"]
+
+
+def test_a_skipped_node_chooses_by_what_was_written_in_its_place():
+    made = nx.MultiDiGraph(name="made", supersteps=True, entry="pick")
+    made.add_node("pick", function=lambda board: {"to": "a"}, choose=lambda board: board["to"])
+    for name in "ab":
+        made.add_node(name, function=lambda board, name=name: {"went": name})
+    session = nb.Session(nb.load(made))
+    session.skip({"to": "b"})
+    session.run()
+    assert session.board["went"] == "b"
+    assert session.replay().ok

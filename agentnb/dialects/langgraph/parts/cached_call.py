@@ -15,9 +15,9 @@ from agentnb.engine.core.work import Outcome
 from agentnb.world.effect import Effect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from agentnb.engine.core.work import Work
+    from agentnb.engine.core.work import SendTarget, Work
 
 _GET, _SET = "get", "set"
 
@@ -32,6 +32,10 @@ class CachedCall:
     def __init__(self, call: NodeCall, cache: Any, namespace: tuple[str, ...], policy: Any) -> None:
         self.call, self.cache, self.namespace, self.policy = call, cache, namespace, policy
         self._chosen: tuple[Any, dict[str, int]] = None, {}  # of a superstep: by key, the event of what is looked up
+
+    def choose_after_skip(self, work: Work) -> Sequence[str | SendTarget]:
+        """Return the targets that the node's conditional edges choose if the node is skipped."""
+        return self.call.choose_after_skip(work)
 
     async def __call__(self, work: Work) -> Any:
         """Return the cached outcome; without one, call the node and store its writes."""

@@ -28,6 +28,7 @@ from agentnb.engine.core.reducers import Part, ReducedWrite, replaces_value
 from agentnb.engine.core.supersteps import SuperstepError, apply_write, find_handled_failure, get_stage
 from agentnb.engine.core.work import Outcome, SendTarget
 from agentnb.errors import ExecutionError, Problem
+from agentnb.text import safe_str
 
 if TYPE_CHECKING:
     from contextvars import Context
@@ -245,6 +246,32 @@ class NodeCall:
 
     def _get_limit(self, work: Work) -> TimeLimit | None:
         return make_time_limit(self.plan.name, self.plan.timeout, work)
+
+    def choose_after_skip(self, work: Work) -> Sequence[str | SendTarget]:
+        """Return the targets that the conditional edges choose for the state that a skip of this node leaves.
+
+        Raises:
+            ExecutionError: L587, they are async, make calls or fail.
+        """
+        plan, found = self.plan, list[Any]()
+        calls = NodeCalls(work)
+        config = self._make_config(calls, 1)
+        context = make_context(config, calls)
+        try:
+            for branch in plan.branches:
+                call, is_async = branch.callers.plain
+                if is_async:
+                    raise _make_skip_error(plan, "a condition is async")
+                chosen = context.run(call, make_branch_input(plan, branch, work, None, ()), config)
+                branch.collect(found, None, chosen, config)
+        except calls.stops as stopped:
+            raise _make_skip_error(plan, "a condition calls a model, a tool or a person") from stopped
+        except ExecutionError:
+            raise
+        except Exception as error:
+            raise _make_skip_error(plan, f"{type(error).__name__}: {safe_str(error, 2_000)}") from error
+        control = [(_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in found]
+        return make_outcome_of_updates(plan, work, (), control).route or ()
 
     def routed(self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node with the targets that its conditional edges choose."""
@@ -589,6 +616,18 @@ def make_outcome_of_updates(
             route.append(_send(plan, work, value) if name == _TASKS else plan.prefix + target)
     values = [(key, value) for key, value, _ in updates]
     return Outcome(writes, route=route or None, result=[*values, *plan.static, *control])
+
+
+def _make_skip_error(plan: NodePlan, why: str) -> ExecutionError:
+    """Return the error of a node that cannot be skipped.
+
+    L587: the conditional edges of a skipped node of LangGraph are async, make calls or fail.
+    """
+    node = plan.prefix + plan.name
+    return ExecutionError(
+        Problem("L587", f"{node!r} cannot be skipped: its conditional edges cannot choose what follows",
+                f"node {node!r}", why, "run the node, or edit the board and choose what follows by set_next()")
+    )  # fmt: skip
 
 
 def _make_merge_error(what: str) -> Exception:
