@@ -12,14 +12,14 @@ from typing import Final
 from agentnb.secrets import mask_text
 
 # Advance widths of DejaVu Sans from space to tilde, in hundredths of an em. It is the widest of the fonts that the
-# pictures name, so what fits by this table fits in Helvetica and Arial too.
+# pictures name, so text that fits by this table also fits in Helvetica and Arial.
 _ASCII: Final = (
     32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
     64, 64, 34, 34, 84, 84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75, 79,
     60, 79, 69, 63, 61, 73, 68, 99, 69, 61, 69, 39, 34, 39, 84, 50, 50, 61, 63, 55, 63, 62, 35, 63,
     63, 28, 28, 58, 28, 97, 63, 61, 63, 63, 41, 52, 39, 63, 59, 82, 59, 59, 52, 64, 34, 64, 84,
 )  # fmt: skip
-# Characters that change the direction of the text around them, by which a label could disguise its surroundings.
+# Characters that change the direction of surrounding text and could be used to disguise it.
 _BIDI: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 

@@ -26,7 +26,7 @@ class Bend:
 
 
 def find_reversed_lines(items: Sequence[Item], lines: Sequence[Pair], reversed_items: Iterable[int]) -> list[bool]:
-    """Return for each line whether to reverse it so that no cycle is left; those in `reversed_items` preferably."""
+    """Return for each line whether to reverse it so that no cycle remains, preferring those in `reversed_items`."""
     flip = [False] * len(lines)
     for index in reversed_items:
         flip[index] = True
@@ -125,7 +125,7 @@ def _list_neighbours(
 
 
 def _walk(level: Mapping[Item, int], down: Mapping[Item, list[Item]]) -> list[Item]:
-    """Return every item once, depth first from the first layers: connected items begin together."""
+    """Return every item once, depth first from the first layers: connected items start together."""
     seen: dict[Item, None] = {}
     for start in sorted(level, key=lambda item: level[item]):
         stack = [start]
@@ -174,7 +174,7 @@ def place_items(
             x[item] = offset
             offset += widths[item] / 2
     for turn in range(_ALIGNMENTS):
-        # First each direction by itself, so that a whole chain is aligned at once; then both together.
+        # First each direction separately, so that a whole chain is aligned at once; then both together.
         downwards = turn % 2 == 0
         neighbours = both if turn >= _ALIGNMENTS // 2 else up if downwards else down
         for row in rows if downwards else reversed(rows):

@@ -49,7 +49,7 @@ _LINE_COLOURS: Final = {
 
 
 def to_mermaid(recipe: Recipe, *, direction: str = "TB") -> str:
-    """Return a recipe as a Mermaid flowchart. Ids are generated and labels quoted: no text of a recipe is syntax."""
+    """Return a recipe as a Mermaid flowchart. Ids are generated and labels quoted, so no text of a recipe is syntax."""
     return format_mermaid(make_picture(recipe, board=False, direction=direction, run=None))
 
 
@@ -72,7 +72,7 @@ def format_mermaid(picture: Picture) -> str:
 
 
 def quote_label(text: str) -> str:
-    """Return text for a Mermaid string: letters, digits and blanks as they are, the rest as `#NN;`."""
+    """Return text for a Mermaid string: letters, digits and spaces unchanged, everything else as `#NN;`."""
     short = cut_columns(clean(text), _LIMIT)
     return "".join(char if char.isalnum() or char in _SAFE else f"#{ord(char)};" for char in short) or " "
 

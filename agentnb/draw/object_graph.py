@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST: Final = 200  # maximum number of objects drawn
-_FIELDS: Final = 3  # fields shown of an object's data
+_FIELDS: Final = 3  # maximum number of data fields shown per object
 _COLOURS: Final = ("act", "think", "person", "choose", "frame", "react")
 _SIGNS: Final = {"new": "+ new", "changed": "~ changed", "removed": "- removed"}
 Board = Mapping[str, Any]
 
 
 def draw_graph(title: str, now: Board, before: Board | None = None, *, most: int = MOST) -> Sketch:
-    """Return the drawing of the objects and relations of a board; other values on it are left out.
+    """Return the drawing of the objects and relations on a board; other values are left out.
 
     Args:
         now: the board, frozen values by id.
@@ -66,7 +66,7 @@ def _iter_relations(board: Board) -> Iterator[tuple[str, Any]]:
 
 
 def _changes(now: Board, before: Board) -> Iterator[tuple[str, str]]:
-    """Yield what changed about each object that differs."""
+    """Yield the kind of change for each object that differs."""
     for id, each in now.items():
         if id not in before:
             yield id, "new"

@@ -1,7 +1,7 @@
 """Vertical order where no line of the recipe implies one, for the readability of long recipes.
 
-A node that follows a composite node is below the regions inside that one, as it runs after them; and unconnected nodes
-form a block instead of one endless row.
+A node that follows a composite node is placed below the regions inside it, because it runs after them, and unconnected
+nodes form a block instead of one endless row.
 """
 
 from __future__ import annotations

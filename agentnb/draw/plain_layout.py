@@ -1,7 +1,7 @@
-"""A layered layout for machines without Graphviz. Requires networkx only.
+"""A layered layout for machines without Graphviz. Requires only networkx.
 
-Every region is laid out by itself and then placed in its parent as one big item below its owner, so its frame is always
-a rectangle. The layout is computed downwards; other directions are transformed at the end.
+Every region is laid out separately and then placed in its parent as one large item below its owner, so its frame is
+always a rectangle. The layout is computed downwards; other directions are transformed at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Frames = Mapping[str, Rectangle]
 
 @dataclass(slots=True)
 class _Part:
-    """One region laid out by itself: its size, and the positions of its items and of the bends of its lines."""
+    """One separately laid out region: its size, and the positions of its items and of the bends of its lines."""
 
     width: float = 0.0
     height: float = 0.0
@@ -194,7 +194,7 @@ class _PlainLayout:
         inner = self.parts[area].width
         if self.across:
             return left + _TITLE + _PAD + position[0], top + _PAD + position[1]
-        # after turning it upside down the title is at the top again
+        # after turning it upside down, the title is at the top again
         title = 0.0 if self.picture.direction == "BT" else _TITLE
         return left + (right - left - inner) / 2 + position[0], top + title + _PAD + position[1]
 

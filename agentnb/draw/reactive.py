@@ -1,8 +1,8 @@
 """Drawings of behaviors: the event types are small boxes between them.
 
-A line leads from a type to each behavior that listens to it, labelled with its conditions on the event; and from a
-behavior to each type that it emits: as declared, as named in its code, or as observed in the run. A picture is laid
-out once; lines that a run may show later are part of it from the beginning, but hidden (`Picture.later`).
+A line leads from a type to each behavior that listens to it, labelled with its conditions on the event, and from a
+behavior to each type that it emits: as declared, as named in its code, or as observed in the run. A picture is laid out
+once; lines that a run may show later are part of it from the start, but hidden (`Picture.later`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agentnb.draw.run_view import Reactions, RunView
     from agentnb.recipe.model import Edge, Node, Recipe
 
-ANY: Final = "*"  # the type listened to by a behavior that any event activates
+ANY: Final = "*"  # the type listened to by a behavior that is activated by any event
 _TYPE_WIDTH: Final = 150.0
 _LATER: Final = 600  # maximum number of hidden lines
 
@@ -173,7 +173,7 @@ def _format_any(type_: str) -> str:
 
 
 def _make_behavior_box(name: str, node: Node, run: RunView | None) -> Box:
-    """Return the box of a behavior with its name alone, since the types that it listens to precede it."""
+    """Return the box of a behavior with only its name, because the types that it listens to precede it."""
     return make_box(name, node, "", run, label=node.label.split("\n", 1)[0] or node.id)
 
 
@@ -263,7 +263,7 @@ def _start(number: int, box: Box) -> tuple[Box, Link]:
 
 
 def make_reactive_patch(recipe: Recipe, picture: Picture, view: RunView) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a run changes at event types and lines: the parts `nodes` and `edges` of a patch."""
+    """Return what a run changes in event types and lines: the parts `nodes` and `edges` of a patch."""
     begin = get_event_id_prefix(recipe)
     nodes: dict[str, Any] = {}
     for box in picture.boxes:

@@ -18,8 +18,8 @@ from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 BACKENDS: Final = ("dot", "pygraphviz", "plain")
 VARIABLE: Final = "AGENTNB_LAYOUT"
-# pygraphviz includes its own Graphviz. It runs in a process of its own: a layout there can have a time limit, its
-# library is not known to be thread-safe, and its font warnings go to a pipe instead of into the notebook.
+# pygraphviz includes its own Graphviz. It runs in a separate process, because a layout there can have a time limit, its
+# library is not known to be thread-safe, and its font warnings go to a pipe instead of the notebook.
 _WORKER: Final = (
     "import sys, pygraphviz\n"
     "graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())\n"
@@ -77,8 +77,8 @@ def _suggest_cure(name: str) -> str:
 def lay_out(picture: Picture, *, seconds: float = 6.0) -> Geometry:
     """Return the layout of a picture from the best available backend, after about `seconds` at the latest.
 
-    The plain backend always succeeds. The same picture is laid out once: a run changes only texts and classes, so its
-    pictures share one layout.
+    The plain backend always succeeds. The same picture is laid out only once: a run changes only texts and classes, so
+    its pictures share one layout.
     """
     first, text = choose_backend(), make_skeleton(picture)
     with _lock:
@@ -93,9 +93,9 @@ def lay_out(picture: Picture, *, seconds: float = 6.0) -> Geometry:
 
 
 def _try_layouts(picture: Picture, text: str, first: str, seconds: float) -> Iterator[Geometry]:
-    """Yield each layout that succeeds. After a time-out straight lines are tried, then the plain layout.
+    """Yield each layout that succeeds. After a timeout, straight lines are tried, then the plain layout.
 
-    A large graph leaves most of the time to the straight lines: if its layout is not fast, it does not finish at all.
+    For a large graph, most of the time is reserved for straight lines: if its layout is not fast, it never finishes.
     """
     chosen = os.environ.get(VARIABLE, "").strip()
     share = 0.6 if len(picture.links) <= MANY else 0.3

@@ -1,4 +1,4 @@
-"""The state of a run that a drawing shows, as plain values. A drawing never queries a session."""
+"""The state of a run that a drawing shows, as plain values. A drawing never accesses a session."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Reactions:
-    """What events did in a run: how many of each type, which nodes they activated, which nodes emitted them.
+    """The effects of events in a run: how many of each type, which nodes they activated, which nodes emitted them.
 
-    `deliveries` counts deliveries by (type, node), `emissions` emitted events by (node, type); an event from outside
-    has no node. The last step was the delivery `last_delivery`, by type and node, and emitted events of the types
+    `deliveries` counts deliveries by (type, node), `emissions` emitted events by (node, type); an external event has no
+    node. The last step was the delivery `last_delivery`, by type and node, and emitted events of the types
     `last_emitted`.
     """
 

@@ -1,4 +1,4 @@
-"""The outlines of shapes as SVG path data, and the room that a text needs inside them."""
+"""The outlines of shapes as SVG path data, and the room for text inside them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _move_towards(start: Point, end: Point, distance: float) -> Point:
 
 
 def number(value: float) -> str:
-    """Return a number with at most one decimal: a tenth of a point is finer than a screen."""
+    """Return a number with at most one decimal, because a tenth of a point is finer than a screen."""
     text = f"{value:.1f}"
     return "0" if text in ("-0.0", "0.0") else text.removesuffix(".0")
 

@@ -103,7 +103,7 @@ def _render_area(area: Area, place: Rectangle) -> str:
 
 
 def _area_title(area: Area, place: Rectangle) -> str:
-    """Return a title on ground of its own: a line that enters the area passes behind it."""
+    """Return a title on its own background, so that a line that enters the area passes behind it."""
     left, top, *_ = place
     return (
         f'<g class="cluster-title" data-scope="{to_attribute(area.scope)}">'

@@ -28,7 +28,8 @@ _LANE: Final = 13.0
 _BEND: Final = 10.0
 _DENSE: Final = 40
 _SPARE: Final = Row("", "", "", "")
-Lines = tuple[list[Point], list[Point]]  # corners from a node to a joint, and ends at the rows of the lines from there
+# corners of a line from a node to a joint, and the ends at the rows of the lines from there
+Lines = tuple[list[Point], list[Point]]
 
 
 def place_board(table: BoardTable, geometry: Geometry, direction: str) -> Point:

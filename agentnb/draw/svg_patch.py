@@ -3,16 +3,16 @@
 A patch is relative to the picture without a run, so any patch can follow any other. It has five parts:
 
 - `nodes`: node id -> {"classes": the marks that `g.node[data-node]` has beside its own, "count": text of `.count`}
-- `edges`: the edge's place in the recipe (of behaviors: the line's in the picture), as text ->
-  {"classes": marks of `g.edge[data-edge]`}
+- `edges`: the edge's place in the recipe (of behaviors: the line's in the picture), as text -> {"classes": marks of
+  `g.edge[data-edge]`}
 - `rows`: the row's place, as text -> {"key", "label", "value", "tip", "classes"} for `g.row[data-index]`: the texts of
   `.key`, `.value` and `title`, and `data-row` and `.value[data-key]`; all classes of the group
 - `flows`: "read ID" or "write ID" -> {"node", "direction", "classes", "line", "heads", "tip"}: the `d` of the paths
   `.line` and `.heads` in `g.flow[data-node][data-direction]`, which is created inside `g.flows` if it is missing
 - `board`: {"more": the text of `.board .more`}
 
-The svg element has the class `has-run`. What a part does not name is as it was without a run: a node has its own
-classes, a row is empty and `spare`, a flow that the recipe does not draw is removed. Texts are set as texts, never as
+The svg element has the class `has-run`. Anything that a part does not name is as without a run: a node has its own
+classes, a row is empty and `spare`, a flow that the recipe does not draw is removed. Texts are set as text, never as
 markup.
 """
 

@@ -1,4 +1,4 @@
-"""Exports of a trace for other tools; each is a method of SimulationTrace and imports its library when it is called.
+"""Exports of a trace for other tools. Each is a method of SimulationTrace and imports its library when it is called.
 
-Everything is made from the frames of the trace, so secrets are masked as they are there.
+Everything is derived from the frames of the trace, so secrets are masked as in the frames.
 """

@@ -1,4 +1,4 @@
-"""Charts of a run, by Altair. Their data are inside them, and JupyterLab draws them itself, without a network."""
+"""Charts of a run, by Altair. They contain their data, and JupyterLab renders them itself, without a network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _DRAWN_BY_LAB: Final = "application/vnd.vegalite.v5+json"
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v5.json"  # an identifier; nothing loads it
-_ROWS: Final = 50  # rows of the table for viewers that draw no charts
+_ROWS: Final = 50  # rows of the table for viewers that cannot render charts
 
 
 class Charts:
@@ -31,7 +31,7 @@ class Charts:
 
     @property
     def timeline(self) -> Any:
-        """When each step ran: one bar per step, one row per node, in seconds since the run began."""
+        """When each step ran: one bar per step, one row per node, in seconds since the start of the run."""
         alt = import_altair()
         steps = self._trace.frames.steps
         frame = steps[["step", "node", "status", "seconds"]].copy()
@@ -45,7 +45,7 @@ class Charts:
 
     @property
     def durations(self) -> Any:
-        """How long the steps of each node took together, in seconds, and how many they were."""
+        """The total duration of the steps of each node, in seconds, and their number."""
         alt = import_altair()
         steps = self._trace.frames.steps
         frame = steps.groupby(steps["node"].astype(str), sort=False)["seconds"].agg(["sum", "count"]).reset_index()
@@ -70,7 +70,7 @@ class Charts:
 
     @property
     def usage(self) -> Any:
-        """The tokens that the model calls of each node used, and what they cost (US dollars)."""
+        """The tokens used by the model calls of each node, and their cost (US dollars)."""
         alt = import_altair()
         calls = self._trace.frames.calls
         sums = ["tokens_in", "tokens_out", "cost_usd"]
@@ -83,10 +83,10 @@ class Charts:
 
 
 def make_chart(frame: pd.DataFrame, title: str) -> Any:
-    """Return an Altair chart of a frame; plain rows, because Altair refuses frames of more than 5,000.
+    """Return an Altair chart of a frame, as plain rows, because Altair rejects frames of more than 5,000 rows.
 
-    JupyterLab and Notebook 7 draw it with the Vega-Lite that they have; other viewers show its data as a table. Once
-    another of Altair's renderers is enabled, that one is used.
+    JupyterLab and Notebook 7 render it with their own Vega-Lite; other viewers show its data as a table. If another of
+    Altair's renderers is enabled, it is used instead.
     """
     alt = import_altair()
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
@@ -112,11 +112,11 @@ def import_altair() -> Any:
 
 @cache
 def _make_offline_chart() -> Any:
-    """Return a class of Altair charts that need no network to be drawn; Altair's own default loads Vega from one."""
+    """Return a class of Altair charts that are rendered without a network; Altair loads Vega from one by default."""
     import altair as alt
 
     class OfflineChart(alt.Chart):
-        """An Altair chart that JupyterLab draws itself."""
+        """An Altair chart that JupyterLab renders itself."""
 
         def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
             if alt.renderers.active != "default":
@@ -130,7 +130,7 @@ def _make_offline_chart() -> Any:
 
 
 def _make_html_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the data of a chart as an HTML table, for viewers that draw no charts."""
+    """Return the data of a chart as an HTML table, for viewers that cannot render charts."""
     columns = list(rows[0]) if rows else []
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     cells = ([row.get(name) for name in columns] for row in islice(rows, _ROWS))

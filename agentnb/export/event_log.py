@@ -29,7 +29,7 @@ def to_event_log(trace: SimulationTrace) -> pd.DataFrame:
 
 
 def _compute_ends(steps: pd.DataFrame) -> pd.Series[pd.Timestamp]:
-    """Return when each step ended; a later step never before an earlier one."""
+    """Return when each step ended; a later step never ends before an earlier one."""
     import pandas as pd
 
     ends = steps["timestamp"] + pd.to_timedelta(steps["seconds"], unit="s")

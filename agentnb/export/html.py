@@ -1,7 +1,7 @@
-"""An exported page as one HTML file: no kernel, no network, no file beside it.
+"""An exported page as one HTML file without a kernel, a network, or other files.
 
-The file holds the page's script and style, a table that needs neither, and the data of the run in compressed chunks.
-A Content-Security-Policy allows exactly this script and this style; nothing can be loaded or sent.
+The file contains the page's script and style, a table that needs neither, and the data of the run in compressed chunks.
+A Content-Security-Policy allows only this script and this style; nothing can be loaded or sent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from html import escape
 from string import Template
 from typing import Any, Final
 
-ROUNDS: Final = 100_000  # of deriving a key from an answer, as in recorded.js
+ROUNDS: Final = 100_000  # rounds of deriving a key from an answer, as in recorded.js
 _STILL_STYLE: Final = """
 body{margin:0;padding:12px;font:14px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;background:#fff;color:#1e293b}
 @media screen and (prefers-color-scheme:dark){body{background:#0d0f12;color:#e5e9f0}}
@@ -84,8 +84,8 @@ def render_page(
 class Seal:
     """The key of chunks that only the right answer of an exercise opens; `check` tells whether an answer is right.
 
-    It keeps a reader from finding the answer by chance, in the source of the page too. Few options are soon tried, by
-    hand or by a program: an exercise is not an examination.
+    It prevents readers from finding the answer by chance, even in the source of the page. A small number of options is
+    quickly tried, by hand or by a program: this is for exercises, not for exams.
     """
 
     salt: str
@@ -94,7 +94,7 @@ class Seal:
 
     @classmethod
     def of(cls, answer: str, salt: str, before: Seal | None) -> Seal:
-        """Return the seal of an answer; it includes the one of the exercise before."""
+        """Return the seal of an answer, which includes the seal of the previous exercise."""
         secret = answer.encode() + (b"" if before is None else before.key)
         key = pbkdf2_hmac("sha256", secret, salt.encode(), ROUNDS)
         return cls(salt, key, b64encode(_stream(key, "check", 16)).decode("ascii"))
@@ -126,7 +126,7 @@ def pack(
 
 
 def render_steps_table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: int) -> str:
-    """Return an HTML table of texts; `more` is the number of rows that were left out."""
+    """Return an HTML table of strings; `more` is the number of rows that were left out."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
     rest = f"<p>The table ends here; {more} more steps are shown only with JavaScript.</p>" if more else ""

@@ -1,9 +1,9 @@
-"""A run as spans of OpenTelemetry, by the semantic conventions for generative AI: afterwards, or while it runs.
+"""A run as OpenTelemetry spans, following the semantic conventions for generative AI: afterwards, or while it runs.
 
-A run is a span `invoke_agent NAME`; inside it are a span per step (per composite node one from `enter` to `leave`), and
-in those a span per call: `chat MODEL`, `execute_tool NAME`, `invoke_agent NAME`, or the kind and the name of another
-call. Messages have the form of the conventions' JSON schemas: a role and parts. A step that waited for a person lasts
-as long as it worked.
+A run is a span `invoke_agent NAME`. It contains a span per step (for a composite node, one from `enter` to `leave`),
+and those contain a span per call: `chat MODEL`, `execute_tool NAME`, `invoke_agent NAME`, or the kind and the name of
+another call. Messages have the form of the conventions' JSON schemas: a role and parts. The time that a step waited for
+a person is not included.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _OPERATIONS = {"llm": "chat", "tool": "execute_tool"}
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}  # LangChain's names
-_UNKNOWN = "unknown"  # in place of an attribute that the conventions require and the run does not have
+_UNKNOWN = "unknown"  # in place of an attribute that the conventions require but the run does not have
 
 
 def to_otel(trace: SimulationTrace, tracer_provider: TracerProvider) -> int:
@@ -62,7 +62,7 @@ def send_live(session: Session, tracer_provider: TracerProvider) -> Callable[[],
 
 
 class _Writer:
-    """Sends steps in order: spans of composite nodes stay open until they are left."""
+    """Sends steps in order; spans of composite nodes stay open until the nodes are left."""
 
     def __init__(self, trace: SimulationTrace, provider: TracerProvider) -> None:
         with require_library("opentelemetry-sdk", "otel", "trace.to_otel()"):
@@ -140,7 +140,7 @@ class _Writer:
         return self.tracer.start_span(name, context, kind, attributes, start_time=start)
 
     def _write_calls(self, around: Span, calls: list[Call], start: int) -> None:
-        """Send the calls of a step one after the other: of a call only its duration is recorded."""
+        """Send the calls of a step one after the other, because only the duration of a call is recorded."""
         for call in calls:
             ended = start + int(call.seconds * 1e9)
             operation, name = _operation_of(call), safe_str(call.name, 200)
@@ -155,7 +155,7 @@ class _Writer:
 
 
 def _operation_of(call: Call) -> str:
-    """Return the GenAI operation of a call; empty for what the conventions do not describe, as a question to a person.
+    """Return the GenAI operation of a call; empty if the conventions do not cover it, such as a question to a person.
 
     An agent that is called with messages is a model with a role; one with named inputs is another agent.
     """
@@ -196,7 +196,7 @@ def _call_attributes(call: Call, operation: str, name: str) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-# -- messages, as the schemas of gen_ai.input.messages and gen_ai.output.messages have them --------------------------
+# -- messages, in the form of the schemas gen_ai.input.messages and gen_ai.output.messages --------------------------
 
 
 def _listed(value: Any) -> list[Any]:
@@ -230,7 +230,7 @@ def _text_part(value: Any) -> dict[str, Any]:
 
 
 def _tool_call(call: Any) -> dict[str, Any]:
-    """Return a part for the request of a tool, in OpenAI's form or LangChain's."""
+    """Return a part for a tool request, in OpenAI's form or LangChain's."""
     fields: dict[Any, Any] = call if isinstance(call, dict) else {"name": call}
     inner = fields.get("function")
     function = inner if isinstance(inner, dict) else fields

@@ -37,7 +37,7 @@ def to_arrow(trace: SimulationTrace) -> dict[str, pa.Table]:
     for name in NAMES:
         table = pa.Table.from_pandas(trace.frames[name], preserve_index=False)
         for at, column in enumerate(table.schema):
-            if pa.types.is_dictionary(column.type):  # categories differ from run to run, and files are to be joined
+            if pa.types.is_dictionary(column.type):  # categories differ between runs, and files may be joined
                 table = table.set_column(at, column.name, table.column(at).cast(column.type.value_type))
         metadata = {**(table.schema.metadata or {}), b"agentnb": json.dumps(about).encode()}
         found[name] = table.replace_schema_metadata(metadata)
@@ -47,8 +47,8 @@ def to_arrow(trace: SimulationTrace) -> dict[str, pa.Table]:
 def to_parquet(trace: SimulationTrace, path: str | os.PathLike[str]) -> None:
     """Write the tables to a folder, one file each, or to one file if the path ends with `.parquet`.
 
-    The one file has the rows of all tables, with the name of the table in the column `table`; a column that a table
-    lacks is null there.
+    The single file has the rows of all tables, with the name of the table in the column `table`; columns that a table
+    does not have are null.
 
     Raises:
         ExecutionError: L590, pyarrow is not installed.

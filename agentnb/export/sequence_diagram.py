@@ -16,8 +16,8 @@ _ESCAPED: Final = str.maketrans({"#": "#35;", ";": "#59;", "\n": " ", "\r": " ",
 def render_sequence_diagram(trace: SimulationTrace, max_steps: int = 100) -> str:
     """Return the text of a Mermaid sequence diagram of the first `max_steps` steps.
 
-    An arrow between nodes is a step: its text is what the node wrote. Arrows to a model or a tool are calls with their
-    answers, arrows from a person are interventions.
+    An arrow between nodes is a step, labelled with what the node wrote. Arrows to a model or a tool are calls with
+    their answers, arrows from a person are interventions.
     """
     writer = _Writer(trace)
     steps = min(len(trace), max_steps)
@@ -34,7 +34,7 @@ class _Writer:
         self.names: dict[tuple[str, str], str] = {}
         self.people = trace.reading().interventions()
         self.before = self.name("node", "start")
-        edges = trace.frames.edges.dropna(subset=["source", "target"])  # an event from outside has no source
+        edges = trace.frames.edges.dropna(subset=["source", "target"])  # external events have no source
         self.senders: dict[int, str] = {}
         waiting: dict[str, list[str]] = {}
         ran = {step.step: step.node_id for step in trace.steps}
@@ -48,7 +48,7 @@ class _Writer:
                 self.senders[step] = waiting[ran[step]].pop(0)
 
     def name(self, kind: str, label: str) -> str:
-        """Return the short name of a participant, which is added at the first use."""
+        """Return the short name of a participant, which is added on first use."""
         return self.names.setdefault((kind, label), f"p{len(self.names)}")
 
     def participants(self) -> list[str]:
@@ -58,7 +58,7 @@ class _Writer:
                 for (kind, label), name in self.names.items()]  # fmt: skip
 
     def write(self, step: int) -> None:
-        """Add a step, the calls in it, and what people did after it."""
+        """Add a step, its calls, and the interventions after it."""
         if step:
             step_row = self.trace.steps[step - 1]
             node = self.name("node", step_row.node_id)
@@ -91,7 +91,7 @@ class _Writer:
 
 
 def _escape_text(text: str) -> str:
-    """Return a text that ends no line and begins no markup in Mermaid."""
+    """Return a string that cannot end a line or start markup in Mermaid."""
     short = clean(" ".join(text.split()))
     short = short if len(short) <= LONGEST else f"{short[: LONGEST - 1]}…"
     return short.translate(_ESCAPED) or " "

@@ -23,7 +23,7 @@ class SweepCharts:
 
     @property
     def outcomes(self) -> Any:
-        """How many runs ended in which status: one bar per model, recipe or seed."""
+        """How many runs ended with each status: one bar per model, recipe or seed."""
         alt = import_altair()
         by = self._by or "seed"
         frame = self._runs.groupby([by, "status"], sort=False, observed=True).size().rename("runs").reset_index()
@@ -43,7 +43,7 @@ class SweepCharts:
 
     @property
     def outputs(self) -> Any:
-        """The outputs that are numbers: a histogram each, coloured by status."""
+        """The numeric outputs: one histogram each, coloured by status."""
         alt = import_altair()
         rows = [
             {"output": str(key), "value": value, "status": row["status"]}

@@ -1,1 +1,1 @@
-"""Recordings: runs of files and of other systems, opened read-only. `formats` is the table that `nb.open` reads."""
+"""Recordings: runs in files and of other systems, opened read-only. `formats` is the table used by `nb.open`."""

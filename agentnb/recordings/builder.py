@@ -1,6 +1,7 @@
 """Builds the history of a recorded run from a list of steps: rows are appended directly, nothing runs.
 
-A reader of recordings describes each step as a `RecordedStep`; nodes, edges and regions of the recipe follow from them.
+A reader of recordings describes each step as a `RecordedStep`; the nodes, edges and regions of the recipe are derived
+from them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from agentnb.world.world import World
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST: Final = 2**62 - 1  # nanoseconds since 1970
 _PHASES: Final = {"run": RUN, "enter": ENTER, "leave": LEAVE}
-# What reading a file may raise that is damaged, or was made to do harm.
+# Exceptions that reading a damaged or malicious file may raise.
 _UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, SyntaxError, TypeError, ValueError)
 
 
@@ -73,12 +74,12 @@ class ImportedIntervention:
     new: Any
     time: datetime
     actor: str = "user"
-    scope: int = 0  # the place of the step that opened the frame, plus 1; 0 is the root
+    scope: int = 0  # the index of the step that opened the frame, plus 1; 0 is the root
 
 
 @dataclass(slots=True)
 class RecordedStep:
-    """One step of a recording.
+    """One step of a recording. Places are indexes in the list of steps.
 
     Attributes:
         node: the id of the node, unique in the whole recording.
@@ -87,11 +88,11 @@ class RecordedStep:
         inside: the place of the `enter` step of the frame in which it runs; None for the root.
         enter_place: for `leave`, the place of its `enter` step.
         triggered_by: the place of the step that led to it; None for an entry, -1 if unknown.
-        lanes: for `enter`, how many parallel branches it opens; 0 opens one frame that is no branch.
-        lane: in which branch of the frame around it the step runs, from 0; -1 if that has none.
-        shared: for `enter`, whether its inside writes to the board around it.
+        lanes: for `enter`, how many parallel branches it opens; 0 opens one frame that is not a branch.
+        lane: the branch of the enclosing frame in which the step runs, from 0; -1 if there are none.
+        shared: for `enter`, whether its inside writes to the enclosing board.
         started_at, ended_at: nanoseconds since 1970.
-        writes: key -> value; ABSENT deletes. Those of an `enter` step begin the board of the frame.
+        writes: key -> value; ABSENT deletes. Those of an `enter` step are the initial board of the frame.
         before: what people did between the previous step and this one.
     """
 
@@ -169,21 +170,21 @@ def make_damage_error(where: str, why: str) -> StoreError:
 
 
 def to_ns(moment: datetime) -> int:
-    """Return nanoseconds since 1970; the nearest moment that tables can show, from 1970 to 2116."""
+    """Return nanoseconds since 1970, limited to the range that tables can show, from 1970 to 2116."""
     since = moment - EPOCH
     exact = (since.days * 86_400 + since.seconds) * 1_000_000_000 + since.microseconds * 1000
     return min(max(exact, 0), LATEST)
 
 
 class NodeIds:
-    """The ids of nodes: `REGION/NAME`, with a number behind it where another node already has that id."""
+    """The ids of nodes: `REGION/NAME`, followed by a number if another node already has that id."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], str] = {}
         self._used_ids: set[str] = set()
 
     def id_of(self, region: str, name: str) -> str:
-        """Return the id of the node of this name inside another node; `region` is the id of that one, or empty."""
+        """Return the id of the node with this name inside another node; `region` is the id of that node, or empty."""
         found = self._known.get((region, name))
         if found is None:
             plain = f"{region}/{name}" if region else name
@@ -245,7 +246,7 @@ class _Builder:
         return known
 
     def _move_to_front(self, place: int) -> None:
-        """Make a step the next one: it may wait behind others, or nothing in the record led to it."""
+        """Make a step the next one; it may wait behind others, or nothing in the record led to it."""
         if self.queue and self.queue[0] == place:
             return
         if place in self.queue:
@@ -329,7 +330,7 @@ class _Builder:
             )  # fmt: skip
 
     def _intervene(self, rows: Sequence[ImportedIntervention], place: int) -> None:
-        """Append what people did after the last step: an edit writes one row, which belongs to that step."""
+        """Append what people did after the last step; an edit writes one row, which belongs to that step."""
         history = self.history
         for row in rows:
             frame = self.frames[row.scope - 1, -1] if row.scope else self.run.root
@@ -347,7 +348,7 @@ class _Builder:
 
 
 def _build_recipe(name: str, dialect: str, steps: Sequence[RecordedStep], about: Mapping[str, Any]) -> Recipe:
-    """Return the recipe that follows from the steps: it can be drawn and inspected, and has no code."""
+    """Return the recipe derived from the steps: it can be drawn and inspected, and contains no code."""
     nodes: dict[str, Node] = {}
     edges: dict[tuple[str, str], None] = {}
     entries: dict[str, dict[str, None]] = {ROOT: {}}

@@ -33,7 +33,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A row: a format's name, how it is recognised, and the function that opens it.
+    """A row: the name of a format, how it is recognised, and the function that opens it.
 
     That function receives the path or URL, the id of the run, and the recipe.
     """
@@ -74,7 +74,7 @@ def _open_otel(where: str, run_id: str | None, _recipe: Recipe | None) -> Sessio
     return open_otel(where, run_id)
 
 
-# In the order in which they are tried; a source that none recognises is a store of agentnb.
+# In the order in which they are tried; a source that none of them recognises is a store of agentnb.
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
     row.name: row
     for row in (
@@ -110,9 +110,9 @@ def open(
 ) -> Session:
     """Return the session of a recorded run: of a store, of a trace file, or of another system.
 
-    A run of a store can continue if its recipe is given; interrupted steps run again with the recorded answers, and
-    calls without a response are in `pending`. Without the recipe, and in every other format, the run can be inspected
-    and nothing can run. Opening a run executes and imports nothing of what is recorded.
+    A stored run can continue if its recipe is passed; interrupted steps run again with the recorded answers, and calls
+    without a response are in `pending`. Without the recipe, and in every other format, the run can be inspected and
+    nothing can run. Opening a run executes and imports nothing from the record.
 
     Args:
         where: a path, a URL (sqlite:///runs.db, postgresql://...), or an EventLog.
@@ -122,7 +122,7 @@ def open(
             lists the changes.
         llm, tools, resources, answers: as for a Session; they are not stored.
         secrets: the values that were masked when the run was saved: path -> value.
-        hooks: as for a Session; they are notified of what runs from here on.
+        hooks: as for a Session; they are notified of steps from here on.
 
     Raises:
         StoreError: there is no such source or run, it is damaged, or it does not fit the recipe; L571, the file is in
@@ -155,7 +155,9 @@ def format_of(where: str) -> str:
 
 
 def _recognise(where: str) -> Format | None:
-    """Return the format of a source; None for a store of agentnb, or for what its store has to report.
+    """Return the format of a source.
+
+    None for a store of agentnb, or if opening the source as a store gives the best error.
 
     L571: a file is in no format that nb.open reads.
 

@@ -1,8 +1,8 @@
 """Goldens: a recorded run as a text file, one JSON object per line, for tests that replay it.
 
-The first line says what the run began with; each further line is a step: the node, what it wrote, its calls with their
-answers, and the nodes that it scheduled. Nodes and paths are written by name and durations are left out, so that the
-difference of two versions of a file can be read. The lines have all that a replay needs.
+The first line contains what the run started with; each further line is a step: the node, its writes, its calls with
+their answers, and the nodes that it scheduled. Nodes and paths are written by name and durations are left out, so that
+a diff of two versions of a file is readable. The lines contain everything needed for a replay.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from agentnb.trace.trace import SimulationTrace
 FORMAT: Final = "agentnb.golden"
 GOLDEN_VERSION: Final = 1
 REDACTED: Final = "<redacted>"
-MOST_KNOWN: Final = 10_000  # paths of a run that are collected, to suggest one for a path that matches nothing
+MOST_KNOWN: Final = 10_000  # maximum number of collected paths, used for suggestions if a path matches nothing
 _CALL: Final = ("result", "error", "tokens_in", "tokens_out", "cost_usd", "provider", "model", "finish_reason")
 
 
@@ -76,8 +76,8 @@ def to_json_text(trace: SimulationTrace, redact: Sequence[str] = ()) -> str:
 
     Args:
         redact: paths whose values are volatile and are left out: of the board (`answer.id`), of a call
-            (`calls.NAME.arguments.when`, `calls.NAME.result.id`), or of an event (`events.TYPE.id`); `*` stands for any
-            one part. What a step reports besides (its thought, its observation) is left out where it has such a value.
+            (`calls.NAME.arguments.when`, `calls.NAME.result.id`), or of an event (`events.TYPE.id`); `*` matches any
+            single part. The other reports of a step (its thought, its observation) are left out if it has such a value.
 
     Raises:
         ExecutionError: L584, nothing in the run is at a path.
@@ -89,14 +89,14 @@ def to_json_text(trace: SimulationTrace, redact: Sequence[str] = ()) -> str:
 
 
 class Redaction:
-    """The declared volatile paths of a golden; notes which of them had a value to leave out."""
+    """The declared volatile paths of a golden; records which of them had a value to leave out."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = tuple(dict.fromkeys(paths))
         self.patterns = [path.split(".") for path in self.paths]
         self.used: set[str] = set()
         self.calls: dict[str, None] = {}  # by the paths of their arguments and results
-        self.known: dict[str, None] = {}  # the paths that have been looked at
+        self.known: dict[str, None] = {}  # the paths seen so far
 
     def apply(self, value: Any, *path: Any) -> Any:
         """Return a value without the parts whose paths match a pattern; `path` is where the value is."""
@@ -129,7 +129,7 @@ class Redaction:
         return value
 
     def check_all_used(self) -> None:
-        """Raise if a path matches nothing: its value would stay in the file under another name.
+        """Raise an error if a path matches nothing, because its value would then stay in the file under another name.
 
         L584: a redacted path matches nothing.
         """
@@ -189,7 +189,7 @@ class _Writer:
                 line = self._make_line(history, row, base)
                 if row or not rows:
                     rows.append(line)
-                else:  # a fork begins with what was edited after the step
+                else:  # a fork starts with the edits after the step
                     _merge(rows[-1], line)
         yield from ({key: value for key, value in line.items() if value not in (None, [], {})} for line in rows)
 
@@ -290,7 +290,7 @@ class _Writer:
         match act.action:
             case "edit":
                 at: tuple[str, ...] = (act.target,)
-            case "skip":  # its value are writes
+            case "skip":  # its value consists of writes
                 at = ()
             case other:
                 at = ("calls", act.target, "arguments" if other == "change" else "result")
@@ -326,7 +326,7 @@ class _Writer:
 
 
 def _merge(line: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add the first row of a fork to the step at which it begins."""
+    """Add the first row of a fork to the step at which it starts."""
     for name in ("in_place", "order", "reduced"):
         size = len(line["writes"])
         line[name] += [at + size if isinstance(at, int) else [at[0] + size, *at[1:]] for at in more[name]]
@@ -339,7 +339,7 @@ def _merge(line: dict[str, Any], more: Mapping[str, Any]) -> None:
 
 
 def matches(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return True if a path begins with a pattern, in which `*` stands for any one part."""
+    """Return True if a path begins with a pattern, in which `*` matches any single part."""
     return len(path) >= len(pattern) and all(want in {"*", part} for part, want in zip(path, pattern, strict=False))
 
 
@@ -383,7 +383,7 @@ def _make_damage_error(where: str, why: str) -> StoreError:
 
 
 class _Reader:
-    """Numbers the nodes, paths and frames of the lines again, in the order in which they appear."""
+    """Renumbers the nodes, paths and frames of the lines in the order in which they appear."""
 
     def __init__(self, first: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
         self.first, self.steps = first, steps

@@ -1,8 +1,8 @@
-"""Checkpoint databases of LangGraph as recordings: SQLite and PostgreSQL savers, threads, subgraphs, forks.
+"""LangGraph checkpoint databases as recordings: SQLite and PostgreSQL savers, threads, subgraphs, forks.
 
 A step is one task: the run of one node in a super-step. LangGraph applies the writes of a super-step together, at its
-end; here each key changes with the last task that wrote it, so after the last task of a super-step the board has the
-values of the next checkpoint.
+end. Here, each key changes with the last task that wrote it, so that after the last task of a super-step the board has
+the values of the next checkpoint.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Thread:
     spaces: Namespaces
 
     def leaves(self) -> list[str]:
-        """Return the checkpoints of the graph itself that no other one continues, newest first."""
+        """Return the leaf checkpoints of the graph itself, newest first."""
         own = self.spaces.get("", {})
         parents = {checkpoint.parent for checkpoint in own.values()}
         return sorted((id for id in own if id not in parents), reverse=True)
@@ -121,7 +121,7 @@ class LangGraphRun(Recording):
 
     @property
     def checkpoints(self) -> Mapping[str, int]:
-        """The step at which each checkpoint was made: id -> step, oldest first, those of subgraphs included."""
+        """The step at which each checkpoint was made: id -> step, oldest first, including those of subgraphs."""
         return self._steps
 
     @property
@@ -236,12 +236,12 @@ class _Steps:
     def _walk(
         self, path: Sequence[Checkpoint], space: str, prefix: str, inside: int | None, came_from: int | None
     ) -> None:
-        """Append the steps from each checkpoint of a path to the next, and those that began at the last one."""
+        """Append the steps from each checkpoint of a path to the next, and those started at the last one."""
         if space in self.walked:
             raise ValueError(f"two tasks have the same id: both contain {space!r}")
         self.walked.add(space)
         scheduled_by: dict[str, int | None] = {}  # node -> the step that scheduled it
-        # The steps that scheduled tasks with Send, in order; a thread can begin with an update that did.
+        # The steps that scheduled tasks with Send, in order; a thread can start with an update that did so.
         sends = [came_from] * len(_get_sends(path[0]))
         earlier: int | None = None  # the first step of the super-step before
         for at, checkpoint in enumerate(path):
@@ -249,7 +249,7 @@ class _Steps:
             self.at[checkpoint.id] = len(self.steps)
             if after is not None and after.source != "loop":
                 self._add_outside(checkpoint, after, inside)
-                if after.source == "update":  # it is what schedules the nodes that follow
+                if after.source == "update":  # the update schedules the nodes that follow
                     before = len(self.steps) - 1 if self.steps else None
                     scheduled_by, sends = dict.fromkeys(_list_due(after), before), [before] * len(_get_sends(after))
                 continue
@@ -266,7 +266,7 @@ class _Steps:
                     else self._find_source(name, task, scheduled_by, sends, came_from if at == 0 else -1)
                 )
                 if earlier is not None and (source is None or source < earlier):
-                    source = first - 1  # what it waited for is not stored: the end of the super-step before
+                    source = first - 1  # the source it waited for is not stored: use the end of the previous super-step
                 place = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last,
                                        task.path in handled)  # fmt: skip
                 places[task.path] = place
@@ -308,7 +308,7 @@ class _Steps:
             unknown = [task for task, name in zip(tasks, names, strict=True) if name is None]
             if len(missing) == len(unknown) == 1:
                 names[names.index(None)] = missing.pop()
-            else:  # which of them wrote what is not stored: the last one shows it
+            else:  # it is not stored which of them wrote it: the last one shows it
                 writes = [write for task in unknown for write in task.writes]
                 names += missing
                 tasks += [
@@ -321,7 +321,7 @@ class _Steps:
     def _add_task(self, checkpoint: Checkpoint, after: Checkpoint | None, what: tuple[str, Task],
               where: tuple[str, str, int | None], source: int | None, last: Mapping[str, str],
               is_handled: bool) -> int:  # fmt: skip
-        """Append the step of a task, and what ran inside it; return the place of its (last) step."""
+        """Append the step of a task and everything that ran inside it; return the place of its (last) step."""
         name, task = what
         space, prefix, inside = where
         node = self.ids.id_of(prefix, name)
@@ -338,7 +338,7 @@ class _Steps:
             key: value for key, value in after.board.items()
             if last.get(key) == task.id and not _are_alike(checkpoint.board.get(key, ABSENT), value)
         }  # fmt: skip
-        # An error before another checkpoint is handled, or the task was tried again.
+        # An error before another checkpoint was handled, or the task was retried.
         failure = _make_failure(error) if error is not None and (after is None or is_handled) else None
         entered, scheduled = None, len(self.following)
         if self.thread.spaces.get(below):
@@ -352,8 +352,8 @@ class _Steps:
             self.following.append(RecordedStep(node, "function", inside=inside, triggered_by=source))
             return -1
         if waits or (after is None and entered is not None and failure is None and not public):
-            return len(self.steps) - 1  # it was cut short inside
-        del self.following[scheduled:]  # a subgraph that was left, as one that failed, runs nothing more
+            return len(self.steps) - 1  # it was interrupted inside
+        del self.following[scheduled:]  # a subgraph that was left, for example because it failed, runs nothing more
         kind = "function" if name != "__start__" else "noop"
         self._add(RecordedStep(node, "subgraph" if entered is not None else kind,
                                "leave" if entered is not None else "run", inside, entered, source, started_at=start,
@@ -366,7 +366,7 @@ class _Steps:
         self.steps.append(step)
 
     def _find_inputs(self, task: Task, checkpoint: Checkpoint) -> Any:
-        """Return the input of a task that Send scheduled; the others read the board."""
+        """Return the input of a task that Send scheduled; other tasks read the board."""
         number, sends = _push_number(task.path), _get_sends(checkpoint)
         if number is None or number >= len(sends):
             return None
@@ -374,7 +374,7 @@ class _Steps:
         return arg if isinstance(arg, dict) and all(isinstance(key, str) for key in arg) else {"input": arg}
 
     def _add_rest(self, checkpoint: Checkpoint, after: Checkpoint, first: int) -> None:
-        """Let the last step of a super-step write what changed without a write of a task, and delete what is gone."""
+        """Add changes without a task's write to the last step of a super-step, and delete missing keys."""
         own = [step for step in self.steps[first:] if step.inside == (self.steps[first].inside)]
         if not own:
             return
@@ -400,7 +400,7 @@ class _Steps:
                 self.before.append(ImportedIntervention("edit", key, value, after.time, scope=scope))
 
     def _add_answers(self, checkpoint: Checkpoint, task: Task, node: str) -> None:
-        """Record the answers to a task's interrupts; the last one may be stored apart from the task."""
+        """Record the answers to a task's interrupts; the last one may be stored separately from the task."""
         if not task.values("__interrupt__"):
             return
         resumes = task.values("__resume__")
@@ -414,13 +414,13 @@ class _Steps:
             for each in interrupt if isinstance(interrupt, list) else [interrupt]:
                 value = each.get("value") if isinstance(each, dict) else each
                 id = str(each.get("id", node)) if isinstance(each, dict) else node
-                # An interrupt inside a subgraph is also one of the tasks around it: the innermost one asks.
+                # An interrupt inside a subgraph is also recorded for the enclosing tasks; the innermost one asks.
                 self.pending = [row for row in self.pending if row.id != id]
                 self.pending.append(Pending(id, "answer", node, "interrupt", {"value": value}))
 
     def _add_end(self, last: Checkpoint, prefix: str, inside: int | None, scheduled_by: Mapping[str, int | None],
              sends: Sequence[int | None]) -> None:  # fmt: skip
-        """Find what was scheduled when the record ended and has not begun."""
+        """Find what was scheduled but not started when the record ended."""
         started = {(_name_of(task, last), _push_number(task.path)) for task in last.tasks if not _is_handler(task)}
         rows: list[tuple[str, int | None, int | None]] = [
             (name, None, scheduled_by.get(name, -1)) for name in _list_due(last)
@@ -440,7 +440,7 @@ def _list_due(checkpoint: Checkpoint) -> list[str]:
 
 
 def _is_due(channel: str, value: Any) -> bool:
-    """Return whether a channel schedules its node: a join when all have arrived, a deferred one when all is done."""
+    """Return True if a channel schedules its node: a join when all have arrived, a deferred one when all is done."""
     if channel == "__start__":
         return True
     if isinstance(value, list) and len(value) == 2 and isinstance(value[1], bool):  # of a deferred node
@@ -471,7 +471,7 @@ def _push_number(path: str) -> int | None:
 
 
 def _is_handler(task: Task) -> bool:
-    """Return whether a task handles the error of another one."""
+    """Return True if a task handles the error of another one."""
     return task.path.endswith(_HANDLER)
 
 
@@ -509,7 +509,7 @@ def _are_alike(one: Any, other: Any) -> bool:
 
 
 def _read(look: DatabaseReader, run_id: str | None) -> tuple[Thread, str]:
-    """Return a thread and the checkpoint that a run id means.
+    """Return the thread and the checkpoint that a run id denotes.
 
     L575: there is no such thread, or none at all.
 
