@@ -48,20 +48,20 @@ if TYPE_CHECKING:
 class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethods):
     """Delivers the events of a graph to behaviors, until nothing is left to do or a limit ends it.
 
-    `session` is the run: step it (a step is one delivery), go back, fork, draw; `graph` shows its state. A
-    failure inside a behavior becomes an event rather than an exception; see `errors`.
+    `session` is the run: step it (a step is one delivery), go back, fork, draw; `graph` shows its state. A failure
+    inside a behavior becomes an event rather than an exception; see `errors`.
 
     Args:
-        graph: what they act on; its earlier events are not delivered.
-        behaviors: those that listen; default: the registered ones, including those registered before each run.
+        graph: the graph that behaviors act on; its earlier events are not delivered.
+        behaviors: the active behaviors; default: the registered ones, including those registered before each run.
         frame: the subject of the run; its id is recorded with every event.
         policy: what behaviors may do; violations raise.
         budget: limits by name, see `Budget`.
-        seed: of `ctx.random`.
+        seed: the seed of `ctx.random`.
         persist_to, store: where the run is recorded from now on: a path or URL; see nb.Session.
-        llm_provider: the model that llm_behaviors ask.
-        tools: what models may call, besides the tools that each behavior names itself.
-        llm_retry_max_attempts: how often a request is sent at most, if the network fails.
+        llm_provider: the model used by llm_behaviors.
+        tools: the tools that models may call, besides those that each behavior names itself.
+        llm_retry_max_attempts: the maximum number of attempts for a request, if the network fails.
         packs: packs that are loaded without recording it: for a resumed run, whose log already records them.
         metrics: receives the counts, see agentnb.dialects.activegraph.parts.metrics.
         tool_invoker: calls the tools instead of the runtime, see agentnb.dialects.activegraph.parts.recorded.
@@ -143,7 +143,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         budget = get_state(graph.session).limits.budget
         limits = {name: self.budget.limits.get(name) for name in KNOWN_LIMITS}
         if any(getattr(budget, name) != limit for name, limit in limits.items()):
-            graph.session.set_budget(**limits)  # only this budget applies, also after `load` and `fork`
+            graph.session.set_budget(**limits)  # only this budget applies, even after `load` and `fork`
 
     # -- wiring --------------------------------------------------------------------------------------------------
 
@@ -153,9 +153,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         return [*(get_registry() if self._given is None else self._given), *self._pack_behaviors]
 
     def _ensure(self, *, check: bool = True) -> None:
-        """Update the active behaviors, since some may have been registered meanwhile.
-
-        Check that their requirements are met.
+        """Update the active behaviors, because some may have been registered since, and check their requirements.
 
         A new runtime skips the check, because its tools and packs may be added later.
         """
@@ -171,7 +169,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         return behaviors if self._counting is None else self._counting.time_patterns(behaviors)
 
     def _check_needs(self, behaviors: Iterable[Any]) -> None:
-        """R328: a behavior asks a model, and its runtime has none.
+        """R328: a behavior uses a model, but its runtime has none.
 
         R233: a behavior names a tool that its runtime lacks.
         """
@@ -194,7 +192,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
 
     @property
     def session(self) -> Session:
-        """The run; one step is one delivery of one event to one behavior."""
+        """The run. One step is one delivery of one event to one behavior."""
         self._ensure()
         return self.graph.session
 
@@ -258,7 +256,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         )  # fmt: skip
 
     def _say_where(self) -> None:
-        """Record, once per halt, why the run has stopped: no events are left, or a limit was reached."""
+        """Record, once per halt, why the run stopped: no events are left, or a limit was reached."""
         session, hand = self.graph.session, self._get_actor()
         status = session.status
         if status not in ("idle", "exhausted", "ready", "finished"):
@@ -273,14 +271,11 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         else:
             found |= self._collect_pending_work()
         hand.emit(kind, found)
-        if status == "idle" and session.status != "idle":  # a behavior is triggered by that event type itself
+        if status == "idle" and session.status != "idle":  # a behavior is triggered by this very event type
             session.run()
 
     def _collect_pending_work(self) -> dict[str, Any]:
-        """Return the additional fields of `runtime.idle`.
-
-        The behaviors that wait for more events, and those whose budget is used up.
-        """
+        """Return the additional fields of `runtime.idle`: behaviors that wait for events or have no budget left."""
         timers = [
             {"behavior": each.behavior, "event_id": each.event_id, "missing": each.missing} for each in self.timers
         ]
@@ -292,7 +287,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         self.trace.print()
 
     def print_graph(self) -> None:
-        """Print the objects and relations as they are now."""
+        """Print the current objects and relations."""
         print("\n".join(self.trace.graph_lines()))  # noqa: T201  (that is what it is for)
 
     def export_trace(self, path: Any) -> None:
@@ -314,7 +309,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
 
 
 def _check_place(persist_to: Any, store: Any) -> None:
-    """X512: a runtime gets two places to store its run."""
+    """X512: a runtime is given two locations to store its run."""
     if persist_to is not None and store is not None:
         raise InvalidRuntimeConfiguration(
             Problem("X512", "persist_to and store are both given", "Runtime()", "a run is stored in one place",

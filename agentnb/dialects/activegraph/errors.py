@@ -26,7 +26,7 @@ class ActiveGraphError(AgentNbError):
 
 
 class ConfigurationError(ActiveGraphError, errors.ExecutionError):
-    """The arguments of a runtime are wrong or do not fit together."""
+    """The arguments of a runtime are invalid or inconsistent."""
 
 
 class RegistrationError(ActiveGraphError, RecipeError):
@@ -78,7 +78,7 @@ class UnknownObjectError(GraphError, KeyError):
 
 
 class InvalidPatchLifecycleState(GraphError, ValueError):
-    """A patch is approved or rejected that was already decided."""
+    """A patch that was already decided is approved or rejected."""
 
 
 class InvalidPatchOperation(GraphError, ValueError):
@@ -86,7 +86,7 @@ class InvalidPatchOperation(GraphError, ValueError):
 
 
 class ReservedFieldError(GraphError, ValueError):
-    """A field is written that only the graph itself may write."""
+    """A field that only the graph itself may write is written."""
 
 
 class NonSerializableEventError(GraphError, StorageError, TypeError):
@@ -108,7 +108,7 @@ class PolicyViolation(GraphError, PermissionError):
 
 
 class InvalidRuntimeConfiguration(ConfigurationError, GraphError, ValueError):
-    """The arguments of a runtime do not fit together."""
+    """The arguments of a runtime are inconsistent."""
 
 
 class InvalidArgumentType(InvalidRuntimeConfiguration, TypeError):
@@ -116,7 +116,7 @@ class InvalidArgumentType(InvalidRuntimeConfiguration, TypeError):
 
 
 class InvalidToolRegistration(RegistrationError, InvalidArgumentType):
-    """Something that is passed as a tool is not a tool."""
+    """An object passed as a tool is not a tool."""
 
 
 class BehaviorNotFoundError(RegistrationError, GraphError, LookupError):
@@ -162,7 +162,7 @@ class PackValidationError(RegistrationError, PackError):
 
 
 class PackSettingsMissingError(PackValidationError):
-    """A pack is loaded without settings, and its schema requires some."""
+    """A pack is loaded without settings although its schema requires some."""
 
 
 class PackPromptLoadError(RegistrationError, PackError):
@@ -204,7 +204,7 @@ class LLMBehaviorError(_ReasonedFailure):
 
 
 class MissingProviderError(RegistrationError, RuntimeError):
-    """A behavior asks a model, and the runtime has none."""
+    """A behavior uses a model, but the runtime has none."""
 
 
 class MissingToolError(RegistrationError, RuntimeError):
@@ -212,7 +212,7 @@ class MissingToolError(RegistrationError, RuntimeError):
 
 
 class ReplayDivergenceError(ReplayError):
-    """Behaviors that are run again differ from the log: `event_id`, `expected`, `actual` and `kind`."""
+    """Rerun behaviors differ from the log: `event_id`, `expected`, `actual` and `kind`."""
 
     def __init__(
         self, *problems: Problem | str, event_id: str = "", expected: Any = None, actual: Any = None, kind: str = ""

@@ -1,4 +1,4 @@
-"""The recipe of some behaviors: each is a node that listens, and events lead from one to another."""
+"""The recipe of some behaviors: each is a listening node, and events lead from one to another."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def make_recipe(behaviors: Sequence[Any], config: Any = None, name: str = "behav
         config: their shared configuration: a frame, a policy, a model.
         since: the number of the first event that they get; default: they do not listen.
 
-    R329: two behaviors have one name: a run could not tell which of them a step was.
+    R329: two behaviors have the same name, so a run could not tell them apart.
 
     Raises:
-        RegistrationError: R329, two of them have one name.
+        RegistrationError: R329, two of them have the same name.
     """
     names = [each.name for each in behaviors]
     twice = next((name for name, count in Counter(names).items() if count > 1), None)

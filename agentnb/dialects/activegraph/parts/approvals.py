@@ -32,7 +32,7 @@ _looked: Final[WeakKeyDictionary[History, tuple[int, bool]]] = WeakKeyDictionary
 
 
 def _has_proposals(run: Run) -> bool:
-    """Return True if anything was ever proposed in the histories of a run; reads each event once."""
+    """Return True if anything was ever proposed in the histories of a run. Each event is read only once."""
     found = False
     for history in run.chain:
         count, known = _looked.get(history, (0, False))
@@ -43,7 +43,7 @@ def _has_proposals(run: Run) -> bool:
 
 
 class Approvals:
-    """The pending objects and patches of the runs that share one run configuration."""
+    """The pending objects and patches of the runs that share one configuration."""
 
     def __init__(self, config: RuntimeConfig | None = None) -> None:
         self.config = config or RuntimeConfig()
@@ -53,9 +53,10 @@ class Approvals:
     def waiting(self, run: Run) -> Sequence[ApprovalRequest]:
         """Return the pending approvals at the current step.
 
-        A request of a step in flight is pending when the step is over.
+        A request of a step in flight becomes pending when the step has ended.
         """
-        if not run.pending_steps and not _has_proposals(run):  # nearly always; the ledger may have to be made anew
+        # nearly always; otherwise the ledger may have to be rebuilt
+        if not run.pending_steps and not _has_proposals(run):
             return ()
         ledger = get_ledger(run).sync()
         data = run.root.scope.data
@@ -159,7 +160,7 @@ def _find_requests(ledger: Ledger, ids: set[str]) -> dict[str, Event]:
 
 
 def _find_requester(run: Run, event: Event | None) -> str:
-    """Return the behavior that requested it, or else the actor."""
+    """Return the behavior that requested it or, if there is none, the actor."""
     if event is None:
         return DEFAULT_ACTOR
     if event.step is None:
@@ -192,7 +193,7 @@ def _leave(id_: str, request: Mapping[str, Any], node: str, board: Mapping[str, 
 
 
 def _get_replaced_data(patch: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the current data that a patch would replace: all of an object's, or the fields that it changes."""
+    """Return the current data that a patch would replace: all data of an object, or the fields that it changes."""
     data = thaw(board.get(patch["target"].removeprefix("object:"), {})).get("data") or {}
     return {name: value for name, value in data.items() if patch["op"] == "replace" or name in patch["value"]}
 
@@ -250,7 +251,7 @@ class ApprovalMethods:
     def _find_pending(self, approval_id: str) -> PendingApproval:
         """Return a pending approval.
 
-        X513: an approval is not pending: it was decided before, or never requested.
+        X513: an approval is not pending: it was already decided, or never requested.
         """
         found = next((each for each in self.pending_approvals() if each.id == approval_id), None)
         if found is None:

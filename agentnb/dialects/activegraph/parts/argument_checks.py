@@ -13,7 +13,7 @@ _VIEW: Final = ("around", "depth", "include_types", "recent_events")
 
 
 def check_type(value: Any, kind: type | tuple[type, ...], where: str, should: str) -> None:
-    """Raise for an argument of the wrong type; None is accepted.
+    """Raise an error for an argument of the wrong type; None is accepted.
 
     X519: an argument has the wrong type; `why` states the expected one.
 
@@ -94,10 +94,10 @@ def check_name(value: Any, decorator: str) -> None:
 
 
 def to_event_types(value: Any) -> list[str]:
-    """Return the event types of a subscription; one text is one type.
+    """Return the event types of a subscription; a single string is one type.
 
     Raises:
-        InvalidArgumentType: X519, it is not a list of texts.
+        InvalidArgumentType: X519, it is not a list of strings.
     """
     found = [value] if isinstance(value, str) else to_list(value or (), "on=...", "a list of types of events")
     for each in found:

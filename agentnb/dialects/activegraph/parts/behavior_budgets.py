@@ -25,25 +25,25 @@ _ANSWERS: Final = frozenset({"llm.responded", "tool.responded"})
 
 
 class _Sum:
-    """An amount that grows: how much there was up to each position at which it did."""
+    """A growing amount: its total at each position where it increased."""
 
     def __init__(self) -> None:
         self.at: list[int] = []
         self.amounts: list[Amount] = []
 
     def add(self, at: int, amount: Amount) -> None:
-        """Add to it at a position."""
+        """Add an amount at a position."""
         self.at.append(at)
         self.amounts.append((self.amounts[-1] if self.amounts else 0) + amount)
 
     def up_to(self, position: int) -> Amount:
-        """Return how much there was at a position."""
+        """Return the total at a position."""
         end = bisect_right(self.at, position)
         return self.amounts[end - 1] if end else 0
 
 
 class _Account:
-    """The amounts that each behavior has used, from the events of one history; each event is read once."""
+    """The amounts that each behavior has used, from the events of one history. Each event is read only once."""
 
     def __init__(self) -> None:
         self.read = 0
@@ -67,7 +67,7 @@ _accounts: Final[WeakKeyDictionary[History, _Account]] = WeakKeyDictionary()
 
 
 def _uses(event: Event) -> Iterator[tuple[str, str, Amount]]:
-    """Yield what an event used of a behavior's budget; cached answers cost nothing."""
+    """Yield the amounts of a behavior's budget that an event used; cached answers cost nothing."""
     payload = event.payload
     if event.type == "patch.applied":
         yield event.actor, "max_patches", 1
@@ -80,7 +80,7 @@ def _uses(event: Event) -> Iterator[tuple[str, str, Amount]]:
 
 
 def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> dict[str, Amount]:
-    """Return what a behavior has used of each of its limits up to the current step, included."""
+    """Return the used amount of each limit of a behavior, up to and including the current step."""
     parts = [(_accounts.setdefault(history, _Account()).of(history), end) for history, end in run.parts()]
     found: dict[str, Amount] = {limit: sum((account.measure_usage(name, limit, end) for account, end in parts), 0)
                                 for limit in limits}  # fmt: skip
@@ -93,7 +93,7 @@ def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> di
 
 
 def find_used_limit(run: Run, behavior: Any) -> str | None:
-    """Return the first limit of a behavior that is used up; None if none is."""
+    """Return the first limit of a behavior that is used up; None if there is none."""
     if not behavior.budget:
         return None
     used = measure_behavior_usage(run, behavior.name, behavior.budget)
@@ -106,7 +106,7 @@ class BudgetedMatcher(Matcher):
     def list_triggered(self, run: Run, event: Event) -> list[str] | None:
         """Return the names of the behaviors that an event will trigger.
 
-        None also if a budget may be used up by then.
+        None if this depends on the future, which includes a budget that may be used up by then.
         """
         if any(each.budget for each in self.listening(event.type)):
             return None

@@ -60,9 +60,9 @@ class _BehaviorBase:
 class Behavior(_BehaviorBase):
     """A function `(event, graph, ctx)` that events trigger.
 
-    It is triggered by events of the types in `on` ("*" or an empty `on`: all but the run's own) whose payload matches
-    `where`, if its `pattern` matches the graph. `activate_after` delays it by a number of events, and it is no longer
-    triggered once its `budget` is used up: max_behavior_calls, max_llm_calls, max_tool_calls, max_patches,
+    It is triggered by events of the types in `on` ("*" or an empty `on`: all except the run's own) whose payload
+    matches `where`, if its `pattern` matches the graph. `activate_after` delays it by a number of events, and it is no
+    longer triggered once its `budget` is used up: max_behavior_calls, max_llm_calls, max_tool_calls, max_patches,
     max_cost_usd.
     """
 
@@ -83,7 +83,7 @@ class Behavior(_BehaviorBase):
 
 @dataclass
 class RelationBehavior(_BehaviorBase):
-    """A function `(relation, event, graph, ctx)` that events trigger that name an end of a relation of its type."""
+    """A function `(relation, event, graph, ctx)` triggered by events that name an end of a relation of its type."""
 
     name: str
     fn: Callable[..., None]
@@ -120,12 +120,12 @@ def parse_delay(delay: Any) -> int:
 
 
 def check_kind(name: str, fn: Callable[..., Any], what: str = "behavior") -> None:
-    """Raise for a function whose body does not run when it is called.
+    """Raise an error for a function whose body does not run when it is called.
 
     R330: the function of a behavior or a tool is async or a generator: calling it would not run it.
 
     Raises:
-        RegistrationError: R330, it would only make a coroutine or a generator.
+        RegistrationError: R330, it would only create a coroutine or a generator.
     """
     if is_async(fn) or is_generator(fn):
         raise RegistrationError(
@@ -149,7 +149,7 @@ def check_signature(fn: Any, params: tuple[str, ...], decorator: str, *, setting
         raise TypeError(f"{decorator} must decorate a callable, not {safe_repr(fn)}")
     try:
         signature = inspect.signature(fn)
-    except (TypeError, ValueError):  # built-in functions have none
+    except (TypeError, ValueError):  # built-in functions have no signature
         return
     name, expected = getattr(fn, "__name__", safe_repr(fn)), f"({', '.join(params)})"
     try:
@@ -187,12 +187,12 @@ def check_schema(schema: Any, word: str) -> None:
         raise TypeError(f"{word} must be a pydantic model (from pydantic import BaseModel), not {found}")
     try:
         schema.model_json_schema()  # type: ignore[attr-defined]  # every pydantic model has it
-    except Exception as error:  # pydantic has several, and a field may raise its own
+    except Exception as error:  # pydantic has several exceptions, and a field may raise its own
         raise TypeError(f"{word}={schema.__name__} has no JSON Schema: {error}") from error
 
 
 def get_behavior_name(fn: Callable[..., Any], name: str | None) -> str:
-    """Return the name of a behavior: the explicit one, or else its function's."""
+    """Return the name of a behavior: the explicit one or, without it, that of its function."""
     return name or fn.__name__
 
 
@@ -208,7 +208,7 @@ def to_fields(
     pattern: str | None,
     activate_after: Any,
 ) -> dict[str, Any]:
-    """Return the fields that all behaviors have, from what a decorator is given; collections are copied."""
+    """Return the fields that all behaviors have, from the arguments of a decorator; collections are copied."""
     return {
         "name": get_behavior_name(fn, name),
         "fn": fn,
@@ -312,7 +312,7 @@ def copy_mapping(mapping: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def get_registry() -> list[Any]:
-    """Return the registered behaviors, in the order in which they were registered; the list is the caller's own."""
+    """Return a new list of the registered behaviors, in the order in which they were registered."""
     return list(_REGISTRY)
 
 

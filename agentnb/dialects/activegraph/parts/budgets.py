@@ -17,7 +17,7 @@ OWN_LIMITS: Final = ("max_behavior_calls", "max_llm_calls", "max_tool_calls", "m
 
 
 class Budget:
-    """The limits of a run; the run ends when one is reached, and its log says which.
+    """The limits of a run; the run ends when one is reached, and its log states which.
 
     Args:
         limits: by name: max_events (taken from the queue), max_behavior_calls, max_llm_calls, max_tool_calls,
@@ -71,7 +71,7 @@ class Budget:
         return self.exhausted_by() is None
 
     def exhausted_by(self) -> str | None:
-        """Return the first limit that is reached; None if none is."""
+        """Return the first limit that is reached; None if there is none."""
         used = self._used()
         return next((name for name in KNOWN_LIMITS if name in self.limits and used.get(name, 0) >= self.limits[name]),
                     None)  # fmt: skip

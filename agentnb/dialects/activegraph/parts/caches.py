@@ -1,4 +1,4 @@
-"""Caches of what models and tools have answered, by the digest of what they were asked. Failures are not cached."""
+"""Caches of model and tool answers, by the digest of the request. Failures are not cached."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class _Cache(ABC, Generic[Answer]):
         return cls().add_events(events)
 
     def add_events(self, events: Iterable[Any]) -> Self:
-        """Add the answers in a log; of several to the same request the first is used."""
+        """Add the answers in a log; of several answers to the same request, the first is used."""
         for event in events:
             if event.type == self.event_type and not event.payload.get("error"):
                 self._payloads.setdefault(event.payload[self.key], thaw(event.payload))
         return self
 
     def payload(self, digest: str) -> dict[str, Any] | None:
-        """Return what the event of an answer recorded; None if nothing is cached."""
+        """Return the payload of the event that recorded an answer; None if nothing is cached."""
         return self._payloads.get(digest)
 
     def has(self, digest: str) -> bool:
@@ -59,11 +59,11 @@ class _Cache(ABC, Generic[Answer]):
         return None if found is None else self._answer(found)
 
     def record(self, digest: str, response: Answer) -> None:
-        """Cache an answer, in place of an older one."""
+        """Cache an answer, replacing an older one."""
         self._payloads[digest] = self._make_payload(response)
 
     def __len__(self) -> int:
-        """Return how many answers are cached."""
+        """Return the number of cached answers."""
         return len(self._payloads)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Clocks whose times are texts, and ids that continue after those in a log."""
+"""Clocks whose times are strings, and ids that continue after those in a log."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Clock:
 
 
 class FrozenClock(Clock):
-    """Always the same time.
+    """A clock that always returns the same time.
 
     Example:
         >>> FrozenClock("2026-01-01T00:00:00Z").now()
@@ -84,14 +84,14 @@ class _UserClock(engine.Clock):
 
 
 def to_engine_clock(clock: Any) -> engine.Clock:
-    """Return the clock of a run: the one inside one of our clocks, else an adapter of the user's clock."""
+    """Return the clock of a run: the one inside one of our clocks, otherwise an adapter of the user's clock."""
     if isinstance(clock, engine.Clock):
         return clock
     own = getattr(clock, "engine", None)
     return own if isinstance(own, engine.Clock) else _UserClock(clock)
 
 
-# The events whose payload holds an id that is counted.
+# The events whose payload contains a counted id.
 _COUNTED: Final = frozenset(
     {"object.created", "relation.created", "patch.proposed", "patch.applied", "approval.proposed"}
 )
@@ -132,12 +132,12 @@ class IDGen(ids.IDGen):
         return self("approval")
 
     def object(self, type_: str) -> str:
-        """Return the next id of an object; all types count together."""
+        """Return the next id of an object; all types share one sequence."""
         number = self.counters["object"] = self.counters.get("object", 0) + 1
         return f"{type_}#{number}"
 
     def run(self) -> str:
-        """Return a new id of a run, which sorts by time; it does not count."""
+        """Return a new id of a run, which sorts by time and is not counted."""
         number = int(time.time() * 1000) << 80 | secrets.randbits(80)
         return "".join(_ULID[number >> bits & 31] for bits in range(125, -1, -5))
 
@@ -163,13 +163,13 @@ class IDGen(ids.IDGen):
                 self.saw("approval", str(payload.get("approval_id")))
 
     def saw(self, prefix: str, id_: str) -> None:
-        """Count on after an id of this prefix."""
+        """Continue after an id with this prefix."""
         head, _, number = id_.rpartition("_")
         if head == prefix and number.isdecimal() and int(number) > self.counters.get(prefix, 0):
             self.counters[prefix] = int(number)
 
     def skip_drawn(self, drawn: Mapping[str, int]) -> None:
-        """Continue also after the ids drawn before."""
+        """Continue after the ids drawn before, too."""
         for name, number in drawn.items():
             self.counters[name] = max(number, self.counters.get(name, 0))
 

@@ -27,7 +27,7 @@ Reads = dict[str, None] | None  # the ids of the objects that a delivery has rea
 
 
 class BehaviorGraph:
-    """The graph as a behavior changes it: the behavior is the actor of its changes, and its event their cause."""
+    """The graph as a behavior changes it: the behavior is the actor of its changes, and its event is their cause."""
 
     def __init__(self, hand: StepActor, config: RuntimeConfig, reads: Reads = None) -> None:
         self._actor, self._config, self._name, self._reads = hand, config, str(hand.actor), reads
@@ -133,7 +133,7 @@ class View:
         self._contents: tuple[list[Any], list[Any]] | None = None
 
     def take(self) -> tuple[list[Any], list[Any]]:
-        """Return the visible objects and relations, frozen; looked up once, as they were at the start."""
+        """Return the visible objects and relations, frozen; looked up only once, as they were at the start."""
         if self._contents is None:
             around, types = self._spec.get("around"), self._spec.get("include_types")
             ledger: Ledger | EarlierGraph = self._ledger  # changes of this step since then are not part of it
@@ -148,7 +148,7 @@ class View:
         return self._contents
 
     def _get_centre(self, around: str) -> str:
-        """Return the id of the object at the center of a view: read from the event, or stated literally."""
+        """Return the id of the object at the centre of a view: read from the event, or stated literally."""
         head, *path = around.split(".")
         if head != "event":
             return around
@@ -215,7 +215,7 @@ class Context:
 
     @property
     def random(self) -> random.Random:
-        """The run's random generator: equal runs draw equal numbers, also after a resume elsewhere."""
+        """The run's random generator: equal runs draw equal numbers, even after a resume in another process."""
         return self._actor.ledger.run.random
 
     @property
@@ -242,7 +242,7 @@ class Context:
         return approval
 
     def embed(self, texts: Sequence[str]) -> Any:
-        """Raise: embeddings are not supported here.
+        """Raise an error: embeddings are not supported here.
 
         X509: a behavior requests an embedding, which is not supported here.
         """

@@ -67,7 +67,7 @@ class Delivery:
     def begin(self, work: Work) -> DeliveryInProgress | None:
         """Record the start of a delivery, and return it; None if the behavior is only scheduled for later.
 
-        X510: a behavior is set as the next node, and there is no event to deliver.
+        X510: a behavior is set as the next node, but there is no event to deliver.
         """
         event, name = work.event, self.behavior.name
         if event is None:
@@ -130,7 +130,7 @@ class DeliveryInProgress:
             self.record("pattern.matched", {"matches_count": len(found), "pattern": self.behavior.pattern})
 
     def _is_first(self) -> bool:
-        """Return True if this is the behavior's first delivery of this event: it may have one for each relation."""
+        """Return True if this is the behavior's first delivery of this event; there may be one for each relation."""
         last = self.work.run.get_last_activation()
         return last is None or (last.event, last.node) != (self.event_row.seq, self.work.activation.row.node)
 
@@ -151,7 +151,7 @@ class DeliveryInProgress:
         self._record_reads()
 
     def _record_reads(self) -> None:
-        """Record which objects were read, once each in the order of first reads: the first `READS` by id."""
+        """Record which objects were read, once each in the order of first reads; at most `READS` of them."""
         if not self.reads:
             return
         payload: dict[str, Any] = {"execution_event_id": self.execution, "object_ids": list(islice(self.reads, READS)),
@@ -178,7 +178,7 @@ class DeliveryInProgress:
             ledger.end(work)
 
     def record_failure(self, error: Exception) -> None:
-        """Record that the delivery has failed; for one cancelled earlier nothing is recorded."""
+        """Record that the delivery has failed; nothing is recorded for one cancelled earlier."""
         if self.work.has_ended:
             return
         payload: dict[str, Any] = {
@@ -189,7 +189,7 @@ class DeliveryInProgress:
         recorded = self.work.run.recorded
         then = None if recorded is None else recorded.next_event(self.work)
         if then is not None and then.type == "behavior.failed":
-            payload["traceback"] = then.payload["traceback"]  # the location at that time: it may have moved since
+            payload["traceback"] = then.payload["traceback"]  # the location at that time, which may have changed since
         reason = getattr(error, "reason", None)
         if isinstance(reason, str):
             payload |= {"reason": reason, **getattr(error, "payload_extras", {})}
@@ -198,13 +198,13 @@ class DeliveryInProgress:
 
 
 def _traces_reads(work: Work, config: RuntimeConfig) -> bool:
-    """Return True if this delivery records its reads; a replay does what the recorded step did."""
+    """Return True if this delivery records its reads; a replay does the same as the recorded step."""
     recorded = getattr(work.run.recorded, "recorded", None)
     return config.trace_reads if recorded is None else any(each.type == "context.read" for each in recorded.events)
 
 
 def _get_relation(work: Work, number: int) -> Relation:
-    """Return the relation that an event has created."""
+    """Return the relation created by an event."""
     event = work.run.get_event(number)
     assert event is not None
     return to_relation(event.payload["relation"])

@@ -1,4 +1,4 @@
-"""What two runs have in common and where they differ: their events, objects and relations."""
+"""The common events, objects and relations of two runs, and their differences."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _to_comparable(event: Any) -> tuple[Any, ...]:
 
 
 def _strip(value: Any) -> Any:
-    """Return a value without the fields that differ between equal runs: only provenances have them."""
+    """Return a value without the fields that differ between equal runs, which only provenances have."""
     plain = thaw(value)
     for part in (plain, *plain.values()) if isinstance(plain, dict) else ():
         provenance = part.get("provenance") if isinstance(part, dict) else None

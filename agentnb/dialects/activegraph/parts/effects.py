@@ -1,6 +1,6 @@
-"""Model requests and tool calls as effects of the run: answers and failures are recorded.
+"""Model requests and tool calls as effects of the run, whose answers and failures are recorded.
 
-The effects do not raise: an answer states in itself that it is a failure, so that a replay fails with the same text.
+The effects do not raise: a failure is recorded as an answer, so that a replay fails with the same text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PricedAnswer(dict[str, Any]):
 
 
 class EffectCaller:
-    """How the behaviors of one runtime ask models and tools: retries and caches."""
+    """How the behaviors of one runtime call models and tools: retries and caches."""
 
     def __init__(
         self,
@@ -72,11 +72,11 @@ class EffectCaller:
 
     @property
     def provider(self) -> Any:
-        """The model that is asked: the session's, else the runtime's."""
+        """The model in use: the session's, otherwise the runtime's."""
         return self.config.llm if self.session_model is None else self.session_model
 
     def of_world(self, world: World) -> EffectCaller:
-        """Return the caller in a session; if the session has a model, it takes the place of the runtime's."""
+        """Return the caller in a session; if the session has a model, it replaces the runtime's."""
         if world.llm is None:
             return self
         found = copy.copy(self)
@@ -102,7 +102,7 @@ class EffectCaller:
     # -- models --------------------------------------------------------------------------------------------------
 
     def model_of(self, behavior: Any) -> str:
-        """Return the name of the model that a behavior asks."""
+        """Return the name of the model that a behavior uses."""
         return str(behavior.model or getattr(self.provider, "default_model", None) or DEFAULT_MODEL)
 
     def is_native(self, behavior: Any) -> bool:
@@ -152,7 +152,7 @@ class EffectCaller:
         return to_response(getattr(answer, "content", answer), call["model"])
 
     def _prepare(self) -> Awaitable[None] | None:
-        """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
+        """Return an awaitable to run before the timeout of a request starts; None if there is nothing to prepare."""
         provider = self.provider
         return provider.preparing() if isinstance(provider, ClientProvider) else None
 
@@ -175,11 +175,11 @@ class EffectCaller:
     # -- tools ---------------------------------------------------------------------------------------------------
 
     def tools_of(self, behavior: Any) -> dict[str, Tool]:
-        """Return the tools that a behavior names: as they are, or by name among those of the runtime."""
+        """Return the tools that a behavior names: the tools themselves, or found by name in the runtime."""
         return {tool.name: tool for tool in self._map_named_tools(behavior).values() if tool is not None}
 
     def missing_tool(self, behavior: Any) -> str | None:
-        """Return the first tool that a behavior names and the runtime does not have; None if it has all."""
+        """Return the first tool that a behavior names but the runtime lacks; None if there is none."""
         return next((name for name, tool in self._map_named_tools(behavior).items() if tool is None), None)
 
     def _map_named_tools(self, behavior: Any) -> dict[str, Tool | None]:

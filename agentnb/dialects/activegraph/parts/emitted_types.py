@@ -1,6 +1,6 @@
-"""The types of events that behaviors may emit, as far as this is known before they run; for their drawing.
+"""The types of events that behaviors may emit, as far as this is known before they run; used for drawings.
 
-A behavior declares the types of objects that it `creates`. Other events are inferred from its function's code: the
+A behavior declares the types of objects that it `creates`. Other events are inferred from the code of its function: the
 types with listeners that it names, and the graph methods that it calls. The code is inspected, not run.
 """
 

@@ -35,7 +35,7 @@ _AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def is_lifecycle(type_: str) -> bool:
-    """Return True for an event about the run itself: behaviors get it only if they name its type."""
+    """Return True for an event about the run itself, which behaviors get only if they name its type."""
     return type_.startswith(LIFECYCLE) or type_ == "context.read"
 
 
@@ -70,7 +70,7 @@ def to_event(row: Kept) -> Event:
     event = _new(Event)
     fields = {"id": id_, "type": type_, "payload": {} if payload is None else thaw(payload), "actor": actor or None,
               "frame_id": mark, "caused_by": cause, "timestamp": format_time(time)}  # fmt: skip
-    _set(event, "__dict__", fields)  # one is created per step: setting seven fields one by one costs twice as much
+    _set(event, "__dict__", fields)  # one is created per step, and setting seven fields one by one costs twice as much
     return event
 
 
@@ -144,7 +144,7 @@ def _to_plain_part(value: Any, path: str, walk: Walk) -> Any:
             return str(value)
         case datetime() | date():
             return value.isoformat()
-        case bool() | int() | float() | str():  # of a subclass, such as an Enum's text
+        case bool() | int() | float() | str():  # subclasses, such as string Enums
             return next(plain(value) for plain in (int, float, str) if isinstance(value, plain))
     name = class_name(value.value if isinstance(value, Opaque) else value)
     raise NonSerializableEventError(

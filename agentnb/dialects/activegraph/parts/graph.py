@@ -1,4 +1,7 @@
-"""Graph: objects and relations, and the event log that they are derived from. It is the board and log of a session."""
+"""Graph: objects and relations, and the event log that they are derived from.
+
+It uses the board and log of a session.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ Words = Any  # actor=, caused_by=, frame_id=, and the provenance of a model and 
 class Graph:
     """Objects and relations, and the event log that they are derived from.
 
-    Everything that is read is a copy. `session` is the run whose board it is; `session.back()` restores the graph, too.
+    All returned values are copies. `session` is the run that the graph belongs to; `session.back()` restores the graph,
+    too.
 
     Args:
         ids: the generator of ids; default: a new one.
@@ -56,7 +60,7 @@ class Graph:
                  graph_store: Any = None, *, session: Session | None = None) -> None:  # fmt: skip
         check_graph_store(graph_store)
         self.graph_store = graph_store
-        self.replayed_count = 0  # how many events were in the log when it was opened, see `replayed_ids`
+        self.replayed_count = 0  # how many events were in the log when it was opened; see `replayed_ids`
         self.ids = IDGen() if ids is None else ids
         self.clock = Clock() if clock is None else clock
         if session is None:
@@ -71,7 +75,7 @@ class Graph:
             self.ids.counters.setdefault(name, number)
         self._listeners: list[Callable[[Event], None]] = []
         self.observe: Callable[[Kept], None] | None = None  # called with each event of the run, frozen
-        self.checks: Sequence[Check] = ()  # of the packs that a runtime has loaded
+        self.checks: Sequence[Check] = ()  # checks of the packs that a runtime has loaded
 
     # -- internals -----------------------------------------------------------------------------------------------
 
@@ -198,7 +202,7 @@ class Graph:
                       caused_by: str | None = None, frame_id: str | None = None,
                       llm_request_event_id: str | None = None,
                       tool_request_event_ids: Sequence[str] | None = None) -> Patch:  # fmt: skip
-        """Propose a change: `update` merges fields, `replace` replaces them all."""
+        """Propose a change: `update` merges fields, `replace` replaces all of them."""
         hand = self.get_actor(
             "system", caused_by, frame_id, **_request_provenance(llm_request_event_id, tool_request_event_ids)
         )
@@ -292,9 +296,7 @@ class Graph:
     def get_relations(
         self, object_id: str | None = None, type: str | None = None, direction: str = "both"
     ) -> list[Relation]:
-        """Return the relations of an object.
-
-        Those that start there ("outgoing"), those that end there ("incoming"), or "both".
+        """Return the relations of an object: those that start there ("outgoing"), end there ("incoming"), or "both".
 
         Raises:
             GraphError: X517, there is no such direction.
@@ -319,7 +321,7 @@ class Graph:
         """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
 
         Raises:
-            GraphError: X517, a way leads neither right nor left.
+            GraphError: X517, a direction is neither right nor left.
         """
         return find_chains(self.ledger, node_types, rels)
 
@@ -336,7 +338,7 @@ def _request_provenance(llm: str | None, tools: Sequence[str] | None) -> dict[st
 
 
 def check_graph_store(store: Any) -> None:
-    """X516: the graph is to be stored in an object that is not a graph store.
+    """X516: the object passed as a graph store is not one.
 
     Raises:
         GraphError: X516, it does not implement GraphStore.

@@ -1,4 +1,4 @@
-"""Changes of a graph by an actor: each is an event, which is added to the log first; the board is derived from it.
+"""Changes of a graph by an actor. Each is an event that is first added to the log; the board is derived from it.
 
 `StepActor` acts as part of the current step, `SessionActor` between two steps, as a recorded intervention.
 """
@@ -88,7 +88,7 @@ class Actor(ABC):
 
     def add_object(self, type_: str, data: Mapping[str, Any], evidence: Sequence[str] | None = None) -> Any:
         """Create an object, and return it frozen."""
-        id_ = self.ledger.ids.object(type_)  # the id is drawn first: the id of a rejected one remains unused
+        id_ = self.ledger.ids.object(type_)  # the id is drawn first, so the id of a rejected object remains unused
         data = self.validate("object", type_, check_own(data, "add_object"))
         object_ = {"id": id_, "type": type_, "data": data, "version": 1}
         object_["provenance"] = self._stamp(self.actor, evidence)
@@ -251,7 +251,7 @@ class SessionActor(Actor):
             self.session.emit(type_, frozen, actor or "", id=id_, cause=cause, mark=frame, **options)
         finally:
             ledger.emitting = None
-        ledger.ids.skip_drawn(drawn)  # the intervention may have started a fork, whose log did not hold it yet
+        ledger.ids.skip_drawn(drawn)  # the intervention may have started a fork whose log did not contain it yet
         event: Kept = ledger.run.history.events[-1]
         ledger.note(event, writes)
         ledger.record_outside()
@@ -261,10 +261,10 @@ class SessionActor(Actor):
 
 def run_id_for_new(run: Run) -> str:
     """Return the run id for new objects; in a replay that of the recorded run."""
-    recorded = getattr(run.recorded, "recorded", None)  # the step that is replayed: a fork's first ones are not its own
+    recorded = getattr(run.recorded, "recorded", None)  # the replayed step: the first steps of a fork are not its own
     for event in () if recorded is None else recorded.events:
         name = _MADE.get(event.type)
-        if name is not None and "approved_by" not in event.payload:  # what is approved was created earlier
+        if name is not None and "approved_by" not in event.payload:  # approved objects were created earlier
             return str(event.payload[name]["provenance"]["run_id"])
     return run.run_id()
 

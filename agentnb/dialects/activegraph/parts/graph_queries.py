@@ -49,7 +49,7 @@ def find_near(ledger: Ledger | EarlierGraph, object_id: str, depth: int) -> tupl
             for id_ in ledger.touching(here):
                 relation = ledger.relation(id_)
                 other = relation["target"] if relation["source"] == here else relation["source"]
-                relation_ids.add(id_)  # one whose other end is missing too: it exists, and others may share that end
+                relation_ids.add(id_)  # one whose other end is missing, too: it exists, and others may share that end
                 if other not in reached:
                     reached.add(other)
                     following.append(other)
@@ -62,7 +62,7 @@ def find_chains(ledger: Ledger, types: Sequence[str | None], hops: Sequence[tupl
     """Return each chain of objects of these types, joined by relations of (type, "right" or "left").
 
     Raises:
-        GraphError: X517, a way leads neither right nor left.
+        GraphError: X517, a direction is neither right nor left.
     """
     hops = [(type_, parse_direction(direction, "right", "left")) for type_, direction in hops]
     if not types:

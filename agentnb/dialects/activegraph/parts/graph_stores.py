@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from agentnb.board.values import ABSENT
 
-Kept = Any  # an object, a relation or a patch as in its event: a frozen mapping with its id
+Kept = Any  # an object, a relation or a patch in the form of its event: a frozen mapping with its id
 
 
 @runtime_checkable
@@ -108,7 +108,7 @@ class InMemoryGraphStore:
             del self._types[found["type"]][id_]
 
     def all_objects(self, type_: str | None = None) -> Iterator[Kept]:
-        """Yield the objects, of a type."""
+        """Yield the objects, optionally of one type."""
         if type_ is None:
             return iter(tuple(self._objects.values()))
         return iter([self._objects[id_] for id_ in self._types.get(type_, ())])

@@ -48,7 +48,7 @@ class RuntimeInspection:
         return {name: used for name, used in self._read_usage().items() if name not in left_out}
 
     def _count_deliveries(self) -> int:
-        """Return how many events have been taken from the queue; at a limit, none after the last one delivered."""
+        """Return the number of events taken from the queue; at a limit, none after the last one delivered."""
         taken = self._count_excess_deliveries()
         run = get_state(self.graph.session).run
         last = run.get_last_activation()
@@ -58,7 +58,7 @@ class RuntimeInspection:
         return min(taken, over if most is None else max(over, int(most)))
 
     def _is_at_limit(self, taken: int) -> bool:
-        """Return True if a limit of the run is used up, whether or not deliveries are left."""
+        """Return True if a limit of the run is used up, even if no deliveries are left."""
         limits = self.budget.limits
         if not limits:
             return False
@@ -67,7 +67,7 @@ class RuntimeInspection:
         return status == "exhausted" or any(used.get(name, 0) >= most for name, most in limits.items())
 
     def _count_excess_deliveries(self) -> int:
-        """Return how many events have been processed or have no listeners, before the first that waits."""
+        """Return the number of events that were processed or have no listeners, before the first waiting one."""
         ledger, run = self.graph.ledger, get_state(self.graph.session).run
         queue = run.frontier()
         if not queue:
@@ -83,7 +83,7 @@ class RuntimeInspection:
         return ledger.tick(first.event) - (not started)
 
     def _count_queue(self) -> int:
-        """Return how many events are queued, not counting the one being delivered."""
+        """Return the number of queued events, excluding the one being delivered."""
         return len(self.graph.ledger.delivered) - self._count_deliveries()
 
     def _is_logged(self, kind: str) -> bool:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from agentnb.engine.core.history import Intervention
     from agentnb.engine.core.run import Run
 
-GRAPH: Final = "graph"  # the name of a run that nothing listens to yet
-ATTACHED: Final = "listen"  # the intervention that records from which event on behaviors listen
+GRAPH: Final = "graph"  # the name of a run without listeners
+ATTACHED: Final = "listen"  # the intervention that records the event from which on behaviors listen
 
 
 def attach(graph: Graph, behaviors: Sequence[Any], config: Any, name: str, since: int) -> None:
@@ -34,12 +34,12 @@ def attach(graph: Graph, behaviors: Sequence[Any], config: Any, name: str, since
     plan = Plan(recipe, KINDS, run.world, like=run.plan)
     time_travel.open_tip(run)
     run.plan, run.world = plan, plan.world
-    if run.position > run.history.base:  # its steps were made with the previous ones
+    if run.position > run.history.base:  # its steps were made with the previous behaviors
         time_travel.start_branch(run)
     run.history.plan = plan
     run.root.activations.clear()
     run.live_activations.clear()
-    state.trace = None  # it knew the nodes that there were
+    state.trace = None  # the trace refers to the previous nodes
     if state.name == GRAPH:  # no name has been assigned yet
         state.name = name
     if get_registration_event(run) != since:
@@ -49,12 +49,12 @@ def attach(graph: Graph, behaviors: Sequence[Any], config: Any, name: str, since
 
 
 def get_registration_event(run: Run) -> int:
-    """Return the number of the event from which on behaviors listen in a run; -1 where none have yet."""
+    """Return the number of the event from which on behaviors listen in a run; -1 if none listen yet."""
     return max((int(act.new) for act in _iter_attached(run)), default=-1)
 
 
 def get_first_step(run: Run) -> int:
-    """Return after which step behaviors were attached to a run for the first time."""
+    """Return the step after which behaviors were first attached to a run."""
     return min(act.step for act in _iter_attached(run))
 
 

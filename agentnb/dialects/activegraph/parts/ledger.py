@@ -1,7 +1,7 @@
-"""Indexes of a run's board and log. It stores nothing of its own: everything can be rebuilt from them.
+"""Indexes of a run's board and log. They store nothing themselves: everything can be rebuilt.
 
-It is updated while the run progresses, including the current step; if the run was moved otherwise (back, goto, fork,
-another process), it is rebuilt from the board and the log.
+They are updated while the run progresses, including the current step; if the run was moved otherwise (back, goto, fork,
+another process), they are rebuilt from the board and the log.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ STARTED: Final = frozenset({"behavior.started", "relation_behavior.started"})
 class Ledger:
     """The objects by type, the relations by their ends, and the ids of one run.
 
-    `work` belongs to the node that is running at the moment; `listeners` are called with each event of this run.
+    `work` belongs to the node that is currently running; `listeners` are called with each event of this run.
     """
 
     def __init__(self, run: Run, ids: IDGen) -> None:
         self.run = run
         self.work: Work | None = None  # of the current step
-        self.acting: Work | None = None  # the same, while the code of its behavior runs at this very moment
+        self.acting: Work | None = None  # the same, but only while the code of its behavior is running
         self.listeners: list[Callable[[Event], None]] = []
-        # The id of an event from outside that the graph emits, and notifies of, itself.
+        # The id of an external event emitted by the graph itself, which also notifies its listeners.
         self.emitting: str | None = None
         self._at: tuple[Any, ...] | None = None
         self._fresh: dict[str, Any] = {}
@@ -55,7 +55,7 @@ class Ledger:
         self._reported = 0
         self._drawn: Any = None
         self._event_ids: set[str] | None = None  # only if the caller supplies event ids
-        self._numbers: dict[str | None, int] = {}  # of events, by their ids; only if there are delayed deliveries
+        self._numbers: dict[str | None, int] = {}  # numbers of events by id; only if there are delayed deliveries
         if run.ids is not ids:
             ids.counters.update(run.ids.counters)
         self.ids = run.ids = ids
@@ -98,7 +98,7 @@ class Ledger:
     # -- random numbers and time ---------------------------------------------------------------------------------
 
     def _get_random(self) -> Any:
-        """Return the position of the run's random generator; if it was moved from outside, move there."""
+        """Return the position of the run's random generator; if it was moved from outside, adopt that position."""
         run = self.run
         stored, chance = run.root.scope.data.get(CHANCE), run.rng
         if stored is not None and (chance is None or chance.get_state() != list(stored)):
@@ -109,21 +109,24 @@ class Ledger:
         return stored
 
     def end(self, work: Work) -> None:
-        """Store the position of the random generator if this step has drawn; the next step continues from it."""
+        """Store the position of the random generator if this step has drawn numbers.
+
+        The next step continues from it.
+        """
         chance = self.run.rng
         now = None if chance is None or not chance.words_drawn else chance.get_state()
         if now is not None and (self._drawn is None or list(self._drawn) != now):
             work.write((CHANCE,), now)
 
     def _restore_clock(self, last: Event | None) -> None:
-        """Reset a ticking clock to its time after the last event, as if it were used by this run alone."""
+        """Reset a ticking clock to its time after the last event, as if only this run used it."""
         run, clock = self.run, self.run.clock
         if type(clock) is TickingClock and last is not None and last.time != UNSAID:
             run.clock = TickingClock(last.time + clock.step, clock.step.total_seconds())
             run.ns = run.clock.ns
 
     def record(self, event: Event, writes: Writes) -> None:
-        """Update the indexes for an event of the current step and for what it writes."""
+        """Update the indexes for an event of the current step and its writes."""
         self._reported += 1
         self._update_queue(event)
         for key, value in writes:
@@ -136,7 +139,7 @@ class Ledger:
             listener(event)
 
     def record_outside(self) -> None:
-        """Update the indexes for a recorded event from outside and for what it writes."""
+        """Update the indexes for a recorded external event and its writes."""
         self._at = self._get_here()
 
     def _reset(self) -> None:
@@ -181,7 +184,7 @@ class Ledger:
     # -- contents ------------------------------------------------------------------------------------------------
 
     def note(self, event: Event, writes: Writes) -> None:
-        """Update the indexes for an event and for what it writes."""
+        """Update the indexes for an event and its writes."""
         self._update_queue(event)
         for key, value in writes:
             self._note(key, value, event.seq)
@@ -218,7 +221,7 @@ class Ledger:
             self.scheduled.append((self._number_of(event.cause), event.payload))
 
     def _number_of(self, id_: str | None) -> int:
-        """Return the number of the event that triggers the current step, or another one; -1 for none."""
+        """Return the number of the event that triggers the current step, or of another event; -1 if there is none."""
         own = None if self.work is None else self.work.event
         if own is not None and own.id == id_:
             return own.seq
@@ -227,7 +230,7 @@ class Ledger:
         return self._numbers.get(id_, -1)
 
     def tick(self, seq: int) -> int:
-        """Return how many events have been processed, up to and including this one."""
+        """Return the number of events processed, up to and including this one."""
         return bisect_right(self.delivered, seq)
 
     def _note(self, key: str, value: Any, seq: int) -> None:
@@ -263,7 +266,7 @@ class Ledger:
         return self.run.root.scope.data.get(key, ABSENT) if found is None else found
 
     def use_store(self, store: GraphStore) -> None:
-        """Use this store for the graph from now on: the current content is copied to it, and all look-ups use it."""
+        """Use this store for the graph from now on: the current content is copied to it, and it serves all look-ups."""
         known = self.__dict__.get("store")
         if known is store:
             return
@@ -301,7 +304,7 @@ class Ledger:
         return next((event.mark for event in self.backwards() if event.mark), None)
 
     def last_events(self, count: int) -> list[Event]:
-        """Return the last so many events."""
+        """Return the last `count` events."""
         run, flying = self.run, self._list_flying()
         committed, older = run.current_history.events, max(count - len(flying), 0)
         if len(committed) >= older and (not committed or committed[-1].at <= run.position):  # nearly always
@@ -315,7 +318,7 @@ class Ledger:
             yield from (event for event in reversed(history.events) if event.at <= end)
 
     def count(self) -> int:
-        """Return how many events there are so far."""
+        """Return the number of events so far."""
         committed = sum(bisect_right(history.events, end, key=_AT) for history, end in self.run.parts())
         return committed + len(self._list_flying())
 

@@ -1,4 +1,4 @@
-"""Deliveries to behaviors that ask a model first: model requests, tool calls, and parsing the answer."""
+"""Deliveries to behaviors that call a model first: model requests, tool calls, and parsing the answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ESTIMATED: Final = ("estimated_input_tokens", "estimated_cost_usd", "budget_rema
 
 @dataclass
 class LLMBehavior(Behavior):
-    """A behavior that asks a model first: its handler `(event, graph, ctx, answer)` gets the parsed answer."""
+    """A behavior that calls a model first; its handler `(event, graph, ctx, answer)` gets the parsed answer."""
 
     handler: Callable[..., None] | None = None
     description: str = ""
@@ -54,7 +54,7 @@ class LLMBehavior(Behavior):
     max_tool_turns: int = 6
 
     def __post_init__(self) -> None:
-        """Check its handler and the schema, too."""
+        """Check its handler and the schema."""
         super().__post_init__()
         check_schema(self.output_schema, "output_schema")
         check_kind(self.name, self.handler or self.fn)
@@ -74,9 +74,9 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
 
     Args:
         output_schema: a pydantic model of the answer; without one the answer is None, and the text in the log.
-        deterministic: ask with temperature 0 and top_p 1, whatever other settings say.
-        tools: what the model may call: tools, or names of the runtime's.
-        max_tool_turns: how often it may be asked in one delivery.
+        deterministic: use temperature 0 and top_p 1, regardless of other settings.
+        tools: what the model may call: tools, or names of tools of the runtime.
+        max_tool_turns: the maximum number of model requests in one delivery.
 
     Raises:
         TypeError: the function does not take these four arguments, or the schema is not a pydantic model.
@@ -107,10 +107,10 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
 
 
 class LLMDelivery(Delivery):
-    """Delivers events to one behavior that asks a model."""
+    """Delivers events to one behavior that calls a model."""
 
     async def __call__(self, work: Work) -> Any:
-        """Deliver the current event: ask the model and call the behavior with its answer."""
+        """Deliver the current event: call the model, then the behavior with its answer."""
         turn = self.begin(work)
         if turn is None:
             return {}
@@ -149,7 +149,7 @@ class _ModelRequests:
             self.words["structured_output_mode"] = "native"
 
     async def answer(self) -> Any:
-        """Ask until an answer requests no tool, and return it parsed.
+        """Send requests until an answer requests no tool, and return that answer parsed.
 
         Raises:
             LLMBehaviorError: the model failed, or its answer does not match the request.
@@ -213,7 +213,7 @@ class _ModelRequests:
                 found = (
                     {**known, "cache_hit": True} if known is not None else await self.asking.ask(self.work, self.words)
                 )
-            except Exception:  # not of the model, which answers with its failures: chaos, for example
+            except Exception:  # not an error of the model, whose failures are answers: chaos, for example
                 if later:
                     self._record_request(payload, cause, when)
                 raise
@@ -231,21 +231,21 @@ class _ModelRequests:
         raise AssertionError("the last attempt that fails is raised")
 
     def _count_attempts(self) -> int:
-        """Return the maximum number of attempts per request; in a replay as many as the recorded step could make."""
+        """Return the maximum number of attempts per request; in a replay, as many as the recorded step could make."""
         step = getattr(self.work.run.recorded, "recorded", None)
         events = () if step is None else step.events
         recorded = (each.payload["max_attempts"] for each in events if "max_attempts" in (each.payload or ()))
         return int(next(recorded, self.asking.attempts))
 
     def _get_next_event(self) -> Kept | None:
-        """Return the next recorded event, if any: a request that follows shows that the budget allowed it."""
+        """Return the next recorded event, if any: a following request shows that the budget allowed it."""
         recorded = self.work.run.recorded
         return None if recorded is None else recorded.next_event(self.work)
 
     def _may_be_changed(self) -> bool:
         """Return True if a person may still change the request before it is sent, or has changed it.
 
-        Then it is recorded as sent.
+        It is then recorded as it was sent.
         """
         run = self.work.run
         return run.holds_call is not None or run.recorded is not None
@@ -265,7 +265,9 @@ class _ModelRequests:
         return self.record("llm.requested", request, cause, when)
 
     def _check_run(self, kinds: tuple[str, ...], message: str, **extra: Any) -> None:
-        """Raise if the run's budget allows no call of these kinds; a replay fails where the recorded run failed.
+        """Raise an error if the run's budget allows no call of these kinds.
+
+        A replay fails where the recorded run failed.
 
         Raises:
             LLMBehaviorError: the budget is used up.
@@ -284,7 +286,7 @@ class _ModelRequests:
             raise _make_failure("RuntimeError", message, f"budget.{what}_exhausted", **extra)
 
     def _check_own(self, limit: str, what: str) -> None:
-        """Raise if the behavior's own budget allows no further call."""
+        """Raise an error if the behavior's own budget allows no further call."""
         if self._get_next_event() is not None:
             return
         most = (self.behavior.budget or {}).get(limit)
@@ -405,7 +407,7 @@ class _ModelRequests:
 def _make_failure(
     type_: str, message: str, reason: str, base: type[Exception] = LLMBehaviorError, **extra: Any
 ) -> Exception:
-    """Return a failure with the name and the message that it has elsewhere."""
+    """Return a failure with the name and message that it has in other systems."""
     known = {"LLMBehaviorError": LLMBehaviorError, "ToolError": ToolError}
     cls: Any = known.get(type_) or type(type_, (base,), {})
     failure: Any = cls(reason, message, payload_extras=extra)

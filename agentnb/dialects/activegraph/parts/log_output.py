@@ -25,7 +25,7 @@ _PAGES: Final = {"llm.": "models-and-tools", "tool.": "models-and-tools", "budge
                  "policy.": "what-is-allowed"}  # fmt: skip
 
 
-_redactor: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # of `configure_logging`
+_redactor: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # set by `configure_logging`
 
 
 class Observer:
@@ -62,7 +62,7 @@ class Observer:
 
 
 def _redact(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a payload, as the redactor of `configure_logging` returns it."""
+    """Return a copy of a payload, processed by the redactor of `configure_logging`."""
     plain = dict(thaw(payload))
     return plain if _redactor is None else dict(_redactor(plain))
 

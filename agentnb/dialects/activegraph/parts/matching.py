@@ -1,4 +1,4 @@
-"""Matching of events to behaviors, and the reasons for a mismatch. Used by the engine's scheduler."""
+"""Matching of events to behaviors, and the reasons for mismatches. Used by the engine's scheduler."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ ANY = "*"
 
 
 class Matcher:
-    """The behaviors that an event triggers: by priority, then in the order of registration.
+    """The behaviors triggered by an event: by priority, then in the order of registration.
 
     `since` is the number of the first event that they get; -1 if there are no listeners.
     """
 
     def __init__(self, behaviors: Sequence[Any], since: int = -1) -> None:
         self.since = since
-        behaviors = sorted(behaviors, key=lambda each: -each.priority)  # the same priority: as they were registered
+        # the same priority: in the order of registration
+        behaviors = sorted(behaviors, key=lambda each: -each.priority)
         self.behaviors = {each.name: each for each in behaviors}
         self._by_type: dict[str, list[Any]] = {}
         self._deliveries: dict[str, bool] = {}  # type -> whether such events are delivered
@@ -44,7 +45,7 @@ class Matcher:
     def waits(self, event: Event) -> bool:
         """Return True if an event is delivered.
 
-        Of the run's own events only those whose types are named by a behavior.
+        Events of the run itself are delivered only if a behavior names their type.
         """
         type_ = event.type
         has_turn = self._deliveries.get(type_)
@@ -75,7 +76,7 @@ class Matcher:
         return found
 
     def list_deliveries(self, run: Run, event: Event) -> list[tuple[str, int]]:
-        """Return the deliveries that an event triggers, now that it is processed."""
+        """Return the deliveries triggered by an event that is being processed."""
         ledger, found = get_ledger(run).sync(), list[tuple[str, int]]()
         for each in self.listening(event.type):
             if not holds(each.where, event.payload) or not self._fits_event(ledger, each, event):
@@ -102,7 +103,7 @@ class Matcher:
         return found
 
     def project(self, run: Run, event: Event) -> list[tuple[tuple[str, ...], Any]]:
-        """Return the writes of an event from outside."""
+        """Return the writes of an external event."""
         to_canonical(event.payload)  # values that are not JSON-serializable are never part of a log
         return [((key,), value) for key, value in project(get_ledger(run).sync(), event.type, event.payload)]
 
@@ -113,7 +114,7 @@ class Matcher:
             ledger.notify(event)
 
     def check_edit(self, key: str, value: Any) -> None:
-        """Raise for an edit that leaves something on the board that is not part of a graph."""
+        """Raise an error for an edit that leaves a value on the board that is not part of a graph."""
         check_board_value(key, value)
 
     def _fits_event(self, ledger: Ledger, each: Any, event: Event) -> bool:
@@ -125,7 +126,7 @@ class Matcher:
         return bool(found)
 
     def listens(self, node: str, event: Event) -> bool:
-        """Return True if a behavior listens to events of this type at all."""
+        """Return True if a behavior listens to events of this type."""
         return self.behaviors[node] in self.listening(event.type)
 
     def find_matches(self, run: Run, name: str) -> list[dict[str, str]]:
@@ -153,7 +154,7 @@ class Matcher:
 
 
 def find_concerned(ledger: Ledger, each: Any, event: Event) -> list[str]:
-    """Return the relations of a behavior's type with an end that the payload names as a complete value."""
+    """Return the relations of a behavior's type one of whose ends is named by a complete value in the payload."""
     named = dict.fromkeys(iter_texts(event.payload))
     found = dict.fromkeys(id_ for name in named for id_ in ledger.touching(name))
     matching = [id_ for id_ in found if ledger.relation(id_)["type"] == each.relation_type]
@@ -161,7 +162,7 @@ def find_concerned(ledger: Ledger, each: Any, event: Event) -> list[str]:
 
 
 def iter_texts(value: Any) -> Iterator[str]:
-    """Yield every text in a payload."""
+    """Yield every string in a payload."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

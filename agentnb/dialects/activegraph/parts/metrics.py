@@ -149,7 +149,7 @@ class MetricsReporter:
 
 
 class TimedPattern:
-    """A pattern that reports each evaluation in the measured run, and its duration."""
+    """A pattern that reports each evaluation in the measured run, with its duration."""
 
     def __init__(self, pattern: Any, counting: MetricsReporter) -> None:
         self.pattern, self.counting = pattern, counting
@@ -157,7 +157,7 @@ class TimedPattern:
     def matches(self, ledger: Any) -> Iterator[Any]:
         """Yield the matches of the pattern."""
         run, graph = getattr(ledger, "run", None), getattr(self.counting.runtime, "graph", None)
-        if run is None or graph is None or run is not get_state(graph.session).run:  # of a replay, or of an opened run
+        if run is None or graph is None or run is not get_state(graph.session).run:  # a replay, or an opened run
             return iter(self.pattern.matches(ledger))
         start = perf_counter()
         found = list(self.pattern.matches(ledger))

@@ -20,8 +20,8 @@ from agentnb.world.llm.structured import find_json
 # The defaults of an llm_behavior's request.
 _USUAL: Final = {"max_tokens": 4096, "temperature": 0.7, "top_p": 1.0}
 _USUAL_TIMEOUT: Final = 60.0
-DEFAULT_MODEL: Final = "claude-sonnet-4-5"  # the package's own, where neither behavior nor provider names a model
-# The JSON Schema keywords that native structured output of the common providers does not accept.
+DEFAULT_MODEL: Final = "claude-sonnet-4-5"  # the package's own default, if neither behavior nor provider names a model
+# The JSON Schema keywords that common providers do not accept in native structured output.
 _UNSUPPORTED: Final = frozenset({
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
     "format", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties", "default",
@@ -84,7 +84,7 @@ class LLMResponse:
 
 
 def to_prompt_fields(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request as JSON, without its time-out: its digest is the prompt's hash."""
+    """Return a request as JSON, without its timeout; its digest is the prompt's hash."""
     schema = request.get("output_schema")
     return {
         **{name: value for name, value in request.items() if name != "timeout_seconds"},
@@ -106,9 +106,9 @@ def make_prompt_payload(request: Mapping[str, Any], *, deterministic: bool) -> d
 
 
 def is_native_schema(schema: Mapping[str, Any]) -> bool:
-    """Return True if native structured output takes a JSON schema.
+    """Return True if native structured output accepts a JSON schema.
 
-    It takes an object whose fields are all required, without constraints and without recursion.
+    It accepts an object whose fields are all required, without constraints and without recursion.
 
     Example:
         >>> is_native_schema({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
@@ -155,7 +155,7 @@ def parse_messages(sent: Sequence[Mapping[str, Any]]) -> list[LLMMessage]:
 
 @runtime_checkable
 class LLMProvider(Protocol):
-    """The protocol of a provider; `default_model` is the model for behaviors that name none."""
+    """The protocol of a provider. `default_model` is the model for behaviors that name none."""
 
     def complete(self, *, system: str, messages: Sequence[LLMMessage], model: str, max_tokens: int, temperature: float,
                  top_p: float, output_schema: Any, timeout_seconds: float,

@@ -41,7 +41,7 @@ class Relation(_PlainDataclass):
 
 @dataclass(frozen=True)
 class Patch(_PlainDataclass):
-    """A change of an object: `update` merges fields, `replace` replaces them all. It applies to one version only."""
+    """A change of an object: `update` merges fields, `replace` replaces all of them. It applies to one version only."""
 
     id: str
     target: str

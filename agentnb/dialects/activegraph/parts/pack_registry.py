@@ -51,7 +51,7 @@ class PackMethods:
         return any(each.name == name for each in self._pack_behaviors)
 
     def _share_packs(self, other: Any) -> None:
-        """Load what another runtime has loaded; its log already records it."""
+        """Load what another runtime has loaded, whose log already records it."""
         for pack, settings in other._packs:  # noqa: SLF001  (of its own class)
             self._take(pack, settings)
 
@@ -141,9 +141,9 @@ class PackMethods:
         return True
 
     def _check_names(self, pack: Pack) -> None:
-        """Raise if a name that a pack defines is already used.
+        """Raise an error if a name that a pack defines is already used.
 
-        R325: a pack defines a type that another one has defined.
+        R325: a pack defines a type that another pack has defined.
         """
         taken = {(what, each.name): other.name for other, _ in self._packs
                  for what in ("object_types", "relation_types") for each in getattr(other, what)}  # fmt: skip

@@ -1,6 +1,6 @@
 """Packs: behaviors, tools, types and settings that are loaded into a runtime together, under the pack's name.
 
-The decorators here do what those of the package do, but register nothing: a pack lists its contents.
+The decorators here work like those of the package, but register nothing: a pack lists its contents.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ObjectType(_Frozen):
 
 @dataclass(frozen=True)
 class RelationType(_Frozen):
-    """A type of relations between objects of these types; of any types if none are named."""
+    """A type of relations between objects of these types, or of any types if none are named."""
 
     name: str
     source_types: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class RelationType(_Frozen):
 
 @dataclass(frozen=True)
 class PackPolicy(_Frozen):
-    """Object types that a pack's behaviors create only after a person has approved it."""
+    """Object types that behaviors of a pack create only after a person has approved it."""
 
     name: str
     requires_approval: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ class Pack(_Frozen):
         return hash((self.name, self.version))
 
     def prompt_manifest(self) -> dict[str, dict[str, str]]:
-        """Return its texts by name, each as version and digest."""
+        """Return its prompts by name, each as version and digest."""
         return {each.name: {"version": each.version, "hash": each.content_hash} for each in self.prompts}
 
     def removed_surface(self) -> dict[str, Any]:
@@ -346,10 +346,7 @@ def make_unknown_pack_error(name: str, state: str, known: list[str]) -> PackNotF
 
 
 def bind_settings(behavior: Any, settings: Any) -> Callable[[], dict[str, Any]]:
-    """Return the additional keyword arguments of a behavior.
-
-    The settings, if a parameter is annotated with their type.
-    """
+    """Return the additional keyword arguments of a behavior: the settings, if a parameter has their type."""
     function = getattr(behavior, "handler", None) or behavior.fn
     name = type(settings).__name__
     names = [each.name for each in inspect.signature(function).parameters.values()

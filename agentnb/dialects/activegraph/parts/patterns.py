@@ -1,4 +1,4 @@
-"""patterns: a chain of objects and relations that must be there, in a small part of the language Cypher.
+"""Patterns: a chain of objects and relations that must exist, in a small part of the language Cypher.
 
     (a:task {state: 'open'})-[r:needs]->(b)<-[:by]-(c:person) WHERE a.n > b.n AND NOT (b.done = true AND a <> b) AND
     NOT EXISTS { (b)-[:blocks]->(d) }
@@ -33,7 +33,7 @@ Bindings = dict[str, str]
 
 
 class FrozenGraph(Protocol):
-    """Where a pattern looks: the objects and the relations of a graph, frozen."""
+    """The graph in which a pattern is searched: its objects and relations, frozen."""
 
     def object(self, key: str) -> Any:
         """Return an object; ABSENT if there is none."""
@@ -170,7 +170,7 @@ def parse_pattern(text: str) -> Pattern:
     """Parse the text of a pattern.
 
     Raises:
-        UnsupportedPatternError: R320, it cannot be read, or says what patterns cannot say here.
+        UnsupportedPatternError: R320, it cannot be parsed, or uses unsupported features.
     """
     return _Reader(text).parse()
 

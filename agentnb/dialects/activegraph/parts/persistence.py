@@ -48,7 +48,7 @@ class PersistenceMethods:
     _counting: Any
 
     def _keep_in(self, place: Any) -> None:
-        """Record the run in a store from now on, including all of it so far."""
+        """Record the run in a store from now on, including everything so far."""
         get_parts(self.graph.session).persistence.record_new_run(place, "step")
 
     def save_state(self, path: Any = None) -> str:
@@ -197,12 +197,12 @@ class PersistenceMethods:
         return forked
 
     def replay(self, strict: Any = "values") -> ReplayReport:
-        """Run the behaviors again on the recorded answers; return where they do something else. Nothing is called."""
+        """Run the behaviors again with the recorded answers; return where they differ. Nothing is called."""
         self._ensure()
         return self.graph.session.replay(strict=strict)
 
     def _check_replay(self) -> None:
-        """Raise if behaviors that are run again differ from the log.
+        """Raise an error if rerun behaviors differ from the log.
 
         L460: a strict replay differs from the log.
 
@@ -247,7 +247,7 @@ def _check_lenient(replay_strict: bool, log: PackageLog) -> None:
 
 
 def _find_store(session: Session) -> tuple[str, Callable[[Any], bool]] | None:
-    """Return where a run is recorded, and a function that checks whether a path names that place.
+    """Return where a run is recorded, and a function that checks whether a path denotes that location.
 
     None if it is only in memory.
     """

@@ -31,7 +31,7 @@ def project(ledger: Ledger, type_: str, payload: Any) -> Writes:
     """Return what an event writes on the board: id and frozen value, ABSENT for a removal.
 
     Raises:
-        GraphError: X502, its payload lacks what events of its type hold.
+        GraphError: X502, its payload lacks fields that events of its type have.
     """
     found = _BY_TYPE.get(type_)
     return [] if found is None else found(ledger, payload)
@@ -40,7 +40,7 @@ def project(ledger: Ledger, type_: str, payload: Any) -> Writes:
 def _get_part(payload: Any, name: str, *keys: str) -> Any:
     """Return a part of a payload with these keys.
 
-    X502: an event of one of the graph's own types lacks what such an event holds.
+    X502: an event of one of the graph's own types lacks a required field.
     """
     found = payload.get(name) if isinstance(payload, Mapping) else None
     if isinstance(found, Mapping) and all(key in found for key in keys):
@@ -130,7 +130,7 @@ def apply_patch(found: Any, patch: Any) -> Any:
 
 
 def check_board_value(key: str, value: Any) -> None:
-    """Raise for a value on the board that is not part of a graph.
+    """Raise an error for a board value that is not part of a graph.
 
     X518: a value put on the board of behaviors is not an object, relation, patch or approval.
 

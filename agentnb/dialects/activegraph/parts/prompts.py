@@ -73,7 +73,7 @@ def _remove_volatile(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """Return a value as JSON text, its keys in order."""
+    """Return a value as JSON text with sorted keys."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Providers and tool invokers that record to a folder of JSON files, and that answer from it: tests without a network.
+"""Providers and tool invokers that record to a folder of JSON files, or answer from it: for tests without a network.
 
 A file is named by the digest of the request; the time of the recording is not part of it. The digests are those of the
 log (`prompt_hash`, `args_hash`).
@@ -57,7 +57,7 @@ class RecordedLLMProvider:
         return True
 
     def supports_native_structured_output(self, model: str) -> bool:
-        """Return True if it was constructed so."""
+        """Return True if it was configured to do so."""
         return self._native
 
     def complete(self, **request: Any) -> LLMResponse:
@@ -87,7 +87,7 @@ class RecordedLLMProvider:
 
 
 class RecordingLLMProvider:
-    """Asks another provider and writes each answer to a folder, for a `RecordedLLMProvider`."""
+    """Calls another provider and writes each answer to a folder, for a `RecordedLLMProvider`."""
 
     def __init__(self, inner: Any, folder: str | Path) -> None:
         self._inner, self._folder = inner, Path(folder)
@@ -106,7 +106,7 @@ class RecordingLLMProvider:
         return bool(getattr(self._inner, "supports_native_structured_output", _never)(model))
 
     def complete(self, **request: Any) -> Any:
-        """Return the other provider's answer, and write it."""
+        """Return the other provider's answer after writing it."""
         response, fields = self._inner.complete(**request), to_prompt_fields(request)
         prompt_hash = digest(fields)
         _save(self._folder / f"{prompt_hash}.json",
@@ -172,7 +172,7 @@ class RecordingToolProvider:
         self._inner, self._folder = inner, Path(folder)
 
     def invoke(self, tool: Tool, args: Any, ctx: ToolContext) -> CachedToolResponse:
-        """Return the other invoker's answer, and write it."""
+        """Return the other invoker's answer after writing it."""
         response, plain = self._inner.invoke(tool, args, ctx), to_plain(args)
         hash_ = hash_args(tool.name, plain)
         _save(self._folder / tool.name / f"{hash_}.json",

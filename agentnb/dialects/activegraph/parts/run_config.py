@@ -39,7 +39,7 @@ class Policy:
     requires_approval: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Check that its lists are lists: a text would allow every substring of it."""
+        """Check that its lists are lists, because a string would allow all of its substrings."""
         for right in (*_DOES, "requires_approval"):
             to_list(getattr(self, right), f"Policy({right}=...)", "a list of names")
 
@@ -82,7 +82,9 @@ class RuntimeConfig:
                      if any(object_type in policy.requires_approval for policy in policies)), "")  # fmt: skip
 
     def check(self, name: str, right: str, what: str, does: str = "") -> None:
-        """Raise if a behavior may not do this; `does` describes the action if its permission is that of another.
+        """Raise an error if a behavior may not do this.
+
+        `does` describes the action if it needs the permission of another.
 
         X508: a policy forbids a behavior's action.
 

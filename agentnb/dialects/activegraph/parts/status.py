@@ -67,7 +67,7 @@ class BehaviorInfo:
 
 @dataclass(frozen=True)
 class EventSummary:
-    """An event in short."""
+    """A summary of an event."""
 
     id: str
     type: str
@@ -86,7 +86,7 @@ class Timer:
 
     @property
     def missing(self) -> int:
-        """The number of events that it still waits for."""
+        """The number of events that it is still waiting for."""
         return self.fire_at_tick - self.current_tick
 
 
@@ -107,7 +107,7 @@ class RuntimeStatus:
 
 @dataclass(frozen=True)
 class RunQuantumResult:
-    """The result of a short run: how many events were processed, and how many are left."""
+    """The result of a short run: the numbers of events that were processed and that are left."""
 
     queue_events_processed: int
     elapsed_seconds: float
@@ -129,7 +129,7 @@ def find_failures(events: list[Kept]) -> list[BehaviorFailure]:
 
 
 def describe_behavior(behavior: Any) -> BehaviorInfo:
-    """Return a behavior in short."""
+    """Return a summary of a behavior."""
     return BehaviorInfo(behavior.name, behavior.kind, tuple(behavior.on), behavior.pattern, behavior.activate_after)
 
 

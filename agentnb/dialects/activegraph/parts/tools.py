@@ -88,11 +88,11 @@ def tool(
             one; otherwise the function is called with a dict.
         output_schema: a pydantic model of the result.
         cost_per_call: dollars, counted by max_cost_usd.
-        timeout_seconds: after so long a call fails with the reason tool.timeout.
-        deterministic: whether it gives the same for the same.
+        timeout_seconds: the time after which a call fails with the reason tool.timeout.
+        deterministic: whether equal arguments give equal results.
 
     Raises:
-        TypeError: the function does not take the two, or a schema cannot be one.
+        TypeError: the function does not accept these two arguments, or a schema is not valid.
     """
 
     def decorate(fn: Callable[..., Any]) -> Tool:
@@ -111,7 +111,7 @@ def _find_annotated_schema(fn: Callable[..., Any]) -> Any:
     """Return the pydantic model that annotates the first parameter; None if there is no such annotation."""
     try:
         first = next(iter(inspect.signature(fn, eval_str=True).parameters.values()), None)
-    except (NameError, TypeError, ValueError):  # a name that exists for type checkers only, or a built-in function
+    except (NameError, TypeError, ValueError):  # a name that exists only for type checkers, or a built-in function
         return None
     found = None if first is None else first.annotation
     return found if isinstance(found, type) and hasattr(found, "model_validate") else None

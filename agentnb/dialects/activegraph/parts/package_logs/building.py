@@ -83,7 +83,7 @@ class _Graph:
     def get(self, key: str) -> Any:
         """Return the frozen value under an id; ABSENT if it is not of a kind that such an event refers to.
 
-        The package allows a patch to name a relation, and then changes nothing.
+        The package allows patches that name a relation; these change nothing.
         """
         found = self._scope.get(key)
         return found if found is not ABSENT and _SPEAKS_OF.get(self.type, "") in found else ABSENT
@@ -102,7 +102,7 @@ class _Graph:
 
 
 class _Builder:
-    """Reads a log once and appends what each delivery did to the columns of a history."""
+    """Reads a log once and appends the results of each delivery to the columns of a history."""
 
     def __init__(self, log: PackageLog) -> None:
         self.log, self.events = log, log.events
@@ -158,7 +158,7 @@ class _Builder:
         run.set_next_due()
 
     def _begin(self) -> None:
-        """Restore the snapshot that represents events which the store no longer has."""
+        """Restore the snapshot that represents events no longer in the store."""
         first = self.events[0] if self.events else None
         if first is None or first.type != SNAPSHOT:
             return
@@ -227,10 +227,7 @@ class _Builder:
             run.checkpoint()
 
     def _add_outside(self, places: Sequence[int], step: int) -> None:
-        """Append the events between two deliveries.
-
-        Interventions of people and programs, and the package's own events.
-        """
+        """Append the events between two deliveries: interventions, and the package's own events."""
         for at in places:
             event = self.events[at]
             self._tell(at, step, None)
@@ -296,7 +293,7 @@ class _Builder:
         self.graph.note(key, value)
 
     def _read(self, event: LogEvent, step: int) -> None:
-        """Append the objects that a delivery has read, if the log has them."""
+        """Append the objects that a delivery has read, if they are in the log."""
         names = event.payload.get("object_ids")
         for name in dict.fromkeys(map(str, names)) if isinstance(names, list) else ():
             self.history.r_code.append(self.tables.add_path(0, (name,)))
@@ -321,7 +318,7 @@ def _iter_times(events: Sequence[LogEvent]) -> Iterable[datetime]:
 
 
 def _make_failure(payload: Mapping[str, Any]) -> Failure:
-    """Return the error of a behavior; a reason that says more than the type precedes the message."""
+    """Return the error of a behavior; if the reason adds to the type, it precedes the message."""
     type, reason = str(payload.get("exception_type") or "failed"), payload.get("reason")
     message = str(payload.get("message") or "")
     text = reason if isinstance(reason, str) and not reason.startswith("exception.") and reason not in message else None

@@ -18,7 +18,7 @@ _ASKED: Final = ("prompt", "model", "prompt_hash", "turn_index", "cache_hit", "i
 def iter_calls(events: Sequence[LogEvent], step: int, act: int) -> Iterator[Call]:
     """Yield the calls of one delivery, one row per attempt, in the order in which they were sent.
 
-    A request without an answer gets an error that says so.
+    A request without an answer gets an error that states this.
     """
     answers = {event.caused_by: event for event in events if event.type in _ANSWERS}
     numbers: dict[str, tuple[int, int]] = {}

@@ -47,9 +47,9 @@ class LogWriter:
         self._waiting: list[LogEvent] = []
 
     def add(self, event: Event) -> None:
-        """Write an event; one that a repeated step emits again is already in the log.
+        """Write an event. An event emitted again by a repeated step is already in the log.
 
-        L468: a step that was interrupted and repeated emits something else than the log has.
+        L468: a step that was interrupted and repeated emits something different from the log.
 
         Raises:
             StoreError: L468.
@@ -72,7 +72,7 @@ class LogWriter:
         except StoreError as error:
             if error.problems[0].code == "L469":
                 raise
-            # Not an error of the behavior that emits it: it is written, or the error is raised, at the next operation.
+            # Not an error of the emitting behavior: the event is written, or the error raised, at the next operation.
 
     def flush(self) -> None:
         """Write the waiting events.
@@ -96,9 +96,9 @@ class LogWriter:
 
 
 class LogPersistence(Persistence):
-    """Saves a run of the activegraph package that is continued here: it is stored as its log only.
+    """Saves a run of the activegraph package that is continued here: it is stored only as its log.
 
-    So it can be continued only at its end, and changed only by events. Its forks are in memory.
+    It can therefore be continued only at its end, and changed only by events. Its forks are in memory.
     """
 
     def __init__(self, state: State, callbacks: Callbacks, writer: LogWriter) -> None:
@@ -107,7 +107,7 @@ class LogPersistence(Persistence):
 
     @property
     def store(self) -> Any:
-        """What records the run."""
+        """The log writer of the run."""
         return super().store or self.writer
 
     def check_ready(self, *, repairs: bool = False) -> None:
@@ -187,7 +187,7 @@ def open_package_log(path: Any, run_id: str | None) -> PackageLog | None:
     try:
         open_log(path).run(run_id)
     except StoreError as error:
-        if error.problems[0].code == "L416":  # the tables of another program
+        if error.problems[0].code == "L416":  # tables of another program
             return read_log(path, run_id)
     return None  # errors of a store of agentnb are reported when it is opened
 
@@ -215,13 +215,14 @@ def continue_log(
     writer = LogWriter(path, log)
     parts = get_parts(session)
     parts.persistence = LogPersistence(parts.state, parts.callbacks, writer)
-    parts.state.replayable_from = get_first_step(run)  # a log of the package does not record what a replay needs
+    # a log of the package does not contain everything needed for a replay
+    parts.state.replayable_from = get_first_step(run)
     graph.add_listener(writer.add)
     return graph
 
 
 def _find_undelivered(events: Sequence[LogEvent]) -> list[int]:
-    """Return the places of the events that have not been delivered to anybody yet."""
+    """Return the places of the events that have not been delivered yet."""
     last_idle = max((at for at, event in enumerate(events) if event.type == "runtime.idle"), default=-1)
     suffix = range(last_idle + 1, len(events))
     fired = {

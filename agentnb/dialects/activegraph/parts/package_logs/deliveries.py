@@ -15,10 +15,10 @@ _INSIDE: Final = ("llm.", "tool.", "embedding.", "approval.", "context.")
 
 @dataclass(slots=True)
 class Delivery:
-    """One delivery of an event to a behavior: the events that it made, and how it ended.
+    """One delivery of an event to a behavior: its events, and how it ended.
 
     `trigger` is the id of the event; `events` are indexes in the log, including its start and end; `end` is the index
-    of the event that ended it, None if the log has none. `delayed` is true if it waited for other events first.
+    of the event that ended it, None if the log has none. `delayed` is True if it first waited for other events.
     """
 
     behavior: str
@@ -48,7 +48,7 @@ def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
             found.append(delivery)
         elif event.type in ENDED:
             if delivery is None or (delivery.behavior, delivery.trigger) != (behavior, trigger):
-                delivery = Delivery(behavior, "behavior", trigger)  # refused before it could start
+                delivery = Delivery(behavior, "behavior", trigger)  # rejected before it could start
                 found.append(delivery)
             delivery.events.append(at)
             delivery.end, delivery = at, None
@@ -57,7 +57,7 @@ def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
         elif delivery is not None:
             delivery.events.append(at)
         elif event.type == "context.read" and found and _belongs(event, found[-1]) and found[-1].events[-1] == at - 1:
-            found[-1].events.append(at)  # its reads are recorded when it has ended
+            found[-1].events.append(at)  # reads are recorded after the end of the delivery
     for each in found:
         if each.end is None:
             _cut(each, events)
@@ -65,7 +65,7 @@ def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
 
 
 def _cut(delivery: Delivery, events: Sequence[LogEvent]) -> None:
-    """Reduce an unfinished delivery to the events that are certainly its own.
+    """Reduce an unfinished delivery to the events that certainly belong to it.
 
     The run was interrupted there, and perhaps resumed later.
     """

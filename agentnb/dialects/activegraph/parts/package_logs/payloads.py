@@ -38,10 +38,10 @@ class InvalidPayload(Exception):
 
 
 def check(type: str, payload: Mapping[str, Any]) -> None:
-    """Raise for an event that lacks what the object graph needs of its type.
+    """Raise an error for an event that lacks fields that the object graph requires for its type.
 
     Raises:
-        InvalidPayload: something is missing, or of another type.
+        InvalidPayload: a field is missing or has the wrong type.
     """
     if type not in _ASKED:
         return

@@ -23,11 +23,11 @@ SNAPSHOT: Final = "runtime.snapshot"  # the type of the event that refers to a s
 
 
 def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> PackageLog:
-    """Return a run from its store; without an id the one that was written last. The store is not changed.
+    """Return a run from its store; without an id, the run written last. The store is not changed.
 
     Raises:
-        StoreError: L410, there is nothing; L461, not a store of the package; L462, a newer package wrote it; L463,
-            an event cannot be read; L464, there is no such run; or the store cannot be read.
+        StoreError: L410, there is no store; L461, it is not a store of the package; L462, a newer package wrote it;
+            L463, an event cannot be read; L464, there is no such run; or the store cannot be read.
     """
     try:
         return look_at(where, partial(_log, run_id=run_id))
@@ -39,7 +39,7 @@ def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> Packag
 
 
 def read_runs(where: str | os.PathLike[str]) -> tuple[LogRun, ...]:
-    """Return the runs of a store, those that began first at the front.
+    """Return the runs of a store, oldest first.
 
     Raises:
         StoreError: as `read_log`.
@@ -60,12 +60,12 @@ def _log(look: DatabaseReader, run_id: str | None) -> PackageLog:
 
 
 def _list_tables(look: DatabaseReader) -> set[str]:
-    """Return the names of the tables, after checking that they are the package's.
+    """Return the names of the tables, after checking that they belong to the package.
 
     L462: a newer package wrote this store.
 
     Raises:
-        StoreError: L461, they are not; L462, their version is another one.
+        StoreError: L461, they do not; L462, they have another version.
     """
     tables = look.tables()
     for table, columns in _ASKED.items():
@@ -168,7 +168,7 @@ def _parse_event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: boo
         raise make_event_error(
             shown, run_id, repr(id), "payload", f"its payload is {_describe_type(text)}, no JSON text"
         ) from None
-    except RecursionError:  # a parser's own limit of depth
+    except RecursionError:  # the parser's own depth limit
         raise make_event_error(shown, run_id, repr(id), "payload", "its payload is nested too deeply") from None
     if not isinstance(payload, dict):
         raise make_event_error(

@@ -41,7 +41,7 @@ class LogRun(NamedTuple):
 class PackageLog(NamedTuple):
     """One run of a store with all its events, archived ones first; `runs` are all runs of that store.
 
-    `snapshots` are the states, as JSON text, that represent events which the store no longer has: hash -> text.
+    `snapshots` are the states, as JSON text, that represent events no longer in the store: hash -> text.
     """
 
     display_name: str
@@ -61,7 +61,7 @@ def make_event_error(shown: str, run_id: str, event: str, path: str, why: str) -
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return a time as the package writes it; None for a text that is not a time."""
+    """Return a time as written by the package; None if the text is not a time."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -44,7 +44,7 @@ class ActiveGraphRun(Recording):
 
     @classmethod
     def of(cls, where: str | os.PathLike[str], log: PackageLog, opened: dict[str, ActiveGraphRun]) -> ActiveGraphRun:
-        """Return the session of a run; `opened` are those of the same store.
+        """Return the session of a run; `opened` are the sessions of the same store.
 
         Raises:
             StoreError: L463, an event cannot be read.
@@ -77,7 +77,7 @@ class ActiveGraphRun(Recording):
         return "exhausted" if self._get_limit() else super()._get_status_word()
 
     def _get_limit(self) -> str | None:
-        """Return the limit that has ended the run, if it is at its end."""
+        """Return the limit that ended the run, if the session is at its end."""
         if self._run.position < self._run.history.tip:
             return None
         for event in reversed(self.package_log.events):

@@ -27,7 +27,7 @@ _TYPES: Final = {
     "sqlite": ("INTEGER PRIMARY KEY AUTOINCREMENT", "TEXT", "TEXT"),
     "postgresql": ("BIGSERIAL PRIMARY KEY", "JSONB", "TIMESTAMPTZ"),
 }
-# A file of an older version may lack them.
+# Files of older versions may lack them.
 _ARCHIVE: Final = (
     """CREATE TABLE IF NOT EXISTS events_archive (seq INTEGER, id TEXT NOT NULL, type TEXT NOT NULL, actor TEXT,
     payload TEXT NOT NULL, frame_id TEXT, caused_by TEXT, timestamp TEXT NOT NULL, run_id TEXT NOT NULL,
@@ -135,7 +135,7 @@ def _write_to_file(change: DatabaseWriter, log: PackageLog, now: str) -> None:
 
 
 def _write_to_server(change: DatabaseWriter, log: PackageLog) -> None:
-    """Write the events to a server, where the package has no archive.
+    """Write the events to a server, for which the package has no archive.
 
     L467: a run that starts with a snapshot cannot be stored on a server.
 
