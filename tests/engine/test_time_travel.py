@@ -203,3 +203,14 @@ def test_a_restored_state_changes_with_no_other_run(moves):
             one(run)
         assert data(made) == seen[made.position]
         assert data(fork_run(made, made.plan, at)) == seen[at]
+
+
+def test_frames_that_are_open_at_a_checkpoint_are_open_again():
+    run = session(looping(graph("one", "two"), times=400), budget={"max_steps": 10**6})
+    run.run()
+    nodes = [step.node_id for step in run.trace.steps]
+    checkpoints = [checkpoint.step for checkpoint in run._parts.run.history.checkpoints][1:]
+    assert len(checkpoints) > 1
+    for at in (checkpoint + 40 + n for checkpoint in checkpoints for n in range(3)):
+        run.goto(at)
+        assert (run.current, len(run.stack)) == (nodes[at], 1 if nodes[at] == "again" else 2)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict, fields
 from decimal import Decimal
 
@@ -13,7 +14,7 @@ from agentnb.recipe.model import Node, Region
 from agentnb.session import Session
 from agentnb.world.llm.base import LLMResponse, Usage
 from tests.kinds.test_parallel import branching, function
-from tests.session.small_sessions import asking, calling, counting, graph, looping, path, session
+from tests.session.small_sessions import asking, calling, counting, fan, graph, looping, path, session
 
 LIMITS = [field.name for field in fields(Budget)]
 
@@ -268,3 +269,10 @@ def test_a_fork_has_the_limits_too():
     fork = run.fork(at=2)
     fork.run()
     assert (fork.position, fork.status) == (4, "exhausted")
+
+
+@pytest.mark.parametrize("most", range(1, 9))
+def test_concurrent_branches_take_as_many_steps_as_are_allowed(most):
+    run = session(fan("a", "b", "c"), budget={"max_steps": most})
+    asyncio.run(run.arun())
+    assert (run.status, run.status.used["max_steps"]) == (("exhausted", most) if most < 6 else ("finished", 6))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.dialects.activegraph import Graph
+from agentnb.dialects.activegraph import Behavior, Graph
 from agentnb.dialects.activegraph.errors import InvalidActivateAfter, UnsupportedPatternError
 from agentnb.dialects.activegraph.parts.behaviors import parse_delay
 from agentnb.dialects.activegraph.parts.patterns import parse_pattern
+from tests.dialects.activegraph.runtimes import runtime
 
 
 @pytest.fixture
@@ -89,3 +90,17 @@ def test_an_error_names_what_is_not_supported(text, why):
         parse_pattern(text)
     assert isinstance(raised.value, SyntaxError)
     assert str(raised.value).startswith("R320: ")
+
+
+def test_every_delivery_of_an_event_matches_the_graph_as_it_was_when_the_event_was_processed():
+    def adds(event, graph, ctx):
+        graph.add_object("note", {"n": 2})
+
+    def counts(event, graph, ctx):
+        graph.emit("found", {"n": sorted(graph.get_object(match.bindings["a"]).data["n"] for match in ctx.matches)})
+
+    counting = [Behavior(name, counts, on=["goal.created"], pattern="(a:note)") for name in ("before", "after")]
+    team = runtime(counting[0], Behavior("adds", adds, on=["goal.created"]), counting[1])
+    team.graph.add_object("note", {"n": 1})
+    team.run_goal("go")
+    assert [event.payload["n"] for event in team.graph.events if event.type == "found"] == [[1], [1]]

@@ -32,7 +32,7 @@ def test_unknown_keys_are_refused_except_in_metadata_and_looks():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"topology": {"entry_point": "gone"}}, "Entry point 'gone'"),
+        ({"topology": {"entry_point": "gone"}}, "Entry point 'gone' not found in nodes: {'"),
         ({"topology": {"edges": [{"source": "a", "target": "gone"}]}}, "Dangling edge target: a -> gone"),
         ({"topology": {"edges": [{"source": "gone", "target": "a"}]}}, "Dangling edge source: gone -> a"),
         ({"topology": {"nodes": [agent("a"), agent("a")]}}, "Duplicate node IDs found: {'a'}"),

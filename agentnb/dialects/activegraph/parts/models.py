@@ -243,7 +243,7 @@ class ClientProvider:
         answer: Any = self.client.complete(request)
         number = 1 + sum(each.role == "tool" for each in messages)
         read_of = partial(
-            _to_response, model=model, schema=output_schema, native=native, call=f"call_{number}" if tools else ""
+            _to_response, model=model, native=native, call=f"call_{number}" if tools else ""
         )
         return _await_response(answer, read_of, request.timeout) if inspect.isawaitable(answer) else read_of(answer)
 
@@ -259,8 +259,8 @@ async def _await_response(
         raise TimeoutError(f"the model has not answered within {limit:g} s") from error
 
 
-def _to_response(answer: Any, model: str, schema: Any, call: str, *, native: bool) -> LLMResponse:
-    """Return a client's response as a provider's; `call` is the id for a tool call, if tools are allowed.
+def _to_response(answer: Any, model: str, call: str, *, native: bool) -> LLMResponse:
+    """Return a client's response as a provider's, not parsed; `call` is the id for a tool call, if tools are allowed.
 
     Raises:
         LLMError: X363, it requests a tool although none are allowed.
@@ -271,8 +271,7 @@ def _to_response(answer: Any, model: str, schema: Any, call: str, *, native: boo
     tool_call = _parse_call(content) if call and not native and calls is None else None
     if tool_call is not None:
         calls = [ToolCall(call, tool_call.tool_name, dict(tool_call.parameters))]
-    parsed = read(content) if schema is not None and calls is None else None
-    return LLMResponse(to_text(content), parsed, usage.tokens_in or 0, usage.tokens_out or 0,
+    return LLMResponse(to_text(content), None, usage.tokens_in or 0, usage.tokens_out or 0,
                        usage.cost_usd or Decimal(0), 0.0, answer.model or model, tool_calls=calls)  # fmt: skip
 
 
