@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.dialects.activegraph import Behavior, Graph
+from agentnb.dialects.activegraph import Behavior, Graph, Runtime
 from agentnb.dialects.activegraph.errors import InvalidActivateAfter, UnsupportedPatternError
 from agentnb.dialects.activegraph.parts.behaviors import parse_delay
 from agentnb.dialects.activegraph.parts.patterns import parse_pattern
-from tests.dialects.activegraph.runtimes import runtime
+from tests.dialects.activegraph.runtimes import runtime, tell
 
 
 @pytest.fixture
@@ -92,15 +92,23 @@ def test_an_error_names_what_is_not_supported(text, why):
     assert str(raised.value).startswith("R320: ")
 
 
-def test_every_delivery_of_an_event_matches_the_graph_as_it_was_when_the_event_was_processed():
+@pytest.mark.parametrize("reopened", [False, True])
+def test_every_delivery_of_an_event_matches_the_graph_as_it_was_when_the_event_was_processed(reopened, tmp_path):
     def adds(event, graph, ctx):
         graph.add_object("note", {"n": 2})
 
     def counts(event, graph, ctx):
         graph.emit("found", {"n": sorted(graph.get_object(match.bindings["a"]).data["n"] for match in ctx.matches)})
 
-    counting = [Behavior(name, counts, on=["goal.created"], pattern="(a:note)") for name in ("before", "after")]
-    team = runtime(counting[0], Behavior("adds", adds, on=["goal.created"]), counting[1])
+    before, after = (Behavior(name, counts, on=["look"], pattern="(a:note)") for name in ("before", "after"))
+    behaviors = [before, Behavior("adds", adds, on=["look"]), after]
+    team = runtime(*behaviors, persist_to=str(tmp_path / "run.db"))
     team.graph.add_object("note", {"n": 1})
-    team.run_goal("go")
+    team.session.run()
+    tell(team, "look")
+    team.session.step(2)
+    if reopened:
+        team.session.close()
+        team = Runtime.load(tmp_path / "run.db", behaviors=behaviors)
+    team.run_until_idle()
     assert [event.payload["n"] for event in team.graph.events if event.type == "found"] == [[1], [1]]
