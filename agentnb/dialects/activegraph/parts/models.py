@@ -242,9 +242,7 @@ class ClientProvider:
         request = replace(request, timeout=None if limit == _USUAL_TIMEOUT else limit, **(asker or {}))
         answer: Any = self.client.complete(request)
         number = 1 + sum(each.role == "tool" for each in messages)
-        read_of = partial(
-            _to_response, model=model, native=native, call=f"call_{number}" if tools else ""
-        )
+        read_of = partial(_to_response, model=model, native=native, call=f"call_{number}" if tools else "")
         return _await_response(answer, read_of, request.timeout) if inspect.isawaitable(answer) else read_of(answer)
 
 
