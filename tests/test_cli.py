@@ -11,6 +11,7 @@ import pytest
 from agentnb import cli
 
 
+@pytest.mark.starts_programs
 def test_the_command_and_the_module_are_one():
     out = subprocess.run([sys.executable, "-m", "agentnb", "--version"], capture_output=True, text=True, check=True)
     assert out.stdout == f"agentnb {version('agentnb')}\n"

@@ -313,6 +313,7 @@ PARENT = """if True:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a killed process needs signals")
+@pytest.mark.starts_programs
 def test_a_sweep_whose_process_was_killed_repeats_no_finished_run(tmp_path):
     store = tmp_path / "runs.db"
     parent = subprocess.Popen(
@@ -343,6 +344,7 @@ def made(folder):
     return path.stat().st_size if path.exists() else 0
 
 
+@pytest.mark.starts_programs
 def test_a_dask_cluster_of_two_processes_gives_the_same_results():
     inputs = [{"n": n} for n in (1, 2, 3, 4, 6, 8)]
     here = rows(swept(inputs))

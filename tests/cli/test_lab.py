@@ -115,6 +115,7 @@ def test_lab_in_a_place_that_is_a_file(there, capsys):
     assert "refunds.yaml" in err
 
 
+@pytest.mark.starts_programs
 def test_lab_serves_the_tour_and_asks_for_no_news(there):
     """The real thing: JupyterLab comes up, has the notebook, and ends when it is told to."""
     with socket.socket() as free:

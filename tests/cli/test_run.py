@@ -191,6 +191,7 @@ def test_an_agents_result_is_only_a_whole_agents(there, capsys):
         ("--help",),
     ],
 )
+@pytest.mark.starts_programs
 def test_a_reader_that_leaves_is_no_problem(there, words):
     read, write = os.pipe()
     os.close(read)

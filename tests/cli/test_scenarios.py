@@ -149,6 +149,7 @@ def test_a_script_has_a_judge_too(capsys):
     assert called(capsys, "run", "tested.yaml", "-i", "ticket=a", "--script", "script.yaml")[0] == 0
 
 
+@pytest.mark.starts_programs
 def test_nobody_is_asked_even_where_somebody_could_answer():
     """On a terminal a run asks at once; scenarios must not, or they would hang where nobody sits."""
     pty = pytest.importorskip("pty")

@@ -97,6 +97,7 @@ def test_messages_that_cannot_be_written_change_nothing(folder, monkeypatch):
 
 
 @needs_full
+@pytest.mark.starts_programs
 def test_the_server_for_assistants_says_that_it_cannot_answer(tmp_path):
     pytest.importorskip("mcp", reason="the server needs the MCP SDK")
     with FULL.open("w") as full:

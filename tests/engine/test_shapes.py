@@ -78,6 +78,7 @@ def test_a_fork_shares_the_first_steps_and_ends_the_same(name):
     assert (run.position, board(run), path(run)) == (tip, boards[-1], steps)
 
 
+@pytest.mark.starts_programs
 def test_it_goes_on_from_json_in_another_process(name):
     run = begun(name)
     stepped(run)

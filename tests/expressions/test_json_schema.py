@@ -164,6 +164,7 @@ def test_jsonschema_is_imported_when_something_is_checked_and_not_before():
 
 
 @pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="comes with Jupyter, not with agentnb")
+@pytest.mark.starts_programs
 def test_the_grammar_of_iris_is_built_when_a_schema_of_other_code_checks_one():
     program = """
 import sys

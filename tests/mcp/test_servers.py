@@ -23,6 +23,8 @@ ME = Implementation(name="helper", version="1")
 RECIPE = """
 import networkx as nx
 
+pytestmark = pytest.mark.starts_programs
+
 def add(total):
     print("a node may print")
     return {"total": total + 10}

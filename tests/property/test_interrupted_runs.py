@@ -59,6 +59,7 @@ def cut_runs(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.starts_programs
 def test_a_shape_goes_on_from_any_entry_in_another_process(name, cut_runs):
     session, asked, wanted, files, ends = cut_runs[name]
     assert len(ends) == len(files) > len(session.trace)

@@ -53,12 +53,14 @@ def kept_after_a_kill(place, durability, until=None):
 
 
 @pytest.mark.parametrize(("steps", "kept"), [(3, 9), (1000, 0)])
+@pytest.mark.starts_programs
 def test_of_a_batch_at_most_so_many_steps_are_lost(place, steps, kept):
     found = kept_after_a_kill(place, f'{{"steps": {steps}, "ms": 600000}}')
     assert found == kept
     assert 11 - found <= steps
 
 
+@pytest.mark.starts_programs
 def test_nothing_of_a_batch_waits_longer_than_it_may(place):
     assert kept_after_a_kill(place, '{"steps": 1000, "ms": 20}', until=lambda last: last > 1) == 11
 
@@ -111,6 +113,7 @@ def test_what_waits_in_a_batch_is_there_when_it_is_saved_in_the_middle(place):
     assert (found[0], found[2]) == (1, 5)
 
 
+@pytest.mark.starts_programs
 def test_a_program_that_ends_by_itself_loses_nothing_of_a_batch(place):
     with Elsewhere(place, BATCHES, '{"steps": 1000, "ms": 600000}') as they:
         assert they.hears() == "11"

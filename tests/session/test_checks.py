@@ -182,6 +182,7 @@ def test_a_default_that_breaks_its_own_schema_is_told():
     session(declared(x={"minimum": 3, "default": 1}), {"x": 4})
 
 
+@pytest.mark.starts_programs
 def test_simple_types_are_told_without_jsonschema():
     code = (
         "import sys, networkx as nx, agentnb as nb\n"

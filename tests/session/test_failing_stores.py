@@ -316,6 +316,7 @@ wait()
 """
 
 
+@pytest.mark.starts_programs
 def test_the_second_of_two_programs_is_told_who_writes_a_run(place):
     tools = Tools()
     recipe = looping(tools)

@@ -89,17 +89,20 @@ def ran(before):
     return subprocess.run(program, capture_output=True, text=True, check=True)
 
 
+@pytest.mark.starts_programs
 def test_nothing_is_written_and_nobody_listens_where_logging_is_not_set_up():
     done = ran("")
     assert (done.stdout, done.stderr) == ("failed False 0 0\n", "")
 
 
+@pytest.mark.starts_programs
 def test_where_logging_is_set_up_errors_are_written_and_no_step_is_listened_to():
     done = ran("logging.basicConfig()")
     assert done.stdout == "failed False 0 1\n"
     assert done.stderr.startswith("ERROR:agentnb.run:step 1: node 'a' failed: ZeroDivisionError")
 
 
+@pytest.mark.starts_programs
 def test_a_level_of_the_root_logger_decides_what_is_written():
     done = ran("logging.basicConfig(level=logging.DEBUG)")
     assert done.stdout == "failed True 1 1\n"
@@ -108,6 +111,7 @@ def test_a_level_of_the_root_logger_decides_what_is_written():
     assert ran("logging.basicConfig(level=logging.CRITICAL)").stderr == ""
 
 
+@pytest.mark.starts_programs
 def test_importing_leaves_every_level_alone():
     program = """
 import logging, agentnb, agentnb.session, agentnb.load, agentnb.dialects.activegraph, agentnb.dialects.symphony.api

@@ -170,6 +170,7 @@ log.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+@pytest.mark.starts_programs
 def test_a_process_that_is_forked_off_has_a_connection_of_its_own(lasting):
     with Elsewhere(lasting.where, FORKS) as they:
         they.ends()

@@ -49,6 +49,7 @@ def end(log: SqlLog, other: psycopg.Connection) -> None:
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["stopped", "crashed"])
+@pytest.mark.starts_programs
 def test_a_server_that_goes_and_comes_back(postgres_server, log, at_once):
     log.create(row(), some(1, 2))
     postgres_server.stop(at_once=at_once)

@@ -398,6 +398,7 @@ def test_pytest_finds_the_plugin_by_its_entry_point():
     assert project["entry-points"]["pytest11"] == {"agentnb": "agentnb.testing.plugin"}
 
 
+@pytest.mark.starts_programs
 def test_the_plugin_records_replays_and_fails(tmp_path):
     test = tmp_path / "test_first.py"
     test.write_text(TEST)

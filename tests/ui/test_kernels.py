@@ -17,6 +17,8 @@ import asyncio, time
 import networkx as nx
 import agentnb as nb
 
+pytestmark = pytest.mark.starts_programs
+
 async def tick(n):
     await asyncio.sleep(0.002)
     return {"n": n + 1}

@@ -96,7 +96,7 @@ def test_other_clauses_are_chosen_and_a_message_makes_a_logpoint(on):
     box.fill("a lot")
     box.press("Enter")
     assert on.obey() == ["query"]
-    assert "not a share of the budget" in pane.locator(".agentnb-wrong:not(:empty)").inner_text()
+    assert "not a share of a limit" in pane.locator(".agentnb-wrong:not(:empty)").inner_text()
     assert box.input_value() == "a lot"
 
 

@@ -440,7 +440,7 @@ SEARCH = """async texts => {
     for (let turn = 0; turn < 400 && Boolean(text) === !(told.textContent || wrong.textContent); turn++) {
       await new Promise(done => setTimeout(done, 5));
     }
-    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    if (text) { await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))); } // steps are painted
   };
   for (const text of texts) {
     await search('');

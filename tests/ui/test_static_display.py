@@ -14,6 +14,7 @@ CELLS = (
 )
 
 
+@pytest.mark.starts_programs
 def test_a_page_of_nbconvert_shows_the_last_state_without_scripts():
     from nbclient import NotebookClient
     from nbconvert import HTMLExporter

@@ -87,6 +87,7 @@ print(json.dumps([[each.id for each in objects], [each.id for each in relations]
 """
 
 
+@pytest.mark.starts_programs
 def test_a_neighborhood_has_the_same_order_in_every_process():
     found = set()
     for seed in ("0", "1", "2"):

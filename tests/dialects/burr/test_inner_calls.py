@@ -192,6 +192,7 @@ def test_outside_a_step_models_and_tools_are_as_before():
     assert application(at_once).run(halt_after=["say"])[2]["text"] == "ONE"
 
 
+@pytest.mark.starts_programs
 def test_langchain_is_not_imported_for_an_application_without_it():
     code = """if True:
         import sys

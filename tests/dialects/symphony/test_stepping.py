@@ -203,6 +203,7 @@ def test_the_log_warns_of_the_one_and_tells_the_other_as_an_error(caplog: pytest
 
 
 @pytest.mark.parametrize("setup", ["", "import logging; logging.basicConfig()"])
+@pytest.mark.starts_programs
 def test_the_log_is_heard_where_logging_is_set_up_plainly_and_else_not_at_all(setup: str) -> None:
     lines = [setup, "from tests.dialects.symphony.symphony_agents import executor",
              "executor('{\"answer\": 42}').execute_task('go')", "executor('words').execute_task('go')"]  # fmt: skip
@@ -291,6 +292,7 @@ def test_no_secret_of_a_call_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("repeatable", "waits"), [(True, False), (False, True)])
+@pytest.mark.starts_programs
 def test_a_tool_goes_out_again_after_a_crash_only_where_it_may(tmp_path: Path, repeatable: bool, waits: bool) -> None:
     script = """
 import os, sys

@@ -18,6 +18,8 @@ from tests.session.small_sessions import graph, session
 from tests.world.tools import mcp_server
 from tests.world.tools.tool_samples import spec, write
 
+pytestmark = pytest.mark.starts_programs
+
 HERE = Path(__file__).parent
 SERVER = {"command": "python", "args": ["mcp_server.py"]}
 NAMES = ("add", "find", "say", "pid", "fail", "refuse", "two", "picture", "variable", "wait", "crash", "finf")
