@@ -1,4 +1,4 @@
-"""The entry point of agentruntime: build an agent from YAML, run it, get the state. The loop is the session's."""
+"""The entry point of agentruntime: build an agent from YAML, run it, get the state. The loop is that of the session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Allow = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 class RetryPolicy:
-    """How often a call is tried in all, and how many seconds lie between two attempts (`backoff` is the same)."""
+    """The total number of attempts of a call, and the seconds between two attempts (`backoff` is the same)."""
 
     def __init__(self, max_attempts: int = 1, backoff_seconds: float = 0.0, *, backoff: float | None = None) -> None:
         self.max_attempts = max_attempts
@@ -51,7 +51,7 @@ class LLMClient:
     def generate(
         self, node: Any, prompt: Mapping[str, str], *, retry: RetryPolicy | None = None, timeout: float | None = None
     ) -> Any:
-        """Ask once, and retry failures as `retry` says; return the last answer.
+        """Send a request, retry failures according to `retry`, and return the last answer.
 
         Raises:
             Exception: the error of the last attempt.
@@ -114,18 +114,18 @@ class AgentRuntime:
         """Run the graph to its end and return the state.
 
         Args:
-            inputs: the declared ones enter the state; all are seen as `inputs` by templates. None is none of them.
-            llm_client: an LLMClient, or a client of `agentnb.world.llm`; or else
-            llm_callable: a function of (node, prompt) that answers a dict; without both the provider of
-                `meta.defaults.llm` is asked.
-            tool_overrides: tool id -> callable, in place of the recipe's.
-            max_steps: in place of the graph's (0: the graph's).
-            max_subgraph_depth: how deep subgraphs may be nested (8).
+            inputs: declared inputs enter the state; templates see all of them as `inputs`. None means no inputs.
+            llm_client: an LLMClient, or a client of `agentnb.world.llm`.
+            llm_callable: alternatively, a function of (node, prompt) that returns a dict; without both, the provider of
+                `meta.defaults.llm` is used.
+            tool_overrides: tool id -> callable, which replaces the recipe's tool.
+            max_steps: replaces the limit of the graph (0: the graph's own).
+            max_subgraph_depth: how deeply subgraphs may be nested (default: 8).
 
         Raises:
             ValueError: both a client and a callable are passed.
-            AgentRuntimeError: inputs are missing, no model is there, or the steps or the depth are used up.
-            NodeExecutionError: a node failed, and nothing in the recipe handles that.
+            AgentRuntimeError: inputs are missing, there is no model, or the limit of steps or of the depth is reached.
+            NodeExecutionError: a node failed, and nothing in the recipe handles the failure.
         """
         session = self._begin(inputs, llm_client, llm_callable, tool_overrides, max_steps, max_subgraph_depth)
         session.run()
@@ -207,7 +207,7 @@ class AgentRuntime:
 
 
 def _make_error(session: Session, problem: Problem) -> AgentRuntimeError:
-    """Return the error of a run that has failed: a node's, or the run's own."""
+    """Return the error of a failed run: that of a node, or the run's own."""
     cause = session.cause
     node = session.recipe.nodes[session.current] if session.current else None
     if isinstance(cause, AgentRuntimeError) or node is None or problem.code == "X401":
@@ -240,10 +240,10 @@ def build_agent_from_path(path: str | os.PathLike[str], *, allow: _Allow = ()) -
 
     Its tools are looked up in the file's folder, and loaded at the start of a run.
 
-    `allow` names what the recipe may use besides its own folder (modules, folders, commands), as in `agentnb.load`.
+    `allow` lists what the recipe may use besides its own folder (modules, folders, commands), as in `agentnb.load`.
 
     Raises:
-        RecipeError: every problem of the file (it is a ValueError).
+        RecipeError: all problems of the file (it is a ValueError).
     """
     file = Path(path)
     return AgentRuntime(replace(_make_recipe(read_file(file), allow), file=str(file)))
@@ -259,7 +259,7 @@ def build_agent_from_yaml(
     `allow` is as in `build_agent_from_path`.
 
     Raises:
-        RecipeError: every problem of it (it is a ValueError).
+        RecipeError: all of its problems (it is a ValueError).
     """
     base = Path(base_path if base_path is not None else Path.cwd()).resolve()
     return AgentRuntime(_make_recipe(make_plain_source(data, str(base / "<agent>")), allow))

@@ -51,7 +51,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     problems += [*broken, *found, *_check_tools(definition, source), *_check_memory(definition, source)]
     graphs = list_levels(definition)
     nodes = Nodes(definition, source, prompts, {level.name: level.region for level in graphs})
-    if any(problem.code in {"R106", "R180", "R181"} for problem in broken):  # it cannot be laid out as nodes
+    if any(problem.code in {"R106", "R180", "R181"} for problem in broken):  # it cannot be translated to nodes
         return None, problems
     recipe, warnings = _make_recipe(definition, source, graphs, nodes)
     return recipe, [*problems, *nodes.problems, *warnings]
@@ -113,7 +113,7 @@ def _make_limits(definition: AgentDefinition) -> dict[str, Any]:
 
 
 def _iter_nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
-    """Yield the nodes of a graph; a loop whose body is also reached otherwise contains a copy of it."""
+    """Yield the nodes of a graph; a loop whose body can also be reached in another way contains a copy of it."""
     known = level.nodes()
     for number, node in known.values():
         yield nodes.node_of(level, number, node, loop=level.inside.get(node.id))
@@ -216,7 +216,7 @@ def _make_tool(tool: ToolConfig, source: Source, number: int) -> ToolSpec:
 
 
 def _find_folder(source: Source) -> FilePath | None:
-    """Return the base folder of a file's tools and memory; a text or a dict has none."""
+    """Return the base folder of a file's tools and memory; None for a string or a dict."""
     file = FilePath(source.file)
     return None if source.file.startswith("<") else file.expanduser().resolve().parent
 
@@ -231,7 +231,7 @@ def _check_memory(definition: AgentDefinition, source: Source) -> Iterator[Probl
 
 
 def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
-    """Yield warnings about model providers. They are not errors, because a run may get a model in their place.
+    """Yield warnings about model providers. They are not errors, because a run may be passed another model.
 
     R241: the default model's provider is not listed.
     R242: a kind of provider is not known.
@@ -269,7 +269,7 @@ def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Pr
 
 
 def _choose_provider(definition: AgentDefinition, source: Source) -> tuple[str, Mapping[str, Any], float, str] | None:
-    """Return the provider for the model if a session passes none, in a form that `client_of` accepts."""
+    """Return the provider for the model used if a session passes none, in a form that `client_of` accepts."""
     defaults = definition.meta.defaults
     requested = defaults.provider
     if requested is None or requested[0] not in definition.meta.providers:
@@ -285,7 +285,7 @@ class InitialState:
 
     An input is merged into an existing value (lists are concatenated, mappings merged key by key, None changes
     nothing), or replaces it if the reducer is `replace`. Undeclared inputs never enter the board. With a memory, the
-    messages of earlier runs are at the front of the messages.
+    messages of earlier runs precede its own.
     """
 
     state: StateConfig

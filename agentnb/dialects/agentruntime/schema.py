@@ -123,14 +123,14 @@ class PromptTemplate(Part):
 
 
 class PromptsConfig(Part):
-    """Prompts by name, and the pieces of text that they share. Without llm nodes there need not be any."""
+    """Prompts by name, and their shared partials. Without llm nodes, they may be left out."""
 
     partials: Annotated[dict[str, str], BeforeValidator(default_to_mapping)] = {}
     templates: Annotated[dict[str, PromptTemplate], BeforeValidator(default_to_mapping)] = {}
 
 
 class ToolConfig(Part):
-    """A tool: its id, by which nodes call it, and its implementation (`impl`).
+    """A tool: its id, used by nodes to call it, and its implementation (`impl`).
 
     `config` is passed with the inputs of each call. With `mode: class` the tool is an object created with
     `config.init`. `repeatable: true` allows a call to be sent again if a recorded run was interrupted before the answer
@@ -176,10 +176,7 @@ class MapConfig(Part):
 
 
 class ErrorConfig(Part):
-    """How a run continues after a node has failed.
-
-    At another node (`to`), along its ordinary edges (`resume`), or both.
-    """
+    """How a run continues after a failed node: at another node (`to`), along its ordinary edges (`resume`), or both."""
 
     to: Name | None = None
     resume: bool = False
@@ -206,7 +203,7 @@ class _NodeFields(Part):
 
 
 class ToolNode(_NodeFields):
-    """Calls a tool with `inputs`, which are templates. `repeatable` is taken from the node, or else from its tool."""
+    """Calls a tool with `inputs`, which are templates. `repeatable` is that of the node or, if unset, of its tool."""
 
     type: Literal["tool"] = "tool"
     uses: Name
@@ -216,7 +213,7 @@ class ToolNode(_NodeFields):
 
 
 class LlmNode(_NodeFields):
-    """Asks the model with a prompt, referenced by its key in `prompts.templates`; `repeatable` as for a tool."""
+    """Calls the model with a prompt, referenced by its key in `prompts.templates`; `repeatable` as for a tool."""
 
     type: Literal["llm"] = "llm"
     prompt: Name
@@ -232,7 +229,7 @@ class RouterCase(Part):
 
 
 class RouterNode(_NodeFields):
-    """Continues at every case that matches; if none does, at `default`, or else along its ordinary edges."""
+    """Continues at every case that matches; if none does, at `default` or, without it, along its ordinary edges."""
 
     type: Literal["router"] = "router"
     cases: list[RouterCase] = Field(min_length=1)
@@ -250,7 +247,7 @@ class LoopNode(_NodeFields):
 
     @property
     def exhausted(self) -> Literal["error", "continue"]:
-        """The action after the last iteration: `on_exhausted`, or else an error if `until` is set."""
+        """The action after the last iteration: `on_exhausted`; if unset, an error if there is an `until`."""
         return self.on_exhausted or ("continue" if self.until in (None, {}) else "error")
 
 
@@ -272,7 +269,7 @@ class NoopNode(_NodeFields):
 
 _MODELS: tuple[type[BaseModel], ...] = (ToolNode, LlmNode, RouterNode, LoopNode, SubgraphNode, NoopNode)
 _NODES = {model.model_fields["type"].default: model for model in _MODELS}
-# The key that identifies the type of a node without one, in this order; a node without any of them does nothing.
+# The key that identifies the type of a node without `type`, in this order; a node without any of them does nothing.
 _KNOWN_BY = {"uses": "tool", "prompt": "llm", "cases": "router", "body": "loop", "graph": "subgraph"}
 
 
@@ -363,7 +360,7 @@ class FileInput(pydantic_errors.ValidatedInput):
 def read(source: Source) -> tuple[AgentDefinition | None, list[Problem]]:
     """Return the typed content of a file or a dict, if it is valid, and the problems beyond its syntax.
 
-    R109, R112 (a warning), R113, R114: a word, a key, a value that is not valid there.
+    R109, R112 (a warning), R113, R114: a word, a key, or a value is not valid.
     R170: a field of an agent has no effect here (a warning).
     """
     written = FileInput(source, source.content, AgentDefinition)

@@ -21,7 +21,7 @@ def make_hooks_problem(names: Iterable[str], place: Place) -> Problem:
 def make_halt_problem(name: object, known: Iterable[str], place: Place) -> Problem:
     """Return the Problem of a halt at an action or a tag that does not exist.
 
-    L542: a Burr application has no action or tag of a name.
+    L542: a Burr application has no action or tag with this name.
     """
     known = list(known)
     return Problem("L542", f"there is no action or tag {safe_repr(name)}", str(place),

@@ -1,4 +1,4 @@
-"""Load an application of Burr as a Recipe. Translation only: no action or condition is called."""
+"""Load a Burr application as a Recipe. Translation only: no action or condition is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an application of Burr is recognised without importing it."""
+"""How a Burr application is recognised without importing Burr."""
 
 from __future__ import annotations
 

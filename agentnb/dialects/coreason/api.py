@@ -1,6 +1,6 @@
 """The entry point of coreason: GraphExecutor(recipe, state), await run(), then trace and context.
 
-The loop is the session's.
+The loop is that of the session.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from agentnb.world.human_input import is_in_kernel
 class GraphExecutor:
     """Runs a RecipeDefinition from an initial state, as defined by coreason's document.
 
-    `agents` maps an agent_ref to a callable of the node's mapped inputs; other agents use `llm`, or else are simulated.
-    `answers` are the scripted answers of human nodes. Each run is a Session: `session` steps it.
+    `agents` maps an agent_ref to a callable of the node's mapped inputs; other agents use `llm` or, without it, are
+    simulated. `answers` are the scripted answers of human nodes. Each run is a Session: `session` steps it.
 
     Example:
         >>> import asyncio
@@ -43,7 +43,8 @@ class GraphExecutor:
         ('Hi Ada', 1)
     """
 
-    __slots__ = ("__weakref__", "session")  # a misspelt attribute is an error: set, it would change nothing
+    # a misspelt attribute is an error; otherwise setting it would have no effect
+    __slots__ = ("__weakref__", "session")
 
     def __init__(
         self,
@@ -60,14 +61,14 @@ class GraphExecutor:
         run_id: str | None = None,
         chaos: Any = None,
     ) -> None:
-        """Create an executor; nothing runs yet. `recipe` is a RecipeDefinition, a dict of one, or what load() returns.
+        """Create an executor; nothing runs yet. `recipe` is a RecipeDefinition, its dict, or the result of load().
 
-        With a FrozenClock, a seed and a run_id the trace is reproducible, ids and times included. `max_steps` of None
-        means 50, and below 0 counts as 0. An agent that no node uses causes a warning.
+        With a FrozenClock, a seed and a run_id, the trace is reproducible, including ids and times. `max_steps` of None
+        means 50; negative values count as 0. An agent that no node uses causes a warning.
 
         Raises:
             ExecutionError: X117, the recipe is something else; X202, `max_steps` is not a number.
-            RecipeError: the recipe has errors, or `validate_inputs` finds the state wrong.
+            RecipeError: the recipe has errors, or `validate_inputs` finds the state invalid.
         """
         found = _to_recipe(recipe)
         self.session = Session(
@@ -125,7 +126,7 @@ class GraphExecutor:
 
     @property
     def max_steps(self) -> int:
-        """The maximum number of steps of a run; may be set, and an exhausted run then continues by `session.run()`.
+        """The maximum number of steps of a run. It may be set; `session.run()` then continues an exhausted run.
 
         Raises:
             ExecutionError: X202, it is not a number.
@@ -187,7 +188,7 @@ class _Context(dict[str, Any]):
 
 
 def _check_steps(most: Any) -> Any:
-    """Return a limit of steps; what is not a number is passed on to the budget, which rejects it."""
+    """Return a limit of steps; a value that is not a number is passed on to the budget, which rejects it."""
     if most is None:
         return MAX_STEPS
     return max(most, 0) if isinstance(most, int | float) and not isinstance(most, bool) else most
@@ -225,7 +226,7 @@ def _to_recipe(recipe: Any) -> Recipe:
 
 
 def _make_error(session: Session, problem: Problem) -> ExecutionError:
-    """Return the error of a stopped run: a node's, with its own exception as the cause, else the run's."""
+    """Return the error of a stopped run: a node's, with its own exception as the cause, otherwise the run's."""
     if session.status == "waiting" or not session.position:
         return ExecutionError(problem)
     error = NodeExecutionError(problem)

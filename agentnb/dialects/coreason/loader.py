@@ -51,7 +51,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     edges, known = list(iter_edges(written)), collect_ids(written)
     problems += check_duplicates(written)
     if definition is None:
-        # The checks will not see this recipe, so its graph is looked at here.
+        # The checks will not see this recipe, so its graph is checked here.
         draft = written.get_value(("topology", "status")) == "draft"
         entry = written.get_value(("topology", "entry_point"))
         problems += iter_dangling_edges([*edges, *iter_idle_fallbacks(written)], known, "", draft=draft)

@@ -212,7 +212,7 @@ class GraphTopology(StrictPart):
         return self
 
     def faults(self, *, draft: bool = False) -> Iterator[str]:
-        """Yield descriptions of the graph's faults; for a draft only of those that are not allowed in drafts either."""
+        """Yield descriptions of the graph's faults; for a draft, only those that are not allowed in drafts either."""
         ids = [node.id for node in self.nodes]
         known = set(ids)
         if len(known) < len(ids):
@@ -237,7 +237,7 @@ class GraphTopology(StrictPart):
 
 
 def expand(topology: Any) -> Any:
-    """Return a topology in full where it was written short: a list of nodes, or `{steps: [...]}`, in their order."""
+    """Return the full form of a topology that was written as a list of nodes, or `{steps: [...]}`, in order."""
     match topology:
         case list():
             nodes, rest = topology, {}
@@ -307,7 +307,7 @@ class RecipeDefinition(StrictPart):
                 yield number, f"agent {node.id!r} is incomplete: it has neither agent_ref nor cognitive_profile"
 
     def check_feasibility(self, context: Mapping[str, Any]) -> tuple[bool, list[str]]:
-        """Return whether all required requirements hold on a blackboard, and the messages of those that do not."""
+        """Return whether all mandatory requirements hold on a blackboard, and the messages of those that do not."""
         failed = [rule.message for rule in self.requirements if rule.required and not rule.evaluate(context)]
         return not failed, failed
 
@@ -315,7 +315,7 @@ class RecipeDefinition(StrictPart):
         """Return the recipe as JSON values, with the file's key names and without None.
 
         Raises:
-            RecipeError: R244, it holds a value that JSON cannot represent
+            RecipeError: R244, it contains a value that JSON cannot represent
         """
         return dump_model(self, exclude_none=True)
 
@@ -339,7 +339,7 @@ def dump_model(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
     """
     try:
         dumped: dict[str, Any] = model.model_dump(mode="json", by_alias=True, **options)
-    except ValueError as error:  # of pydantic, and of the codec of its texts
+    except ValueError as error:  # raised by pydantic, or by the codec of its strings
         problems = [
             Problem("R244", f"the value of {format_path(path)} is {with_article(class_name(value))}",
                     f"<{class_name(model)}>, {format_path(path)}", "a recipe holds only JSON values",

@@ -1,12 +1,12 @@
 """networkx: a directed graph from Python as a recipe; its nodes carry functions, tools, agents, people.
 
-Graph attributes: `name`, `entry` (a node or a list; else the nodes without incoming edges), `inputs` (names, or names
-with their JSON schemas; a schema's `default` is put on the board, without one the input is required), `outputs`,
+Graph attributes: `name`, `entry` (a node or a list; default: the nodes without incoming edges), `inputs` (names, or
+names with their JSON schemas; a schema's `default` is put on the board; without one, the input is required), `outputs`,
 `init`, `limits` (`max_steps`, ...).
 
-Node attributes: `kind` (`function` where it is left out, `subgraph` where there is a `graph`), `label`, `inputs`
-(argument -> board path), `reads`, `writes`, `reducers` (key -> function of the old and the new value, whose result is
-written; without an old value the new one is), and by kind:
+Node attributes: `kind` (default: `subgraph` if there is a `graph`, otherwise `function`), `label`, `inputs` (argument
+-> board path), `reads`, `writes`, `reducers` (key -> function of the old and the new value, whose result is written;
+without an old value, the new one is written), and by kind:
 
 - function, tool: `function` (a callable or a name; left out, the node's id is the name), `output` (the key that what
   comes back is written under; left out, a mapping is merged into the board, and anything else is written under the
@@ -16,8 +16,8 @@ written; without an old value the new one is), and by kind:
   same. Chance from elsewhere is not repeatable. A tool also has `timeout`, `attempts`, `backoff`, `blocking`, and
   `repeatable` (True: if a run was cut before the answer came, the call goes out once more by itself; else it is asked
   about)
-- agent: `ref` or `agent_ref` (else the node's id), `prompt`, `model`, `output` (the key for an answer that is
-  no mapping; a mapping is merged into the board); calls go out as a tool's do
+- agent: `ref` or `agent_ref` (else the node's id), `prompt`, `model`, `output` (the key for an answer that is no
+  mapping; a mapping is merged into the board); calls go out as a tool's do
 - llm: `prompt` and `system`, `model`, `output` (the key for the answer; else the node's id), and the words of calls
 - human: `prompt`, `options`, `schema` (the JSON Schema that an answer must fit: a number, yes or no, one of some),
   `role`, `timeout`, `output`
@@ -32,7 +32,7 @@ written; without an old value the new one is), and by kind:
 - noop, join: nothing
 
 A graph with the attribute `supersteps=True` runs in supersteps: all edges whose `when` holds are followed, the nodes
-that are due together do not see each other's writes, and a key that two of them write needs a reducer. Then a graph may
+that are due together do not see each other's writes, and a key that two of them write needs a reducer. Such a graph may
 have `reducers` for all nodes and `transient` keys, which last for one superstep; edges with the same `join` into a node
 activate it when all of them have been followed; `defer=True` lets a node wait until nothing else is due; and `choose`
 is a function of the board that returns further targets: a node, a `nb.Send(node, input)` (the node runs for this input,
@@ -41,14 +41,14 @@ which it reads as `input`), or a list of them.
 A function node with `asks=True` may call `nb.ask(question)`: the session waits for the answer, and the function runs
 again with it. `breakpoint` ("before" or "after") makes every session stop there.
 
-An agent, an evaluator and a generative node may have `simulated` answers for a session without a model: a text or a
-mapping, or a list of them, of which each call takes the next and the last one is repeated.
+An agent, an evaluator and a generative node may have `simulated` answers for sessions without a model: a string or a
+mapping, or a list of them; each call gets the next one, and the last one is repeated.
 
 Prompts and goals are templates: `{{ order.total }}` is the value on the board.
 
-Edge attributes: `when` (a condition text, JsonLogic, or a callable of the board), `kind` (`parallel` edges are all
-taken; of the others the first whose `when` holds; a node of kind `join` waits for what leads to it), `value` (of a
-route out of a router), `label`.
+Edge attributes: `when` (a condition text, JsonLogic, or a callable of the board), `kind` (all `parallel` edges are
+followed, otherwise the first edge whose `when` holds; a node of kind `join` waits for everything that leads to it),
+`value` (of a route out of a router), `label`.
 
-A node's id is its text. If an id is in more than one graph, the nodes of inner graphs are `owner/id`.
+A node's id is its string form. If an id is in more than one graph, the nodes of inner graphs are `owner/id`.
 """

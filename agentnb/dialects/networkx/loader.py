@@ -26,7 +26,7 @@ recognise = is_graph
 # Kinds whose answer is written under one key if it is not a mapping.
 _WRITING = frozenset({"function", "tool", "agent", "human", "llm"})
 _CALLED = frozenset({"function", "tool", "agent"})
-# Attributes that become a part of the graph.
+# Attributes that become part of the graph.
 _PLACED = frozenset({"graph", "routes", "default", "pass_route", "fail_route"})
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -58,7 +58,7 @@ class _Translation:
         defaults = {
             key: each["default"] for key, each in inputs.items() if isinstance(each, Mapping) and "default" in each
         }
-        if "reducers" in top:  # a node's own come first
+        if "reducers" in top:  # the node's own reducers take precedence
             for id, node in self.nodes.items():
                 reducers = {**top["reducers"], **node.params.get("reducers", {})}
                 self.nodes[id] = replace(node, params=MappingProxyType({**node.params, "reducers": reducers}))
@@ -80,7 +80,7 @@ class _Translation:
                 {
                     "stops": tuple(self.stops),
                     "entry_place": outermost.at("entry"),
-                    "required": tuple(inputs),  # those with a default or an initial value are always there
+                    "required": tuple(inputs),  # inputs with a default or an initial value are always available
                 }
             ),
         )
@@ -220,10 +220,10 @@ def _writes(kind: str, params: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _find_entry(level: Level, edges: list[Edge]) -> tuple[str, ...]:
-    """Return the entry of a graph: the nodes that it names, else those without incoming edges."""
+    """Return the entry of a graph: the nodes that it names or, without these, the nodes without incoming edges."""
     entry = level.graph.graph.get("entry")
     if entry is None:
-        # An edge that a router ignores still counts as incoming: its target is not meant as an entry.
+        # An edge that a router ignores still counts as incoming: its target is not meant to be an entry.
         targets = {edge.target for edge in edges} | {level.ids[target] for _, target in level.graph.edges()}
         return tuple(name for name in level.ids.values() if name not in targets)
     several = isinstance(entry, list) or (isinstance(entry, tuple) and entry not in level.ids)

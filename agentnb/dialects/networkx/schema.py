@@ -20,18 +20,18 @@ Reader = Callable[[Any], Any]
 
 
 class InvalidValue(Exception):
-    """A value is not valid; holds the expectation and the remedy."""
+    """A value is not valid; contains the expectation and the remedy."""
 
 
 def parse_text(value: Any) -> str:
-    """Return a text."""
+    """Return a string."""
     if not isinstance(value, str):
         raise InvalidValue("a string is required here", "write it as one text")
     return value
 
 
 def parse_texts(value: Any) -> tuple[str, ...]:
-    """Return a list of texts."""
+    """Return a list of strings."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise InvalidValue("a list of texts is needed here", "write it as a list: ['one', 'two']")
     return tuple(value)
@@ -66,7 +66,7 @@ def parse_paths(value: Any) -> Mapping[str, Path]:
 
 
 def parse_rounds(value: Any) -> int:
-    """Return a number of rounds."""
+    """Return a number of iterations."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise InvalidValue("a whole number that is not negative is needed here", "write it as a number")
     return value
@@ -127,12 +127,12 @@ def parse_condition(value: Any) -> Any:
 
 
 def parse_template(value: Any) -> Any:
-    """Return a text with expressions between `{{` and `}}`; `read` compiles it, because its problems need a place."""
+    """Return text with expressions between `{{` and `}}`; `read` compiles it, because its problems need a place."""
     return parse_text(value)
 
 
 def parse_messages(value: Any) -> Any:
-    """Return the prompt of a model: a text as for `template`, or pairs of a role and a compiled template."""
+    """Return the prompt of a model: text as for `parse_template`, or pairs of a role and a compiled template."""
     return value if isinstance(value, list | tuple) else parse_text(value)
 
 
@@ -164,7 +164,7 @@ def parse_side(value: Any) -> str:
 
 
 def parse_simulated(value: Any) -> tuple[Any, ...]:
-    """Return simulated answers: one, or a list of several in turn; each is a text or a mapping."""
+    """Return simulated answers: one, or a list of several used in turn; each is a string or a mapping."""
     answers = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not answers or not all(isinstance(answer, str | Mapping) for answer in answers):
         raise InvalidValue("an answer is a text or a mapping, several are a list of them", "write it as {'key': value}")
@@ -288,7 +288,7 @@ def read(
 ) -> dict[str, Any]:
     """Return the attributes that are known and valid; None counts as left out.
 
-    An unknown attribute is not an error (graphs have other attributes, too), unless it resembles a known one.
+    An unknown attribute is not an error (graphs may have other attributes), unless it resembles a known one.
     """
     found = {}
     for name, value in attributes.items():
@@ -307,7 +307,7 @@ def read(
 
 
 def _compile(value: Any, reader: Reader, around: Place, name: str) -> Any:
-    # Late: a graph without conditions and templates needs no compiler for them.
+    # late, because a graph without conditions and templates needs no compiler for them
     if reader is parse_condition:
         from agentnb.expressions.conditions import to_condition
 
@@ -327,7 +327,7 @@ def make_inner_place(place: Place, name: str) -> Place:
 
 @lru_cache(maxsize=64)
 def list_words(kind: str) -> Mapping[str, Reader]:
-    """Return the attributes of a node of a kind; of a kind that is not known here, those of every node."""
+    """Return the attributes of a node of a kind; for an unknown kind, those that every node has."""
     return {**COMMON, **BY_KIND.get(kind, {})}
 
 
@@ -347,7 +347,7 @@ def _check_unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list
 
 
 def shorten_value(value: Any) -> str:
-    """Return a short text for a value of the wrong sort."""
+    """Return short text for a value of the wrong type."""
     if isinstance(value, str | int | float):
         return safe_repr(value)
     return with_article(class_name(value))

@@ -1,8 +1,8 @@
-"""The polaris dialect: control flow built in Python: systems, decisions, switches, parallel work, loops, handlers.
+"""The polaris dialect: control flow built in Python: systems, decisions, switches, parallel branches, loops, handlers.
 
-Systems are plain or async functions; their parameters declare by type what they get, and their return value is stored
-by its type. `Graph` builds, `validate()` checks, `agentnb.load(graph)` makes a Recipe of it, and `await
-GraphExecutor().execute(graph)` runs it as its document says.
+Systems are plain or async functions. Their parameters declare by type what they receive, and their return value is
+stored by its type. `Graph` builds, `validate()` checks, `agentnb.load(graph)` creates a Recipe, and `await
+GraphExecutor().execute(graph)` runs it as defined by polaris's document.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ KINDS: Final = {
 class ExecutionError(AgentNbExecutionError):
     """A run of a graph has failed.
 
-    `kind` says how in one word (SystemError, Timeout, PredicateError, NoMatchingCase, MissingBranch,
-    MaxIterationsExceeded, RecursionLimitExceeded, EmptyGraph, and what `validate` calls an error that lets nothing
-    run), `node_id` where. What the system has raised is the cause; `trace` has the steps up to there.
+    `kind` is the reason in one word (SystemError, Timeout, PredicateError, NoMatchingCase, MissingBranch,
+    MaxIterationsExceeded, RecursionLimitExceeded, EmptyGraph, and the errors of `validate` that prevent a run),
+    `node_id` the node. The cause is the exception of the system; `trace` has the steps so far.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ExecutionError(AgentNbExecutionError):
 class ExecutionResult:
     """A completed run: how many nodes it started, how many seconds it took, and its trace.
 
-    Control nodes count each time they are entered; joins, handlers and failed systems count too.
+    Control nodes count each time they are entered; joins, handlers and failed systems count as well.
     """
 
     nodes_executed: int
@@ -82,8 +82,8 @@ class ExecutionResult:
 class GraphExecutor:
     """Runs graphs; every run is a Session.
 
-    A loop with a predicate and no limit of its own may run `default_max_iterations` rounds (None: any number), and
-    subgraphs may be nested `max_recursion_depth` deep.
+    A loop with a predicate but no limit may run `default_max_iterations` times (None: no limit), and subgraphs may be
+    nested up to `max_recursion_depth` deep.
 
     Example:
         >>> import asyncio
@@ -108,7 +108,7 @@ class GraphExecutor:
         X456: a graph cannot be run at all.
 
         Raises:
-            ExecutionError: X456, it has nothing to run, or its parts do not hang together.
+            ExecutionError: X456, it has nothing to run, or its parts are inconsistent.
         """
         found = None if isinstance(graph, Graph) else "NotAGraph"
         found = "EmptyGraph" if found is None and graph.is_empty else found
@@ -147,7 +147,7 @@ class GraphExecutor:
         `ctx` has the resources, and optionally initial outputs; after the run it has the outputs of the run.
 
         Raises:
-            ExecutionError: it could not be run to its end; `kind` and `node_id` say how and where.
+            ExecutionError: it could not be run to its end; `kind` and `node_id` state why and where.
         """
         session = self.session(graph, ctx, hooks)
         await session.arun()
@@ -161,7 +161,7 @@ class GraphExecutor:
 
 
 def _collect_stored(session: Session) -> dict[Any, Any]:
-    """Return the outputs that are stored at the top, by type."""
+    """Return the outputs stored at the top level, by type."""
     keys = session.recipe.meta["keys"]
     board = {key: thaw(value) for key, value in get_state(session).run.root.scope.visible_items().items()}
     found = {kind: board[key] for kind, key in keys.items() if key in board}

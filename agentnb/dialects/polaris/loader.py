@@ -26,7 +26,7 @@ from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
 
 MAX_ITERATIONS: Final = 1000
-# What the checks of every recipe report too.
+# Findings that the checks of every recipe report as well.
 _TOLD_AGAIN: Final = frozenset({"Unreachable", "Cycle"})
 _NAMES: Final = {
     SystemNode: "system",
@@ -56,8 +56,8 @@ def make_recipe(graph: Graph, max_iterations: int | None = MAX_ITERATIONS) -> Re
     """Return a graph as a recipe, whatever `validate` finds.
 
     Args:
-        graph: what is translated.
-        max_iterations: the limit of rounds for a loop with a predicate and without a limit; None for no limit.
+        graph: the graph to translate.
+        max_iterations: the limit of iterations for loops with a predicate but no own limit; None for no limit.
     """
     return _Translation(graph, max_iterations).recipe()
 
@@ -96,7 +96,7 @@ class _Translation:
                     "areas": MappingProxyType(areas),
                     "area_of": MappingProxyType(area_of),
                     "keys": self.keys,
-                    "context": True,  # conditions written by people may say state['the.Key'], because keys have dots
+                    "context": True,  # conditions written by people may use state['the.Key'], because keys contain dots
                 }
             ),
         )
@@ -190,7 +190,7 @@ class _Translation:
         """Yield the edges that a run can take, in the order of their nodes."""
         levels = self.levels
         successors = dict(levels.next)
-        for handler in levels.handlers:  # an outer one first: nodes inside it may continue at the same target
+        for handler in levels.handlers:  # outer handlers first: nodes inside them may continue at the same target
             edge = handler.edge
             if edge.resume and edge.last is not None and (after := successors.get(edge.source)) is not None:
                 successors[edge.last] = after

@@ -1,4 +1,4 @@
-"""The parts of a polaris graph: six sorts of nodes, and edges. Mutable data only."""
+"""The parts of a polaris graph: six kinds of nodes, and edges. Mutable data only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ EdgeSort = Literal["sequential", "conditional", "parallel", "loop_back", "error"
 
 @dataclass(slots=True)
 class SystemNode:
-    """One function. `timeout` is in seconds; `attempts` counts all of them, with `backoff` seconds between two."""
+    """One function.
+
+    `timeout` is in seconds; `attempts` is the total number, with `backoff` seconds between two attempts.
+    """
 
     id: str
     system: System
@@ -30,9 +33,10 @@ class SystemNode:
 
 @dataclass(slots=True)
 class DecisionNode:
-    """Two branches and the predicate that chooses.
+    """Two branches and the predicate that chooses between them.
 
-    A branch is the id of its first node; `left_out` are branches that were omitted on purpose, which is not an error.
+    A branch is the id of its first node; `left_out` are branches that were omitted intentionally, which is not an
+    error.
     """
 
     id: str
@@ -46,7 +50,7 @@ class DecisionNode:
 
 @dataclass(slots=True)
 class SwitchNode:
-    """Cases by key, in their order, and perhaps a default; each is the id of its first node."""
+    """Cases by key, in order, and optionally a default; each is the id of its first node."""
 
     id: str
     name: str
@@ -68,9 +72,9 @@ class ParallelNode:
 
 @dataclass(slots=True)
 class LoopNode:
-    """A body, by the id of its first node, and its end: a predicate (`termination`), a number of rounds, or both.
+    """A body, by the id of its first node, and its end: a predicate (`termination`), a number of iterations, or both.
 
-    With a predicate, reaching `max_iterations` is a failure; alone, it is the number of rounds.
+    With a predicate, reaching `max_iterations` is a failure; without one, it is the number of iterations.
     """
 
     id: str
@@ -140,7 +144,7 @@ class LoopBackEdge(GraphEdge):
 class HandlerEdge(GraphEdge):
     """From a system to the first node of a handler.
 
-    With `resume` the run continues after the failed node when the handler has ended, at its node `last`.
+    With `resume`, the run continues after the failed node when the handler has ended at its node `last`.
     """
 
     resume: bool = False
@@ -149,14 +153,14 @@ class HandlerEdge(GraphEdge):
 
 @dataclass(slots=True)
 class ErrorEdge(HandlerEdge):
-    """An edge to a handler, taken when the system has failed."""
+    """An edge to a handler, followed if the system has failed."""
 
     sort = "error"
 
 
 @dataclass(slots=True)
 class TimeoutEdge(HandlerEdge):
-    """An edge to a handler, taken when the system has exceeded its timeout."""
+    """An edge to a handler, followed if the system has exceeded its timeout."""
 
     sort = "timeout"
 
@@ -165,7 +169,7 @@ Edge = GraphEdge
 
 
 def rename(nodes: Iterable[Node], edges: Iterable[Edge], ids: Mapping[str, str]) -> tuple[list[Node], list[Edge]]:
-    """Return copies of nodes and edges with other ids; an id that is not in `ids` is unchanged."""
+    """Return copies of nodes and edges with other ids; ids that are not in `ids` stay the same."""
 
     def new(id: str | None) -> Any:
         return None if id is None else ids.get(id, id)

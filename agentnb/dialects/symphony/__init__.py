@@ -1,4 +1,4 @@
-"""The symphony dialect: agents with tools: a system prompt, a JSON protocol, a tool registry, a handler of models.
+"""The symphony dialect: agents with tools: a system prompt, a JSON protocol, a tool registry, a model handler.
 
 The entry point is `AgentExecutor(AgentConfig(name=..., tools=[...]), llm=..., tools=registry).execute_task(task)`;
 `.session(task)` steps it.

@@ -1,4 +1,4 @@
-"""The entry point of symphony: AgentExecutor(config).execute_task(task). The loop is the session's."""
+"""The entry point of symphony: AgentExecutor(config).execute_task(task). The loop is that of the session."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from agentnb.world.tools.tool_config import ToolConfig
 class AgentExecutor:
     """An agent that executes tasks: `execute_task` runs one, `session` steps one.
 
-    It may also be used as a tool, a function or an agent of a recipe of any dialect: `Session(recipe, tools={"support":
+    It can also be used as a tool, a function or an agent in recipes of any dialect: `Session(recipe, tools={"support":
     executor})`, or as a node's `function`. Its steps are then inside that node.
 
     Args:
@@ -42,11 +42,11 @@ class AgentExecutor:
         llm: an LLMHandler, a client of agentnb.world.llm, a callable (LLMRequest -> LLMResponse, text or dict), a
             script, or "provider:model"; default: the shared LLMHandler.
         tools: a ToolRegistry, or a mapping name -> ToolConfig or function; default: the shared registry.
-        simulated: what a model would answer, for sessions without one: texts or mappings, of which each request takes
-            the next; the last one is repeated.
+        simulated: answers for sessions without a model: strings or mappings; each request gets the next one, and the
+            last one is repeated.
 
     Raises:
-        RecipeError: the config has mistakes.
+        RecipeError: the config has errors.
         ExecutionError: the model is not valid.
 
     Example:
@@ -105,9 +105,7 @@ class AgentExecutor:
             return self._make_failure(task, error)
 
     def __call__(self, task: str = "", **inputs: Any) -> str:
-        """Execute a task and return the answer as a plain function would.
-
-        For callers that cannot nest a session in a node.
+        """Execute a task and return the answer, for callers that cannot nest a session in a node.
 
         Raises:
             ExecutionError: the agent has not succeeded.
@@ -123,10 +121,7 @@ class AgentExecutor:
         return f"<AgentExecutor {safe_repr(self.config.name, 200)}: {len(self.config.tools)} tools>"
 
     def _create_session(self, task: str) -> Session:
-        """Return the session of a task that will be executed.
-
-        With a model, or with a handler that reports that it has none.
-        """
+        """Return the session of a task, with a model, or with a handler that reports that it has none."""
         return self.session(task, **({} if self.llm is not None else {"llm": LLMHandler.get_instance()}))
 
     def _make_failure(self, task: Any, error: BaseException) -> AgentResult:
@@ -144,7 +139,7 @@ def _to_one_line(task: Any) -> str:
 
 
 def _to_handler(llm: Any, config: AgentConfig) -> LLMHandler | None:
-    """Return the client for an agent's model; None leaves it to the session, or to the shared handler.
+    """Return the client for an agent's model; None leaves the choice to the session, or to the shared handler.
 
     A config with a key gets a separate provider.
     """
@@ -159,7 +154,7 @@ def to_registry(tools: Any) -> ToolRegistry:
     """Return a registry: unchanged, the shared one for None, or a new one from a mapping or a list.
 
     Raises:
-        RecipeError: R114, it is none of these; and all that is wrong with a tool.
+        RecipeError: R114, it is none of these; and all problems of a tool.
     """
     if tools is None:
         return ToolRegistry.get_instance()

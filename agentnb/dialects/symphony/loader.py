@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agentnb.world.agents import Agent
 
 _OWN: Final = frozenset({"task", "directives", "systemPrompt", "system_prompt", "llm", "maxCalls", "max_calls"})
-# The fields that a step follows from, the nearest first.
+# The fields that a step corresponds to, nearest first.
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "system_prompt": ("systemPrompt", "system_prompt", "task", "description"),
     "request": ("llm",),
@@ -43,7 +43,7 @@ def recognise(content: object) -> bool:
 
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
-    """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
+    """Return the recipe, if one can be created, and the problems beyond those that the checks will find."""
     recipe = getattr(source.content, "recipe", None)
     if isinstance(recipe, Recipe):
         return recipe, []
@@ -59,7 +59,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
 
 
 def _load_prompt(config: AgentConfig, source: Source) -> AgentConfig:
-    """Return a config with the text of the file that its system prompt names, if that is beside its own file."""
+    """Return a config with the text of the file that its system prompt names, if that file is next to its own."""
     file = Path(source.file)
     if config.system_prompt is None or source.text is None or not file.is_file():
         return config
@@ -119,7 +119,7 @@ class _Places:
 
 
 def _make_nodes(config: AgentConfig, simulated: tuple[Any, ...]) -> list[Node]:
-    """Return the steps of an agent; those of tools only where it has some."""
+    """Return the steps of an agent; tool steps only if it has tools."""
     from agentnb.dialects.symphony.parts import agent_run
 
     known = {name: value for name, value in config if name != "llm"}
@@ -166,7 +166,7 @@ def _make_node(id: str, kind: str, reads: tuple[str, ...], writes: tuple[str, ..
 def _make_edges(config: AgentConfig) -> list[Edge]:
     """Return the edges between the steps.
 
-    Conditions exclude each other, because a surrounding recipe may take all that match.
+    Their conditions exclude each other, because a surrounding recipe may follow all edges that match.
     """
     edges = [Edge("system_prompt", "request"), Edge("request", "llm")]
     edges.append(Edge("llm", "result", "error"))

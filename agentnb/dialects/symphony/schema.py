@@ -41,7 +41,7 @@ def _default_to_empty(value: Any) -> Any:
 
 
 def _sort(value: Any) -> str:
-    """Return which of the two forms a model is written in."""
+    """Return in which of the two forms a model is written."""
     return "text" if isinstance(value, str) else "model"
 
 
@@ -58,14 +58,14 @@ class _Part(BaseModel):
 
     @model_serializer(mode="wrap")
     def _dump_masked(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Mask the secrets in what `model_dump` and `model_dump_json` return; the attributes hold them."""
+        """Mask the secrets in the results of `model_dump` and `model_dump_json`; the attributes keep them."""
         return mask_value(dump(self))  # type: ignore[no-any-return]  # a dict, as it was
 
 
 class ModelConfig(_Part):
     """The model of an agent and its settings. `timeout` is in seconds; None leaves the choice to the provider.
 
-    `native_tools` offers the agent's tools in the provider's own form, instead of the JSON protocol.
+    `native_tools` offers the agent's tools as native tool calls, instead of using the JSON protocol.
     """
 
     model: str | None = None
@@ -78,7 +78,7 @@ class ModelConfig(_Part):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return the settings of the provider: those that are set, by its names."""
+        """Return the settings of the provider that are set, by its names."""
         return {name: value for name, value in self if value is not None and name != "native_tools"}
 
     @model_validator(mode="after")
@@ -92,7 +92,7 @@ Model = Annotated[Annotated[str, Tag("text")] | Annotated[ModelConfig, Tag("mode
 
 
 class AgentFields(_Part):
-    """The fields of an agent, as a file or a mapping has them."""
+    """The fields of an agent, as in a file or a mapping."""
 
     name: Annotated[str, Field(min_length=1)]
     description: Text = ""
@@ -121,12 +121,12 @@ class AgentFields(_Part):
     @field_validator("directives", mode="before")
     @classmethod
     def _to_one_text(cls, value: Any) -> Any:
-        """Join several directives to one text, one per line."""
+        """Join several directives to one string, one per line."""
         return "\n".join(map(str, value)) if isinstance(value, list | tuple) else value
 
     @property
     def native(self) -> bool:
-        """True if its model calls tools in its provider's own form."""
+        """True if its model uses native tool calls."""
         return bool(self.tools) and self.model.native_tools
 
     @property
@@ -148,16 +148,16 @@ class AgentConfig(AgentFields):
     Fields may have the names used here or those of the original (`systemPrompt`, `maxCalls`).
 
     Args:
-        tools: the names of the tools that it may call; with some it answers in JSON, without any in plain words.
+        tools: the names of the tools that it may call; with tools it answers in JSON, otherwise in plain text.
         llm: a model's name, "provider:model", or model, provider, temperature, max_tokens, timeout, native_tools.
-        directives: additional rules for it, in the prompt once.
-        system_prompt: in place of the text that is put together from name, description and task.
-        max_calls: the limit of model requests: with more than one it continues after a tool.
-        timeout: the seconds that each answer of its model may take.
-        require_approval: whether a person is asked before a tool is called.
+        directives: additional rules for the prompt.
+        system_prompt: replaces the text generated from name, description and task.
+        max_calls: the maximum number of model requests; with more than one, it continues after a tool.
+        timeout: the time limit of each model answer in seconds.
+        require_approval: whether a person must approve each tool call.
 
     Raises:
-        RecipeError: every mistake at once.
+        RecipeError: all problems at once.
 
     Example:
         >>> AgentConfig(name="Support", task="Help customers", tools=["find_order"]).max_calls
@@ -168,7 +168,7 @@ class AgentConfig(AgentFields):
         """Create a config; the first eight fields may be positional.
 
         Raises:
-            RecipeError: every mistake at once.
+            RecipeError: all problems at once.
         """
         values = {**dict(zip(_PLACES, args, strict=False)), **fields}
         try:
@@ -185,7 +185,7 @@ def _make_written(values: Mapping[str, Any]) -> pydantic_errors.ValidatedInput:
 def read(source: Source) -> tuple[AgentConfig | None, list[Problem]]:
     """Return the config in a source, if it is valid, and the problems beyond its syntax.
 
-    R109, R112 (a warning), R113, R114: a word, a key, a value that is not valid there.
+    R109, R112 (a warning), R113, R114: a word, a key, or a value is not valid.
     """
     if isinstance(source.content, AgentConfig):
         return source.content, []
@@ -201,7 +201,7 @@ def to_config(value: Any) -> AgentConfig:
     """Return an agent's config unchanged, or created from a mapping.
 
     Raises:
-        RecipeError: every mistake in it at once.
+        RecipeError: all problems at once.
     """
     if isinstance(value, AgentConfig):
         return value

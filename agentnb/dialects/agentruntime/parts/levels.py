@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Level:
     """One graph: its path in the file, its region in the recipe, and the names of its nodes there.
 
-    `inside` maps a node to the loop whose body it is and that contains it; `copied` are the loops whose body is also
-    reached otherwise, so that they run a copy of it.
+    `inside` maps a node to the loop that contains it as its body; `copied` are the loops whose body can also be reached
+    in another way, so that they run a copy of it.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Level:
         return self.region if loop is None else self.ids[loop]
 
     def nodes(self) -> dict[str, tuple[int, NodeConfig]]:
-        """Return the nodes by their own id, each with its index; of two with the same id the first."""
+        """Return the nodes by their own id, each with its index; for equal ids, the first."""
         found: dict[str, tuple[int, NodeConfig]] = {}
         for number, node in enumerate(self.config.nodes):
             found.setdefault(node.id, (number, node))
@@ -51,7 +51,7 @@ class Level:
     def entries(self) -> tuple[str, ...]:
         """Return the nodes without incoming edges, in order.
 
-        One that is reached only after a failure is not included.
+        A node that is reached only after a failure is not included.
         """
         targets: set[str] = {edge.target for edge in self.config.edges}
         for node in self.config.nodes:
@@ -71,7 +71,7 @@ def list_targets(node: NodeConfig) -> list[str]:
 
 
 def list_levels(definition: AgentDefinition) -> list[Level]:
-    """Return the graphs that a run can enter, the root's first."""
+    """Return the graphs that a run can enter, the root first."""
     graphs: dict[str, GraphConfig] = {"": definition.graph}
     border = [definition.graph]
     while border:
@@ -92,7 +92,7 @@ def list_levels(definition: AgentDefinition) -> list[Level]:
 
 
 def find_called(config: GraphConfig, definition: AgentDefinition) -> list[str]:
-    """Return the subgraphs that a graph's nodes run, by a node of their own or as a tool."""
+    """Return the subgraphs that a graph's nodes run, through a node of their own or as a tool."""
     tools = {tool.id: tool for tool in definition.tools if tool.kind == "subgraph"}
     found = [node.graph for node in config.nodes if node.type == "subgraph"]
     found += [tools[node.uses].impl for node in config.nodes if node.type == "tool" and node.uses in tools]
@@ -163,7 +163,7 @@ def _check_references(
 
 
 def _check_cycles(config: GraphConfig, path: Path, source: Source) -> Iterator[Problem]:
-    """R180: edges and bodies of loops form a cycle; a router may lead back, an edge may not."""
+    """R180: edges and bodies of loops form a cycle; only routers may lead back."""
     successors: defaultdict[str, list[str]] = defaultdict(list)
     for edge in config.edges:
         successors[edge.source].append(edge.target)

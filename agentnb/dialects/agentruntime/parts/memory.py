@@ -1,10 +1,10 @@
 """Conversations that persist between runs: in this process, in a JSON file, or in SQLite.
 
-Before a run the messages of its conversation are put at the front of `state.messages`; after it, the new messages are
-stored. An input (or the state) identifies the conversation, under `session_key`.
+Before a run, the messages of its conversation are inserted at the start of `state.messages`; after it, the new messages
+are stored. An input (or the state) identifies the conversation, under `session_key`.
 
-The text of a recipe alone must not read or write arbitrary files: like its tools, its memory must be in the recipe's
-folder or in an allowed one, with links resolved, and its files have the suffix of their kind.
+A recipe must not read or write arbitrary files: like its tools, its memory must be in the recipe's folder or in an
+allowed one, with links resolved, and its files must have the suffix of their kind.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Memory:
     """The conversations of one agent.
 
     Args:
-        allowed: where files may lie; relative paths start in the recipe's own folder, else in the current one.
+        allowed: where files may be; relative paths start in the recipe's own folder or, without one, in the current
+            folder.
     """
 
     def __init__(self, config: MemoryConfig, allowed: Allowed) -> None:
@@ -100,7 +101,7 @@ class Memory:
 
 
 def to_message(source: Any) -> Message:
-    """Return an entry of the messages in full form: type, role and content; a text becomes a user message."""
+    """Return an entry of the messages in full form: type, role and content; a string becomes a user message."""
     if not isinstance(source, Mapping):
         return {"type": "human", "role": "user", "content": source if isinstance(source, str) else str(source)}
     word = str(source.get("role") or source.get("type") or "user")
@@ -111,8 +112,8 @@ def to_message(source: Any) -> Message:
 def _select_new_messages(stored: Sequence[Message], messages: Sequence[Message]) -> list[Message]:
     """Return the messages that are not stored yet: usually those after the stored ones.
 
-    If another run has stored more of this conversation meanwhile, or a node has truncated the messages, the beginnings
-    differ: then those that are not found in the store.
+    If another run has stored more of this conversation since, or a node has truncated the messages, the starts differ;
+    then the result is the messages not found in the store.
     """
     if list(messages[: len(stored)]) == list(stored):
         return list(messages[len(stored) :])
@@ -139,7 +140,7 @@ def _resolve_file(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
     """Return the file that a path refers to, with links and dots resolved.
 
     Raises:
-        AgentRuntimeError: X362, it lies outside the allowed folders, or does not have the suffix of its kind.
+        AgentRuntimeError: X362, it is outside the allowed folders, or lacks the suffix of its kind.
     """
     file = resolve_path((allowed.own or Path.cwd()) / path)
     if file is None:
@@ -230,7 +231,7 @@ def _replace(file: Path, text: str) -> None:
 
 
 class _Sqlite:
-    """A table with a row a message, as langchain's SQL history has it; `dsn` is a path or a URL `sqlite:///path`."""
+    """A table with one row per message, as in langchain's SQL history; `dsn` is a path or a URL `sqlite:///path`."""
 
     def __init__(self, dsn: str, allowed: Allowed, table: str) -> None:
         self.written = dsn.removeprefix("sqlite:///").removeprefix("sqlite://")
@@ -239,7 +240,7 @@ class _Sqlite:
         self.lock = threading.Lock()
         self.only = sqlite3.connect(":memory:", check_same_thread=False) if self.written == ":memory:" else None
         if self.only is not None:
-            weakref.finalize(self, self.only.close)  # otherwise Python 3.13 warns of an unclosed connection
+            weakref.finalize(self, self.only.close)  # otherwise Python 3.13 warns about an unclosed connection
 
     @property
     def path(self) -> str:

@@ -1,6 +1,6 @@
 """Translate one node of an agentruntime graph, with its defaults, to a node of its kind. Translation only.
 
-A call's retry and timeout are the node's own, else the tool's, else the graph's, else those of `meta.defaults`.
+Retry and timeout of a call are those of the node, the tool, the graph, or `meta.defaults`: the first that is set.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Nodes:
         path = (*level.path, "nodes", number)
         id = level.ids[node.id] if loop is None or level.inside.get(node.id) == loop else f"{level.ids[loop]}/{node.id}"
         kind, params = self._make_params(level, path, node, body=loop is not None)
-        inputs = () if not level.name else level.config.inputs  # a subgraph's inputs are no keys of the board around it
+        # a subgraph's inputs are not keys of the enclosing board
+        inputs = () if not level.name else level.config.inputs
         paths = [path for path in _reads(params) if path[0] not in inputs]
         params["own_id"] = None if id == node.id else node.id
         reads = tuple(dict.fromkeys(format_path(path) for path in paths))
@@ -72,7 +73,7 @@ class Nodes:
         return (self.regions[graph],) if kind == "subgraph" and graph in self.regions else ()
 
     def _find_graph(self, node: NodeConfig) -> str | None:
-        """Return the subgraph that a node runs: its own, or that of the tool that it uses."""
+        """Return the subgraph that a node runs: its own, or that of its tool."""
         if node.type == "subgraph":
             return node.graph
         tool = self.tools.get(node.uses) if node.type == "tool" else None

@@ -8,8 +8,8 @@ R171: a partial that does not exist is named
 R172: a reference to a partial cannot be parsed
 R173: the environment is used other than by a standalone {{env.NAME}}
 R174: the context of a partial has no names
-R175: partials include one another in a cycle, or are nested too deeply R301 to
-R305: as of every template; of one with its partials too
+R175: partials include one another in a cycle, or are nested too deeply
+R301 to R305: as of every template; of one with its partials too
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _ENV = re.compile(r"\{\{-?\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*-?\}\}")
 class Prompt:
     """One text of a compiled prompt: `render(context)` returns it as text.
 
-    `key` names it in a mapping of the whole prompt: `system`, or `messages[0]#user`. `reads` are the board paths that
-    it uses, `needs` the environment variables, which `with_env` inserts. `source` is the text with its partials,
+    `key` identifies it in a mapping of the whole prompt: `system`, or `messages[0]#user`. `reads` are the board paths
+    that it uses, `needs` the environment variables, which `with_env` inserts. `source` is the text with its partials,
     `warning` the warning of the last rendering.
     """
 
@@ -83,7 +83,7 @@ class Prompt:
         return f"<Prompt {self.key} {safe_repr(self.text, 200)}>"
 
     def render(self, context: Mapping[str, Any]) -> str:
-        """Return the text for these names. A lone expression that is undefined is not a text, if not strict.
+        """Return the text for these names. An undefined lone expression is an empty string, if not strict.
 
         Raises:
             ExecutionError: X321 to X324
@@ -96,7 +96,7 @@ class Prompt:
         return "" if self.warning else str(self._template.render(names))
 
     def with_strictness(self, strict: bool) -> Prompt:
-        """Return this text with another strictness about undefined names."""
+        """Return this text with a different strictness about undefined names."""
         return self if strict is self._strict else self._replace("_strict", strict)
 
     def with_env(self, values: Mapping[str, str]) -> Prompt:
@@ -173,13 +173,13 @@ class _Partials:
             self._expand_fully(name)
 
     def prompt(self, key: str, text: str, path: Path) -> Prompt | None:
-        """Return a text compiled with its partials; None where something is wrong with it."""
+        """Return a text compiled with its partials; None if it has errors."""
         text = text.removesuffix("\n")
         full = self._expand_partials(text, path)
         try:
             place = self.source.place(path)
             return None if full is None else Prompt(key, full.text, Origin(text, full.lines), place)
-        except RecipeError as error:  # of the text with its partials: it is too large, or nested too deeply
+        except RecipeError as error:  # the text with its partials is too large, or nested too deeply
             self.problems += error.problems
             return None
 
@@ -206,7 +206,7 @@ class _Partials:
         return self.full[name]
 
     def _expand_partials(self, text: str, path: Path) -> _ExpandedText | None:
-        """Return a text with all partials in it; None where something is wrong with it."""
+        """Return a text with all of its partials inserted; None if there are errors."""
         place = self.source.place(path)
         own: tuple[Line, ...] = tuple((place, text, number) for number in range(1, _count_lines(text) + 2))
         if not has_markers(text):
@@ -238,7 +238,7 @@ class _Partials:
         return _ExpandedText("".join([*pieces, text[end:]]), (*lines, *own[row + 1 :]))
 
     def _check_partials(self, text: str, path: Path) -> Iterator[Problem]:
-        """Yield the problems of one text: those of its references, or else those of its Jinja."""
+        """Yield the problems of one text: those of its references or, if there are none, those of its Jinja code."""
         if len(text) > _measure_longest():
             yield _make_too_long_problem(path, self.source)
             return
@@ -305,10 +305,7 @@ def _is_passed(text: str) -> bool:
 
 
 def _make_placeholder(match: re.Match[str]) -> str:
-    """Return the placeholder of a reference while a text is checked without its partials.
-
-    The same number of lines and names.
-    """
+    """Return a placeholder for a reference, with as many lines and names, to check a text without its partials."""
     mark = _mark(match)
     if mark is None:
         return match[0]
@@ -329,7 +326,7 @@ def _wrap_context(mark: _PartialReference) -> tuple[str, str]:
 
 
 def _count_lines(text: str) -> int:
-    """Return how many lines end in a text, as Jinja counts them."""
+    """Return the number of line ends in a text, as Jinja counts them."""
     return len(_NEWLINE.findall(text))
 
 

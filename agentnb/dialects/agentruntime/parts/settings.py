@@ -55,7 +55,7 @@ class TimeoutConfig(Part):
 
 
 class TracingConfig(Part):
-    """The original's tracing settings. They are read and have no effect: every session has a trace."""
+    """The original's tracing settings. They are read but have no effect: every session has a trace."""
 
     enabled: bool = False
     sinks: list[Literal["stdout", "jsonl", "langsmith", "null"]] = []
@@ -78,7 +78,7 @@ class Defaults(Part):
 
     @property
     def provider(self) -> tuple[str, str | None] | None:
-        """`llm` as (provider, model): `openai:gpt` and `:gpt` are openai's, and a single word is a provider's name."""
+        """`llm` as (provider, model): `openai:gpt` and `:gpt` use openai; a single word is the name of a provider."""
         if self.llm is None:
             return None
         provider, _, model = self.llm.partition(":")

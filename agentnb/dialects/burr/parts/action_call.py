@@ -1,4 +1,4 @@
-"""An action's step: give it the state and its inputs, call it, and turn the state that it returns into writes."""
+"""An action's step: pass it the state and its inputs, call it, and turn the returned state into writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_HOOKS = burr.LifecycleAdapterSet()
 
 @dataclass
 class ActionCalls(Calls):
-    """The calls of an action. `items` is how many items of its stream have been emitted: it may run again."""
+    """The calls of an action. `items` counts the emitted items of its stream, because the action may run again."""
 
     items: int = 0
 
@@ -36,7 +36,7 @@ class ActionCalls(Calls):
 
 
 def install_calls() -> None:
-    """Make calls of LangChain's models and tools those of the step that they are made in, if it is imported."""
+    """Attribute calls of LangChain's models and tools, if it is imported, to the step in which they are made."""
     if "langchain_core.language_models.chat_models" in sys.modules:
         from agentnb.dialects import langchain_calls
 
@@ -47,8 +47,8 @@ def install_calls() -> None:
 class Origin:
     """The application that an action belongs to.
 
-    `number` is the sequence id of its next step; `prior` is the action that it has run last; `extra` is the number of
-    steps that a session makes before the first action.
+    `number` is the sequence id of its next step; `prior` is its last action; `extra` is the number of steps that a
+    session makes before the first action.
     """
 
     application: Any
@@ -58,7 +58,7 @@ class Origin:
     extra: int
 
     def sequence_id(self, work: Work) -> int:
-        """Return Burr's number of the step."""
+        """Return Burr's sequence id for the step."""
         return self.number + work.run.position - self.extra
 
     def hidden_values(self, work: Work) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class ActionCall:
             return calls.run_until_ended(run, stopped)
 
     def _collect_inputs(self, work: Work) -> dict[str, Any]:
-        """Return the arguments besides the state: those that were given to the run, and what Burr injects."""
+        """Return the arguments besides the state: the inputs of the run, and those that Burr injects."""
         names, inputs = self.required | self.optional, work.inputs
         found = {name: thaw(inputs[name]) for name in names if name in inputs}
         return found | {name: make(self, work) for name, make in _INJECTED.items() if name in names}
@@ -113,7 +113,10 @@ class ActionCall:
         return await calls.run_until_ended(run)
 
     def _outcome(self, calls: ActionCalls, inputs: dict[str, Any]) -> Any:
-        """Return the outcome, or a coroutine of one. In the action, models and tools are called through its step."""
+        """Return the outcome, or a coroutine of one.
+
+        Models and tools used in the action are called through its step.
+        """
         context = copy_context()
         context.run(CALLS.set, calls)
         if self.is_async:
@@ -198,7 +201,7 @@ class ActionCall:
 
 
 class ActionReducer:
-    """An action whose update is watched: the state that it returns, before Burr merges it with the one before."""
+    """An action whose update is observed: the state that it returns, before Burr merges it with the previous one."""
 
     def __init__(self, action: Any, state: BoardState) -> None:
         self.action, self.state, self.new = action, state, None

@@ -24,7 +24,7 @@ from burr.core.typing import TypingSystem
 from burr.lifecycle.internal import LifecycleAdapterSet
 from burr.visibility.tracing import TracerFactory
 
-# What Application.step and Application.stream_result do with an action, piece by piece.
+# The parts of Application.step and Application.stream_result that handle an action.
 adjust_output = _adjust_single_step_output
 check_result = _validate_result
 check_writes = _validate_reducer_writes

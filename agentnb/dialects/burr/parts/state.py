@@ -1,4 +1,4 @@
-"""Burr's State as a view of the board: it notes what an action reads, sets and deletes."""
+"""Burr's State as a view of the board, which records what an action reads, sets and deletes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Values(MutableMapping[str, Any]):
-    """The values of a State: those on the board, what Burr adds to them (`hidden`), and the changes so far.
+    """The values of a State: those on the board, those that Burr adds (`hidden`), and the changes so far.
 
-    Reads are noted until `end`: what Burr itself looks at when an action has ended is no read of the action. `noted`
-    holds that for a State and all that are made of it.
+    Reads are recorded until `end`, because Burr's own reads after an action are not reads of the action. `noted` is
+    shared by a State and all states derived from it.
     """
 
     __slots__ = ("_hidden", "_noted", "_work", "changes")
@@ -31,7 +31,7 @@ class Values(MutableMapping[str, Any]):
         return Values(self._work, self._hidden, dict(self.changes), self._noted)
 
     def end(self) -> None:
-        """Stop noting reads, here and in all copies: the action has ended."""
+        """Stop recording reads, here and in all copies: the action has ended."""
         self._noted[0] = False
 
     def __getitem__(self, key: str) -> Any:
@@ -75,10 +75,10 @@ class Values(MutableMapping[str, Any]):
 
 
 class BoardState(burr.State[Any]):
-    """The State that an action is given. Setting a key neither reads nor copies what was there."""
+    """The State passed to an action. Setting a key neither reads nor copies the previous value."""
 
     def __init__(self, values: Values, typing_system: Any) -> None:
-        mapping: Any = values  # it needs no dict
+        mapping: Any = values  # a dict is not needed
         super().__init__(mapping, typing_system)
         self.values_given = values
 
@@ -89,16 +89,16 @@ class BoardState(burr.State[Any]):
             for key in operation.reads():
                 if key in values:
                     values[key] = deepcopy(values[key])
-        mapping: Any = values  # it needs no dict
+        mapping: Any = values  # a dict is not needed
         operation.validate(mapping)
         operation.apply_mutate(mapping)
         return BoardState(values, self.typing_system)
 
 
 def writes_of(before: Values, new: burr.State[Any]) -> dict[str, Any]:
-    """Return the writes that make the state that an action returned; ABSENT deletes a key.
+    """Return the writes that produce the state returned by an action; ABSENT deletes a key.
 
-    As in Burr, keys that begin with two underscores are its own, and a key that is gone is deleted.
+    As in Burr, keys that begin with two underscores are its own, and missing keys are deleted.
     """
     if isinstance(new, BoardState):
         found = new.values_given.changes

@@ -37,7 +37,7 @@ def translate(
     nodes = {action.name: _make_node(action, origin, place) for action in graph.actions}
     edges = [_make_edge(edge.from_.name, edge.to.name, edge.condition, origin, place) for edge in graph.transitions]
     entry = graph.entrypoint.name
-    if prior is not None:  # what comes next is chosen as after the action that ran last
+    if prior is not None:  # the next action is chosen as after the action that ran last
         entry = RESUMED
         at = place._replace(path=f"state[{burr.PRIOR_STEP!r}]")
         nodes = {RESUMED: Node(RESUMED, "noop", f"after {prior}", counted=False, place=at), **nodes}
@@ -62,7 +62,7 @@ def translate(
 
 
 def _iter_halts(graph: Any, halts: Sequence[str], place: Place, problems: list[Problem]) -> Iterator[str]:
-    """Yield the actions that halts name, by themselves or by a tag."""
+    """Yield the actions that halts name, directly or by a tag."""
     tagged = {f"@tag:{tag}": action for action in graph.actions for tag in action.tags}
     names = [action.name for action in graph.actions]
     for halt in halts:
@@ -102,8 +102,8 @@ class Transition:
         self.reads = tuple((key,) for key in dict.fromkeys(condition.reads))
 
     def __call__(self, board: Mapping[str, Any]) -> bool:
-        """Return whether the transition is taken."""
-        values: Any = board  # a State reads its values like this one
+        """Return True if the transition is followed."""
+        values: Any = board  # a State reads its values in the same way
         state: Any = burr.State(values, self.origin.typing_system)
         return bool(self.condition.run(state)[burr.Condition.KEY])
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ExecutableEdges(NamedTuple):
-    """The edges that a run can take; the missing targets of a draft, with their places; and the warnings."""
+    """The edges that a run can follow; the missing targets of a draft, with their places; and the warnings."""
 
     edges: tuple[Edge, ...]
     missing: Mapping[str, Place | None]
@@ -26,7 +26,7 @@ class ExecutableEdges(NamedTuple):
 def settle(
     edges: list[Edge], nodes: Mapping[str, Node], written: RecipeInput, *, draft: bool, parallel: bool = False
 ) -> ExecutableEdges:
-    """Return the edges as run: of a node's ordinary edges the first, or all of them if they run in parallel."""
+    """Return the edges as run: the first of a node's ordinary edges, or all of them if they run in parallel."""
     remaining, ignored = _drop_ignored_edges(edges, nodes, written)
     strays = list(iter_dangling_edges(iter_idle_fallbacks(written), nodes, ""))
     if not draft:
@@ -41,7 +41,7 @@ def collect_ids(written: RecipeInput) -> dict[str, Place]:
     found: dict[str, Place] = {}
     for number, node in written.list_mappings("nodes"):
         path, name = ("topology", "nodes", number, "id"), node.get("id")
-        if name is not None:  # an id that is not a text is reported once, not again by each edge that refers to it
+        if name is not None:  # an id that is not a string is reported once, not again by each edge that refers to it
             name = name if isinstance(name, str) else written.source.texts.get(written.to_source_path(path), str(name))
             found.setdefault(name, written.place(path))
     return found
@@ -59,9 +59,9 @@ def check_duplicates(written: RecipeInput) -> Iterator[Problem]:
 
 
 def iter_edges(written: RecipeInput) -> Iterator[Edge]:
-    """Yield the edges as written, well-formed or not elsewhere: edges, routes, and fallbacks as error edges.
+    """Yield the edges as written, whether or not the rest is well-formed: edges, routes, and fallbacks as error edges.
 
-    A fallback of a node with another recovery strategy is not included.
+    Fallbacks of nodes with another recovery strategy are not included.
     """
     for number, edge in written.list_mappings("edges"):
         source, target, label = edge.get("source"), edge.get("target"), edge.get("condition")
@@ -109,7 +109,7 @@ def _iter_ways(node: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str, 
 def _drop_ignored_edges(
     edges: list[Edge], nodes: Mapping[str, Node], written: RecipeInput
 ) -> tuple[list[Edge], list[Problem]]:
-    """Remove the edges that a choosing node never takes; those of a short sequence are not reported."""
+    """Remove the edges that a choosing node never follows; those of a short sequence are not reported."""
     remaining, notes = [], []
     for edge in edges:
         source = nodes.get(edge.source)
@@ -143,7 +143,7 @@ def _drop_missing_targets(
                 notes.append(check_reachable_edge(edge, taken, str(edge.place)))
                 continue
             if taken is not edge and edge.target not in nodes:
-                continue  # never taken, and reported as leading nowhere
+                continue  # never followed, and reported as leading nowhere
         if edge.target not in nodes:
             missing.setdefault(edge.target, edge.place)
         remaining.append(edge)

@@ -22,15 +22,15 @@ _ASKS: Final = frozenset({
 _REMARKS: Final = frozenset(
     {"title", "description", "default", "examples", "format", "deprecated", "readOnly", "writeOnly"}
 )
-_MOST: Final = 50  # levels that are looked at
+_MOST: Final = 50  # levels that are examined
 
 
 def make_output_schema(source: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of a node's output: as written, or of an object with all these fields.
 
-    Fields are such where a word is none of JSON Schema's and every value describes a field: `{title: string}`,
-    `{total: {type: number}}`. A field with `required: false` may be left out, as may those that a list of the required
-    ones leaves out.
+    A mapping describes fields if one of its keys is not a JSON Schema keyword and every value describes a field:
+    `{title: string}`, `{total: {type: number}}`. A field with `required: false`, or missing from a list of required
+    fields, may be left out.
 
     Example:
         >>> make_output_schema({"title": "string"})
@@ -51,7 +51,7 @@ def make_output_schema(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def make_field_schema(source: Any) -> Any:
-    """Return the schema of one field: of a type's name the type, without a boolean `required`."""
+    """Return the schema of one field: for a type name, the type; without a boolean `required`."""
     if isinstance(source, str) and source in TYPES:
         return {"type": source}
     if not isinstance(source, Mapping):

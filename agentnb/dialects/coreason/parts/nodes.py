@@ -1,8 +1,8 @@
 """Translate one node of a coreason recipe, with its policy, to a node of its kind. Translation only.
 
-Retries are the node's own (`recovery.max_retries`, with its delay between two attempts) if it sets them, else the
-policy's, which has no delay. The policy's timeout applies to nodes that use an agent or a model; a human node has its
-own timeout, and is never retried.
+Retries are the node's own (`recovery.max_retries`, with its delay between two attempts) if set, otherwise those of the
+policy, which has no delay. The policy's timeout applies to nodes that use an agent or a model; a human node has its own
+timeout, and is never retried.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Nodes that use an agent or a model.
 _ASKING: Final = frozenset({"agent", "evaluator", "generative"})
-LONGEST_WAIT: Final = 10**9  # seconds, some 30 years; a longer wait counts as none
+LONGEST_WAIT: Final = 10**9  # seconds, some 30 years; a longer wait counts as no wait
 
 
 def make_node(
@@ -75,10 +75,7 @@ def _make_params(node: RecipeNode, policy: PolicyConfig | None, model: Any) -> d
 
 
 def _make_agent(node: AgentNode, preamble: str | None, model: Any) -> dict[str, Any]:
-    """Return the agent of a node.
-
-    A name to bind, its system prompt, and the key for an answer that is not a mapping.
-    """
+    """Return the agent of a node: a name to bind, its system prompt, and the key for answers other than mappings."""
     named = isinstance(node.agent_ref, str)
     return {
         "ref": node.agent_ref if named else node.id,
@@ -140,7 +137,7 @@ def _make_generative(node: GenerativeNode, preamble: str | None, model: Any) -> 
 
 
 def _make_simulated_answers(node: RecipeNode) -> tuple[Mapping[str, Any], ...] | None:
-    """Return the simulated answers of a node's agent from its metadata: one mapping, or several in turn."""
+    """Return the simulated answers of a node's agent from its metadata: one mapping, or several used in turn."""
     simulated = node.metadata.get("simulated")
     answers = simulated if isinstance(simulated, list) else [simulated]
     mappings = tuple(answer for answer in answers if isinstance(answer, Mapping))
@@ -148,7 +145,7 @@ def _make_simulated_answers(node: RecipeNode) -> tuple[Mapping[str, Any], ...] |
 
 
 def _make_options(node: RecipeNode, policy: PolicyConfig | None) -> dict[str, Any]:
-    """Return how a node's calls are done: the time-out, the attempts, the delay between two, and `repeatable`."""
+    """Return how a node's calls are made: the timeout, the attempts, the delay between two, and `repeatable`."""
     if node.type not in _ASKING:
         return {}
     retries, delay = policy.max_retries if policy else 0, 0.0

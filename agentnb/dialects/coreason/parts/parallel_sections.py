@@ -1,9 +1,9 @@
 """With `execution_mode: parallel`, the branches of each fork become the branches of a parallel section.
 
-A fork is a node with two or more ordinary edges to different targets. It meets at the node that all its branches reach;
-without one, the branches run to the end. If the branches are separate from each other and from the rest, they become
-the bodies of a composite node between the fork and its meeting point. That node is not counted as a step, because the
-recipe's author has not written it; `max_steps` therefore counts as in sequential mode (docs/decisions/0012).
+A fork is a node with two or more ordinary edges to different targets. Its branches meet at the node that all of them
+reach; without one, they run to the end. If the branches are separate from each other and from the rest, they become the
+bodies of a composite node between the fork and its meeting point. That node is not counted as a step, because it does
+not appear in the recipe; `max_steps` therefore counts as in sequential mode (docs/decisions/0012).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Sections(NamedTuple):
 def make_sections(nodes: Mapping[str, Node], edges: tuple[Edge, ...], entry: str) -> Sections:
     """Return a recipe's nodes and edges with a composite node for each fork whose branches can run in parallel.
 
-    R137: the branches of a fork are not separate, so its first edge is taken, as in sequential mode.
+    R137: the branches of a fork are not separate, so its first edge is followed, as in sequential mode.
 
     Nothing is changed if an edge leads to a missing node: that is reported elsewhere, as an error.
     """
@@ -74,7 +74,7 @@ class _Successors:
         return [edge for edge in self.out[name] if edge.kind in ORDINARY]
 
     def targets(self, name: str) -> dict[str, Edge]:
-        """Return where a node's ordinary edges lead, each target with its first edge."""
+        """Return the targets of a node's ordinary edges, each with its first edge."""
         found: dict[str, Edge] = {}
         for edge in self.ordinary(name) if self.nodes[name].kind not in CHOOSERS else ():
             found.setdefault(edge.target, edge)
@@ -104,7 +104,7 @@ class _Successors:
 
 
 def _find_meeting_points(successors: _Successors) -> dict[str, str]:
-    """Return for each node the nearest one that every path from it reaches, ignoring fallbacks; END if there is none.
+    """Return for each node the nearest node that every path from it reaches, ignoring fallbacks; END if there is none.
 
     This is its immediate post-dominator. In a cycle without an exit, the edges back count as its ends.
     """
@@ -146,7 +146,7 @@ Fault = tuple[str, Edge]
 
 @dataclass(slots=True)
 class _Branch:
-    """One branch of a fork: the edge that opens it, and its nodes, fallbacks included."""
+    """One branch of a fork: the edge that opens it, and its nodes, including fallbacks."""
 
     edge: Edge
     nodes: list[str]
@@ -224,7 +224,7 @@ def _describe_edge(edge: Edge) -> str:
 
 
 def _make_section_problem(name: str, why: str, edge: Edge) -> Problem:
-    """R137: the branches of a fork are not separate, so its first edge is taken, as in sequential mode."""
+    """R137: the branches of a fork are not separate, so its first edge is followed, as in sequential mode."""
     return Problem("R137", f"the branches of {name!r} cannot run in parallel; only its first edge is taken",
                    str(edge.place or f"node {name!r}"), why, _MEND, "warning")  # fmt: skip
 

@@ -1,8 +1,8 @@
-"""The parts of a coreason recipe that are checked and shown, and have no effect on a run.
+"""The parts of a coreason recipe that are checked and shown, but have no effect on a run.
 
 Their fields are data, in `passive_schema.json`. A field is a type, or a type with its default: `text`, `mapping`,
-`share` (0 to 1), `positive` (from 1) and the like; `a|b` is one of these words; `[T]` a list, which is empty by default
-where the table says so; `T?` may be left out; a capital letter begins the name of another part.
+`share` (0 to 1), `positive` (from 1) and so on; `a|b` is one of these words; `[T]` is a list, which is empty by default
+if the table states so; `T?` may be left out; a capital letter starts the name of another part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TYPES: Final[Mapping[str, Any]] = {
 
 
 def _parse_type(text: str, models: Mapping[str, type[BaseModel]]) -> Any:
-    """Return the type that a text of the table names."""
+    """Return the type that a string of the table names."""
     if text.endswith("?"):
         return _parse_type(text[:-1], models) | None
     if text.startswith("["):

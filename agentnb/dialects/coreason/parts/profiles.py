@@ -1,4 +1,4 @@
-"""The performers of a node's work besides plain references: semantic references, cognition, models, solvers, judges."""
+"""The performers of a node's work besides plain references: semantic references, cognition, models, judges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _parse_text_or_object(value: object) -> str:
     return "more" if isinstance(value, Mapping | BaseModel) else "text"
 
 
-# Where a text or a mapping is allowed, an invalid value is reported against one of the two, not against both.
+# If text or a mapping is allowed, an invalid value is reported against one of the two, not both.
 TEXT_OR_MORE = Discriminator(_parse_text_or_object)
 Text = Annotated[str, Tag("text")]
 
@@ -39,7 +39,7 @@ class SemanticRef(StrictPart):
 
 
 class ModelChoice(StrictPart):
-    """The criteria for choosing a model if none is named; shown, not enforced."""
+    """The criteria for choosing a model if none is named; shown but not enforced."""
 
     strategy: Literal["priority", "lowest_cost", "lowest_latency", "performance", "round_robin"] = "priority"
     min_context_window: int | None = None
@@ -63,7 +63,7 @@ class CognitiveProfile(StrictPart):
 
 
 class SolverConfig(StrictPart):
-    """How a generative node looks for its answer."""
+    """How a generative node searches for its answer."""
 
     strategy: Literal["standard", "tree_search", "ensemble"] = "standard"
     depth_limit: Positive = 3

@@ -55,7 +55,7 @@ def get_origin(definition: RecipeDefinition) -> dict[str, Any]:
 
 
 def parse_inputs(described: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], dict[str, Any] | None]:
-    """Return an interface's inputs: the schema of each, the required names, the schema of all if there is one.
+    """Return an interface's inputs: the schema of each, the required names, and the schema of all, if there is one.
 
     A type's name is short for its schema, and `required: true` within an input makes it required.
     """

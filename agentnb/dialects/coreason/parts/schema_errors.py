@@ -38,7 +38,7 @@ class RecipeInput(pydantic_errors.ValidatedInput):
         return ("topology",)
 
     def explain_missing(self, path: Path, needed: list[str], found: Any) -> str:
-        """Return why a key is needed, or what was meant if it is missing."""
+        """Return why a key is required, or what was probably meant if it is missing."""
         if path[-1] == "type" and "type" not in needed:
             return f"a node says by 'type' what it is: {', '.join(NODE_TYPES)}"
         why = super().explain_missing(path, needed, found)

@@ -61,7 +61,7 @@ def _parse_priority(value: object) -> object:
 
 
 class PolicyConfig(StrictPart):
-    """Limits of a run, as far as a recipe states them."""
+    """Limits of a run that a recipe specifies."""
 
     max_retries: int = 0
     timeout_seconds: int | None = None
@@ -88,7 +88,7 @@ class Constraint(StrictPart):
     error_message: str | None = None
 
     def evaluate(self, context: Mapping[str, Any]) -> bool:
-        """Return True if it holds; with a missing path or a value of the wrong type it does not, whatever the operator.
+        """Return True if it holds; False for a missing path or a value of the wrong type, whatever the operator.
 
         The path is resolved key by key through mappings: keys with a dot and list items cannot be addressed.
         """

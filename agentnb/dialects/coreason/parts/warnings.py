@@ -1,4 +1,4 @@
-"""Warnings about a coreason recipe: what a run ignores or does differently, and what prevents publication."""
+"""Warnings about a coreason recipe: what a run ignores or handles differently, and what prevents publication."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _IN_POLICY: Final = ("rate_limit_rpm", "rate_limit_tpm", "sensitive_tools", "all
 _ABOVE_ZERO: Final = ("timeout_seconds",)
 _WAITS: Final = ("timeout_seconds", "retry_delay_seconds")
 _FROM_ZERO: Final = ("max_retries", "budget_cap_usd", "token_budget")
-# The fields of a described agent that have no effect: its model only gets its role and its task.
+# The fields of a described agent that have no effect: its model gets only its role and its task.
 _MIND: Final = ("reasoning", "reflex", "knowledge_contexts", "memory_read", "memory_write")
 
 
 def iter_notes(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
-    """Yield every note on a recipe that is well-formed."""
+    """Yield every warning about a well-formed recipe."""
     yield from _check_unenforced(definition, written)
     yield from _check_numbers(definition, written)
     yield from _check_input_schemas(definition, written)
@@ -90,7 +90,7 @@ _ON_NODES: Final[Mapping[tuple[str, ...], Callable[[RecipeNode], bool]]] = {
     ("allowed_tools",): lambda node: isinstance(node, GenerativeNode) and bool(node.allowed_tools),
     ("solver", "strategy"): lambda node: isinstance(node, GenerativeNode) and node.solver.strategy == "tree_search",
 }
-# Texts for the cases where a run does something else than ignore the field.
+# Texts for the cases in which a run does something other than ignore the field.
 _BUT: Final = {
     "mcp_servers": "no server is asked for tools: a model that plays an agent has none",
     "python_version": "the recipe runs in the Python that runs the session",
@@ -162,7 +162,7 @@ def _check_input_schemas(definition: RecipeDefinition, written: RecipeInput) -> 
 
 
 def _describe_treatment(schema: Any) -> str:
-    """Return how an input is treated that has no valid JSON Schema."""
+    """Return how an input without a valid JSON Schema is treated."""
     meant = make_field_schema(schema)
     if meant is schema or not (is_types_only(meant) or Schema(meant).wrong is None):
         return "so it is not asked of the input"

@@ -1,7 +1,7 @@
 """A graph and the graphs inside its nodes, outermost first, with an id for every node.
 
-The id of a node is its text. If the same id is in more than one graph, the nodes of inner graphs are named `owner/id`,
-so that one graph may be used inside several nodes.
+The id of a node is its string form. If an id occurs in more than one graph, the nodes of inner graphs are named
+`owner/id`, so that one graph may be used inside several nodes.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ class Level:
 
     @property
     def owner(self) -> str:
-        """The node around it; none for the outermost."""
+        """The node around it; empty for the outermost graph."""
         return "" if self.region == ROOT else self.region
 
     def id_of(self, node: Any) -> str:
-        """Return the id of a node of this graph, passed as it is or as its text; anything else as text."""
+        """Return the id of a node of this graph, passed as it is or as its string form; anything else as a string."""
         if isinstance(node, Hashable) and node in self.ids:
             return self.ids[node]
         return self._by_text.get(str(node), str(node))
 
     @cached_property
     def _by_text(self) -> Mapping[str, str]:
-        """The ids by the nodes' texts; of several nodes with the same text the first."""
+        """The ids by the nodes' string forms; of several nodes with the same string, the first."""
         return {str(node): name for node, name in reversed(self.ids.items())}
 
 
@@ -71,7 +71,7 @@ def is_graph(value: object) -> bool:
 
 
 def infer_kind(attributes: Mapping[str, Any]) -> str:
-    """Return a node's kind: the explicit one, else a subgraph if it has a graph, else a function."""
+    """Return a node's kind: the explicit kind, or else a subgraph if it has a graph, or else a function."""
     kind = attributes.get("kind")
     if kind is None:
         return "subgraph" if is_graph(attributes.get("graph")) else "function"
@@ -106,7 +106,7 @@ def list_levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
 
 
 def _iter_graphs(graph: Any) -> Iterator[Any]:
-    """Yield each graph once for each use, within the limits."""
+    """Yield each graph once per use, within the limits."""
     waiting: deque[tuple[Any, tuple[Any, ...]]] = deque([(graph, ())])
     count = 0
     while waiting and count <= MAX_NODES:
@@ -140,7 +140,7 @@ def _iter_clashes(level: Level, taken: dict[str, tuple[Level, Any]]) -> Iterator
 
 
 def _check_inner_graphs(graph: Any, around: tuple[Any, ...], place: Place) -> list[Problem]:
-    """R114: the inside of a node is not a graph. R108: it contains itself, or is too deep."""
+    """R114: the inside of a node is not a graph. R108: it contains itself, or is nested too deeply."""
     if not is_graph(graph):
         return [Problem("R114", f"'graph' is {shorten_value(graph)}", str(place), "an inner graph is a networkx graph",
                         "give it a DiGraph")]  # fmt: skip
@@ -160,6 +160,6 @@ def _make_undirected_problem(graph: Any, place: Place) -> Problem:
 
 
 def _make_too_many_problem(place: Place) -> Problem:
-    """R108: a source is larger, deeper or wider than the limits."""
+    """R108: a source exceeds the limits of size, depth or width."""
     return Problem("R108", f"the graphs hold more than {MAX_NODES:,} nodes", str(place),
                    "a nested graph counts once per use", "split it")  # fmt: skip

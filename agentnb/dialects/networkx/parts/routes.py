@@ -56,7 +56,7 @@ class Routes:
         return False
 
     def undrawn(self) -> Iterator[Edge]:
-        """Yield an edge for each route that the graph has none for."""
+        """Yield an edge for each route without an edge in the graph."""
         routes = [*self.routes.items(), *([] if self.default is None else [(OTHERWISE, self.default)])]
         for value, target in routes:
             if target != END and (value, target) not in self.drawn:

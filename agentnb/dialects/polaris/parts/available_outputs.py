@@ -24,7 +24,7 @@ class Outputs(NamedTuple):
         return self.more or kind in self.kinds
 
     def with_(self, other: Outputs) -> Outputs:
-        """Return both."""
+        """Return the union of both."""
         return Outputs(self.kinds | other.kinds, self.more or other.more)
 
 
@@ -39,7 +39,7 @@ class Flow:
             self._walk(graph.entry, Outputs(frozenset(graph.given_types)))
 
     def inside(self, first: str | None) -> Outputs:
-        """Return what the nodes of a subgraph may produce, with everything nested in them and their handlers."""
+        """Return the outputs that a subgraph may produce, including everything nested in it and its handlers."""
         if first is None:
             return Outputs()
         if first not in self._inside:
@@ -58,7 +58,7 @@ class Flow:
         return self._inside[first]
 
     def _walk(self, first: str, there: Outputs) -> None:
-        """Walk a subgraph with the outputs available before it, with a stack, because the depth is not limited."""
+        """Walk a subgraph with the outputs available before it, using a stack, because the depth is not limited."""
         waiting = [(first, there)]
         while waiting:
             entry, here = waiting.pop()

@@ -1,4 +1,4 @@
-"""A provider hook as an example: passes each system a resource that identifies its node."""
+"""An example of a provider hook: passes each system a resource that identifies its node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOG = logging.getLogger("agentnb.polaris")
 
 @dataclass(frozen=True, slots=True)
 class SystemInfo:
-    """The node of a system, which it gets as `Res[SystemInfo]`."""
+    """The node of a system, which the system receives as `Res[SystemInfo]`."""
 
     node_id: str
     system_name: str
@@ -26,7 +26,7 @@ class DevToolsPlugin:
         self.traces = False
 
     def with_event_tracing(self) -> Self:
-        """Log every event too, at debug level, as `agentnb.polaris`."""
+        """Also log every event, at debug level, as `agentnb.polaris`."""
         self.traces = True
         return self
 

@@ -48,8 +48,8 @@ class Graph:
 
     The first node added is the entry. A node added after a control node follows all of its branches: each branch that
     ends returns to the control node. Builders are callables that take a Graph and add nodes to it; a system can be
-    passed in place of a builder that adds only it, and a ready-made Graph in place of one that adds a copy of its
-    nodes. Node ids are the names of functions and control nodes, with `_2`, `_3` ... for repeated names.
+    passed instead of a builder that adds only this system, and a ready-made Graph instead of one that adds a copy of
+    its nodes. Node ids are the names of functions and control nodes, with `_2`, `_3` ... for repeated names.
 
     Example:
         >>> graph = Graph("greeting")
@@ -66,8 +66,8 @@ class Graph:
         self.entry: str | None = None
         self.last_node: str | None = None
         self.given_types: list[Any] = []
-        self._ids: dict[str, int] = {}  # those in use, each with the first number that may be free after it
-        self._within: tuple[Graph, ...] = ()  # the graphs whose builders are running on this one
+        self._ids: dict[str, int] = {}  # the ids in use, each with the first number that may be free after it
+        self._within: tuple[Graph, ...] = ()  # the graphs whose builders are currently running on this one
 
     # -- contents --------------------------------------------------------------------------------------------------
 
@@ -105,9 +105,9 @@ class Graph:
         return self
 
     def add_system(self, function: Callable[..., Any]) -> Self:
-        """Add a system and an edge to it from the last node. An agent (`AgentExecutor`) is also a system.
+        """Add a system and an edge to it from the last node.
 
-        A node to step into.
+        An agent (`AgentExecutor`) is also a system: a node to step into.
 
         Raises:
             RecipeError: R199, the function cannot be called as a system.
@@ -133,8 +133,8 @@ class Graph:
     ) -> Self:
         """Add a decision: `predicate`, applied to the last output of a type, chooses one of two branches.
 
-        Without `when_false`, the run continues after the decision. A builder that adds nothing leaves the branch
-        missing, which `validate` reports.
+        Without `when_false`, the run continues after the decision. If a builder adds nothing, the branch is missing,
+        which `validate` reports.
         """
         _check_question(predicate, f"decision {name!r}", "predicate")
         node = DecisionNode(self._make_id(name), name, output_type, predicate)
@@ -154,9 +154,9 @@ class Graph:
         cases: Mapping[Any, Builder] | Iterable[tuple[Any, Builder]],
         default: Builder | None = None,
     ) -> Self:
-        """Add a switch: `discriminator`, applied to the last output of a type, returns a key.
+        """Add a switch: `discriminator`, applied to the last output of a type, returns the key of the case to run.
 
-        The case of that key runs, or the default.
+        If there is no such case, the default runs.
         """
         where, why = f"switch {name!r}", "its cases are a mapping from key to builder, or a list of such pairs"
         pairs = _to_list(cases.items() if isinstance(cases, Mapping) else cases, where, why)
@@ -245,9 +245,9 @@ class Graph:
         return self
 
     def set_retry(self, node_id: str, attempts: int, backoff_seconds: float = 0) -> Self:
-        """Set how many times a system is attempted in total and the delay between attempts.
+        """Set the total number of attempts of a system and the delay between attempts.
 
-        Failures and timeouts count.
+        Failures and timeouts are retried.
         """
         whole = isinstance(attempts, int) and not isinstance(attempts, bool) and attempts >= 1
         _check(whole, f"{attempts!r} attempts", "set_retry", "1 or more are made")
@@ -304,7 +304,7 @@ class Graph:
         return edge
 
     def _build(self, builder: Builder | None) -> Graph:
-        """Return what a builder adds, as a separate graph whose nodes and edges are merged into this one.
+        """Return the additions of a builder as a separate graph, whose nodes and edges are merged into this one.
 
         R149: a graph or a builder contains itself.
 
@@ -337,7 +337,7 @@ class Graph:
             raise endless
         try:
             result = builder(self)
-        except RecursionError:  # a builder is code and may need many calls for each level
+        except RecursionError:  # a builder is user code and may need many calls for each level
             raise endless from None
         _check(find_unrun(result) is None, f"a builder returned {find_unrun(result)}, of which nothing has run",
                _BUILDS, "a builder adds its nodes when it is called")  # fmt: skip
@@ -359,7 +359,7 @@ class Graph:
         self.entry, self.last_node = ids.get(other.entry or ""), ids.get(other.last_node or "")
 
     def _add_branch(self, source: str, builder: Builder | None, case: str) -> str | None:
-        """Return the first node of a branch of a decision or a switch; None where its builder adds nothing."""
+        """Return the first node of a branch of a decision or a switch; None if its builder adds nothing."""
         entry = self._build(builder).entry
         if entry is not None:
             self._add_link(ConditionalEdge, source, entry).case = case
@@ -401,12 +401,12 @@ _TAKES_A_GRAPH: Final = (
 
 
 def _check_builder(function: Callable[..., Any]) -> None:
-    """Raise R145 for a function that cannot be called with a Graph alone, or that is a system without the decorator."""
+    """Raise R145 for a function that cannot be called with only a Graph, or is a system without the decorator."""
     try:
         inspect.signature(function).bind(None)
     except TypeError:
         fits = False
-    except ValueError:  # it has no signature to look at
+    except ValueError:  # it has no signature to inspect
         fits = True
     else:
         try:
@@ -448,10 +448,10 @@ def _to_list(value: Any, where: str, why: str) -> list[Any]:
 def _check(holds: bool, what: str, where: str, why: str) -> None:
     """Raise R145 if an argument of a builder is not valid.
 
-    R145: a builder of a graph got an argument that it cannot use.
+    R145: a builder of a graph has an invalid argument.
 
     Raises:
-        RecipeError: R145, it does not hold.
+        RecipeError: R145, it is not valid.
     """
     if not holds:
         raise RecipeError(Problem("R145", what, where, why, "fix this call"))

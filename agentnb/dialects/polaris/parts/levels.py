@@ -22,7 +22,7 @@ class Level:
 
 @dataclass(slots=True)
 class Handler:
-    """An error or timeout handler: the edge to it, and its nodes, without those nested inside them."""
+    """An error or timeout handler: the edge to it, and its nodes, without the nodes nested inside them."""
 
     edge: HandlerEdge
     nodes: list[str] = field(default_factory=list)
@@ -55,13 +55,13 @@ class Levels:
             self._add_level(Level(ROOT, graph.entry))
 
     def _add_aside(self, edge: HandlerEdge) -> None:
-        """Add an edge to a handler: of several from one node, only the first of each sort is used."""
+        """Add an edge to a handler; of several edges from one node, only the first of each sort is used."""
         known = self.asides.setdefault(edge.source, [])
         if all(other.sort != edge.sort for other in known):
             known.append(edge)
 
     def _add_level(self, level: Level) -> None:
-        """Walk a subgraph and everything nested in it, with a stack, because the depth is not limited."""
+        """Walk a subgraph and everything nested in it, using a stack, because the depth is not limited."""
         waiting = [level]
         while waiting:
             here = waiting.pop(0)
@@ -69,7 +69,7 @@ class Levels:
             self._add_chain(here.entry, here.region, None, waiting)
 
     def _add_chain(self, first: str, region: str, handler: Handler | None, waiting: list[Level]) -> None:
-        """Walk from a node to the end of its chain, its handlers included."""
+        """Walk from a node to the end of its chain, including handlers."""
         chains: list[tuple[str, Handler | None]] = [(first, handler)]
         while chains:
             id, within = chains.pop()

@@ -27,7 +27,7 @@ class ParameterRole:
 
 
 Out = Annotated[T, ParameterRole("out")]
-"""`Out[T]`: the last stored output of type T; `Out[T] | None` takes None where there is none yet."""
+"""`Out[T]`: the last stored output of type T; `Out[T] | None` is None if there is none yet."""
 Res = Annotated[T, ParameterRole("res")]
 """`Res[T]`: the resource of type T."""
 
@@ -69,7 +69,7 @@ def is_system(function: object) -> bool:
 def to_system(function: Any, names: Mapping[str, Any]) -> System:
     """Return a function as a system; `names` are available to its annotations besides its module's.
 
-    An agent is a system too: its task is the last stored output of type str, and its answer is stored as one.
+    An agent is also a system: its task is the last stored output of type str, and its answer is stored as one.
 
     Raises:
         RecipeError: R199, it is not a system.
@@ -113,13 +113,13 @@ def read_system(function: Any, names: Mapping[str, Any]) -> System:
 
 
 def name_of(function: Any) -> str:
-    """Return the name of a function; of an object that can be called, that of its class."""
+    """Return the name of a function or, for a callable object, of its class."""
     inner = _unwrap_partials(function)
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
 def _unwrap_partials(function: Any) -> Any:
-    """Return the function inside of functools.partial, where the annotations and the name are."""
+    """Return the function inside a functools.partial, which has the annotations and the name."""
     while isinstance(function, partial):
         function = function.func
     return function

@@ -77,8 +77,8 @@ def validate(graph: Graph) -> ValidationResult:
     R192: a switch lacks its discriminator, or has neither a case nor a default.
     R193: a switch has two cases for one key.
     R194: a parallel node lacks branches, or the join where they meet.
-    R195: a loop lacks a body, or anything that ends it.
-    R196: a system asks for an output type that nothing before it produces.
+    R195: a loop lacks a body or an end condition.
+    R196: a system requires an output type that nothing before it produces.
     R197: two parallel branches produce the same type.
     R198: a node of a graph is never reached, or a chain of nodes comes back to itself.
     """
@@ -89,7 +89,7 @@ def validate(graph: Graph) -> ValidationResult:
 
 
 class _CheckedGraph:
-    """A graph under the eyes of the rules."""
+    """A graph that is being checked."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.levels = graph, Levels(graph)
@@ -143,7 +143,7 @@ def check_edges(seen: _CheckedGraph) -> Iterator[Finding]:
 
 
 def check_decisions(seen: _CheckedGraph) -> Iterator[Finding]:
-    """A decision has a predicate and its branches; one may be left out, none may be empty."""
+    """A decision has a predicate and its branches; one branch may be left out, none may be empty."""
     for node in seen.nodes.values():
         if not isinstance(node, DecisionNode):
             continue
@@ -194,9 +194,10 @@ def check_switches(seen: _CheckedGraph) -> Iterator[Finding]:
 
 
 def _iter_repeats(cases: Iterable[tuple[Any, str]]) -> Iterator[bool]:
-    """Yield for each case of a switch whether an earlier one has an equal key, in linear time.
+    """Yield for each case of a switch whether an earlier case has an equal key, in linear time.
 
-    Keys that cannot be hashed, nor made of lists, sets and mappings that can, are compared with the first 100 of them.
+    Keys that cannot be hashed, or made of lists, sets and mappings that can be, are compared with the first 100 of
+    them.
     """
     known: set[Any] = set()
     others: list[Any] = []
@@ -222,10 +223,10 @@ def _is_among(key: Any, others: list[Any]) -> bool:
 
 
 def _to_hashable(key: Any) -> Any:
-    """Return a hashable value that equals that of another key if the keys are equal.
+    """Return a hashable value that is equal for equal keys.
 
     Raises:
-        TypeError: the key has none.
+        TypeError: the key has no such value.
     """
     kind = type(key)
     if kind is list or kind is tuple:
@@ -289,7 +290,7 @@ def check_loops(seen: _CheckedGraph) -> Iterator[Finding]:
 
 
 def _check_predicate(seen: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
-    """A loop's predicate reads outputs of its body that are also available before the first round."""
+    """A loop's predicate reads outputs of its body that are also available before the first iteration."""
     kind, name = node.output_type, get_type_name(node.output_type)
     if not seen.flow.inside(node.body_entry).holds(kind):
         yield seen.note("LoopPredicateOutputNotProduced", node.id, f"nothing in loop {node.name!r} produces {name!r}",
@@ -331,7 +332,7 @@ def check_conflicts(seen: _CheckedGraph) -> Iterator[Finding]:
 
 
 def check_reached(seen: _CheckedGraph) -> Iterator[Finding]:
-    """Every node is reachable, timeout handlers included, and there are no cycles."""
+    """Every node is reachable, including through timeout handlers, and there are no cycles."""
     shut = {edge.target for edge in seen.graph.edges if edge.sort in ("error", "timeout")} - {
         handler.edge.target for handler in seen.levels.handlers
     }

@@ -32,7 +32,7 @@ def compose_prompt(config: Mapping[str, Any], tools: Any) -> str:
 
 
 def compose_native_prompt(config: Mapping[str, Any], tools: Any) -> str:  # noqa: ARG001  (they are offered natively)
-    """Return the system prompt of an agent whose tools are offered in the provider's own form."""
+    """Return the system prompt of an agent whose tools are offered as native tool calls."""
     return make_native_prompt(config)
 
 
@@ -66,7 +66,7 @@ def take_next_call(board: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ToolResultStage:
-    """After a tool: adds the result to the conversation, if the model may be asked again."""
+    """After a tool: adds the result to the conversation, if the model may be called again."""
 
     def __init__(self, config: AgentConfig) -> None:
         self.max_requests = config.max_calls
@@ -86,7 +86,7 @@ class ToolResultStage:
 
 
 def _report_calls(calls: tuple[ToolCall, ...], board: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the message in which a model requested calls, and the result of each, also of a skipped one."""
+    """Return the message in which a model requested calls, and the result of each, including skipped ones."""
     messages = [LLMMessage("assistant", to_text(board["answer"].get("content") or ""), calls)]
     executed = {tool.get("call"): tool for tool in board.get("tools_executed") or ()}
     for number, call in enumerate(calls, count_calls(board.get("conversation"))):
@@ -158,7 +158,7 @@ class ResultStage:
 
 
 def _name_error(tool: Mapping[str, Any]) -> str:
-    """Return a tool's error with its name in it."""
+    """Return a tool's error, including its name."""
     name, error = f"{safe_repr(tool['name'])}", str(tool["error"])
     return error if name in error else f"Tool {name} failed: {error}"
 
@@ -173,7 +173,7 @@ def _describe_calls(executed: list[Any]) -> str:
 
 
 def _format_result(tool: Mapping[str, Any]) -> str:
-    """Return one tool's result as text; its error if it has none."""
+    """Return one tool's result as text, or its error if it has none."""
     name, value = "Result", tool.get("result")
     if not is_truthy(value) and (is_truthy(tool.get("error")) or not tool["success"]):
         name, value = "Error", tool.get("error")

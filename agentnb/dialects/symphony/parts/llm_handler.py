@@ -43,9 +43,9 @@ OF_ENVIRONMENT: Final = {"temperature": 0.7, "max_tokens": 2048, "request_timeou
 
 
 class Provider:
-    """One provider: its name, its default model, and `client`, which answers.
+    """One provider: its name, its default model, and its `client`.
 
-    It can be used as a session's model: a request from the session is answered as its client does.
+    It can be used as a session's model: requests from a session are answered as by its client.
     """
 
     def __init__(self, name: str, client: LLMClient) -> None:
@@ -80,7 +80,7 @@ class Provider:
         return direct_call.Pieces(self.client, self._count_earlier(request))
 
     def _count_earlier(self, request: Any) -> LLMRequest:
-        """Return a request that counts the earlier ones, as in a run, so that a script continues at its position."""
+        """Return a request with the number of earlier ones, as in a run, so that a script continues at its position."""
         llm_request = request_of(request)
         with self._lock:
             number, self._asked = self._asked, self._asked + 1
@@ -112,7 +112,7 @@ class LLMHandler:
 
     @classmethod
     def get_instance(cls) -> LLMHandler:
-        """Return the handler that all share."""
+        """Return the shared handler."""
         with LLMHandler._sharing:
             if LLMHandler._shared is None:
                 LLMHandler._shared = LLMHandler()
@@ -120,9 +120,9 @@ class LLMHandler:
 
     @classmethod
     def of(cls, llm: Any = None) -> LLMHandler:
-        """Return a handler for the value that an agent got as its model; for None the shared one.
+        """Return a handler for the value passed to an agent as its model; for None, the shared one.
 
-        A single client, callable, script or text provider:model answers every request, whichever provider it names.
+        A single client, callable, script or string "provider:model" answers every request, whichever provider it names.
 
         Raises:
             AgentRuntimeError: the errors of `register_provider`.
@@ -143,18 +143,18 @@ class LLMHandler:
         return list(dict.fromkeys([*(provider.name for provider in self._providers.values()), *found]))
 
     def register_provider(self, config: Any, client: Any = None) -> Provider:
-        """Keep a provider under its name, in place of the one that had it; the first one becomes the default.
+        """Register a provider under its name, replacing an earlier one; the first becomes the default.
 
         Args:
             config: a name; or a mapping or an object with `provider` (openai, anthropic, gemini, openai_compatible,
-                lmstudio), `name` (where it is to be called otherwise), model, api_key, base_url, temperature,
+                lmstudio), `name` (if it differs from the provider's), model, api_key, base_url, temperature,
                 max_tokens, timeout and the like, in snake_case or camelCase; or a client that has a `name`.
-            client: who answers by that name: a client, a callable of the LLMRequest, a list of answers, a text
+            client: the client with that name: a client, a callable of the LLMRequest, a list of answers, a string
                 provider:model, or a mapping of settings as above.
 
         Raises:
             AgentRuntimeError: X464, there is no name, or no client; X463, it is not a configuration;
-                X330 to X334, the provider is unknown, its package, key or a variable is missing, or a setting is wrong
+                X330 to X334, the provider is unknown, its package, key or a variable is missing, or a setting invalid
         """
         provider = _register(config, client)
         with self._lock:
@@ -183,9 +183,9 @@ class LLMHandler:
     @overload
     def complete(self, request: base.LLMRequest) -> base.LLMResponse | Awaitable[base.LLMResponse]: ...
     def complete(self, request: Any) -> Any:
-        """Return the response to a request of symphony; blocks until it is there, even if an event loop is running.
+        """Return the response to a symphony request; blocks until it has arrived, even if an event loop is running.
 
-        A request of agentnb (from a session) is answered as by a client: at once, or with an awaitable.
+        A request of agentnb (from a session) is answered as by a client: directly, or with an awaitable.
 
         Raises:
             AgentRuntimeError: X465, no such provider; X461 to X463, X334, the request is invalid.
@@ -207,7 +207,7 @@ class LLMHandler:
         A provider that does not stream returns the whole response as one piece.
 
         Raises:
-            AgentRuntimeError: as of `complete`, of what is found before anything is sent
+            AgentRuntimeError: as in `complete`, for errors found before anything is sent
         """
         llm_request = request_of(request)
         return self.get_provider(llm_request.provider).complete_stream(llm_request)
@@ -217,7 +217,7 @@ class LLMHandler:
         return self.complete_stream(request)
 
     def prepare(self, request: base.LLMRequest) -> Awaitable[None] | None:
-        """Return an awaitable to run before the time of a session's request begins.
+        """Return an awaitable to run before the timeout of a session's request starts.
 
         None if there is nothing to prepare.
         """
@@ -229,12 +229,12 @@ class LLMHandler:
 
     @property
     def is_simulated(self) -> bool:
-        """True if all providers return made-up answers, as scripts do."""
+        """True if all providers return simulated answers, as scripts do."""
         flags = [provider.is_simulated for provider in self._providers.values()]
         return bool(flags) and all(flags)
 
     def _find_provider(self, kind: str) -> Provider | None:
-        """Return the provider that is configured by the environment alone; created once for each key."""
+        """Return the provider configured only by the environment; created once for each key."""
         if kind != SIMULATED and (kind not in PROVIDERS or (PROVIDERS[kind].needs_key and not _is_key_attribute(kind))):
             return None
         keys = [os.environ.get(name) for name in (() if kind == SIMULATED else PROVIDERS[kind].variables)]
@@ -270,11 +270,11 @@ class HandlerClient:
 
     @property
     def is_simulated(self) -> bool:
-        """True if all providers return made-up answers, as scripts do."""
+        """True if all providers return simulated answers, as scripts do."""
         return self.handler.is_simulated
 
     def prepare(self, request: base.LLMRequest) -> Awaitable[None] | None:
-        """Return an awaitable to run before the time of a request begins; None if there is nothing to prepare."""
+        """Return an awaitable to run before the timeout of a request starts; None if there is nothing to prepare."""
         try:
             client = self.handler.get_provider(request.settings.get("provider")).client
         except AgentRuntimeError:  # called with each piece of text
@@ -321,12 +321,12 @@ async def _await_response(answer: Awaitable[Any], request: LLMRequest) -> LLMRes
 
 
 def _to_response(answer: Any, request: LLMRequest) -> LLMResponse:
-    """Return the response: JSON mode values become text, as with any provider."""
+    """Return the response. JSON mode values become text, as with any provider."""
     return to_response(answer, text=request.expects_json_response)
 
 
 def _collect(pieces: Any, request: LLMRequest) -> LLMResponse:
-    with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # also when no listener is left
+    with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # even if no listener is left
         return _join_pieces([_to_chunk(piece, request) for piece in pieces])
 
 
@@ -343,7 +343,7 @@ def _to_chunk(piece: Any, request: LLMRequest) -> LLMResponse:
 
 
 def _join_pieces(pieces: list[LLMResponse]) -> LLMResponse:
-    """Return the response that pieces add up to; the model and the usage come from the last piece that states them."""
+    """Return the response that the pieces add up to; the model and the usage come from the last piece that has them."""
     text = "".join(piece.content or "" for piece in pieces)
     model = next((piece.model for piece in reversed(pieces) if piece.model), "")
     usage = next((piece.usage for piece in reversed(pieces) if piece.usage.total_tokens), None)
@@ -354,7 +354,7 @@ def _join_pieces(pieces: list[LLMResponse]) -> LLMResponse:
 
 
 def _is_of_session(request: Any) -> bool:
-    """Return True if a request comes from a session: it is answered as by its clients, and may be awaited."""
+    """Return True if a request comes from a session: it is answered as by the session's clients, and may be awaited."""
     return isinstance(request, base.LLMRequest) and not isinstance(request, LLMRequest)
 
 

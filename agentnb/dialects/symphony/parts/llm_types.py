@@ -86,21 +86,21 @@ class TokenUsage(base.Usage, Mapping[str, Any]):
 class LLMRequest(base.LLMRequest):
     """A request to a model. It is a request of the world, so any client accepts it.
 
-    Everything but the messages and the model lies in `settings`: the other names read it from there. What is given by
-    its own name comes before `llm_config`.
+    Everything except the messages and the model is in `settings`, from which the other attributes read it. Explicit
+    arguments take precedence over `llm_config`.
 
     Args:
         messages: LLMMessages, or mappings with role and content.
         llm_config: model, temperature, max_tokens, timeout (seconds), provider ...: a mapping or an object, in
-            snake_case or camelCase, or a text: the model, or provider:model. A key in it is the provider's matter: it
-            is hidden, and left out.
-        expects_json_response: the answer is to be one JSON object, as text: JSON mode, where the provider has one.
-        provider: the name of the provider; the default one if left out.
+            snake_case or camelCase, or a string: the model, or provider:model. A key in it belongs to the provider: it
+            is masked and left out.
+        expects_json_response: the answer must be one JSON object, as text: JSON mode, if the provider has one.
+        provider: the name of the provider; default: the default provider.
         tools: ToolDefinitions, or mappings of their fields, that the model may call natively.
 
     Raises:
-        AgentRuntimeError: X461, X462, everything that is wrong with the messages; X463, `llm_config` is no
-            configuration; X334, a setting is wrong
+        AgentRuntimeError: X461, X462, all problems of the messages; X463, `llm_config` is not a configuration; X334, a
+            setting is invalid
     """
 
     __slots__ = ()
@@ -182,14 +182,14 @@ class LLMRequest(base.LLMRequest):
 
 
 class LLMResponse(base.LLMResponse):
-    """What a model answered: `content` (text, or None), by which model, and what it took. As a text it is its content.
+    """A model's response: `content` (text, or None), the model, and the usage. `str()` returns the content.
 
     Args:
         usage: prompt_tokens, completion_tokens and total_tokens as a mapping, or a Usage of the world.
         role: always the assistant's.
-        tool_calls: the tools that the model asks to be called: ToolCalls, or mappings of id, name and arguments.
-        finish_reason: the vendor's word for why the answer ended.
-        provider: who answered.
+        tool_calls: the tool calls requested by the model:  ToolCalls, or mappings of id, name and arguments.
+        finish_reason: the vendor's name for the reason why the answer ended.
+        provider: the name of the provider.
     """
 
     __slots__ = ()
@@ -237,7 +237,7 @@ def to_response(answer: Any, *, text: bool = True) -> LLMResponse:
     """Return symphony's response for any answer of a model: its content is text, or None.
 
     A mapping with `content` and at most `model`, `usage` and `role` is a response; any other value is the answer
-    itself: converted to JSON, or unchanged where it need not be text.
+    itself: converted to JSON, or unchanged if it need not be text.
     """
     model = ""
     if isinstance(answer, base.LLMResponse) and isinstance(answer.content, Mapping):
@@ -265,7 +265,7 @@ def _is_response(answer: Mapping[Any, Any]) -> bool:
 
 
 def to_usage(usage: Any) -> TokenUsage:
-    """Return the usage of an answer; values that are not numbers of tokens count as unknown."""
+    """Return the usage of an answer; values that are not token counts are treated as unknown."""
     if isinstance(usage, TokenUsage):
         return usage
     if isinstance(usage, base.Usage):
@@ -293,9 +293,9 @@ def _to_snake_case(word: Any) -> str:
 
 
 def to_settings(config: Any, where: str = "llm") -> dict[str, Any]:
-    """Return the configuration of a model as settings: names in snake_case, None values left out.
+    """Return the configuration of a model as settings: names in snake_case, without None values.
 
-    `timeout` becomes `request_timeout`, a text the model (and provider). A secret in it is masked from now on.
+    `timeout` becomes `request_timeout`, a string the model (and provider). Secrets in it are masked from now on.
 
     Raises:
         AgentRuntimeError: X463, it is not a configuration
@@ -325,7 +325,7 @@ def _to_mapping(config: Any) -> Mapping[Any, Any] | None:
     if isinstance(config, type):
         return None
     names = list_model_fields(config)
-    if names is not None:  # not by model_dump, which may mask what is needed here
+    if names is not None:  # not by model_dump, which may mask values that are needed here
         return {name: getattr(config, name) for name in names}
     if callable(dump := getattr(config, "model_dump", None)):
         dumped: dict[str, Any] = dump()
@@ -345,7 +345,7 @@ def _reveal(value: Any) -> Any:
 
 
 def to_messages(messages: Any) -> tuple[LLMMessage, ...]:
-    """Return messages in agentnb's form; a content of None is an empty text.
+    """Return messages in agentnb's form; a content of None is an empty string.
 
     Raises:
         AgentRuntimeError: X461, there are none; X462, for each invalid message

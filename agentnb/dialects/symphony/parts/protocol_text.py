@@ -28,7 +28,7 @@ def format_identity(name: str, role: str, goal: str, *, has_tools: bool) -> str:
 
 
 def format_tools(tools: Iterable[tuple[str, str, Mapping[str, Any] | None]]) -> str:
-    """Return each tool's name, description and the schema of its input; empty without any."""
+    """Return each tool's name, description and input schema; empty if there are none."""
     rows = [_format_tool(*tool) for tool in tools]
     return (
         "\n\n".join(["# Tools\nThese are the tools that you may use, and there are no others.", *rows]) if rows else ""

@@ -26,12 +26,12 @@ class KeyedResult(Mapping[str, Any]):
         return len(fields(self))  # type: ignore[arg-type]  # as above
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain dicts and lists."""
+        """Return the result as plain dicts and lists."""
         return {name: _to_plain(value) for name, value in self.items()}
 
 
 def _to_plain(value: Any) -> Any:
-    """Return a part as a dict, parts in a tuple as a list of such; a value itself is not looked into."""
+    """Return a part as a dict, and a tuple of parts as a list of dicts; other values are returned unchanged."""
     if isinstance(value, KeyedResult):
         return value.to_dict()
     return [_to_plain(each) for each in value] if isinstance(value, tuple) else value
@@ -39,7 +39,7 @@ def _to_plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Usage(KeyedResult):
-    """The total usage of a task's models; None if no model has reported any."""
+    """The total usage of a task's models; None if no model reported any."""
 
     requests: int = 0
     tokens_in: int | None = None
@@ -49,7 +49,7 @@ class Usage(KeyedResult):
 
 @dataclass(frozen=True)
 class Times(KeyedResult):
-    """How long something took, in seconds, and when it began and ended, in UTC; None where it never began."""
+    """How long an operation took, in seconds, and when it started and ended, in UTC; None if it never started."""
 
     duration: float = 0.0
     start_time: datetime | None = None
@@ -66,7 +66,7 @@ class TaskMetrics(Times):
 
 @dataclass(frozen=True)
 class ToolExecuted(KeyedResult):
-    """One tool call that the agent's model requested, run or refused; `success` is its outcome."""
+    """One tool call requested by the agent's model, executed or refused; `success` is its outcome."""
 
     name: str
     parameters: Any
@@ -104,7 +104,7 @@ class AgentResult(KeyedResult):
     metrics: TaskMetrics = field(default_factory=TaskMetrics)
 
 
-_NAMELESS: Final = {"name": "", "parameters": None, "success": False}  # fields that a person's edit of an item lacks
+_NAMELESS: Final = {"name": "", "parameters": None, "success": False}  # fields that an item edited by a person may lack
 
 
 def to_usage(value: Mapping[str, Any] | None) -> Usage:
@@ -114,7 +114,7 @@ def to_usage(value: Mapping[str, Any] | None) -> Usage:
 
 
 def to_tool_executed(values: Mapping[str, Any], times: Times) -> ToolExecuted:
-    """Return an item of `tools_executed` on an agent's blackboard; `times` are its step's."""
+    """Return an item of `tools_executed` on an agent's blackboard; `times` are those of its step."""
     known = {each.name: values[each.name] for each in fields(ToolExecuted) if each.name in values}
     own = values.get("metrics")
     return ToolExecuted(**{**_NAMELESS, **known, "metrics": Times(**own) if isinstance(own, Mapping) else times})

@@ -47,7 +47,7 @@ class ToolDescription(Protocol):
 
 
 class PromptParts(NamedTuple):
-    """The parts of a system prompt in order; a missing one is empty. `text` is the whole."""
+    """The parts of a system prompt in order; a missing part is empty. `text` is the whole."""
 
     base: str
     tools: str
@@ -73,16 +73,16 @@ class SystemPromptService:
     ) -> str:
         """Return the system prompt of an agent.
 
-        It is the base (who it is, its goal; or `config.system_prompt` in its place, as it is written), its tools, its
-        directives, and last what form an answer has. Tools and form are there where the agent has tools.
+        It consists of the base (identity and goal; or `config.system_prompt`, unchanged), the tools, the directives,
+        and the required form of answers. Tools and form are included only if the agent has tools.
 
         Args:
             config: any object or mapping with name, description, task, directives, tools, system_prompt.
-            has_tools: left out: whether `tools`, or else the config, names any.
-            tools: the descriptions of those that the agent may use; default: those that the config names, as the
-                shared registry knows them.
-            folder: where a `system_prompt` that ends in .xml, .txt or .md may lie as a file. Without a folder, and
-                where no such file lies in it, it is the text itself.
+            has_tools: whether it has tools; default: whether `tools` or, without it, the config names any.
+            tools: the descriptions of the tools that the agent may use; default: those that the config names, from the
+                shared registry.
+            folder: the folder in which a `system_prompt` that ends in .xml, .txt or .md is looked up as a file. Without
+                a folder or such a file, it is the text itself.
 
         Raises:
             AgentRuntimeError: X467, that file cannot be read
@@ -136,10 +136,7 @@ class SystemPromptService:
 
 
 def make_native_prompt(config: Any) -> str:
-    """Return the system prompt of an agent whose tools are offered in the provider's own form.
-
-    Without the list of tools.
-    """
+    """Return the system prompt of an agent whose tools are offered as native tool calls, without the list of tools."""
     parts = SystemPromptService.parts(config, has_tools=False)
     return parts._replace(base=SystemPromptService.base(config, has_tools=True)).text
 
@@ -193,14 +190,14 @@ def _to_text(config: Any, name: str) -> str:
 
 
 def _look_up(tool: Any) -> Any:
-    """Return the shared registry's entry of a tool that is only named; the name itself if there is none."""
-    from agentnb.world.tools.registry import ToolRegistry  # imported late: an agent's own tools are passed
+    """Return the shared registry's entry for a tool name; the name itself if there is none."""
+    from agentnb.world.tools.registry import ToolRegistry  # late, because an agent's own tools are passed
 
     return (ToolRegistry.get_instance().describe(tool) or tool) if isinstance(tool, str) else tool
 
 
 def _describe_tool(tool: Any) -> tuple[str, str, Mapping[str, Any] | None]:
-    """Return a tool's name, description and schema; if it is only named, its name."""
+    """Return a tool's name, description and schema; only the name if nothing else is known."""
     if isinstance(tool, str):
         return tool, "", None
     parameters = getattr(tool, "parameters", None)  # a ToolConfig's schema may have several forms
@@ -222,7 +219,7 @@ def _read_prompt(text: str, folder: str | Path | None) -> str:
         path = (inside / text.strip()).resolve()
         if not path.is_relative_to(inside) or not path.is_file():
             return text
-    except (OSError, ValueError):  # no path at all: too long, or with signs that none has
+    except (OSError, ValueError):  # not a path: too long, or with invalid characters
         return text
     try:
         if (size := path.stat().st_size) > MAX_BYTES:
