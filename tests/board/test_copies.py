@@ -390,7 +390,7 @@ steps = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings.default.max_examples * 6)
 @given(values, st.lists(steps, max_size=4))
 def test_readers_in_turn_see_what_deep_copies_would_show(value, readers):
     frozen, oracle = freeze(value), copy.deepcopy(value)

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import agentnb as nb
@@ -162,7 +162,6 @@ def test_flows_run_around_nodes_labels_and_titles(name, layout, direction, monke
 
 
 @given(recipes(keys=("a", "b", "c")), st.sampled_from(DIRECTIONS))
-@settings(max_examples=30)
 def test_flows_of_any_recipe_run_around_nodes_labels_and_titles(given, direction):
     shown = picture(given, direction=direction)
     if shown.board is not None:

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.engine.core import scheduler
@@ -74,7 +74,6 @@ steps = st.lists(st.integers(0, 4), min_size=1, max_size=3)
 nested = st.lists(st.integers(0, 3) | st.lists(steps, min_size=1, max_size=3), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(nested, min_size=1, max_size=6), st.integers(0, 40), st.integers(0, 3))
 def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, place, back):
     with pytest.MonkeyPatch.context() as patch:

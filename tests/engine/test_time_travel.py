@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.board.values import ABSENT
@@ -128,7 +128,6 @@ MOVES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(moves=MOVES)
 def test_forks_share_their_data_and_never_what_one_of_them_changes(moves):
     first, seen = long_run(6)

@@ -6,7 +6,7 @@ import logging
 
 import activegraph
 from activegraph.store.base import replay_into
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.dialects.activegraph.parts.package_logs import LogEvent, LogRun, PackageLog
@@ -113,7 +113,6 @@ def theirs_of(events):
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(OUTSIDE, max_size=12), st.lists(ACT, max_size=14))
 def test_each_step_stands_as_the_package_stood(outside, inside):
     logging.getLogger("activegraph").setLevel(logging.CRITICAL)

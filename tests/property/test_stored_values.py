@@ -14,7 +14,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import agentnb as nb
@@ -174,7 +174,6 @@ VALUES = st.recursive(
 _numbers = itertools.count()
 
 
-@settings(max_examples=60)
 @given(VALUES)
 def test_any_value_comes_back(value):
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +183,6 @@ def test_any_value_comes_back(value):
 NAMES = st.text(st.sampled_from("ab$.\ud83d\ude00\0 "), min_size=1, max_size=4)
 
 
-@settings(max_examples=30)
 @given(st.dictionaries(NAMES, ATOMS, max_size=3))
 def test_keys_of_the_board_come_back(inputs):
     graph = nx.DiGraph(name="keys")

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import PurePath
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import InvalidUpdateError
@@ -215,7 +215,6 @@ def test_a_pickle_stays_closed(kept, tmp_path):
         nb.open(path)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_damaged_database_is_told_or_shown(kept, tmp_path_factory, data):
     source = kept[data.draw(st.sampled_from(["nested", "parallel", "answered"]))][2]

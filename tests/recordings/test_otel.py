@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import agentnb as nb
@@ -130,7 +130,6 @@ def places(value, path=()):
         yield from places(item, (*path, key))
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_damaged_spans_are_told_or_shown(tmp_path_factory, data):
     document = json.loads(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": SPANS}]}]}))

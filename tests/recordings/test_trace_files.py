@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import agentnb as nb
@@ -181,7 +181,6 @@ def parts(value, path=()):
         yield from parts(item, (*path, key))
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_a_damaged_recipe_in_a_trace_is_told_or_shown(tmp_path_factory, data):
     session = nb.Session(counter(), {"n": 2})

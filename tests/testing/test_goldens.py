@@ -11,7 +11,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import agentnb as nb
@@ -331,7 +331,6 @@ def test_python_recipes_are_named_as_module_and_object(tmp_path, monkeypatch):
             load_recipe(wrong)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_a_damaged_golden_is_told_or_opens(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("golden")

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentnb.errors import ExecutionError
@@ -183,7 +183,6 @@ schemas = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
 @given(schemas, st.integers())
 def test_any_schema_of_usual_parts_can_be_filled(schema, seed):
     assert list(Schema(schema).faults(fill(schema, seed))) == []

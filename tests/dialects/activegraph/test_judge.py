@@ -126,7 +126,7 @@ def test_the_programs_touch_every_type_of_event():
     assert (IN_SCOPE | OWN) - told == set()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings.default.max_examples * 4)
 @given(
     made=st.lists(behaviors, min_size=1, max_size=4),
     events=st.lists(st.tuples(st.sampled_from(("go", "stop")), st.integers(0, 2)), max_size=4),
