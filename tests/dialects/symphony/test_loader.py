@@ -57,6 +57,19 @@ def test_without_a_model_the_answer_is_made_up_in_the_form_that_was_asked_for() 
     assert session.trace.frames.calls.kind.tolist() == ["agent"]
 
 
+@pytest.mark.parametrize(
+    "source", ["name: A\nsystemPrompt: prompt.md\ntask: t\n", {**FIELDS, "systemPrompt": "prompt.md"}]
+)
+def test_without_a_file_of_its_own_an_agent_reads_no_other(
+    source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "prompt.md").write_text("You are from a file.")
+    monkeypatch.chdir(tmp_path)
+    session = nb.Session(nb.load(source), {"task": "go"}, tools={"ok": lambda parameters: 1})
+    session.step()
+    assert session.board["system_prompt"].startswith("prompt.md")
+
+
 def test_a_system_prompt_may_be_a_file_beside_the_agents_own(tmp_path: Path) -> None:
     (tmp_path / "prompt.md").write_text("You are from a file.")
     (tmp_path / "agent.yaml").write_text("name: A\nsystemPrompt: prompt.md\ntask: t\n")
