@@ -114,3 +114,12 @@ def test_a_question_that_was_withdrawn_is_withdrawn_in_a_copy_too():
     first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
     assert (second.pending, facts(second)) == (first.pending, facts(first))
     assert second.pending == ()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("steps", [["step_into"] * 3, ["step", "step_into", "step_into"], ["step", "step"]])
+def test_an_edit_and_an_event_during_a_step_come_between_its_reads_in_a_replay_too(name, steps):
+    session = kept(name, ["tool", "human"])
+    for verb, word in (*(("go", step) for step in steps), ("edit", {"told": 1}), ("emit", "outside"), ("go", "step")):
+        session = done(session, verb, word)
+    finds_nothing(ended(session))
