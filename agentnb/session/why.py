@@ -263,7 +263,7 @@ def _evaluate_branches(run: Run, node: Node, board: Board, targets: tuple[str, .
                 for label, region in node.params["branches"].items()]  # fmt: skip
     else:
         read.append((text, answer))
-        branches = [(f"{text} is {safe_repr(key)}", region, key == answer) for key, region in node.params["cases"]]
+        branches = [(f"{text} == {safe_repr(key)}", region, key == answer) for key, region in node.params["cases"]]
         if node.params.get("default") is not None:
             branches.append(
                 (f"{text} is anything else", node.params["default"], not any(fits for *_, fits in branches))
@@ -300,7 +300,7 @@ def _evaluate_conditions(
         value = board.get(key)
         for text, target in node.params.get("routes", {}).items():
             yield EvaluatedCondition(
-                f"{key} is {text!r}", target, str(value) == text, target in targets, ((key, value),)
+                f"{key} == {text!r}", target, str(value) == text, target in targets, ((key, value),)
             )
     for edge in run.plan.recipe.edges:
         if edge.source == node.id and hasattr(edge.when, "explain"):  # a condition from a snapshot cannot explain

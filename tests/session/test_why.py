@@ -174,8 +174,8 @@ def test_a_decision_and_a_switch_say_why_as_soon_as_they_are_entered():
     assert why.conditions[0].operands == (("Plan", Plan("tea", 1)),)
     stop.run(until="note")
     assert told(stop.why()) == [
-        ("route(Result) is 'tea 1'", "note", True, True),
-        ("route(Result) is 'tea 2'", "tell_2", False, False),
+        ("route(Result) == 'tea 1'", "note", True, True),
+        ("route(Result) == 'tea 2'", "tell_2", False, False),
         ("route(Result) is anything else", "note_2", False, False),
     ]
     assert dict(stop.why().conditions[0].operands)["route(Result)"] == "tea 1"

@@ -180,7 +180,7 @@ def test_links_lead_to_nodes_and_steps(host):
     found.locator(".agentnb-ran").get_by_role("button", name="step 2").click()
     on.obey()
     assert found.locator(".agentnb-details-head strong").inner_text() == "Step 2"
-    assert "check_order, taken: topic is 'refund' is True" in part(on, "Route, and why").inner_text().replace("\n", "")
+    assert "check_order, taken: topic == 'refund' is True" in part(on, "Route, and why").inner_text().replace("\n", "")
 
 
 def test_a_breakpoint_is_set_and_removed_here(on):

@@ -71,8 +71,8 @@ def test_a_route_is_told_with_each_condition_and_what_it_read_at_any_step():
     triage.step(4)
     asked = told(triage, 2)["why"]
     assert [(one["condition"], one["target"], one["value"], one["taken"]) for one in asked] == [
-        ("topic is 'refund'", "check_order", "True", True),
-        ("topic is 'bug'", "find_bug", "False", False),
+        ("topic == 'refund'", "check_order", "True", True),
+        ("topic == 'bug'", "find_bug", "False", False),
     ]
     assert asked[0]["operands"] == [["topic", "refund"]]
     triage.back(4)

@@ -172,7 +172,10 @@ const detailsPart = (() => {
   }
 
   function renderRoute({ targets, sets_off: off }, to) {
-    const describeEdge = ({ kind, condition, value }) => [kind, condition, value && value !== condition && `value ${value}`].filter(Boolean).map((text) => `, ${text}`).join("");
+    const describeEdge = ({ kind, condition, value }) => {
+      const words = [[kind, condition].filter(Boolean).join(": "), value && value !== condition && `value ${value}`].filter(Boolean);
+      return words.length ? ` (${words.join(", ")})` : "";
+    };
     return make("ul", { class: "agentnb-rows" }, ...targets.map((one) => make("li", {}, make("span", {}, "went to ", to.node(one.target), renderFaint(describeEdge(one))))),
       ...off.map((id) => make("li", {}, make("span", {}, "its event triggers ", to.node(id)))));
   }
