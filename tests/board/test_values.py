@@ -16,7 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentnb.board.values import ABSENT, Absent, FrozenList, Opaque, freeze, is_truthy, is_unchanged, thaw
+from agentnb.board.values import (
+    ABSENT,
+    Absent,
+    FrozenList,
+    Opaque,
+    freeze,
+    is_truthy,
+    is_unchanged,
+    make_frozen_pairs,
+    thaw,
+)
 from agentnb.errors import BoardError
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
@@ -289,3 +299,12 @@ def test_an_equal_text_of_another_class_is_a_change(before, after):
 @pytest.mark.parametrize("part", [{1, 2}, frozenset({1}), np.arange(3), object()])
 def test_a_part_without_parts_of_its_own_counts_as_one(part):
     assert freeze([part]).extent[:2] == (2, 2)
+
+
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 40])
+@pytest.mark.parametrize("part", [1, "text", None, 1.5, [], [1, 2]], ids=repr)
+def test_a_mapping_that_is_made_of_pairs_is_the_frozen_mapping(count, part):
+    names, parts = [f"n{number}" for number in range(count)], [part] * count
+    made, wanted = make_frozen_pairs(names, parts, freeze), freeze(dict(zip(names, parts, strict=True)))
+    assert (list(made), made.flat, made.extent) == (list(wanted), wanted.flat, wanted.extent)
+    assert repr(made) == repr(wanted)

@@ -66,6 +66,16 @@ def test_a_store_of_a_newer_agentnb_is_left_as_it_is(log, path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("key", ["a", "z"])
+def test_what_else_stands_beside_the_version_is_ignored(path, key):
+    log = SqlLog(path)
+    log.create(row(), some(1, 2))
+    log.close()
+    with changed(path, f"INSERT INTO agentnb_meta VALUES ('{key}', 'other')"):
+        pass
+    assert [*SqlLog(path).entries("one")] == some(1, 2)
+
+
 @pytest.mark.parametrize("statement", ["DELETE FROM agentnb_meta", "UPDATE agentnb_meta SET value = 'one'"])
 def test_a_store_that_has_lost_its_version_is_damaged(log, path, statement):
     log.create(row())
