@@ -76,7 +76,8 @@ def _in_their_order(event):
 def test_events_keep_what_the_package_said(name, request):
     path = request.getfixturevalue(name)
     log = read_log(path)
-    frame = nb.open_activegraph(path).trace.frames.events
+    frames = nb.open_activegraph(path).trace.frames
+    frame = frames.events
     causes = frame.cause.astype(object)
     assert frame.id.tolist() == [event.id for event in log.events]
     assert frame.type.tolist() == [event.type for event in log.events]
@@ -85,6 +86,7 @@ def test_events_keep_what_the_package_said(name, request):
     assert frame.payload.tolist() == [event.payload for event in log.events]
     assert frame.seq.tolist() == list(range(1, len(log.events) + 1))
     assert [time.isoformat() for time in frame.time] == [event.timestamp.replace("Z", "+00:00") for event in log.events]
+    assert {*frames.steps.timestamp} <= {*frame.time}
 
 
 def test_a_step_is_one_delivery(team_path):
@@ -258,3 +260,11 @@ def test_a_patch_of_a_relation_changes_nothing_as_in_the_package(tmp_path):
     board = nb.open_activegraph(path).trace.state_at(0)
     assert graph_of(board) == (objects, relations)
     assert (len(objects), relations[0]["data"], board["patch_001"]["status"]) == (2, {"n": 1}, "applied")
+
+
+def test_an_event_without_a_readable_time_has_that_of_the_one_before_it():
+    times = ["soon", "2026-01-02T03:04:05Z", "", "2026-01-02T03:04:06"]
+    run = run_of(log(*(event(f"e{at}", "note", when=when) for at, when in enumerate(times))))
+    assert [found.time.isoformat() for found in run.events()] == [
+        "1970-01-01T00:00:00+00:00", *["2026-01-02T03:04:05+00:00"] * 2, "2026-01-02T03:04:06+00:00",
+    ]  # fmt: skip
