@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.board.values import thaw
 from agentnb.dialects.burr.parts import package as burr
-from agentnb.dialects.burr.parts.state import BoardState, Values, writes_of
+from agentnb.dialects.burr.parts.state import BoardState, ReadRecording, Values, writes_of
 from agentnb.dialects.inner_calls import CALLS, Calls, run_in_context
 from agentnb.engine.core.work import Outcome
 from agentnb.world.effect import Effect
@@ -179,7 +179,7 @@ class ActionCall:
         return _make_outcome(state, result, new)
 
     def _make_state(self, work: Work) -> BoardState:
-        return BoardState(Values(work, self.origin.hidden_values(work), {}, [True]), self.origin.typing_system)
+        return BoardState(Values(work, self.origin.hidden_values(work), {}, ReadRecording()), self.origin.typing_system)
 
     def _make_identity(self, work: Work) -> dict[str, Any]:
         application = self.origin.application

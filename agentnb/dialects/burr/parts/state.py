@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, ATOMS
@@ -13,26 +14,34 @@ if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
 
 
+@dataclass(slots=True)
+class ReadRecording:
+    """Whether reads are recorded: shared by a State and all states derived from it."""
+
+    is_on: bool = True
+
+
 class Values(MutableMapping[str, Any]):
     """The values of a State: those on the board, those that Burr adds (`hidden`), and the changes so far.
 
-    Reads are recorded until `end`, because Burr's own reads after an action are not reads of the action. `noted` is
-    shared by a State and all states derived from it.
+    Reads are recorded until `end`, because Burr's own reads after an action are not reads of the action.
     """
 
-    __slots__ = ("_hidden", "_noted", "_work", "changes")
+    __slots__ = ("_hidden", "_recording", "_work", "changes")
 
-    def __init__(self, work: Work, hidden: Mapping[str, Any], changes: dict[str, Any], noted: list[bool]) -> None:
-        self._work, self._hidden, self._noted = work, hidden, noted
+    def __init__(
+        self, work: Work, hidden: Mapping[str, Any], changes: dict[str, Any], recording: ReadRecording
+    ) -> None:
+        self._work, self._hidden, self._recording = work, hidden, recording
         self.changes = changes
 
     def with_changes(self) -> Values:
         """Return a copy that can be changed."""
-        return Values(self._work, self._hidden, dict(self.changes), self._noted)
+        return Values(self._work, self._hidden, dict(self.changes), self._recording)
 
     def end(self) -> None:
         """Stop recording reads, here and in all copies: the action has ended."""
-        self._noted[0] = False
+        self._recording.is_on = False
 
     def __getitem__(self, key: str) -> Any:
         if key in self.changes:
@@ -40,7 +49,7 @@ class Values(MutableMapping[str, Any]):
         elif key in self._hidden:
             return self._hidden[key]
         else:
-            if self._noted[0]:
+            if self._recording.is_on:
                 self._work.reads[key] = None
             value = self._work.scope.get(key)
             if value is not ABSENT and type(value) not in ATOMS:
@@ -62,7 +71,7 @@ class Values(MutableMapping[str, Any]):
             return self.changes[str(key)] is not ABSENT
         if key in self._hidden:
             return True
-        if self._noted[0] and isinstance(key, str):
+        if self._recording.is_on and isinstance(key, str):
             self._work.reads[key] = None
         return isinstance(key, str) and self._work.scope.get(key) is not ABSENT
 
