@@ -28,6 +28,8 @@ _LANE: Final = 13.0
 _BEND: Final = 10.0
 _DENSE: Final = 40
 _SPARE: Final = Row("", "", "", "")
+_BAR: Final = f"M0.5,0H3.5V{ROW_HEIGHT:g}H0.5Z"
+_END_BAR: Final = f"M0.5,0H3.5V{ROW_HEIGHT - 1.1:g}Q1.3,{ROW_HEIGHT - 3:g} 0.5,{ROW_HEIGHT - 8:g}Z"  # along the corner
 # corners of a line from a node to a joint, and the ends at the rows of the lines from there
 Lines = tuple[list[Point], list[Point]]
 
@@ -146,19 +148,28 @@ def _render_table(table: BoardTable, origin: Point) -> str:
     frame = (
         f'transform="translate({number(width / 2)},{number(height / 2)})" d="{make_box_path(width / 2, height / 2, 8)}"'
     )
-    spare = range(len(table.rows), len(table.rows) + table.spare)
+    rows = [*table.rows, *[_SPARE] * table.spare]
+    end = -1 if table.foot else len(rows) - 1  # the row with the table's lower corners
     return "".join(
         [
             f'<g class="board" {place}>',
             f'<path class="back" {frame} fill="{COLOURS["board"]}"/>',
             f'<path class="head" d="{rim}" fill="{COLOURS["board-head"]}"/>',
             _render_line("title", 16, "Blackboard"),
-            *(_render_row(row, index, width) for index, row in enumerate(table.rows)),
-            *(_render_row(_SPARE, index, width) for index in spare),
+            *(_render_row(row, index, width, is_end=index == end) for index, row in enumerate(rows)),
             _render_line("more", height - 7, table.last_line) if table.foot else "",
             f'<path class="frame" {frame} fill="none" stroke="{COLOURS["board-line"]}"/></g>',
         ]
     )
+
+
+def _make_cell(width: float, is_end: bool) -> str:
+    """Return the path of a row's ground; the last row has the lower corners of the table."""
+    right, height = number(width - 0.5), f"{ROW_HEIGHT:g}"
+    if not is_end:
+        return f"M0.5,0H{right}V{height}H0.5Z"
+    above = f"{ROW_HEIGHT - 8:g}"
+    return f"M0.5,0H{right}V{above}Q{right},{height} {number(width - 8)},{height}H8Q0.5,{height} 0.5,{above}Z"
 
 
 def _render_line(name: str, y: float, text: str) -> str:
@@ -170,16 +181,16 @@ def _render_line(name: str, y: float, text: str) -> str:
     )
 
 
-def _render_row(row: Row, index: int, width: float) -> str:
+def _render_row(row: Row, index: int, width: float, *, is_end: bool) -> str:
     classes = " ".join(get_row_classes(row))
     top = HEAD_HEIGHT + ROW_HEIGHT * index
     key = to_attribute(row.key)
     return (
         f'<g class="{classes}" data-row="{key}" data-index="{index}" transform="translate(0,{number(top)})">'
         f"<title>{to_content(row.tip)}</title>"
-        f'<rect class="cell" x="0.5" width="{number(width - 1)}" height="{ROW_HEIGHT:g}" fill="{COLOURS["board"]}"/>'
+        f'<path class="cell" d="{_make_cell(width, is_end)}" fill="{COLOURS["board"]}"/>'
         f'<path class="rule" d="M0.5,0H{number(width - 0.5)}" stroke="{COLOURS["rule"]}"/>'
-        f'<rect class="bar" x="0.5" width="3" height="{ROW_HEIGHT:g}" fill="none"/>'
+        f'<path class="bar" d="{_END_BAR if is_end else _BAR}" fill="none"/>'
         f'<text class="key" x="10" y="13.5" font-size="{KEY_SIZE}" fill="{COLOURS["ink"]}">'
         f"{to_content(row.label)}</text>"
         f'<text class="value" data-key="{key}" x="{number(KEY_WIDTH)}" y="13.5" font-size="{VALUE_SIZE:g}" '

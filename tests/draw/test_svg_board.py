@@ -3,6 +3,7 @@ import re
 import xml.etree.ElementTree as ET
 from functools import partial
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -216,3 +217,19 @@ def test_values_carry_their_key_and_full_texts_are_tips():
     assert texts(value) == "12.5"
     row = next(row for row in groups(root, "row") if row.get("data-row") == "ticket")
     assert "read by classify, write" in texts(row.find(f"{SVG}title"))
+
+
+def test_a_row_that_ends_the_table_has_its_round_corners():
+    session = nb.Session(nb.samples("triage"))
+    session.step(4)
+    for drawing in (session.draw(), nb.Session(nb.load(fan_of_keys())).draw()):
+        grounds = re.findall(r'<(?:path|rect) class="cell"[^>]*>', drawing.svg)
+        assert ["Q" in ground for ground in grounds[:-1]] == [False] * (len(grounds) - 1)
+        assert ("Q" in grounds[-1]) is ('class="more"' not in drawing.svg)
+
+
+def fan_of_keys():
+    """Return a graph with more keys than its drawing shows, so that a line of text ends the table."""
+    graph = nx.DiGraph(name="many", init={f"key_{number:03}": number for number in range(200)})
+    graph.add_node("count", function=lambda board: {"i": 1})
+    return graph
