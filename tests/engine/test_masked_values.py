@@ -7,6 +7,7 @@ from agentnb.engine.core.time_travel import goto
 from agentnb.engine.core.work import Append
 from agentnb.engine.persistence.masked_values import fill, find_masked_paths, iter_masks
 from agentnb.engine.persistence.snapshot import dump, restore_run
+from agentnb.secrets import SECRETS, Secrets, mask_text
 from tests.trace.random_runs import go, started
 
 
@@ -49,3 +50,12 @@ def test_a_value_that_is_given_again_is_hidden_again():
     run = again(started(api_key="k-9876-zz"))
     fill(run, {"api_key": "k-9876-zz"})
     assert "k-9876-zz" not in json.dumps(dump(run))
+
+
+def test_a_value_that_is_given_in_a_new_process_is_hidden_in_every_text():
+    document = json.dumps(dump(started(api_key="k-9876-zz", deep={"auth_token": "t-1234-yy"})))
+    run = restore_run(started().plan, json.loads(document))
+    for name in Secrets.__slots__:  # a new process knows no secret
+        setattr(SECRETS, name, type(getattr(SECRETS, name))())
+    fill(run, {"api_key": "k-9876-zz", "deep.auth_token": "t-1234-yy"})
+    assert mask_text("k-9876-zz and t-1234-yy") == "******** and ********"
