@@ -327,12 +327,12 @@ def error_line(error: BaseException) -> str:
 
 def printable(error: BaseException | None) -> BaseException | None:
     """Return an error if it can be printed as the cause of another one; None if it would reveal a secret."""
-    here = error
-    while here is not None:
-        for text in (_print_error(here, str), _print_error(here, repr)):
+    current = error
+    while current is not None:
+        for text in (_print_error(current, str), _print_error(current, repr)):
             if text is None or has_secret(text):
                 return None
-        here = here.__cause__ or here.__context__
+        current = current.__cause__ or current.__context__
     return error
 
 

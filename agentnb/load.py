@@ -182,10 +182,10 @@ def _unknown(source: Source) -> Iterator[Problem]:
         keys = ", ".join(map(repr, list(content)[:8])) or "none"
         guesses = (did_you_mean(key, _TOP_WORDS, "") for key in content if key not in _TOP_WORDS)
         order = next(filter(None, guesses), "say which one it is: load(..., dialect='coreason')")
-        yield Problem("R107", "no dialect recognizes this recipe", str(source.place()),
+        yield Problem("R107", "no dialect recognizes this recipe", str(source.locate()),
                       f"its keys are: {keys}; tried: {tried}", order)  # fmt: skip
     elif source.text is not None:
-        yield make_mapping_problem(source.place(), describe_content(source))
+        yield make_mapping_problem(source.locate(), describe_content(source))
     else:
-        yield Problem("R107", f"{describe_content(source)} is not a recipe", str(source.place()),
+        yield Problem("R107", f"{describe_content(source)} is not a recipe", str(source.locate()),
                       f"tried: {tried}", f"give {_SORTS}")  # fmt: skip

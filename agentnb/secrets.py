@@ -158,7 +158,7 @@ def _strength(key: str) -> int:
     plain = [word if word in _KEYS or word in _WEAK else word.removesuffix("s") for word in words]
     if any(word in _WORDS or word in _JOINED or word.endswith(_ENDINGS) for word in plain):
         return 2
-    if any((one in _KEYS and other == "key") or (one, other) in _PAIRS for one, other in pairwise(plain)):
+    if any((left in _KEYS and right == "key") or (left, right) in _PAIRS for left, right in pairwise(plain)):
         return 2
     if not _AMOUNTS.isdisjoint(words):
         return 0
@@ -166,7 +166,7 @@ def _strength(key: str) -> int:
         return 2
     if "tokens" in words or "cookies" in words or (words and words[-1] in ("pass", "auth")):
         return 1
-    return int(any(one == "auth" and other in ("header", "data", "info") for one, other in pairwise(plain)))
+    return int(any(left == "auth" and right in ("header", "data", "info") for left, right in pairwise(plain)))
 
 
 # -- values ----------------------------------------------------------------------------------------------------------
@@ -447,11 +447,11 @@ def has_secret(text: str) -> bool:
     return mask_text(text) != text
 
 
-def is_same_text(one: str, other: str) -> bool:
+def is_same_text(left: str, right: str) -> bool:
     """Return True if two texts are equal, apart from secrets that are masked in one of them."""
-    if str.__eq__(one, other) or mask_text(one) == other or mask_text(other) == one:
+    if str.__eq__(left, right) or mask_text(left) == right or mask_text(right) == left:
         return True
-    for masked, plain in ((one, other), (other, one)):
+    for masked, plain in ((left, right), (right, left)):
         if MASK in masked and re.fullmatch(".+".join(map(re.escape, masked.split(MASK))), plain, re.DOTALL):
             return True
     return False

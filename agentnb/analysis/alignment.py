@@ -62,32 +62,32 @@ class StepKeys:
 
     def _iter_keys(self, loops: Loops) -> Iterator[StepKey]:
         """Yield the key of each step; name the frames that it opened."""
-        nodes, acts, frames = self.reading.nodes, self.reading.tables.activations, self.reading.tables.frames
+        nodes, activations, frames = self.reading.nodes, self.reading.tables.activations, self.reading.tables.frames
         rounds: dict[tuple[int, tuple[int, ...], str], int] = {}
         of_frames: dict[tuple[int, int], int] = {}  # by the frame and the node that opened its inside
         visits: dict[tuple[str, str, int], int] = {}
         within: dict[tuple[str, str, int, tuple[int, ...]], int] = {}
         for history, last in self.reading.parts():
             for row in range(1, last + 1):
-                act, phase = acts[history.s_act[row]], history.s_flag[row] & 3
-                node, inside = nodes[act.node].id, frames[act.frame]
-                here: tuple[int, ...] = (of_frames.get((inside.parent, inside.owner), 1) if act.frame else 1,)
+                activation, phase = activations[history.step_activations[row]], history.step_flags[row] & 3
+                node, inside = nodes[activation.node].id, frames[activation.frame]
+                here: tuple[int, ...] = (of_frames.get((inside.parent, inside.owner), 1) if activation.frame else 1,)
                 for begins in loops.get(node, ()):
-                    loop = act.frame, here, begins
+                    loop = activation.frame, here, begins
                     if node == begins and phase in (RUN, ENTER):
                         rounds[loop] = rounds.get(loop, 0) + 1
                     here = (*here, rounds.get(loop, 0))
-                place = node, self.frame(act.frame), phase
-                visits[place] = visits.get(place, 0) + 1
-                within[*place, here] = visit = within.get((*place, here), 0) + 1
+                position = node, self.frame(activation.frame), phase
+                visits[position] = visits.get(position, 0) + 1
+                within[*position, here] = visit = within.get((*position, here), 0) + 1
                 if phase in (ENTER, AGAIN):
-                    of_frames[act.frame, act.node] = (
-                        of_frames.get((act.frame, act.node), 0) + 1 if phase == AGAIN else 1
+                    of_frames[activation.frame, activation.node] = (
+                        of_frames.get((activation.frame, activation.node), 0) + 1 if phase == AGAIN else 1
                     )
                 for number in history.opened_frames.get(history.base + row, ()):
                     self._name_frame(number, here, visit)
-                self.visits.append(visits[place])
-                yield StepKey(*place, here, visit)
+                self.visits.append(visits[position])
+                yield StepKey(*position, here, visit)
 
     def _name_frame(self, number: int, rounds: tuple[int, ...], visit: int) -> None:
         row = self.reading.tables.frames[number]
@@ -120,7 +120,7 @@ def find_loops(*runs: StepIndex) -> Loops:
     order: dict[str, int] = {}
     for reading in runs:
         for history, last in reading.parts():
-            for number in history.s_act[1 : last + 1]:
+            for number in history.step_activations[1 : last + 1]:
                 order.setdefault(reading.nodes[reading.tables.activations[number].node].id, len(order))
     graph: nx.DiGraph[str] = nx.DiGraph(
         (edge.source, edge.target)

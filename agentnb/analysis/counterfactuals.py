@@ -266,7 +266,7 @@ def _iter_routes(session: Session, rows: Dependence, step: int, node: str) -> It
         targets += routes  # then targets that none of its routes leads to
         targets += [node.id for node in session.recipe.nodes.values() if node.scope == own.scope and node is not own]
     history, row = rows.reading.owner(step)
-    pushed = history.p_act[history.s_pend[row - 1] : history.s_pend[row]]
+    pushed = history.push_activations[history.push_ends[row - 1] : history.push_ends[row]]
     taken = {rows.reading.nodes[rows.reading.tables.activations[number].node].id for number in pushed}
     for target in dict.fromkeys(filter(None, targets)):
         if target not in taken and len(set(targets)) > 1:
@@ -292,9 +292,11 @@ def _format_text(key: str, old: Any, new: Any) -> str:
     return f"{key}: {safe_repr(old, key=word)} -> {safe_repr(new, key=word)}"
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _is_same(left: Any, right: Any) -> bool:
     """Return True if two values are equal and have the same type, without running their own comparison methods."""
-    return type(one) is type(other) and next(iter(iter_innermost_differences(freeze(one), freeze(other))), None) is None
+    return (
+        type(left) is type(right) and next(iter(iter_innermost_differences(freeze(left), freeze(right))), None) is None
+    )
 
 
 class _Values:
@@ -304,10 +306,10 @@ class _Values:
         self._given = {key: list(values) for key, values in (candidates or {}).items()}
         self._elsewhere: dict[str, list[Any]] = {}
         self._rows, columns = rows, rows.columns
-        for row in range(len(columns.w_where)):
+        for row in range(len(columns.write_paths)):
             path = rows.path(row)
-            if len(path) == 1 and not columns.w_code[row] & 3:
-                self._elsewhere.setdefault(str(path[0]), []).append(columns.w_new[row])
+            if len(path) == 1 and not columns.write_codes[row] & 3:
+                self._elsewhere.setdefault(str(path[0]), []).append(columns.new_values[row])
         self._words = [text for node in session.recipe.nodes.values() for text, _ in list_choices(node)]
 
     def iter_alternatives(self, key: str, value: Any, step: int | None = None) -> Iterator[Any]:
@@ -330,8 +332,8 @@ class _Values:
             return
         for read in rows.reads(step):
             row = next(iter(rows.writers(read.scope, read.path, rows.bound_before(step))), None)
-            if row is not None and rows.path(row) == read.path and not rows.columns.w_code[row] & 3:
-                other = thaw(rows.columns.w_new[row])
+            if row is not None and rows.path(row) == read.path and not rows.columns.write_codes[row] & 3:
+                other = thaw(rows.columns.new_values[row])
                 if type(other) is type(value):
                     yield other
 

@@ -213,16 +213,16 @@ def _measure(runs: list[Any], where: str) -> Coverage:
         )  # fmt: skip
     groups: dict[Any, list[int]] = {}
     readings = [trace_of(run, where).reading() for run in runs]
-    for place, reading in enumerate(readings):
-        groups.setdefault((reading.nodes, reading.edges), []).append(place)
+    for index, reading in enumerate(readings):
+        groups.setdefault((reading.nodes, reading.edges), []).append(index)
     visits: dict[Element, NDArray[np.int64]] = {}
     recipe = get_recipe(runs[next(iter(groups.values()))[0]])
-    for places in groups.values():
-        own = get_recipe(runs[places[0]])
-        rows = _Visits(MergedRows([readings[place] for place in places]), own, len(places))
+    for indices in groups.values():
+        own = get_recipe(runs[indices[0]])
+        rows = _Visits(MergedRows([readings[index] for index in indices]), own, len(indices))
         for element, counts in rows.every():
             total = visits.setdefault(element, np.zeros(len(runs), dtype=np.int64))
-            total[places] += counts
+            total[indices] += counts
     return Coverage(recipe, visits, len(runs))
 
 
@@ -336,7 +336,11 @@ class _Visits:
         if not filtered:
             return
         index = {row.id: number for number, row in enumerate(self.merged.nodes)}
-        delivered = {(act.node, act.event) for act in self.merged.tables.activations if act.event >= 0}
+        delivered = {
+            (activation.node, activation.event)
+            for activation in self.merged.tables.activations
+            if activation.event >= 0
+        }
         events = self.merged.events()
         runs = self.merged.runs_of(np.array([event.at for event in events], dtype=np.int64)).tolist()
         for node in filtered:

@@ -54,7 +54,7 @@ class Dependence:
         """The rows that write each key of each scope."""
         columns = self.columns
         found: dict[tuple[int, str], list[NDArray[Any]]] = {}
-        for number, rows in _iter_rows_by_number(columns.w_where):
+        for number, rows in _iter_rows_by_number(columns.write_paths):
             scope, path = columns.codes[number]
             found.setdefault((scope, str(path[0])), []).append(rows)
         return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
@@ -72,13 +72,13 @@ class Dependence:
 
     def bound_before(self, step: int) -> int:
         """Return the bound of the writes that a step saw when it started."""
-        return int(np.searchsorted(self.columns.w_step, step, side="left"))
+        return int(np.searchsorted(self.columns.write_steps, step, side="left"))
 
     def bound_after(self, step: int, *, interventions: bool = True) -> int:
         """Return the bound of the writes on the board after a step, with or without edits by people."""
-        end = int(np.searchsorted(self.columns.w_step, step, side="right"))
+        end = int(np.searchsorted(self.columns.write_steps, step, side="right"))
         if not interventions:
-            while end and self.columns.w_step[end - 1] == step and not self.columns.w_by_node[end - 1]:
+            while end and self.columns.write_steps[end - 1] == step and not self.columns.written_by_node[end - 1]:
                 end -= 1
         return end
 
@@ -99,7 +99,7 @@ class Dependence:
                 if written[:size] != texts[:size]:
                     continue
                 found.append(row)
-                if len(written) <= len(texts) and self.columns.w_code[row] & 3 != APPEND:
+                if len(written) <= len(texts) and self.columns.write_codes[row] & 3 != APPEND:
                     return found
             around = self._find_outer(around)
         return found
@@ -112,21 +112,21 @@ class Dependence:
 
     def path(self, row: int) -> Path:
         """Return the path of a write."""
-        path: Path = self.columns.codes[self.columns.w_where[row]][1]
+        path: Path = self.columns.codes[self.columns.write_paths[row]][1]
         return path
 
     def scope(self, row: int) -> int:
         """Return the scope of a write."""
-        scope: int = self.columns.codes[self.columns.w_where[row]][0]
+        scope: int = self.columns.codes[self.columns.write_paths[row]][0]
         return scope
 
     def step_of(self, row: int) -> int:
         """Return the step of a write; 0 for the start."""
-        return int(self.columns.w_step[row])
+        return int(self.columns.write_steps[row])
 
     def is_by_node(self, row: int) -> bool:
         """Return False for inputs and for edits by people."""
-        return bool(self.columns.w_by_node[row])
+        return bool(self.columns.written_by_node[row])
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -145,11 +145,11 @@ class Dependence:
     @cached_property
     def _steps(self) -> dict[tuple[int, int], list[int]]:
         """The steps of each node in each frame."""
-        acts = self.reading.tables.activations
+        activations = self.reading.tables.activations
         found: dict[tuple[int, int], list[NDArray[Any]]] = {}
         for number, rows in _iter_rows_by_number(self.columns.activations):
-            act = acts[number]
-            found.setdefault((act.frame, act.node), []).append(rows + 1)
+            activation = activations[number]
+            found.setdefault((activation.frame, activation.node), []).append(rows + 1)
         return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
 
     def last_step(self, frame: int, node: int, before: int, phases: tuple[int, ...]) -> int | None:
@@ -183,10 +183,10 @@ class Dependence:
         For a condition from a stored run, only the text is available: it is parsed, and trusted if its keys are on the
         board.
         """
-        if getattr(when, "whole", False) or not hasattr(when, "reads"):
+        if getattr(when, "reads_all", False) or not hasattr(when, "reads"):
             return None
         reads = when.reads
-        if not reads and not hasattr(when, "whole"):
+        if not reads and not hasattr(when, "reads_all"):
             try:
                 reads = to_condition(when.text).reads
             except RecipeError:
@@ -200,7 +200,9 @@ class Dependence:
         steps: list[tuple[int, int]] = []
         for part, last in self.reading.parts():
             end = part.base + last
-            steps += [(step, code >> 2) for step, code in zip(part.r_step, part.r_code, strict=False) if step <= end]
+            steps += [
+                (step, code >> 2) for step, code in zip(part.read_steps, part.read_codes, strict=False) if step <= end
+            ]
         return [step for step, _ in steps], [code for _, code in steps]
 
     def recorded_reads(self, step: int) -> Iterator[tuple[int, Path]]:
@@ -213,10 +215,10 @@ class Dependence:
 
     def reads(self, step: int) -> list[ReadRow]:
         """Return what the node of a step read before it wrote."""
-        act = self.get_activation(step)
+        activation = self.get_activation(step)
         declared = self.reading.list_known_reads(int(self.columns.activations[step - 1]))
         found = {(scope, path): ReadRow(scope, path) for scope, path in declared}
-        keys = self._asked.get(act.node, frozenset())
+        keys = self._asked.get(activation.node, frozenset())
         for scope, path in self.recorded_reads(step):
             by_condition = keys is None or str(path[0]) in keys
             if by_condition and declared:
@@ -226,8 +228,8 @@ class Dependence:
 
     def condition_reads(self, step: int) -> list[ReadRow]:
         """Return what the conditions on the edges of a step's node read, on the board as the node left it."""
-        act = self.get_activation(step)
-        keys = self._asked.get(act.node, frozenset())
+        activation = self.get_activation(step)
+        keys = self._asked.get(activation.node, frozenset())
         declared = {str(path[0]) for _, path in self.reading.list_known_reads(int(self.columns.activations[step - 1]))}
         return [
             ReadRow(scope, path, inferred=keys is None and not declared)
@@ -265,25 +267,28 @@ class Dependence:
 
         A choice is an edge's condition, a route, a failure with a handler, or a composite node.
         """
-        act = self.get_activation(step)
+        activation = self.get_activation(step)
         while True:
-            steps = (self.last_step(act.frame, node, step, (RUN, LEAVE)) for node in self.control.choices_for(act.node))
+            steps = (
+                self.last_step(activation.frame, node, step, (RUN, LEAVE))
+                for node in self.control.choices_for(activation.node)
+            )
             found = max((each for each in steps if each is not None), default=None)
-            if found is not None or not act.frame:
+            if found is not None or not activation.frame:
                 return found
-            frame = self.reading.tables.frames[act.frame]
+            frame = self.reading.tables.frames[activation.frame]
             opened = self.last_step(frame.parent, frame.owner, step, (ENTER, AGAIN))
             if opened is None:
                 return None
             if self.reading.nodes[frame.owner].kind in CHOOSERS:
                 return opened
-            act = self.get_activation(opened)
+            activation = self.get_activation(opened)
             step = opened
 
     def opened_frames(self, step: int) -> list[int]:
         """Return the frames that a LEAVE step of a composite node closed."""
-        act = self.get_activation(step)
-        entered = self.last_step(act.frame, act.node, step, (ENTER,))
+        activation = self.get_activation(step)
+        entered = self.last_step(activation.frame, activation.node, step, (ENTER,))
         if entered is None:
             return []
         history, _ = self.reading.owner(entered)

@@ -68,11 +68,11 @@ class ManyFrames(Frames):
         _check_ids(traces)
         groups: dict[Any, list[int]] = {}
         readings: list[StepIndex] = []
-        for place, trace in enumerate(traces):
+        for index, trace in enumerate(traces):
             reading = trace.reading()
             readings.append(reading)
-            groups.setdefault((reading.nodes, reading.edges), []).append(place)
-        self._groups = [(places, _RecipeFrames(traces[place] for place in places)) for places in groups.values()]
+            groups.setdefault((reading.nodes, reading.edges), []).append(index)
+        self._groups = [(indices, _RecipeFrames(traces[index] for index in indices)) for indices in groups.values()]
         self._ids = [trace.run_id for trace in traces]
         self._size = sum(reading.tip for reading in readings)
 
@@ -83,9 +83,9 @@ class ManyFrames(Frames):
     def build(self, name: str, make: Any) -> pd.DataFrame:
         """Return a new table over all runs."""
         tables = []
-        for places, group in self._groups:
+        for indices, group in self._groups:
             table, runs = group.table(name)
-            tables.append((table, np.array(places, dtype=np.int64)[runs]))
+            tables.append((table, np.array(indices, dtype=np.int64)[runs]))
         if not tables:
             table = Frames(_make_empty_index())[name]
             tables = [(table, np.zeros(0, dtype=np.int64))]

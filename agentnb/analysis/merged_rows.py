@@ -41,7 +41,7 @@ class _Columns:
             setattr(history, name, column)
 
 
-_NAMES = ("s_act", "s_wend", "s_pend", "w_code", "p_act", "r_code", "r_step")
+_NAMES = ("step_activations", "write_ends", "push_ends", "write_codes", "push_activations", "read_codes", "read_steps")
 
 
 class _Numbers:
@@ -90,7 +90,7 @@ class MergedRows(StepIndex):
 
     def __init__(self, readings: Sequence[StepIndex]) -> None:
         history = History(Tables())  # its root frame encloses those of the runs
-        for column in (history.s_t0, history.s_t1, history.s_flag, history.s_pos):
+        for column in (history.start_times, history.end_times, history.step_flags, history.queue_starts):
             del column[:]  # the runs have their own row 0
         self.starts: list[int] = []
         self.event_offsets: list[int] = []
@@ -106,7 +106,7 @@ class MergedRows(StepIndex):
 
     def _add_run(self, history: History, run: int, reading: StepIndex) -> None:
         numbers = _Numbers(reading, history.tables, self._seq)
-        start, writes, events = self._steps, len(history.w_new), len(history.events)
+        start, writes, events = self._steps, len(history.new_values), len(history.events)
         self.starts.append(start)
         self.event_offsets.append(self._seq)
         history.checkpoints.append(Checkpoint(start, writes, 0, {numbers.root: {}}, ((numbers.root, 1),)))
@@ -123,38 +123,38 @@ class MergedRows(StepIndex):
     def _add_rows(self, history: History, part: Part, numbers: _Numbers, start: int) -> None:
         rows, last = part
         first = 0 if rows.parent is None else 1  # row 0 of a fork belongs to the step at which it starts
-        writes = len(history.w_new)
-        w_ends = to_array(rows.s_wend, last + 1).astype(np.int64)
-        p_ends = to_array(rows.s_pend, last + 1).astype(np.int64)
-        begin, end = int(p_ends[0]), int(p_ends[-1])
-        acts = to_array(rows.s_act, last + 1)[1:]
-        own = numbers.activations[acts]
+        writes = len(history.new_values)
+        write_ends = to_array(rows.write_ends, last + 1).astype(np.int64)
+        push_ends = to_array(rows.push_ends, last + 1).astype(np.int64)
+        begin, end = int(push_ends[0]), int(push_ends[-1])
+        activations = to_array(rows.step_activations, last + 1)[1:]
+        own = numbers.activations[activations]
         if first == 0:
             own = np.concatenate([[numbers.start], own])
         else:
-            self._columns.parts["s_wend"][-1][-1] = writes + int(w_ends[0])
+            self._columns.parts["write_ends"][-1][-1] = writes + int(write_ends[0])
         pushed = self._pushes
-        count = int(w_ends[-1])
-        codes = to_array(rows.w_code, count).astype(np.int64)
-        reads = min(len(rows.r_step), len(rows.r_code))
-        read_steps = to_array(rows.r_step, reads).astype(np.int64)
+        count = int(write_ends[-1])
+        codes = to_array(rows.write_codes, count).astype(np.int64)
+        reads = min(len(rows.read_steps), len(rows.read_codes))
+        read_steps = to_array(rows.read_steps, reads).astype(np.int64)
         read_count = int(np.searchsorted(read_steps, rows.base + last, side="right"))
         self._columns.add(
-            s_act=own,
-            s_wend=w_ends[first:] + writes,
-            s_pend=np.maximum(p_ends[first:] - begin, 0) + pushed,
-            w_code=numbers.codes[codes >> 2] + (codes & 3),
-            p_act=numbers.activations[to_array(rows.p_act, end)[begin:]],
-            r_code=numbers.codes[to_array(rows.r_code, read_count).astype(np.int64) >> 2],
-            r_step=read_steps[:read_count] + start,
+            step_activations=own,
+            write_ends=write_ends[first:] + writes,
+            push_ends=np.maximum(push_ends[first:] - begin, 0) + pushed,
+            write_codes=numbers.codes[codes >> 2] + (codes & 3),
+            push_activations=numbers.activations[to_array(rows.push_activations, end)[begin:]],
+            read_codes=numbers.codes[to_array(rows.read_codes, read_count).astype(np.int64) >> 2],
+            read_steps=read_steps[:read_count] + start,
         )
-        history.s_t0 += rows.s_t0[first : last + 1]
-        history.s_t1 += rows.s_t1[first : last + 1]
-        history.s_flag += rows.s_flag[first : last + 1]
-        history.s_pos += rows.s_pos[first : last + 1]
-        history.w_new += rows.w_new[:count]
-        history.w_old += rows.w_old[:count]
-        history.p_val += rows.p_val[begin:end]
+        history.start_times += rows.start_times[first : last + 1]
+        history.end_times += rows.end_times[first : last + 1]
+        history.step_flags += rows.step_flags[first : last + 1]
+        history.queue_starts += rows.queue_starts[first : last + 1]
+        history.new_values += rows.new_values[:count]
+        history.old_values += rows.old_values[:count]
+        history.push_values += rows.push_values[begin:end]
         history.in_place |= {number + writes for number in rows.in_place if number < count}
         self._pushes = pushed + end - begin
 
@@ -172,7 +172,11 @@ class MergedRows(StepIndex):
         for name in ("errors", "notes", "waiting_ns"):
             if found := getattr(rows, name):
                 getattr(history, name).update({step + start: value for step, value in found.items() if step <= end})
-        history.interventions += [act._replace(step=act.step + start) for act in rows.interventions if act.step <= end]
+        history.interventions += [
+            intervention._replace(step=intervention.step + start)
+            for intervention in rows.interventions
+            if intervention.step <= end
+        ]
         history.calls += [
             call._replace(step=call.step + start, activation=int(numbers.activations[call.activation]))
             for call in rows.calls if call.step <= end or call.call == OUTSIDE
@@ -217,9 +221,9 @@ class MergedColumns(Columns):
         self._merged = reading
 
     @cached_property
-    def w_by_node(self) -> NDArray[np.bool_]:
+    def written_by_node(self) -> NDArray[np.bool_]:
         """A mask of the writes made by nodes: not inputs, and not edits by people."""
-        by_node: NDArray[np.bool_] = super().w_by_node & (self._merged.own_steps(self.w_step) > 0)
+        by_node: NDArray[np.bool_] = super().written_by_node & (self._merged.own_steps(self.write_steps) > 0)
         return by_node
 
 

@@ -76,15 +76,18 @@ def _get_scopes_after(reading: StepIndex) -> NDArray[np.int64]:
     tables = reading.tables
     if len(tables.frames) == 1:
         return np.zeros(reading.tip, dtype=np.int64)
-    scope_of = np.array([tables.frames[act.frame].scope if act.node >= 0 else 0 for act in tables.activations] or [0])
+    scope_of = np.array(
+        [tables.frames[activation.frame].scope if activation.node >= 0 else 0 for activation in tables.activations]
+        or [0]
+    )
     found = []
     for history, last in reading.parts():
-        positions = to_array(history.s_pos, last + 1)[1:].astype(np.int64)
-        ends = to_array(history.s_pend, last + 1)[1:].astype(np.int64)
-        acts = to_array(history.p_act, len(history.p_act)).astype(np.int64)
+        positions = to_array(history.queue_starts, last + 1)[1:].astype(np.int64)
+        ends = to_array(history.push_ends, last + 1)[1:].astype(np.int64)
+        activations = to_array(history.push_activations, len(history.push_activations)).astype(np.int64)
         scopes = np.zeros(len(positions), dtype=np.int64)
         waiting = positions < ends
-        scopes[waiting] = scope_of[acts[positions[waiting]]]
+        scopes[waiting] = scope_of[activations[positions[waiting]]]
         found.append(scopes)
     return np.concatenate(found)
 
@@ -95,15 +98,19 @@ def _get_scopes_after(reading: StepIndex) -> NDArray[np.int64]:
 def _search_root(reading: StepIndex, condition: Condition) -> list[int]:
     """Search a run whose conditions all see the root scope."""
     columns = Columns(reading)
-    keys = None if condition.whole or not condition.reads else _find_first_keys(condition)
+    keys = None if condition.reads_all or not condition.reads else _find_first_keys(condition)
     read_codes = [number for number, (scope, path) in enumerate(columns.codes)
               if scope == 0 and (keys is None or path[0] in keys)]  # fmt: skip
     if len(read_codes) == len(columns.codes):
-        rows = np.arange(len(columns.w_where))
+        rows = np.arange(len(columns.write_paths))
     else:
-        rows = np.flatnonzero(np.isin(columns.w_where, read_codes))
-    steps, codes = columns.w_step[rows], columns.w_code[rows]
-    values = columns.w_new if len(rows) == len(columns.w_new) else [columns.w_new[row] for row in rows.tolist()]
+        rows = np.flatnonzero(np.isin(columns.write_paths, read_codes))
+    steps, codes = columns.write_steps[rows], columns.write_codes[rows]
+    values = (
+        columns.new_values
+        if len(rows) == len(columns.new_values)
+        else [columns.new_values[row] for row in rows.tolist()]
+    )
     plain = len(read_codes) == 1 and len(columns.codes[read_codes[0]][1]) == 1 and not (codes & 3).any()
     if plain and condition.kind != "callable":
         key = str(columns.codes[read_codes[0]][1][0])
@@ -123,8 +130,8 @@ def _find_first_keys(condition: Condition) -> set[str]:
 
 def _find_steps(steps: NDArray[Any], holds: NDArray[np.bool_], tip: int, *, before: bool) -> list[int]:
     """Return the steps from 1 on after which a condition holds, given its result from each of these steps on."""
-    place = np.searchsorted(steps, np.arange(1, tip + 1), side="right")
-    found: list[int] = (np.flatnonzero(np.concatenate([[before], holds])[place]) + 1).tolist()
+    indices = np.searchsorted(steps, np.arange(1, tip + 1), side="right")
+    found: list[int] = (np.flatnonzero(np.concatenate([[before], holds])[indices]) + 1).tolist()
     return found
 
 
@@ -230,7 +237,7 @@ class _Formula(NamedTuple):
 
 def _compile_formula(condition: Condition) -> _Formula | None:
     """Return a condition on one key as a function of numbers or strings; None for any other condition."""
-    if len(condition.reads) != 1 or len(condition.reads[0]) != 1 or condition.whole:
+    if len(condition.reads) != 1 or len(condition.reads[0]) != 1 or condition.reads_all:
         return None
     key = str(condition.reads[0][0])
     if condition.kind == "rule":
@@ -327,10 +334,10 @@ def _search_everywhere(
     for history, last in reading.parts():
         at, writes = history.base, 0
         for row in range(last + 1):
-            start, end = (history.s_wend[row - 1] if row else 0), history.s_wend[row]
+            start, end = (history.write_ends[row - 1] if row else 0), history.write_ends[row]
             step = history.base + row
             scope = int(scopes[step - 1]) if step else 0
-            keys = (str(codes[history.w_code[number] >> 2][1][0]) for number in range(start, end))
+            keys = (str(codes[history.write_codes[number] >> 2][1][0]) for number in range(start, end))
             if (
                 seen.evaluated
                 and scope == scope_before
@@ -361,14 +368,16 @@ def _search_everywhere(
 
 def _get_frames_after(reading: StepIndex) -> NDArray[np.int64]:
     """Return the frame of the next node after each step; the root if there is none."""
-    frame_of = np.array([act.frame if act.node >= 0 else 0 for act in reading.tables.activations] or [0])
+    frame_of = np.array(
+        [activation.frame if activation.node >= 0 else 0 for activation in reading.tables.activations] or [0]
+    )
     found = []
     for history, last in reading.parts():
-        positions = to_array(history.s_pos, last + 1)[1:].astype(np.int64)
-        acts = to_array(history.p_act, len(history.p_act)).astype(np.int64)
-        waiting = positions < to_array(history.s_pend, last + 1)[1:].astype(np.int64)
+        positions = to_array(history.queue_starts, last + 1)[1:].astype(np.int64)
+        activations = to_array(history.push_activations, len(history.push_activations)).astype(np.int64)
+        waiting = positions < to_array(history.push_ends, last + 1)[1:].astype(np.int64)
         frames = np.zeros(len(positions), dtype=np.int64)
-        frames[waiting] = frame_of[acts[positions[waiting]]]
+        frames[waiting] = frame_of[activations[positions[waiting]]]
         found.append(frames)
     return np.concatenate(found)
 

@@ -122,7 +122,7 @@ class _Slicer:
 
     def __init__(self, rows: Dependence) -> None:
         self.rows = rows
-        self.found: dict[tuple[int, str | None, str, Via], SliceRow] = {}
+        self.row_by_key: dict[tuple[int, str | None, str, Via], SliceRow] = {}
         self._queue: deque[Callable[[], None]] = deque()
         self._writes: set[int] = set()
         self._steps: set[int] = set()
@@ -135,7 +135,7 @@ class _Slicer:
         """
         while self._queue:
             self._queue.popleft()()
-        return sorted(self.found.values(), key=lambda row: (row.distance, -row.step))
+        return sorted(self.row_by_key.values(), key=lambda row: (row.distance, -row.step))
 
     def value(self, read: ReadRow, bound: int, distance: int) -> None:
         """Follow the value at a path as seen from a scope, produced by the writes before `bound`."""
@@ -167,9 +167,9 @@ class _Slicer:
             self.value(read, bound, distance + 1)
         for call in rows.calls(step):
             self._add(step, node, call.name, "call", distance)
-        act = rows.get_activation(step)
-        if act.event >= 0:
-            self._follow_event(step, act.event, distance)
+        activation = rows.get_activation(step)
+        if activation.event >= 0:
+            self._follow_event(step, activation.event, distance)
         self._follow_inputs(step, distance)
         choice = rows.choice_before(step)
         if choice is not None:
@@ -247,11 +247,11 @@ class _Slicer:
             self._queue.append(lambda: self.step(opened, distance + 1))
 
     def _add(self, step: int, node: str | None, key: str, via: Via, distance: int, inferred: bool = False) -> None:
-        row = self.found.get((step, node, key, via))
+        row = self.row_by_key.get((step, node, key, via))
         if row is None:
-            self.found[step, node, key, via] = SliceRow(step, node, key, via, distance, inferred)
+            self.row_by_key[step, node, key, via] = SliceRow(step, node, key, via, distance, inferred)
         elif row.inferred and not inferred:
-            self.found[step, node, key, via] = row._replace(inferred=False)
+            self.row_by_key[step, node, key, via] = row._replace(inferred=False)
 
 
 def slice_of(session: Session, path: str, at: int | None = None) -> Slice:

@@ -74,20 +74,26 @@ class StepRows:
         """Return the writes of a step by scope and path, in order; those by a person come last."""
         codes, found = self.reading.tables.codes, dict[tuple[str, Path], list[_WriteSummary]]()
         for history, row, by_person in self.reading.rows(step):
-            scope, path = codes[history.w_code[row] >> 2]
+            scope, path = codes[history.write_codes[row] >> 2]
             # the inputs count as written by the start itself
             by_node = not by_person or (step == 0 and history.parent is None)
-            wrote = _WriteSummary(scope, history.w_code[row] & 3, history.w_new[row], by_node)
+            wrote = _WriteSummary(scope, history.write_codes[row] & 3, history.new_values[row], by_node)
             found.setdefault((self.keys.frame(scope), path), []).append(wrote)
         return found
 
     def route(self, step: int) -> tuple[list[str], list[Any]]:
         """Return the nodes to which a step's followed edges led, and the values of their conditions."""
-        nodes, acts = self.reading.nodes, self.reading.tables.activations
+        nodes, activations = self.reading.nodes, self.reading.tables.activations
         history, row = self.reading.owner(step)
-        pushes = range(history.s_pend[row - 1], history.s_pend[row])
-        taken = [at for at in pushes if history.p_val[at] is not CARRIED and acts[history.p_act[at]].node >= 0]
-        return [nodes[acts[history.p_act[at]].node].id for at in taken], [history.p_val[at] for at in taken]
+        pushes = range(history.push_ends[row - 1], history.push_ends[row])
+        taken = [
+            at
+            for at in pushes
+            if history.push_values[at] is not CARRIED and activations[history.push_activations[at]].node >= 0
+        ]
+        return [nodes[activations[history.push_activations[at]].node].id for at in taken], [
+            history.push_values[at] for at in taken
+        ]
 
     def value(self, scope: int, path: Path, step: int) -> Any:
         """Return the frozen value at a path of a scope after a step; ABSENT if there is none."""
@@ -97,7 +103,7 @@ class StepRows:
     def status(self, step: int) -> str:
         """Return the status of a step."""
         history, row = self.reading.owner(step)
-        return STATUSES[history.s_flag[row] >> 2 & 3]
+        return STATUSES[history.step_flags[row] >> 2 & 3]
 
     @cached_property
     def _calls(self) -> dict[int, list[Call]]:
@@ -151,12 +157,12 @@ def _is_shared(a: StepIndex, b: StepIndex, step_a: int, step_b: int) -> bool:
     if step_a != step_b:
         return False
     rows = zip(a.at(step_a), b.at(step_b), strict=False)
-    return len(a.at(step_a)) == len(b.at(step_b)) and all(one[0] is two[0] and one[1] == two[1] for one, two in rows)
+    return len(a.at(step_a)) == len(b.at(step_b)) and all(left[0] is two[0] and left[1] == two[1] for left, two in rows)
 
 
-def iter_unlike_places(a: StepRows, b: StepRows, one: Any, other: Any, path: Path = ()) -> Iterator[ValueDifference]:
+def iter_unlike_places(a: StepRows, b: StepRows, left: Any, right: Any, path: Path = ()) -> Iterator[ValueDifference]:
     """Yield the first places where two frozen values certainly differ; the ids of the two runs count as equal."""
-    for row in islice(iter_innermost_differences(one, other, path), MOST):
+    for row in islice(iter_innermost_differences(left, right, path), MOST):
         if row.sure and not (type(row.recorded) is str and (row.recorded, row.replayed) == (a.run_id, b.run_id)):
             yield row
 
@@ -168,28 +174,28 @@ def _writes(a: StepRows, b: StepRows, at: Place) -> Iterator[tuple[Difference, b
     """Yield the differences of the writes to each path, and whether both sides were written by the node."""
     writes_a, writes_b = a.writes(at[0]), b.writes(at[1])
     for name, path in {**writes_a, **writes_b}:
-        for one, other in zip_longest(writes_a.get((name, path), []), writes_b.get((name, path), [])):
-            wrote = one or other
+        for left, right in zip_longest(writes_a.get((name, path), []), writes_b.get((name, path), [])):
+            wrote = left or right
             assert wrote is not None
-            by_node = (one is None or one.by_node) and (other is None or other.by_node)
+            by_node = (left is None or left.by_node) and (right is None or right.by_node)
             scope = wrote.scope
-            if one is not None and other is not None and one.op == other.op:
-                for row in iter_unlike_places(a, b, one.new, other.new, path):
+            if left is not None and right is not None and left.op == right.op:
+                for row in iter_unlike_places(a, b, left.new, right.new, path):
                     yield _compare_write(at, row.path, row.recorded, row.replayed, by_node, scope), by_node
                 continue
-            then, now = (ABSENT if side is None or side.op == DELETE else side.new for side in (one, other))
+            then, now = (ABSENT if side is None or side.op == DELETE else side.new for side in (left, right))
             if not by_node:  # an edit in one run: the other has the previous value
-                then = a.value(scope, path, at[0]) if one is None else then
-                now = b.value(scope, path, at[1]) if other is None else now
-            yield _compare_write(at, path, then, now, by_node, scope, one, other), by_node
+                then = a.value(scope, path, at[0]) if left is None else then
+                now = b.value(scope, path, at[1]) if right is None else now
+            yield _compare_write(at, path, then, now, by_node, scope, left, right), by_node
 
 
 def _compare_write(
-    at: Place, path: Path, one: Any, other: Any, by_node: bool, scope: int,
+    at: Place, path: Path, left: Any, right: Any, by_node: bool, scope: int,
     wrote_a: _WriteSummary | None = None, wrote_b: _WriteSummary | None = None,
 ) -> Difference:  # fmt: skip
     name, secret = format_path(path), find_secret_word(path)
-    texts = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
+    texts = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (left, right)]
     for number, wrote in enumerate((wrote_a, wrote_b)):
         if wrote is not None and OPS[wrote.op] != "set":
             texts[number] = f"{OPS[wrote.op]} {texts[number]}" if wrote.op != DELETE else "a deletion"
@@ -199,7 +205,7 @@ def _compare_write(
         reason = f"the runs began with {name!r} as {texts[0]} in a and {texts[1]} in b"
     else:
         reason = f"{name!r} was written as {texts[0]} in a and {texts[1]} in b"
-    return Difference(*at, name, _thaw(one), _thaw(other), reason, scope)
+    return Difference(*at, name, _thaw(left), _thaw(right), reason, scope)
 
 
 def _thaw(value: Any) -> Any:
@@ -207,10 +213,10 @@ def _thaw(value: Any) -> Any:
 
 
 def _iter_failures(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
-    one, other = a.reading.failure(at[0]), b.reading.failure(at[1])
+    left, right = a.reading.failure(at[0]), b.reading.failure(at[1])
     status = a.status(at[0]), b.status(at[1])
-    texts = [ABSENT if failure is None else f"{failure.type}: {failure.message}" for failure in (one, other)]
-    if status[0] == status[1] and (one is None or other is None or are_messages_equal(str(texts[0]), str(texts[1]))):
+    texts = [ABSENT if failure is None else f"{failure.type}: {failure.message}" for failure in (left, right)]
+    if status[0] == status[1] and (left is None or right is None or are_messages_equal(str(texts[0]), str(texts[1]))):
         return
     outcomes = [word if text is ABSENT else f"failed with {safe_str(text, 200)}"
             for word, text in zip(status, texts, strict=True)]  # fmt: skip
@@ -228,12 +234,12 @@ def _describe_recorded(outcome: str) -> str:
 
 
 def _iter_routes(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
-    (one, values_a), (other, values_b) = a.route(at[0]), b.route(at[1])
-    if one != other:
-        texts = [", ".join(names) or "no node" for names in (one, other)]
+    (left, values_a), (right, values_b) = a.route(at[0]), b.route(at[1])
+    if left != right:
+        texts = [", ".join(names) or "no node" for names in (left, right)]
         yield Difference(*at, "route", texts[0], texts[1], f"it led to {texts[0]} in a and to {texts[1]} in b")
         return
-    for target, then, now in zip(one, values_a, values_b, strict=True):
+    for target, then, now in zip(left, values_a, values_b, strict=True):
         if next(iter_unlike_places(a, b, then, now), None) is not None:
             texts = [safe_repr(value) for value in (then, now)]
             reason = f"the condition of the edge to {target!r} was {texts[0]} in a and {texts[1]} in b"
@@ -241,30 +247,34 @@ def _iter_routes(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
 
 
 def _iter_events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
-    for one, other in zip_longest(a.events(at[0]), b.events(at[1])):
-        if one is None or other is None or one.type != other.type:
-            then, now = (ABSENT if event is None else event.type for event in (one, other))
+    for left, right in zip_longest(a.events(at[0]), b.events(at[1])):
+        if left is None or right is None or left.type != right.type:
+            then, now = (ABSENT if event is None else event.type for event in (left, right))
             texts = ["no event" if name is ABSENT else repr(name) for name in (then, now)]
             reason = f"{texts[0]} was emitted in a and {texts[1]} in b"
-            yield Difference(*at, f"event:{(one or other).type}", then, now, reason)
+            yield Difference(*at, f"event:{(left or right).type}", then, now, reason)
             continue
-        for row in iter_unlike_places(a, b, one.payload, other.payload):
-            name = f"event:{one.type}{_format_subpath(row.path)}"
+        for row in iter_unlike_places(a, b, left.payload, right.payload):
+            name = f"event:{left.type}{_format_subpath(row.path)}"
             yield _compare_values(at, name, row.recorded, row.replayed, "was emitted as")
 
 
 def _iter_calls(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
-    for one, other in zip_longest(a.calls(at[0]), b.calls(at[1])):
-        if one is None or other is None or (one.kind, one.name, one.attempt) != (other.kind, other.name, other.attempt):
-            then, now = (ABSENT if call is None else call.name for call in (one, other))
+    for left, right in zip_longest(a.calls(at[0]), b.calls(at[1])):
+        if (
+            left is None
+            or right is None
+            or (left.kind, left.name, left.attempt) != (right.kind, right.name, right.attempt)
+        ):
+            then, now = (ABSENT if call is None else call.name for call in (left, right))
             texts = ["no call" if name is ABSENT else f"a call of {name!r}" for name in (then, now)]
-            name = (one or other).name
+            name = (left or right).name
             yield Difference(*at, f"call:{name}", then, now, f"it made {texts[0]} in a and {texts[1]} in b")
             continue
         for part, verb in (("arguments", "was sent as"), ("result", "was answered as"), ("error", "failed with")):
-            for row in iter_unlike_places(a, b, getattr(one, part), getattr(other, part)):
+            for row in iter_unlike_places(a, b, getattr(left, part), getattr(right, part)):
                 yield _compare_values(
-                    at, f"call:{one.name}.{part}{_format_subpath(row.path)}", row.recorded, row.replayed, verb
+                    at, f"call:{left.name}.{part}{_format_subpath(row.path)}", row.recorded, row.replayed, verb
                 )
 
 
@@ -272,10 +282,10 @@ def _format_subpath(path: Path) -> str:
     return f".{format_path(path)}" if path else ""
 
 
-def _compare_values(at: Place, name: str, one: Any, other: Any, verb: str) -> Difference:
+def _compare_values(at: Place, name: str, left: Any, right: Any, verb: str) -> Difference:
     secret = find_secret_word(parse_path(name))
-    texts = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (one, other)]
-    return Difference(*at, name, _thaw(one), _thaw(other), f"{name!r} {verb} {texts[0]} in a and {texts[1]} in b")
+    texts = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (left, right)]
+    return Difference(*at, name, _thaw(left), _thaw(right), f"{name!r} {verb} {texts[0]} in a and {texts[1]} in b")
 
 
 __all__ = ["Difference", "StepRows", "iter_differences"]

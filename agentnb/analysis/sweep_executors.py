@@ -214,7 +214,7 @@ def _run_in_processes(
                 yield _run_alone(job, run, context)
             for job in killed.jobs:
                 done[job.number] = True
-            rest = SelectedJobs(rest, (place for place, job in enumerate(rest) if not done[job.number]))
+            rest = SelectedJobs(rest, (index for index, job in enumerate(rest) if not done[job.number]))
 
 
 def _run_alone(job: Job, run: _Run, context: Any) -> Chunk:

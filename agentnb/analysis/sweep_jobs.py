@@ -128,8 +128,8 @@ class Jobs(Sequence[Job]):
                 digest = int(text, 16)
             except ValueError:
                 continue
-            for place in range(bisect_left(self._sorted, digest, key=self._digests.__getitem__), len(self)):
-                number = self._sorted[place]
+            for index in range(bisect_left(self._sorted, digest, key=self._digests.__getitem__), len(self)):
+                number = self._sorted[index]
                 if self._digests[number] != digest:
                     break
                 if self._make_id(number) == run_id:
@@ -147,8 +147,8 @@ class Jobs(Sequence[Job]):
 class SelectedJobs(Sequence[Job]):
     """Some jobs of a sequence, selected by index."""
 
-    def __init__(self, jobs: Sequence[Job], places: Iterable[int]) -> None:
-        self._jobs, self._places = jobs, array("Q", places)
+    def __init__(self, jobs: Sequence[Job], indices: Iterable[int]) -> None:
+        self._jobs, self._places = jobs, array("Q", indices)
 
     @overload
     def __getitem__(self, at: int) -> Job: ...
@@ -156,7 +156,7 @@ class SelectedJobs(Sequence[Job]):
     def __getitem__(self, at: slice) -> list[Job]: ...
     def __getitem__(self, at: int | slice) -> Any:
         if isinstance(at, slice):
-            return [self._jobs[place] for place in self._places[at]]
+            return [self._jobs[index] for index in self._places[at]]
         return self._jobs[self._places[at]]
 
     def __len__(self) -> int:

@@ -51,8 +51,8 @@ class Blobs:
         self._starts.append(self._file.tell())
         self._file.write(blob)
 
-    def __getitem__(self, place: int) -> Any:
-        self._file.seek(self._starts[place])
+    def __getitem__(self, index: int) -> Any:
+        self._file.seek(self._starts[index])
         return pickle.load(self._file)  # noqa: S301  (this process or one of its workers has written it)
 
     def __iter__(self) -> Iterator[Any]:
@@ -267,10 +267,10 @@ class ParquetResults(Results):
         self._held = []
 
     def _put(self, frame: pd.DataFrame, table: str, name: str) -> None:
-        place = self.folder / table
-        place.mkdir(parents=True, exist_ok=True)
-        frame.to_parquet(place / f".{name}", index=False)
-        (place / f".{name}").replace(place / name)
+        directory = self.folder / table
+        directory.mkdir(parents=True, exist_ok=True)
+        frame.to_parquet(directory / f".{name}", index=False)
+        (directory / f".{name}").replace(directory / name)
 
     def _read(self, path: Path, columns: list[str] | None = None) -> pd.DataFrame:
         """Return the table in a file, or some of its columns.

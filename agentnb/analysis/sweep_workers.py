@@ -241,7 +241,7 @@ def make_row(job: Job, session: Session | None, status: str, error: str | None) 
     outputs = {key: board[key] for key in state.recipe.outputs or board if key in board}
     row |= {
         "steps": state.run.position,
-        "seconds": (history.s_t1[-1] - history.s_t0[0]) / 1e9,
+        "seconds": (history.end_times[-1] - history.start_times[0]) / 1e9,
         "tokens": sum((call.tokens_in or 0) + (call.tokens_out or 0) for call in calls),
         "cost": float(sum(call.cost_usd or 0 for call in calls)),
         "outputs": mask_value(outputs),

@@ -79,11 +79,11 @@ def _list_of(frozen: FrozenList) -> Any:
     copied = _new_list(CopiedList if frozen.flat else LazyList)
     if not frozen.flat:
         copied.opened = copied.changes = copied.mark = None
-        copied.whole = False
+        copied.is_fully_copied = False
     copied.source = frozen
     if frozen.loan is not None and frozen.loan.expected and _take_cached_copies(copied, frozen):
         frozen.loan.expected = False
-        copied.whole = True
+        copied.is_fully_copied = True
         return copied
     _fill_list(copied, frozen.items if len(frozen.items) == frozen.size else frozen.items[: frozen.size])
     if not frozen.extent[3]:
@@ -275,14 +275,15 @@ class LazyList(CopiedList):
     """A reader's copy of a list that contains lists, mappings or objects, which are copied when read.
 
     `opened` maps the index of each item that was copied or set individually to the copy and the frozen item. Once
-    `whole`, all items are copies; if they come from a loan, `changes` tells whether one was changed since `mark`.
+    `is_fully_copied`, all items are copies; if they come from a loan, `changes` tells whether one was changed since
+    `mark`.
     """
 
-    __slots__ = ("changes", "mark", "opened", "whole")
+    __slots__ = ("changes", "is_fully_copied", "mark", "opened")
     opened: dict[int, tuple[Any, Any]] | None
     changes: Changes | None
     mark: object | None
-    whole: bool
+    is_fully_copied: bool
 
     def _open(self, index: int) -> Any:
         """Return the copy of an item, creating it at the first access."""
@@ -291,7 +292,7 @@ class LazyList(CopiedList):
             opened = self.opened
             if opened is None:
                 opened = self.opened = {}
-            if self.whole or not _is_cold(part) or (index in opened and opened[index][0] is part):
+            if self.is_fully_copied or not _is_cold(part) or (index in opened and opened[index][0] is part):
                 return part
             copied = _copy_of(part)
             opened[index] = copied, part
@@ -304,18 +305,18 @@ class LazyList(CopiedList):
         source = self.source
         if source is None:
             return
-        if self.whole:
+        if self.is_fully_copied:
             if source.loan is not None:
                 source.loan.expected = True
             return
         with _lock:
-            if self.whole:
+            if self.is_fully_copied:
                 return
             if not _take_cached_copies(self, source):
                 for index, part in enumerate(list.__iter__(self)):
                     if type(part) not in ATOMS and _is_cold(part):
                         self._open(index)
-            self.whole = True
+            self.is_fully_copied = True
 
     def _note_change(self) -> None:
         self._open_all()
@@ -326,10 +327,10 @@ class LazyList(CopiedList):
             self._open_all()
             return list.__getitem__(self, index)
         part = list.__getitem__(self, index)
-        if self.whole or type(part) in ATOMS or not _is_cold(part):
+        if self.is_fully_copied or type(part) in ATOMS or not _is_cold(part):
             return part
-        place: int = index.__index__()
-        return self._open(place if place >= 0 else place + len(self))
+        position: int = index.__index__()
+        return self._open(position if position >= 0 else position + len(self))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         source = self.source
@@ -337,12 +338,12 @@ class LazyList(CopiedList):
             CopiedList.__setitem__(self, index, value)
             return
         list.__setitem__(self, index, value)
-        place: int = index.__index__()
-        place = place if place >= 0 else place + len(self)
-        if place < source.size:
+        position: int = index.__index__()
+        position = position if position >= 0 else position + len(self)
+        if position < source.size:
             if self.opened is None:
                 self.opened = {}
-            self.opened[place] = value, source.items[place]
+            self.opened[position] = value, source.items[position]
 
     def extend(self, items: Iterable[Any]) -> None:
         """Add items at the end, as a list does."""
@@ -512,7 +513,7 @@ def seems_unchanged(copied: Any, frozen: Any) -> bool:
 
     Comparing them would cost as much as reading them.
     """
-    if type(copied) is LazyList and copied.whole and copied.changes is None:
+    if type(copied) is LazyList and copied.is_fully_copied and copied.changes is None:
         source = copied.source
         return source is not None and source is frozen and list.__len__(copied) == source.size
     return is_unchanged(copied, frozen)

@@ -38,8 +38,8 @@ def copy_array(value: Any, copy_item: Callable[[Any], Any]) -> Any:
     if not hasattr(copy, "iloc"):
         if copy.dtype.kind == "O":
             cells = sys.modules["numpy"].asarray(copy).reshape(-1)  # a view: a copy is contiguous
-            for place, item in enumerate(cells.tolist()):
-                cells[place] = copy_item(item)
+            for index, item in enumerate(cells.tolist()):
+                cells[index] = copy_item(item)
         return copy
     columns = [value] if value.ndim == 1 else [value.iloc[:, at] for at in range(value.shape[1])]
     for at, column in enumerate(columns):
@@ -50,30 +50,30 @@ def copy_array(value: Any, copy_item: Callable[[Any], Any]) -> Any:
     return copy
 
 
-def are_same_arrays(one: Any, other: Any) -> bool:
+def are_same_arrays(left: Any, right: Any) -> bool:
     """Return True if two arrays or frames have the same values and types."""
-    if type(one) is not type(other) or one.shape != other.shape:
+    if type(left) is not type(right) or left.shape != right.shape:
         return False
-    if hasattr(one, "equals"):
+    if hasattr(left, "equals"):
         try:
-            return bool(one.equals(other))
+            return bool(left.equals(right))
         except Exception:  # noqa: BLE001  (compares cells, whose comparison may be user code)
             return False
-    if one.dtype != other.dtype:
+    if left.dtype != right.dtype:
         return False
-    if one.dtype.hasobject:
-        return all(map(_are_same_objects, one.flat, other.flat))
-    return bool(one.tobytes() == other.tobytes())
+    if left.dtype.hasobject:
+        return all(map(_are_same_objects, left.flat, right.flat))
+    return bool(left.tobytes() == right.tobytes())
 
 
-def _are_same_objects(one: Any, other: Any) -> bool:
+def _are_same_objects(left: Any, right: Any) -> bool:
     """Return True if two items of an object array are equal; an item that cannot be compared equals only itself."""
-    if one is other:
+    if left is right:
         return True
-    if is_array(one):
-        return are_same_arrays(one, other)
+    if is_array(left):
+        return are_same_arrays(left, right)
     try:
-        return type(one) is type(other) and bool(one == other)
+        return type(left) is type(right) and bool(left == right)
     except Exception:  # noqa: BLE001  (its comparison is user code, and may not return a bool)
         return False
 

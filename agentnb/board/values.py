@@ -33,8 +33,8 @@ class Absent:
 
     def __new__(cls) -> Self:
         """Return the only instance."""
-        there: Self | None = globals().get("ABSENT")
-        return super().__new__(cls) if there is None else there
+        instance: Self | None = globals().get("ABSENT")
+        return super().__new__(cls) if instance is None else instance
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -131,10 +131,10 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self.items[: self.size][index]
-        place = index + self.size if index < 0 else index
-        if not 0 <= place < self.size:
+        position = index + self.size if index < 0 else index
+        if not 0 <= position < self.size:
             raise IndexError(index)
-        return self.items[place]
+        return self.items[position]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items[: self.size])
@@ -191,7 +191,7 @@ def _wrap_items(name: str) -> Callable[..., Any]:
     method = getattr(list, name)
 
     def read(self: FrozenList, *args: Any) -> Any:
-        return method(self.items[: self.size], *([*other] if type(other) is FrozenList else other for other in args))
+        return method(self.items[: self.size], *([*right] if type(right) is FrozenList else right for right in args))
 
     return read
 
@@ -478,14 +478,14 @@ def _count_shared_prefix(value: list[Any], like: FrozenList) -> int:
     return 0
 
 
-def find_first_difference(one: list[Any], other: list[Any], size: int) -> int:
+def find_first_difference(left: list[Any], right: list[Any], size: int) -> int:
     """Return the index of the first item of two lists, up to `size`, that is not the same object.
 
     `size` if there is none.
     """
-    if all(map(is_, one, other)):
-        return min(len(one), len(other), size)
-    return min([*map(is_, one, other)].index(False), size)
+    if all(map(is_, left, right)):
+        return min(len(left), len(right), size)
+    return min([*map(is_, left, right)].index(False), size)
 
 
 def _freeze_tuple(value: tuple[Any, ...], like: Any, walk: Walk) -> tuple[Any, ...]:
@@ -515,36 +515,36 @@ def _check_members(value: Iterable[Any], walk: Walk) -> None:
             freeze(member, ABSENT, walk)
 
 
-def _are_equal(one: Any, other: Any) -> bool:
-    return are_equal(eq, one, other)
+def _are_equal(left: Any, right: Any) -> bool:
+    return are_equal(eq, left, right)
 
 
-def _are_same_texts(one: dict[Any, Any], frozen: FrozenDict) -> bool:
+def _are_same_texts(left: dict[Any, Any], frozen: FrozenDict) -> bool:
     """Return True if a dict equals one of strings only; a value of another class, such as bytearray, is different."""
-    return _are_equal(one, frozen) and _TEXTS.issuperset(map(type, one.values())) and _are_same_keys(one, frozen)
+    return _are_equal(left, frozen) and _TEXTS.issuperset(map(type, left.values())) and _are_same_keys(left, frozen)
 
 
-def _are_same_keys(one: Collection[Any], other: Collection[Any]) -> bool:
+def _are_same_keys(left: Collection[Any], right: Collection[Any]) -> bool:
     """Return True if two mappings of one size have the same keys in the same order; 1 and True differ."""
-    if all(map(is_, one, other)):
+    if all(map(is_, left, right)):
         return True
-    return _are_equal([*one], [*other]) and all(map(is_, map(type, one), map(type, other)))
+    return _are_equal([*left], [*right]) and all(map(is_, map(type, left), map(type, right)))
 
 
-def _are_same_sets(one: Collection[Any], other: Collection[Any]) -> bool:
+def _are_same_sets(left: Collection[Any], right: Collection[Any]) -> bool:
     """Return True if two sets have the same members; 1 and True differ."""
-    if not _are_equal(one, other):
+    if not _are_equal(left, right):
         return False
-    types = {*map(type, one)}
+    types = {*map(type, left)}
     if len(types) > 1:
-        return _are_equal({(type(member), member) for member in one}, {(type(member), member) for member in other})
-    return types == {*map(type, other)}
+        return _are_equal({(type(member), member) for member in left}, {(type(member), member) for member in right})
+    return types == {*map(type, right)}
 
 
-def are_equal(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> bool:
+def are_equal(compare: Callable[[Any, Any], Any], left: Any, right: Any) -> bool:
     """Return True if two collections are equal by `compare`; False if comparing their parts raises."""
     try:
-        return bool(compare(one, other))
+        return bool(compare(left, right))
     except KeyboardInterrupt:
         raise
     except BaseException:  # noqa: BLE001  (user code)

@@ -31,7 +31,7 @@ def read_script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any
             Problem(
                 code="U903",
                 what=f"the script is {with_article(type(content).__name__)}, not a mapping",
-                where=str(source.place()),
+                where=str(source.locate()),
                 why=f"a script has the keys {', '.join(SCRIPT_KEYS)}",
                 do="write for example `answers: {NODE: [yes]}`",
             )
@@ -41,7 +41,7 @@ def read_script(file: str | None, recipe: Recipe | None = None) -> dict[str, Any
         Problem(
             code="U904",
             what=f"a script has no key {key!r}",
-            where=str(source.place((key,), key=True)),
+            where=str(source.locate((key,), key=True)),
             why=f"the keys of a script are: {', '.join(SCRIPT_KEYS)}",
             do=did_you_mean(key, SCRIPT_KEYS, f"remove {key!r}"),
         )

@@ -137,9 +137,9 @@ class Calls:
         """Return what is recorded of the answer of a tool."""
         return {"value": answer}
 
-    def answer_in(self, found: Any) -> Any:
+    def answer_in(self, result: Any) -> Any:
         """Return the answer of a tool: one that was given now, recorded, or changed by a person."""
-        return found
+        return result
 
     def _make_key(self, key: str | None) -> int | str:
         if key is not None:

@@ -217,13 +217,13 @@ def _to_question(calls: Calls, error: Exception) -> dict[str, Any]:
     return question
 
 
-def _answer_in(calls: Calls, found: Any) -> Any:
-    if isinstance(found, Mapping):
-        if "message" in found:
-            return messages_from_dict([found["message"]])[0]
-        if "value" in found:
-            return found["value"]
-    return calls.answer_in(found)
+def _answer_in(calls: Calls, result: Any) -> Any:
+    if isinstance(result, Mapping):
+        if "message" in result:
+            return messages_from_dict([result["message"]])[0]
+        if "value" in result:
+            return result["value"]
+    return calls.answer_in(result)
 
 
 def _validate_again(tool: Any, tool_input: Any, kwargs: Mapping[str, Any], error: Exception) -> None:

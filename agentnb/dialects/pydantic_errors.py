@@ -51,17 +51,17 @@ class ValidatedInput:
             return next((each for each in models if each.model_fields["type"].default == value.get("type")), None)
         return models[-1]
 
-    def explain_missing(self, path: Path, needed: list[str], found: Any) -> str:
-        """Return why the key at the end of `path` is needed; `found` is the value around it."""
-        return f"needed here are: {', '.join(needed)}; given are: {', '.join(map(str, found)) or 'none'}"
+    def explain_missing(self, path: Path, needed: list[str], value: Any) -> str:
+        """Return why the key at the end of `path` is needed; `value` is the value around it."""
+        return f"needed here are: {', '.join(needed)}; given are: {', '.join(map(str, value)) or 'none'}"
 
     def explain_unknown(self, path: Path) -> tuple[str, str, str] | None:
         """Return (key, why, do) for an unknown key that needs a specific text instead of the list of known keys."""
         return None
 
-    def place(self, path: Path, *, key: bool = False) -> Place:
+    def locate(self, path: Path, *, key: bool = False) -> Place:
         """Return the place of a part, identified by its path in the content."""
-        return self.source.place(self.to_source_path(path), key=key)
+        return self.source.locate(self.to_source_path(path), key=key)
 
     def get_value(self, path: Path) -> Any:
         """Return the value at a path of the content; None if there is none."""
@@ -82,7 +82,7 @@ def _get_part(value: Any, key: str | int) -> Any:
 def check_words(source: Source) -> Iterator[Problem]:
     """R109: an unquoted word that YAML reads as a boolean or null where a text is required."""
     for path, word in source.odd_keys.items():
-        yield make_unquoted_key_problem(word, source.place(path, key=True))
+        yield make_unquoted_key_problem(word, source.locate(path, key=True))
 
 
 def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Iterator[Problem]:
@@ -164,7 +164,7 @@ def _iter_missing_problems(
     others = [*unknown.get(around, ())]
     if model is not None and model.model_config.get("extra") == "ignore" and isinstance(found, Mapping):
         others += _list_unknown(found, model)
-    where = str(written.place(around, key=True))
+    where = str(written.locate(around, key=True))
     absent: dict[str, list[str]] = {}
     for key in keys:
         similar, why = close_match(key, others), written.explain_missing((*around, key), needed, found)
@@ -188,10 +188,10 @@ def _make_unknown_key_problem(path: Path, written: ValidatedInput, *, warning: b
         f"the keys here are: {', '.join(known)}",
         did_you_mean(key, known, f"remove {key!r}"),
     )
-    place = str(written.place(path, key=True))
+    where = str(written.locate(path, key=True))
     if warning:
-        return Problem("R112", f"unknown key {name!r} has no effect", place, why, order, "warning")
-    return Problem("R112", f"unknown key {name!r}", place, why, order)
+        return Problem("R112", f"unknown key {name!r} has no effect", where, why, order, "warning")
+    return Problem("R112", f"unknown key {name!r}", where, why, order)
 
 
 def _make_choice_problem(path: Path, expected: str, written: ValidatedInput) -> Problem:
@@ -200,7 +200,7 @@ def _make_choice_problem(path: Path, expected: str, written: ValidatedInput) -> 
     return Problem(
         "R114",
         f"{_name(path)} {_shorten(value)} is not a valid value",
-        str(written.place(path)),
+        str(written.locate(path)),
         f"it is one of: {', '.join(known) or expected}",
         did_you_mean(safe_str(value), known, f"write {' or '.join(map(repr, known[:3])) or expected}"),
     )
@@ -208,7 +208,7 @@ def _make_choice_problem(path: Path, expected: str, written: ValidatedInput) -> 
 
 def _make_text_problem(path: Path, written: ValidatedInput) -> Problem:
     """R114: a value is not valid there."""
-    value, place = written.get_value(path), written.place(path)
+    value, place = written.get_value(path), written.locate(path)
     word = written.source.texts.get(written.to_source_path(path))
     if isinstance(value, bool):
         return make_unquoted_value_problem(word or str(value), place)
@@ -235,7 +235,7 @@ def _make_value_problem(path: Path, message: str, written: ValidatedInput, order
         else f"the recipe is {_shorten(written.content)}"
     )
     why = f"the rule is: {message[:1].lower()}{message[1:]}"
-    return Problem("R114", what, str(written.place(path)), why, order or "write a valid value")
+    return Problem("R114", what, str(written.locate(path)), why, order or "write a valid value")
 
 
 def _name(path: Path) -> str:

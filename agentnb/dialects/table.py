@@ -168,7 +168,7 @@ def _check_content(source: Source, dialect: Dialect) -> None:
     if not fits:
         raise RecipeError(
             *source.problems,
-            Problem("R107", f"{describe_content(source)} cannot be read as {dialect.name}", str(source.place()),
+            Problem("R107", f"{describe_content(source)} cannot be read as {dialect.name}", str(source.locate()),
                     f"{dialect.name} takes {dialect.sources}",
                     f"give {f'a mapping with {dialect.creation_events}' if dialect.is_document else dialect.sources}"),
         )  # fmt: skip

@@ -67,8 +67,10 @@ def _find_groups(picture: Picture) -> list[Group]:
 def _find_siblings(link: Link, parents: Mapping[str, str]) -> tuple[str, str]:
     """Return the two items of one area that the ends of a link belong to."""
     chains = [_list_ancestors(end, parents) for end in (link.source, link.target)]
-    shared = next(area for area in map(parents.__getitem__, chains[0]) if area in {parents[one] for one in chains[1]})
-    source, target = (next(one for one in chain if parents[one] == shared) for chain in chains)
+    shared = next(
+        area for area in map(parents.__getitem__, chains[0]) if area in {parents[node_id] for node_id in chains[1]}
+    )
+    source, target = (next(node_id for node_id in chain if parents[node_id] == shared) for chain in chains)
     return source, target
 
 

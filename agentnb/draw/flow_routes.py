@@ -75,13 +75,13 @@ class Bands:
     def __init__(self, obstacles: Iterable[Obstacle], *, across: bool) -> None:
         turned = (Obstacle(top, left, bottom, right) for left, top, right, bottom in obstacles) if across else obstacles
         merged: list[Band] = []
-        for one in sorted(turned, key=lambda one: one.top):
-            if merged and one.top < merged[-1].high:
+        for area in sorted(turned, key=lambda area: area.top):
+            if merged and area.top < merged[-1].high:
                 low, high, others = merged[-1]
-                others.append(one)
-                merged[-1] = Band(low, max(high, one.bottom), others)
+                others.append(area)
+                merged[-1] = Band(low, max(high, area.bottom), others)
             else:
-                merged.append(Band(one.top, one.bottom, [one]))
+                merged.append(Band(area.top, area.bottom, [area]))
         self._bands, self._lows = merged, [band.low for band in merged]
         self._across = across
 
@@ -103,15 +103,15 @@ def _find_way(band: Band, start: Point, corridor: float, end: float) -> list[Poi
 
     It runs towards the corridor and across in turns, never back.
     """
-    around = (one.right for one in band.obstacles if one.left < start[0] < one.right and _spans(one, start[1]))
+    around = (area.right for area in band.obstacles if area.left < start[0] < area.right and _spans(area, start[1]))
     own = min(around, default=start[0])  # the right side of its own node
-    ahead = [one for one in band.obstacles if one.right > own + _NEAR]
+    ahead = [area for area in band.obstacles if area.right > own + _NEAR]
     queue: list[tuple[float, int, Point, list[Point]]] = [(0.0, 0, start, [])]
     seen: set[Point] = set()
     tries = 0
     while queue:
         cost, _, (x, y), corners = heappop(queue)
-        reach = min((one.left for one in ahead if one.right > x + _NEAR and _spans(one, y)), default=corridor)
+        reach = min((area.left for area in ahead if area.right > x + _NEAR and _spans(area, y)), default=corridor)
         if reach >= corridor:
             return corners
         if (x, y) in seen or tries > _TRIES:
@@ -128,14 +128,14 @@ def _find_way(band: Band, start: Point, corridor: float, end: float) -> list[Poi
     return [(first, start[1]), (first, side)]
 
 
-def _spans(one: Obstacle, side: float) -> bool:
-    return one.top + _NEAR < side < one.bottom - _NEAR
+def _spans(area: Obstacle, side: float) -> bool:
+    return area.top + _NEAR < side < area.bottom - _NEAR
 
 
 def _iter_sides(band: Band, ahead: list[Obstacle], along: float, side: float) -> Iterator[float]:
     """Yield where a line across at `along` may turn: at the edges of the obstacles that it can reach from `side`."""
-    reachable = [one for one in ahead if one.left + _NEAR < along < one.right - _NEAR]
-    low = max((one.bottom for one in reachable if one.bottom <= side + _NEAR), default=band.low)
-    high = min((one.top for one in reachable if one.top >= side - _NEAR), default=band.high)
-    edges = {band.low, band.high, *(edge for one in ahead if one.right > along for edge in (one.top, one.bottom))}
+    reachable = [area for area in ahead if area.left + _NEAR < along < area.right - _NEAR]
+    low = max((area.bottom for area in reachable if area.bottom <= side + _NEAR), default=band.low)
+    high = min((area.top for area in reachable if area.top >= side - _NEAR), default=band.high)
+    edges = {band.low, band.high, *(edge for area in ahead if area.right > along for edge in (area.top, area.bottom))}
     return (edge for edge in edges if low <= edge <= high and edge != side)

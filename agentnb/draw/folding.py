@@ -74,7 +74,9 @@ class Folds:
         known: dict[tuple[str, str], list[Flow]] = {}
         for flow in table.flows:
             known.setdefault((flow.direction, self.nodes.get(flow.node, flow.node)), []).append(flow)
-        flows = tuple(one[0] if one[0].node == node else _join(node, one, table) for (_, node), one in known.items())
+        flows = tuple(
+            flows[0] if flows[0].node == node else _join(node, flows, table) for (_, node), flows in known.items()
+        )
         return replace(table, flows=flows)
 
 

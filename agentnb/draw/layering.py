@@ -40,20 +40,20 @@ def find_reversed_lines(items: Sequence[Item], lines: Sequence[Pair], reversed_i
         stack = [(start, iter(out[start]))]
         open_.add(start)
         while stack:
-            here, outgoing = stack[-1]
+            item, outgoing = stack[-1]
             for index in outgoing:
                 source, target = lines[index]
-                there = source if flip[index] else target
-                if there in open_:
+                neighbour = source if flip[index] else target
+                if neighbour in open_:
                     flip[index] = not flip[index]
-                elif there not in done:
-                    open_.add(there)
-                    stack.append((there, iter(out[there])))
+                elif neighbour not in done:
+                    open_.add(neighbour)
+                    stack.append((neighbour, iter(out[neighbour])))
                     break
             else:
                 stack.pop()
-                open_.discard(here)
-                done.add(here)
+                open_.discard(item)
+                done.add(item)
     return flip
 
 
@@ -103,8 +103,8 @@ def order_layer(layer: Mapping[Item, int], chains: Sequence[Sequence[Item]]) -> 
         downwards = sweep % 2 == 0
         for number in range(1, len(rows)) if downwards else range(len(rows) - 2, -1, -1):
             neighbour_row = rows[number - 1] if downwards else rows[number + 1]
-            place = {item: index for index, item in enumerate(neighbour_row)}
-            _sort(rows[number], place, up if downwards else down)
+            positions = {item: index for index, item in enumerate(neighbour_row)}
+            _sort(rows[number], positions, up if downwards else down)
         count = count_crossings(rows, down)
         if count < fewest:
             best, fewest = [list(row) for row in rows], count
@@ -117,10 +117,10 @@ def _list_neighbours(
     up: dict[Item, list[Item]] = defaultdict(list)
     down: dict[Item, list[Item]] = defaultdict(list)
     for chain in chains:
-        for here, there in pairwise(chain):
-            if len(chain) > 2 or layer[there] - layer[here] == 1:
-                down[here].append(there)
-                up[there].append(here)
+        for item, neighbour in pairwise(chain):
+            if len(chain) > 2 or layer[neighbour] - layer[item] == 1:
+                down[item].append(neighbour)
+                up[neighbour].append(item)
     return up, down
 
 
@@ -137,11 +137,11 @@ def _walk(level: Mapping[Item, int], down: Mapping[Item, list[Item]]) -> list[It
     return list(seen)
 
 
-def _sort(row: list[Item], place: Mapping[Item, int], neighbours: Mapping[Item, list[Item]]) -> None:
+def _sort(row: list[Item], positions: Mapping[Item, int], neighbours: Mapping[Item, list[Item]]) -> None:
     """Sort a row by the mean position of each item's neighbours; an item without neighbours does not move."""
     key = {}
     for index, item in enumerate(row):
-        found = [place[other] for other in neighbours.get(item, ()) if other in place]
+        found = [positions[other] for other in neighbours.get(item, ()) if other in positions]
         key[item] = sum(found) / len(found) if found else float(index)
     row.sort(key=lambda item: key[item])
 
@@ -150,10 +150,10 @@ def count_crossings(rows: Sequence[Sequence[Item]], down: Mapping[Item, list[Ite
     """Return the number of crossings between neighbouring rows."""
     count = 0
     for row, below in pairwise(rows):
-        place = {item: index for index, item in enumerate(below)}
+        positions = {item: index for index, item in enumerate(below)}
         ends: list[int] = []
         for item in row:
-            found = sorted(place[other] for other in down.get(item, ()) if other in place)
+            found = sorted(positions[other] for other in down.get(item, ()) if other in positions)
             count += sum(len(ends) - bisect_right(ends, end) for end in found)
             for end in found:
                 insort(ends, end)
@@ -187,8 +187,8 @@ def _compute_pulls(chains: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[It
     """Return each item's predecessors on its lines with weights: highest for bends, so long lines are straight."""
     pulls: dict[Item, list[tuple[Item, float]]] = defaultdict(list)
     for chain in chains:
-        for before, here in pairwise(chain):
-            pulls[here].append((before, 1.0 + 3.0 * (isinstance(before, Bend) + isinstance(here, Bend))))
+        for before, item in pairwise(chain):
+            pulls[item].append((before, 1.0 + 3.0 * (isinstance(before, Bend) + isinstance(item, Bend))))
     return pulls
 
 
@@ -212,7 +212,7 @@ def _settle(
         offsets.append(offset)
         linked = neighbours.get(item, [])
         weight = sum(pull for _, pull in linked) or 0.1
-        target = _compute_median([(x[other], pull) for other, pull in linked]) if linked else x[item]
+        target = _compute_median([(x[neighbour], pull) for neighbour, pull in linked]) if linked else x[item]
         blocks.append(((target - offset) * weight, weight, 1))
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
             last = blocks.pop()

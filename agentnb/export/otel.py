@@ -79,16 +79,16 @@ class _Writer:
         """Send one step and its calls."""
         reading = self.trace.reading()
         history, row = reading.owner(step)
-        step_row, act = self.trace.steps[step - 1], reading.activation(step)
-        start = history.s_t0[row]
+        step_row, activation = self.trace.steps[step - 1], reading.activation(step)
+        start = history.start_times[row]
         ended = start + history.working_time(row)
         if self.root is None:
             name = safe_str(self.trace.agent_id, 200)
             attributes: dict[str, Any] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name,
                     "gen_ai.conversation.id": self.trace.run_id}  # fmt: skip
             self.root = self._begin(f"invoke_agent {name}", None, start, attributes)
-        self.last = max(self.last, history.s_t1[row])
-        around = self._around(act.frame)
+        self.last = max(self.last, history.end_times[row])
+        around = self._around(activation.frame)
         attributes = {"agentnb.step": step, "agentnb.node": step_row.node_id, "agentnb.kind": step_row.kind}
         span = None
         if step_row.phase == "leave":

@@ -33,7 +33,7 @@ class _Writer:
         self.trace, self.lines = trace, list[str]()
         self.names: dict[tuple[str, str], str] = {}
         self.people = trace.reading().interventions()
-        self.before = self.name("node", "start")
+        self.last_participant = self.name("node", "start")
         edges = trace.frames.edges.dropna(subset=["source", "target"])  # external events have no source
         self.senders: dict[int, str] = {}
         waiting: dict[str, list[str]] = {}
@@ -62,7 +62,7 @@ class _Writer:
         if step:
             step_row = self.trace.steps[step - 1]
             node = self.name("node", step_row.node_id)
-            source = self.name("node", self.senders[step]) if step in self.senders else self.before
+            source = self.name("node", self.senders[step]) if step in self.senders else self.last_participant
             phase = "" if step_row.phase == "run" else f"{step_row.phase}: "
             outputs = ", ".join(
                 f"{key} = {safe_repr(value, key=key, limit=40)}" for key, value in step_row.outputs.items()
@@ -72,12 +72,14 @@ class _Writer:
             self._write_calls(step, node)
             if step_row.error is not None:
                 self.lines.append(f"  Note over {node}: {_escape_text(step_row.error)}")
-            self.before = node
-        for act in self.people:
-            if act.step == step:
-                person = self.name("person", act.actor or "person")
-                value: Any = "" if act.target == "" else f" {act.target}"
-                self.lines.append(f"  {person}->>{self.before}: {_escape_text(f'{act.action}{value}')}")
+            self.last_participant = node
+        for intervention in self.people:
+            if intervention.step == step:
+                person = self.name("person", intervention.actor or "person")
+                value: Any = "" if intervention.target == "" else f" {intervention.target}"
+                self.lines.append(
+                    f"  {person}->>{self.last_participant}: {_escape_text(f'{intervention.action}{value}')}"
+                )
 
     def _write_calls(self, step: int, node: str) -> None:
         history, _ = self.trace.reading().owner(step)

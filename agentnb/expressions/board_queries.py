@@ -31,7 +31,7 @@ class BoardQuery(Condition):
     def __init__(self, text: str, otherwise: Condition | None) -> None:
         super().__init__(self._answer, None, strict=True)
         self._keys, self._otherwise = tuple(text.split(".")), otherwise
-        self.source, self.kind, self.text, self.whole = text, "text", text, False
+        self.source, self.kind, self.text, self.reads_all = text, "text", text, False
         self.reads = (self._keys, *(() if otherwise is None else otherwise.reads))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -113,12 +113,12 @@ def _compile(rule: Any, kinds: dict[str, type]) -> Test:
     return lambda values: compare(values[at], literal)
 
 
-def _join_all(one: Test, other: Test) -> Test:
-    return lambda values: one(values) and other(values)
+def _join_all(left: Test, right: Test) -> Test:
+    return lambda values: left(values) and right(values)
 
 
-def _join_any(one: Test, other: Test) -> Test:
-    return lambda values: one(values) or other(values)
+def _join_any(left: Test, right: Test) -> Test:
+    return lambda values: left(values) or right(values)
 
 
 def _find_place(kinds: dict[str, type], key: str, kind: type) -> int:

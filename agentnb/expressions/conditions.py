@@ -109,14 +109,14 @@ def _get_operators() -> Mapping[str, Operator]:
 class Rule:
     """A compiled JsonLogic rule: `evaluate(board)` returns its value, not always a bool; it is truthy as in Python.
 
-    `text` is the rule as shown to people; `reads` are the paths that it reads; `whole` is True if it may read any key.
+    `text` is the rule as shown to people; `reads` are the paths that it reads; `reads_all` is True if these may be any.
     `warning` describes a problem of the last evaluation: text that was compared with a number.
 
     Raises:
         RecipeError: R315, the library rejects the rule
     """
 
-    __slots__ = ("_compiled", "_pairs", "_paths", "_ready", "place", "reads", "text", "warning", "whole")
+    __slots__ = ("_compiled", "_pairs", "_paths", "_ready", "place", "reads", "reads_all", "text", "warning")
 
     def __init__(self, rule: Any, ready: PreparedRule, place: Place | None) -> None:
         self.text, self.place, self.warning = rule_text(rule), place, ""
@@ -124,7 +124,7 @@ class Rule:
         self._pairs = ready.pairs
         facts = self._compiled.facts()
         paths = [tuple(path) for path in facts["reads"] if path and path[0] not in ready.slots]
-        self.whole = [] in facts["reads"] or not facts["reads_complete"]
+        self.reads_all = [] in facts["reads"] or not facts["reads_complete"]
         # A path below another one adds nothing to the rule's context.
         self._paths = [path for path in paths if not any(path[:size] in paths for size in range(1, len(path)))]
         used = [*self._paths, *(path for each in ready.slots.values() for path in each.reads)]
@@ -174,8 +174,8 @@ class Rule:
 
     def _make_context(self, board: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """Return the rule's context from the board, and whether the library accepts it unchanged."""
-        context: dict[str, Any] = {str(key): board[key] for key in board} if self.whole else {}
-        simple = not self.whole
+        context: dict[str, Any] = {str(key): board[key] for key in board} if self.reads_all else {}
+        simple = not self.reads_all
         if simple:
             for path in self._paths:
                 value = board.get(path[0], NOTHING) if len(path) == 1 else get_value(board, path)
@@ -284,12 +284,12 @@ def _resolve_side(context: Any, side: Operand) -> Any:
     """Return a side's value in the rule's context: in dicts created by `put`, or in the board's own values."""
     if side.path is None:
         return side.value
-    here = context
+    current = context
     for key in side.path:
-        if type(here) is not dict:
+        if type(current) is not dict:
             return get_value(context, side.path)
-        here = here.get(key)
-    return here
+        current = current.get(key)
+    return current
 
 
 def _get_pointer(error: BaseException) -> str:
@@ -319,22 +319,22 @@ class NoAnswer(ExecutionError):
 class Condition:
     """A condition on the board; `condition(board)` returns its value, which is used as a truth value.
 
-    `text` is for people; `reads` are the paths that it reads; `whole` is True if it may read any key; `call` is the
+    `text` is for people; `reads` are the paths that it reads; `reads_all` is True if it may read any key; `call` is the
     bare function behind it, for callers that evaluate it very often; `kind` is rule, text or callable.
     """
 
-    __slots__ = ("_asked", "call", "kind", "place", "reads", "source", "strict", "text", "whole")
+    __slots__ = ("_asked", "call", "kind", "place", "reads", "reads_all", "source", "strict", "text")
 
     def __init__(self, source: Any, place: Place | None, *, strict: bool) -> None:
         self.source, self.place, self.strict = source, place, strict
         self._asked: Rule | Template | None = None
         self.reads: tuple[tuple[str | int, ...], ...] = ()
-        self.whole = False
+        self.reads_all = False
         self.call: Callable[[Mapping[str, Any]], Any]
         match source:
             case Mapping() | bool():
                 self._asked = asked = compile_rule(source, strict=strict, place=place)
-                self.kind, self.text, self.reads, self.whole = "rule", asked.text, asked.reads, asked.whole
+                self.kind, self.text, self.reads, self.reads_all = "rule", asked.text, asked.reads, asked.reads_all
                 self.call = compile_comparison(normalize(source), asked.evaluate, asked)
             case str():
                 self._asked = template = _compile_expression(source, strict=strict, place=place)
@@ -343,7 +343,7 @@ class Condition:
             case _:
                 check_callable(source, place)
                 # A source that declares what it reads is trusted.
-                self.reads, self.whole = tuple(getattr(source, "reads", ())), not hasattr(source, "reads")
+                self.reads, self.reads_all = tuple(getattr(source, "reads", ())), not hasattr(source, "reads")
                 self.kind, self.text = "callable", str(getattr(source, "text", "") or get_callable_text(source))
                 self.call = self._make_sure(source)
 

@@ -305,13 +305,13 @@ def _resolves(rules: Any, ref: str) -> bool:
     """Return True if a reference leads to a part of the schema: by its path, or by a name of a part."""
     if not ref.startswith("#/"):
         return ref == "#" or any("#" + name == ref for _, name in _iter_texts(rules, ("$anchor", "$dynamicAnchor")))
-    here = rules
+    current = rules
     for word in unquote(ref).split("/")[1:]:
         key = word.replace("~1", "/").replace("~0", "~")
-        if isinstance(here, list) and key.isdecimal() and int(key) < len(here):
-            here = here[int(key)]
-        elif isinstance(here, dict) and key in here:
-            here = here[key]
+        if isinstance(current, list) and key.isdecimal() and int(key) < len(current):
+            current = current[int(key)]
+        elif isinstance(current, dict) and key in current:
+            current = current[key]
         else:
             return False
     return True

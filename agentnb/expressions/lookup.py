@@ -42,20 +42,20 @@ def get_value(context: Any, path: Sequence[str]) -> Any:
     As on the board, a literal key with dots takes precedence over the path with the same text; at each mapping, the
     longest such key is used.
     """
-    here, start, size = context, 0, len(path)
+    current, start, size = context, 0, len(path)
     while start < size:
-        if type(here) is dict or isinstance(here, Mapping):
+        if type(current) is dict or isinstance(current, Mapping):
             end = size
-            found = _get_item(here, ".".join(path[start:end]))
+            found = _get_item(current, ".".join(path[start:end]))
             while found is NOTHING and end > start + 1:
                 end -= 1
-                found = _get_item(here, ".".join(path[start:end]))
-            here, start = found, end
-        elif isinstance(here, Sequence) and not isinstance(here, str | bytes) and _is_index(path[start], here):
-            here, start = here[int(path[start])], start + 1
+                found = _get_item(current, ".".join(path[start:end]))
+            current, start = found, end
+        elif isinstance(current, Sequence) and not isinstance(current, str | bytes) and _is_index(path[start], current):
+            current, start = current[int(path[start])], start + 1
         else:
             return NOTHING
-    return here
+    return current
 
 
 def _get_item(mapping: Mapping[Any, Any], key: str) -> Any:

@@ -31,14 +31,14 @@ def resolve_path(text: str, board: Mapping[str, object]) -> tuple[str, ...]:
         return (text,)
     parts = text.split(".")
     path: list[str] = []
-    here: object = board
+    current: object = board
     start, size = 0, len(parts)
     while start < size:
-        if not isinstance(here, dict | Mapping):
+        if not isinstance(current, dict | Mapping):
             return (*path, *parts[start:])
         end = size
-        while (key := ".".join(parts[start:end])) not in here and end > start + 1:
+        while (key := ".".join(parts[start:end])) not in current and end > start + 1:
             end -= 1
         path.append(key)
-        here, start = here.get(key), end
+        current, start = current.get(key), end
     return tuple(path)

@@ -37,7 +37,7 @@ class Scope(NamedTuple):
     """What paths are relative to: an item of a list or a mapping, with its position, or the whole context."""
 
     value: Any
-    place: Mapping[str, Any] = {}
+    position: Mapping[str, Any] = {}
 
 
 class Engine:
@@ -268,34 +268,34 @@ def _format_float(value: float) -> str:
     return text.replace("e+", "e") if "e" not in text or abs(value) >= _WIDE else f"{value:.1f}"
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _is_same(left: Any, right: Any) -> bool:
     """Return True if two values are equal without conversion, part by part."""
-    if _is_number(one) and _is_number(other):
-        return bool(one == other)
-    if type(one) is not type(other):
+    if _is_number(left) and _is_number(right):
+        return bool(left == right)
+    if type(left) is not type(right):
         return False
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_is_same, one, other))
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_is_same(item, other[key]) for key, item in one.items())
-    return bool(one == other)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(_is_same, left, right))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(_is_same(item, right[key]) for key, item in left.items())
+    return bool(left == right)
 
 
-def _is_equal(one: Any, other: Any) -> bool:
+def _is_equal(left: Any, right: Any) -> bool:
     """Return True if two values are equal after conversion; objects never are."""
-    if isinstance(one, dict) or isinstance(other, dict):
+    if isinstance(left, dict) or isinstance(right, dict):
         return False
-    if type(one) is type(other) or (_is_number(one) and _is_number(other)):
-        return _is_same(one, other)
-    if isinstance(one, list) or isinstance(other, list):
+    if type(left) is type(right) or (_is_number(left) and _is_number(right)):
+        return _is_same(left, right)
+    if isinstance(left, list) or isinstance(right, list):
         return False
-    if isinstance(other, str) or one is None:
-        one, other = other, one
-    if other is None:
-        return one == "" if isinstance(one, str) else not one
-    if isinstance(one, str):
-        return one == str(other).lower() if isinstance(other, bool) else _parse_number(one) == other
-    return bool(one == other)
+    if isinstance(right, str) or left is None:
+        left, right = right, left
+    if right is None:
+        return left == "" if isinstance(left, str) else not left
+    if isinstance(left, str):
+        return left == str(right).lower() if isinstance(right, bool) else _parse_number(left) == right
+    return bool(left == right)
 
 
 def _is_less(one: Any, other: Any, *, equal: bool) -> bool:
@@ -441,10 +441,10 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _contains(one: Any, other: Any = None) -> bool:
-    if isinstance(other, list):
-        return any(_is_same(one, item) for item in other)
-    return isinstance(one, str) and isinstance(other, str) and one in other
+def _contains(left: Any, right: Any = None) -> bool:
+    if isinstance(right, list):
+        return any(_is_same(left, item) for item in right)
+    return isinstance(left, str) and isinstance(right, str) and left in right
 
 
 def _merge(values: list[Any]) -> list[Any]:
@@ -554,8 +554,8 @@ def _evaluate_var(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope]
 
 def _evaluate_here(scopes: Sequence[Scope], keys: Sequence[Any]) -> Any:
     scope = scopes[-1]
-    if keys and keys[0] in ("current", "accumulator") and "current" in scope.place:  # inside a reduce
-        return _look_up(scope.place, keys)
+    if keys and keys[0] in ("current", "accumulator") and "current" in scope.position:  # inside a reduce
+        return _look_up(scope.position, keys)
     return _look_up(scope.value, keys)
 
 
@@ -569,7 +569,7 @@ def _evaluate_val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope]
         keys, up = values[1:], (level + 1) // 2
         if _is_place(level, keys):
             up = max(up, 1)
-            return scopes[-up].place.get(keys[0]) if len(scopes) > up else None
+            return scopes[-up].position.get(keys[0]) if len(scopes) > up else None
         found = _look_up(scopes[max(len(scopes) - 1 - up, 0)].value, keys)
     return None if found is _GONE else found
 
@@ -615,7 +615,7 @@ def _make_chain(holds: Callable[[Any, Any], bool]) -> Lazy:
         if len(arguments) < 2:
             raise _make_invalid_error()
         parts = (run.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments))
-        return all(holds(one, other) for one, other in pairwise(parts))
+        return all(holds(left, right) for left, right in pairwise(parts))
 
     return of
 
@@ -645,9 +645,9 @@ def _evaluate_if(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope],
 def _switch(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     value, cases = run.of(arguments[0], scopes, f"{pointer}/0"), arguments[1]
     for at, case in enumerate(cases if isinstance(cases, list) else []):
-        place = f"{pointer}/1/{at}"
-        if isinstance(case, list) and len(case) == 2 and _is_same(value, run.of(case[0], scopes, f"{place}/0")):
-            return run.of(case[1], scopes, f"{place}/1")
+        case_pointer = f"{pointer}/1/{at}"
+        if isinstance(case, list) and len(case) == 2 and _is_same(value, run.of(case[0], scopes, f"{case_pointer}/0")):
+            return run.of(case[1], scopes, f"{case_pointer}/1")
     return run.of(arguments[2], scopes, f"{pointer}/2") if len(arguments) > 2 else None
 
 
@@ -696,7 +696,9 @@ def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
         raise _make_invalid_error()
     held = [item for item, found in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1") if _is_true(found)]
     return (
-        {item.place["key"]: item.value for item in held} if isinstance(value, dict) else [item.value for item in held]
+        {item.position["key"]: item.value for item in held}
+        if isinstance(value, dict)
+        else [item.value for item in held]
     )
 
 
@@ -730,8 +732,8 @@ def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointe
     if len(arguments) > 2:
         keys = [found for _, found in _iter_each(run, arguments[2], value, scopes, f"{pointer}/2")]
 
-    def compare(one: int, other: int) -> int:
-        return _rank(keys[one], keys[other])
+    def compare(left: int, right: int) -> int:
+        return _rank(keys[left], keys[right])
 
     order = sorted(range(len(value)), key=cmp_to_key(compare), reverse=upwards is False)
     return [value[at] for at in order]
@@ -778,13 +780,13 @@ _LAZY: Final[dict[str, Lazy]] = {
     "missing": _evaluate_missing,
     "missing_some": _evaluate_missing_some,
     "==": _make_chain(_is_equal),
-    "!=": _make_chain(lambda one, other: not _is_equal(one, other)),
+    "!=": _make_chain(lambda left, right: not _is_equal(left, right)),
     "===": _make_chain(_is_same),
-    "!==": _make_chain(lambda one, other: not _is_same(one, other)),
-    "<": _make_chain(lambda one, other: _is_less(one, other, equal=False)),
-    "<=": _make_chain(lambda one, other: _is_less(one, other, equal=True)),
-    ">": _make_chain(lambda one, other: _is_less(other, one, equal=False)),
-    ">=": _make_chain(lambda one, other: _is_less(other, one, equal=True)),
+    "!==": _make_chain(lambda left, right: not _is_same(left, right)),
+    "<": _make_chain(lambda left, right: _is_less(left, right, equal=False)),
+    "<=": _make_chain(lambda left, right: _is_less(left, right, equal=True)),
+    ">": _make_chain(lambda left, right: _is_less(right, left, equal=False)),
+    ">=": _make_chain(lambda left, right: _is_less(right, left, equal=True)),
     "and": _make_first_where(lambda value: not _is_true(value)),
     "or": _make_first_where(_is_true),
     "??": _make_first_where(lambda value: value is not None),

@@ -126,15 +126,15 @@ class _Machine:
         if self.flags & (re.MULTILINE | re.ASCII):
             raise EndlessError("it has too many ways to match for a pattern with inline flags")
         # Per state: the test of a character (if any), the anchor (if any), and the successors.
-        self.places: list[tuple[Any, str, tuple[int, ...]]] = [(None, "", ())]  # the first one is the end
+        self.states: list[tuple[Any, str, tuple[int, ...]]] = [(None, "", ())]  # the first one is the end
         self.start = self.sequence(parsed, 0, self.flags)
         self.known: dict[Any, tuple[bool, frozenset[int]]] = {}
 
-    def place(self, test: Any, anchor: str, *following: int) -> int:
-        if len(self.places) >= MOST_STATES:
+    def add_state(self, test: Any, anchor: str, *following: int) -> int:
+        if len(self.states) >= MOST_STATES:
             raise EndlessError("it has too many ways to match, and is too large")
-        self.places.append((test, anchor, following))
-        return len(self.places) - 1
+        self.states.append((test, anchor, following))
+        return len(self.states) - 1
 
     def sequence(self, parts: Any, following: int, flags: int) -> int:
         """Return the start state of a sequence that leads to `following`."""
@@ -144,52 +144,52 @@ class _Machine:
 
     def part(self, word: str, op: Any, argument: Any, following: int, flags: int) -> int:
         if word in _SIGNS:
-            return self.place(_sign(op, argument, flags), "", following)
+            return self.add_state(_sign(op, argument, flags), "", following)
         if word == "AT" and str(argument) in _ANCHORS and not flags & re.MULTILINE:
-            return self.place(None, str(argument), following)
+            return self.add_state(None, str(argument), following)
         match word:
             case "SUBPATTERN":
                 return self.sequence(argument[3], following, (flags | argument[1]) & ~argument[2])
             case "BRANCH":
-                return self.place(None, "", *(self.sequence(branch, following, flags) for branch in argument[1]))
+                return self.add_state(None, "", *(self.sequence(branch, following, flags) for branch in argument[1]))
             case "MAX_REPEAT" | "MIN_REPEAT":
                 return self.repeat(int(argument[0]), argument[1], argument[2], following, flags)
         raise EndlessError("it has too many ways to match for a pattern with lookarounds or backreferences")
 
     def repeat(self, least: int, most: Any, inner: Any, following: int, flags: int) -> int:
         if str(most) == "MAXREPEAT":
-            turn = self.place(None, "", following)
-            self.places[turn] = (None, "", (self.sequence(inner, turn, flags), following))
+            turn = self.add_state(None, "", following)
+            self.states[turn] = (None, "", (self.sequence(inner, turn, flags), following))
             start = turn
         else:
             start = following
             for _ in range(int(most) - least):
-                start = self.place(None, "", self.sequence(inner, start, flags), following)
+                start = self.add_state(None, "", self.sequence(inner, start, flags), following)
         for _ in range(least):
-            before = len(self.places)
+            before = len(self.states)
             start = self.sequence(inner, start, flags)
-            if len(self.places) == before:  # it is empty, however often it is repeated
+            if len(self.states) == before:  # it is empty, however often it is repeated
                 break
         return start
 
     def search(self, text: str) -> bool:
-        here, last = frozenset[int](), len(text)
+        states, last = frozenset[int](), len(text)
         for at in range(last + 1):
             after = text[at : at + 1]
             ending = at == last or (at == last - 1 and after == "\n")
             before = "" if at == 0 else "w" if _is_word(text[at - 1]) else "-"
-            key = (here, before, after, ending)
+            key = (states, before, after, ending)
             step = self.known.get(key)
             if step is None:
                 if len(self.known) >= _KEPT:
                     self.known = {}
-                step = self.known[key] = self.step(here, before, after, ending)
-            found, here = step
+                step = self.known[key] = self.step(states, before, after, ending)
+            found, states = step
             if found:
                 return True
         return False
 
-    def step(self, here: frozenset[int], before: str, after: str, ending: bool) -> tuple[bool, frozenset[int]]:
+    def step(self, states: frozenset[int], before: str, after: str, ending: bool) -> tuple[bool, frozenset[int]]:
         """Return whether the end is reached before a character, and the states after it."""
         holds = {
             "": True,
@@ -200,15 +200,15 @@ class _Machine:
             "AT_BOUNDARY": (before == "w") != _is_word(after),
             "AT_NON_BOUNDARY": (before == "w") == _is_word(after),
         }
-        waiting, seen, behind = [self.start, *here], set[int](), set[int]()
+        waiting, seen, behind = [self.start, *states], set[int](), set[int]()
         while waiting:
-            place = waiting.pop()
-            if place in seen:
+            state = waiting.pop()
+            if state in seen:
                 continue
-            if place == 0:
+            if state == 0:
                 return True, frozenset()
-            seen.add(place)
-            test, anchor, following = self.places[place]
+            seen.add(state)
+            test, anchor, following = self.states[state]
             if test is None:
                 waiting += following if holds[anchor] else ()
             elif after and test(after):

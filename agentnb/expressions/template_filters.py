@@ -72,13 +72,13 @@ def _wrap_as_list(name: str) -> Callable[..., Any]:
 
 def _wrap_text_filter(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return Jinja's filter or test, called with its value as a string of limited length."""
-    place = _find_value_argument(function)
+    index = _find_value_argument(function)
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         found = list(args)
-        found[place] = to_text(found[place])
-        check_size(len(found[place]), MAX_TEXT, "characters of text")
+        found[index] = to_text(found[index])
+        check_size(len(found[index]), MAX_TEXT, "characters of text")
         return function(*found, **kwargs)
 
     return wrapper

@@ -166,9 +166,9 @@ def _make_expression_refusal(error: TemplateSyntaxError, text: str) -> Refusal:
             "complete it",
         )
     elif message.startswith("unexpected char"):
-        place = message.rpartition(" ")[2]
+        where = message.rpartition(" ")[2]
         quote = message.removeprefix("unexpected char ")[1:2] in ("'", '"')
-        message = f"the quote at character {int(place) + 1} is not closed" if quote and place.isdigit() else message
+        message = f"the quote at character {int(where) + 1} is not closed" if quote and where.isdigit() else message
     return Refusal("R301", error.lineno, f"cannot be read: {message}", _EXPRESSION, order)
 
 
@@ -418,10 +418,10 @@ def _make_not_allowed_refusal(node: nodes.Node, what: str) -> Refusal:
     return Refusal("R305", node.lineno, f"uses {what}", why, "compute it in a node and write it to the board")
 
 
-def _make_unknown_refusal(node: nodes.Node, sort: str, name: str, known: Mapping[str, Any]) -> Refusal:
+def _make_unknown_refusal(node: nodes.Node, kind: str, name: str, known: Mapping[str, Any]) -> Refusal:
     public = sorted(word for word in known if word.isidentifier())
     order = did_you_mean(name, public, "use one of them")
-    return Refusal("R303", node.lineno, f"uses the {sort} {name!r}", f"the {sort}s are: {', '.join(public)}", order)
+    return Refusal("R303", node.lineno, f"uses the {kind} {name!r}", f"the {kind}s are: {', '.join(public)}", order)
 
 
 # ---------------------------------------------------------------------------------------------------------------- reads

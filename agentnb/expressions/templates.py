@@ -268,17 +268,19 @@ def _ignore_path(_: tuple[str | int, ...]) -> None:
     return None
 
 
-def compile_structure(value: Any, *, strict: bool = True, place_of: PlaceOf = _ignore_path) -> Structure:
-    """Compile all templates in dict values, lists and text; `place_of` returns the place of the part at a path.
+def compile_structure(value: Any, *, strict: bool = True, get_place: PlaceOf = _ignore_path) -> Structure:
+    """Compile all templates in dict values, lists and text; `get_place` returns the place of the part at a path.
 
     Raises:
         RecipeError: every problem of every template in it
     """
-    building = _StructureCompiler(place_of, strict=strict)
+    building = _StructureCompiler(get_place, strict=strict)
     build = building.build_of(value, ())
     if building.problems:
         raise RecipeError(*building.problems)
-    return Structure(build, building.templates, lambda again: compile_structure(value, strict=again, place_of=place_of))
+    return Structure(
+        build, building.templates, lambda again: compile_structure(value, strict=again, get_place=get_place)
+    )
 
 
 def render_structure(value: Any, context: Mapping[str, Any], *, strict: bool = True) -> Any:
@@ -318,15 +320,15 @@ _Build = Callable[[Mapping[str, Any]], Any]
 class _StructureCompiler:
     """One walk through a structure; fills `templates` and `problems`."""
 
-    def __init__(self, place_of: PlaceOf, *, strict: bool) -> None:
-        self.place_of, self.strict = place_of, strict
+    def __init__(self, get_place: PlaceOf, *, strict: bool) -> None:
+        self.get_place, self.strict = get_place, strict
         self.templates: list[Template] = []
         self.problems: list[Problem] = []
 
     def build_of(self, value: Any, path: tuple[str | int, ...]) -> _Build:
         """Return a function that builds `value`, the part at a path, for a context."""
         if len(path) > _MAX_LEVELS:
-            self.problems.append(_make_depth_problem(self.place_of(path)))
+            self.problems.append(_make_depth_problem(self.get_place(path)))
         elif isinstance(value, dict):
             fields = [(key, self.build_of(item, (*path, key))) for key, item in value.items()]
             return lambda context: {key: build(context) for key, build in fields}
@@ -335,7 +337,7 @@ class _StructureCompiler:
             return lambda context: [build(context) for build in items]
         elif isinstance(value, str) and has_markers(value):
             try:
-                self.templates.append(compile_template(value, strict=self.strict, place=self.place_of(path)))
+                self.templates.append(compile_template(value, strict=self.strict, place=self.get_place(path)))
             except RecipeError as error:
                 self.problems += error.problems
             else:

@@ -26,17 +26,17 @@ def bind(node: Node, world: Any) -> Perform:
     Raises:
         RecipeError: the callable is missing or cannot be called with these inputs.
     """
-    function, name, whole = (
+    function, name, as_value = (
         find_callable(node, world),
         str(node.params.get("output", node.id)),
         bool(node.params.get("whole")),
     )
     if node.params.get("asks"):
-        return _wrap_asking(node, make_caller(node, function), name, whole=whole)
+        return _wrap_asking(node, make_caller(node, function), name, as_value=as_value)
     if inspect.iscoroutinefunction(function):
-        return _defer(make_caller(node, function), name, whole=whole)
-    if whole or add_rng(node, function) is not None:
-        return _wrap_other(make_caller(node, function), name, whole=whole)
+        return _defer(make_caller(node, function), name, as_value=as_value)
+    if as_value or add_rng(node, function) is not None:
+        return _wrap_other(make_caller(node, function), name, as_value=as_value)
     if node.inputs:
         return _wrap_with_inputs(function, compile_arguments(node.inputs), name)
     if takes_board(function):
@@ -71,14 +71,14 @@ def _wrap_alone(function: Callable[..., Any], name: str) -> Perform:
     return perform
 
 
-def _wrap_other(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
-    return lambda work: _convert_result(call(work), work, name, whole=whole)
+def _wrap_other(call: Callable[[Work], Any], name: str, *, as_value: bool) -> Perform:
+    return lambda work: _convert_result(call(work), work, name, as_value=as_value)
 
 
-def _convert_result(result: Any, work: Work, name: str, *, whole: bool = False) -> Any:
+def _convert_result(result: Any, work: Work, name: str, *, as_value: bool = False) -> Any:
     if isinstance(result, Awaitable):
-        return _await_result(result, work, name, whole=whole)
-    return to_writes(name, result, whole=whole)
+        return _await_result(result, work, name, as_value=as_value)
+    return to_writes(name, result, as_value=as_value)
 
 
 def find_callable(node: Node, world: Any) -> Callable[..., Any]:
@@ -108,12 +108,12 @@ def make_caller(node: Node, function: Callable[..., Any]) -> Callable[[Work], An
     return lambda work: bound(work)()
 
 
-def _wrap_asking(node: Node, call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
+def _wrap_asking(node: Node, call: Callable[[Work], Any], name: str, *, as_value: bool) -> Perform:
     """Return the function of a node that may ask: it runs again with the answers until all are given."""
 
     def perform(work: Work) -> Any:
         try:
-            return _convert_result(call_with_answers(lambda: call(work), ()), work, name, whole=whole)
+            return _convert_result(call_with_answers(lambda: call(work), ()), work, name, as_value=as_value)
         except QuestionPending as question:
             return again(work, question)
 
@@ -123,24 +123,24 @@ def _wrap_asking(node: Node, call: Callable[[Work], Any], name: str, *, whole: b
             answers.append(await work.call(Effect("human", node.id, {"prompt": question.prompt})))
             work.copies.clear()
             try:
-                return to_writes(name, call_with_answers(lambda: call(work), answers), whole=whole)
+                return to_writes(name, call_with_answers(lambda: call(work), answers), as_value=as_value)
             except QuestionPending as next_question:
                 question = next_question
 
     return perform
 
 
-def _defer(call: Callable[[Work], Any], name: str, *, whole: bool) -> Perform:
+def _defer(call: Callable[[Work], Any], name: str, *, as_value: bool) -> Perform:
     async def perform(work: Work) -> Any:
         await work.loop()
-        return to_writes(name, await call(work), whole=whole)
+        return to_writes(name, await call(work), as_value=as_value)
 
     return perform
 
 
-async def _await_result(result: Awaitable[Any], work: Work, name: str, *, whole: bool) -> Any:
+async def _await_result(result: Awaitable[Any], work: Work, name: str, *, as_value: bool) -> Any:
     await work.loop()
-    return to_writes(name, await result, whole=whole)
+    return to_writes(name, await result, as_value=as_value)
 
 
 KIND = Kind(

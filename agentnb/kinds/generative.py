@@ -201,14 +201,14 @@ def _call_of(task: _GenerativeTask, function: Callable[..., Any]) -> Callable[[A
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     named = [name for name, taken in signature.parameters.items() if name in _GIVEN and taken.kind in by_name]
     first = next(iter(signature.parameters), "")
-    whole = takes_board(function) and first not in named
+    passes_board = takes_board(function) and first not in named
 
     def call(board: Any) -> Any:
         inputs = {"goal": task.goal(board), "schema": deepcopy(task.schema.rules), "board": board}
-        return function(*((board,) if whole else ()), **{name: inputs[name] for name in named})
+        return function(*((board,) if passes_board else ()), **{name: inputs[name] for name in named})
 
     try:
-        signature.bind(*((None,) if whole else ()), **dict.fromkeys(named))
+        signature.bind(*((None,) if passes_board else ()), **dict.fromkeys(named))
     except TypeError as error:
         called = get_function_name(function)
         raise RecipeError(

@@ -29,7 +29,7 @@ def bind(node: Node, world: Any) -> Perform:
         (role, _prepare_text(make_strict(text, world.strict), world.environment))
         for role, text in params.get("prompt", ())
     ]
-    name, places = str(params.get("template", node.id)), Directives(node, world)
+    name, directives = str(params.get("template", node.id)), Directives(node, world)
     key = params.get("output")
     settings, options = make_settings(params.get("model")), get_options(node)
     llm_options, mock, has_model = find_options(world, options), mock_answer(node.id), world.llm is not None
@@ -46,8 +46,8 @@ def bind(node: Node, world: Any) -> Perform:
             )
         answer = await work.call(effect)
         result = answer_of(answer)
-        writes = places(work, result)
-        thought = find_oddity(*(text for _, text in prompt), places)
+        writes = directives(work, result)
+        thought = find_oddity(*(text for _, text in prompt), directives)
         if key is not None:
             writes = [*writes, ((key,), getattr(answer, "content", answer))]
         return Outcome(nested_writes=writes, thought=thought, observation=result, result=result)

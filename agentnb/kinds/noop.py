@@ -17,10 +17,10 @@ def bind(node: Node, world: Any) -> Perform:
     """Return a function that writes what `params["map"]` states; without it, nothing."""
     if "map" not in node.params:
         return write_nothing
-    places = Directives(node, world)
+    directives = Directives(node, world)
 
     def perform(work: Work) -> Outcome:
-        return Outcome(nested_writes=places(work, {}), thought=find_oddity(places), result={})
+        return Outcome(nested_writes=directives(work, {}), thought=find_oddity(directives), result={})
 
     return perform
 

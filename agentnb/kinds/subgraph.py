@@ -49,7 +49,7 @@ def bind(node: Node, world: Any) -> Perform:
 
 def _bind_rendering(node: Node, world: Any) -> Perform:
     inputs, outputs = make_strict(node.params["given"], world.strict), tuple(node.params.get("outputs", ()))
-    places = Directives(node, world)
+    directives = Directives(node, world)
 
     def perform(work: Work) -> Any:
         if work.phase == "start":
@@ -63,8 +63,8 @@ def _bind_rendering(node: Node, world: Any) -> Perform:
         result = thaw(freeze(outcome))
         # what was deleted is deleted here too
         own: list[tuple[Any, Any]] = [((name,), seen.get(name, ABSENT)) for name in outputs]
-        own += places(work, result)
-        return Outcome(nested_writes=own, thought=find_oddity(inputs, places), observation=outcome, result=result)
+        own += directives(work, result)
+        return Outcome(nested_writes=own, thought=find_oddity(inputs, directives), observation=outcome, result=result)
 
     return perform
 

@@ -40,8 +40,8 @@ def bind(node: Node, world: Any) -> Perform:
     params, options = node.params, get_options(node)
     function, keys, gives = params["function"], params["keys"], params["gives"]
     function = function if callable(function) else world.tool(str(function), node)
-    outs = [take for take in params["takes"] if take.sort == "out"]
-    around = [take for take in params["takes"] if take.sort != "out"]
+    outs = [take for take in params["takes"] if take.role == "out"]
+    around = [take for take in params["takes"] if take.role != "out"]
     name = getattr(function, "__name__", node.id)
     again = options.get("attempts", 1) > 1
 
@@ -73,9 +73,9 @@ class InjectedArguments:
     def __init__(self, around: list[SystemParameter], work: Work, keys: Mapping[Any, str], *, copies: bool) -> None:
         self.work, self.keys, self.resources = work, keys, work.run.world.resources
         self.copies = copies  # whether the next attempt could see changes that one makes to its arguments
-        self.wanted = [take for take in around if take.sort != "context"]
+        self.wanted = [take for take in around if take.role != "context"]
         self.contexts: dict[str, SystemContext] = {}
-        self.names = [take.name for take in around if take.sort == "context"]
+        self.names = [take.name for take in around if take.role == "context"]
 
     def _iter_resources(self) -> Iterator[tuple[str, Any]]:
         """Yield each resource with the name of its parameter."""

@@ -36,7 +36,7 @@ def bind(node: Node, world: Any) -> Perform:
     """
     params = node.params
     rendered = make_strict(params["given"], world.strict) if "given" in params else None
-    arguments, places = _compile_arguments(node), Directives(node, world)
+    arguments, directives = _compile_arguments(node), Directives(node, world)
     key, attempts = str(params.get("output", node.id)), int(get_options(node).get("attempts", 1))
 
     def perform(work: Work) -> Any:
@@ -52,8 +52,8 @@ def bind(node: Node, world: Any) -> Perform:
             return Outcome({key: result["response"]}, observation=result, result=result)
         outcome = {**result, "text": result["response"], "result": result["response"]}
         return Outcome(
-            nested_writes=places(work, outcome),
-            thought=find_oddity(rendered, places),
+            nested_writes=directives(work, outcome),
+            thought=find_oddity(rendered, directives),
             observation=outcome,
             result=outcome,
         )
@@ -81,7 +81,7 @@ def _has_failed(work: Work) -> bool:
     """Return True if the current step is this node's own failure: then a person is running it again."""
     for history, end in reversed(work.run.parts()):
         if end > history.base:
-            return end in history.errors and history.s_act[end - history.base] == work.activation.id
+            return end in history.errors and history.step_activations[end - history.base] == work.activation.id
     return False
 
 

@@ -35,7 +35,7 @@ def bind(node: Node, world: Any) -> Perform:
     name = node.id if name == "<lambda>" else name  # an unnamed function uses the name of its node
     arguments = compile_arguments(node.inputs) if node.inputs else None
     board, drawing = arguments is None and takes_board(function), add_rng(node, function)
-    whole = bool(params.get("whole"))
+    as_value = bool(params.get("whole"))
 
     alone = Effect("tool", name, {}, target=function, **get_options(node))
     # in the order of the fields
@@ -49,7 +49,7 @@ def bind(node: Node, world: Any) -> Perform:
             effect = Effect("tool", name, {}, *options, lambda: called(work.board))
         else:
             effect = alone if drawing is None else Effect("tool", name, {}, *options, called)
-        return to_writes(key, await work.call(effect), whole=whole)
+        return to_writes(key, await work.call(effect), as_value=as_value)
 
     return perform
 
@@ -57,7 +57,7 @@ def bind(node: Node, world: Any) -> Perform:
 def _bind_rendering(node: Node, world: Any) -> Perform:
     name = str(node.params.get("function", node.id))
     function, inputs = world.tool(name, node), make_strict(node.params["given"], world.strict)
-    places, options = Directives(node, world), get_options(node)
+    directives, options = Directives(node, world), get_options(node)
     tells = node.params.get("tells_timeout") and "timeout" in options and takes_timeout(function)
     extra = {"timeout": options["timeout"]} if tells else {}
 
@@ -65,8 +65,8 @@ def _bind_rendering(node: Node, world: Any) -> Perform:
         arguments = inputs.render(make_context(work))
         effect = Effect("tool", name, {**extra, **arguments}, target=function, check=check_result, **options)
         result = to_result(await work.call(effect))
-        writes = places(work, result)
-        thought = find_oddity(inputs, places)
+        writes = directives(work, result)
+        thought = find_oddity(inputs, directives)
         return Outcome(nested_writes=writes, thought=thought, inputs=arguments, observation=result, result=result)
 
     return perform

@@ -29,7 +29,7 @@ class SystemParameter(NamedTuple):
     """
 
     name: str
-    sort: str
+    role: str
     kind: Any
     needed: bool
     none: bool = False

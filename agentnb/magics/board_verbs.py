@@ -80,7 +80,10 @@ def list_pending(workspace: Workspace, _: list[str]) -> Any:
 
 def answer(workspace: Workspace, args: list[str]) -> str:
     """`answer TEXT`: answer the waiting node."""
-    text, waiting = " ".join(args), next((one for one in workspace.session.pending if one.kind == "answer"), None)
+    text, waiting = (
+        " ".join(args),
+        next((pending for pending in workspace.session.pending if pending.kind == "answer"), None),
+    )
     schema = None if waiting is None else waiting.arguments.get("schema")
     workspace.session.answer(text if schema is None else parse_typed(text, schema))
     return format_status(workspace.session)

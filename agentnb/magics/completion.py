@@ -30,7 +30,7 @@ SORTS: Final[dict[str, Callable[[Workspace, list[str]], Iterable[str]]]] = {
     "keys": lambda bench, _: bench.session.board,
     "broken": lambda bench, _: {row.node: 0 for row in bench.session.breakpoints if row.node is not None},
     "watched": lambda bench, _: bench.session.watches,
-    "pending": lambda bench, _: [one.id for one in bench.session.pending],
+    "pending": lambda bench, _: [pending.id for pending in bench.session.pending],
     "speeds": lambda *_: ("full", "10", "3", "1"),
 }
 

@@ -33,15 +33,15 @@ class Faults:
         """Return the numbers of the wrong lines, each with the column of its first problem."""
         found: dict[int, int] = {}
         for problem in self._problems:
-            if place := _PLACE.match(problem.where):
-                found.setdefault(int(place[1]), int(place[2]))
+            if match := _PLACE.match(problem.where):
+                found.setdefault(int(match[1]), int(match[2]))
         return found
 
     def _iter_visible_lines(self) -> Iterator[tuple[int, str, int]]:
         """Yield the lines around the wrong ones: number, text, and the column of the error, or 0."""
         places = self._find_error_columns()
         for number, line in enumerate(self._lines, 1):
-            if any(abs(number - place) <= AROUND for place in places):
+            if any(abs(number - error_line) <= AROUND for error_line in places):
                 yield number, line, places.get(number, 0)
 
     def __repr__(self) -> str:

@@ -47,12 +47,12 @@ def open(workspace: Workspace, args: list[str]) -> Session:
     from agentnb.recordings.formats import open as open_run
 
     where, name = split_name(args, "session", "open")
-    place, _, run = where.partition(" ")
+    source, _, run = where.partition(" ")
     try:
         recipe: Recipe | None = workspace.recipe("")
     except Exception:  # noqa: BLE001  (without a recipe it is opened to be looked at)
         recipe = None
-    return workspace.take(name, open_run(place, run or None, recipe=recipe))
+    return workspace.take(name, open_run(source, run or None, recipe=recipe))
 
 
 def runs(_: Workspace, args: list[str]) -> Any:

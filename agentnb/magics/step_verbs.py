@@ -13,12 +13,12 @@ def make_verb(name: str) -> Callable[[Workspace, list[str]], str]:
     """Return a verb that does what the cockpit's button of this name does."""
     command = COMMANDS[name]
 
-    def act(workspace: Workspace, _: list[str]) -> str:
+    def run_verb(workspace: Workspace, _: list[str]) -> str:
         command.run(workspace.session, None, None)
         return format_status(workspace.session)
 
-    act.__doc__ = f"`{name}`: {command.tip}."
-    return act
+    run_verb.__doc__ = f"`{name}`: {command.tip}."
+    return run_verb
 
 
 def step(workspace: Workspace, args: list[str]) -> str:

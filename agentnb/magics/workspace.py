@@ -50,10 +50,10 @@ class Workspace:
         """
         found = self.names.get(name)
         if not isinstance(found, Session):
-            there = self.of(Session)
+            names = self.of(Session)
             raise make_argument_error(f"there is no session {name!r}", f"%agent use {name}",
-                        f"the sessions here are: {', '.join(there) or 'none'}",
-                        did_you_mean(name, there, "make one: %agent new"))  # fmt: skip
+                        f"the sessions here are: {', '.join(names) or 'none'}",
+                        did_you_mean(name, names, "make one: %agent new"))  # fmt: skip
         self.session_name = name
         return found
 
@@ -72,10 +72,10 @@ class Workspace:
         name = name or self.recipe_name or "recipe"
         found = self.names.get(name)
         if not isinstance(found, Recipe):
-            there = self.of(Recipe)
+            names = self.of(Recipe)
             raise make_argument_error(f"there is no recipe {name!r}", f"%agent new {name}",
-                        f"the recipes here are: {', '.join(there) or 'none'}",
-                        did_you_mean(name, there, "load one: %agent load PATH as NAME"))  # fmt: skip
+                        f"the recipes here are: {', '.join(names) or 'none'}",
+                        did_you_mean(name, names, "load one: %agent load PATH as NAME"))  # fmt: skip
         return found
 
 

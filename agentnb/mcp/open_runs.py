@@ -34,15 +34,15 @@ class OpenRuns:
     """The runs of some stores, files and folders, and the open ones by their id; the least recently used is closed.
 
     Args:
-        places: stores, recordings, or folders with them.
+        sources: stores, recordings, or folders with them.
         live: a session of this process; it is open from the start, and never closed.
         changes: whether runs may be changed; else stored runs are opened as recordings.
         options: how stored runs are opened to continue them: `recipe`, `llm`, `tools`, `answers`.
     """
 
-    def __init__(self, places: Sequence[str] = (), live: Session | None = None, *, changes: bool = False,
+    def __init__(self, sources: Sequence[str] = (), live: Session | None = None, *, changes: bool = False,
                  options: Mapping[str, Any] | None = None) -> None:  # fmt: skip
-        self._places, self.live, self.changes = tuple(places), live, changes
+        self._places, self.live, self.changes = tuple(sources), live, changes
         self._options = dict(options or {})
         self._open: dict[str, Session] = {}  # the last one was used last
         if live is not None:
@@ -60,23 +60,23 @@ class OpenRuns:
         Raises:
             ExecutionError: X523.
         """
-        open_rows, places, after = list(self._open_rows(query)), list(self._iter_sources()), query.after
+        open_rows, sources, after = list(self._open_rows(query)), list(self._iter_sources()), query.after
         if after is not None:
             ids = [row["run"] for row in open_rows]
-            stores = [at for at, place in enumerate(places) if _has(place, after)]
+            stores = [at for at, source in enumerate(sources) if _has(source, after)]
             if stores:
-                open_rows, places = [], places[stores[0] :]
+                open_rows, sources = [], sources[stores[0] :]
             else:
                 query = replace(query, after=None)
-                if after in places:
-                    open_rows, places = [], places[places.index(after) + 1 :]
+                if after in sources:
+                    open_rows, sources = [], sources[sources.index(after) + 1 :]
                 elif after in ids:
                     open_rows = open_rows[ids.index(after) + 1 :]
                 else:
                     raise self._make_missing_run_error(after)
         yield from open_rows
-        for place in places:
-            yield from self._iter_rows(place, query)
+        for source in sources:
+            yield from self._iter_rows(source, query)
             query = replace(query, after=None)
 
     def _open_rows(self, query: RunQuery) -> Iterator[dict[str, Any]]:
@@ -104,36 +104,36 @@ class OpenRuns:
 
     def _iter_sources(self) -> Iterator[str]:
         """Yield the stores and files of the places."""
-        for place in self._places:
-            if "://" in place or not Path(place).is_dir():
-                yield place
+        for source in self._places:
+            if "://" in source or not Path(source).is_dir():
+                yield source
                 continue
-            found = sorted(path for path in Path(place).iterdir() if path.suffix in _SUFFIXES and path.is_file())
+            found = sorted(path for path in Path(source).iterdir() if path.suffix in _SUFFIXES and path.is_file())
             yield from map(str, found[:_MOST_FILES])
 
-    def _iter_rows(self, place: str, query: RunQuery) -> Iterator[dict[str, Any]]:
+    def _iter_rows(self, source: str, query: RunQuery) -> Iterator[dict[str, Any]]:
         """Yield the rows of a store's runs that match and are not open, page by page; or of a file, or a problem."""
         query = replace(query, limit=_PAGE)
         while True:
             try:
-                kind = format_of(place)
+                kind = format_of(source)
                 if kind != STORE:
-                    if query == RunQuery(contains=query.contains, limit=_PAGE) and (query.contains or "") in place:
-                        yield {"run": place, "format": kind}
+                    if query == RunQuery(contains=query.contains, limit=_PAGE) and (query.contains or "") in source:
+                        yield {"run": source, "format": kind}
                     return
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # a damaged row, which says so when it is opened
-                    rows = list_sound_rows(place, query)
+                    rows = list_sound_rows(source, query)
             except AgentNbError as error:
                 problem = error.problems[0] if error.problems else None
-                yield {"run": place, "problem": str(error) if problem is None else f"{problem.code}: {problem.what}"}
+                yield {"run": source, "problem": str(error) if problem is None else f"{problem.code}: {problem.what}"}
                 return
             for row in rows:
                 if row.run_id in self._open:
                     continue
                 parent = {} if row.parent is None else {"parent": row.parent, "forked": row.forked}
                 yield {"run": row.run_id, "name": row.name, "status": row.current_status, "steps": row.steps,
-                       "created": row.created.isoformat(timespec="seconds"), "store": place, **parent}  # fmt: skip
+                       "created": row.created.isoformat(timespec="seconds"), "store": source, **parent}  # fmt: skip
             if not rows:
                 return
             query = replace(query, after=rows[-1].run_id)
@@ -175,9 +175,9 @@ class OpenRuns:
             if session.run_id == name:
                 self.add(session)
                 return
-        for place in self._iter_sources() if name else ():
-            if place == name or _has(place, name):
-                self._open[name] = self._open_stored(place, None if place == name else name)
+        for source in self._iter_sources() if name else ():
+            if source == name or _has(source, name):
+                self._open[name] = self._open_stored(source, None if source == name else name)
                 self._close_oldest()
                 return
         raise self._make_missing_run_error(name)
@@ -190,11 +190,11 @@ class OpenRuns:
                     did_you_mean(name, known, "call list_runs"))
         )  # fmt: skip
 
-    def _open_stored(self, place: str, run_id: str | None) -> Session:
+    def _open_stored(self, source: str, run_id: str | None) -> Session:
         options = self._options if self.changes and run_id is not None and "recipe" in self._options else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # another version of the recipe: its Problems say so when it matters
-            session = open_run(place, run_id, **options)
+            session = open_run(source, run_id, **options)
         return session if options or isinstance(session, Recording) else _make_recording(session)
 
     def _close_oldest(self) -> None:
@@ -202,10 +202,10 @@ class OpenRuns:
             _close(self._open.pop(name))
 
 
-def _has(place: str, run_id: str) -> bool:
+def _has(source: str, run_id: str) -> bool:
     """Return True if a place is a store that has this run."""
     try:
-        return format_of(place) == STORE and open_log(place).run(run_id) is not None
+        return format_of(source) == STORE and open_log(source).run(run_id) is not None
     except AgentNbError:
         return False
 

@@ -50,15 +50,15 @@ def check_routes(recipe: Recipe) -> Iterator[Problem]:
     drawn = {(edge.source, edge.target) for edge in recipe.outgoing_edges}
     nodes, known = recipe.nodes, list_names(recipe.nodes)
     for node in nodes.values():
-        choices, place = list_choices(node), format_place(recipe, node.place)
+        choices, where = list_choices(node), format_place(recipe, node.place)
         if node.kind == "router" and not choices:
-            yield Problem("R120", f"router {node.id!r} has no routes", place,
+            yield Problem("R120", f"router {node.id!r} has no routes", where,
                           "a router chooses a route by value; without routes, the run ends there",
                           "add routes or a default", "warning")  # fmt: skip
         for value, target in choices:
             if target == END or target in recipe.nodes or (node.id, target) in drawn or recipe.meta.get("draft"):
                 continue  # a draft's missing targets, and those drawn as edges, are reported as edges
-            yield Problem("R120", f"route {value!r} of {node.id!r} leads to {target!r}, which does not exist", place,
+            yield Problem("R120", f"route {value!r} of {node.id!r} leads to {target!r}, which does not exist", where,
                           f"this recipe's nodes are: {known}",
                           did_you_mean(target, nodes, f"add a node {target!r}, or remove the route"))  # fmt: skip
 
@@ -67,7 +67,7 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
     """R105: a recipe has no entry node, or its entry is not one of its nodes."""
     if recipe.meta.get("draft"):
         return  # reported by the loader of the draft
-    place = format_place(recipe, recipe.meta.get("entry_place"))
+    where = format_place(recipe, recipe.meta.get("entry_place"))
     if recipe.reactive is not None:  # events activate the nodes that listen to them
         return
     if not recipe.entry and not any(node.on for node in recipe.nodes.values()):  # the same
@@ -76,12 +76,12 @@ def check_entry(recipe: Recipe) -> Iterator[Problem]:
         order = (
             "set `entry` to the node to start at, or remove the edges that lead to it" if recipe.nodes else "add a node"
         )
-        yield Problem("R105", what, place, why, order)
+        yield Problem("R105", what, where, why, order)
     for name in recipe.entry:
         if name not in recipe.nodes:
-            yield make_entry_problem(name, recipe.nodes, place)
+            yield make_entry_problem(name, recipe.nodes, where)
         elif (scope := recipe.nodes[name].scope) != ROOT:
-            yield Problem("R105", f"the entry {name!r} of recipe {recipe.name!r} is not at the top level", place,
+            yield Problem("R105", f"the entry {name!r} of recipe {recipe.name!r} is not at the top level", where,
                           f"{name!r} is inside {scope!r}", "use the enclosing node as the entry")  # fmt: skip
 
 
@@ -101,17 +101,17 @@ def check_regions(recipe: Recipe) -> Iterator[Problem]:
     for region in recipe.regions.values():
         if region.id == ROOT:
             continue
-        place = format_place(recipe, recipe.nodes[region.owner].place if region.owner in recipe.nodes else None)
+        where = format_place(recipe, recipe.nodes[region.owner].place if region.owner in recipe.nodes else None)
         own = inside[region.id]
         if region.owner not in recipe.nodes:
-            yield Problem("R116", f"region {region.id!r} belongs to {region.owner!r}, which does not exist", place,
+            yield Problem("R116", f"region {region.id!r} belongs to {region.owner!r}, which does not exist", where,
                           "a region belongs to a node", "use the id of the enclosing node")  # fmt: skip
         if not region.entry:
-            yield Problem("R116", f"region {region.id!r} has no entry", place,
+            yield Problem("R116", f"region {region.id!r} has no entry", where,
                           f"the nodes inside it are: {list_names(own)}", "set its entry")  # fmt: skip
         for name in region.entry:
             if name not in own:
-                yield Problem("R116", f"the entry {name!r} of region {region.id!r} is not inside it", place,
+                yield Problem("R116", f"the entry {name!r} of region {region.id!r} is not inside it", where,
                               f"the nodes inside it are: {list_names(own)}",
                               did_you_mean(name, own, "use one of them"))  # fmt: skip
     for node in recipe.nodes.values():
@@ -171,18 +171,18 @@ def check_evaluators(recipe: Recipe) -> Iterator[Problem]:
             yield from _check_evaluator(node, format_place(recipe, node.place))
 
 
-def _check_evaluator(node: Node, place: str) -> Iterator[Problem]:
+def _check_evaluator(node: Node, where: str) -> Iterator[Problem]:
     values = {word: node.params.get(word, 0) for word in ("threshold", "max_refinements")}
     for word, number in values.items():
         if isinstance(number, bool) or not isinstance(number, int | float):
-            yield Problem("R136", f"the {word} of evaluator {node.id!r} is {number!r}", place,
+            yield Problem("R136", f"the {word} of evaluator {node.id!r} is {number!r}", where,
                           "it must be a number", "write a number")  # fmt: skip
         elif word == "threshold" and not 0 <= number <= 1:
             end = "every result passes" if number < 0 else "no result passes"
-            yield Problem("R136", f"the threshold of evaluator {node.id!r} is {number:g}", place,
+            yield Problem("R136", f"the threshold of evaluator {node.id!r} is {number:g}", where,
                           f"a judge scores from 0 to 1, so {end}", "write a number from 0 to 1", "warning")  # fmt: skip
         elif word == "max_refinements" and number < 0:
-            yield Problem("R136", f"evaluator {node.id!r} has {number:g} refinements", place,
+            yield Problem("R136", f"evaluator {node.id!r} has {number:g} refinements", where,
                           "a negative number counts as 0: a failed evaluation ends the run",
                           "write 0 or more", "warning")  # fmt: skip
 

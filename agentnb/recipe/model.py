@@ -61,7 +61,7 @@ class Reactive(Protocol):
     events.
     """
 
-    def waits(self, event: Any) -> bool:
+    def has_listeners(self, event: Any) -> bool:
         """Return True if an event has its own delivery in the queue; otherwise it activates no node."""
         ...
 

@@ -113,7 +113,7 @@ class RecordedStep:
     failure: tuple[str, str] | None = None
     uncaught: bool = False
     calls: Sequence[RecordedCall] = ()
-    before: Sequence[ImportedIntervention] = ()
+    interventions: Sequence[ImportedIntervention] = ()
     label: str = ""
 
 
@@ -124,7 +124,7 @@ def build(
     board: Mapping[str, Any],
     *,
     following: Sequence[RecordedStep] = (),
-    after: Sequence[ImportedIntervention] = (),
+    last_interventions: Sequence[ImportedIntervention] = (),
     about: Mapping[str, Any] | None = None,
 ) -> Run:
     """Return the run at its end.
@@ -132,14 +132,14 @@ def build(
     Args:
         board: the values before the first step.
         following: the steps that were scheduled when the record ended and did not run.
-        after: what people did after the last step.
+        last_interventions: what people did after the last step.
         about: data about the origin, for the trace.
 
     Raises:
         StoreError: L574, a value cannot be on a board, or is nested too deeply.
     """
     with reading(name):
-        return _Builder(name, dialect, steps, board, following, after, about or {}).run
+        return _Builder(name, dialect, steps, board, following, last_interventions, about or {}).run
 
 
 @contextmanager
@@ -198,7 +198,7 @@ class NodeIds:
 
 class _Builder:
     def __init__(self, name: str, dialect: str, steps: Sequence[RecordedStep], board: Mapping[str, Any],
-                 following: Sequence[RecordedStep], after: Sequence[ImportedIntervention],
+                 following: Sequence[RecordedStep], last_interventions: Sequence[ImportedIntervention],
                  about: Mapping[str, Any]) -> None:  # fmt: skip
         self.steps = [*steps, *following]
         recipe = _build_recipe(name, dialect, self.steps, about)
@@ -209,63 +209,63 @@ class _Builder:
         self.frames: dict[tuple[int, int], Any] = {}  # the place of an enter step, and the lane -> the frame
         self.activations: dict[int, int] = {}
         self.successors: dict[int, list[int]] = {}  # a step -> the steps that it led to
-        for place, step in enumerate(self.steps):
-            if step.triggered_by is None or (step.triggered_by < 0 and place >= len(steps) == 0):
-                self.successors.setdefault(-1, []).append(place)
+        for node_index, step in enumerate(self.steps):
+            if step.triggered_by is None or (step.triggered_by < 0 and node_index >= len(steps) == 0):
+                self.successors.setdefault(-1, []).append(node_index)
             elif step.triggered_by >= 0:
-                self.successors.setdefault(step.triggered_by, []).append(place)
+                self.successors.setdefault(step.triggered_by, []).append(node_index)
         self.queue: deque[int] = deque()
         for key, value in board.items():
             run.write(run.root.scope, (key,), value)
         register_secrets(run.root.scope.data)
         self.queue.extend(self.successors.get(-1, ()))
         start = steps[0].started_at if steps else 0
-        self.history.set_first_row([self._add_activation(place) for place in self.queue], start)
+        self.history.set_first_row([self._add_activation(node_index) for node_index in self.queue], start)
         run.checkpoint()
-        for place, step in enumerate(steps):
-            self._intervene(step.before, place)
-            self._move_to_front(place)
-            self._step(place, step)
-        self._intervene(after, len(steps))
-        for place in range(len(steps), len(self.steps)):
-            if place not in self.queue:
-                self._move_to_front(place)
+        for node_index, step in enumerate(steps):
+            self._intervene(step.interventions, node_index)
+            self._move_to_front(node_index)
+            self._step(node_index, step)
+        self._intervene(last_interventions, len(steps))
+        for node_index in range(len(steps), len(self.steps)):
+            if node_index not in self.queue:
+                self._move_to_front(node_index)
         restore(run, self.history.tip)
 
     def _make_frame(self, step: RecordedStep) -> Any:
         return self.run.root if step.inside is None else self.frames[step.inside, step.lane]
 
-    def _add_activation(self, place: int) -> int:
+    def _add_activation(self, node_index: int) -> int:
         """Return the activation of a step; its frame is open, or will be when the step is reached."""
-        known = self.activations.get(place)
+        known = self.activations.get(node_index)
         if known is None:
-            step = self.steps[place]
+            step = self.steps[node_index]
             what = RESUME if step.phase == "leave" else 0
             node = self.run.plan.index[step.node]
-            known = self.activations[place] = self.run.get_activation(node, self._make_frame(step), what).id
+            known = self.activations[node_index] = self.run.get_activation(node, self._make_frame(step), what).id
         return known
 
-    def _move_to_front(self, place: int) -> None:
+    def _move_to_front(self, node_index: int) -> None:
         """Make a step the next one; it may wait behind others, or nothing in the record led to it."""
-        if self.queue and self.queue[0] == place:
+        if self.queue and self.queue[0] == node_index:
             return
-        if place in self.queue:
-            self.queue.remove(place)
-        self.queue.appendleft(place)
+        if node_index in self.queue:
+            self.queue.remove(node_index)
+        self.queue.appendleft(node_index)
         history = self.history
-        history.s_pos[-1] = self.run.queue_start = len(history.p_act)
+        history.queue_starts[-1] = self.run.queue_start = len(history.push_activations)
         for number in self.queue:
-            history.p_act.append(self._add_activation(number))
-            history.p_val.append(CARRIED)
-        history.s_pend[-1] = len(history.p_act)
+            history.push_activations.append(self._add_activation(number))
+            history.push_values.append(CARRIED)
+        history.push_ends[-1] = len(history.push_activations)
 
-    def _step(self, place: int, step: RecordedStep) -> None:
-        history, run, number = self.history, self.run, place + 1
-        act, pos = self._add_activation(place), history.s_pos[-1] + 1
+    def _step(self, node_index: int, step: RecordedStep) -> None:
+        history, run, number = self.history, self.run, node_index + 1
+        activation, pos = self._add_activation(node_index), history.queue_starts[-1] + 1
         self.queue.popleft()
         scope = self._make_frame(step).scope
         if step.phase == "enter":
-            scope = self._open(place, step, number).scope
+            scope = self._open(node_index, step, number).scope
         for key, value in step.writes.items():
             run.write(scope, (key,), value)
         for key, item in step.appends.items():
@@ -277,33 +277,33 @@ class _Builder:
             history.mark_rare(number)
             for frame in frames:
                 run.close_frame(frame)
-        self._add_extras(number, act, step)
+        self._add_extras(number, activation, step)
         status = OK if step.failure is None else ERROR | (UNCAUGHT if step.uncaught else 0)
-        targets = self.successors.get(place, [])
+        targets = self.successors.get(node_index, [])
         self.queue.extend(targets)
         # Inside comes first
         if targets and len(self.queue) > len(targets) and self.steps[targets[0]].inside is not None:
             self.queue.rotate(len(targets))
-            pos = len(history.p_act)
+            pos = len(history.push_activations)
             for at, other in enumerate(self.queue):
-                history.p_act.append(self._add_activation(other))
-                history.p_val.append(None if at < len(targets) else CARRIED)
+                history.push_activations.append(self._add_activation(other))
+                history.push_values.append(None if at < len(targets) else CARRIED)
         else:
             for other in targets:
-                history.p_act.append(self._add_activation(other))
-                history.p_val.append(None)
-        history.s_act.append(act)
-        history.s_t0.append(step.started_at)
-        history.s_t1.append(max(step.started_at, step.ended_at))
-        history.s_flag.append(status | _PHASES[step.phase] | COUNTED)
-        history.s_pos.append(pos)
-        history.s_wend.append(len(history.w_new))
-        history.s_pend.append(len(history.p_act))
+                history.push_activations.append(self._add_activation(other))
+                history.push_values.append(None)
+        history.step_activations.append(activation)
+        history.start_times.append(step.started_at)
+        history.end_times.append(max(step.started_at, step.ended_at))
+        history.step_flags.append(status | _PHASES[step.phase] | COUNTED)
+        history.queue_starts.append(pos)
+        history.write_ends.append(len(history.new_values))
+        history.push_ends.append(len(history.push_activations))
         run.position, run.queue_start, run.counted_steps = number, pos, run.counted_steps + 1
         if number >= run.next_checkpoint:
             run.checkpoint()
 
-    def _open(self, place: int, step: RecordedStep, number: int) -> Any:
+    def _open(self, node_index: int, step: RecordedStep, number: int) -> Any:
         parent, tables, node = self._make_frame(step), self.tables, self.run.plan.index[step.node]
         policy, rows = "shared" if step.shared else "isolated", []
         for lane in range(step.lanes) if step.lanes else [-1]:
@@ -311,12 +311,12 @@ class _Builder:
             scope = parent.row.scope if step.shared else id
             tables.frames.append(FrameRow(id, parent.id, node, step.node, policy, lane, scope, number))
             rows.append(id)
-            self.frames[place, lane] = self.run.open_frame(tables.frames[id])
+            self.frames[node_index, lane] = self.run.open_frame(tables.frames[id])
         self.history.opened_frames[number] = tuple(rows)
         self.history.mark_rare(number)
-        return self.frames[place, 0 if step.lanes else -1]
+        return self.frames[node_index, 0 if step.lanes else -1]
 
-    def _add_extras(self, number: int, act: int, step: RecordedStep) -> None:
+    def _add_extras(self, number: int, activation: int, step: RecordedStep) -> None:
         history = self.history
         if step.inputs is not None:
             history.notes[number] = Note(inputs=freeze(step.inputs))
@@ -324,12 +324,12 @@ class _Builder:
             history.errors[number] = Failure(*step.failure)
         for at, call in enumerate(step.calls):
             history.calls.append(
-                Call(number, act, at, call.kind, call.name, 1, 0.0, freeze(call.arguments), freeze(call.result),
+                Call(number, activation, at, call.kind, call.name, 1, 0.0, freeze(call.arguments), freeze(call.result),
                      call.error, call.seconds, call.tokens_in, call.tokens_out, None, call.provider, call.model,
                      call.finish_reason)
             )  # fmt: skip
 
-    def _intervene(self, rows: Sequence[ImportedIntervention], place: int) -> None:
+    def _intervene(self, rows: Sequence[ImportedIntervention], node_index: int) -> None:
         """Append what people did after the last step; an edit writes one row, which belongs to that step."""
         history = self.history
         for row in rows:
@@ -338,9 +338,9 @@ class _Builder:
             if row.action == "edit":
                 self.run.write(frame.scope, (row.target,), row.new)
                 register_secrets(frame.scope.data)
-                history.s_wend[-1] = len(history.w_new)
+                history.write_ends[-1] = len(history.new_values)
             history.interventions.append(
-                Intervention(place, row.action, row.target, old, freeze(row.new), row.actor, row.time)
+                Intervention(node_index, row.action, row.target, old, freeze(row.new), row.actor, row.time)
             )
 
 

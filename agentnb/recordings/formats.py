@@ -15,7 +15,7 @@ from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.recipe.model import Recipe
 from agentnb.session.reopen import open_stored
 from agentnb.session.session import Session
-from agentnb.store.other_tables import look_at
+from agentnb.store.other_tables import read_database
 from agentnb.text import safe_str
 
 LARGEST: Final = 512 * 2**20  # bytes of a text file
@@ -202,7 +202,7 @@ def _read_head(path: Path) -> bytes:
 def _list_tables(where: str) -> frozenset[str]:
     """Return the tables of a database; empty if it cannot be read, which its store reports better."""
     try:
-        return frozenset(look_at(where, lambda look: look.tables()))
+        return frozenset(read_database(where, lambda reader: reader.tables()))
     except StoreError:
         return frozenset()
 

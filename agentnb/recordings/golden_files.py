@@ -196,21 +196,26 @@ class _Writer:
     def _make_line(self, history: History, row: int, base: int) -> dict[str, Any]:
         step = history.base + row
         opened = [self._open_frame(number) for number in history.opened_frames.get(step, ())] if row else []
-        writes = range(history.s_wend[row - 1] if row else 0, history.s_wend[row])
-        pushes = range(history.s_pend[row - 1] if row else 0, history.s_pend[row])
+        writes = range(history.write_ends[row - 1] if row else 0, history.write_ends[row])
+        pushes = range(history.push_ends[row - 1] if row else 0, history.push_ends[row])
         self.pushed += len(pushes)
         line: dict[str, Any] = {"step": step}
         if row:
-            flag = history.s_flag[row]
-            line |= self._encode_activation(history.s_act[row])
+            flag = history.step_flags[row]
+            line |= self._encode_activation(history.step_activations[row])
             line |= {"phase": PHASES[flag & 3]} if flag & 3 else {}
             line |= {"status": STATUSES[flag >> 2 & 3]} if flag >> 2 & 3 else {}
             line |= {"uncounted": True} if not flag & COUNTED else {}
             line |= {"uncaught": True} if flag & UNCAUGHT else {}
         line["opened"] = opened
-        line["reads"] = [self._encode_path(code >> 2) for code, at in zip(history.r_code, history.r_step, strict=True)
-                         if at == step and row]  # fmt: skip
-        line["calls"] = [self._call(call, history.s_act[row]) for call in history.calls if call.step == step and row]
+        line["reads"] = [
+            self._encode_path(code >> 2)
+            for code, at in zip(history.read_codes, history.read_steps, strict=True)
+            if at == step and row
+        ]
+        line["calls"] = [
+            self._call(call, history.step_activations[row]) for call in history.calls if call.step == step and row
+        ]
         line["writes"] = [self._write(history, number) for number in writes]
         line["in_place"] = [at for at, number in enumerate(writes) if number in history.in_place]
         line["order"] = [[at, history.order[number]] for at, number in enumerate(writes) if number in history.order]
@@ -227,22 +232,31 @@ class _Writer:
         if row and step in history.times:
             line["times"] = [to_microseconds(time) for time in history.times[step]]
         line["people"] = [
-            self._encode_person(act) for act in history.interventions if act.step == step and (row or not history.base)
+            self._encode_person(intervention)
+            for intervention in history.interventions
+            if intervention.step == step and (row or not history.base)
         ]
         if not row and history.base:
-            line["people"] = [self._encode_person(act) for act in history.interventions if act.step == step]
+            line["people"] = [
+                self._encode_person(intervention) for intervention in history.interventions if intervention.step == step
+            ]
         line["closed"] = [self.frames[number] for number in history.closed_frames.get(step, ())] if row else []
         line["next"] = [self._push(history, number) for number in pushes]
         line["asides"] = [[at - pushes.start, history.insertions[at] - pushes.start,
                            history.insertion_returns[history.insertions[at] - 1] + base]
                           for at in pushes if at in history.insertions]  # fmt: skip
-        line["queue"] = history.s_pos[row] + base
+        line["queue"] = history.queue_starts[row] + base
         return line
 
     def _encode_activation(self, number: int) -> dict[str, Any]:
-        act = self.tables.activations[number]
-        found: dict[str, Any] = {"node": self.names[act.node] if act.node >= 0 else None}
-        fields = {"frame": self.frames[act.frame], "what": act.purpose, "event": act.event, "about": act.about}
+        activation = self.tables.activations[number]
+        found: dict[str, Any] = {"node": self.names[activation.node] if activation.node >= 0 else None}
+        fields = {
+            "frame": self.frames[activation.frame],
+            "what": activation.purpose,
+            "event": activation.event,
+            "about": activation.about,
+        }
         _, *defaults = ActivationRow(0, 0)
         found |= {
             name: value for (name, value), default in zip(fields.items(), defaults, strict=True) if value != default
@@ -263,10 +277,10 @@ class _Writer:
         return [encode_path(path), self.frames.get(scope, 0)] if scope else [encode_path(path)]
 
     def _write(self, history: History, number: int) -> list[Any]:
-        code = history.w_code[number]
+        code = history.write_codes[number]
         _, path = self.tables.codes[code >> 2]
         inside = (*path, find_appended_index(history, number, path)) if code & 3 == APPEND else path
-        value = self.redaction.apply(history.w_new[number], *inside)
+        value = self.redaction.apply(history.new_values[number], *inside)
         return [self._encode_path(code >> 2), OPS[code & 3], encode(value, find_secret_word(path), lenient=True)]
 
     def _call(self, call: Call, own: int) -> dict[str, Any]:
@@ -285,17 +299,20 @@ class _Writer:
                 found[name] = encode(value, lenient=True)
         return found
 
-    def _encode_person(self, act: Intervention) -> list[Any]:
-        key = find_secret_word(tuple(act.target.split(".")))
-        match act.action:
+    def _encode_person(self, intervention: Intervention) -> list[Any]:
+        key = find_secret_word(tuple(intervention.target.split(".")))
+        match intervention.action:
             case "edit":
-                at: tuple[str, ...] = (act.target,)
+                at: tuple[str, ...] = (intervention.target,)
             case "skip":  # its value consists of writes
                 at = ()
             case other:
-                at = ("calls", act.target, "arguments" if other == "change" else "result")
-        old, new = (encode(self.redaction.apply(value, *at), key, lenient=True) for value in (act.old, act.new))
-        return [act.action, mask_text(act.target), old, new, act.actor]
+                at = ("calls", intervention.target, "arguments" if other == "change" else "result")
+        old, new = (
+            encode(self.redaction.apply(value, *at), key, lenient=True)
+            for value in (intervention.old, intervention.new)
+        )
+        return [intervention.action, mask_text(intervention.target), old, new, intervention.actor]
 
     def _encode_event(self, event: Event) -> list[Any]:
         payload = self.redaction.apply(event.payload, "events", event.type)
@@ -306,10 +323,10 @@ class _Writer:
         redaction, step = self.redaction, history.base + row
         if not redaction.patterns:
             return False
-        codes = [history.w_code[at] for at in range(history.s_wend[row - 1], history.s_wend[row])]
-        codes += [code for code, at in zip(history.r_code, history.r_step, strict=True) if at == step]
+        codes = [history.write_codes[at] for at in range(history.write_ends[row - 1], history.write_ends[row])]
+        codes += [code for code, at in zip(history.read_codes, history.read_steps, strict=True) if at == step]
         paths: list[Sequence[Any]] = [self.tables.codes[code >> 2][1] for code in codes]
-        node = self.tables.activations[history.s_act[row]].node
+        node = self.tables.activations[history.step_activations[row]].node
         paths += dict(self.reading.nodes[node].inputs).values() if node >= 0 else ()
         names = {call.name for call in history.calls if call.step == step}
         paths += [("calls", name, part) for name in names for part in ("arguments", "result")]
@@ -317,12 +334,12 @@ class _Writer:
         return any(redaction.covers(*path) for path in paths)
 
     def _push(self, history: History, number: int) -> Any:
-        act, value = self._encode_activation(history.p_act[number]), history.p_val[number]
+        row, value = self._encode_activation(history.push_activations[number]), history.push_values[number]
         if value is CARRIED:
-            act["carried"] = True
+            row["carried"] = True
         elif value is not None:
-            act["value"] = encode(value, lenient=True)
-        return act
+            row["value"] = encode(value, lenient=True)
+        return row
 
 
 def _merge(line: dict[str, Any], more: Mapping[str, Any]) -> None:
@@ -389,7 +406,7 @@ class _Reader:
         self.first, self.steps = first, steps
         self.nodes = {row[0]: at for at, row in enumerate(first["nodes"])}
         self.frames: list[list[Any]] = []
-        self.acts: dict[tuple[int, ...], int] = {}
+        self.activations: dict[tuple[int, ...], int] = {}
         self.codes: dict[str, int] = {}
         self.paths: list[list[Any]] = []
         self.written, self.values, self.pushes = list[int](), list[Any](), list[int]()
@@ -407,7 +424,11 @@ class _Reader:
             self._add(line, columns)
         rare: dict[str, Any] = {name: rows for name, rows in self.rare.items() if rows}
         rare |= {"new": [None, 0, None]} | ({"reads": self.reads} if self.reads[0] else {})
-        tables = {"frames": [1, self.frames], "acts": [0, [list(act) for act in self.acts]], "codes": [0, self.paths]}
+        tables = {
+            "frames": [1, self.frames],
+            "acts": [0, [list(row) for row in self.activations]],
+            "codes": [0, self.paths],
+        }
         return {
             "format": "agentnb.trace", "agent_id": first["name"], "agent_version": "v2", "run_id": run_id,
             "score": None, "outcome": first["outcome"], "metadata": encode({}), "nodes": first["nodes"],
@@ -427,12 +448,12 @@ class _Reader:
         for path in line.get("reads", ()):
             self.reads[0].append(step)
             self.reads[1].append(self._decode_path(path) * 4)
-        for act in line.get("next", ()):
-            if act.get("carried"):
+        for pushed in line.get("next", ()):
+            if pushed.get("carried"):
                 self.rare["carried"].append(len(self.pushes))
-            elif "value" in act:
-                self.rare["values"].append([len(self.pushes), act["value"]])
-            self.pushes.append(self._parse_activation(act))
+            elif "value" in pushed:
+                self.rare["values"].append([len(self.pushes), pushed["value"]])
+            self.pushes.append(self._parse_activation(pushed))
         self._add_rare(line, (step, own), base, start)
         row = [own, 0, 0, _parse_flag(line) if step else 0, line["queue"] - self.queue, len(self.written) - base,
                len(self.pushes) - start]  # fmt: skip
@@ -469,7 +490,7 @@ class _Reader:
     def _parse_activation(self, line: Mapping[str, Any]) -> int:
         node = -1 if line["node"] is None else self.nodes[line["node"]]
         row = (node, line.get("frame", 0), line.get("what", 0), line.get("event", -1), line.get("about", -1))
-        return self.acts.setdefault(row, len(self.acts))
+        return self.activations.setdefault(row, len(self.activations))
 
     def _open(self, row: Sequence[Any], step: int) -> int:
         parent, owner, region, policy, branch, scope, inputs = row
@@ -486,9 +507,9 @@ class _Reader:
         return known
 
     def _call(self, step: int, own: int, call: Mapping[str, Any]) -> list[Any]:
-        act = self._parse_activation(call["of"]) if "of" in call else own
+        activation = self._parse_activation(call["of"]) if "of" in call else own
         rest = {name: call.get(name) for name in _CALL}
-        row = Call(step, act, call.get("call", 0), call["kind"], call["name"], call.get("attempt", 1),
+        row = Call(step, activation, call.get("call", 0), call["kind"], call["name"], call.get("attempt", 1),
                    call.get("wait", 0.0), call["arguments"], seconds=0.0, **rest)  # fmt: skip
         return list(row)
 

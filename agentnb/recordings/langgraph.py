@@ -32,7 +32,7 @@ from agentnb.recordings.builder import (
 from agentnb.recordings.msgpack_values import Opaque, Send, decode_typed
 from agentnb.session.pending import Pending
 from agentnb.session.recording import Recording
-from agentnb.store.other_tables import DatabaseReader, look_at
+from agentnb.store.other_tables import DatabaseReader, read_database
 from agentnb.text import LONGEST_TEXT, safe_repr, safe_str
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class LangGraphRun(Recording):
         """The runs of the database: run_id, thread, checkpoints, updated, parent. A fork is a run with a parent."""
         from agentnb.trace.frames import make_table
 
-        return make_table([mask_value(row) for row in look_at(self._where, _list_runs)], _COLUMNS)
+        return make_table([mask_value(row) for row in read_database(self._where, _list_runs)], _COLUMNS)
 
     @property
     def parent(self) -> Session | None:
@@ -172,7 +172,7 @@ def open_langgraph(where: str | os.PathLike[str], run_id: str | None = None) -> 
             L575, there is no such thread.
     """
     place = os.fspath(where)
-    thread, leaf = look_at(place, lambda look: _read(look, run_id))
+    thread, leaf = read_database(place, lambda reader: _read(reader, run_id))
     return _make_session(place, thread, leaf, {})
 
 
@@ -187,7 +187,7 @@ def _make_session(where: str, thread: Thread, leaf: str, family: dict[str, LangG
     about = {"langgraph": {"store": thread.shown, "thread": thread.id, "checkpoint": leaf,
                            "checkpoints": len(steps.path)}}  # fmt: skip
     run = build(f"thread {thread.id}", "langgraph", steps.steps, first.board, following=steps.following,
-                after=steps.before, about=about)  # fmt: skip
+                last_interventions=steps.interventions, about=about)  # fmt: skip
     session = LangGraphRun.of_run(run, f"thread {thread.id}", _run_id(thread, leaf), _read_only(thread), steps.ended,
                                   pending=steps.pending)  # fmt: skip
     session._thread, session._where, session._leaf = thread, where, leaf  # noqa: SLF001  (it is made here)
@@ -218,7 +218,7 @@ class _Steps:
         self.thread = thread
         self.steps: list[RecordedStep] = []
         self.at: dict[str, int] = {}  # checkpoint -> the number of steps before it
-        self.before: list[ImportedIntervention] = []  # what people did since the last step
+        self.interventions: list[ImportedIntervention] = []  # what people did since the last step
         self.pending: list[Pending] = []
         self.following: list[RecordedStep] = []
         self.ended = "finished"
@@ -258,25 +258,25 @@ class _Steps:
             ran = list(self._iter_tasks(checkpoint, after))
             last = {channel: task.id for _, task in ran for channel, _ in task.writes}
             handled = dict.fromkeys(task.path.removesuffix(_HANDLER) for _, task in ran if _is_handler(task))
-            places = dict[str, int]()  # the path of a task -> its step
+            index_by_id = dict[str, int]()  # the path of a task -> its step
             for name, task in ran:
                 source = (
-                    places.get(task.path.removesuffix(_HANDLER), -1)
+                    index_by_id.get(task.path.removesuffix(_HANDLER), -1)
                     if _is_handler(task)
                     else self._find_source(name, task, scheduled_by, sends, came_from if at == 0 else -1)
                 )
                 if earlier is not None and (source is None or source < earlier):
                     source = first - 1  # the source it waited for is not stored: use the end of the previous super-step
-                place = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last,
+                index = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last,
                                        task.path in handled)  # fmt: skip
-                places[task.path] = place
+                index_by_id[task.path] = index
                 for channel, value in task.writes:
                     if channel.startswith("branch:to:"):
-                        now.setdefault(channel.removeprefix("branch:to:"), place)
+                        now.setdefault(channel.removeprefix("branch:to:"), index)
                     elif channel.startswith("join:"):
-                        now[channel.rpartition(":")[2]] = place
+                        now[channel.rpartition(":")[2]] = index
                     elif channel == "__pregel_tasks":
-                        scheduled.extend([place] * (len(value) if isinstance(value, list) else 1))
+                        scheduled.extend([index] * (len(value) if isinstance(value, list) else 1))
             if after is not None:
                 self._add_rest(checkpoint, after, first)
                 scheduled_by, sends = dict(now) or scheduled_by, scheduled
@@ -362,7 +362,7 @@ class _Steps:
         return len(self.steps) - 1
 
     def _add(self, step: RecordedStep) -> None:
-        step.before, self.before = self.before, []
+        step.interventions, self.interventions = self.interventions, []
         self.steps.append(step)
 
     def _find_inputs(self, task: Task, checkpoint: Checkpoint) -> Any:
@@ -388,16 +388,16 @@ class _Steps:
 
     def _add_outside(self, checkpoint: Checkpoint, after: Checkpoint, inside: int | None) -> None:
         """Record an input, an update of the state or a fork between two checkpoints."""
-        act = {"input": "input", "update": "edit", "fork": "fork"}.get(after.source, after.source)
+        action = {"input": "input", "update": "edit", "fork": "fork"}.get(after.source, after.source)
         scope = 0 if inside is None else inside + 1
-        if act != "edit":
+        if action != "edit":
             target = safe_str((after.triggers.get("__start__") and "__start__") or "", 100)
-            self.before.append(ImportedIntervention(act, target, after.triggers.get("__start__"), after.time))
+            self.interventions.append(ImportedIntervention(action, target, after.triggers.get("__start__"), after.time))
         keys = [*after.board, *(key for key in checkpoint.board if key not in after.board)]
         for key in keys:
             value = after.board.get(key, ABSENT)
             if not _are_alike(checkpoint.board.get(key, ABSENT), value):
-                self.before.append(ImportedIntervention("edit", key, value, after.time, scope=scope))
+                self.interventions.append(ImportedIntervention("edit", key, value, after.time, scope=scope))
 
     def _add_answers(self, checkpoint: Checkpoint, task: Task, node: str) -> None:
         """Record the answers to a task's interrupts; the last one may be stored separately from the task."""
@@ -407,7 +407,7 @@ class _Steps:
         found = [value for values in resumes for value in (values if isinstance(values, list) else [values])]
         found += [value for channel, value in checkpoint.outside if channel == "__resume__" and value not in found]
         for value in found:
-            self.before.append(ImportedIntervention("answer", node, value, checkpoint.time))
+            self.interventions.append(ImportedIntervention("answer", node, value, checkpoint.time))
 
     def _ask(self, interrupts: Sequence[Any], node: str) -> None:
         for interrupt in interrupts:
@@ -499,16 +499,16 @@ def _make_failure(error: Any) -> tuple[str, str]:
     return (kind, message.removesuffix(")").strip("'\"")) if named else ("Error", text)
 
 
-def _are_alike(one: Any, other: Any) -> bool:
-    if one is ABSENT or other is ABSENT:
-        return one is other
-    return next(iter(iter_innermost_differences(freeze(one), freeze(other), ())), None) is None
+def _are_alike(left: Any, right: Any) -> bool:
+    if left is ABSENT or right is ABSENT:
+        return left is right
+    return next(iter(iter_innermost_differences(freeze(left), freeze(right), ())), None) is None
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _read(look: DatabaseReader, run_id: str | None) -> tuple[Thread, str]:
+def _read(reader: DatabaseReader, run_id: str | None) -> tuple[Thread, str]:
     """Return the thread and the checkpoint that a run id denotes.
 
     L575: there is no such thread, or none at all.
@@ -516,77 +516,77 @@ def _read(look: DatabaseReader, run_id: str | None) -> tuple[Thread, str]:
     Raises:
         StoreError: L573, L574, L575.
     """
-    _check_tables(look)
-    newest = look.rows("SELECT thread_id, MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ? "
+    _check_tables(reader)
+    newest = reader.rows("SELECT thread_id, MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ? "
                        "GROUP BY thread_id ORDER BY 2 DESC", "")  # fmt: skip
     threads = [str(row[0]) for row in newest]
     name, _, leaf = (run_id or "").rpartition("@") if run_id not in threads else (run_id, "", "")
     name = threads[0] if run_id is None and threads else name or run_id or ""
     if name in threads:
-        thread = _read_thread(look, name)
+        thread = _read_thread(reader, name)
         leaves = thread.leaves()
         if not leaf or leaf in thread.spaces[""]:
             return thread, leaf or leaves[0]
     shown = ", ".join(map(repr, threads[:5])) or "none"
     raise StoreError(
-        Problem("L575", f"there is no thread {run_id!r}" if run_id else "there is no thread yet", look.display_name,
+        Problem("L575", f"there is no thread {run_id!r}" if run_id else "there is no thread yet", reader.display_name,
                 f"its threads are: {shown}{' ...' if len(threads) > 5 else ''}",
                 did_you_mean(run_id or "", threads, "leave run_id out for the thread that was written last"))
     )  # fmt: skip
 
 
-def _check_tables(look: DatabaseReader) -> None:
+def _check_tables(reader: DatabaseReader) -> None:
     """L573: this is not a checkpoint database of LangGraph.
 
     Raises:
         StoreError: L573.
     """
-    tables = look.tables()
-    expected = {"checkpoints", "writes"} if look.kind == "sqlite" else {"checkpoints", "checkpoint_blobs",
+    tables = reader.tables()
+    expected = {"checkpoints", "writes"} if reader.kind == "sqlite" else {"checkpoints", "checkpoint_blobs",
                                                                      "checkpoint_writes"}  # fmt: skip
-    missing = expected - tables or _NEEDED - look.columns("checkpoints")
+    missing = expected - tables or _NEEDED - reader.columns("checkpoints")
     if missing:
         raise StoreError(
-            Problem("L573", "this is not a checkpoint database of LangGraph", look.display_name,
+            Problem("L573", "this is not a checkpoint database of LangGraph", reader.display_name,
                     f"it lacks {', '.join(map(repr, sorted(missing)))}",
                     "name the file or URL that the checkpointer of the graph was given")
         )  # fmt: skip
 
 
-def _read_thread(look: DatabaseReader, name: str) -> Thread:
+def _read_thread(reader: DatabaseReader, name: str) -> Thread:
     """Return all checkpoints of a thread.
 
     Raises:
         StoreError: L574, one of them cannot be read.
     """
-    where = f"{look.display_name}, thread {name!r}"
-    ((count,),) = look.rows("SELECT COUNT(*) FROM checkpoints WHERE thread_id = ?", name)
+    where = f"{reader.display_name}, thread {name!r}"
+    ((count,),) = reader.rows("SELECT COUNT(*) FROM checkpoints WHERE thread_id = ?", name)
     if count > MOST:
         raise make_damage_error(where, f"it has {count} checkpoints, and the limit is {MOST}")
     spaces: Namespaces = {}
     with reading(where):
-        for space, checkpoint in _read_checkpoints(look, name):
+        for space, checkpoint in _read_checkpoints(reader, name):
             spaces.setdefault(space, {})[checkpoint.id] = checkpoint
-        _add_writes(look, name, spaces)
-    thread = Thread(look.display_name, name, spaces)
+        _add_writes(reader, name, spaces)
+    thread = Thread(reader.display_name, name, spaces)
     if spaces.get("") and not thread.leaves():
         raise make_damage_error(where, "each checkpoint continues another one: none is the last")
     return thread
 
 
-def _read_checkpoints(look: DatabaseReader, thread: str) -> Iterator[tuple[str, Checkpoint]]:
-    rows = look.rows("SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata "
+def _read_checkpoints(reader: DatabaseReader, thread: str) -> Iterator[tuple[str, Checkpoint]]:
+    rows = reader.rows("SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata "
                      "FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id", thread)  # fmt: skip
     blobs = {}
-    if look.kind != "sqlite":
+    if reader.kind != "sqlite":
         query = "SELECT checkpoint_ns, channel, version, type, blob FROM checkpoint_blobs WHERE thread_id = ?"
-        blobs = {tuple(map(str, row[:3])): row[3:] for row in look.rows(query, thread)}
+        blobs = {tuple(map(str, row[:3])): row[3:] for row in reader.rows(query, thread)}
     for space, id, parent, type, data, meta in rows:
-        body = decode_typed(type, data) if look.kind == "sqlite" else data
+        body = decode_typed(type, data) if reader.kind == "sqlite" else data
         if not isinstance(body, dict):
             raise TypeError(body.why if isinstance(body, Opaque) else "a checkpoint is no mapping")
         values = dict(body.get("channel_values") or {})
-        if look.kind != "sqlite":
+        if reader.kind != "sqlite":
             for channel, version in (body.get("channel_versions") or {}).items():
                 if (found := blobs.get((space, channel, str(version)))) is not None and found[0] != "empty":
                     values[channel] = decode_typed(*found)
@@ -600,12 +600,12 @@ def _read_checkpoints(look: DatabaseReader, thread: str) -> Iterator[tuple[str, 
         )  # fmt: skip
 
 
-def _add_writes(look: DatabaseReader, thread: str, spaces: Namespaces) -> None:
-    table, value = ("writes", "value") if look.kind == "sqlite" else ("checkpoint_writes", "blob")
-    path = "task_path" if "task_path" in look.columns(table) else "''"
+def _add_writes(reader: DatabaseReader, thread: str, spaces: Namespaces) -> None:
+    table, value = ("writes", "value") if reader.kind == "sqlite" else ("checkpoint_writes", "blob")
+    path = "task_path" if "task_path" in reader.columns(table) else "''"
     query = (f"SELECT checkpoint_ns, checkpoint_id, task_id, {path}, channel, type, {value} FROM {table} "  # noqa: S608  (names of ours)
              "WHERE thread_id = ? ORDER BY checkpoint_id, task_id, idx")  # fmt: skip
-    for space, id, task, where, channel, type, data in look.rows(query, thread):
+    for space, id, task, where, channel, type, data in reader.rows(query, thread):
         checkpoint = spaces.get(space, {}).get(id)
         if checkpoint is None:
             continue
@@ -642,13 +642,13 @@ def _parse_time(text: Any) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _list_runs(look: DatabaseReader) -> list[dict[str, Any]]:
-    _check_tables(look)
-    threads = look.rows("SELECT thread_id, MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ? "
+def _list_runs(reader: DatabaseReader) -> list[dict[str, Any]]:
+    _check_tables(reader)
+    threads = reader.rows("SELECT thread_id, MAX(checkpoint_id) FROM checkpoints WHERE checkpoint_ns = ? "
                         "GROUP BY thread_id ORDER BY 2", "")  # fmt: skip
     rows = []
     for name, _ in threads:
-        thread = _read_thread(look, name)
+        thread = _read_thread(reader, name)
         for at, leaf in enumerate(thread.leaves()):
             path = thread.path("", leaf)
             rows.append({"run_id": _run_id(thread, leaf), "thread": name, "checkpoints": len(path),

@@ -104,9 +104,9 @@ def _build_recipe(trace: SimulationTrace, document: Mapping[str, Any]) -> Recipe
     reading = trace.reading()
     names = [node.id for node in reading.nodes]
     scopes, owners = dict[int, str](), dict[str, str]()
-    for act in reading.tables.activations:
-        if act.node >= 0:
-            scopes[act.node] = reading.tables.frames[act.frame].region
+    for activation in reading.tables.activations:
+        if activation.node >= 0:
+            scopes[activation.node] = reading.tables.frames[activation.frame].region
     for frame in reading.tables.frames[1:]:
         owners[frame.region] = names[frame.owner]
     nodes = {

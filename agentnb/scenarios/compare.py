@@ -38,10 +38,10 @@ class Mismatch(NamedTuple):
     def __str__(self) -> str:
         """Return one line, with secrets masked and long values truncated."""
         secret = next(filter(is_secret, map(str, self.path)), None)
-        place = safe_str(".".join(map(str, self.path)))
+        where = safe_str(".".join(map(str, self.path)))
         if self.expected is ABSENT:
-            return f"{place}: {safe_repr(to_plain(self.actual), key=secret)} is not expected there"
-        expectation = f"{place}: expected {safe_repr(to_plain(self.expected), key=secret)}"
+            return f"{where}: {safe_repr(to_plain(self.actual), key=secret)} is not expected there"
+        expectation = f"{where}: expected {safe_repr(to_plain(self.expected), key=secret)}"
         if self.actual is ABSENT:
             return f"{expectation}, but it is not there"
         alike = "" if self.similarity is None else f", {self.similarity:.2f} alike"
@@ -91,20 +91,20 @@ def compare_texts(expected: Mapping[str, Any], found: Mapping[str, Any], least: 
     return ComparisonResult(score >= least, score, tuple(row for row in rows if (row.similarity or 0.0) < least))
 
 
-def measure_likeness(one: Any, other: Any) -> float:
+def measure_likeness(left: Any, right: Any) -> float:
     """Return the similarity of two values, 0 to 1: the share of characters that both have in the same order.
 
     Example:
         >>> measure_likeness("Good morning", "Good evening")
         0.75
     """
-    if next(_iter_mismatches((), one, other), None) is None:
+    if next(_iter_mismatches((), left, right), None) is None:
         return 1.0
     try:
         from rapidfuzz import fuzz
     except ImportError:  # WebAssembly has no wheel of it
-        return SequenceMatcher(None, _to_text(one), _to_text(other), autojunk=False).ratio()
-    return float(fuzz.ratio(_to_text(one), _to_text(other))) / 100
+        return SequenceMatcher(None, _to_text(left), _to_text(right), autojunk=False).ratio()
+    return float(fuzz.ratio(_to_text(left), _to_text(right))) / 100
 
 
 def to_plain(value: Any) -> Any:
@@ -139,29 +139,29 @@ def _get_content(value: Any) -> Any:
 
 def _iter_mismatches(path: Path, expected: Any, actual: Any) -> Iterator[Mismatch]:
     """Yield the innermost places where two values differ."""
-    one, other = _get_content(expected), _get_content(actual)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in {**one, **other}:
-            if key in one and key in other:
-                yield from _iter_mismatches((*path, key), one[key], other[key])
+    left, right = _get_content(expected), _get_content(actual)
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in {**left, **right}:
+            if key in left and key in right:
+                yield from _iter_mismatches((*path, key), left[key], right[key])
             else:
-                yield Mismatch((*path, key), one.get(key, ABSENT), other.get(key, ABSENT))
-    elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        for at in range(max(len(one), len(other))):
-            if at < len(one) and at < len(other):
-                yield from _iter_mismatches((*path, at), one[at], other[at])
+                yield Mismatch((*path, key), left.get(key, ABSENT), right.get(key, ABSENT))
+    elif isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        for at in range(max(len(left), len(right))):
+            if at < len(left) and at < len(right):
+                yield from _iter_mismatches((*path, at), left[at], right[at])
             else:
-                theirs, there = (side[at] if at < len(side) else ABSENT for side in (one, other))
+                theirs, there = (side[at] if at < len(side) else ABSENT for side in (left, right))
                 yield Mismatch((*path, at), theirs, there)
-    elif isinstance(one, bool) != isinstance(other, bool) or not _are_equal(one, other):
+    elif isinstance(left, bool) != isinstance(right, bool) or not _are_equal(left, right):
         yield Mismatch(path, expected, actual)
 
 
-def _are_equal(one: Any, other: Any) -> bool:
+def _are_equal(left: Any, right: Any) -> bool:
     try:
-        return bool(one == other) or bool(one != one and other != other)  # noqa: PLR0124  (NaN is what was expected)
+        return bool(left == right) or bool(left != left and right != right)  # noqa: PLR0124  (NaN is what was expected)
     except Exception:  # noqa: BLE001  (what cannot be compared, a table for one, is not the same)
-        return type(one) is type(other) and callable(getattr(one, "equals", None)) and bool(one.equals(other))
+        return type(left) is type(right) and callable(getattr(left, "equals", None)) and bool(left.equals(right))
 
 
 def _to_text(value: Any) -> str:

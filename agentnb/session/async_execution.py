@@ -62,8 +62,8 @@ class AsyncExecution:
         execution.check_may_move("astep_into()")
         start = state.run.position
         with self._in_threads(), execution.stepping_into():
-            if execution.prepare_step() and (act := execution.next_activation()) is not None:
-                pending_step = execution.enter(act)
+            if execution.prepare_step() and (activation := execution.next_activation()) is not None:
+                pending_step = execution.enter(activation)
                 if pending_step is not None:
                     step_into.move_to_own_thread(pending_step)
                 await self._rollback.arun_safely(self._run_one(pending_step))
@@ -140,8 +140,8 @@ class AsyncExecution:
         start = state.run.position
         try:
             with self._in_threads():
-                if execution.prepare_step() and (act := execution.next_activation()) is not None:
-                    execution.stop_at(stop_for(state.run, act))
+                if execution.prepare_step() and (activation := execution.next_activation()) is not None:
+                    execution.stop_at(stop_for(state.run, activation))
                     await self._rollback.arun_safely(self._run_past_one())
         finally:
             execution.clear_stop()

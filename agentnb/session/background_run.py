@@ -58,11 +58,11 @@ class BackgroundRun:
             return
         execution = self._execution
         execution.check_may_move("start()")
-        here = self._get_loop() is get_running_loop()
+        on_this_loop = self._get_loop() is get_running_loop()
         execution.release(all_=True)
         self._until = until
         # A node that was stepped into in this thread is finished before the run continues in another one.
-        if execution.set_stop(until) and (here or self._rollback.run_safely(execution.finish_entered_node)):
+        if execution.set_stop(until) and (on_this_loop or self._rollback.run_safely(execution.finish_entered_node)):
             self._launch()
         else:
             execution.clear_stop()

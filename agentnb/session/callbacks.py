@@ -61,20 +61,22 @@ class Callbacks:
     def _emit_token(self, *fields: Any) -> None:
         self._state.hooks.notify("token", Token(*fields))
 
-    def _handle_step(self, act: Activation, code: int) -> int:
+    def _handle_step(self, activation: Activation, code: int) -> int:
         """Notify the listeners after a step, then return whether the run stops here."""
         state = self._state
         run, hooks, limits = state.run, state.hooks, state.limits
         if code == SUSPENDED:  # the step has begun and is not committed yet
             return code
         if limits.has_counted_limits:
-            limits.commit(act.work)
+            limits.commit(activation.work)
         if run.recorded is not None:
-            run.recorded.forget_step(run, act.id)
+            run.recorded.forget_step(run, activation.id)
         saved = state.journal is None or state.journal.save_step()
         if hooks.rows["step"] or hooks.rows["error"]:
             self._notify_of_steps()
-        stops = run.lanes != ENDING and self._should_stop_after(act)  # when branches end, only the cause is reported
+        stops = run.lanes != ENDING and self._should_stop_after(
+            activation
+        )  # when branches end, only the cause is reported
         if code not in (GO, LANES):
             return code
         if limits.has_counted_limits and limits.find_reached(run):
@@ -94,17 +96,17 @@ class Callbacks:
             if number in history.errors:
                 hooks.notify("error", step)
 
-    def _should_stop_after(self, act: Activation) -> bool:
+    def _should_stop_after(self, activation: Activation) -> bool:
         """Return True if a breakpoint or the stop condition of a run is met at the current position."""
         is_met = self._state.until is not None and self._state.until.is_met()
-        return self.stops_at_breakpoint(act) or is_met
+        return self.stops_at_breakpoint(activation) or is_met
 
-    def stops_at_breakpoint(self, act: Activation | None) -> bool:
-        """Return True if a breakpoint is met after the step of `act` (None: before any), and record it."""
+    def stops_at_breakpoint(self, activation: Activation | None) -> bool:
+        """Return True if a breakpoint is met after the step of `activation` (None: before any), and record it."""
         state = self._state
         if not state.breakpoint_rows:
             return False
-        return self._record_stop(state.breakpoints.find_after_step(state.run, act, state.names))
+        return self._record_stop(state.breakpoints.find_after_step(state.run, activation, state.names))
 
     def _record_stop(self, breakpoint: Breakpoint | None) -> bool:
         """Record the breakpoint that stops the run here; return False if there is none."""
@@ -114,12 +116,12 @@ class Callbacks:
         interventions.record_intervention(self._state.run, "breakpoint", str(breakpoint))
         return True
 
-    def _should_stop_before(self, act: Activation) -> bool:
+    def _should_stop_before(self, activation: Activation) -> bool:
         """Return True if the run stops before an activation of a branch while others are in flight."""
         state = self._state
-        if state.until is not None and state.until.is_met_before is not None and state.until.is_met_before(act):
+        if state.until is not None and state.until.is_met_before is not None and state.until.is_met_before(activation):
             return True
-        return self._record_stop(state.breakpoints.find_before_step(state.run, act))
+        return self._record_stop(state.breakpoints.find_before_step(state.run, activation))
 
     def _holds_call(self, work: Work, effect: Effect, moment: str) -> bool:
         """Return True if a call is to be paused: by a breakpoint, or because its node is stepped into."""

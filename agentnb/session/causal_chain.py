@@ -115,7 +115,7 @@ def get_chain(run: Run, subject: str) -> Chain:
         step = link.event.step
         if step is not None:
             history = next(each for each in reversed(run.chain) if each.base < step)
-            nodes[link.event.seq] = run.get_node_id(history.s_act[step - history.base])
+            nodes[link.event.seq] = run.get_node_id(history.step_activations[step - history.base])
     return Chain(subject, links, nodes)
 
 

@@ -468,11 +468,11 @@ def make_requirements_problem(run: Run) -> Problem | None:
     rules = find_unmet_requirements(run)
     if not rules:
         return None
-    place = next((str(rule.place) for rule in rules if rule.place), f"recipe {run.plan.recipe.name!r}")
+    where = next((str(rule.place) for rule in rules if rule.place), f"recipe {run.plan.recipe.name!r}")
     return Problem(
         "X121",
         "; ".join(rule.message for rule in rules),
-        place,
+        where,
         "the recipe requires it before its first step; nothing has run",
         "pass other inputs, or edit the board: session.edit({KEY: VALUE}); then run again",
     )

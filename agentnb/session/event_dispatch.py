@@ -56,10 +56,10 @@ def attach(state: State, after: After) -> After:
         return after
     telling = HookNotifier(state, api, run)
     if run.wrap_perform is None:
-        for act in run.live_activations.values():
-            act.perform = telling.wrap_perform(act, run.plan.performs[act.node.index])
+        for activation in run.live_activations.values():
+            activation.perform = telling.wrap_perform(activation, run.plan.performs[activation.node.index])
     run.wrap_perform, run.on_retry = telling.wrap_perform, telling.report_retry
-    return lambda act, code: telling.report_step(act, code, after)
+    return lambda activation, code: telling.report_step(activation, code, after)
 
 
 class HookNotifier:
@@ -71,34 +71,36 @@ class HookNotifier:
 
     # -- before a node -------------------------------------------------------------------------------------------
 
-    def wrap_perform(self, act: Activation, perform: Perform) -> Perform:
+    def wrap_perform(self, activation: Activation, perform: Perform) -> Perform:
         """Return the function of a node, preceded by the notification; async functions stay async."""
-        if act.purpose or not FAMILIES.get(act.node.kind.name, "System"):
+        if activation.purpose or not FAMILIES.get(activation.node.kind.name, "System"):
             return perform
         call: Any = perform
         if iscoroutinefunction(call):
 
             async def later(work: Work) -> Any:
-                self.report_start(act)
+                self.report_start(activation)
                 return await call(work)
 
             return later
 
         def report_start(work: Work) -> Any:
-            self.report_start(act)
+            self.report_start(activation)
             return call(work)
 
         return report_start
 
-    def report_start(self, act: Activation) -> None:
+    def report_start(self, activation: Activation) -> None:
         """Report the start of a node, and before the first one the start of the run."""
         run = self.run
-        if run.position == 0 and all(pending_step.activation is act for pending_step in run.pending_steps.values()):
+        if run.position == 0 and all(
+            pending_step.activation is activation for pending_step in run.pending_steps.values()
+        ):
             nodes = run.plan.recipe.nodes.values()
             names = tuple((node.id, node.label or node.id) for node in nodes)
             self._notify(GraphEvent(Schedule.OnGraphStart, self.state.run_id, node_count=len(names), node_map=names))
-        node, family = act.node.node, FAMILIES.get(act.node.kind.name, "System")
-        self._notify_node(f"On{family}Start", act, **_get_node_fields(node, family))
+        node, family = activation.node.node, FAMILIES.get(activation.node.kind.name, "System")
+        self._notify_node(f"On{family}Start", activation, **_get_node_fields(node, family))
 
     def report_retry(self, work: Work, effect: Effect, attempt: int, error: Exception) -> None:
         """Report the retry of a node's call."""
@@ -107,15 +109,15 @@ class HookNotifier:
 
     # -- after a step --------------------------------------------------------------------------------------------
 
-    def report_step(self, act: Activation, code: int, after: After) -> int:
+    def report_step(self, activation: Activation, code: int, after: After) -> int:
         """Report what a step has done, then call the next callback."""
         if code != SUSPENDED:
             run = self.run
             history, row = get_last_step(run)
             for number in range(row, run.position - history.base + 1):
-                self._step(history, number, act)
+                self._step(history, number, activation)
             if code == DONE:
-                took = (history.s_t1[row] - run.parts()[0][0].s_t1[0]) / 1e9
+                took = (history.end_times[row] - run.parts()[0][0].end_times[0]) / 1e9
                 self._notify(
                     GraphEvent(
                         Schedule.OnGraphComplete, self.state.run_id, nodes_executed=run.counted_steps, duration=took
@@ -124,15 +126,15 @@ class HookNotifier:
             elif code == FAILED:
                 failure = history.errors.get(history.base + row)
                 text = "" if failure is None else str(failure)
-                self._notify_node("OnGraphFailure", act, error=text)
-        return after(act, code)
+                self._notify_node("OnGraphFailure", activation, error=text)
+        return after(activation, code)
 
-    def _step(self, history: History, row: int, act: Activation) -> None:
+    def _step(self, history: History, row: int, activation: Activation) -> None:
         """Report what the step of a row has done."""
-        run, flag = self.run, history.s_flag[row]
-        if row <= 0 or history.s_act[row] >= len(run.tables.activations):
+        run, flag = self.run, history.step_flags[row]
+        if row <= 0 or history.step_activations[row] >= len(run.tables.activations):
             return
-        of, phase, status = run.tables.activations[history.s_act[row]], flag & 3, flag & STATUS
+        of, phase, status = run.tables.activations[history.step_activations[row]], flag & 3, flag & STATUS
         node = run.plan.nodes[of.node].node
         family = FAMILIES.get(node.kind, "System")
         if status == CANCELLED:
@@ -140,7 +142,7 @@ class HookNotifier:
         elif status == ERROR and family == "System":
             self._report_failure(history, row, of, node)
         elif status == OK and family == "Loop" and phase in (ENTER, AGAIN):
-            iterations = run.list_inner_frames(act)[0].iteration - 1 if phase == AGAIN else 0
+            iterations = run.list_inner_frames(activation)[0].iteration - 1 if phase == AGAIN else 0
             self._notify_row("OnLoopIteration", of, iteration=iterations)
         elif status == OK and family and phase in (RUN, LEAVE):
             self._report_end(history, row, of, node, family)
@@ -155,11 +157,11 @@ class HookNotifier:
 
     def _report_end(self, history: History, row: int, of: ActivationRow, node: Node, family: str) -> None:
         """Report the end of a node, with what was inside it."""
-        step, entered, inside = history.base + row, history.s_t0[row], 0
+        step, entered, inside = history.base + row, history.start_times[row], 0
         rounds = 0 if node.bodies else node.params.get("times") or 0  # without a body only the rounds count
-        if history.s_flag[row] & 3 == LEAVE:
+        if history.step_flags[row] & 3 == LEAVE:
             entered, inside, rounds = self._get_position(of, step)
-        took = (history.s_t1[row] - entered) / 1e9
+        took = (history.end_times[row] - entered) / 1e9
         note = history.notes.get(step)
         seen = note.observation if note is not None and isinstance(note.observation, dict) else {}
         match family:
@@ -190,11 +192,11 @@ class HookNotifier:
         """Return when a composite node was entered, how many nodes began inside, and how often its body did."""
         rounds, counted = 1, list[int]()
         for history, row in self._iter_back(step):
-            other, flag = self.run.tables.activations[history.s_act[row]], history.s_flag[row]
+            other, flag = self.run.tables.activations[history.step_activations[row]], history.step_flags[row]
             if (other.node, other.frame) == (of.node, of.frame) and flag & STATUS == OK:
                 if flag & 3 == ENTER:
                     opened = set(history.opened_frames.get(history.base + row, ()))
-                    return history.s_t0[row], sum(self._is_within(frame, opened) for frame in counted), rounds
+                    return history.start_times[row], sum(self._is_within(frame, opened) for frame in counted), rounds
                 rounds += flag & 3 == AGAIN
             elif flag & COUNTED and flag & STATUS != CANCELLED:
                 counted.append(other.frame)
@@ -209,14 +211,14 @@ class HookNotifier:
 
     # -- notifications -------------------------------------------------------------------------------------------
 
-    def _notify_node(self, schedule: str, act: Activation, **rest: Any) -> None:
+    def _notify_node(self, schedule: str, activation: Activation, **rest: Any) -> None:
         """Report an event of the current node, from its frame."""
-        branch = act.frame.row.branch
+        branch = activation.frame.row.branch
         event = GraphEvent(
-            Schedule(schedule), self.state.run_id, act.node.id, act.node.node.label or act.node.id,
-            act.node.kind.name, act.frame.depth, branch if branch >= 0 else None, **rest,
+            Schedule(schedule), self.state.run_id, activation.node.id, activation.node.node.label or activation.node.id,
+            activation.node.kind.name, activation.frame.depth, branch if branch >= 0 else None, **rest,
         )  # fmt: skip
-        self._notify(event, act)
+        self._notify(event, activation)
 
     def _notify_row(self, schedule: str, of: ActivationRow, **rest: Any) -> None:
         """Report an event of a step, by its row; its frame may be closed."""
@@ -230,13 +232,13 @@ class HookNotifier:
         event = GraphEvent(Schedule(schedule), self.state.run_id, node.id, name, node.kind.name, depth, place, **rest)
         self._notify(event, self.run.live_activations.get(self.run.tables.add_activation(of)))
 
-    def _notify(self, event: GraphEvent, act: Activation | None = None) -> None:
+    def _notify(self, event: GraphEvent, activation: Activation | None = None) -> None:
         run = self.run
         if not self.api.rows[event.schedule]:
             return
 
         def context() -> SystemContext:
-            scope = run.root.scope if act is None else act.scope
+            scope = run.root.scope if activation is None else activation.scope
             return SystemContext.at(run.world.resources, scope, run.plan.recipe.meta.get("keys"))
 
         with self.lock:

@@ -35,7 +35,7 @@ class _Rows:
         """Return True if the rows read so far are still there: the last step may have been undone."""
         known = len(self.emissions)
         same = not known or (known <= len(history.events) and history.events[known - 1] is self.last)
-        return same and len(self.steps) <= len(history.s_act)
+        return same and len(self.steps) <= len(history.step_activations)
 
     def read(self, run: Run, history: History, end: int) -> None:
         """Read the rows added since the last call; from the start if the last of them was undone."""
@@ -48,9 +48,9 @@ class _Rows:
         if new:
             self.last = new[-1]
         for number in range(len(self.steps), end + 1):
-            act = run.tables.activations[history.s_act[number]]
-            delivered = run.get_event(act.event)
-            node = run.plan.nodes[act.node].id
+            activation = run.tables.activations[history.step_activations[number]]
+            delivered = run.get_event(activation.event)
+            node = run.plan.nodes[activation.node].id
             self.steps.append(None if delivered is None else (_find_emitter(run, delivered), delivered.type, node))
 
         self._move_to(end, events)
@@ -119,7 +119,7 @@ def _find_emitter(run: Run, event: Event) -> str:
     if event.step is None:
         return ""
     history = next(history for history in reversed(run.chain) if history.base < event.step)
-    return run.get_node_id(history.s_act[event.step - history.base])
+    return run.get_node_id(history.step_activations[event.step - history.base])
 
 
 def _get_event_step(event: Event) -> int:

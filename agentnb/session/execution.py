@@ -53,15 +53,15 @@ def make_node_condition(run: Run, node: str) -> Until:
         following = get_next_activation(run)
         return following is not None and following.node.id == node
 
-    return Until(is_met, lambda act: act.node.id == node)
+    return Until(is_met, lambda activation: activation.node.id == node)
 
 
-def make_end_condition(run: Run, act: Activation) -> Until:
+def make_end_condition(run: Run, activation: Activation) -> Until:
     """Stop when an activation has left its frame: a leaf after its step, a composite node at its end.
 
     The delivery of an event is over when all deliveries of that event are.
     """
-    frame, event, nodes = act.frame.id, act.event, {act.node.index}
+    frame, event, nodes = activation.frame.id, activation.event, {activation.node.index}
     if event >= 0:
         nodes = {node.index for listening in run.plan.listeners.values() for node in listening}
 
@@ -71,16 +71,16 @@ def make_end_condition(run: Run, act: Activation) -> Until:
         waiting = [run.tables.activations[number] for number in run.frontier()]
         if event >= 0 and any(turn.event == event for turn in waiting):
             return False
-        inside = any(row.parent == frame and row.owner in nodes for row in (one.row for one in run.frames.values()))
+        inside = any(row.parent == frame and row.owner in nodes for row in (frame.row for frame in run.frames.values()))
         ends = any(turn.frame == frame and turn.node in nodes and turn.purpose in (RESUME, FAIL) for turn in waiting)
         return not inside and not ends
 
     return Until(is_met)
 
 
-def make_frame_end_condition(run: Run, act: Activation) -> Until | None:
+def make_frame_end_condition(run: Run, activation: Activation) -> Until | None:
     """Stop when the frame of an activation is left; None for the root's, which lasts to the end."""
-    frame = act.frame.id
+    frame = activation.frame.id
     return Until(lambda: frame not in run.frames) if frame else None
 
 
@@ -144,7 +144,7 @@ class Execution:
         self._rollback.open_tip()
         run, state.stopped_by = state.run, None
         settle(run)  # the next delivery may have no listener
-        return run.queue_start < run.current_history.s_pend[run.position - run.current_history.base]
+        return run.queue_start < run.current_history.push_ends[run.position - run.current_history.base]
 
     def paused_calls(self) -> list[Hold]:
         """Return where steps in flight are paused for inspection, without those that wait for a person's answer."""
@@ -195,10 +195,10 @@ class Execution:
         code = run_plain(run, once=True, pending_step=pending_step)
         return step_into.drive(run, lambda: step_in_loop(run, pending_step)) if code == LOOP else code
 
-    def restart(self, act: Activation) -> None:
+    def restart(self, activation: Activation) -> None:
         """Begin a step of another process again and run it up to where it waits."""
-        if step(self._state.run, act) == SUSPENDED:
-            self.run_one(self._state.run.pending_steps[act.id])
+        if step(self._state.run, activation) == SUSPENDED:
+            self.run_one(self._state.run.pending_steps[activation.id])
 
     # -- over, out and into -----------------------------------------------------------------------------------------
 
@@ -221,9 +221,9 @@ class Execution:
         return self.last_step_since(start)
 
     def _step_and_run(self, stop_for: StopFor) -> None:
-        if not self.prepare_step() or (act := self.next_activation()) is None:
+        if not self.prepare_step() or (activation := self.next_activation()) is None:
             return
-        self.stop_at(stop_for(self._state.run, act))
+        self.stop_at(stop_for(self._state.run, activation))
         try:
             if self.run_one() == GO:  # a manual step: of several branches, only this one
                 self._run_on(NEVER)
@@ -240,8 +240,8 @@ class Execution:
 
     def _step_inside(self) -> None:
         with self.stepping_into():
-            if self.prepare_step() and (act := self.next_activation()) is not None:
-                self.run_one(self.enter(act))
+            if self.prepare_step() and (activation := self.next_activation()) is not None:
+                self.run_one(self.enter(activation))
 
     @contextmanager
     def stepping_into(self) -> Iterator[None]:
@@ -254,10 +254,14 @@ class Execution:
             self._state.steps_into = False
             self._callbacks.install()
 
-    def enter(self, act: Activation) -> PendingStep | None:
+    def enter(self, activation: Activation) -> PendingStep | None:
         """Return the pending step of an activation that is stepped into; None if it only propagates a failure."""
-        pending_step = self._state.run.pending_steps.get(act.id)
-        return step_into.enter(self._state.run, act) if pending_step is None and act.purpose != FAIL else pending_step
+        pending_step = self._state.run.pending_steps.get(activation.id)
+        return (
+            step_into.enter(self._state.run, activation)
+            if pending_step is None and activation.purpose != FAIL
+            else pending_step
+        )
 
     # -- run ----------------------------------------------------------------------------------------------------
 

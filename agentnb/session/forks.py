@@ -257,11 +257,11 @@ def _describe_hypothesis(session: Session) -> str:
 
 def find_parting(session: Session, other: Session) -> int | None:
     """Return the last step that the runs of two sessions share; None if they share no history."""
-    here, there = get_state(session).run.chain, get_state(other).run.chain
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(here, there, strict=False)))
+    history, there = get_state(session).run.chain, get_state(other).run.chain
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(history, there, strict=False)))
     if not shared:
         return None
-    ends = [chain[shared].base if shared < len(chain) else chain[-1].tip for chain in (here, there)]
+    ends = [chain[shared].base if shared < len(chain) else chain[-1].tip for chain in (history, there)]
     return min(ends)
 
 

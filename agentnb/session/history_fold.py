@@ -89,8 +89,8 @@ def iter_unknown_pairs(left: Ints, right: Ints, known: Collection[tuple[int, int
         places = np.flatnonzero(~is_known[numbers])
     else:
         places = np.flatnonzero(~np.isin(numbers, np.array(inside, dtype=np.int64)))
-    for place in places.tolist():
-        yield place, int(left[place]), int(right[place])
+    for index in places.tolist():
+        yield index, int(left[index]), int(right[index])
 
 
 def group_indices(numbers: Ints, first: int) -> Iterator[tuple[int, array[int]]]:

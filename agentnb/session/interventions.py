@@ -70,8 +70,8 @@ class Interventions:
             self._rollback.cancel_in_flight()
             self._state.stopped_by = None
 
-    def _perform(self, act: Callable[[], Any]) -> None:
-        self._rollback.run_safely(act)
+    def _perform(self, action: Callable[[], Any]) -> None:
+        self._rollback.run_safely(action)
         self._notifications.save_and_notify()
 
     # -- changes of the run ------------------------------------------------------------------------------------------
@@ -168,26 +168,26 @@ class Interventions:
             self._notifications.save_and_notify()
         return filled
 
-    def decide(self, act: str, id: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
-        """Approve or deny (`act`) a request of a node, or one on the board, which ends no step.
+    def decide(self, action: str, id: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
+        """Approve or deny (`action`) a request of a node, or one on the board, which ends no step.
 
         Raises:
             ExecutionError: X115, no approval is pending.
         """
-        decision = self._make_decision(act, id, by, reason)
-        return None if decision is None else self._supply_answer("approval", id, act, decision, by)
+        decision = self._make_decision(action, id, by, reason)
+        return None if decision is None else self._supply_answer("approval", id, action, decision, by)
 
-    async def adecide(self, act: str, id: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
+    async def adecide(self, action: str, id: str | None, by: str | None, reason: str = "") -> SimulationStep | None:
         """Do the same without holding the event loop while the rest of the node runs."""
-        decision = self._make_decision(act, id, by, reason)
-        return None if decision is None else await self._asupply_answer("approval", id, act, decision, by)
+        decision = self._make_decision(action, id, by, reason)
+        return None if decision is None else await self._asupply_answer("approval", id, action, decision, by)
 
-    def _make_decision(self, act: str, id: str | None, by: str | None, reason: str) -> Any:
+    def _make_decision(self, action: str, id: str | None, by: str | None, reason: str) -> Any:
         """Return the decision for a node's request; one on the board is decided at once: then None."""
         state = self._state
-        check_not_running(state, f"{act}()")
+        check_not_running(state, f"{action}()")
         self._resume_pending("approval", id)
-        approved, approvals = act == "approve", state.recipe.approvals
+        approved, approvals = action == "approve", state.recipe.approvals
         pending_step, leave = find_pending_step_or_none(state.run, "approval", id), find_approval(state.run, id)
         if pending_step is None and leave is not None and approvals is not None:
             approvals.decide(state.session, leave, make_verdict(approved=approved, by=by, reason=reason))
@@ -198,24 +198,24 @@ class Interventions:
         return make_verdict(approved=approved, by=by, reason=reason, arguments=changed)
 
     def _supply_answer(
-        self, kind: Kind, id: str | None, act: str, value: Any, by: str | None = None
+        self, kind: Kind, id: str | None, action: str, value: Any, by: str | None = None
     ) -> SimulationStep | None:
         """Supply the awaited value and finish the pending step, to which the intervention is recorded."""
-        pending_step, start = self._take_answer(kind, id, act, value), self._state.run.position
+        pending_step, start = self._take_answer(kind, id, action, value), self._state.run.position
         code = self._rollback.run_safely(partial(self._execution.run_one, pending_step))
-        return self._note_answer(pending_step, code, start, act, value, by)
+        return self._note_answer(pending_step, code, start, action, value, by)
 
     async def _asupply_answer(
-        self, kind: Kind, id: str | None, act: str, value: Any, by: str | None = None
+        self, kind: Kind, id: str | None, action: str, value: Any, by: str | None = None
     ) -> SimulationStep | None:
-        pending_step, start = self._take_answer(kind, id, act, value), self._state.run.position
+        pending_step, start = self._take_answer(kind, id, action, value), self._state.run.position
         code = await self._async_execution.resume(pending_step)
-        return self._note_answer(pending_step, code, start, act, value, by)
+        return self._note_answer(pending_step, code, start, action, value, by)
 
-    def _take_answer(self, kind: Kind, id: str | None, act: str, value: Any) -> PendingStep:
+    def _take_answer(self, kind: Kind, id: str | None, action: str, value: Any) -> PendingStep:
         """Set the awaited value of a pending step, which can then continue."""
         state = self._state
-        check_not_running(state, f"{act}()")
+        check_not_running(state, f"{action}()")
         self._persistence.check_ready()
         self._resume_pending(kind, id)
         pending_step = find_pending_step(state.run, kind, id)
@@ -226,11 +226,11 @@ class Interventions:
         return pending_step
 
     def _note_answer(
-        self, pending_step: PendingStep, code: int, start: int, act: str, value: Any, by: str | None
+        self, pending_step: PendingStep, code: int, start: int, action: str, value: Any, by: str | None
     ) -> SimulationStep | None:
         """Record the answer to the step that it has finished; a run in the background continues."""
         state = self._state
-        interventions.record_intervention(state.run, act, pending_step.activation.node.id, ABSENT, value, by)
+        interventions.record_intervention(state.run, action, pending_step.activation.node.id, ABSENT, value, by)
         self._notifications.save_and_notify()
         step = self._execution.last_step_since(start)
         if code == GO:

@@ -33,34 +33,36 @@ class _WriteIndex:
 
     def read(self, run: Run, history: History, _end: int) -> None:
         """Read the rows added since the last call."""
-        codes, writes = run.tables.codes, history.s_wend[-1]
+        codes, writes = run.tables.codes, history.write_ends[-1]
         if writes - self._writes > MANY:
             self._read_many(codes, history, writes)
         for number in range(self._writes, writes):
-            scope, path = codes[history.w_code[number] >> 2]
+            scope, path = codes[history.write_codes[number] >> 2]
             self.numbers.setdefault((scope, str(path[0])), array("q")).append(number)
         self._writes = max(self._writes, writes)
-        for act in history.interventions[self._read_interventions :]:
-            if act.action == "edit":
-                parts = act.target.split(".")
-                self.edited_paths |= {(".".join(parts[:size]), act.step) for size in range(1, len(parts) + 1)}
+        for intervention in history.interventions[self._read_interventions :]:
+            if intervention.action == "edit":
+                parts = intervention.target.split(".")
+                self.edited_paths |= {(".".join(parts[:size]), intervention.step) for size in range(1, len(parts) + 1)}
         self._read_interventions = len(history.interventions)
 
     def _read_many(self, codes: Sequence[tuple[int, Path]], history: History, end: int) -> None:
         """Read many writes at once; a key has the numbers of all its paths, in order."""
         keys = [(scope, str(path[0])) for scope, path in codes]
-        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-        key_of = to_array(array("q", (places[key] for key in keys)), 0, len(keys))
-        named = list(places)
-        for place, numbers in group_indices(key_of[to_array(history.w_code, self._writes, end) >> 2], self._writes):
-            self.numbers.setdefault(named[place], array("q")).extend(numbers)
+        index_by_key = {key: index for index, key in enumerate(dict.fromkeys(keys))}
+        key_of = to_array(array("q", (index_by_key[key] for key in keys)), 0, len(keys))
+        named = list(index_by_key)
+        for index, numbers in group_indices(
+            key_of[to_array(history.write_codes, self._writes, end) >> 2], self._writes
+        ):
+            self.numbers.setdefault(named[index], array("q")).extend(numbers)
         self._writes = end
 
     def last(self, history: History, scope: int, key: str, end: int) -> int | None:
         """Return the step of the last write of a key up to row `end`; None if there is none."""
         numbers = self.numbers.get((scope, key))
-        place = 0 if numbers is None else bisect_left(numbers, history.s_wend[end])
-        return history.base + bisect_right(history.s_wend, numbers[place - 1]) if numbers and place else None
+        place = 0 if numbers is None else bisect_left(numbers, history.write_ends[end])
+        return history.base + bisect_right(history.write_ends, numbers[place - 1]) if numbers and place else None
 
 
 class LastWriters:
@@ -85,4 +87,4 @@ class LastWriters:
 def _get_node(run: Run, history: History, written: _WriteIndex, key: str, step: int) -> str | None:
     if (key, step) in written.edited_paths or (step == history.base and step > 0):
         return None  # row 0 of a fork holds its edits
-    return run.get_node_id(history.s_act[step - history.base]) if step > history.base else ""
+    return run.get_node_id(history.step_activations[step - history.base]) if step > history.base else ""

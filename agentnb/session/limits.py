@@ -126,8 +126,8 @@ class Limits:
     def _iter_reached_event_limits(self, run: Run, used: UsageTotals) -> Iterator[str]:
         """Yield the limits on events that the next delivery would exceed."""
         budget, history, position = self.budget, run.current_history, run.position
-        empty = run.queue_start >= history.s_pend[position - history.base]
-        number = -1 if empty else run.tables.activations[history.p_act[run.queue_start]].event
+        empty = run.queue_start >= history.push_ends[position - history.base]
+        number = -1 if empty else run.tables.activations[history.push_activations[run.queue_start]].event
         if budget.max_events is not None and used.events >= budget.max_events:  # else the queue need not be counted
             waiting = _count_waiting(history, position, run.frontier()) if run.plan.reacts else 0
             half = number >= 0 and has_set_off(history, number, position)
@@ -198,7 +198,7 @@ class Limits:
         history, row = get_last_step(run)
         if not row:
             return False
-        step, counted = history.base + row, history.s_flag[row] & COUNTED > 0
+        step, counted = history.base + row, history.step_flags[row] & COUNTED > 0
         before, after = (_to_amounts(measure_usage(history, at)) for at in (step - 1, step))
         before["max_steps"], after["max_steps"] = run.counted_steps - counted, run.counted_steps
         limits = ((name, getattr(self.budget, name)) for name in after)
@@ -243,20 +243,20 @@ class Limits:
             paid, ns = paid.plus(more), ns + took
         return paid, ns
 
-    def admit_frame(self, run: Run, act: Activation) -> bool:
+    def admit_frame(self, run: Run, activation: Activation) -> bool:
         """Return True if a node may open another nested frame under the budget."""
         if self.budget.max_frames is None:
             return True
-        self._give_up(run, act, "max_frames", None, 0)
+        self._give_up(run, activation, "max_frames", None, 0)
         return False
 
-    def _give_up(self, run: Run, act: Activation, limit: str, paid: AttemptUsage | None, ns: int) -> None:
+    def _give_up(self, run: Run, activation: Activation, limit: str, paid: AttemptUsage | None, ns: int) -> None:
         """Record that a step is abandoned at a limit, with its usage by then."""
         used = {} if paid is None else {"max_llm_calls": paid.llm, "max_tool_calls": paid.tool, "max_seconds": ns / 1e9,
                                         "max_tokens": paid.tokens, "max_cost_usd": paid.cost}  # fmt: skip
         is_ = getattr(self.budget, limit)
         record_intervention(
-            run, STOPPED, act.node.id, new=freeze({"limit": limit, "is": is_, "used": used}), by="budget"
+            run, STOPPED, activation.node.id, new=freeze({"limit": limit, "is": is_, "used": used}), by="budget"
         )
 
     def commit(self, work: Work) -> None:
@@ -285,10 +285,10 @@ class Limits:
         history, (known, looked, stop) = run.current_history, self._seen_interventions
         if known is not history:
             looked, stop = 0, None
-        for act in history.interventions[looked:]:
-            if act.action == STOPPED:
-                stop = act
-            elif act.action in CHANGES and act.actor != ITSELF:
+        for intervention in history.interventions[looked:]:
+            if intervention.action == STOPPED:
+                stop = intervention
+            elif intervention.action in CHANGES and intervention.actor != ITSELF:
                 stop = None
             looked += 1
         self._seen_interventions = (history, looked, stop)

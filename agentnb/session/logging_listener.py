@@ -122,12 +122,12 @@ class LoggingListener:
             self._log_call(run, history.calls[self._calls - 1])
         self._log_events(history, step)
         row = step - history.base
-        act, flag = run.tables.activations[history.s_act[row]], history.s_flag[row]
-        known, seconds = self._describe_node(run, act), history.working_time(row) / 1e9
+        activation, flag = run.tables.activations[history.step_activations[row]], history.step_flags[row]
+        known, seconds = self._describe_node(run, activation), history.working_time(row) / 1e9
         failure, status = history.errors.get(step), STATUSES[(flag & STATUS) >> 2]
         named = f"step {step}: node {known['node']!r}"
         # A failure that propagates to an outer node was reported already
-        if failure is not None and act.purpose != FAIL:
+        if failure is not None and activation.purpose != FAIL:
             reason = get_error_fields(failure.error).get("reason") or ("timeout" if failure.timeout else None)
             known |= {"error_type": failure.type, "error_message": failure.message, "reason": reason}
             text = f"{named} failed: {failure.type}: {failure.message}"
@@ -141,10 +141,10 @@ class LoggingListener:
                 RUN, logging.DEBUG, text, step=step, latency_seconds=seconds, payload=_get_written(run, step), **known
             )
 
-    def _describe_node(self, run: Run, act: ActivationRow) -> dict[str, Any]:
+    def _describe_node(self, run: Run, activation: ActivationRow) -> dict[str, Any]:
         """Return the fields that name a node, and the event it handles."""
-        name = run.plan.nodes[act.node].id
-        event = run.get_event(act.event)
+        name = run.plan.nodes[activation.node].id
+        event = run.get_event(activation.event)
         return {"node": name} if event is None else {"node": name, "behavior": name, "event_id": event.id}
 
     def _log_call(self, run: Run, call: Call) -> None:
@@ -182,12 +182,12 @@ class LoggingListener:
         state = self._state
         word = get_status(run, state.limits)
         limit = state.limits.find_reached(run) if word == "exhausted" else None
-        waits = list(dict.fromkeys(one.node for one in get_pending(run))) if word == "waiting" else []
-        here = (run, run.current_history, run.position, word, limit, *waits)
-        if word not in _ENDS or here == self._logged_end:
-            self._logged_end = here if word in _ENDS else None
+        waits = list(dict.fromkeys(pending.node for pending in get_pending(run))) if word == "waiting" else []
+        history = (run, run.current_history, run.position, word, limit, *waits)
+        if word not in _ENDS or history == self._logged_end:
+            self._logged_end = history if word in _ENDS else None
             return
-        self._logged_end = here
+        self._logged_end = history
         text = f"run of {state.recipe.name!r} {_ENDS[word]} after step {run.position}"
         text += f": {limit} is used up" if limit else ""
         text += f": {', '.join(map(repr, waits))} waits for a person" if waits else ""
@@ -196,10 +196,10 @@ class LoggingListener:
 
 def _get_written(run: Run, step: int) -> dict[str, Any]:
     """Return what a step has written, by path, as a payload, without deletions."""
-    history = next(one for one in reversed(run.chain) if one.base < step)
+    history = next(history for history in reversed(run.chain) if history.base < step)
     row, codes = step - history.base, run.tables.codes
-    rows = range(history.s_wend[row - 1], history.s_wend[row])
-    written = ((codes[history.w_code[at] >> 2][1], history.w_new[at]) for at in rows)
+    rows = range(history.write_ends[row - 1], history.write_ends[row])
+    written = ((codes[history.write_codes[at] >> 2][1], history.new_values[at]) for at in rows)
     found = {format_path(path): mask_value(value, find_secret_word(path)) for path, value in written
              if value is not ABSENT}  # fmt: skip
     return {"writes": found} if found else {}

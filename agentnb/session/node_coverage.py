@@ -83,9 +83,9 @@ class _EdgeCoverage:
         # The edges from one node to another: their indices, and whether they are for failures
         self._edge_numbers: dict[tuple[str, str], list[tuple[int, bool]]] = {}
         self._counts: Counter[tuple[str, str, bool]] = Counter()
-        for place, edge in enumerate(recipe.edges):
+        for index, edge in enumerate(recipe.edges):
             numbers = self._edge_numbers.setdefault((edge.source, edge.target), [])
-            numbers.append((place, edge.kind in _OF_FAILURES))
+            numbers.append((index, edge.kind in _OF_FAILURES))
 
     def add(self, move: tuple[str, str, bool], times: int) -> None:
         """Add 1 or -1 to the count of a transition between two nodes; those of failed steps count separately."""
@@ -93,12 +93,12 @@ class _EdgeCoverage:
         places = self._edge_numbers.get(move[:2], ())
         handled = any(of_failures for _, of_failures in places)
         counts, failed = (self._counts[(*move[:2], fails)] > 0 for fails in (False, True))
-        for place, of_failures in places:
+        for index, of_failures in places:
             # A failed step takes an ordinary edge only if there is no error edge.
             if failed if of_failures else counts or (failed and not handled):
-                self.taken_edges.add(place)
+                self.taken_edges.add(index)
             else:
-                self.taken_edges.discard(place)
+                self.taken_edges.discard(index)
 
 
 class _Rows:
@@ -116,53 +116,53 @@ class _Rows:
 
     def read(self, _run: Run, history: History, _end: int) -> None:
         """Read the rows added since the last call."""
-        if len(history.s_act) - self._row > MANY:
+        if len(history.step_activations) - self._row > MANY:
             self._read_many(history)
             return
-        wrote, codes, before = self.written_keys, history.w_code, history.s_wend[self._row]
-        moves, pushed, size = self.moves, history.s_pend[self._row], len(history.s_act)
+        wrote, codes, before = self.written_keys, history.write_codes, history.write_ends[self._row]
+        moves, pushed, size = self.moves, history.push_ends[self._row], len(history.step_activations)
         for row in range(self._row + 1, size):
-            end = history.s_wend[row]
+            end = history.write_ends[row]
             for number in range(before, end):
-                pair = (history.s_act[row], codes[number] >> 2)
+                pair = (history.step_activations[row], codes[number] >> 2)
                 wrote.add(pair, row)
             before = end
-            failed = history.s_flag[row] & STATUS == ERROR
-            for at in range(pushed, history.s_pend[row]):
-                move = (history.s_act[row], history.p_act[at], failed)
+            failed = history.step_flags[row] & STATUS == ERROR
+            for at in range(pushed, history.push_ends[row]):
+                move = (history.step_activations[row], history.push_activations[at], failed)
                 if move not in moves.rows and _follows_edge(history, at, move[0]):
                     moves.add(move, row)
-            pushed = history.s_pend[row]
+            pushed = history.push_ends[row]
         self._row = size - 1
-        for number in range(self._reads, len(history.r_code)):
-            row = history.r_step[number] - history.base
+        for number in range(self._reads, len(history.read_codes)):
+            row = history.read_steps[number] - history.base
             if row < size:
-                self.reads.add((history.s_act[row], history.r_code[number] >> 2), row)
-        self._reads = len(history.r_code)
+                self.reads.add((history.step_activations[row], history.read_codes[number] >> 2), row)
+        self._reads = len(history.read_codes)
 
     def _read_many(self, history: History) -> None:
         """Read many rows. Few of them are new, and only these are processed one by one."""
-        begin, size = self._row + 1, len(history.s_act)
-        act = to_array(history.s_act, begin, size)
-        rows, start, end = compute_rows(history.s_wend, begin, size)
-        for place, *pair in iter_unknown_pairs(
-            act[rows - begin], to_array(history.w_code, start, end) >> 2, self.written_keys.rows
+        begin, size = self._row + 1, len(history.step_activations)
+        activations = to_array(history.step_activations, begin, size)
+        rows, start, end = compute_rows(history.write_ends, begin, size)
+        for index, *pair in iter_unknown_pairs(
+            activations[rows - begin], to_array(history.write_codes, start, end) >> 2, self.written_keys.rows
         ):
-            self.written_keys.add((pair[0], pair[1]), int(rows[place]))
-        rows, start, end = compute_rows(history.s_pend, begin, size)
-        failed = (to_array(history.s_flag, begin, size) & STATUS) == ERROR
-        sources = act[rows - begin] * 2 + failed[rows - begin]
+            self.written_keys.add((pair[0], pair[1]), int(rows[index]))
+        rows, start, end = compute_rows(history.push_ends, begin, size)
+        failed = (to_array(history.step_flags, begin, size) & STATUS) == ERROR
+        sources = activations[rows - begin] * 2 + failed[rows - begin]
         known = [(source * 2 + fails, target) for source, target, fails in self.moves.rows]
-        for place, source, target in iter_unknown_pairs(sources, to_array(history.p_act, start, end), known):
-            if _follows_edge(history, start + place, source // 2):
-                self.moves.add((source // 2, target, bool(source % 2)), int(rows[place]))
+        for index, source, target in iter_unknown_pairs(sources, to_array(history.push_activations, start, end), known):
+            if _follows_edge(history, start + index, source // 2):
+                self.moves.add((source // 2, target, bool(source % 2)), int(rows[index]))
         self._row = size - 1
-        begin = bisect_left(history.r_step, history.base + begin, self._reads)
-        end = bisect_left(history.r_step, history.base + size, begin)
-        steps = to_array(history.r_step, begin, end) - history.base
-        codes = to_array(history.r_code, begin, end) >> 2
-        for place, *pair in iter_unknown_pairs(act[steps - size + len(act)], codes, self.reads.rows):
-            self.reads.add((pair[0], pair[1]), int(steps[place]))
+        begin = bisect_left(history.read_steps, history.base + begin, self._reads)
+        end = bisect_left(history.read_steps, history.base + size, begin)
+        steps = to_array(history.read_steps, begin, end) - history.base
+        codes = to_array(history.read_codes, begin, end) >> 2
+        for index, *pair in iter_unknown_pairs(activations[steps - size + len(activations)], codes, self.reads.rows):
+            self.reads.add((pair[0], pair[1]), int(steps[index]))
         self._reads = end
 
 
@@ -218,8 +218,8 @@ class NodeCoverage:
         """Let the totals include a history up to a row."""
         first, end, sign = (rows.at, last, 1) if last >= rows.at else (last, rows.at, -1)
         rows.at = last
-        for act, times in Counter(history.s_act[first + 1 : end + 1]).items():
-            self._visit(run.get_node_id(act), sign * times)
+        for activation, times in Counter(history.step_activations[first + 1 : end + 1]).items():
+            self._visit(run.get_node_id(activation), sign * times)
         for keys, firsts in ((self._wrote, rows.written_keys), (self._read, rows.reads)):
             keys.add(_iter_own_board(run, firsts.move(last)))
         for (source, target, failed), change in rows.moves.move(last):
@@ -239,10 +239,10 @@ class NodeCoverage:
 def _iter_own_board(run: Run, changes: Iterable[tuple[Any, int]]) -> Iterator[tuple[str, str, int]]:
     """Yield (node, key, change); a node's writes for its inside belong to the inner board, and are left out."""
     tables = run.tables
-    for (act, code), change in changes:
+    for (activation, code), change in changes:
         scope, path = tables.codes[code]
-        if scope == tables.frames[tables.activations[act].frame].scope:
-            yield run.get_node_id(act), str(path[0]), change
+        if scope == tables.frames[tables.activations[activation].frame].scope:
+            yield run.get_node_id(activation), str(path[0]), change
 
 
 def get_first_keys(node: Node) -> list[str]:
@@ -252,11 +252,13 @@ def get_first_keys(node: Node) -> list[str]:
 
 def _follows_edge(history: History, push: int, source: int) -> bool:
     """Return True if a push by a step of the activation `source` follows an edge of the recipe."""
-    acts = history.tables.activations
-    target = acts[history.p_act[push]]
+    activations = history.tables.activations
+    target = activations[history.push_activations[push]]
     if target.event >= 0:
         return False
-    return history.p_val[push] is not CARRIED or crosses_region(acts[source], target, history.tables.frames)
+    return history.push_values[push] is not CARRIED or crosses_region(
+        activations[source], target, history.tables.frames
+    )
 
 
 def _iter_event_edges(edges: tuple[Edge, ...], routes: set[EventRoute]) -> Iterator[int]:

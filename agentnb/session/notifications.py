@@ -84,12 +84,12 @@ class Notifications:
         history = self._state.run.history
         known = self._last_in_place_write[1] if history is self._last_in_place_write[0] else -1
         row = min((row for row in history.in_place if row > known), default=None)
-        if row is None or row >= history.s_wend[-1]:  # not of a committed step
+        if row is None or row >= history.write_ends[-1]:  # not of a committed step
             return
         self._state.warned_in_place = True
-        step = history.base + bisect_right(history.s_wend, row)
-        node = self._state.run.get_node_id(history.s_act[step - history.base])
-        key = format_path(history.tables.codes[history.w_code[row] >> 2][1])
+        step = history.base + bisect_right(history.write_ends, row)
+        node = self._state.run.get_node_id(history.step_activations[step - history.base])
+        key = format_path(history.tables.codes[history.write_codes[row] >> 2][1])
         warnings.warn(
             f"step {step}, {safe_repr(node, 200)}, changed {safe_repr(key, 200)} in place. The change is recorded like "
             "a write; better return the changed value. To stop at such changes: "

@@ -70,12 +70,14 @@ def get_pending(run: Run) -> tuple[Pending, ...]:
 
 def calls_of(run: Run, pending: Sequence[Pending]) -> list[UnansweredCall]:
     """Return questions of the next nodes of a record as calls without a response, as a trace has them."""
-    acts = {run.get_node_id(act): act for act in reversed(run.frontier())}
+    activation_by_node = {run.get_node_id(activation): activation for activation in reversed(run.frontier())}
     kinds = {kind: name for name, kind in _KINDS.items()}
     return [
-        UnansweredCall(acts[row.node], number, 1, kinds[row.kind], row.name, freeze(dict(row.arguments)), 0)
+        UnansweredCall(
+            activation_by_node[row.node], number, 1, kinds[row.kind], row.name, freeze(dict(row.arguments)), 0
+        )
         for number, row in enumerate(pending)
-        if row.node in acts and row.kind in kinds
+        if row.node in activation_by_node and row.kind in kinds
     ]
 
 
@@ -146,7 +148,7 @@ def find_pending_step(run: Run, kind: Kind, id: str | None) -> PendingStep:
     found = find_pending_step_or_none(run, kind, id)
     if found is not None:
         return found
-    waits = ", ".join(f"{one.kind} of {one.node!r} ({one.id})" for one in get_pending(run)) or "nothing"
+    waits = ", ".join(f"{pending.kind} of {pending.node!r} ({pending.id})" for pending in get_pending(run)) or "nothing"
     late = [
         pending_step.activation.node.id
         for pending_step in run.pending_steps.values()

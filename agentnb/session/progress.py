@@ -81,7 +81,7 @@ class Progress:
             replica.apply_steps(history, step, step, 0)  # what was changed where the fork begins
         else:
             replica.apply_steps(history, min(step, len(self._visits) - 1), step, self._writes)
-        self._writes = history.s_wend[row]
+        self._writes = history.write_ends[row]
         if len(self._visits) == step + 1:
             self._drop()
         found = dict(_iter_visits(history, row, replica))
@@ -92,16 +92,16 @@ class Progress:
 
 def _iter_visits(history: History, row: int, replica: StateProjection) -> Iterator[tuple[Side, _Visit]]:
     """Yield the visit of the next node after a row, and that of the node whose step the row is."""
-    if history.s_pos[row] < history.s_pend[row]:
-        yield "before", _visit("before", history, history.p_act[history.s_pos[row]], replica)
+    if history.queue_starts[row] < history.push_ends[row]:
+        yield "before", _visit("before", history, history.push_activations[history.queue_starts[row]], replica)
     if row:
-        yield "after", _visit("after", history, history.s_act[row], replica)
+        yield "after", _visit("after", history, history.step_activations[row], replica)
 
 
 def _visit(side: Side, history: History, number: int, replica: StateProjection) -> _Visit:
-    act = history.tables.activations[number]
-    board = dict(replica.visible_items(history.tables.frames[act.frame].scope))
-    return _Visit((side, act.frame, act.node, act.purpose, _mark(board)), board)
+    activation = history.tables.activations[number]
+    board = dict(replica.visible_items(history.tables.frames[activation.frame].scope))
+    return _Visit((side, activation.frame, activation.node, activation.purpose, _mark(board)), board)
 
 
 def _mark(value: Any, depth: int = _DEPTH) -> int:
@@ -118,10 +118,10 @@ def _mark(value: Any, depth: int = _DEPTH) -> int:
     return 0
 
 
-def _are_equal(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    return one.keys() == other.keys() and all(
-        one[key] is value or next(iter(iter_innermost_differences(one[key], value)), None) is None
-        for key, value in other.items()
+def _are_equal(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    return left.keys() == right.keys() and all(
+        left[key] is value or next(iter(iter_innermost_differences(left[key], value)), None) is None
+        for key, value in right.items()
     )
 
 

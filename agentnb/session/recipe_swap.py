@@ -87,8 +87,8 @@ def check_shared(run: Run, recipe: Recipe, step: int) -> None:
     """
     missing: dict[str, None] = {}
     moved: dict[str, None] = {}
-    for act in _iter_activations(run, step):
-        name, region = run.plan.nodes[act.node].id, run.tables.frames[act.frame].region
+    for activation in _iter_activations(run, step):
+        name, region = run.plan.nodes[activation.node].id, run.tables.frames[activation.frame].region
         node = recipe.nodes.get(name)
         if node is None:
             missing[repr(name)] = None
@@ -115,7 +115,9 @@ def _iter_activations(run: Run, step: int) -> Iterator[ActivationRow]:
     ends = [*(history.base for history in chain[1:]), step]
     rows = run.tables.activations
     numbers = dict.fromkeys(
-        number for history, end in zip(chain, ends, strict=True) for number in history.s_act[: end - history.base + 1]
+        number
+        for history, end in zip(chain, ends, strict=True)
+        for number in history.step_activations[: end - history.base + 1]
     )
     numbers |= dict.fromkeys(last.queue_after(step))
     yield from (rows[number] for number in numbers if number != NO_ACTIVATION and rows[number].node >= 0)

@@ -97,8 +97,8 @@ class Recording(Session):
         """Move past the next node and everything that it contains."""
         end = self._get_next_step()
         if end and self.trace.steps[end - 1].phase == "enter":
-            act = self.trace.reading().activation(end)
-            end = self._leave_of(act.node, act.frame, end)
+            activation = self.trace.reading().activation(end)
+            end = self._leave_of(activation.node, activation.frame, end)
         return self._forward_to(end)
 
     async def astep_over(self) -> SimulationStep | None:
@@ -171,8 +171,8 @@ class Recording(Session):
         """Return the first step from `start` on in which a composite node is left; the last step if there is none."""
         tip, reading = self._run.history.tip, self.trace.reading()
         for step in range(start, tip + 1) if node >= 0 else ():
-            act = reading.activation(step)
-            if (act.node, act.frame) == (node, frame) and self.trace.steps[step - 1].phase == "leave":
+            activation = reading.activation(step)
+            if (activation.node, activation.frame) == (node, frame) and self.trace.steps[step - 1].phase == "leave":
                 return step
         return tip
 

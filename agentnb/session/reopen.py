@@ -200,7 +200,7 @@ def _name_run_in_errors(log: EventLog, row: RunRow) -> Iterator[None]:
         if error.problems[0].code != "L402":
             raise
         where, do = f"run {row.run_id!r} of {log.url}", "restore the store from a backup, or open another run of it"
-        raise StoreError(*(replace(one, where=where, do=do) for one in error.problems)) from error.__cause__
+        raise StoreError(*(replace(problem, where=where, do=do) for problem in error.problems)) from error.__cause__
 
 
 def _iter_ancestors(log: EventLog, row: RunRow) -> Iterator[tuple[RunRow, int]]:

@@ -42,7 +42,7 @@ def get_status(run: Run, limits: Limits) -> str:
         return "waiting" if any(call.kind in ASKED for call in calls) else "in_flight"
     if get_failure(run) is not None or find_unmet_requirements(run):
         return "failed"
-    if run.queue_start >= run.current_history.s_pend[run.position - run.current_history.base]:
+    if run.queue_start >= run.current_history.push_ends[run.position - run.current_history.base]:
         return "idle" if run.plan.reacts else "finished"
     if limits.find_reached(run) is not None:
         return "exhausted"
@@ -74,8 +74,8 @@ def get_outcome(run: Run, limits: Limits) -> dict[str, Any] | None:
 
 def get_next_node(run: Run) -> str | None:
     """Return the id of the next node; None at the end."""
-    act = get_current_activation(run)
-    return None if act is None else act.node.id
+    activation = get_current_activation(run)
+    return None if activation is None else activation.node.id
 
 
 def get_events(run: Run) -> tuple[Event, ...]:
@@ -100,7 +100,7 @@ def get_failure(run: Run) -> tuple[int, Failure] | None:
     """
     step = run.position
     for at in reversed(run.chain[: run.chain.index(run.current_history) + 1]):
-        while step > at.base and at.s_flag[step - at.base] & STATUS == CANCELLED:
+        while step > at.base and at.step_flags[step - at.base] & STATUS == CANCELLED:
             step -= 1
         if step > at.base:
             return (step, at.errors[step]) if _still_failed(run, at, step - at.base) else None
@@ -110,12 +110,16 @@ def get_failure(run: Run) -> tuple[int, Failure] | None:
 def _still_failed(run: Run, at: History, row: int) -> bool:
     """Return True if the step of a row failed, nothing handled it, and its node is still the next one."""
     head = (
-        run.current_history.p_act[run.queue_start]
-        if run.queue_start < run.current_history.s_pend[run.position - run.current_history.base]
+        run.current_history.push_activations[run.queue_start]
+        if run.queue_start < run.current_history.push_ends[run.position - run.current_history.base]
         else None
     )
-    failed = bool(at.s_flag[row] & UNCAUGHT) and at.s_flag[row] & STATUS == ERROR and head == at.s_act[row]
-    again = run.pending_steps.get(at.s_act[row]) if failed else None
+    failed = (
+        bool(at.step_flags[row] & UNCAUGHT)
+        and at.step_flags[row] & STATUS == ERROR
+        and head == at.step_activations[row]
+    )
+    again = run.pending_steps.get(at.step_activations[row]) if failed else None
     return failed and (again is None or not again.is_held)
 
 
@@ -134,16 +138,16 @@ def _find_problem(run: Run) -> Problem | None:
     found = get_failure(run)
     if found is not None:
         step, failure = found
-        act = get_current_activation(run)
-        assert act is not None
+        activation = get_current_activation(run)
+        assert activation is not None
         if isinstance(failure.error, AgentNbError) and failure.error.problems:
             first = failure.error.problems[0]
             return Problem(first.code, first.what, f"step {step}, {first.where}", first.why, first.do)
         return Problem(
             "X100",
-            f"node {act.node.id!r} ({act.node.kind.name}) failed: {failure.type}: {failure.message}",
-            f"step {step}, {act.node.node.place or 'node ' + repr(act.node.id)}",
-            _explain_unhandled(run, act, failure),
+            f"node {activation.node.id!r} ({activation.node.kind.name}) failed: {failure.type}: {failure.message}",
+            f"step {step}, {activation.node.node.place or 'node ' + repr(activation.node.id)}",
+            _explain_unhandled(run, activation, failure),
             AFTER_FAILURE,
         )
     missing = masked_values.find_masked_paths(run)
@@ -167,10 +171,10 @@ def _find_problem(run: Run) -> Problem | None:
     return None
 
 
-def _explain_unhandled(run: Run, act: Activation, failure: Failure) -> str:
+def _explain_unhandled(run: Run, activation: Activation, failure: Failure) -> str:
     """Return why a failure stopped the run: which handlers apply to it, and which exist that do not."""
-    around = [act.node]
-    frame = act.frame
+    around = [activation.node]
+    frame = activation.frame
     while frame.parent is not None:
         around.append(run.plan.nodes[frame.row.owner])
         frame = frame.parent
@@ -195,9 +199,9 @@ def find_writer(run: Run, text: str, at: int) -> int | None:
     for history in reversed(run.chain):
         if history.base > at:
             continue
-        row = history.s_wend[min(end, history.tip) - history.base]
+        row = history.write_ends[min(end, history.tip) - history.base]
         for number in range(row - 1, -1, -1):
-            scope, written = run.tables.codes[history.w_code[number] >> 2]
+            scope, written = run.tables.codes[history.write_codes[number] >> 2]
             if scope == get_current_scope(run).id and _touches(tuple(map(str, written)), path):
                 return _step_of_write(history, number)
         end = history.base
@@ -210,7 +214,7 @@ def _touches(written: Path, path: Path) -> bool:
 
 
 def _step_of_write(history: History, number: int) -> int:
-    return history.base + bisect_right(history.s_wend, number)
+    return history.base + bisect_right(history.write_ends, number)
 
 
 def make_view(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunView:
@@ -260,15 +264,15 @@ def _get_last(run: Run) -> tuple[list[str], list[str]]:
     known = run.chain[: run.chain.index(run.current_history) + 1]
     at = next(history for history in reversed(known) if history.base < run.position)
     row = run.position - at.base
-    made = list(at.w_code[at.s_wend[row - 1] : at.s_wend[row]])
+    made = list(at.write_codes[at.write_ends[row - 1] : at.write_ends[row]])
     for history in known[known.index(at) + 1 :]:  # forks that begin here: edits before their first step
-        made += history.w_code[: history.s_wend[0]]
+        made += history.write_codes[: history.write_ends[0]]
     wrote = [str(path[0]) for scope, path in (codes[code >> 2] for code in made) if scope in seen]
-    reads = at.r_code[bisect_left(at.r_step, run.position) : bisect_right(at.r_step, run.position)]
+    reads = at.read_codes[bisect_left(at.read_steps, run.position) : bisect_right(at.read_steps, run.position)]
     read = [str(path[0]) for scope, path in (codes[code >> 2] for code in reads) if scope in seen]
-    act = run.tables.activations[at.s_act[row]]
-    if not act.purpose:  # reads by a node's inputs are static and not recorded
-        read += get_first_keys(run.plan.nodes[act.node].node)
+    activation = run.tables.activations[at.step_activations[row]]
+    if not activation.purpose:  # reads by a node's inputs are static and not recorded
+        read += get_first_keys(run.plan.nodes[activation.node].node)
     return wrote, read
 
 

@@ -40,10 +40,10 @@ class Status(str):
 
     def __new__(cls, word: str, run: Run, limits: Limits) -> Self:
         """Return the status of a run; its usage is computed on first access."""
-        here = super().__new__(cls, word)
-        here.limit = find_limit(word, run, limits)
-        here._used, here._budget, here._usage = limits.capture_usage(run), limits.budget, None
-        return here
+        status = super().__new__(cls, word)
+        status.limit = find_limit(word, run, limits)
+        status._used, status._budget, status._usage = limits.capture_usage(run), limits.budget, None
+        return status
 
     @property
     def word(self) -> StatusWord:

@@ -104,7 +104,7 @@ class Account:
         row = step - history.base
         if row >= len(self.ns):
             rows = slice(len(self.ns), row + 1)
-            taken = map(sub, history.s_t1[rows], history.s_t0[rows])
+            taken = map(sub, history.end_times[rows], history.start_times[rows])
             self.ns.extend(list(accumulate(taken, initial=self.ns[-1]))[1:])
         return self.ns[row]
 
@@ -124,7 +124,9 @@ class Account:
         row = call.step - history.base
         while same and history.calls[same - 1].step == call.step:
             same -= 1
-        waiting = history.s_t1[row] - history.s_t0[row] - (self.calls[at].answer_ns - self.calls[same].answer_ns)
+        waiting = (
+            history.end_times[row] - history.start_times[row] - (self.calls[at].answer_ns - self.calls[same].answer_ns)
+        )
         return max(min(round(call.seconds * 1e9), waiting), 0)
 
     # -- events ----------------------------------------------------------------------------------------------------
@@ -139,7 +141,7 @@ class Account:
             last, place = -1, -1  # the step of the event before, and the place of the event that its node handles
             for event in events[len(self.depths) : end]:
                 self.events.append(self.events[-1] + (event.type == PATCH))
-                self.delivered.append(self.delivered[-1] + (reactive is None or reactive.waits(event)))
+                self.delivered.append(self.delivered[-1] + (reactive is None or reactive.has_listeners(event)))
                 if event.step is None or event.step != last:
                     last, place = -1 if event.step is None else event.step, _find_handled_event(history, event)
                 if 0 <= place < len(self.depths) and event.cause in (None, events[place].id):
@@ -152,21 +154,21 @@ class Account:
         """Return the causal depth of an event of this history, as known up to a step; None if it is not there."""
         end = self.events_up_to(history, step)
         if isinstance(event, int):
-            place = history.find_event_index(event)
-            if place < 0 and event > history.last_inherited_event:  # of steps that were in flight together
-                place = next((at for at in range(end) if history.events[at].seq == event), -1)
+            index = history.find_event_index(event)
+            if index < 0 and event > history.last_inherited_event:  # of steps that were in flight together
+                index = next((at for at in range(end) if history.events[at].seq == event), -1)
         else:
             for at in range(len(self.index_by_id), end):
                 self.index_by_id[history.events[at].id] = at
-            place = self.index_by_id.get(event, -1)
-        return self.depths[place] if 0 <= place < end else None
+            index = self.index_by_id.get(event, -1)
+        return self.depths[index] if 0 <= index < end else None
 
     def count_deliveries_up_to(self, history: History, step: int) -> int:
         """Return how many steps of this history, up to one of them, were activated by an event."""
-        acts, end = history.tables.activations, step - history.base + 1
+        activations, end = history.tables.activations, step - history.base + 1
         known = self.events_up_to(history, step) if self.rows < end else 0
         for row in range(self.rows, end):
-            event = acts[history.s_act[row]].event
+            event = activations[history.step_activations[row]].event
             if event >= 0:
                 here = history.base + row
                 while self.activated_steps and self.activated_steps[-1] >= here:  # after an interrupt
@@ -174,7 +176,9 @@ class Account:
                 del self.max_depths[len(self.activated_steps) + 1 :], self.started[len(self.activated_steps) + 1 :]
                 self.first_steps.setdefault(event, here)
                 self.activated_steps.append(here)
-                self.started.append(self.started[-1] + (not _defers(history, acts[history.s_act[row]])))
+                self.started.append(
+                    self.started[-1] + (not _defers(history, activations[history.step_activations[row]]))
+                )
                 place = history.find_event_index(event)
                 depth = self.depths[place] if 0 <= place < known else get_depth(history, event, step)
                 self.max_depths.append(max(self.max_depths[-1], depth))
@@ -186,15 +190,17 @@ def _find_handled_event(history: History, event: Event) -> int:
     """Return the index of the event of this history that the node of another one handles; -1 if there is none."""
     if event.step is None or event.step <= history.base:
         return -1
-    return history.find_event_index(history.tables.activations[history.s_act[event.step - history.base]].event)
+    return history.find_event_index(
+        history.tables.activations[history.step_activations[event.step - history.base]].event
+    )
 
 
-def _defers(history: History, act: ActivationRow) -> bool:
+def _defers(history: History, activation: ActivationRow) -> bool:
     """Return True if a step only defers its node, which runs later."""
     plan = history.plan
-    if plan is None or plan.recipe.reactive is None or act.about <= LATE:
+    if plan is None or plan.recipe.reactive is None or activation.about <= LATE:
         return False
-    return bool(plan.nodes[act.node].node.params.get("activate_after"))
+    return bool(plan.nodes[activation.node].node.params.get("activate_after"))
 
 
 _accounts: Final[WeakKeyDictionary[History, Account]] = WeakKeyDictionary()
@@ -266,20 +272,20 @@ def _compute_depth(history: History, event: Event) -> int:
     if event.step is None:
         return 1
     tables = history.tables
-    row = tables.activations[_get_act(history, event.step)]
+    row = tables.activations[_get_activation(history, event.step)]
     while row.event < 0:
         frame = tables.frames[row.frame]
         if frame.parent < 0:
             return 1
-        row = tables.activations[_get_act(history, frame.opened_at)]
+        row = tables.activations[_get_activation(history, frame.opened_at)]
     return get_depth(history, row.event, event.at - 1) + 1
 
 
-def _get_act(history: History, step: int) -> int:
+def _get_activation(history: History, step: int) -> int:
     """Return the activation of a step of a history or its parents."""
     while step <= history.base and history.parent is not None:
         history = history.parent
-    return history.s_act[step - history.base]
+    return history.step_activations[step - history.base]
 
 
 __all__ = ["PATCH", "Account", "AttemptUsage", "UsageTotals", "get_depth", "has_set_off", "measure_usage"]

@@ -92,7 +92,7 @@ def iter_clauses(run: Run, history: History, step: int) -> Iterator[EvaluatedCon
     event = _find_event(run, history, step)
     if event is None:
         return
-    node = run.plan.nodes[run.tables.activations[history.s_act[step - history.base]].node].node
+    node = run.plan.nodes[run.tables.activations[history.step_activations[step - history.base]].node].node
     named = event.type if event.type in node.on else "*"
     yield _make_met_condition(node, f"on {named!r}", ("type", event.type))
     for path, expected in (node.params.get("where") or {}).items():
@@ -116,27 +116,30 @@ def iter_clauses(run: Run, history: History, step: int) -> Iterator[EvaluatedCon
 
 def _match_pattern(run: Run, history: History, step: int) -> Sequence[Mapping[str, str]]:
     """Return the pattern matches of a step's node when its event was due: before the first delivery."""
-    reactive, acts = run.plan.recipe.reactive, run.tables.activations
+    reactive, activations = run.plan.recipe.reactive, run.tables.activations
     if reactive is None or history not in run.chain:
         return ()
-    act, first = acts[history.s_act[step - history.base]], step
-    while first - 1 > history.base and acts[history.s_act[first - 1 - history.base]].event == act.event:
+    activation, first = activations[history.step_activations[step - history.base]], step
+    while (
+        first - 1 > history.base
+        and activations[history.step_activations[first - 1 - history.base]].event == activation.event
+    ):
         first -= 1
     with inspect_at(run, first - 1) as then:
-        return list(reactive.find_matches(then, run.plan.nodes[act.node].id))
+        return list(reactive.find_matches(then, run.plan.nodes[activation.node].id))
 
 
 def iter_triggered(run: Run, history: History, step: int) -> Iterator[str]:
     """Yield the nodes with queued deliveries of a step's events, as far as they are known there."""
     emitted = {each.seq for each in history.events if each.step == step}
     for number in history.queue_after(step):
-        act = run.tables.activations[number]
-        if act.node >= 0 and act.event in emitted:
+        activation = run.tables.activations[number]
+        if activation.node >= 0 and activation.event in emitted:
             yield run.get_node_id(number)
 
 
 def _find_event(run: Run, history: History, step: int) -> Event | None:
-    return run.get_event(run.tables.activations[history.s_act[step - history.base]].event)
+    return run.get_event(run.tables.activations[history.step_activations[step - history.base]].event)
 
 
 def _make_met_condition(node: Node, clause: str, *read: tuple[str, Any]) -> EvaluatedCondition:
@@ -205,7 +208,7 @@ def explain_why(run: Run, at: int | None = None) -> Why:
     history = next(each for each in reversed(run.chain) if each.base < step)
     row = step - history.base
     note = history.notes.get(step)
-    node, targets = run.get_node_id(history.s_act[row]), tuple(_iter_next_nodes(run, history, step))
+    node, targets = run.get_node_id(history.step_activations[row]), tuple(_iter_next_nodes(run, history, step))
     delivered = find_delivered_event(run, history, step)
     if delivered is not None:
         thought = "" if note is None else note.thought or ""
@@ -220,12 +223,12 @@ def explain_why(run: Run, at: int | None = None) -> Why:
 def iter_conditions(run: Run, history: History, step: int) -> Iterator[EvaluatedCondition]:
     """Yield each condition that the node of a step evaluates, on the board as the step left it."""
     row = step - history.base
-    act = run.tables.activations[history.s_act[row]]
-    node = run.plan.nodes[act.node].node
-    board = _rebuild_board(run, history, step, act.frame)
-    context = Context(board, lambda: get_frame_inputs(run, act.frame), get_step_result(history, step), node)
+    activation = run.tables.activations[history.step_activations[row]]
+    node = run.plan.nodes[activation.node].node
+    board = _rebuild_board(run, history, step, activation.frame)
+    context = Context(board, lambda: get_frame_inputs(run, activation.frame), get_step_result(history, step), node)
     targets = tuple(_iter_next_nodes(run, history, step))
-    if history.s_flag[row] & 3 != LEAVE:  # at its end, its inside may have changed what was evaluated
+    if history.step_flags[row] & 3 != LEAVE:  # at its end, its inside may have changed what was evaluated
         yield from _evaluate_branches(run, node, board, targets)
     yield from _evaluate_conditions(run, node, context, board, targets)
 
@@ -235,12 +238,15 @@ def _iter_next_nodes(run: Run, history: History, step: int) -> Iterator[str]:
     row = step - history.base
     for number in history.opened_frames.get(step, ()):
         yield from _get_entry(run, run.tables.frames[number].region)
-    if history.s_flag[row] & 3 == AGAIN:
-        node = run.plan.nodes[run.tables.activations[history.s_act[row]].node].node
+    if history.step_flags[row] & 3 == AGAIN:
+        node = run.plan.nodes[run.tables.activations[history.step_activations[row]].node].node
         yield from (id for region in node.bodies for id in _get_entry(run, region))
-    for push in range(history.s_pend[row - 1], history.s_pend[row]):
-        if history.p_val[push] is not CARRIED and run.tables.activations[history.p_act[push]].node >= 0:
-            yield run.get_node_id(history.p_act[push])
+    for push in range(history.push_ends[row - 1], history.push_ends[row]):
+        if (
+            history.push_values[push] is not CARRIED
+            and run.tables.activations[history.push_activations[push]].node >= 0
+        ):
+            yield run.get_node_id(history.push_activations[push])
 
 
 def _get_entry(run: Run, region: str | None) -> tuple[str, ...]:
@@ -277,7 +283,7 @@ def _rebuild_board(run: Run, history: History, step: int, frame: int) -> Board:
     """Return the board as a step's node left it, without later edits by people."""
     replica, row = StateProjection(run.tables), step - history.base
     replica.move_to(history, step - 1)
-    replica.apply(history, history.s_wend[row - 1], history.s_wend[row] - count_edits(history, step))
+    replica.apply(history, history.write_ends[row - 1], history.write_ends[row] - count_edits(history, step))
     scope = Scope(-1, "why")
     scope.data = replica.visible_items(run.tables.frames[frame].scope)
     return Board(lambda: scope)

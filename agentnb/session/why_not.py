@@ -113,7 +113,7 @@ class _PastRun:
         """Yield the steps so far, last first."""
         for history, end in reversed(self.parts):
             for step in range(end, history.base, -1):
-                yield step, history, self.run.tables.activations[history.s_act[step - history.base]]
+                yield step, history, self.run.tables.activations[history.step_activations[step - history.base]]
 
     def frames(self) -> Iterable[int]:
         """Return the numbers of the open frames."""
@@ -123,9 +123,16 @@ class _PastRun:
 
     def describe_interventions_after(self, step: int) -> str:
         """Return the interventions since a step that may have changed the next nodes."""
-        done = [act for history, end in self.parts for act in history.interventions if step <= act.step <= end]
+        done = [
+            intervention
+            for history, end in self.parts
+            for intervention in history.interventions
+            if step <= intervention.step <= end
+        ]
         return ", ".join(
-            f"{act.action} {act.target!r} after step {act.step}" for act in done if act.action == "set_next"
+            f"{intervention.action} {intervention.target!r} after step {intervention.step}"
+            for intervention in done
+            if intervention.action == "set_next"
         )
 
 
@@ -148,7 +155,7 @@ def _explain_listener(past: _PastRun, node: PlanNode, event: Event | None) -> Wh
 
 def _explain_reactive(past: _PastRun, node: PlanNode, event: Event | None, reactive: Reactive) -> WhyNot:
     """Return which clause prevented a node from running: for this event, else for the last that it listens to."""
-    emitted = [one for one in past.events() if reactive.waits(one)]
+    emitted = [one for one in past.events() if reactive.has_listeners(one)]
     matching = [event] if event is not None else [one for one in emitted if reactive.listens(node.id, one)]
     if not matching:
         last = ", ".join(f"{one.id} {one.type!r}" for one in emitted[-FEW:]) or "none at all"
@@ -187,7 +194,7 @@ def _explain_delivery(past: _PastRun, node: PlanNode, event: Event) -> WhyNot:
         text = f"{named} has not been matched yet: {_format_position(unmatched)}"
     elif done is not None:
         step, history = done
-        status = history.s_flag[step - history.base] & STATUS
+        status = history.step_flags[step - history.base] & STATUS
         fired = None if status == SKIPPED else step
         how = "a person skipped it" if status == SKIPPED else "it fired, and failed," if status == ERROR else "it fired"
         text = f"{how} for {named} in step {step}"
@@ -206,11 +213,11 @@ def _format_position(before: int) -> str:
 def _explain_node(past: _PastRun, node: PlanNode) -> WhyNot:
     queue = past.queue()
     last = next((step for step, _, row in past.steps() if row.node == node.index), None)
-    place = next((n for n, row in enumerate(queue) if row.node == node.index), None)
+    position = next((n for n, row in enumerate(queue) if row.node == node.index), None)
     ran = "" if last is None else f"; it ran in step {last}"
-    if place is not None:
-        waits = _explain_join(past, node, queue) if place and node.kind.is_join else ""
-        text = "it is next" if not place else f"it waits: {_format_position(place)}{waits}"
+    if position is not None:
+        waits = _explain_join(past, node, queue) if position and node.kind.is_join else ""
+        text = "it is next" if not position else f"it waits: {_format_position(position)}{waits}"
         return WhyNot(past.step, node.id, None, last, text + ran)
     region = past.run.plan.recipe.regions.get(node.node.scope)
     open_now = {past.run.tables.frames[number].region for number in past.frames()}
@@ -248,8 +255,11 @@ def _explain_edge(past: _PastRun, edge: Edge, node: PlanNode) -> IncomingEdge:
         return IncomingEdge(edge.source, edge.kind, None, f"{edge.source!r} has not run")
     step, history = found
     row = step - history.base
-    followed = [run.get_node_id(history.p_act[push]) for push in range(history.s_pend[row - 1], history.s_pend[row])
-           if history.p_val[push] is not CARRIED and run.tables.activations[history.p_act[push]].node >= 0]  # fmt: skip
+    followed = [
+        run.get_node_id(history.push_activations[push])
+        for push in range(history.push_ends[row - 1], history.push_ends[row])
+        if history.push_values[push] is not CARRIED and run.tables.activations[history.push_activations[push]].node >= 0
+    ]
     conditions = tuple(each for each in iter_conditions(run, history, step) if each.target == node.id)
     text = _describe_edge(edge, history, step, followed, conditions)
     return IncomingEdge(edge.source, edge.kind, step, text, conditions)
@@ -258,7 +268,7 @@ def _explain_edge(past: _PastRun, edge: Edge, node: PlanNode) -> IncomingEdge:
 def _describe_edge(
     edge: Edge, history: History, step: int, followed: list[str], conditions: tuple[EvaluatedCondition, ...]
 ) -> str:
-    flag, failure = history.s_flag[step - history.base], history.errors.get(step)
+    flag, failure = history.step_flags[step - history.base], history.errors.get(step)
     outcome = f"it led to {', '.join(map(repr, followed))}" if followed else "it led nowhere"
     if edge.kind in ("error", "timeout"):
         if failure is None or (edge.kind == "timeout" and not failure.timeout):

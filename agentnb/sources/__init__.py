@@ -102,7 +102,7 @@ def _walk(value: Any, builder: Builder) -> None:
         builder.open({}, nowhere)
         for key, item in value.items():
             if isinstance(key, tuple | frozenset):
-                builder.stop(problems.make_key_type_problem(builder.place(nowhere)))
+                builder.stop(problems.make_key_type_problem(builder.locate(nowhere)))
             builder.key(
                 key if isinstance(key, str) else safe_str(key), nowhere, odd=key is None or isinstance(key, bool)
             )

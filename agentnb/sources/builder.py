@@ -23,7 +23,7 @@ class _OpenContainer:
 
     value: dict[str, Any] | list[Any]
     path: Path
-    before: int  # nodes counted before it
+    count_before: int  # nodes counted before it
     anchor: str | None
     key: str | None = None  # of a mapping: the key whose value comes next
     fate: str = "keep"  # how that value is used: keep, drop (a duplicate key), merge (from `<<`)
@@ -51,7 +51,7 @@ class Builder:
         tables = (self.values, self.keys, self.texts, self.odd_keys, self.blocks)
         return Source(self.top, self.file, self.text, *tables, tuple(self.problems))
 
-    def place(self, position: Position) -> Place:
+    def locate(self, position: Position) -> Place:
         """Return the place of the next value."""
         return Place(self.file, *position, format_path(self.path))
 
@@ -84,7 +84,7 @@ class Builder:
             return
         path = self.path
         if path in self.keys:
-            self.problems.append(problems.make_duplicate_key_problem(text, self.place(position), self.keys[path]))
+            self.problems.append(problems.make_duplicate_key_problem(text, self.locate(position), self.keys[path]))
             # The duplicate's value is checked for problems, under a separate path, and dropped.
             inner.key, inner.fate = f"{text} (again)", "drop"
         elif odd:
@@ -112,7 +112,7 @@ class Builder:
     def open(self, value: dict[str, Any] | list[Any], position: Position, anchor: str | None = None) -> None:
         """Begin a mapping or a list."""
         if self.wants_key:
-            self.stop(problems.make_key_type_problem(self.place(position)))
+            self.stop(problems.make_key_type_problem(self.locate(position)))
         if len(self.stack) >= MAX_DEPTH:
             self.stop(problems.make_depth_problem(Place(self.file, *position), MAX_DEPTH))
         before, path = self.count, self.path
@@ -128,15 +128,15 @@ class Builder:
                 for key, value in brought.items():
                     done.value.setdefault(key, value)
         if done.anchor:
-            self.anchors[done.anchor] = (done.value, self.count - done.before)
+            self.anchors[done.anchor] = (done.value, self.count - done.count_before)
         self._put(done.value, None)
 
     def alias(self, name: str, position: Position) -> None:
         """Add the value of an anchor again, counted as if it were written out."""
         if any(inner.anchor == name for inner in self.stack):
-            self.stop(problems.make_cycle_problem(name, self.place(position)))
+            self.stop(problems.make_cycle_problem(name, self.locate(position)))
         if name not in self.anchors:
-            self.problems.append(problems.make_alias_problem(name, self.place(position), self.anchors))
+            self.problems.append(problems.make_alias_problem(name, self.locate(position), self.anchors))
         value, size = self.anchors.get(name, (None, 1))
         if not self.wants_key:
             self.grow(size, position)
@@ -144,13 +144,13 @@ class Builder:
         elif isinstance(value, str):
             self.key(value, position)
         else:
-            self.stop(problems.make_key_type_problem(self.place(position)))
+            self.stop(problems.make_key_type_problem(self.locate(position)))
 
     def grow(self, size: int, position: Position) -> None:
         """Count new nodes against the limit."""
         self.count += size
         if self.count > MAX_NODES:
-            self.stop(problems.make_count_problem(self.place(position), MAX_NODES))
+            self.stop(problems.make_count_problem(self.locate(position), MAX_NODES))
 
     def _put(self, value: Any, position: Position | None) -> None:
         if position is not None:
@@ -174,5 +174,5 @@ class Builder:
             inner.merged += parts
         else:
             self.problems.append(
-                problems.make_merge_problem(self.place(position or self.values.get(self.path, (0, 0))))
+                problems.make_merge_problem(self.locate(position or self.values.get(self.path, (0, 0))))
             )

@@ -38,13 +38,13 @@ class Source:
     problems: tuple[Problem, ...] = ()
     allow: tuple[str, ...] = ()
 
-    def place(self, path: Path = (), *, key: bool = False) -> Place:
+    def locate(self, path: Path = (), *, key: bool = False) -> Place:
         """Return the place of a value, or with `key` of its key; if unknown, of the nearest part around it."""
         position = self.keys.get(path) if key else self.values.get(path)
-        here = path
-        while position is None and here:
-            position = self.keys.get(here) or self.values.get(here)
-            here = here[:-1]
+        ancestor = path
+        while position is None and ancestor:
+            position = self.keys.get(ancestor) or self.values.get(ancestor)
+            ancestor = ancestor[:-1]
         block = None if key else self.blocks.get(path)
         return Place(self.file, *(position or self.values.get((), (0, 0))), format_path(path), block)
 

@@ -62,7 +62,9 @@ def _read_events(loader: Any, builder: Builder) -> None:
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 mapping = isinstance(event, yaml.MappingStartEvent)
                 if event.tag not in (None, "!", _TAG + ("map" if mapping else "seq")):
-                    builder.problems.append(problems.make_tag_problem(_shorten_tag(event.tag), builder.place(position)))
+                    builder.problems.append(
+                        problems.make_tag_problem(_shorten_tag(event.tag), builder.locate(position))
+                    )
                 builder.open({} if mapping else [], position, event.anchor)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 builder.close()
@@ -74,7 +76,7 @@ def _add_scalar(loader: Any, event: yaml.ScalarEvent, position: Position, builde
         tag = loader.resolve(yaml.ScalarNode, event.value, event.implicit)
     kind = tag.removeprefix(_TAG) if tag.startswith(_TAG) else ""
     if event.tag not in (None, "!") and kind not in _SCALARS:
-        builder.problems.append(problems.make_tag_problem(_shorten_tag(event.tag), builder.place(position)))
+        builder.problems.append(problems.make_tag_problem(_shorten_tag(event.tag), builder.locate(position)))
     if builder.wants_key:
         odd = kind == "null" or (kind == "bool" and event.value.lower() not in _TRUE_FALSE)
         builder.key(event.value, position, odd=odd, merge=kind == "merge")
@@ -95,7 +97,7 @@ def _parse_scalar(loader: Any, event: yaml.ScalarEvent, kind: str, position: Pos
         return getattr(loader, f"construct_yaml_{kind}")(node)
     except (ValueError, KeyError, IndexError):
         digits = sum(character.isdigit() for character in text)
-        place = builder.place(position)
+        place = builder.locate(position)
         builder.problems.append(
             problems.number_too_long(place, digits)
             if digits > 4300

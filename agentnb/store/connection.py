@@ -57,18 +57,18 @@ class Link:
 
     # -- reading and changing ------------------------------------------------------------------------------------
 
-    def read(self, look: Callable[[Any], T]) -> T:
-        """Return the result of `look`, called with a cursor.
+    def read(self, query: Callable[[Any], T]) -> T:
+        """Return the result of `query`, called with a cursor.
 
         Raises:
             StoreError: L410, there is no store; or it cannot be read.
         """
         idle = self._connection is not None and self.database.remote
         try:
-            return look(self._open(write=False))
+            return query(self._open(write=False))
         except BaseException as error:
             if self._recover(error) and idle:
-                return self.read(look)
+                return self.read(query)
             store_error = self._to_store_error(error)
             if store_error is error:
                 raise
@@ -77,15 +77,15 @@ class Link:
             if self.database.closes_after_use:
                 self.drop()
 
-    def change(self, run_id: str, act: Callable[[Any], object], *, begins: bool = False) -> None:
-        """Call `act` with a cursor in one transaction, which is committed or rolled back. With `begins`, a run begins.
+    def change(self, run_id: str, write: Callable[[Any], object], *, begins: bool = False) -> None:
+        """Call `write` with a cursor in one transaction, committed or rolled back. With `begins`, a run begins.
 
         Raises:
             StoreError: the change cannot be committed.
         """
         try:
             cursor = self._begin(begins=begins)
-            act(cursor)
+            write(cursor)
             self.unsure.add(run_id)
             cursor.execute("COMMIT")
         except BaseException as error:
@@ -244,7 +244,7 @@ class Link:
     def _connect(self, *, write: bool, begins: bool) -> None:
         database, had_connection = self.database, self._connection is not None
         if not had_connection and database.exists():
-            self._connection = database.look()
+            self._connection = database.open_reader()
             had_connection = self._has_tables(self._connection.cursor())
         if not had_connection and not begins:
             raise self._make_missing_store_error()

@@ -35,8 +35,8 @@ _COLUMNS: Final = {
 class DatabaseReader:
     """A read-only snapshot of a database."""
 
-    def __init__(self, place: StoreAddress, connection: Any) -> None:
-        self.kind, self.display_name, self._connection = place.kind, place.display_name, connection
+    def __init__(self, address: StoreAddress, connection: Any) -> None:
+        self.kind, self.display_name, self._connection = address.kind, address.display_name, connection
 
     def rows(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query; `?` marks parameters."""
@@ -57,7 +57,7 @@ class DatabaseReader:
         return {name for (name,) in self.rows(_COLUMNS[self.kind], table)}
 
 
-def look_at(where: str | os.PathLike[str], read: Callable[[DatabaseReader], T]) -> T:
+def read_database(where: str | os.PathLike[str], read: Callable[[DatabaseReader], T]) -> T:
     """Return the result of `read`, called with a snapshot of a database that another program writes.
 
     The file is opened so that neither it nor the files beside it change; its program may write to it meanwhile. In that
@@ -68,26 +68,26 @@ def look_at(where: str | os.PathLike[str], read: Callable[[DatabaseReader], T]) 
     Raises:
         StoreError: L410, there is no store; L414, this is not the name of a store; or it cannot be read.
     """
-    place = parse(where)
-    database = make_database(place, SECONDS)
+    address = parse(where)
+    database = make_database(address, SECONDS)
     if not database.exists():
         raise StoreError(
-            Problem("L410", "there is no store here", place.display_name, "the file does not exist or is empty",
+            Problem("L410", "there is no store here", address.display_name, "the file does not exist or is empty",
                     "check the path or URL")
         )  # fmt: skip
     try:
-        if place.kind == "sqlite":
-            return _read_in_file(place, read)
-        return _read_on_server(place, database, read)
+        if address.kind == "sqlite":
+            return _read_in_file(address, read)
+        return _read_on_server(address, database, read)
     except database.errors as error:
         raise database.failure(error) from printable(error)
 
 
-def _read_on_server(place: StoreAddress, server: Any, read: Callable[[DatabaseReader], T]) -> T:
-    with closing(server.look()) as connection:
+def _read_on_server(address: StoreAddress, server: Any, read: Callable[[DatabaseReader], T]) -> T:
+    with closing(server.open_reader()) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
         connection.execute(_ONE_MOMENT)
-        found = read(DatabaseReader(place, connection))
+        found = read(DatabaseReader(address, connection))
         connection.execute("ROLLBACK")
         return found
 
@@ -95,38 +95,38 @@ def _read_on_server(place: StoreAddress, server: Any, read: Callable[[DatabaseRe
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def _read_in_file(place: StoreAddress, read: Callable[[DatabaseReader], T]) -> T:
-    before = _list_file_states(place.target)
+def _read_in_file(address: StoreAddress, read: Callable[[DatabaseReader], T]) -> T:
+    before = _list_file_states(address.target)
     if not any(name.endswith(_BESIDE) for name, *_ in before):
         # No other process has it open, so no shared-memory file is needed.
         try:
-            with _open(place.target, "immutable=1") as connection:
-                found = read(DatabaseReader(place, connection))
+            with _open(address.target, "immutable=1") as connection:
+                found = read(DatabaseReader(address, connection))
         except SqliteFile.errors:
-            if _list_file_states(place.target) == before:
+            if _list_file_states(address.target) == before:
                 raise
         else:
-            if _list_file_states(place.target) == before:
+            if _list_file_states(address.target) == before:
                 return found
-    if Path(f"{place.target}-shm").exists():
+    if Path(f"{address.target}-shm").exists():
         try:
-            with _open(place.target, "mode=ro") as connection:
-                return read(DatabaseReader(place, connection))
+            with _open(address.target, "mode=ro") as connection:
+                return read(DatabaseReader(address, connection))
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
                 raise
-    return _read_in_copy(place, read)
+    return _read_in_copy(address, read)
 
 
-def _read_in_copy(place: StoreAddress, read: Callable[[DatabaseReader], T]) -> T:
+def _read_in_copy(address: StoreAddress, read: Callable[[DatabaseReader], T]) -> T:
     """Read a copy: unfinished transactions are completed in the copy, not in the original file."""
     with tempfile.TemporaryDirectory(prefix="agentnb-") as folder:
         copy = str(Path(folder) / "copy.db")
         for end in ("", "-wal", "-journal"):
-            if Path(f"{place.target}{end}").exists():
-                shutil.copyfile(f"{place.target}{end}", f"{copy}{end}")
+            if Path(f"{address.target}{end}").exists():
+                shutil.copyfile(f"{address.target}{end}", f"{copy}{end}")
         with _open(copy, "mode=rw") as connection:
-            return read(DatabaseReader(place, connection))
+            return read(DatabaseReader(address, connection))
 
 
 @contextmanager
@@ -175,27 +175,27 @@ def write_for(where: str | os.PathLike[str], write: Callable[[DatabaseWriter], N
     Raises:
         StoreError: L414, this is not the name of a store; or it cannot be written.
     """
-    place = parse(where)
-    database = make_database(place, SECONDS)
-    new = place.kind == "sqlite" and not Path(place.target).exists()
+    address = parse(where)
+    database = make_database(address, SECONDS)
+    new = address.kind == "sqlite" and not Path(address.target).exists()
     try:
-        with closing(_to_write(place, database)) as connection:
-            connection.execute("BEGIN IMMEDIATE" if place.kind == "sqlite" else "BEGIN")
-            write(DatabaseWriter(place, connection))
+        with closing(_to_write(address, database)) as connection:
+            connection.execute("BEGIN IMMEDIATE" if address.kind == "sqlite" else "BEGIN")
+            write(DatabaseWriter(address, connection))
             connection.execute("COMMIT")
     except BaseException as error:
         if new:
-            Path(place.target).unlink(missing_ok=True)
+            Path(address.target).unlink(missing_ok=True)
         if isinstance(error, database.errors):
             raise database.failure(error) from printable(error)
         raise
-    return place.display_name
+    return address.display_name
 
 
-def _to_write(place: StoreAddress, database: Any) -> Any:
-    if place.kind == "sqlite":
-        return sqlite3.connect(place.target, timeout=SECONDS, isolation_level=None)
-    return database.look()
+def _to_write(address: StoreAddress, database: Any) -> Any:
+    if address.kind == "sqlite":
+        return sqlite3.connect(address.target, timeout=SECONDS, isolation_level=None)
+    return database.open_reader()
 
 
-__all__ = ["DatabaseReader", "DatabaseWriter", "look_at", "write_for"]
+__all__ = ["DatabaseReader", "DatabaseWriter", "read_database", "write_for"]

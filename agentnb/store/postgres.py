@@ -86,7 +86,7 @@ class PostgresServer:
         """Return True, because only the server knows whether there is something to read."""
         return True
 
-    def look(self) -> Any:
+    def open_reader(self) -> Any:
         """Return a connection in autocommit mode, outside explicit transactions."""
         try:
             settings = {**_SETTINGS, **conninfo_to_dict(self.url), "autocommit": True}
@@ -112,7 +112,7 @@ class PostgresServer:
 
     def change(self, looked: Any | None) -> Any:
         """Return a connection that may write: the same connection."""
-        return self.look() if looked is None else looked
+        return self.open_reader() if looked is None else looked
 
     def disable_waits(self, cursor: Any) -> None:
         """Disable lock waits, because the connection is closing."""

@@ -46,10 +46,10 @@ class SqlLog:
     """
 
     def __init__(self, where: str | os.PathLike[str] | StoreAddress, *, seconds: float = 5.0) -> None:
-        place = where if isinstance(where, StoreAddress) else parse(where)
-        self._shown = place.display_name
-        self._statements = compile_statements(place.kind)
-        self._link = Link(make_database(place, seconds), self._statements)
+        address = where if isinstance(where, StoreAddress) else parse(where)
+        self._shown = address.display_name
+        self._statements = compile_statements(address.kind)
+        self._link = Link(make_database(address, seconds), self._statements)
         weakref.finalize(self, self._link.end)
 
     def __repr__(self) -> str:
@@ -191,10 +191,10 @@ class SqlLog:
         if query.status == "interrupted":
             parameters["status"] = "running"
         if query.after is not None:
-            place = cursor.execute(self._statements.place, {"run_id": query.after}).fetchone()
-            if place is None:
+            last_row = cursor.execute(self._statements.run_position, {"run_id": query.after}).fetchone()
+            if last_row is None:
                 raise self._make_missing_run_error(cursor, query.after)
-            parameters["after_created"], parameters["after_number"] = place
+            parameters["after_created"], parameters["after_number"] = last_row
         found, damaged = list[RunRow](), 0
         while True:
             rows = cursor.execute(build_listing(self._statements.kind, frozenset(parameters)), parameters).fetchall()
@@ -440,16 +440,16 @@ def _to_column_text(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def make_database(place: StoreAddress, seconds: float) -> Database:
+def make_database(address: StoreAddress, seconds: float) -> Database:
     """Return the database object for a location; nothing is opened yet.
 
     Raises:
         StoreError: L424, PostgreSQL needs a package that is not installed.
     """
-    if place.kind == "sqlite":
+    if address.kind == "sqlite":
         from agentnb.store.sqlite import SqliteFile
 
-        return SqliteFile(place.target, place.display_name, seconds)
+        return SqliteFile(address.target, address.display_name, seconds)
     try:
         from agentnb.store.postgres import PostgresServer
     except ImportError as error:
@@ -457,9 +457,9 @@ def make_database(place: StoreAddress, seconds: float) -> Database:
             Problem(
                 "L424",
                 "PostgreSQL needs a package that is not installed",
-                place.display_name,
+                address.display_name,
                 str(error),
                 "pip install 'agentnb[postgres]' (or keep runs in a file: runs.db)",
             )
         ) from error
-    return PostgresServer(place.target, place.display_name, seconds)
+    return PostgresServer(address.target, address.display_name, seconds)

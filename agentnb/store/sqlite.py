@@ -61,7 +61,7 @@ class SqliteFile:
         except OSError:
             return False
 
-    def look(self) -> Any:
+    def open_reader(self) -> Any:
         """Return a read-only connection."""
         self.closes_after_use = False
         self._check_place()
@@ -73,14 +73,14 @@ class SqliteFile:
                 or self._has_unfinished_write()
             ):
                 raise
-            connection = self._look_at_what_nobody_writes()
+            connection = self._open_unwritten()
         self._file = self._stat()
         return connection
 
     def _look(self) -> sqlite3.Connection:
         if not self._may_be_written() and not self._has_unfinished_write():
             # Files created beside it inherit its permissions: they would stay read-only when the file no longer is.
-            return self._look_at_what_nobody_writes()
+            return self._open_unwritten()
         connection = self._connect("mode=ro")
         try:
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
@@ -89,7 +89,7 @@ class SqliteFile:
             raise
         return connection
 
-    def _look_at_what_nobody_writes(self) -> sqlite3.Connection:
+    def _open_unwritten(self) -> sqlite3.Connection:
         """Return a connection that needs no files beside the database, for read-only folders."""
         connection = self._connect("immutable=1")
         self.closes_after_use = True  # a writer may open the file later

@@ -121,7 +121,7 @@ class Statements:
     run: str
     last_run: str
     runs: str
-    place: str
+    run_position: str
     version: str
     insert_version: str
     release: str
@@ -186,7 +186,7 @@ def _build_reading_statements() -> dict[str, Any]:
         "run": rows.where(runs.run_id == parameter("run_id")),
         "last_run": rows.where(runs.number == last),
         "runs": rows.order_by(runs.created.desc(), runs.number.desc()),
-        "place": select(*_NEWEST).where(runs.run_id == parameter("run_id")),
+        "run_position": select(*_NEWEST).where(runs.run_id == parameter("run_id")),
         "version": select(_meta.c.value).where(_meta.c.key == literal_column("'schema'")),
     }
 

@@ -50,11 +50,11 @@ def open_log(where: str | os.PathLike[str] | EventLog) -> EventLog:
         return cast("EventLog", where)
     from agentnb.store.sql_log import SqlLog
 
-    place = parse(where)
+    address = parse(where)
     with _LOCK:
-        log = _OPEN.get(place[:2])
+        log = _OPEN.get(address[:2])
         if log is None:
-            log = _OPEN[place[:2]] = SqlLog(place)
+            log = _OPEN[address[:2]] = SqlLog(address)
         return cast("EventLog", log)
 
 

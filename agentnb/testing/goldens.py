@@ -121,8 +121,8 @@ def _check_redacted(report: GoldenReport, redact: Sequence[str]) -> None:
         return
     first = report.differences[0]
     if first.what in {"write", "call", "event"}:
-        place = {"write": f"{first.path!r}", "call": "this argument", "event": "this event"}[first.what]
-        do = f"redact {place} too, or neither of the two"
+        subject = {"write": f"{first.path!r}", "call": "this argument", "event": "this event"}[first.what]
+        do = f"redact {subject} too, or neither of the two"
     else:
         do = "do not redact what it depends on; make it the same in each run instead: clock=, seed=, llm=, answers="
     raise ExecutionError(
@@ -194,11 +194,11 @@ def _shorten_pattern(pattern: str) -> list[str]:
     return parts
 
 
-def list_goldens(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
+def list_goldens(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Return the files of goldens in these places: a folder stands for the `.jsonl` files in it."""
     found: list[Path] = []
-    for place in map(Path, places):
-        found += sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    for path in map(Path, paths):
+        found += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     return found
 
 

@@ -60,8 +60,8 @@ def find_firsts(numbers: NDArray[Any], targets: Sequence[int]) -> list[int]:
     start, size = 0, 4096
     while len(found) < len(targets) and start < len(numbers):
         seen, places = np.unique(numbers[start : start + size], return_index=True)
-        for number, place in zip(seen.tolist(), places.tolist(), strict=True):
-            found.setdefault(number, start + place)
+        for number, position in zip(seen.tolist(), places.tolist(), strict=True):
+            found.setdefault(number, start + position)
         start, size = start + size, size * 4
     return list(found.values())
 
@@ -106,17 +106,17 @@ class Columns:
     @cached_property
     def activations(self) -> NDArray[Any]:
         """The activation of each step."""
-        return self._get_steps("s_act")
+        return self._get_steps("step_activations")
 
     @cached_property
     def started(self) -> Ints:
         """When each step began, in ns."""
-        return self._get_steps("s_t0")
+        return self._get_steps("start_times")
 
     @cached_property
     def seconds(self) -> NDArray[np.float64]:
         """The duration of each step in seconds, without the time spent waiting for a person."""
-        took = self._get_steps("s_t1")  # a private copy
+        took = self._get_steps("end_times")  # a private copy
         np.subtract(took, self.started, out=took)
         for history, last in self.reading.parts():
             for step, waited in history.waiting_ns.items() if history.peek("waiting_ns") else ():
@@ -128,7 +128,7 @@ class Columns:
     @cached_property
     def flag(self) -> NDArray[np.uint8]:
         """The phase and status of each step."""
-        return self._get_steps("s_flag")
+        return self._get_steps("step_flags")
 
     @cached_property
     def node(self) -> NDArray[Any]:
@@ -139,14 +139,14 @@ class Columns:
     @cached_property
     def _nodes(self) -> NDArray[Any]:
         """The node of each activation, in the smallest integer type."""
-        return self._select_of_act(lambda row: row.node, choose_int_type(len(self.reading.nodes)))
+        return self._map_activations(lambda row: row.node, choose_int_type(len(self.reading.nodes)))
 
     @cached_property
     def frame(self) -> Ints:
         """The frame number of each step."""
         if not self.nested:
             return np.zeros(self.tip, dtype=np.int64)
-        frames: Ints = self._select_of_act(lambda row: row.frame, np.int64)[self.activations]
+        frames: Ints = self._map_activations(lambda row: row.frame, np.int64)[self.activations]
         return frames
 
     @cached_property
@@ -159,9 +159,9 @@ class Columns:
         """The row numbers of the steps, shared by the lazily created columns."""
         return np.arange(self.tip, dtype=np.int32)
 
-    def _select_of_act(self, what: Callable[[Any], int], dtype: Any) -> NDArray[Any]:
-        acts = list(self.tables.activations)
-        return np.fromiter(map(what, acts), dtype=dtype, count=len(acts))
+    def _map_activations(self, what: Callable[[Any], int], dtype: Any) -> NDArray[Any]:
+        activations = list(self.tables.activations)
+        return np.fromiter(map(what, activations), dtype=dtype, count=len(activations))
 
     def node_at(self, steps: Ints) -> NDArray[Any]:
         """Return the nodes of these steps; -1 for step 0."""
@@ -193,29 +193,29 @@ class Columns:
         return _join(found)
 
     @cached_property
-    def w_step(self) -> Ints:
+    def write_steps(self) -> Ints:
         """The step of each write."""
-        return self._select_rows("s_wend")
+        return self._select_rows("write_ends")
 
     @cached_property
-    def w_code(self) -> NDArray[Any]:
+    def write_codes(self) -> NDArray[Any]:
         """The code of each write: path and op."""
-        return _join([to_array(part.w_code, size) for part, _, size in self._iter_ends("s_wend")])
+        return _join([to_array(part.write_codes, size) for part, _, size in self._iter_ends("write_ends")])
 
     @cached_property
-    def w_where(self) -> Ints:
+    def write_paths(self) -> Ints:
         """The path number of each write: its code without the op."""
-        return (self.w_code >> 2).astype(np.int64)
+        return (self.write_codes >> 2).astype(np.int64)
 
     @cached_property
-    def w_new(self) -> list[Any]:
+    def new_values(self) -> list[Any]:
         """The value that each write wrote, frozen."""
-        return self._list("s_wend", "w_new")
+        return self._list("write_ends", "new_values")
 
     @cached_property
-    def w_old(self) -> list[Any]:
+    def old_values(self) -> list[Any]:
         """The frozen value of each write's first key before the write."""
-        return self._list("s_wend", "w_old")
+        return self._list("write_ends", "old_values")
 
     def _list(self, end: str, name: str) -> list[Any]:
         if len(self.parts) == 1:  # the run's own column is not copied, because its existing rows never change
@@ -224,43 +224,47 @@ class Columns:
         return [value for part, _, size in self._iter_ends(end) for value in getattr(part, name)[:size]]
 
     @cached_property
-    def w_in_place(self) -> NDArray[np.bool_]:
+    def written_in_place(self) -> NDArray[np.bool_]:
         """A mask of the writes that a node made by mutating a value it had read."""
-        found = np.zeros(len(self.w_code), dtype=bool)
+        found = np.zeros(len(self.write_codes), dtype=bool)
         offset = 0
-        for part, _, size in self._iter_ends("s_wend"):
+        for part, _, size in self._iter_ends("write_ends"):
             found[[offset + row for row in part.in_place if row < size]] = True
             offset += size
         return found
 
     @cached_property
-    def w_by_node(self) -> NDArray[np.bool_]:
+    def written_by_node(self) -> NDArray[np.bool_]:
         """A mask of the writes made by nodes: not inputs, and not edits by people."""
-        found = self.w_step > 0
+        found = self.write_steps > 0
         offset = 0
-        for part, ends, size in self._iter_ends("s_wend"):
+        for part, ends, size in self._iter_ends("write_ends"):
             found[offset : offset + int(ends[0])] = False
-            for step in {act.step for act in part.interventions if part.base < act.step < part.base + len(ends)}:
-                end = offset + part.s_wend[step - part.base]
+            for step in {
+                intervention.step
+                for intervention in part.interventions
+                if part.base < intervention.step < part.base + len(ends)
+            }:
+                end = offset + part.write_ends[step - part.base]
                 found[end - count_edits(part, step) : end] = False
             offset += size
         return found
 
     @cached_property
-    def w_values(self) -> tuple[Values, Values]:
+    def write_values(self) -> tuple[Values, Values]:
         """The values at each write's path before and after the write: (old, new)."""
-        where = self.w_where
-        new = Values.of(self.w_new, where, self.secret)
+        where = self.write_paths
+        new = Values.of(self.new_values, where, self.secret)
         there = find_used(where, len(self.codes))
         deep = [number for number in there if len(self.codes[number][1]) > 1]
-        if not deep and new.plain and not (self.w_code & 3).any():
+        if not deep and new.plain and not (self.write_codes & 3).any():
             # Only whole keys were set: old values are atoms too, and absent at a key's first write.
             absent = np.zeros(len(where), dtype=bool)
             absent[find_firsts(where, there)] = True
             return Values(
-                to_objects(mask_atoms(self.w_old), len(where)), where, self.secret, absent=absent, plain=True
+                to_objects(mask_atoms(self.old_values), len(where)), where, self.secret, absent=absent, plain=True
             ), new
-        old = self.w_old[: len(where)]
+        old = self.old_values[: len(where)]
         for row in np.flatnonzero(np.isin(where, deep)).tolist():
             old[row] = get_previous(old[row], self.codes[where[row]][1])
         return Values.of(old, where, self.secret), new
@@ -289,8 +293,8 @@ class Columns:
         """The steps and codes of the reads."""
         steps, codes = [], []
         for part, last in self.parts:
-            size = min(len(part.r_step), len(part.r_code))
-            step, code = to_array(part.r_step, size), to_array(part.r_code, size)
+            size = min(len(part.read_steps), len(part.read_codes))
+            step, code = to_array(part.read_steps, size), to_array(part.read_codes, size)
             count = int(np.searchsorted(step, part.base + last, side="right"))
             steps.append(step[:count].astype(np.int64))
             codes.append((code[:count] >> 2).astype(np.int64))
@@ -299,16 +303,16 @@ class Columns:
 
     def _merge_known(self, steps: Ints, codes: Ints) -> tuple[Ints, Ints]:
         """Add the static reads known from the recipe, once per step, in the order of the steps."""
-        acts = self.activations.astype(np.int64)
+        activations = self.activations.astype(np.int64)
         counts = np.zeros(len(self.tables.activations), dtype=np.int64)
         counts[list(self._known)] = [len(wheres) for wheres in self._known.values()]
         begins = np.zeros(len(counts), dtype=np.int64)
         begins[list(self._known)] = np.cumsum([0, *map(len, self._known.values())])[:-1]
         wheres = np.array([where for found in self._known.values() for where in found], dtype=np.int64)
-        each = counts[acts]
+        each = counts[activations]
         inside = np.arange(int(each.sum())) - np.repeat(np.cumsum(each) - each, each)
-        found_steps = [steps, np.repeat(np.arange(1, len(acts) + 1), each)]
-        found_codes = [codes, wheres[np.repeat(begins[acts], each) + inside]]
+        found_steps = [steps, np.repeat(np.arange(1, len(activations) + 1), each)]
+        found_codes = [codes, wheres[np.repeat(begins[activations], each) + inside]]
         size = len(self.codes)
         both = np.unique(np.concatenate(found_steps).astype(np.int64) * size + np.concatenate(found_codes))
         return both // size, both % size
@@ -316,17 +320,17 @@ class Columns:
     @cached_property
     def taken(self) -> tuple[Ints, NDArray[Any], Objects | None]:
         """The edges that were taken: step, target's number, value of the condition (None: no condition)."""
-        steps = self._select_rows("s_pend")
-        acts = _join([to_array(part.p_act, size) for part, _, size in self._iter_ends("s_pend")])
-        values = self._list("s_pend", "p_val")
+        steps = self._select_rows("push_ends")
+        activations = _join([to_array(part.push_activations, size) for part, _, size in self._iter_ends("push_ends")])
+        values = self._list("push_ends", "push_values")
         start = int(np.searchsorted(steps, 1))  # steps take edges, the start (step 0) takes none
-        events = self._select_of_act(lambda row: row.event >= 0, bool)  # activations by events are not edges
+        events = self._map_activations(lambda row: row.event >= 0, bool)  # activations by events are not edges
         if values.count(None) == len(values) and not events.any():
-            return steps[start:], self._nodes[acts[start:]], None
+            return steps[start:], self._nodes[activations[start:]], None
         held = to_objects(values, len(steps))
-        is_taken = ~(mask_identical(held, CARRIED) | events[acts])
+        is_taken = ~(mask_identical(held, CARRIED) | events[activations])
         is_taken[:start] = False
-        return steps[is_taken], self._nodes[acts[is_taken]], held[is_taken]
+        return steps[is_taken], self._nodes[activations[is_taken]], held[is_taken]
 
     def values_after(self, scope: int, key: str) -> tuple[Ints, Objects]:
         """Return the steps after which the value at a dotted key of a scope may differ, and the frozen values."""
@@ -340,14 +344,14 @@ class Columns:
         numbers = [
             at for at, (number, code_path) in enumerate(self.codes) if number in seen and code_path[0] == path[0]
         ]
-        rows = np.flatnonzero(np.isin(self.w_where, numbers))
-        steps, codes = self.w_step[rows], self.w_code[rows]
+        rows = np.flatnonzero(np.isin(self.write_paths, numbers))
+        steps, codes = self.write_steps[rows], self.write_codes[rows]
         # Only ever set as a whole
         if len(numbers) == 1 and self.codes[numbers[0]][1] == path and not (codes & 3).any():
-            return steps, to_objects(self.w_new, len(self.w_where))[rows]
+            return steps, to_objects(self.new_values, len(self.write_paths))[rows]
         found = []
         for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
-            replica.write(code, self.w_new[row])
+            replica.write(code, self.new_values[row])
             value = replica.get(scope, path[0])
             found.append(value if len(path) == 1 or value is ABSENT else get_at(value, path[1:]))
         return steps, to_objects(found)

@@ -89,13 +89,15 @@ def _match_edges(
         edge[pairs] = [choice[number][0] for number in pairs.tolist()]
         edge = edge[pair]
     else:
-        place = np.minimum(np.searchsorted(pairs, pair), len(pairs) - 1)
-        edge = np.where(pairs[place] == pair, np.array([choice[number][0] for number in pairs.tolist()])[place], -1)
+        positions = np.minimum(np.searchsorted(pairs, pair), len(pairs) - 1)
+        edge = np.where(
+            pairs[positions] == pair, np.array([choice[number][0] for number in pairs.tolist()])[positions], -1
+        )
     several = [number for number, edges in choice.items() if len(edges) > 1]
-    for place in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
-        failed = int(columns.flag[steps[place] - 1]) >> 2 & 3 == STATUSES.index("error")
-        value = None if values is None else values[place]
-        edge[place] = _choose_fitting(reading.edges, choice[int(pair[place])], failed, value)
+    for positions in np.flatnonzero(np.isin(pair, several)).tolist() if several else ():
+        failed = int(columns.flag[steps[positions] - 1]) >> 2 & 3 == STATUSES.index("error")
+        value = None if values is None else values[positions]
+        edge[positions] = _choose_fitting(reading.edges, choice[int(pair[positions])], failed, value)
     return edge
 
 
@@ -122,16 +124,16 @@ class Delivered(NamedTuple):
 
 def iter_deliveries(reading: StepIndex) -> Iterator[Delivered]:
     """Yield the deliveries of a run, step by step."""
-    acts = reading.tables.activations
-    if all(row.event < 0 for row in acts):
+    activations = reading.tables.activations
+    if all(row.event < 0 for row in activations):
         return
     events = {event.seq: event for event in reading.events()}
     for history, last in reading.parts():
         for row in range(1, last + 1):
-            act = acts[history.s_act[row]]
-            event = events.get(act.event) if act.event >= 0 else None
+            activation = activations[history.step_activations[row]]
+            event = events.get(activation.event) if activation.event >= 0 else None
             if event is not None:
-                yield Delivered(history.base + row, _find_emitter(reading, event), act.node, event)
+                yield Delivered(history.base + row, _find_emitter(reading, event), activation.node, event)
 
 
 def _find_emitter(reading: StepIndex, event: Event) -> int:

@@ -118,7 +118,7 @@ class Frames(Mapping[str, pd.DataFrame]):
     def steps(self) -> pd.DataFrame:
         """One row per step: step, node, kind, phase, frame, depth, branch, type, status, timestamp, seconds, ..."""
         columns, reading = self._columns, self._reading
-        frames, place = np.unique(columns.frame, return_inverse=True) if columns.nested else (np.array([0]), None)
+        frames, indices = np.unique(columns.frame, return_inverse=True) if columns.nested else (np.array([0]), None)
         status = columns.flag >> 2 & 3
         kinds = sorted({node.kind for node in reading.nodes})
         kind_of = np.array([kinds.index(node.kind) for node in reading.nodes], dtype=choose_int_type(len(kinds)))
@@ -133,12 +133,12 @@ class Frames(Mapping[str, pd.DataFrame]):
             phase=_make_categorical(columns.flag & 3, PHASES),
             frame=self._make_frame_column(columns.frame) if columns.nested else self._make_root_column(columns.frame),
             depth=_spread(
-                np.array([reading.depth(int(frame)) for frame in frames], dtype=np.int64), place, columns.tip
+                np.array([reading.depth(int(frame)) for frame in frames], dtype=np.int64), indices, columns.tip
             ),
             branch=_to_nullable(
                 _spread(
                     np.array([-1 if branch is None else branch for branch in branches], dtype=np.int64),
-                    place,
+                    indices,
                     columns.tip,
                 )
             ),
@@ -155,20 +155,20 @@ class Frames(Mapping[str, pd.DataFrame]):
     def writes(self) -> pd.DataFrame:
         """One row per write: step, node, frame, scope, key, op, old, new, in_place."""
         columns = self._columns
-        where, op = columns.w_where, columns.w_code & 3
-        old, new = columns.w_values
+        where, op = columns.write_paths, columns.write_codes & 3
+        old, new = columns.write_values
         return _make_frame(
-            step=columns.w_step,
-            node=self._make_node_column(np.where(columns.w_by_node, columns.node_at(columns.w_step), -1)),
+            step=columns.write_steps,
+            node=self._make_node_column(np.where(columns.written_by_node, columns.node_at(columns.write_steps), -1)),
             frame=self._make_root_column(where)
             if not columns.nested
-            else self._make_frame_column(columns.frame_at(columns.w_step)),
+            else self._make_frame_column(columns.frame_at(columns.write_steps)),
             scope=self._make_scope_column(where),
             key=self._make_key_column(where),
             op=_make_categorical(op.astype(np.int8), OPS),
             old=self._make_value_column(old, where),
             new=self._make_value_column(new, where),
-            in_place=columns.w_in_place,
+            in_place=columns.written_in_place,
         )
 
     @CachedTable
@@ -195,8 +195,8 @@ class Frames(Mapping[str, pd.DataFrame]):
         texts = sorted({row.condition for row in rows if row.condition})
         # The last entry stands for an edge that the recipe does not have.
         kind = np.array([*(kinds.index(row.kind) for row in rows), -1], dtype=choose_int_type(len(kinds)))
-        place = {text: at for at, text in enumerate(texts)}
-        text = np.array([*(place.get(row.condition, -1) for row in rows), -1], dtype=choose_int_type(len(texts)))
+        code_by_text = {text: at for at, text in enumerate(texts)}
+        text = np.array([*(code_by_text.get(row.condition, -1) for row in rows), -1], dtype=choose_int_type(len(texts)))
         asks = np.array([*(row.asks or row.kind == "route" for row in rows), True], dtype=bool)
         event = np.full(len(deliveries.steps), kinds.index("event") if len(deliveries.steps) else 0, dtype=kind.dtype)
         joined = deliveries.join
@@ -226,11 +226,11 @@ class Frames(Mapping[str, pd.DataFrame]):
         rows += loose
         if not rows and "calls" in _EMPTY:
             return _EMPTY["calls"]
-        acts = self._columns.tables.activations
+        activations = self._columns.tables.activations
         kinds = sorted({row.kind for row in rows})
         return _make_frame(
             step=pd.arrays.IntegerArray(_to_ints(row.step for row in rows), ~inside),
-            node=self._make_node_column(_to_ints(acts[row.activation].node for row in rows)),
+            node=self._make_node_column(_to_ints(activations[row.activation].node for row in rows)),
             call=pd.arrays.IntegerArray(_to_ints(row.call for row in rows), ~inside),
             kind=_make_categorical(_to_ints(kinds.index(row.kind) for row in rows), kinds),
             name=_to_text_column(row.name for row in rows),
@@ -297,13 +297,13 @@ class Frames(Mapping[str, pd.DataFrame]):
         return self._make_frame_column(scopes[where]) if scopes.any() else self._make_root_column(where)
 
     def _make_frame_column(self, numbers: NDArray[Any]) -> pd.Categorical:
-        frames, place = np.unique(numbers, return_inverse=True)
+        frames, indices = np.unique(numbers, return_inverse=True)
         names = {self._reading.frame_name(int(frame)): None for frame in frames}
         code = {name: at for at, name in enumerate(names)}
         codes = np.array(
             [code[self._reading.frame_name(int(frame))] for frame in frames], dtype=choose_int_type(len(names))
         )
-        return _make_categorical(codes[place] if len(codes) else place, list(names))
+        return _make_categorical(codes[indices] if len(codes) else indices, list(names))
 
     def _make_key_column(self, where: NDArray[Any]) -> pd.Categorical:
         names = list(dict.fromkeys(self._columns.keys))
@@ -348,8 +348,8 @@ def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.D
     for key in keys:
         steps, found = columns.values_after(scope, key)
         values = np.append(np.array([pd.NA], dtype=object), _mask_leaving(found, key))
-        place = np.searchsorted(steps, numbers, side="right")
-        found = values[place]
+        indices = np.searchsorted(steps, numbers, side="right")
+        found = values[indices]
         types = set(map(type, found))
         simple = is_simple(found, types, {type(pd.NA)})
         column = pd.Series(found, dtype=object, copy=False) if simple else pd.Series(ValueArray(objects=found))
@@ -408,9 +408,9 @@ def _make_category_type(names: tuple[str, ...]) -> tuple[pd.CategoricalDtype, ND
     return dtype, np.array([*map(categories.__getitem__, texts), missing], dtype=choose_int_type(len(texts)))
 
 
-def _spread(values: NDArray[Any], place: NDArray[Any] | None, size: int) -> NDArray[Any]:
-    if place is not None:
-        spread: NDArray[Any] = values[place]
+def _spread(values: NDArray[Any], indices: NDArray[Any] | None, size: int) -> NDArray[Any]:
+    if indices is not None:
+        spread: NDArray[Any] = values[indices]
         return spread
     return np.full(size, values[0]) if values[0] else np.zeros(size, dtype=values.dtype)
 

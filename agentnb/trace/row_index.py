@@ -76,7 +76,7 @@ class StepIndex:
     def tip(self) -> int:
         """The number of the last step."""
         last = self.chain[-1]
-        return last.base + len(last.s_pend) - 1
+        return last.base + len(last.push_ends) - 1
 
     def parts(self) -> list[Part]:
         """Return the histories with the last row of each that belongs to the chain."""
@@ -97,7 +97,7 @@ class StepIndex:
     def activation(self, step: int) -> ActivationRow:
         """Return the activation that ran in a step."""
         history, row = self.owner(step)
-        return self.tables.activations[history.s_act[row]]
+        return self.tables.activations[history.step_activations[row]]
 
     def note(self, step: int) -> Note | None:
         """Return the note of a step: its thought, action and observation, if any."""
@@ -142,7 +142,7 @@ class StepIndex:
     def rows(self, step: int) -> Iterator[tuple[History, int, bool]]:
         """Yield (history, write row, whether a person wrote it) for a step."""
         for history, row in self.at(step):
-            start, end = history.s_wend[row - 1] if row else 0, history.s_wend[row]
+            start, end = history.write_ends[row - 1] if row else 0, history.write_ends[row]
             by_node = end - count_edits(history, step) if step and history.base < step else start
             for number in range(start, end):
                 yield history, number, number >= by_node
@@ -151,26 +151,26 @@ class StepIndex:
         """Return (scope, path, op, old, new, in place) of a step's writes, the values frozen."""
         found = []
         for history, row, _ in self.rows(step):
-            scope, path = self.tables.codes[history.w_code[row] >> 2]
-            op, old = history.w_code[row] & 3, get_previous(history.w_old[row], path)
-            found.append((scope, path, op, old, history.w_new[row], row in history.in_place))
+            scope, path = self.tables.codes[history.write_codes[row] >> 2]
+            op, old = history.write_codes[row] & 3, get_previous(history.old_values[row], path)
+            found.append((scope, path, op, old, history.new_values[row], row in history.in_place))
         return found
 
     def reads(self, step: int) -> list[tuple[int, str]]:
         """Return (scope, key) of a step's reads."""
         history, row = self.owner(step)
-        start, end = bisect_left(history.r_step, step), bisect_right(history.r_step, step)
-        known = self.list_known_reads(history.s_act[row])
-        pairs = [*known, *(self.tables.codes[code >> 2] for code in history.r_code[start:end])]
+        start, end = bisect_left(history.read_steps, step), bisect_right(history.read_steps, step)
+        known = self.list_known_reads(history.step_activations[row])
+        pairs = [*known, *(self.tables.codes[code >> 2] for code in history.read_codes[start:end])]
         return list(dict.fromkeys((scope, format_path(path)) for scope, path in pairs))
 
     def list_known_reads(self, number: int) -> list[tuple[int, Path]]:
         """Return (scope, path) of the static reads of an activation: the paths its node's arguments name."""
-        act = self.tables.activations[number]
-        if act.purpose or act.node < 0:
+        activation = self.tables.activations[number]
+        if activation.purpose or activation.node < 0:
             return []
-        scope = self.tables.frames[act.frame].scope
-        return [(scope, path) for _, path in self.nodes[act.node].inputs]
+        scope = self.tables.frames[activation.frame].scope
+        return [(scope, path) for _, path in self.nodes[activation.node].inputs]
 
     def inputs(self, step: int) -> Any:
         """Return the frozen inputs of a step: as recorded by its node, else the values of the keys that it read."""
@@ -181,9 +181,9 @@ class StepIndex:
         note = self.note(step)
         if note is not None and note.inputs is not None:
             return note.inputs
-        act = self.activation(step)
-        if not act.purpose and self.nodes[act.node].inputs:
-            return self.arguments(act, self.replica(step - 1))
+        activation = self.activation(step)
+        if not activation.purpose and self.nodes[activation.node].inputs:
+            return self.arguments(activation, self.replica(step - 1))
         reads = self.reads(step)
         if not reads:
             return {}
@@ -191,11 +191,11 @@ class StepIndex:
         values = {key: replica.get(scope, key) for scope, key in reads}
         return {key: value for key, value in values.items() if value is not ABSENT}
 
-    def arguments(self, act: ActivationRow, replica: StateProjection) -> dict[str, Any]:
+    def arguments(self, activation: ActivationRow, replica: StateProjection) -> dict[str, Any]:
         """Return the arguments of an activation's node, by name; paths that do not exist are omitted."""
-        scope = self.tables.frames[act.frame].scope
+        scope = self.tables.frames[activation.frame].scope
         found = {}
-        for name, path in self.nodes[act.node].inputs:
+        for name, path in self.nodes[activation.node].inputs:
             value = replica.get(scope, str(path[0]))
             value = value if len(path) == 1 or value is ABSENT else get_at(value, path[1:])
             if value is not ABSENT:
@@ -214,28 +214,28 @@ class StepIndex:
         here, found = self.tables.frames[self.activation(step).frame].scope, dict[str, Any]()
         appended: dict[str, list[Any]] = {}
         for history, row, by_person in self.rows(step):
-            scope, path = self.tables.codes[history.w_code[row] >> 2]
-            if scope == here and not by_person and history.w_new[row] is not ABSENT:
-                add_output(found, appended, format_path(path), history.w_code[row] & 3, history.w_new[row])
+            scope, path = self.tables.codes[history.write_codes[row] >> 2]
+            if scope == here and not by_person and history.new_values[row] is not ABSENT:
+                add_output(found, appended, format_path(path), history.write_codes[row] & 3, history.new_values[row])
         return found
 
     def iter_inputs(self, first: int, last: int) -> Iterator[Any]:
         """Yield the frozen inputs of each step from `first` to `last`, in one pass over their rows."""
-        codes, by_act = self.tables.codes, dict[int, Any]()
+        codes, known_plans = self.tables.codes, dict[int, Any]()
         for history, start, end in self._iter_ranges(first, last):
-            base, written, notes = history.base, history.s_wend[start - 1 - history.base], history.notes
-            replica, at = self.replica(start - 1), bisect_left(history.r_step, start)
-            read, root = len(history.r_step), replica.data.setdefault(0, {})
+            base, written, notes = history.base, history.write_ends[start - 1 - history.base], history.notes
+            replica, at = self.replica(start - 1), bisect_left(history.read_steps, start)
+            read, root = len(history.read_steps), replica.data.setdefault(0, {})
             for row in range(start - base, end - base + 1):
                 note = notes.get(base + row) if notes else None
-                number, values = history.s_act[row], {}
-                while at < read and history.r_step[at] <= base + row:
-                    scope, key = codes[history.r_code[at] >> 2]
+                number, values = history.step_activations[row], {}
+                while at < read and history.read_steps[at] <= base + row:
+                    scope, key = codes[history.read_codes[at] >> 2]
                     values[format_path(key)] = replica.get(scope, str(key[0]))
                     at += 1
-                plan = by_act.get(number)
+                plan = known_plans.get(number)
                 if plan is None:
-                    plan = by_act[number] = self._find_argument_keys(number)
+                    plan = known_plans[number] = self._find_argument_keys(number)
                 if note is not None and note.inputs is not None:
                     yield note.inputs
                 elif type(plan) is list:
@@ -244,19 +244,19 @@ class StepIndex:
                     yield {key: value for key, value in values.items() if value is not ABSENT}
                 else:
                     yield self.arguments(plan, replica)
-                written = replica.apply(history, written, history.s_wend[row])
+                written = replica.apply(history, written, history.write_ends[row])
 
     def _find_argument_keys(self, number: int) -> Any:
         """Return (name, key) of the arguments of an activation that are whole keys of the root scope.
 
         If some are not, return the activation; if its node has no arguments, ABSENT.
         """
-        act = self.tables.activations[number]
-        if act.purpose or act.node < 0 or not self.nodes[act.node].inputs:
+        activation = self.tables.activations[number]
+        if activation.purpose or activation.node < 0 or not self.nodes[activation.node].inputs:
             return ABSENT
-        inputs = self.nodes[act.node].inputs
-        if self.tables.frames[act.frame].scope or any(len(path) > 1 for _, path in inputs):
-            return act
+        inputs = self.nodes[activation.node].inputs
+        if self.tables.frames[activation.frame].scope or any(len(path) > 1 for _, path in inputs):
+            return activation
         return [(name, str(path[0])) for name, path in inputs]
 
     def iter_outputs(self, first: int, last: int) -> Iterator[dict[str, Any]]:
@@ -264,19 +264,24 @@ class StepIndex:
         tables = self.tables
         codes, names, scopes = tables.codes, dict[int, str](), dict[int, int]()
         for history, start, end in self._iter_ranges(first, last):
-            base, people, written = history.base, history.interventions, history.s_wend[start - 1 - history.base]
-            w_code, w_new, s_wend, s_act = history.w_code, history.w_new, history.s_wend, history.s_act
+            base, people, written = history.base, history.interventions, history.write_ends[start - 1 - history.base]
+            write_codes, new_values, write_ends, step_activations = (
+                history.write_codes,
+                history.new_values,
+                history.write_ends,
+                history.step_activations,
+            )
             for row in range(start - base, end - base + 1):
-                begin, written = written, s_wend[row]
+                begin, written = written, write_ends[row]
                 by_node = written - count_edits(history, base + row) if people else written
                 found: dict[str, Any] = {}
                 appended: dict[str, list[Any]] = {}
-                act = s_act[row]
-                here = scopes.get(act)
+                activation = step_activations[row]
+                here = scopes.get(activation)
                 if here is None:
-                    here = scopes[act] = tables.frames[tables.activations[act].frame].scope
+                    here = scopes[activation] = tables.frames[tables.activations[activation].frame].scope
                 for number in range(begin, by_node):
-                    code, value = w_code[number], w_new[number]
+                    code, value = write_codes[number], new_values[number]
                     scope, path = codes[code >> 2]
                     if value is not ABSENT and scope == here:
                         name = names.get(code)
@@ -306,7 +311,10 @@ class StepIndex:
     def interventions(self) -> list[Intervention]:
         """Return the interventions in order."""
         return [
-            act for history, last in self.parts() for act in history.interventions if act.step <= history.base + last
+            intervention
+            for history, last in self.parts()
+            for intervention in history.interventions
+            if intervention.step <= history.base + last
         ]
 
     def events(self) -> list[Event]:
@@ -351,10 +359,14 @@ def add_output(found: dict[str, Any], appended: dict[str, list[Any]], key: str, 
 def count_edits(history: History, step: int) -> int:
     """Return how many of a step's last write rows are edits by people."""
     found = 0
-    for act in reversed(history.interventions):
-        if act.step < step:
+    for intervention in reversed(history.interventions):
+        if intervention.step < step:
             break
-        if act.step == step and act.action == "edit" and not (act.old is ABSENT and act.new is ABSENT):
+        if (
+            intervention.step == step
+            and intervention.action == "edit"
+            and not (intervention.old is ABSENT and intervention.new is ABSENT)
+        ):
             found += 1
     return found
 

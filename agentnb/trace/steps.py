@@ -91,7 +91,7 @@ class SimulationStep:
     def timestamp(self) -> datetime:
         """The start time, in UTC."""
         history, row = self._reading.owner(self.step)
-        return _EPOCH + timedelta(microseconds=history.s_t0[row] // 1000)
+        return _EPOCH + timedelta(microseconds=history.start_times[row] // 1000)
 
     @property
     def seconds(self) -> float:
@@ -174,7 +174,7 @@ class SimulationStep:
 
     def _get_flag(self) -> int:
         history, row = self._reading.owner(self.step)
-        return history.s_flag[row]
+        return history.step_flags[row]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SimulationStep):

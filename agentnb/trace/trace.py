@@ -198,7 +198,7 @@ class SimulationTrace:
         old, new = self._get_state(before), self._get_state(after)
         keys = [*old, *(key for key in new if key not in old)]
         pairs = ((key, old.get(key, ABSENT), new.get(key, ABSENT)) for key in keys)
-        return {key: (thaw(one), thaw(other)) for key, one, other in pairs if not _are_alike(one, other)}
+        return {key: (thaw(left), thaw(right)) for key, left, right in pairs if not _are_alike(left, right)}
 
     def _get_state(self, step: int) -> dict[str, Any]:
         reading = self.reading()
@@ -228,8 +228,8 @@ class SimulationTrace:
         last = reading.chain[-1]
         events, calls = last.events, last.calls
         sizes = (
-            len(last.s_pend),
-            last.s_wend[-1],
+            len(last.push_ends),
+            last.write_ends[-1],
             len(last.interventions),
             len(events),
             len(calls),
@@ -398,12 +398,12 @@ def _unanswered(run: Run) -> Sequence[UnansweredCall]:
     return list(collect_interrupted_steps(run).iter_unanswered()) if run.position == run.history.tip else ()
 
 
-def _are_alike(one: Any, other: Any) -> bool:
-    if one is other:
+def _are_alike(left: Any, right: Any) -> bool:
+    if left is right:
         return True
-    if one is ABSENT or other is ABSENT:
+    if left is ABSENT or right is ABSENT:
         return False
-    return is_unchanged(thaw(one), other)
+    return is_unchanged(thaw(left), right)
 
 
 __all__ = ["EdgeRow", "NodeRow", "SimulationStep", "SimulationTrace"]

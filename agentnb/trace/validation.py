@@ -60,10 +60,13 @@ def check_trace(trace: SimulationTrace) -> None:
     _check(isinstance(trace.agent_version, str), "the agent's version")
     _check(isinstance(trace.score, int | float | None), "the score")
     _check(isinstance(trace.outcome, dict | None), "the outcome")
-    acts = len(reading.tables.activations)
+    activation_count = len(reading.tables.activations)
     for call in trace.unanswered():
         named = isinstance(call.kind, str) and isinstance(call.name, str) and isinstance(call.arguments, Mapping)
-        _check(named and _is_number(call.activation) and 0 <= call.activation < acts, "a call without a response")
+        _check(
+            named and _is_number(call.activation) and 0 <= call.activation < activation_count,
+            "a call without a response",
+        )
     _check_rows("nodes", reading.nodes)
     for node in reading.nodes:
         _check(node.type.lower() in TYPES, f"the type of node {node.id!r}")
@@ -90,29 +93,45 @@ def _check_tables(tables: Tables, nodes: int) -> None:
         _check(tables.frames[frame.scope].scope == frame.scope, f"the scope of frame {number}")
     _check_rows("activations", tables.activations)
     frames = len(tables.frames)
-    for act in tables.activations:
-        _check(-1 <= act.node < nodes and 0 <= act.frame < frames, f"an activation of node {act.node}")
+    for activation in tables.activations:
+        _check(
+            -1 <= activation.node < nodes and 0 <= activation.frame < frames, f"an activation of node {activation.node}"
+        )
     for scope, path in tables.codes:
         _check(type(scope) is int and 0 <= scope < frames and _is_path(path), "a path of the board")
 
 
 def _check_history(history: History) -> None:
     tables, tip = history.tables, history.tip
-    acts, frames, codes = len(tables.activations), len(tables.frames), 4 * len(tables.codes)
-    rows, writes, pushes = len(history.s_act), len(history.w_new), len(history.p_act)
-    columns = (history.s_t0, history.s_t1, history.s_flag, history.s_pos, history.s_wend, history.s_pend)
+    activation_count, frames, codes = len(tables.activations), len(tables.frames), 4 * len(tables.codes)
+    rows, writes, pushes = len(history.step_activations), len(history.new_values), len(history.push_activations)
+    columns = (
+        history.start_times,
+        history.end_times,
+        history.step_flags,
+        history.queue_starts,
+        history.write_ends,
+        history.push_ends,
+    )
     _check(rows > 0 and all(len(column) == rows for column in columns), "the columns of the steps")
-    _check(all(number < acts for number in history.s_act[1:]), "the activation of a step")
-    _check(history.s_act[0] == NO_ACTIVATION, "the row before the first step")
-    _check(_is_rising(history.s_wend, writes) and _is_rising(history.s_pend, pushes), "the rows of a step")
-    _check(history.s_wend[-1] == writes == len(history.w_code) and len(history.p_val) == pushes, "the number of rows")
-    _check(all(start <= end for start, end in zip(history.s_pos, history.s_pend, strict=True)), "the queue of a step")
-    _check(all(number < acts for number in history.p_act), "what is next after a step")
-    _check(all(code < codes and code & 3 < len(OPS) for code in history.w_code), "a write")
-    _check(all(code >> 2 < len(tables.codes) for code in history.r_code), "a read")
-    _check(len(history.r_code) == len(history.r_step), "the columns of the reads")
+    _check(all(number < activation_count for number in history.step_activations[1:]), "the activation of a step")
+    _check(history.step_activations[0] == NO_ACTIVATION, "the row before the first step")
+    _check(_is_rising(history.write_ends, writes) and _is_rising(history.push_ends, pushes), "the rows of a step")
     _check(
-        _is_rising(history.r_step, tip) and (not history.r_step or history.r_step[0] >= history.base), "a read's step"
+        history.write_ends[-1] == writes == len(history.write_codes) and len(history.push_values) == pushes,
+        "the number of rows",
+    )
+    _check(
+        all(start <= end for start, end in zip(history.queue_starts, history.push_ends, strict=True)),
+        "the queue of a step",
+    )
+    _check(all(number < activation_count for number in history.push_activations), "what is next after a step")
+    _check(all(code < codes and code & 3 < len(OPS) for code in history.write_codes), "a write")
+    _check(all(code >> 2 < len(tables.codes) for code in history.read_codes), "a read")
+    _check(len(history.read_codes) == len(history.read_steps), "the columns of the reads")
+    _check(
+        _is_rising(history.read_steps, tip) and (not history.read_steps or history.read_steps[0] >= history.base),
+        "a read's step",
     )
     for number, end in history.insertions.items():
         _check(_is_number(number) and _is_number(end) and 0 <= number < end <= pushes, "an aside of the queue")
@@ -141,10 +160,12 @@ def _check_history(history: History) -> None:
     for failure in history.errors.values():
         _check(isinstance(failure.type, str) and isinstance(failure.message, str), "a failure")
     _check(
-        all(0 <= call.activation < acts for call in chain(history.calls, history.uncommitted_calls)),
+        all(0 <= call.activation < activation_count for call in chain(history.calls, history.uncommitted_calls)),
         "the activation of a call",
     )
-    _check(_is_rising([act.step for act in history.interventions], tip), "the step of what a person did")
+    _check(
+        _is_rising([intervention.step for intervention in history.interventions], tip), "the step of what a person did"
+    )
 
 
 def _check_rows(name: str, rows: Iterable[Any]) -> None:

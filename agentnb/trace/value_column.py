@@ -416,11 +416,11 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, Decimal) and value.is_nan()
 
 
-def _are_equal(one: Any, other: Any) -> bool:
+def _are_equal(left: Any, right: Any) -> bool:
     """Compare two values; a missing value equals nothing, and arrays compare as wholes."""
-    if one is pd.NA or other is pd.NA:
+    if left is pd.NA or right is pd.NA:
         return False
-    same = one == other
+    same = left == right
     return bool(same) if isinstance(same, bool | np.bool_) else bool(np.all(same))
 
 

@@ -58,7 +58,7 @@ def can_be_next(session: Session, node: Node) -> bool:
     """Return True if a node can become the next node: it is scheduled, or belongs to an open frame."""
     if node.id == session.current:
         return False
-    if any(one.node == node.id for one in session.frontier):
+    if any(entry.node == node.id for entry in session.frontier):
         return True
     return session.recipe.reactive is None and node.scope in {frame.region for frame in session.stack}
 

@@ -107,7 +107,7 @@ def get_replaced_values(session: Session, step: int) -> dict[str, Any]:
     reading = session.trace.reading()
     found: dict[str, Any] = {}
     for history, row, _ in reading.rows(step) if step else ():
-        key, old = str(reading.tables.codes[history.w_code[row] >> 2][1][0]), history.w_old[row]
+        key, old = str(reading.tables.codes[history.write_codes[row] >> 2][1][0]), history.old_values[row]
         found.setdefault(key, old)
     return {key: old for key, old in found.items() if old is not ABSENT}
 

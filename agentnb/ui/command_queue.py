@@ -39,14 +39,14 @@ def _do_nothing() -> None:
 class Request:
     """A command that a page has sent; `value` is its argument (a step number, an answer), `target` what it acts on.
 
-    `done` is called afterwards; `found` is the command's result, if any.
+    `done` is called afterwards; `result` is what it returned, if any.
     """
 
     verb: str
     value: Any = None
     target: Any = None
     done: Callable[[], None] = _do_nothing
-    found: Any = None
+    result: Any = None
 
     @property
     def command(self) -> Command:
@@ -100,11 +100,11 @@ class CommandQueue:
     def _take(self, request: Request) -> None:
         command = request.command
         if command.ends:  # discard commands queued behind the step in flight
-            for late in [one for one in self._queue if one.command.arun is not None]:
+            for late in [request for request in self._queue if request.command.arun is not None]:
                 self._queue.remove(late)
                 late.done()
         last = self._queue[-1] if self._queue else None
-        if not command.waits:
+        if not command.waits_for_step:
             self._run_now(request)
             return
         if self._step is not None and command.ends == "step":
@@ -168,7 +168,7 @@ class CommandQueue:
     def _run_plainly(self, request: Request) -> None:
         found = run_command(self.session, request.verb, request.value, request.target)
         if not request.command.returns_session:
-            request.found = found
+            request.result = found
         elif self._turned is not None:
             self._turned(found)
 

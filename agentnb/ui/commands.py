@@ -40,7 +40,7 @@ class Command:
     keys: tuple[str, ...] = ()  # as in aria-keyshortcuts; the first one is shown
     icon: str = ""  # path data of 16 by 16; with an icon it is a button of the toolbar
     needs: str | None = ""  # the entry of `list_abilities` that allows it; empty: its own name; None: always allowed
-    waits: bool = True  # False: it does not wait for a step in flight
+    waits_for_step: bool = True  # False: it does not wait for a step in flight
     ends: Literal["", "queue", "step"] = ""  # what it discards: waiting commands; the step in flight as well
     repeats: bool = False  # pressed again or held, it is repeated
     returns_session: bool = False  # it returns the session to show from now on
@@ -62,12 +62,12 @@ def _stop_at(session: Session, _: Any, node: Any) -> None:
     """Toggle a breakpoint before a node or at events of a type."""
     type_ = get_event_type(session.recipe, str(node))
     if type_ is None:
-        there = [row for row in session.breakpoints if row.node == node and row.side == "before"]
+        breakpoints = [row for row in session.breakpoints if row.node == node and row.side == "before"]
     else:
-        there = [row for row in session.breakpoints if row.event == type_ and row.node is None]
-    for row in there:
+        breakpoints = [row for row in session.breakpoints if row.event == type_ and row.node is None]
+    for row in breakpoints:
         session.breakpoints.remove(row)
-    if not there:
+    if not breakpoints:
         session.breakpoints.add(None if type_ is not None else node, event=type_)
 
 
@@ -131,7 +131,7 @@ _ROWS: Final = (
             label="Run back", tip="go back to a breakpoint or the start", keys=("Shift+Space",),
             icon="M14 3v10L8 8zM8 3v10L2 8z", ends="step"),
     Command("pause", lambda session, _, __: session.pause(), label="Pause", tip="start no further node",
-            keys=("Space", "F6"), icon="M4 3h3v10H4zM9 3h3v10H9z", waits=False, ends="queue"),
+            keys=("Space", "F6"), icon="M4 3h3v10H4zM9 3h3v10H9z", waits_for_step=False, ends="queue"),
     Command("stop", lambda session, _, __: session.stop(), label="Stop",
             tip="pause, and cancel the node in flight; it runs again at the next step", keys=("X", "Shift+F5"),
             icon="M4 4h8v8H4z", ends="step"),
@@ -143,7 +143,7 @@ _ROWS: Final = (
             lambda session, _, node: session.start(str(node)), label="Run to here", tip="run until this node is next"),
     Command("set_next", lambda session, _, node: session.set_next(str(node)), label="Make it next",
             tip="continue with this node instead of the scheduled one"),
-    Command("speed", _set_speed, tip="steps per second of Run", needs=None, waits=False),
+    Command("speed", _set_speed, tip="steps per second of Run", needs=None, waits_for_step=False),
     Command("answer", prompts.give, prompts.agive, label="Answer"),
     Command("approve", lambda session, _, which: session.approve(which),
             lambda session, _, which: get_parts(session).interventions.adecide("approve", which, None),
@@ -163,20 +163,20 @@ _ROWS: Final = (
     Command("fork", _fork, label="Fork here", returns_session=True,
             tip="continue in a fork from here; this run is unchanged"),
     Command("beside", show_beside, label="Compare", tip="show this run beside the other; one slider moves both",
-            needs=None, waits=False),
-    Command("switch", lambda session, _, run: find_session(session, run), waits=False, returns_session=True),
-    Command("query", run_query, needs=None, waits=False),
+            needs=None, waits_for_step=False),
+    Command("switch", lambda session, _, run: find_session(session, run), waits_for_step=False, returns_session=True),
+    Command("query", run_query, needs=None, waits_for_step=False),
     Command("stop_at", _stop_at, label="Breakpoint", tip="set or remove a breakpoint before this node",
-            keys=("B", "F9"), needs=None, waits=False),
+            keys=("B", "F9"), needs=None, waits_for_step=False),
     Command("stop_when", lambda session, typed, _: add_breakpoint(session, typed), label="Add",
-            tip="add this breakpoint", needs=None, waits=False),
+            tip="add this breakpoint", needs=None, waits_for_step=False),
     Command("log_at", _log_at, label="Log a message here", tip="write a message before this node, and do not stop",
-            needs=None, waits=False),
-    Command("enable", _enable, needs=None, waits=False),
-    Command("remove", _remove, tip="remove this breakpoint", needs=None, waits=False),
+            needs=None, waits_for_step=False),
+    Command("enable", _enable, needs=None, waits_for_step=False),
+    Command("remove", _remove, tip="remove this breakpoint", needs=None, waits_for_step=False),
     Command("watch", lambda session, text, _: session.watch(str(text)), label="Add", tip="watch this", needs=None,
-            waits=False),
-    Command("unwatch", _unwatch, tip="stop watching", needs=None, waits=False),
+            waits_for_step=False),
+    Command("unwatch", _unwatch, tip="stop watching", needs=None, waits_for_step=False),
 )  # fmt: skip
 COMMANDS: Final[dict[str, Command]] = {command.name: command for command in _ROWS}
 

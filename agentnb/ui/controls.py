@@ -77,13 +77,13 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self.to.value = ""
 
     def _on_answer(self, change: dict[str, Any]) -> None:
-        waits = self._find_question()
-        if not self._painting and change["new"] and waits is not None:
-            self._command_queue.ask(Request("answer", change["new"], waits.node))
+        pending = self._find_question()
+        if not self._painting and change["new"] and pending is not None:
+            self._command_queue.ask(Request("answer", change["new"], pending.node))
 
     def _find_question(self) -> Pending | None:
         """Return the pending question or approval, if any; a pending call is neither."""
-        return next((one for one in self.session.pending if one.kind != "call"), None)
+        return next((pending for pending in self.session.pending if pending.kind != "call"), None)
 
     def _show_speed(self, steps: float) -> None:
         """Show a speed; add it to the choices if a cell has set another value."""
@@ -105,11 +105,11 @@ class Controls(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets carries no 
             self.slider.disabled = not able["goto"]
             self._show_speed(session.speed or 0.0)
             self.to.disabled = not able["run_to"]
-            waits = self._find_question()
-            if waits is None:
+            pending = self._find_question()
+            if pending is None:
                 self.answer.value = ""
-            self.answer.layout.display = "none" if waits is None else ""
-            self.answer.placeholder = "" if waits is None else waits.node
+            self.answer.layout.display = "none" if pending is None else ""
+            self.answer.placeholder = "" if pending is None else pending.node
         finally:
             self._painting = False
         self.line.value = problems or (

@@ -255,7 +255,7 @@ class Debugger(anywidget.AnyWidget):
             return
         answer = {"answers": message.get("number"), "view": message.get("view")}
         request = Request(str(message.get("do")), message.get("value"), message.get("target"))
-        request.done = lambda: self._post(answer if request.found is None else {**answer, "result": request.found})
+        request.done = lambda: self._post(answer if request.result is None else {**answer, "result": request.result})
         self._command_queue.ask(request)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

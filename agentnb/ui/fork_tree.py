@@ -37,9 +37,9 @@ def list_forks(session: Session, _: Any = None) -> dict[str, Any]:
     condition, or empty) and `holds` (whether it is satisfied; None if nothing is expected).
     """
     found = list(_iter_tree(session))
-    rows = [_make_row(one, depth, session) for one, depth in found]
-    here = next(number for number, row in enumerate(rows) if row["shown"])
-    start = max(min(here - ROWS // 2, len(rows) - ROWS), 0)
+    rows = [_make_row(fork, depth, session) for fork, depth in found]
+    position = next(number for number, row in enumerate(rows) if row["shown"])
+    start = max(min(position - ROWS // 2, len(rows) - ROWS), 0)
     return {"rows": rows[start : start + ROWS], "more": max(len(rows) - ROWS, 0)}
 
 
@@ -49,7 +49,7 @@ def find_session(session: Session, run: Any) -> Session:
     Raises:
         AgentNbError: U310, the tree has no such run.
     """
-    found = next((one for one, _ in _iter_tree(session) if one.run_id == run), None)
+    found = next((fork for fork, _ in _iter_tree(session) if fork.run_id == run), None)
     if found is None:
         raise AgentNbError(
             Problem("U310", f"there is no run {run!r} here", "the forks of this cockpit",
@@ -65,9 +65,9 @@ def _iter_tree(session: Session) -> Iterator[tuple[Session, int]]:
         session = session.parent
     open_ = [(session, 0)]
     while open_:
-        one, depth = open_.pop()
-        yield one, depth
-        open_ += [(fork, depth + 1) for fork in reversed(one.forks)]
+        fork, depth = open_.pop()
+        yield fork, depth
+        open_ += [(fork, depth + 1) for fork in reversed(fork.forks)]
 
 
 def _make_row(session: Session, depth: int, shown: Session) -> dict[str, Any]:

@@ -68,8 +68,8 @@ def query_find(session: Session, which: Any) -> dict[str, Any]:
         steps = _find(session, text)
     except AgentNbError as error:
         return {"wrong": describe_error(error), "total": 0, "before": None, "after": None, "rank": 0, "hits": []}
-    here = session.position
-    below, above = bisect_left(steps, here), bisect_right(steps, here)
+    position = session.position
+    below, above = bisect_left(steps, position), bisect_right(steps, position)
     near = max(min(below - _HITS // 2, len(steps) - _HITS), 0)
     return {
         "wrong": "",

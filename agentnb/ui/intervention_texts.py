@@ -32,7 +32,7 @@ _SAID: Final = {
 }
 
 
-def describe_intervention(act: Intervention) -> str:
+def describe_intervention(intervention: Intervention) -> str:
     """Return an intervention, or what stopped the run, as a few words; empty if it is not shown to people.
 
     Example:
@@ -41,18 +41,25 @@ def describe_intervention(act: Intervention) -> str:
         >>> describe_intervention(Intervention(3, "edit", "n", 1, 5, "user", datetime.now(UTC)))
         'n = 5 was set manually'
     """
-    target, also = clean(act.target), "" if act.actor == "user" else f" by {clean(act.actor)}"
+    target, also = (
+        clean(intervention.target),
+        "" if intervention.actor == "user" else f" by {clean(intervention.actor)}",
+    )
     by = also.lstrip() or "manually"
-    if act.action == "edit" and act.new is ABSENT:
+    if intervention.action == "edit" and intervention.new is ABSENT:
         return f"{target} was deleted {by}"
-    return _SAID[act.action].format(target=target, value=_get_value(act), by=by, also=also) if is_shown(act) else ""
+    return (
+        _SAID[intervention.action].format(target=target, value=_get_value(intervention), by=by, also=also)
+        if is_shown(intervention)
+        else ""
+    )
 
 
-def is_shown(act: Intervention) -> bool:
+def is_shown(intervention: Intervention) -> bool:
     """Return True if an intervention is shown to people."""
-    return act.action in _SAID
+    return intervention.action in _SAID
 
 
-def _get_value(act: Intervention) -> str:
-    key = next(filter(is_secret, act.target.split(".")), act.target)
-    return format_value(key, act.new, _WIDTH)
+def _get_value(intervention: Intervention) -> str:
+    key = next(filter(is_secret, intervention.target.split(".")), intervention.target)
+    return format_value(key, intervention.new, _WIDTH)

@@ -66,15 +66,15 @@ Chunk = dict[str, Any]
 class _Stretch:
     """Positions of one run: from where it leaves its parent, or from an exercise, to its end or the next exercise.
 
-    `original` is the session that the recording was made of; `before` the number of the stretch that has the positions
-    before the first one; `exercise` what is asked at the last position, and `answer` what is answered.
+    `original` is the session that the recording was made of; `previous` the number of the stretch that has the
+    positions before the first one; `exercise` what is asked at the last position, and `answer` what is answered.
     """
 
     recording: Session
     original: Session
     first: int
     last: int
-    before: int | None = None
+    previous: int | None = None
     view: int = 0
     exercise: Mapping[str, Any] | None = None
     answer: str = ""
@@ -91,7 +91,7 @@ class _Stretch:
             "id": self.original.run_id,
             "first": self.first,
             "last": self.last,
-            "before": self.before,
+            "before": self.previous,
             "view": self.view,
             "position": min(self.original.position, self.last),
             "state": {"run": run_of(self.original), "forks": 0 if self.number else len(self.original.forks)},
@@ -411,7 +411,7 @@ def _list_foldings(session: Session) -> list[list[str]]:
         found += [list(some) for size in range(1, len(every)) for some in combinations(every, size)]
     elif len(every) <= FOLDED:
         found += [[one] for one in every] + [[each for each in every if each != one] for one in every]
-    return [some for place, some in enumerate(found) if place < 1 or (some and some not in found[:place])]
+    return [some for index, some in enumerate(found) if index < 1 or (some and some not in found[:index])]
 
 
 def _draw(session: Session, closed: list[str]) -> dict[str, Any]:

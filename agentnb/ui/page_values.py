@@ -61,9 +61,9 @@ def _iter_value_changes(path: list[Any], old: Any, new: Any) -> Iterator[Change]
     elif old.size > new.size or new.size > PARTS:
         yield [path, to_plain(new)]
     else:
-        for place, item in enumerate(old):
-            if new[place] is not item:
-                yield from _iter_value_changes([*path, place], item, new[place])
+        for index, item in enumerate(old):
+            if new[index] is not item:
+                yield from _iter_value_changes([*path, index], item, new[index])
         if new.size > old.size:
             yield [path, [to_plain(item) for item in new[old.size :]], 1]
 

@@ -71,11 +71,11 @@ class PictureMarks:
                 else:
                     nodes.pop(self._names[id], None)
         edges, size = dict(self._edges), len(self._recipe.edges)
-        for place in view.taken - before.taken:
-            if 0 <= place < size:
-                edges[str(place)] = {"classes": ["taken"]}
-        for place in before.taken - view.taken:
-            edges.pop(str(place), None)
+        for index in view.taken - before.taken:
+            if 0 <= index < size:
+                edges[str(index)] = {"classes": ["taken"]}
+        for index in before.taken - view.taken:
+            edges.pop(str(index), None)
         self._nodes, self._edges, self._view = nodes, edges, view
 
 
@@ -92,7 +92,7 @@ def _mark_whole_board(recipe: Any, picture: Any, view: RunView) -> Marks:
 
 def _mark_board(board: BoardTable, shown: list[str], labels: list[str], more: str, flows: int) -> Marks:
     drawn = [row.key for row in board.rows]
-    rows = {str(place): [key, labels[place]] for place, key in enumerate(shown) if drawn[place : place + 1] != [key]}
+    rows = {str(index): [key, labels[index]] for index, key in enumerate(shown) if drawn[index : index + 1] != [key]}
     return {"rows": rows, "board": {"more": more, "flows": f"{flows:x}" if flows else ""}}
 
 
@@ -117,13 +117,13 @@ class _Area:
     """The part of the board marks that belongs to the nodes whose board is shown together."""
 
     nodes: dict[str, Node]
-    own: dict[str, None]
+    own_keys: dict[str, None]
     declared: dict[Access, dict[str, tuple[str, ...]]]
     named: set[str]  # the keys of `declared`
     seen: dict[Access, Mapping[str, Any]] = field(default_factory=lambda: {"read": {}, "write": {}})
     touched: dict[str, int] = field(default_factory=dict)  # how many nodes were seen to touch each key
-    places: dict[str, int] = field(default_factory=dict)
-    is_current: bool = False  # whether `places`, `labels` and `digest` are those of the last view
+    positions: dict[str, int] = field(default_factory=dict)
+    is_current: bool = False  # whether `positions`, `labels` and `digest` are those of the last view
     labels: list[str] = field(default_factory=list)
     digest: int = 0
 
@@ -148,16 +148,16 @@ class _BoardMarks:
         if area is None:
             area = self._areas[name] = self._begin(name)
         changed = [*self._follow(area, view)]
-        keys = dict.fromkeys([*area.own, *map(str, view.board)])
+        keys = dict.fromkeys([*area.own_keys, *map(str, view.board)])
         if any("." in key for key in view.board) or not area.touched.keys() <= keys.keys():
             area.is_current = False
             return None
         room = len(board.rows) + board.spare
         shown = choose_keys(keys, room, ({*view.written, *view.read}, {*area.named, *area.touched}))
-        if not area.is_current or shown != list(area.places):
+        if not area.is_current or shown != list(area.positions):
             table = make_table(self._recipe, self._picture, view)
             assert table is not None  # the picture has a board
-            area.places = {key: place for place, key in enumerate(shown)}
+            area.positions = {key: index for index, key in enumerate(shown)}
             area.labels, area.is_current = [row.label for row in table.rows], True
             flows = {
                 flow: rows
@@ -201,7 +201,7 @@ class _BoardMarks:
         """Return the rows that a flow leads to, or comes from."""
         access, id = flow
         keys = {*area.declared[access][id], *area.seen[access].get(id, ())}
-        return tuple(sorted(area.places[key] for key in keys if key in area.places))
+        return tuple(sorted(area.positions[key] for key in keys if key in area.positions))
 
 
 def _add_counts(counts: dict[str, int], keys: Iterable[str], times: int) -> None:

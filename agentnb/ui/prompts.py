@@ -129,10 +129,10 @@ def give(session: Session, value: Any, target: str | None) -> None:
     Raises:
         AgentNbError: U305, the answer does not parse; U322, it does not match the node's schema.
     """
-    act, value, reason = _interpret(session, value, target)
-    if act == "answer":
+    action, value, reason = _interpret(session, value, target)
+    if action == "answer":
         session.answer(value, node=target)
-    elif act == "approve":
+    elif action == "approve":
         session.approve(target)
     else:
         session.deny(target, reason)
@@ -140,29 +140,32 @@ def give(session: Session, value: Any, target: str | None) -> None:
 
 async def agive(session: Session, value: Any, target: str | None) -> None:
     """Do the same without holding the kernel's loop while the rest of the node runs; errors as of `give`."""
-    act, value, reason = _interpret(session, value, target)
+    action, value, reason = _interpret(session, value, target)
     interventions = get_parts(session).interventions
-    if act == "answer":
+    if action == "answer":
         await interventions.aanswer(value, target)
     else:
-        await interventions.adecide(act, target, None, reason)
+        await interventions.adecide(action, target, None, reason)
 
 
 def _interpret(session: Session, value: Any, target: str | None) -> tuple[str, Any, str]:
     """Return what a typed answer does (answer, approve, deny), its value, and the reason of a denial."""
-    waits = next((one for one in session.pending if one.kind != "call" and target in (one.node, one.id)), None)
-    if waits is None or waits.kind == "answer":
-        return "answer", value if waits is None else _parse_answer(waits, value), ""
+    pending = next(
+        (pending for pending in session.pending if pending.kind != "call" and target in (pending.node, pending.id)),
+        None,
+    )
+    if pending is None or pending.kind == "answer":
+        return "answer", value if pending is None else _parse_answer(pending, value), ""
     decided = to_verdict(value, "the cockpit's answer")
     return "approve" if decided["approved"] else "deny", None, str(decided["reason"] or "")
 
 
-def _parse_answer(waits: Pending, typed: Any) -> Any:
+def _parse_answer(pending: Pending, typed: Any) -> Any:
     """Return the value meant: an option as declared, a number, true or false, JSON, otherwise the text.
 
     U322: an answer does not match the schema of the node that asks
     """
-    widget, options = _choose_input(waits), _list_options(waits)
+    widget, options = _choose_input(pending), _list_options(pending)
     if not isinstance(typed, str):
         value = typed
     elif _format_option(typed) in map(_format_option, options):
@@ -170,12 +173,12 @@ def _parse_answer(waits: Pending, typed: Any) -> Any:
     elif widget == "confirm" and not options:
         value = {"yes": True, "no": False}.get(typed.strip().casefold(), typed)
     else:
-        value = parse(typed, widget if widget in ("number", "json") else "text", waits.node)
-    schema = waits.arguments.get("schema")
+        value = parse(typed, widget if widget in ("number", "json") else "text", pending.node)
+    schema = pending.arguments.get("schema")
     fault = next(Schema(schema).faults(value), None) if schema is not None else None
     if fault is not None:
         raise AgentNbError(
-            Problem("U322", f"{waits.node!r} cannot take this answer", "the cockpit's answer",
+            Problem("U322", f"{pending.node!r} cannot take this answer", "the cockpit's answer",
                     fault.rule or fault.message, "answer what the question asks for; nothing was submitted")
         )  # fmt: skip
     return value
@@ -190,7 +193,7 @@ def apply_change(session: Session, value: Any, target: str | None) -> None:
     Raises:
         AgentNbError: U307, no such call or approval is pending; U305 and U306, as `apply_changes` does.
     """
-    held = next((one for one in session.pending if one.kind != "answer" and one.id == target), None)
+    held = next((pending for pending in session.pending if pending.kind != "answer" and pending.id == target), None)
     if held is None:
         raise AgentNbError(
             Problem("U307", f"no call or approval {target!r} is pending", "the cockpit's editor",

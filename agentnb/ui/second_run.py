@@ -44,7 +44,7 @@ class ComparedRun:
     run: Any
     lengths: tuple[object, ...] = ()
     comparison: Comparison | None = None
-    places: tuple[int, ...] = (0,)
+    positions: tuple[int, ...] = (0,)
     revision: int = 0
     recorded: Session | None = None
 
@@ -56,22 +56,22 @@ class ComparedRun:
         lengths = (session.run_id, len(session.trace), str(trace.run_id), len(trace))
         if self.comparison is None or (lengths != self.lengths and not get_state(session).moves):
             self.comparison, self.lengths = compare(session, self.run), lengths
-            self.places = _map_steps(self.comparison)
+            self.positions = _map_steps(self.comparison)
             self.revision += 1
             self.recorded = None
         return self.comparison
 
-    def board_at(self, place: int) -> Mapping[str, Any]:
+    def board_at(self, position: int) -> Mapping[str, Any]:
         """Return the board of the second run after a step, as its next node sees it; the run itself does not move."""
         if self.recorded is None:
             trace = trace_of(self.run)
             self.recorded = view("recording")(json.loads(str(trace.to_json())), "the second run", get_recipe(self.run))
-        self.recorded.goto(place)
+        self.recorded.goto(position)
         return self.recorded.board
 
     def at(self, position: int) -> int:
         """Return the step of the second run that corresponds to a position of the first."""
-        return self.places[min(position, len(self.places) - 1)]
+        return self.positions[min(position, len(self.positions) - 1)]
 
 
 _SECOND: Final[WeakKeyDictionary[Session, ComparedRun]] = WeakKeyDictionary()
@@ -125,17 +125,17 @@ def describe_second_run(session: Session) -> dict[str, Any] | None:
     if second is None:
         return None
     found = second.follow(session)
-    place, trace = second.at(session.position), trace_of(second.run)
+    position, trace = second.at(session.position), trace_of(second.run)
     parted = found.first_divergence
     return {
         "revision": second.revision,
         "name": clean(found.names[1]),
         "length": len(trace),
-        "position": place,
-        "node": trace.steps[place - 1].node_id if place else None,
-        "sentence": _format_status(get_session(second.run), place),
+        "position": position,
+        "node": trace.steps[position - 1].node_id if position else None,
+        "sentence": _format_status(get_session(second.run), position),
         "parted": None if parted is None else _describe_divergence(parted),
-        "board": _compare_boards(session.board, second.board_at(place)),
+        "board": _compare_boards(session.board, second.board_at(position)),
     }
 
 
@@ -143,10 +143,10 @@ def _describe_divergence(found: Difference) -> dict[str, Any]:
     return {"text": clean(str(found))[:_SAID], "a": found.step_a, "b": found.step_b, "node": found.node}
 
 
-def _format_status(other: Session | None, place: int) -> str:
-    if not place:
+def _format_status(other: Session | None, position: int) -> str:
+    if not position:
         return "At its start."
-    return "" if other is None else step_text(other, place)
+    return "" if other is None else step_text(other, position)
 
 
 def _compare_boards(own: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, str | None]:
@@ -157,12 +157,12 @@ def _compare_boards(own: Mapping[str, Any], others: Mapping[str, Any]) -> dict[s
     return found
 
 
-def _are_alike(key: str, one: Any, other: Any) -> bool:
+def _are_alike(key: str, left: Any, right: Any) -> bool:
     """Return True if two values are equal, or look the same: what has no codec is recorded as its text."""
-    if one is ABSENT or other is ABSENT:
-        return one is other
+    if left is ABSENT or right is ABSENT:
+        return left is right
     try:
-        return bool(one == other) or format_value(key, one, _COMPARED) == format_value(key, other, _COMPARED)
+        return bool(left == right) or format_value(key, left, _COMPARED) == format_value(key, right, _COMPARED)
     except Exception:  # noqa: BLE001  (a value's own == may raise anything)
         return False
 

@@ -76,34 +76,47 @@ def _fork_text(session: Session) -> str:
 def _format_last_step(session: Session) -> str:
     """Return what the last step did and the interventions after it."""
     position = session.position
-    acts = [act for act in session.trace.reading().interventions() if act.step == position and is_shown(act)]
-    acts = [act for act in acts if act.action != "skip"]  # the step created by a skip reports it
+    interventions = [
+        intervention
+        for intervention in session.trace.reading().interventions()
+        if intervention.step == position and is_shown(intervention)
+    ]
+    interventions = [
+        intervention for intervention in interventions if intervention.action != "skip"
+    ]  # the step created by a skip reports it
     if not position:
-        return _format_interventions(acts, "")
+        return _format_interventions(interventions, "")
     step = session.trace.steps[position - 1]
-    intervention = next((act for act in acts if act.action in _GIVEN and act.target == step.node_id), None)
-    done = _format_failure(session, step) if step.status == "error" else _describe_step(session, step, intervention)
-    then = _format_interventions([act for act in acts if act is not intervention], "Then ")
+    cause = next(
+        (
+            intervention
+            for intervention in interventions
+            if intervention.action in _GIVEN and intervention.target == step.node_id
+        ),
+        None,
+    )
+    done = _format_failure(session, step) if step.status == "error" else _describe_step(session, step, cause)
+    then = _format_interventions([intervention for intervention in interventions if intervention is not cause], "Then ")
     return " ".join([done, *_list_blocking(session), then]).strip()
 
 
 def _list_blocking(session: Session) -> list[str]:
     """Return a sentence if the last step was async code that blocked the kernel's event loop, else none."""
     run = get_state(session).run
-    act, took = run.blocked
-    acts = run.history.s_act
-    if act < 0 or not acts or acts[-1] != act or run.is_rewound:
+    activation, took = run.blocked
+    activations = run.history.step_activations
+    if activation < 0 or not activations or activations[-1] != activation or run.is_rewound:
         return []
     return [
         f"It blocked the kernel for {took / 1e9:.1f} s without awaiting; a function without 'async' runs in a thread."
     ]
 
 
-def _format_interventions(acts: list[Intervention], begins: str) -> str:
+def _format_interventions(interventions: list[Intervention], begins: str) -> str:
     """Return the interventions at the current step: the last one, and the number of others."""
-    emitted = [act for act in acts if act.action == "emit"]
-    shown = (emitted or acts)[-2:]  # what an event changes on the board is shown with the event
-    more = len(emitted or acts) - len(shown)
+    emitted = [intervention for intervention in interventions if intervention.action == "emit"]
+    shown = (emitted or interventions)[-2:]  # what an event changes on the board is shown with the event
+    more = len(emitted or interventions) - len(shown)
     text = "; ".join([*([pluralize(more, "more intervention")] if more else []), *map(describe_intervention, shown)])
     return _to_sentence(f"{begins}{text}") if text else ""
 

@@ -29,7 +29,9 @@ _STATUS: Final = bytes(flag >> 2 & 3 for flag in range(256))  # a step's flag ->
 _NUMBERS: Final[WeakKeyDictionary[History, int]] = WeakKeyDictionary()
 _NEW: Final = count(1)
 
-Mark = tuple[int, str, Any]  # the position, the sort (stop, act, fork), and the intervention or the fork's text
+Mark = tuple[
+    int, str, Any
+]  # the position, the kind (stop, intervention, fork), and the intervention or the fork's text
 
 
 def list_branches(session: Session) -> list[list[int]]:
@@ -51,9 +53,10 @@ def _number(history: History) -> int:
 def make_timeline(session: Session, which: Any) -> dict[str, Any]:
     """Return the steps of a window, the marks on them, and the overview of all steps.
 
-    `steps` are rows of [index into `names`, phase, depth, branch or -1, status, ms]; `marks` of [position, sort, text].
+    `steps` are rows of [index into `names`, phase, depth, branch or -1, status, ms]; `marks` of [position, kind, text].
     Phase and status are indices into PHASES and STATUSES. `overview` has the numbers per bucket of `size` steps: for
-    each sort of mark [bucket, count] where there are any: error, other (cancelled, skipped), stop, act, fork.
+    each kind of mark [bucket, count] where there are any: error, other (cancelled, skipped), stop, intervention,
+    fork.
 
     Args:
         which: {from, to}: the first and last step of the window; without it, no steps are sent.
@@ -82,12 +85,12 @@ def _make_reply(value: Any, otherwise: int) -> int:
 
 def _make_row(reading: StepIndex, step: int, names: dict[str, int]) -> list[Any]:
     history, row = reading.owner(step)
-    act, flag = reading.activation(step), history.s_flag[row]
-    branch = reading.branch(act.frame)
+    activation, flag = reading.activation(step), history.step_flags[row]
+    branch = reading.branch(activation.frame)
     return [
-        names.setdefault(reading.nodes[act.node].id, len(names)),
+        names.setdefault(reading.nodes[activation.node].id, len(names)),
         flag & 3,
-        reading.depth(act.frame),
+        reading.depth(activation.frame),
         -1 if branch is None else branch,
         flag >> 2 & 3,
         round(history.working_time(row) / 1e6, 2),
@@ -96,35 +99,35 @@ def _make_row(reading: StepIndex, step: int, names: dict[str, int]) -> list[Any]
 
 def _iter_marks(session: Session, reading: StepIndex) -> Iterator[Mark]:
     """Yield the marks: interventions and breakpoints hit, then where forks begin."""
-    for act in reading.interventions():
-        if is_shown(act):
-            yield act.step, "stop" if act.action == BREAK else "act", act
+    for intervention in reading.interventions():
+        if is_shown(intervention):
+            yield intervention.step, "stop" if intervention.action == BREAK else "intervention", intervention
     yield from _fork_marks(session)
 
 
 def fork_marks(session: Session) -> list[list[Any]]:
-    """Return [position, sort, text] of each place where a fork begins, or where this run left its parent."""
+    """Return [position, kind, text] of each place where a fork begins, or where this run left its parent."""
     return [[*mark] for mark in _fork_marks(session)]
 
 
 def _fork_marks(session: Session) -> Iterator[Mark]:
     above = session.parent
     for other in session.forks if above is None else (above, *session.forks):
-        place = find_parting(session, other)
-        if place is not None:
+        position = find_parting(session, other)
+        if position is not None:
             label = f"{clean(other.name)[:_WIDTH]!r}"
-            yield place, "fork", f"here this run left {label}" if other is above else f"{label} begins here"
+            yield position, "fork", f"here this run left {label}" if other is above else f"{label} begins here"
 
 
-def _make_words(place: int, sort: str, marked: Any) -> list[Any]:
-    return [place, sort, marked if sort == "fork" else describe_intervention(marked)]
+def _make_words(position: int, kind: str, marked: Any) -> list[Any]:
+    return [position, kind, marked if kind == "fork" else describe_intervention(marked)]
 
 
 def _make_overview(reading: StepIndex, marks: list[Mark]) -> dict[str, Any]:
     places = reading.tip + 1
     size = min(BUCKETS, places)
     found: dict[str, Counter[int]] = {"error": Counter(), "other": Counter()}
-    flags = b"\0" + b"".join(part.s_flag[1 : last + 1].tobytes() for part, last in reading.parts())
+    flags = b"\0" + b"".join(part.step_flags[1 : last + 1].tobytes() for part, last in reading.parts())
     statuses = flags.translate(_STATUS)
     if statuses.count(0) < places:
         error = STATUSES.index("error")
@@ -132,10 +135,10 @@ def _make_overview(reading: StepIndex, marks: list[Mark]) -> dict[str, Any]:
             chunk = statuses[-(-bucket * places // size) : -(-(bucket + 1) * places // size)]
             found["error"][bucket] += chunk.count(error)
             found["other"][bucket] += len(chunk) - chunk.count(0) - chunk.count(error)
-    for place, sort, _ in marks:
-        found.setdefault(sort, Counter())[place * size // places] += 1
-    rows = {sort: [[bucket, counts[bucket]] for bucket in sorted(+counts)] for sort, counts in found.items()}
-    return {"size": size, **{sort: some for sort, some in rows.items() if some}}
+    for position, kind, _ in marks:
+        found.setdefault(kind, Counter())[position * size // places] += 1
+    rows = {kind: [[bucket, counts[bucket]] for bucket in sorted(+counts)] for kind, counts in found.items()}
+    return {"size": size, **{kind: some for kind, some in rows.items() if some}}
 
 
 __all__ = ["BUCKETS", "PHASES", "STATUSES", "WINDOW", "fork_marks", "list_branches", "make_timeline"]

@@ -245,7 +245,10 @@ def _find_violation(session: Session, path: list[str], value: Any) -> Problem | 
     with suppress(AgentNbError):
         whole = thaw(apply_change(board.get(path[0], ABSENT), tuple(path[1:]), SET, value, tuple(path)))
         known = {problem.what for problem in _find_faults(session, before)}
-        return next((one for one in _find_faults(session, {**before, path[0]: whole}) if one.what not in known), None)
+        return next(
+            (problem for problem in _find_faults(session, {**before, path[0]: whole}) if problem.what not in known),
+            None,
+        )
     return None
 
 

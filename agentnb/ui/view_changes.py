@@ -77,10 +77,10 @@ def _diff_rows(before: list[list[Any]], after: list[list[Any]]) -> dict[str, Any
 
 def _count_unchanged(keys: list[str], rows: list[list[Any]]) -> int:
     """Return how many leading rows have these keys in their order; keys may be missing."""
-    places, last = {key: place for place, key in enumerate(keys)}, -1
+    index_by_key, last = {key: index for index, key in enumerate(keys)}, -1
     for number, row in enumerate(rows):
-        place = places.get(row[0], -1)
-        if place <= last:
+        index = index_by_key.get(row[0], -1)
+        if index <= last:
             return number
-        last = place
+        last = index
     return len(rows)

@@ -148,8 +148,8 @@ def describe_positions(session: Session) -> dict[str, Any]:
             for frame in session.stack
         ],
         "next": [
-            {"node": one.node, "why": clean(one.why), "turn": one.phase, "branch": one.branch}
-            for one in frontier[:SOON]
+            {"node": entry.node, "why": clean(entry.why), "turn": entry.phase, "branch": entry.branch}
+            for entry in frontier[:SOON]
         ],
         "later": max(len(frontier) - SOON, 0),
         "breakpoints": [_stop(session, row) for row in session.breakpoints],

@@ -159,10 +159,10 @@ def compile_arguments(inputs: Mapping[str, Path]) -> Arguments:
     return arguments
 
 
-def to_writes(key: str, value: Any, *, whole: bool = False) -> Any:
-    """Return a function's return value as writes: a mapping unchanged (unless `whole`), none for None, else one key."""
-    if type(value) is dict and not whole:
+def to_writes(key: str, value: Any, *, as_value: bool = False) -> Any:
+    """Return a function's return value as writes: a mapping itself (without `as_value`), none for None, else a key."""
+    if type(value) is dict and not as_value:
         return value
     if value is None:
         return {}
-    return value if isinstance(value, Mapping) and not whole else {key: value}
+    return value if isinstance(value, Mapping) and not as_value else {key: value}

@@ -23,7 +23,7 @@ class Resources(Mapping[type, Any]):
 
     def __init__(self, resources: Mapping[type, Any] | None = None) -> None:
         self.shared: dict[type, Any] = dict(resources or {})
-        self.own: dict[int, dict[type, Any]] = {}
+        self.by_scope: dict[int, dict[type, Any]] = {}
 
     def __getitem__(self, kind: type) -> Any:
         return self.shared[kind]
@@ -40,15 +40,15 @@ class Resources(Mapping[type, Any]):
         if scope is None or scope.id == 0:
             self.shared[kind] = value
             return
-        if scope.id not in self.own and len(self.own) >= MOST_SCOPES:
-            del self.own[next(iter(self.own))]
-        self.own.setdefault(scope.id, {})[kind] = value
+        if scope.id not in self.by_scope and len(self.by_scope) >= MOST_SCOPES:
+            del self.by_scope[next(iter(self.by_scope))]
+        self.by_scope.setdefault(scope.id, {})[kind] = value
 
     def find(self, kind: type, scope: Scope | None = None) -> Any:
         """Return the object of a type, or else of a derived type, as visible from a scope; ABSENT if there is none."""
         layers = []
         while scope is not None:
-            layers += [self.own[scope.id]] if scope.id in self.own else []
+            layers += [self.by_scope[scope.id]] if scope.id in self.by_scope else []
             scope = scope.parent
         layers.append(self.shared)
         for layer in layers:

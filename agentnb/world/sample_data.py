@@ -143,16 +143,16 @@ class _Filler:
             raise CannotError(f"it refers to {ref[:80]!r}, which is not in it")
         if ref[1:] and not ref.startswith("#/"):
             return self.resolve_anchor(ref[1:])
-        here = self.root
+        current = self.root
         for word in unquote(ref).split("/")[1:]:
             key = word.replace("~1", "/").replace("~0", "~")
-            if isinstance(here, list | tuple) and key.isdecimal() and int(key) < len(here):
-                here = here[int(key)]
-            elif isinstance(here, Mapping) and key in here:
-                here = here[key]
+            if isinstance(current, list | tuple) and key.isdecimal() and int(key) < len(current):
+                current = current[int(key)]
+            elif isinstance(current, Mapping) and key in current:
+                current = current[key]
             else:
                 raise CannotError(f"it refers to {ref[:80]!r}, which is not in it")
-        return here
+        return current
 
     def resolve_anchor(self, anchor: str) -> Any:
         waiting = [self.root]

@@ -17,46 +17,49 @@ _BOTH: Final = frozenset({"items", "additionalProperties", "additionalItems", "c
 _MOST_WAYS: Final = 100
 
 
-def merge_schemas(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def merge_schemas(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema that requires both; if one level cannot express both, the second one's rule is used.
 
     Raises:
         CannotError: they contradict each other.
     """
-    both = {**one, **other}
-    for word in one.keys() & other.keys():
-        both[word] = _rule(word, one[word], other[word])
+    both = {**left, **right}
+    for word in left.keys() & right.keys():
+        both[word] = _rule(word, left[word], right[word])
     return both
 
 
-def _rule(word: str, one: Any, other: Any) -> Any:
-    if one == other and type(one) is type(other):
-        return other
+def _rule(word: str, left: Any, right: Any) -> Any:
+    if left == right and type(left) is type(right):
+        return right
     if word in _LEAST:
-        return max(one, other)
+        return max(left, right)
     if word in _MOST:
-        return min(one, other)
-    if word in _BOTH and not isinstance(one, list | tuple) and not isinstance(other, list | tuple):
-        return {"allOf": [one, other]}
+        return min(left, right)
+    if word in _BOTH and not isinstance(left, list | tuple) and not isinstance(right, list | tuple):
+        return {"allOf": [left, right]}
     match word:
         case "properties" | "patternProperties":
-            return {**one, **{key: {"allOf": [one[key], rule]} if key in one else rule for key, rule in other.items()}}
+            return {
+                **left,
+                **{key: {"allOf": [left[key], rule]} if key in left else rule for key, rule in right.items()},
+            }
         case "required":
-            return list(dict.fromkeys((*one, *other)))
+            return list(dict.fromkeys((*left, *right)))
         case "type":
-            return _intersect_types(one, other)
+            return _intersect_types(left, right)
         case "enum":
-            known = {json.dumps(value, sort_keys=True) for value in one}
-            return [value for value in other if json.dumps(value, sort_keys=True) in known]
-        case "anyOf" | "oneOf" if len(one) * len(other) <= _MOST_WAYS:
-            return [{"allOf": [first, second]} for first in one for second in other]
-        case "multipleOf" if isinstance(one, int) and isinstance(other, int):
-            return math.lcm(one, other)
-    return other
+            known = {json.dumps(value, sort_keys=True) for value in left}
+            return [value for value in right if json.dumps(value, sort_keys=True) in known]
+        case "anyOf" | "oneOf" if len(left) * len(right) <= _MOST_WAYS:
+            return [{"allOf": [first, second]} for first in left for second in right]
+        case "multipleOf" if isinstance(left, int) and isinstance(right, int):
+            return math.lcm(left, right)
+    return right
 
 
-def _intersect_types(one: Any, other: Any) -> list[str]:
-    first, second = ([types] if isinstance(types, str) else list(types) for types in (one, other))
+def _intersect_types(left: Any, right: Any) -> list[str]:
+    first, second = ([types] if isinstance(types, str) else list(types) for types in (left, right))
     common = [kind for kind in second if kind in first or (kind == "integer" and "number" in first)]
     common += [kind for kind in first if kind == "integer" and "number" in second and kind not in common]
     if not common:

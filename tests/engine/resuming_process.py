@@ -14,7 +14,7 @@ def main() -> None:
     ends = []
     for document in told["runs"]:
         run = restore_run(shape_of(told["name"]).plan(), document)
-        while run.queue_start < run.current_history.s_pend[run.position - run.current_history.base]:
+        while run.queue_start < run.current_history.push_ends[run.position - run.current_history.base]:
             step(run)
         ends.append({"path": path(run), "board": board(run)})
     json.dump(ends, sys.stdout)

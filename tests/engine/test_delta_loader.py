@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from agentnb.board.values import thaw
 from agentnb.engine.control import interventions
-from agentnb.engine.core.history import History
 from agentnb.engine.core.time_travel import goto, start_branch
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, load_document
 from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder, collect_family, encode_whole
@@ -24,7 +23,7 @@ def through(document):
 
 def sizes(run):
     return [
-        (history, len(history.s_pend))
+        (history, len(history.push_ends))
         for history in collect_family([*(chain for chain, _ in run.abandoned_branches), run.chain])
     ]
 
@@ -49,7 +48,7 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
     assert encoder.encode_delta(sizes(run)) == {}
     tables, histories = found.finish()
     again = DeltaEncoder(tables)
-    assert through(again.encode_delta([(history, len(history.s_pend)) for history in histories])) == through(
+    assert through(again.encode_delta([(history, len(history.push_ends)) for history in histories])) == through(
         DeltaEncoder(run.tables).encode_delta(sizes(run))
     )
 
@@ -60,7 +59,7 @@ def test_it_goes_on_where_another_process_stopped():
     found.add([encode_whole(run.chain)])
     tables, histories = found.finish()
     encoder = DeltaEncoder.for_histories(tables, histories)
-    assert encoder.encode_delta([(history, len(history.s_pend)) for history in histories]) == {}
+    assert encoder.encode_delta([(history, len(history.push_ends)) for history in histories]) == {}
 
 
 @pytest.mark.parametrize(
@@ -125,8 +124,10 @@ def test_what_the_first_version_wrote_opens_as_what_this_one_writes():
         found = DeltaLoader()
         found.add(through(slices))
         tables, (history,) = found.finish()
-        read.append((history.events, history.times, history.w_new, history.w_old, tables.activations, tables.codes,
-                     *(getattr(history, name) for name in History.__slots__ if name.startswith("s_"))))  # fmt: skip
+        columns = (history.step_activations, history.step_flags, history.start_times, history.end_times,
+                   history.queue_starts, history.push_ends, history.write_ends)  # fmt: skip
+        values = history.new_values, history.old_values
+        read.append((history.events, history.times, *values, *columns, tables.activations, tables.codes))
     assert read[0] == read[1]
     assert read[1][2][0] is read[1][0][0].payload["object"]
 

@@ -73,17 +73,17 @@ def test_what_shares_its_parts_is_kept_as_the_difference():
     run = started(plan, log=[], big={f"k{number}": "x" * 50 for number in range(50)})
     before = len(json.dumps(dump(run)))
     for _ in range(40):
-        run.history.p_act.append(0)
-        run.history.p_val.append(None)
-        run.history.s_pend[-1] = len(run.history.p_act)
-        run.history.s_pos[-1] = run.queue_start = len(run.history.p_act) - 1
+        run.history.push_activations.append(0)
+        run.history.push_values.append(None)
+        run.history.push_ends[-1] = len(run.history.push_activations)
+        run.history.queue_starts[-1] = run.queue_start = len(run.history.push_activations) - 1
         go(run, 1)
     assert run.position == 40
     assert len(json.dumps(dump(run))) - before < 40 * 300
     again = restore_run(plan, kept(run))
     assert again.root.scope.data["log"] == run.root.scope.data["log"]
-    assert again.history.w_new[-1]["k2"] is again.history.w_old[-1]["k2"]
-    assert list(again.history.w_old[-2].items) == list(run.history.w_old[-2].items)
+    assert again.history.new_values[-1]["k2"] is again.history.old_values[-1]["k2"]
+    assert list(again.history.old_values[-2].items) == list(run.history.old_values[-2].items)
 
 
 def test_secrets_are_not_kept_and_can_be_asked_for():
@@ -122,7 +122,7 @@ def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
     )
     again = restore_run(Plan(turned, KINDS, None), document)
     assert go(again, 3).position == 12
-    assert [again.plan.nodes[again.tables.activations[act].node].id for act in again.history.s_act[1:4]] == [
+    assert [again.plan.nodes[again.tables.activations[act].node].id for act in again.history.step_activations[1:4]] == [
         "count",
         "route",
         "count",

@@ -21,7 +21,7 @@ KINDS = {"does": Kind("does", lambda node, world: node.params["do"], keeps_write
 class Rules:
     """Sets `first` off by "one", and `second` by what the board says when the turn of "two" comes."""
 
-    def waits(self, event):
+    def has_listeners(self, event):
         return event.type != "silent"
 
     def list_triggered(self, run, event):
@@ -98,10 +98,10 @@ def test_a_long_queue_is_not_written_again_at_each_step(run):
     for _ in range(200):
         emit_from_outside(run, "one", None)
     event_queue.settle(run)
-    before = len(run.history.p_act)
+    before = len(run.history.push_activations)
     for _ in range(200):
         step(run)
-    assert len(run.history.p_act) == before == 200
+    assert len(run.history.push_activations) == before == 200
     assert len(run.live_activations) == 0  # and the turns that are over are forgotten
 
 
@@ -112,7 +112,7 @@ def test_going_back_finds_the_queue_as_it_was(run):
     emit_from_outside(run, "two", None)
     event_queue.settle(run)
     queues = [waiting(run)]
-    while run.queue_start < run.current_history.s_pend[run.position - run.current_history.base]:
+    while run.queue_start < run.current_history.push_ends[run.position - run.current_history.base]:
         step(run)
         queues.append(waiting(run))
     for position in reversed(range(len(queues))):
@@ -131,13 +131,13 @@ def long_queue(run):
 
 
 def test_nothing_that_waits_is_written_again_where_an_event_sets_something_off(long_queue):
-    run, before = long_queue, len(long_queue.history.p_act)
+    run, before = long_queue, len(long_queue.history.push_activations)
     steps = 0
     while waiting(run):
         step(run)
         steps += 1
     assert steps == 1 + 2 * 85 + 15
-    assert len(run.history.p_act) - before <= steps  # not one more than the turns that were set off
+    assert len(run.history.push_activations) - before <= steps  # not one more than the turns that were set off
     assert path(run)[:5] == ["first", "first", "second", "second", "second"]
 
 
@@ -184,11 +184,11 @@ def test_what_an_interrupt_has_left_of_such_a_queue_is_undone(long_queue):
 
     run = long_queue
     step(run)
-    queue, rows = waiting(run), len(run.history.p_act)
+    queue, rows = waiting(run), len(run.history.push_activations)
     event_queue._insert_before(run, run.history.row_after(run.queue_start), run.frontier()[:1])
-    run.history.w_new.append("cut here")
+    run.history.new_values.append("cut here")
     repair(run)
-    assert (waiting(run), len(run.history.p_act)) == (queue, rows)
+    assert (waiting(run), len(run.history.push_activations)) == (queue, rows)
     while waiting(run):
         step(run)
     assert len(path(run)) == 1 + 2 * 85 + 15

@@ -8,7 +8,15 @@ from tests.engine.small_runs import data, one, run_of
 
 def test_a_step_takes_few_bytes():
     history = run_of(lambda work: {}).history
-    columns = (history.s_act, history.s_t0, history.s_t1, history.s_flag, history.s_pos, history.s_wend, history.s_pend)
+    columns = (
+        history.step_activations,
+        history.start_times,
+        history.end_times,
+        history.step_flags,
+        history.queue_starts,
+        history.write_ends,
+        history.push_ends,
+    )
     assert sum(column.itemsize for column in columns) <= 33
 
 
@@ -17,7 +25,7 @@ def test_the_frontier_after_a_step_is_a_slice_of_the_pushes():
     while not one(run):
         pass
     history = run.history
-    queues = [history.p_act[history.s_pos[row] : history.s_pend[row]].tolist() for row in range(4)]
+    queues = [history.push_activations[history.queue_starts[row] : history.push_ends[row]].tolist() for row in range(4)]
     assert [[run.get_node_id(act) for act in queue] for queue in queues] == [["n0"], ["n1"], ["n2"], []]
 
 
@@ -25,7 +33,7 @@ def test_rows_of_writes_keep_what_stood_under_the_first_key():
     run = run_of(lambda work: {"a": 2}, inputs={"a": 1})
     one(run)
     run.write(run.root.scope, ("d", "x"), 3)
-    assert run.history.w_old[1:] == [1, run.history.w_old[2]]
+    assert run.history.old_values[1:] == [1, run.history.old_values[2]]
     repair(run)
 
 
@@ -39,7 +47,7 @@ def test_cutting_drops_every_row_behind_a_step():
     go_on(run)
     history = run.history
     assert (history.tip, len(history.calls), len(history.events)) == (3, 3, 3)
-    nodes = [run.tables.activations[act].node for act in history.s_act[1:]]
+    nodes = [run.tables.activations[act].node for act in history.step_activations[1:]]
     assert [history.list_steps(node, 9) for node in nodes] == [[1], [2], [3]]
     goto(run, 1)
     assert not history.truncate(1)

@@ -34,7 +34,7 @@ def test_a_value_is_put_wherever_its_mask_stands():
     go(run, 6)
     run.write(run.root.scope, ("deep", "auth_token"), "t-1234")
     run.write(run.root.scope, ("log",), Append({"auth_token": "t-1234"}))
-    run.history.s_wend[-1] = len(run.history.w_new)
+    run.history.write_ends[-1] = len(run.history.new_values)
     found = again(run)
     size = len(thaw(found.root.scope.data["log"]))
     fill(found, {"password": "s3cret", "deep.auth_token": "t-1234", f"log.{size - 1}.auth_token": "t-1234"})

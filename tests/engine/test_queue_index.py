@@ -61,11 +61,15 @@ def queues(session):
 def naive_queues(session):
     """Return the same, from what each step scheduled in place of its own activation."""
     history = get_state(session).run.history
-    queue = history.p_act[: history.s_pend[0]].tolist()
+    queue = history.push_activations[: history.push_ends[0]].tolist()
     found = [queue]
-    for row in range(1, len(history.s_act)):
-        place = queue.index(history.s_act[row])
-        queue = [*queue[:place], *history.p_act[history.s_pend[row - 1] : history.s_pend[row]], *queue[place + 1 :]]
+    for row in range(1, len(history.step_activations)):
+        place = queue.index(history.step_activations[row])
+        queue = [
+            *queue[:place],
+            *history.push_activations[history.push_ends[row - 1] : history.push_ends[row]],
+            *queue[place + 1 :],
+        ]
         found.append(queue)
     return found
 
@@ -115,4 +119,4 @@ def test_a_step_of_many_branches_pushes_what_follows_it_and_nothing_else():
     session = Session(recipe([[0, 0] for _ in range(200)]))
     session.run()
     assert session.status == "finished"
-    assert len(get_state(session).run.history.p_act) < 3 * session.position
+    assert len(get_state(session).run.history.push_activations) < 3 * session.position

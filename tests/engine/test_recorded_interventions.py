@@ -130,12 +130,12 @@ def test_branches_that_ran_at_the_same_time_are_replayed_in_the_order_of_the_rec
 
     run = fan([turn("a0", "b0"), turn("a1", "b1")], [turn("b0", None), turn("b1", "a0")])
     run_in_own_loop(lambda: run_in_loop(run))
-    order = [run.get_node_id(number) for number in run.history.s_act[1:]]
+    order = [run.get_node_id(number) for number in run.history.step_activations[1:]]
     assert order[1:5] == ["b1_0", "b0_0", "b1_1", "b0_1"]
     done.append("replay")
     for start in range(run.position + 1):
         replay = Replay(run, start=start, level="reads").execute()
-        assert (replay.divergences, [replay.run.get_node_id(n) for n in replay.run.history.s_act[1:]]) == (
+        assert (replay.divergences, [replay.run.get_node_id(n) for n in replay.run.history.step_activations[1:]]) == (
             [],
             order[start:],
         )

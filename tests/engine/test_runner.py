@@ -63,7 +63,11 @@ def test_a_changed_node_is_named_at_its_first_step(name):
         for node in shape.nodes
     ]
     replay = Replay(run, plan=replace(shape, nodes=nodes).plan()).execute()
-    steps = [number for number in range(1, run.position + 1) if run.get_node_id(run.history.s_act[number]) == changed]
+    steps = [
+        number
+        for number in range(1, run.position + 1)
+        if run.get_node_id(run.history.step_activations[number]) == changed
+    ]
     assert (replay.divergences[0].step, replay.divergences[0].node, replay.divergences[0].what) == (
         steps[0],
         changed,

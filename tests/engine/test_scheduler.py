@@ -75,7 +75,7 @@ def test_a_condition_that_fails_is_the_failure_of_its_step():
 def test_the_value_of_a_condition_is_kept_with_the_edge():
     run = run_of(nothing, nodes=[leaf("t", nothing)], edges=[Edge("n0", "t", "conditional", When(lambda board: 7))])
     one(run)
-    assert run.history.p_val[-1] == 7
+    assert run.history.push_values[-1] == 7
 
 
 def test_targets_wait_behind_those_of_their_own_frame():

@@ -26,7 +26,7 @@ def name(request) -> str:
 def stepped(run) -> list[dict]:
     """Step to the end and return the root board after each step, the start first."""
     boards = [board(run)]
-    while run.queue_start < run.current_history.s_pend[run.position - run.current_history.base]:
+    while run.queue_start < run.current_history.push_ends[run.position - run.current_history.base]:
         before = run.position
         step(run)
         boards += [board(run)] * (run.position - before)

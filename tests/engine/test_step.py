@@ -68,7 +68,7 @@ def test_a_failed_step_is_a_row_that_wrote_nothing_and_the_node_stays_next():
     assert one(run) == GO
     assert one(run) == FAILED
     assert (run.position, data(run), [run.get_node_id(act) for act in run.frontier()]) == (2, {"before": 1}, ["n1"])
-    assert run.history.s_flag[2] & (12 | UNCAUGHT) == ERROR | UNCAUGHT
+    assert run.history.step_flags[2] & (12 | UNCAUGHT) == ERROR | UNCAUGHT
     assert run.events() == []
 
 
@@ -85,7 +85,7 @@ def test_reads_are_kept_with_their_step():
     one(run)
     found = [
         (step, run.tables.codes[code >> 2][1])
-        for step, code in zip(run.history.r_step, run.history.r_code, strict=True)
+        for step, code in zip(run.history.read_steps, run.history.read_codes, strict=True)
     ]
     assert found == [(1, ("x",)), (2, ("gone",))]
 
@@ -95,7 +95,7 @@ def test_times_are_those_of_the_clock():
     ticks = iter((10, 25))
     run.ns = lambda: next(ticks)
     one(run)
-    assert (run.history.s_t0[1], run.history.s_t1[1]) == (10, 25)
+    assert (run.history.start_times[1], run.history.end_times[1]) == (10, 25)
 
 
 def test_an_interrupt_is_no_failure_and_leaves_no_row():

@@ -54,7 +54,7 @@ def test_a_change_in_place_becomes_a_write():
     one(run)
     assert data(run) == {"d": {"list": [1, 2]}}
     (row,) = run.history.in_place
-    assert run.tables.codes[run.history.w_code[row] >> 2][1] == ("d",)
+    assert run.tables.codes[run.history.write_codes[row] >> 2][1] == ("d",)
 
 
 def test_a_change_in_place_below_a_path_that_was_read_is_seen_too():
@@ -91,7 +91,7 @@ def test_what_a_node_wrote_itself_wins_over_a_change_in_place():
 def test_a_copy_that_was_not_changed_is_no_write():
     run = run_of(lambda work: {"n": len(work.board["a"])}, inputs={"a": [1]})
     one(run)
-    assert len(run.history.w_code) == 2
+    assert len(run.history.write_codes) == 2
 
 
 def test_a_value_that_is_kept_cannot_be_changed_later():

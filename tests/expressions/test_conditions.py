@@ -69,9 +69,14 @@ def test_three_ways_to_ask_the_same(source):
 
 def test_what_a_condition_says_of_itself():
     rule, text, ask = to_condition(LESS), to_condition("order.total > 3"), to_condition(len)
-    assert (rule.kind, rule.text, rule.reads, rule.whole) == ("rule", "tries < 3", (("tries",),), False)
-    assert (text.kind, text.text, text.reads, text.whole) == ("text", "order.total > 3", (("order", "total"),), False)
-    assert (ask.kind, ask.text, ask.reads, ask.whole) == ("callable", "len", (), True)
+    assert (rule.kind, rule.text, rule.reads, rule.reads_all) == ("rule", "tries < 3", (("tries",),), False)
+    assert (text.kind, text.text, text.reads, text.reads_all) == (
+        "text",
+        "order.total > 3",
+        (("order", "total"),),
+        False,
+    )
+    assert (ask.kind, ask.text, ask.reads, ask.reads_all) == ("callable", "len", (), True)
     assert repr(rule) == "<Condition 'tries < 3'>"
 
 
@@ -83,7 +88,7 @@ def test_a_callable_may_say_itself_what_it_reads():
             return names["done"]
 
     condition = to_condition(Asking())
-    assert (condition.text, condition.reads, condition.whole) == ("is it done", (("done",),), False)
+    assert (condition.text, condition.reads, condition.reads_all) == ("is it done", (("done",),), False)
 
 
 @pytest.mark.parametrize("source", [None, 3, [1], b"x", lambda: True, "a {{ b }}", "{% if a %}{% endif %}"])

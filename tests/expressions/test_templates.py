@@ -276,7 +276,7 @@ def test_structures_keep_their_shape_and_their_keys():
 def test_every_mistake_in_a_structure_is_told_with_its_path():
     with pytest.raises(RecipeError) as caught:
         compile_structure(
-            {"a": ["{{ ok }}", "{{ x| }}"], "b": "{{ y.z( }}"}, place_of=lambda path: Place("r.yaml", path=str(path))
+            {"a": ["{{ ok }}", "{{ x| }}"], "b": "{{ y.z( }}"}, get_place=lambda path: Place("r.yaml", path=str(path))
         )
     wheres = [problem.where for problem in caught.value.problems]
     assert wheres == ["r.yaml, ('a', 1)", "r.yaml, ('b',)"]

@@ -83,8 +83,8 @@ def row_of(session: Session) -> tuple[str, str, str] | None:
             return None
         history = found[-1]
     row = session.position - history.base
-    flag = history.s_flag[row]
-    return (run.get_node_id(history.s_act[row]), PHASES[flag & 3], STATUSES[flag >> 2 & 3])
+    flag = history.step_flags[row]
+    return (run.get_node_id(history.step_activations[row]), PHASES[flag & 3], STATUSES[flag >> 2 & 3])
 
 
 def expected(model: Model) -> dict[str, Any]:

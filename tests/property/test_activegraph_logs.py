@@ -130,5 +130,5 @@ def test_each_step_stands_as_the_package_stood(outside, inside):
         found = (objects, relations, {patch["id"]: patch for patch in patches})
         assert found == theirs_of(events[:last])
         assert [run.tables.activations[number].event for number in run.frontier()][:1] == [
-            run.tables.activations[number].event for number in run.history.s_act[step + 1 : step + 2]
+            run.tables.activations[number].event for number in run.history.step_activations[step + 1 : step + 2]
         ]

@@ -35,8 +35,8 @@ def test_no_text_breaks_the_reader(text):
 
 def test_every_key_and_item_knows_its_place():
     source = read_text('{\n  "a": [1,\n    {"b": 2}]\n}')
-    assert str(source.place(("a", 1, "b"))) == "<text>:3:11, a[1].b"
-    assert str(source.place(("a", 1, "b"), key=True)) == "<text>:3:6, a[1].b"
+    assert str(source.locate(("a", 1, "b"))) == "<text>:3:11, a[1].b"
+    assert str(source.locate(("a", 1, "b"), key=True)) == "<text>:3:6, a[1].b"
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ def codes(source):
 def test_every_key_and_item_knows_its_place():
     source = read_text("a:\n  - b: 1\n    c: [x, y]\n", "some.yaml")
     assert source.content == {"a": [{"b": 1, "c": ["x", "y"]}]}
-    assert str(source.place(("a", 0, "c", 1))) == "some.yaml:3:12, a[0].c[1]"
-    assert str(source.place(("a", 0, "b"), key=True)) == "some.yaml:2:5, a[0].b"
+    assert str(source.locate(("a", 0, "c", 1))) == "some.yaml:3:12, a[0].c[1]"
+    assert str(source.locate(("a", 0, "b"), key=True)) == "some.yaml:2:5, a[0].b"
 
 
 def test_what_is_not_there_stands_at_what_is_around_it():
     source = read_text("a:\n  b: 1\n")
-    assert source.place(("a", "missing")) == Place("<text>", 1, 1, "a.missing")
+    assert source.locate(("a", "missing")) == Place("<text>", 1, 1, "a.missing")
 
 
 def test_a_path_is_written_as_people_write_it():
@@ -99,4 +99,4 @@ def test_a_dict_says_that_a_key_is_no_text():
 
 
 def test_a_source_that_nobody_read_has_no_lines():
-    assert Source(object(), "<thing>").place() == Place("<thing>")
+    assert Source(object(), "<thing>").locate() == Place("<thing>")

@@ -104,6 +104,6 @@ def test_broken_yaml_says_where_and_what_to_do(text, line, do):
     ],
 )
 def test_a_text_in_a_block_has_the_place_of_its_first_line(text, block):
-    place = read_text(text).place(("a", "b"))
+    place = read_text(text).locate(("a", "b"))
     assert place.block == block
     assert place.of_line(2)[1:3] == ((block[0] + 1, block[1]) if block else place[1:3])

@@ -9,7 +9,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.errors import StoreError
-from agentnb.store.other_tables import look_at, write_for
+from agentnb.store.other_tables import read_database, write_for
 from tests.store.stores import make_damaged_schema
 
 
@@ -37,9 +37,9 @@ def test_a_file_is_read_and_stays_as_it_is(tmp_path, wal, open):
         if not open:
             connection.close()
         before = everything(tmp_path)
-        assert look_at(path, names) == ["one", "two"]
-        assert look_at(f"sqlite:///{path}", lambda look: look.columns("things")) == {"id", "name"}
-        assert look_at(path, lambda look: (look.tables(), look.columns("none"))) == ({"things"}, set())
+        assert read_database(path, names) == ["one", "two"]
+        assert read_database(f"sqlite:///{path}", lambda look: look.columns("things")) == {"id", "name"}
+        assert read_database(path, lambda look: (look.tables(), look.columns("none"))) == ({"things"}, set())
         assert everything(tmp_path) == before
         if not open:
             assert {each.name for each in tmp_path.iterdir()} == {"things.db"}
@@ -49,8 +49,8 @@ def test_a_look_can_change_nothing(tmp_path):
     path = tmp_path / "things.db"
     with closing(make(path)):
         with pytest.raises(StoreError):
-            look_at(path, lambda look: look.rows("DELETE FROM things"))
-        assert look_at(path, names) == ["one", "two"]
+            read_database(path, lambda look: look.rows("DELETE FROM things"))
+        assert read_database(path, names) == ["one", "two"]
 
 
 def test_what_is_written_while_somebody_looks_is_looked_at_again(tmp_path):
@@ -65,7 +65,7 @@ def test_what_is_written_while_somebody_looks_is_looked_at_again(tmp_path):
         seen.append(found)
         return found
 
-    assert look_at(path, read) == ["one", "two", "three"]
+    assert read_database(path, read) == ["one", "two", "three"]
     assert seen == [["one", "two"], ["one", "two", "three"]]
 
 
@@ -77,7 +77,7 @@ def test_an_error_of_the_reader_is_its_own(tmp_path):
         raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"):
-        look_at(path, read)
+        read_database(path, read)
 
 
 def test_a_damaged_file_is_a_problem(tmp_path):
@@ -85,14 +85,14 @@ def test_a_damaged_file_is_a_problem(tmp_path):
     make(path).close()
     path.write_bytes(path.read_bytes()[:4096])
     with pytest.raises(StoreError) as caught:
-        look_at(path, names)
+        read_database(path, names)
     assert caught.value.problems[0].code == "L422"
 
 
 def test_a_damaged_text_that_the_database_quotes_is_a_problem(tmp_path):
     path = tmp_path / "things.db"
     make_damaged_schema(path, b"thi\xa8gs")
-    for look in (lambda: look_at(path, names), lambda: nb.open(path), lambda: nb.runs(path)):
+    for look in (lambda: read_database(path, names), lambda: nb.open(path), lambda: nb.runs(path)):
         with pytest.raises(StoreError) as caught:
             look()
         assert caught.value.problems[0].code == "L422"
@@ -111,10 +111,10 @@ def test_a_server_is_read_in_one_moment(postgres_url):
             connection.execute("INSERT INTO things VALUES (3, 'three')")
             return before, names(look)
 
-        assert look_at(postgres_url, read) == (["one", "two"], ["one", "two"])
-        assert look_at(postgres_url, lambda look: look.columns("things")) == {"id", "name"}
+        assert read_database(postgres_url, read) == (["one", "two"], ["one", "two"])
+        assert read_database(postgres_url, lambda look: look.columns("things")) == {"id", "name"}
         with pytest.raises(StoreError) as caught:
-            look_at(postgres_url, lambda look: look.rows("DELETE FROM things"))
+            read_database(postgres_url, lambda look: look.rows("DELETE FROM things"))
     assert caught.value.problems[0].code == "L419"
 
 
@@ -156,6 +156,6 @@ def test_a_server_is_written_as_a_whole_or_not_at_all(postgres_url):
     write_for(postgres_url, makes)
     with pytest.raises(LookupError):
         write_for(postgres_url, fails_late)
-    assert look_at(postgres_url, names) == ["one", "two"]
+    assert read_database(postgres_url, names) == ["one", "two"]
     with pytest.raises(StoreError):
         write_for(postgres_url, makes)

@@ -44,9 +44,9 @@ def test_columns_say_what_the_rows_say(seed):
     assert columns.node.tolist() == [reading.activation(step).node for step in steps]
     assert columns.frame.tolist() == [reading.activation(step).frame for step in steps]
     rows = [(step, by_person) for step in steps for _, _, by_person in reading.rows(step)]
-    after = columns.w_step > 0
-    assert columns.w_step[after].tolist() == [step for step, _ in rows]
-    assert columns.w_by_node[after].tolist() == [not by_person for _, by_person in rows]
+    after = columns.write_steps > 0
+    assert columns.write_steps[after].tolist() == [step for step, _ in rows]
+    assert columns.written_by_node[after].tolist() == [not by_person for _, by_person in rows]
     assert list(columns.inputs()) == [reading.inputs(step) for step in steps]
     assert list(columns.outputs()) == [reading.outputs(step) for step in steps]
 

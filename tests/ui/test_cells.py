@@ -112,11 +112,11 @@ def test_one_cell_is_told_whole_and_the_others_stay_cut():
     cells = Cells("b")
     assert cells.of("a", "text", "x" * 5000)["cut"]
     assert not cells.of("b", "text", "y\n" * 2500)["cut"]
-    assert (len(cells.found["text"]), cells.found["at"]) == (5000, "b")
-    assert Cells("c").found == {}
+    assert (len(cells.wanted_cell["text"]), cells.wanted_cell["at"]) == (5000, "b")
+    assert Cells("c").wanted_cell == {}
     huge = Cells("a")
     assert huge.of("a", "text", "x" * (WHOLE * 3))["cut"]
-    assert len(huge.found["text"]) == WHOLE
+    assert len(huge.wanted_cell["text"]) == WHOLE
 
 
 def test_all_cells_of_a_look_together_are_bounded():

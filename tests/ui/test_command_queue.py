@@ -263,7 +263,7 @@ def test_what_is_looked_at_is_told_beside_a_step_in_flight_and_paints_nothing():
         painter.places.clear()
         found = []
         look = Request("query", "key", target="ticket")
-        look.done = lambda: found.append(look.found["field"]["text"])
+        look.done = lambda: found.append(look.result["field"]["text"])
         desk.ask(look)
         desk.ask(Request("stop_at", target="tell"))
         await asyncio.sleep(0.01)

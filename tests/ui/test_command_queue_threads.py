@@ -47,7 +47,7 @@ def test_other_code_goes_on_while_a_long_command_does_and_pause_ends_it(verb):
         assert session.status == "running"
         found = []
         look = Request("query", "key", target="n")
-        look.done = lambda: found.append(look.found["field"]["text"])
+        look.done = lambda: found.append(look.result["field"]["text"])
         desk.ask(look)
         desk.ask(Request("pause"))
         await asyncio.sleep(0)

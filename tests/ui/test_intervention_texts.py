@@ -8,7 +8,7 @@ from agentnb.ui.intervention_texts import describe_intervention, is_shown
 from tests.ui import ticket_recipe
 
 
-def last_act(session):
+def last_intervention(session):
     return session.trace.reading().interventions()[-1]
 
 
@@ -30,7 +30,7 @@ def test_each_act_is_told_in_a_few_words(does, words):
     session = ticket_recipe.session()
     session.step()
     does(session)
-    assert describe_intervention(last_act(session)) == words
+    assert describe_intervention(last_intervention(session)) == words
 
 
 def test_an_act_of_an_assistant_names_it():
@@ -38,11 +38,11 @@ def test_an_act_of_an_assistant_names_it():
     session.step()
     with acting_as("helper"):
         session.edit({"ticket": "x"})
-        assert describe_intervention(last_act(session)) == "ticket = 'x' was set by helper"
+        assert describe_intervention(last_intervention(session)) == "ticket = 'x' was set by helper"
         session.set_next("refuse")
-        assert describe_intervention(last_act(session)) == "'refuse' was made the next node by helper"
+        assert describe_intervention(last_intervention(session)) == "'refuse' was made the next node by helper"
     session.skip()
-    assert describe_intervention(last_act(session)) == "'refuse' was skipped manually"
+    assert describe_intervention(last_intervention(session)) == "'refuse' was skipped manually"
 
 
 def test_what_only_a_replay_needs_is_nobodys_concern():

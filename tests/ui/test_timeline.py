@@ -60,7 +60,7 @@ def test_what_people_did_and_what_stopped_the_run_is_marked_where_it_was():
     session.breakpoints.add(node="tell")
     session.run()
     marks = make_timeline(session, {"from": 1, "to": 2})["marks"]
-    assert [mark[:2] for mark in marks] == [[0, "act"], [2, "stop"]]
+    assert [mark[:2] for mark in marks] == [[0, "intervention"], [2, "stop"]]
     assert marks[0][2] == "ticket = 'hello there' was set manually"
     assert marks[1][2] == "stopped by the breakpoint before 'tell'"
     assert [mark[:2] for mark in make_timeline(session, {"from": 2, "to": 2})["marks"]] == [[2, "stop"]]
@@ -110,7 +110,7 @@ def test_of_a_long_run_a_window_and_few_numbers_are_told():
     session.step()
     found = make_timeline(session, {"from": 20_000, "to": 49_000})
     assert (found["first"], len(found["steps"]), found["overview"]["size"]) == (20_000, WINDOW, BUCKETS)
-    assert found["overview"] == {"size": BUCKETS, "error": [[BUCKETS - 1, 1]], "act": [[BUCKETS - 1, 1]]}
+    assert found["overview"] == {"size": BUCKETS, "error": [[BUCKETS - 1, 1]], "intervention": [[BUCKETS - 1, 1]]}
     assert len(json.dumps(make_timeline(session, {"from": 49_950, "to": 50_001}))) < 2_500
 
 
@@ -118,4 +118,4 @@ def test_each_place_has_its_bucket_where_the_run_is_short():
     session = counting(5)
     session.goto(2)
     session.edit({"n": 7})
-    assert make_timeline(session, None)["overview"] == {"size": 3, "act": [[2, 1]], "fork": [[2, 1]]}
+    assert make_timeline(session, None)["overview"] == {"size": 3, "intervention": [[2, 1]], "fork": [[2, 1]]}

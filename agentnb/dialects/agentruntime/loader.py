@@ -90,7 +90,7 @@ def _make_recipe(
         meta=MappingProxyType({
             "definition": definition, "context": True,
             "required": tuple(name for name in root.inputs if definition.state.init.get(name) is None),
-            "entry_place": source.place(("graph",), key=True),
+            "entry_place": source.locate(("graph",), key=True),
             "provider": _choose_provider(definition, source),
             "folder": folder,
         }),
@@ -125,32 +125,32 @@ def _iter_nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
 
 def _iter_edges(level: Level, nodes: Nodes, found: Mapping[str, Node], problems: list[Problem]) -> Iterator[Edge]:
     """Yield all edges of a graph: its edges, the cases of routers, and the targets of failures."""
-    place, ids = nodes.source.place, level.ids
+    locate, ids = nodes.source.locate, level.ids
     for number, edge in enumerate(level.config.edges):
         path = (*level.path, "edges", number)
         if edge.source in level.inside:
             problems.append(
-                _make_ignored_edge_problem(f"edge {edge.source!r} -> {edge.target!r}", edge.source, str(place(path)))
+                _make_ignored_edge_problem(f"edge {edge.source!r} -> {edge.target!r}", edge.source, str(locate(path)))
             )
             continue
         when = None if edge.when in (None, {}) else nodes.condition(edge.when, (*path, "when"))
         kind: EdgeKind = "sequential" if when is None else "conditional"
         text = "" if when is None else when.text
-        yield Edge(ids.get(edge.source, edge.source), ids.get(edge.target, edge.target), kind, when, text, place(path))
+        yield Edge(ids.get(edge.source, edge.source), ids.get(edge.target, edge.target), kind, when, text, locate(path))
     for number, node in enumerate(level.config.nodes):
         path, id = (*level.path, "nodes", number), ids[node.id]
         if node.type == "router" and node.id not in level.inside:
             for condition, target in found[id].params.get("cases", ()):
-                yield Edge(id, target, "route", condition=condition.text, place=place((*path, "cases")))
+                yield Edge(id, target, "route", condition=condition.text, place=locate((*path, "cases")))
             if default := found[id].params.get("default"):
-                yield Edge(id, default, "route", condition="otherwise", place=place((*path, "default")))
+                yield Edge(id, default, "route", condition="otherwise", place=locate((*path, "default")))
         to = node.on_error.to if node.on_error is not None else None
         if to and node.id in level.inside:
             problems.append(
-                _make_ignored_edge_problem(f"on_error.to of {node.id!r}", node.id, str(place((*path, "on_error"))))
+                _make_ignored_edge_problem(f"on_error.to of {node.id!r}", node.id, str(locate((*path, "on_error"))))
             )
         elif to:
-            yield Edge(id, ids.get(to, to), "error", place=place((*path, "on_error", "to")))
+            yield Edge(id, ids.get(to, to), "error", place=locate((*path, "on_error", "to")))
 
 
 def _make_ignored_edge_problem(what: str, node: str, where: str) -> Problem:
@@ -159,8 +159,8 @@ def _make_ignored_edge_problem(what: str, node: str, where: str) -> Problem:
                    "add the edge to the loop instead", "warning")  # fmt: skip
 
 
-def _make_regions(graphs: list[Level], found: Mapping[str, Node], name: str) -> dict[str, Region]:
-    owners = {body: node.id for node in reversed(list(found.values())) for body in node.bodies}
+def _make_regions(graphs: list[Level], nodes: Mapping[str, Node], name: str) -> dict[str, Region]:
+    owners = {body: node.id for node in reversed(list(nodes.values())) for body in node.bodies}
     regions = {
         level.region: Region(level.region, level.entries(), level.name or name, owners.get(level.region, ""))
         for level in graphs
@@ -178,7 +178,7 @@ def _check_unused(definition: AgentDefinition, source: Source, graphs: list[Leve
     used = {level.name for level in graphs}
     for name in definition.subgraphs:
         if name not in used:
-            yield Problem("R183", f"subgraph {name!r} is never run", str(source.place(("subgraphs", name), key=True)),
+            yield Problem("R183", f"subgraph {name!r} is never run", str(source.locate(("subgraphs", name), key=True)),
                           "no reachable node refers to it", "run it by a node of type subgraph, or remove it",
                           "warning")  # fmt: skip
 
@@ -193,13 +193,13 @@ def _check_tools(definition: AgentDefinition, source: Source) -> Iterator[Proble
     for number, tool in enumerate(definition.tools):
         if last[tool.id] != number:
             yield Problem("R240", f"tool {tool.id!r} is defined twice; the last definition is used",
-                          str(source.place(("tools", number, "id"))),
-                          f"the other definition is at {source.place(('tools', last[tool.id], 'id'))}",
+                          str(source.locate(("tools", number, "id"))),
+                          f"the other definition is at {source.locate(('tools', last[tool.id], 'id'))}",
                           "remove one of them, or give it another id", "warning")  # fmt: skip
     for number, tool in enumerate(definition.tools):
         if tool.kind == "subgraph" and tool.impl not in graphs:
             yield Problem("R185", f"tool {tool.id!r} runs the subgraph {tool.impl!r}, which does not exist",
-                          str(source.place(("tools", number, "impl"))), f"there are: {list_names(graphs)}",
+                          str(source.locate(("tools", number, "impl"))), f"there are: {list_names(graphs)}",
                           did_you_mean(tool.impl, graphs, "add it under subgraphs"))  # fmt: skip
 
 
@@ -210,7 +210,7 @@ def _make_tool(tool: ToolConfig, source: Source, number: int) -> ToolSpec:
         tool.impl,
         tool.mode,
         MappingProxyType(dict(tool.config)),
-        place=source.place(("tools", number)),
+        place=source.locate(("tools", number)),
         timeout=tool.timeout.seconds if tool.timeout else None,
     )
 
@@ -226,7 +226,7 @@ def _check_memory(definition: AgentDefinition, source: Source) -> Iterator[Probl
     yield from _check_providers(definition, source)
     memory = definition.memory
     if memory is not None and memory.enabled and memory.kind not in ("inmemory", "file", "sqlite"):
-        what, place = f"a memory of kind {memory.kind!r} is not kept here", source.place(("memory", "kind"))
+        what, place = f"a memory of kind {memory.kind!r} is not kept here", source.locate(("memory", "kind"))
         yield Problem("R186", what, str(place), "the kinds are: inmemory, file, sqlite", "use one of them")  # fmt: skip
 
 
@@ -240,7 +240,7 @@ def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Pr
     listed_ones, provider = definition.meta.providers, definition.meta.defaults.provider
     if provider is not None and provider[0] not in listed_ones:
         yield Problem("R241", f"meta.defaults.llm names the provider {provider[0]!r}, which is not listed",
-                      str(source.place(("meta", "defaults", "llm"))),
+                      str(source.locate(("meta", "defaults", "llm"))),
                       f"the providers under meta.providers are: {list_names(listed_ones)}",
                       did_you_mean(provider[0], listed_ones, f"add {provider[0]!r} under meta.providers"),
                       "warning")  # fmt: skip
@@ -256,13 +256,13 @@ def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Pr
         if kind not in kinds:
             key = "type" in settings
             yield Problem("R242", f"provider {name!r} is of the unknown kind {kind!r}",
-                          str(source.place((*path, "type") if key else path, key=not key)),
+                          str(source.locate((*path, "type") if key else path, key=not key)),
                           f"the kinds are: {', '.join(kinds)}",
                           did_you_mean(kind, kinds, "write one of them as its 'type'"), "warning")  # fmt: skip
         for word in settings:
             if word not in WORDS:
                 yield Problem("R243", f"setting {word!r} of provider {name!r} is not known and has no effect",
-                              str(source.place((*path, word), key=True)),
+                              str(source.locate((*path, word), key=True)),
                               f"the settings are: {', '.join(sorted(WORDS))}",
                               did_you_mean(word, WORDS, "what a protocol has besides goes into `kwargs`"),
                               "warning")  # fmt: skip
@@ -275,7 +275,7 @@ def _choose_provider(definition: AgentDefinition, source: Source) -> tuple[str, 
     if requested is None or requested[0] not in definition.meta.providers:
         return None
     settings = MappingProxyType(definition.meta.providers[requested[0]])
-    place = source.place(("meta", "providers", requested[0]), key=True)
+    place = source.locate(("meta", "providers", requested[0]), key=True)
     return f"{requested[0]}:{requested[1] or ''}", settings, defaults.temp, str(place)
 
 

@@ -370,7 +370,7 @@ def read(source: Source) -> tuple[AgentDefinition | None, list[Problem]]:
     except ValidationError as error:
         return None, [*problems, *pydantic_errors.iter_schema_problems(error, written)]
     if definition.meta.defaults.tracing is not None:
-        place = source.place(("meta", "defaults", "tracing"), key=True)
+        place = source.locate(("meta", "defaults", "tracing"), key=True)
         problems.append(
             Problem("R170", "'tracing' has no effect", str(place), "every session keeps its whole trace: session.trace",
                     "remove it", "warning")

@@ -56,7 +56,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
         entry = written.get_value(("topology", "entry_point"))
         problems += iter_dangling_edges([*edges, *iter_idle_fallbacks(written)], known, "", draft=draft)
         if written.steps is None and isinstance(entry, str) and entry not in known:
-            place = written.place(("topology", "entry_point"))
+            place = written.locate(("topology", "entry_point"))
             problems.append(make_entry_problem(entry, known, str(place), draft=draft))
         return None, problems
     return _make_recipe(definition, written, edges), problems
@@ -93,7 +93,7 @@ def _make_recipe(definition: RecipeDefinition, written: RecipeInput, edges: list
     interface, name, entries = definition.interface, definition.metadata.name, (definition.topology.entry_point,)
     draft = definition.topology.status == "draft" and definition.status != "published"
     graph = _make_graph(definition, written, edges, draft=draft)
-    inputs, required, whole = parse_inputs(interface.inputs)
+    inputs, required, input_schema = parse_inputs(interface.inputs)
     state = definition.state
     return Recipe(
         name=name,
@@ -115,9 +115,9 @@ def _make_recipe(definition: RecipeDefinition, written: RecipeInput, edges: list
             "definition": definition,
             "about": get_origin(definition),
             "draft": draft,
-            "entry_place": written.place(("topology", "entry_point")),
+            "entry_place": written.locate(("topology", "entry_point")),
             "required": required,
-            "input_schema": whole,
+            "input_schema": input_schema,
         }),
         notes=(*iter_notes(definition, written), *graph.notes),
     )  # fmt: skip
@@ -129,9 +129,9 @@ def _make_graph(definition: RecipeDefinition, written: RecipeInput, edges: list[
     parallel = policy is not None and policy.execution_mode == "parallel"
     nodes: dict[str, Node] = {}
     for number, node in enumerate(topology.nodes):
-        nodes.setdefault(node.id, make_node(node, written.place(("topology", "nodes", number, "id")), policy, model))
+        nodes.setdefault(node.id, make_node(node, written.locate(("topology", "nodes", number, "id")), policy, model))
     settled = settle(edges, nodes, written, draft=draft, parallel=parallel)
-    entry, entry_place, notes = topology.entry_point, written.place(("topology", "entry_point")), [*settled.notes]
+    entry, entry_place, notes = topology.entry_point, written.locate(("topology", "entry_point")), [*settled.notes]
     if draft and entry not in nodes:
         notes.append(make_entry_problem(entry, nodes, str(entry_place), draft=True))
     nodes |= {name: Node(name, "missing", place=place) for name, place in settled.missing.items()}

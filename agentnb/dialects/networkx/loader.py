@@ -49,9 +49,9 @@ class _Translation:
         self.inside: set[str] = set()  # the nodes that have a graph inside
 
     def recipe(self) -> tuple[Recipe, list[Problem]]:
-        outermost, *_ = found = list_levels(self.graph, self.name, self.problems)
-        self.inside = {level.region for level in found} - {ROOT}
-        for level in found:
+        outermost, *_ = attributes = list_levels(self.graph, self.name, self.problems)
+        self.inside = {level.region for level in attributes} - {ROOT}
+        for level in attributes:
             self._read(level)
         top = words.read(self.graph.graph, words.GRAPH, outermost.place, self.problems)
         inputs: Mapping[str, Any] = top.get("inputs", _NOTHING)
@@ -200,12 +200,12 @@ def _parse_messages(system: Any, prompt: Any) -> tuple[tuple[str, Any], ...]:
 _READING: Final = ("while", "until", "prompt", "system", "goal")
 
 
-def _reads(found: Mapping[str, Any]) -> tuple[str, ...]:
-    paths = [*found["inputs"].values()] if "inputs" in found else []
-    paths += [found[word] for word in ("input_key", "target") if word in found]
+def _reads(attributes: Mapping[str, Any]) -> tuple[str, ...]:
+    paths = [*attributes["inputs"].values()] if "inputs" in attributes else []
+    paths += [attributes[word] for word in ("input_key", "target") if word in attributes]
     for word in _READING:
-        if word in found:
-            paths += getattr(found[word], "reads", ())
+        if word in attributes:
+            paths += getattr(attributes[word], "reads", ())
     return tuple(dict.fromkeys(map(format_path, paths))) if paths else ()
 
 

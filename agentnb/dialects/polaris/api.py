@@ -157,7 +157,7 @@ class GraphExecutor:
         if problem is not None or session.status != "finished":
             raise _make_error(session, problem)
         run = get_state(session).run
-        return ExecutionResult(run.counted_steps, (run.history.s_t1[-1] - run.history.s_t1[0]) / 1e9, session)
+        return ExecutionResult(run.counted_steps, (run.history.end_times[-1] - run.history.end_times[0]) / 1e9, session)
 
 
 def _collect_stored(session: Session) -> dict[Any, Any]:

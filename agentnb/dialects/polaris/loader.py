@@ -158,7 +158,7 @@ class _Translation:
 
     def _make_system(self, node: SystemNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
         found, options = node.system, {"timeout": node.timeout, "attempts": node.attempts, "backoff": node.backoff}
-        reads = [self._make_key(take.kind) for take in found.takes if take.sort == "out"]
+        reads = [self._make_key(take.kind) for take in found.takes if take.role == "out"]
         writes = [self._make_key(kind) for kind in found.gives or ()]
         params = {
             "function": found.function,
@@ -200,7 +200,7 @@ class _Translation:
             for aside in levels.asides.get(node.id, ()):
                 seconds = f"{node.timeout:g} s" if isinstance(node, SystemNode) and node.timeout else ""
                 yield self._make_edge(
-                    aside.source, aside.target, aside.sort, seconds if aside.sort == "timeout" else ""
+                    aside.source, aside.target, aside.kind, seconds if aside.kind == "timeout" else ""
                 )
 
     def _make_edge(self, source: str, target: str, kind: Any, condition: str = "") -> Edge:
@@ -212,8 +212,8 @@ class _Translation:
         areas, area_of = dict[str, Region](), dict[str, str]()
         for handler in self.levels.handlers:
             edge = handler.edge
-            name = f"{edge.source}.{edge.sort}"
-            title = f"{'time-out' if edge.sort == 'timeout' else edge.sort} of {edge.source}"
+            name = f"{edge.source}.{edge.kind}"
+            title = f"{'time-out' if edge.kind == 'timeout' else edge.kind} of {edge.source}"
             areas[name] = Region(name, (edge.target,), title, edge.source)
             area_of |= dict.fromkeys(handler.nodes, name)
         return areas, area_of
@@ -224,7 +224,7 @@ def _iter_types(graph: Graph) -> Iterator[Any]:
     yield from graph.given_types
     for node in graph.nodes:
         if isinstance(node, SystemNode):
-            yield from (take.kind for take in node.system.takes if take.sort == "out")
+            yield from (take.kind for take in node.system.takes if take.role == "out")
             yield from node.system.gives or ()
         elif isinstance(node, DecisionNode | SwitchNode) or (isinstance(node, LoopNode) and node.termination):
             yield node.output_type

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from agentnb.dialects.polaris.parts.systems import System
 from agentnb.text import safe_repr
 
-EdgeSort = Literal["sequential", "conditional", "parallel", "loop_back", "error", "timeout"]
+GraphEdgeKind = Literal["sequential", "conditional", "parallel", "loop_back", "error", "timeout"]
 
 
 @dataclass(slots=True)
@@ -99,30 +99,30 @@ Node = SystemNode | DecisionNode | SwitchNode | ParallelNode | LoopNode | JoinNo
 
 @dataclass(slots=True)
 class GraphEdge:
-    """An edge between two nodes; `sort` is one of the six sorts.
+    """An edge between two nodes; `kind` is one of the six kinds.
 
-    A run follows edges of sort `sequential`, `error` and `timeout`. The others show fields of their nodes: the start of
+    A run follows edges of kind `sequential`, `error` and `timeout`. The others show fields of their nodes: the start of
     the branches of a decision, a switch or a parallel node, and the return from the end of a loop's body.
     """
 
     id: str
     source: str
     target: str
-    sort: ClassVar[EdgeSort]
+    kind: ClassVar[GraphEdgeKind]
 
 
 @dataclass(slots=True)
 class SequentialEdge(GraphEdge):
     """From a node to the one that follows it."""
 
-    sort = "sequential"
+    kind = "sequential"
 
 
 @dataclass(slots=True)
 class ConditionalEdge(GraphEdge):
     """From a decision or a switch to the first node of a branch; `case` is the value that selects it."""
 
-    sort = "conditional"
+    kind = "conditional"
     case: str = ""
 
 
@@ -130,14 +130,14 @@ class ConditionalEdge(GraphEdge):
 class ParallelEdge(GraphEdge):
     """From a parallel node to the first node of a branch."""
 
-    sort = "parallel"
+    kind = "parallel"
 
 
 @dataclass(slots=True)
 class LoopBackEdge(GraphEdge):
     """From the end of a loop's body to the loop."""
 
-    sort = "loop_back"
+    kind = "loop_back"
 
 
 @dataclass(slots=True)
@@ -155,14 +155,14 @@ class HandlerEdge(GraphEdge):
 class ErrorEdge(HandlerEdge):
     """An edge to a handler, followed if the system has failed."""
 
-    sort = "error"
+    kind = "error"
 
 
 @dataclass(slots=True)
 class TimeoutEdge(HandlerEdge):
     """An edge to a handler, followed if the system has exceeded its timeout."""
 
-    sort = "timeout"
+    kind = "timeout"
 
 
 Edge = GraphEdge
@@ -194,7 +194,7 @@ def rename(nodes: Iterable[Node], edges: Iterable[Edge], ids: Mapping[str, str])
     for edge in edges:
         rest = {"last": new(edge.last)} if isinstance(edge, HandlerEdge) else {}
         source, target = new(edge.source), new(edge.target)
-        links.append(replace(edge, id=f"{source} -> {target} ({edge.sort})", source=source, target=target, **rest))
+        links.append(replace(edge, id=f"{source} -> {target} ({edge.kind})", source=source, target=target, **rest))
     return found, links
 
 

@@ -179,13 +179,13 @@ def _make_tools_problem(tools: Any) -> Problem:
 def make_result(session: Session) -> AgentResult:
     """Return the result of a session's task, from its trace and its blackboard."""
     board, trace = session.board, session.trace
-    whole, usage = _measure_between(trace.steps), to_usage(board.get("usage"))
+    measured, usage = _measure_between(trace.steps), to_usage(board.get("usage"))
     result = thaw(get_state(session).run.root.scope.data["result"]) if "result" in board else None
     if session.status != "finished" or not isinstance(result, Mapping):
         name = session.recipe.name
         sorry = f"Sorry: {name} could not finish the task {safe_repr(board.get('task'))}."
-        outcome = TaskOutcome(sorry, agent=name, token_usage=usage, timestamp=whole.end_time, fallback=True)
-        metrics = TaskMetrics(**whole, llm_usage=usage)
+        outcome = TaskOutcome(sorry, agent=name, token_usage=usage, timestamp=measured.end_time, fallback=True)
+        metrics = TaskMetrics(**measured, llm_usage=usage)
         return AgentResult(success=False, result=outcome, error=_explain_unfinished(session), metrics=metrics)
     tool_steps = [
         step for step in trace.steps if step.kind == "use" or (step.kind == "pick" and step.status == "error")
@@ -202,10 +202,10 @@ def make_result(session: Session) -> AgentResult:
         agent=session.recipe.name,
         model=result.get("model"),
         token_usage=usage,
-        timestamp=whole.end_time,
+        timestamp=measured.end_time,
         fallback="answer" not in board,
     )
-    metrics = TaskMetrics(**whole, tool_calls=len(tools), llm_usage=usage)
+    metrics = TaskMetrics(**measured, tool_calls=len(tools), llm_usage=usage)
     return AgentResult(bool(result.get("success")), outcome, result.get("error"), metrics)
 
 

@@ -114,8 +114,8 @@ class _Places:
         for field in _FIELDS[node]:
             content = self.source.content
             if field in content if isinstance(content, Mapping) else getattr(content, field, None) is not None:
-                return self.source.place((field,), key=True)
-        return self.source.place(("name",), key=True)
+                return self.source.locate((field,), key=True)
+        return self.source.locate(("name",), key=True)
 
 
 def _make_nodes(config: AgentConfig, simulated: tuple[Any, ...]) -> list[Node]:

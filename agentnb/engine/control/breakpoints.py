@@ -315,12 +315,12 @@ class Breakpoints:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def find_after_step(self, run: Run, act: Activation | None, board: Mapping[str, Any]) -> Breakpoint | None:
-        """Count a hit of each breakpoint met after the step of `act` (None: before the first step).
+    def find_after_step(self, run: Run, activation: Activation | None, board: Mapping[str, Any]) -> Breakpoint | None:
+        """Count a hit of each breakpoint met after the step of `activation` (None: before the first step).
 
         Return the first that stops.
         """
-        done = None if act is None else act.node.id
+        done = None if activation is None else activation.node.id
         rows = [*self.rows.values()]  # a copy: a condition is user code and may add or remove breakpoints
         matches = [
             row for row in rows
@@ -334,19 +334,19 @@ class Breakpoints:
         Counts no hits, because nothing ran.
         """
         history, number = get_last_step(run)
-        done = run.get_node_id(history.s_act[number]) if number else None
+        done = run.get_node_id(history.step_activations[number]) if number else None
         rows = (row for row in self._list_enabled() if row.call is None and row.log is None)
         matches = (row for row in rows if _is_met(row, run, done, board) and self._is_measured(row, run, done))
         return next(matches, None)
 
-    def find_before_step(self, run: Run, act: Activation) -> Breakpoint | None:
+    def find_before_step(self, run: Run, activation: Activation) -> Breakpoint | None:
         """Count a hit of each breakpoint met before a step of a concurrent branch; return the first that stops.
 
         `no_progress` is not evaluated: a node's earlier boards are known only for the next node.
         """
         rows = [row for row in self._list_enabled() if row.call is None and not row.no_progress and row.side == "before"
-                and row.node == act.node.id and begins_node(act)]  # fmt: skip
-        board = Board(act.scope)
+                and row.node == activation.node.id and begins_node(activation)]  # fmt: skip
+        board = Board(activation.scope)
         return self._count(
             [row for row in rows if not _depends_on_step(row) and _is_at_step(row, run) and _holds(row, board)], board
         )
@@ -405,7 +405,7 @@ def _write_message(row: Breakpoint, board: Mapping[str, Any]) -> str:
 
 
 def _check_edge(edge: tuple[Any, Any], edges: Iterable[Edge]) -> Iterator[Problem]:
-    there = {(one.source, one.target) for one in edges}
+    there = {(edge.source, edge.target) for edge in edges}
     if edge in there:
         return
     source, target = edge
@@ -465,15 +465,15 @@ def _check_error(error: Any) -> Iterator[Problem]:
         yield Problem("X120", what, ADD, "steps fail with subclasses of Exception", order)
 
 
-def begins_node(act: Activation) -> bool:
+def begins_node(activation: Activation) -> bool:
     """Return True if an activation is the node's first; False for a composite node after its inside has ended."""
-    return act.purpose not in {RESUME, FAIL}
+    return activation.purpose not in {RESUME, FAIL}
 
 
 def get_next_activation(run: Run) -> Activation | None:
     """Return the next activation of a run; None in concurrent branches, where each branch has one."""
-    act = get_current_activation(run)
-    return None if act is None or (run.lanes and act.frame.lane.parent is not None) else act
+    activation = get_current_activation(run)
+    return None if activation is None or (run.lanes and activation.frame.lane.parent is not None) else activation
 
 
 def _is_met(row: Breakpoint, run: Run, done: str | None, board: Mapping[str, Any]) -> bool:
@@ -489,14 +489,14 @@ def _is_met(row: Breakpoint, run: Run, done: str | None, board: Mapping[str, Any
 
 def _get_starting_node(run: Run) -> str | None:
     """Return the next node if its next step is its first; None for a composite node whose inside has ended."""
-    act = get_next_activation(run)
-    return act.node.id if act is not None and begins_node(act) else None
+    activation = get_next_activation(run)
+    return activation.node.id if activation is not None and begins_node(activation) else None
 
 
 def _is_inside(run: Run) -> bool:
     """Return True if the last step was that of a composite node that has not been left."""
     history, row = get_last_step(run)
-    return row > 0 and history.s_flag[row] & 3 in {ENTER, AGAIN}
+    return row > 0 and history.step_flags[row] & 3 in {ENTER, AGAIN}
 
 
 def get_last_step(run: Run) -> tuple[History, int]:
@@ -506,7 +506,7 @@ def get_last_step(run: Run) -> tuple[History, int]:
     """
     for history in reversed(run.chain):
         row = run.position - history.base
-        while row > 0 and history.s_flag[row] & STATUS == CANCELLED:
+        while row > 0 and history.step_flags[row] & STATUS == CANCELLED:
             row -= 1
         if row > 0:
             return history, row
@@ -561,28 +561,30 @@ def _matches_step(row: Breakpoint, run: Run, done: str) -> bool:
     history, number = get_last_step(run)
     step = history.base + number
     if row.error is not None:
-        failed = history.s_flag[number] & STATUS == ERROR
+        failed = history.step_flags[number] & STATUS == ERROR
         if not _fails_as_wanted(history.errors[step] if failed else None, row.error):
             return False
     if row.edge is not None:
         if done != row.edge[0]:
             return False
-        new = range(history.s_pend[number - 1], history.s_pend[number])
-        source, acts = run.tables.activations[history.s_act[number]], run.tables.activations
+        new = range(history.push_ends[number - 1], history.push_ends[number])
+        source, activations = run.tables.activations[history.step_activations[number]], run.tables.activations
         taken = (
-            run.get_node_id(history.p_act[at]) for at in new
-            if history.p_val[at] is not CARRIED or crosses_region(source, acts[history.p_act[at]], run.tables.frames)
-        )  # fmt: skip
+            run.get_node_id(history.push_activations[at])
+            for at in new
+            if history.push_values[at] is not CARRIED
+            or crosses_region(source, activations[history.push_activations[at]], run.tables.frames)
+        )
         if row.edge[1] not in taken:
             return False
     if row.key is not None or row.in_place:
-        writes: Iterable[int] = range(history.s_wend[number - 1], history.s_wend[number])
+        writes: Iterable[int] = range(history.write_ends[number - 1], history.write_ends[number])
         if row.in_place:
             writes = history.in_place and history.in_place.intersection(writes)
         if not writes:
             return False
     if row.key is not None:
-        paths = (run.tables.codes[history.w_code[at] >> 2][1] for at in writes)
+        paths = (run.tables.codes[history.write_codes[at] >> 2][1] for at in writes)
         if not any(f"{'.'.join(map(str, path))}.".startswith(f"{row.key}.") for path in paths):
             return False
     if row.event is not None:

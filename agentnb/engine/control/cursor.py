@@ -78,8 +78,8 @@ def get_cursor(run: Run) -> Cursor:
 def get_frontier(run: Run) -> tuple[FrontierEntry, ...]:
     """Return the next activations, front first, each with the reason."""
     at = run.current_history
-    rows = at.queue_rows(run.queue_start, at.s_pend[run.position - at.base], run.position)
-    found = [_describe_next(run, at.p_act[row], row) for row in rows]
+    rows = at.queue_rows(run.queue_start, at.push_ends[run.position - at.base], run.position)
+    found = [_describe_next(run, at.push_activations[row], row) for row in rows]
     reactive = run.plan.recipe.reactive
     if reactive is not None and found and found[0].phase == "event":
         event = run.get_event(run.tables.activations[run.frontier()[0]].event)
@@ -112,34 +112,39 @@ def _describe_next(run: Run, number: int, push: int) -> FrontierEntry:
         event = run.get_event(row.event)
         name = event.type if event else "an event"
         return FrontierEntry(name, 0, 0, f"event {name!r} is not matched yet", "event")
-    act = run.find_activation(number)
+    activation = run.find_activation(number)
     turn: Turn = "resume" if row.purpose == RESUME else "fail" if row.purpose == FAIL else "start"
-    branch = act.frame.row.branch if act.frame.row.branch >= 0 else None
+    branch = activation.frame.row.branch if activation.frame.row.branch >= 0 else None
     return FrontierEntry(
-        act.node.id, act.frame.id, act.frame.depth, _explain_reason(run, act, push, turn), turn, branch
+        activation.node.id,
+        activation.frame.id,
+        activation.frame.depth,
+        _explain_reason(run, activation, push, turn),
+        turn,
+        branch,
     )
 
 
-def _explain_reason(run: Run, act: Activation, push: int, turn: Turn) -> str:
+def _explain_reason(run: Run, activation: Activation, push: int, turn: Turn) -> str:
     if turn == "resume":
         return "its inside has ended"
     if turn == "fail":
         return "its inside has failed"
-    event = run.get_event(act.event)
+    event = run.get_event(activation.event)
     if event is not None:
         return f"event {event.id} of type {event.type!r}"
-    found = _find_push(run, act.id, push)
+    found = _find_push(run, activation.id, push)
     if found is None:
-        entry = act.node.id in _find_entries(run, act)
-        inside = "the recipe" if act.frame.parent is None else repr(act.frame.row.region)
+        entry = activation.node.id in _find_entries(run, activation)
+        inside = "the recipe" if activation.frame.parent is None else repr(activation.frame.row.region)
         return f"entry of {inside}" if entry else "it waits in the queue"
     source, value = found
     reason = "" if value is None or value is True else f", as {safe_repr(value)}"
-    return f"edge {source!r} -> {act.node.id!r}{reason}"
+    return f"edge {source!r} -> {activation.node.id!r}{reason}"
 
 
-def _find_entries(run: Run, act: Activation) -> list[str]:
-    return [run.plan.nodes[number].id for number in run.plan.entries.get(act.frame.row.region, ())]
+def _find_entries(run: Run, activation: Activation) -> list[str]:
+    return [run.plan.nodes[number].id for number in run.plan.entries.get(activation.frame.row.region, ())]
 
 
 def _find_push(run: Run, number: int, at: int) -> tuple[str, Any] | None:
@@ -150,13 +155,13 @@ def _find_push(run: Run, number: int, at: int) -> tuple[str, Any] | None:
     history: History | None = run.current_history
     while history is not None:
         for row in range(at, max(at - LOOK_BACK, -1), -1):
-            if history.p_act[row] != number or history.p_val[row] is CARRIED:
+            if history.push_activations[row] != number or history.push_values[row] is CARRIED:
                 continue
-            step = bisect_right(history.s_pend, row)
-            if step in (0, len(history.s_act)):
+            step = bisect_right(history.push_ends, row)
+            if step in (0, len(history.step_activations)):
                 return None
-            return run.get_node_id(history.s_act[step]), history.p_val[row]
+            return run.get_node_id(history.step_activations[step]), history.push_values[row]
         above = history.parent
-        at = -1 if above is None else above.s_pend[history.base - above.base] - 1
+        at = -1 if above is None else above.push_ends[history.base - above.base] - 1
         history = above
     return None

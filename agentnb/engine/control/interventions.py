@@ -56,9 +56,9 @@ def get_current_scope(run: Run) -> Scope:
 def get_current_activation(run: Run) -> Activation | None:
     """Return the next activation; None at the end."""
     at = run.current_history
-    if run.queue_start >= at.s_pend[run.position - at.base]:
+    if run.queue_start >= at.push_ends[run.position - at.base]:
         return None
-    number = at.p_act[run.queue_start]
+    number = at.push_activations[run.queue_start]
     return run.find_activation(number) if run.tables.activations[number].node >= 0 else None
 
 
@@ -91,7 +91,7 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
     repair(run)
     _check_edit(run, get_current_scope(run), changes)
     open_tip(run, amend=True)
-    scope, history, acts, pending_steps = (
+    scope, history, interventions, pending_steps = (
         get_current_scope(run),
         run.history,
         _record_holds(run),
@@ -102,11 +102,13 @@ def edit(run: Run, changes: Mapping[str, Any]) -> None:
         path = resolve_path(text, scope.visible_items())
         old = scope.get_at(path)
         run.write(scope, path, value)
-        acts.append(Intervention(run.position, "edit", format_path(path), old, scope.get_at(path), get_actor(), now))
-    end = len(history.w_new)
+        interventions.append(
+            Intervention(run.position, "edit", format_path(path), old, scope.get_at(path), get_actor(), now)
+        )
+    end = len(history.new_values)
     # No call in between: an interrupt leaves either the whole edit or nothing.
-    history.s_wend[row] = end
-    history.interventions += acts
+    history.write_ends[row] = end
+    history.interventions += interventions
     for pending_step in pending_steps:
         pending_step.intervention_count += 1
 
@@ -140,7 +142,7 @@ def emit(run: Run, type_: str, payload: Any, by: str, **options: Any) -> Event:
             history.interventions.append(
                 Intervention(run.position, "edit", format_path(path), old, new, by, run.clock.peek())
             )
-    history.s_wend[run.position - history.base] = len(history.w_new)
+    history.write_ends[run.position - history.base] = len(history.new_values)
     return event
 
 
@@ -173,23 +175,25 @@ def set_next(run: Run, node: str) -> None:
             )
         )
     if run.plan.recipe.reactive is not None:
-        act = _find_queued(run, number)
+        activation = _find_queued(run, number)
     elif run.plan.supersteps:
-        act = supersteps.make_superstep_activation(run, number, frame)
+        activation = supersteps.make_superstep_activation(run, number, frame)
     else:
-        act = run.get_activation(number, frame)
+        activation = run.get_activation(number, frame)
     closed = _find_frames_to_close(run, head, frame)
     # Already queued (in another branch, or further back): only move it to the front
-    if act.id in queue and not closed:
+    if activation.id in queue and not closed:
         rest = list(queue)
-        rest.remove(act.id)
+        rest.remove(activation.id)
     else:
-        rest = [entry for entry in queue[1:] if entry != act.id and scheduler.get_frame(run, entry) not in closed]
+        rest = [
+            entry for entry in queue[1:] if entry != activation.id and scheduler.get_frame(run, entry) not in closed
+        ]
     open_tip(run, amend=True)
     new = Intervention(
         run.position, "set_next", node, None if head is None else head.node.id, node, get_actor(), run.clock.peek()
     )
-    _replace_queue(run, [act.id, *rest], closed, new)
+    _replace_queue(run, [activation.id, *rest], closed, new)
 
 
 def _find_queued(run: Run, number: int) -> Activation:
@@ -211,10 +215,10 @@ def _find_queued(run: Run, number: int) -> Activation:
 def _replace_queue(run: Run, queue: list[int], closed: list[Frame], intervention: Intervention) -> None:
     """Replace the frontier of the last step, and close the frames that are left by this."""
     history, step = run.history, run.position
-    row, start = step - history.base, len(history.p_act)
-    history.p_act.extend(queue)
-    history.p_val.extend([CARRIED] * len(queue))
-    end = len(history.p_act)
+    row, start = step - history.base, len(history.push_activations)
+    history.push_activations.extend(queue)
+    history.push_values.extend([CARRIED] * len(queue))
+    end = len(history.push_activations)
     closing = tuple(frame.id for frame in sorted(closed, key=lambda frame: -frame.depth))
     shut = history.closed_frames.get(step, ()) + closing
     if closing:
@@ -223,8 +227,8 @@ def _replace_queue(run: Run, queue: list[int], closed: list[Frame], intervention
     if closing:
         history.closed_frames[step] = shut
         run.dirty = True
-    history.s_pend[row] = end
-    history.s_pos[row] = run.queue_start = start
+    history.push_ends[row] = end
+    history.queue_starts[row] = run.queue_start = start
     history.interventions += [intervention]
     for number in closing:
         run.close_frame(number)
@@ -250,21 +254,21 @@ def skip(run: Run, writes: Mapping[str, Any]) -> int:
     Raises:
         ExecutionError: X108, there is no next node; or a condition fails, or cannot be evaluated without the node.
     """
-    act = get_current_activation(run)
-    if act is None:
+    activation = get_current_activation(run)
+    if activation is None:
         raise ExecutionError(
             Problem("X108", "there is no step to skip", "the end of the run", "no node is next", "go back first")
         )
     open_tip(run, amend=True)
     step, now = run.position, run.ns()
-    route = supersteps.choose_after_skip(run, act, writes) if run.plan.supersteps else ()
-    if act.purpose:
-        scheduler.leave(run, act)
+    route = supersteps.choose_after_skip(run, activation, writes) if run.plan.supersteps else ()
+    if activation.purpose:
+        scheduler.leave(run, activation)
     for key, value in writes.items():
-        run.write(act.scope, (key,), value)
-    chosen = scheduler.choose_targets(run, act, route, None)
-    pos = scheduler.advance(run, act, [*chosen, *scheduler.find_next_activations(run, act)])
+        run.write(activation.scope, (key,), value)
+    chosen = scheduler.choose_targets(run, activation, route, None)
+    pos = scheduler.advance(run, activation, [*chosen, *scheduler.find_next_activations(run, activation)])
     run.history.interventions.append(
-        Intervention(step, "skip", act.node.id, ABSENT, dict(writes), get_actor(), run.clock.peek())
+        Intervention(step, "skip", activation.node.id, ABSENT, dict(writes), get_actor(), run.clock.peek())
     )
-    return finish(run, act, now, SKIPPED | (LEAVE if act.purpose else 0), pos)
+    return finish(run, activation, now, SKIPPED | (LEAVE if activation.purpose else 0), pos)

@@ -85,8 +85,8 @@ def _is_in_lanes(run: Run) -> bool:
 
 def _resume_pending(run: Run) -> int:
     """Resume the pending steps; if all of them wait for people, start a step of another branch."""
-    act = find_activation_beside(run)
-    return resume_without_loop(run) if act is None else step(run, act)
+    activation = find_activation_beside(run)
+    return resume_without_loop(run) if activation is None else step(run, activation)
 
 
 def find_activation_beside(run: Run) -> Activation | None:
@@ -98,7 +98,14 @@ def find_activation_beside(run: Run) -> Activation | None:
     ):
         return None
     spent = run.counted_steps >= run.limit
-    return next((act for act in find_heads(run) if act.id not in run.pending_steps and not (spent and act.cost)), None)
+    return next(
+        (
+            activation
+            for activation in find_heads(run)
+            if activation.id not in run.pending_steps and not (spent and activation.cost)
+        ),
+        None,
+    )
 
 
 def _waits_for_person(pending_step: PendingStep) -> bool:
@@ -237,10 +244,12 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
     elif run.pending_steps:
         other = find_activation_beside(run)
         code = SUSPENDED if other is None else step(run, other)
-    elif run.uses_threads and _is_slow(act := run.find_activation(run.history.p_act[run.queue_start])):
+    elif run.uses_threads and _is_slow(
+        activation := run.find_activation(run.history.push_activations[run.queue_start])
+    ):
         save_draws(run)
-        run.pending_steps[act.id] = PendingStep(act, _perform_call_in_thread(act), run.ns())
-        code, first = SUSPENDED, act.node.index not in run.plan.slow
+        run.pending_steps[activation.id] = PendingStep(activation, _perform_call_in_thread(activation), run.ns())
+        code, first = SUSPENDED, activation.node.index not in run.plan.slow
     else:
         before, run.without_loop = run.without_loop, not run.uses_threads
         try:
@@ -248,14 +257,18 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
         finally:
             run.without_loop = before
         history = run.history
-        if run.uses_threads and history.s_t1[-1] - history.s_t0[-1] > SLOW_NS and len(history.s_act) > 1:
-            run.plan.slow |= {run.tables.activations[history.s_act[-1]].node}
+        if (
+            run.uses_threads
+            and history.end_times[-1] - history.start_times[-1] > SLOW_NS
+            and len(history.step_activations) > 1
+        ):
+            run.plan.slow |= {run.tables.activations[history.step_activations[-1]].node}
     if code == SUSPENDED:
-        took_off, known = pending_step or choose_pending_step(run), len(run.history.s_act)
+        took_off, known = pending_step or choose_pending_step(run), len(run.history.step_activations)
         code = await finish_pending_step(run, took_off)
         history = run.history
-        if run.uses_threads and len(history.s_act) > known:
-            is_quick = history.s_t1[-1] - history.s_t0[-1] < SLOW_NS
+        if run.uses_threads and len(history.step_activations) > known:
+            is_quick = history.end_times[-1] - history.start_times[-1] < SLOW_NS
             node, plan = took_off.activation.node.index, run.plan
             if is_quick:  # it may have been slow only because the processor was busy
                 plan.slow -= {node}
@@ -265,15 +278,15 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
     return GO if code == LANES else code
 
 
-def _is_slow(act: Activation) -> bool:
+def _is_slow(activation: Activation) -> bool:
     """Return True if the last run of an activation's node took long or, in a live run, if it has not run yet.
 
     False for coroutine functions: calling one only creates the coroutine, which runs in the loop.
     """
-    node, run = act.node.index, act.work.run
-    if act.purpose or not (node in run.plan.slow or (run.keeps_loop_free > 0 and node not in run.plan.quick)):
+    node, run = activation.node.index, activation.work.run
+    if activation.purpose or not (node in run.plan.slow or (run.keeps_loop_free > 0 and node not in run.plan.quick)):
         return False
-    return not _is_coroutine_function(act.perform)
+    return not _is_coroutine_function(activation.perform)
 
 
 async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> int:
@@ -290,7 +303,7 @@ async def run_in_loop(run: Run, between: Callable[[], None] | None = None) -> in
             code = await step_in_loop(run)
         if code:
             return code
-        if run.history.s_t1[-1] > pausing:
+        if run.history.end_times[-1] > pausing:
             if between is not None:
                 between()
             await asyncio.sleep(0)
@@ -305,15 +318,15 @@ def find_heads(run: Run) -> list[Activation]:
     """Return the activations that can run now: the first of each lane that is not waiting for an inner lane."""
     waiting = [run.find_activation(number) for number in run.frontier()]
     busy: set[int] = set()
-    for act in waiting:
-        outer = act.frame.lane.parent
+    for activation in waiting:
+        outer = activation.frame.lane.parent
         while outer is not None and outer.lane.id not in busy:
             busy.add(outer.lane.id)
             outer = outer.lane.parent
     found: dict[int, Activation] = {}
-    for act in waiting:
-        if act.frame.lane.id not in busy:
-            found.setdefault(act.frame.lane.id, act)
+    for activation in waiting:
+        if activation.frame.lane.id not in busy:
+            found.setdefault(activation.frame.lane.id, activation)
     return list(found.values())
 
 
@@ -328,11 +341,11 @@ class _Lanes:
 
     skipped_breakpoints: set[int]
     tasks: dict[asyncio.Task[int], PendingStep] = field(default_factory=dict)
-    stopped_act: Activation | None = None
+    stopped_activation: Activation | None = None
     cost: int = 0
     ended_tasks: list[asyncio.Task[int]] = field(default_factory=list)
     wake_event: asyncio.Event = field(default_factory=asyncio.Event)
-    waits: bool = True  # whether a step may be waiting for a person
+    may_be_held: bool = True  # whether a step may be waiting for a person
 
     def start(self, run: Run, pending_step: PendingStep) -> None:
         """Create a task that awaits a pending step."""
@@ -353,8 +366,8 @@ class _Lanes:
 
     async def wait(self, run: Run) -> list[asyncio.Task[int]]:
         """Wait until a task has ended, or a question times out; return the tasks that have ended."""
-        remaining = _get_time_left(run) if self.waits else None
-        self.waits = remaining is not None
+        remaining = _get_time_left(run) if self.may_be_held else None
+        self.may_be_held = remaining is not None
         if not self.ended_tasks:
             with suppress(TimeoutError):
                 await asyncio.wait_for(
@@ -383,7 +396,7 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
                 run.lanes = ENDING
             for task in await lanes.wait(run):
                 pending_step = lanes.remove(task)
-                lanes.waits = lanes.waits or pending_step.is_held
+                lanes.may_be_held = lanes.may_be_held or pending_step.is_held
                 code = _get_code_after(pending_step, task, code)
             # A step may just have ended the run while its task has not been collected yet: nothing else starts then.
             if not code and run.lanes == ENDING and not any(task.done() for task in tasks):
@@ -395,8 +408,8 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
     finally:
         run.uses_threads, run.lanes = before, NONE
         await _cancel_all(run, tasks)
-    if code == BREAK and lanes.stopped_act is not None:
-        _move_to_front(run, lanes.stopped_act)
+    if code == BREAK and lanes.stopped_activation is not None:
+        _move_to_front(run, lanes.stopped_activation)
     return code
 
 
@@ -439,34 +452,36 @@ def _dispatch(run: Run, lanes: _Lanes) -> int:
     return _start(run, lanes, find_heads(run))
 
 
-def _start(run: Run, lanes: _Lanes, acts: Iterable[Activation]) -> int:
+def _start(run: Run, lanes: _Lanes, activations: Iterable[Activation]) -> int:
     """Start the activations that are not in flight; return SUSPENDED, EXHAUSTED or GO if none is left in flight."""
-    waits, spared, waiting, tasks = False, False, deque(acts), lanes.tasks
+    waits, spared, waiting, tasks = False, False, deque(activations), lanes.tasks
     while waiting:
-        act = waiting.popleft()
-        pending_step = run.pending_steps.get(act.id)
+        activation = waiting.popleft()
+        pending_step = run.pending_steps.get(activation.id)
         if pending_step is not None:
             if pending_step.is_held and not _waits_for_person(pending_step):
                 return _invalidate_ready(run, SUSPENDED)
             waits = waits or pending_step.is_held
-            lanes.waits = lanes.waits or pending_step.is_held
+            lanes.may_be_held = lanes.may_be_held or pending_step.is_held
             if not pending_step.is_held and pending_step.task not in tasks:
                 lanes.start(run, pending_step)
-        elif _exhausts_limits(run, act, lanes):
+        elif _exhausts_limits(run, activation, lanes):
             spared = True
-        elif _is_at_breakpoint(run, act, lanes):
+        elif _is_at_breakpoint(run, activation, lanes):
             return _invalidate_ready(run, BREAK)
-        elif act.purpose or _is_coroutine_function(act.perform):
-            code = step(run, act)
+        elif activation.purpose or _is_coroutine_function(activation.perform):
+            code = step(run, activation)
             if code == SUSPENDED:
-                lanes.start(run, run.pending_steps[act.id])
+                lanes.start(run, run.pending_steps[activation.id])
             elif code not in (GO, LANES) or not _is_in_lanes(run):
                 return _invalidate_ready(run, code if code != LANES else GO)
             else:
                 waiting = deque(find_heads(run))  # a frame was closed, or its body starts another iteration
         else:
             save_draws(run)
-            pending_step = run.pending_steps[act.id] = PendingStep(act, _perform_call_in_thread(act), run.ns())
+            pending_step = run.pending_steps[activation.id] = PendingStep(
+                activation, _perform_call_in_thread(activation), run.ns()
+            )
             lanes.start(run, pending_step)
     if spared:
         _invalidate_ready(run, GO)
@@ -486,37 +501,37 @@ def _invalidate_ready(run: Run, code: int) -> int:
     return code
 
 
-def _is_at_breakpoint(run: Run, act: Activation, lanes: _Lanes) -> bool:
+def _is_at_breakpoint(run: Run, activation: Activation, lanes: _Lanes) -> bool:
     """Return True if a breakpoint stops the run before this activation of a branch."""
     if (
         run.before_activation is None
-        or not act.frame.lane.parent
-        or act.id in lanes.skipped_breakpoints
-        or not run.before_activation(act)
+        or not activation.frame.lane.parent
+        or activation.id in lanes.skipped_breakpoints
+        or not run.before_activation(activation)
     ):
-        lanes.skipped_breakpoints.discard(act.id)
+        lanes.skipped_breakpoints.discard(activation.id)
         return False
-    lanes.stopped_act = act
+    lanes.stopped_activation = activation
     return True
 
 
-def _move_to_front(run: Run, act: Activation) -> None:
+def _move_to_front(run: Run, activation: Activation) -> None:
     """Make the activation at which the run stopped the next one; it may be queued behind those of other branches."""
     rest = run.frontier()
-    if act.id in rest and rest[0] != act.id:
-        rest.remove(act.id)
+    if activation.id in rest and rest[0] != activation.id:
+        rest.remove(activation.id)
         open_tip(run, amend=True)
-        amend(run, [act.id, *rest])
+        amend(run, [activation.id, *rest])
 
 
-def _exhausts_limits(run: Run, act: Activation, lanes: _Lanes) -> bool:
+def _exhausts_limits(run: Run, activation: Activation, lanes: _Lanes) -> bool:
     """Return True if the activations in flight use up the remaining steps."""
     ends = bool(lanes.tasks) and run.position + len(lanes.tasks) >= run.stop_at
-    return ends or (act.cost > 0 and run.counted_steps + lanes.cost >= run.limit)
+    return ends or (activation.cost > 0 and run.counted_steps + lanes.cost >= run.limit)
 
 
-async def _perform_call_in_thread(act: Activation) -> Any:
-    result = await call_in_thread(act.perform, act.work)
+async def _perform_call_in_thread(activation: Activation) -> Any:
+    result = await call_in_thread(activation.perform, activation.work)
     return await result if isinstance(result, Awaitable) else result
 
 

@@ -25,18 +25,18 @@ from agentnb.errors import AgentRuntimeError, BoardError, error_text
 from agentnb.recipe.model import Rescue
 
 
-def fail(run: Run, act: Activation, error: Exception | SystemExit, started_at: int) -> int:
+def fail(run: Run, activation: Activation, error: Exception | SystemExit, started_at: int) -> int:
     """Commit a failed step and schedule its handler. Its writes are discarded unless its kind keeps them."""
     from agentnb.engine.core.time_travel import repair
 
     repair(run)
-    act, spelled = run.refresh_activation(act), replace_unraisable(error)
-    work = act.work
+    activation, spelled = run.refresh_activation(activation), replace_unraisable(error)
+    work = activation.work
     own = [*work.applied_writes, *work.own_writes]
     for held in (work.own_writes, work.applied_writes, work.copies):
         held.clear()  # conditions evaluated from here on see the current board
-    register_secrets(act.scope.visible_items())  # the failure's message may contain the node's inputs
-    return _commit_failure(run, act, _make_failure(spelled), own, started_at)
+    register_secrets(activation.scope.visible_items())  # the failure's message may contain the node's inputs
+    return _commit_failure(run, activation, _make_failure(spelled), own, started_at)
 
 
 def _make_failure(error: Exception) -> Failure:
@@ -44,61 +44,63 @@ def _make_failure(error: Exception) -> Failure:
     return Failure(type(named).__name__, error_text(error), error, isinstance(error, TimeoutError))
 
 
-def find_handlers(run: Run, act: Activation, error: Exception) -> Pushes:
+def find_handlers(run: Run, activation: Activation, error: Exception) -> Pushes:
     """Record that a step failed after its work, and return the activations of its handlers.
 
     Raises:
         Exception: the error itself, if no error edge handles it.
     """
     failure = _make_failure(error)
-    targets = act.node.timeouts if failure.timeout else act.node.errors
+    targets = activation.node.timeouts if failure.timeout else activation.node.errors
     if not targets:
         raise error
-    register_secrets(act.scope.visible_items())
+    register_secrets(activation.scope.visible_items())
     run.history.errors[run.position + 1] = failure
-    return [(find_handler(run, act, target), None) for target in targets]
+    return [(find_handler(run, activation, target), None) for target in targets]
 
 
-def leave_after_failure(run: Run, act: Activation, started_at: int) -> int:
+def leave_after_failure(run: Run, activation: Activation, started_at: int) -> int:
     """Leave a composite node in which a step failed, by its own error edges or its rescue."""
     step = run.position + 1
     failure = next(at.errors[number] for at in reversed(run.chain) for number in reversed(at.errors) if number < step)
-    return _commit_failure(run, act, failure, [], started_at)
+    return _commit_failure(run, activation, failure, [], started_at)
 
 
-def _commit_failure(run: Run, act: Activation, failure: Failure, own: list[tuple[Any, Any]], started_at: int) -> int:
+def _commit_failure(
+    run: Run, activation: Activation, failure: Failure, own: list[tuple[Any, Any]], started_at: int
+) -> int:
     """Commit the step of a failure; `own` holds its writes, for a kind that keeps them."""
     from agentnb.engine.core.step import finish
 
-    work, node = act.work, act.node
+    work, node = activation.work, activation.node
     work.result = failure.result  # for the conditions of a rescue's edges
     # a failure of the run itself: no handler of the recipe applies
     fatal = isinstance(failure.error, AgentRuntimeError)
-    of_node = act.purpose == FAIL or not isinstance(failure.error, SuperstepError)
+    of_node = activation.purpose == FAIL or not isinstance(failure.error, SuperstepError)
     targets = () if fatal or not of_node else node.timeouts if failure.timeout else node.errors
-    act, handlers = _apply_failure(run, act, own, fatal=fatal)
+    activation, handlers = _apply_failure(run, activation, own, fatal=fatal)
     run.history.errors[run.position + 1] = failure
     pushes: Pushes = make_event_entries(run, work) if node.kind.keeps_writes else []
     if not (node.kind.keeps_writes or node.kind.keeps_events):
         work.emitted.clear()
     if targets or handlers is not None:
-        if act.purpose:
-            leave(run, act)
+        if activation.purpose:
+            leave(run, activation)
         # The handlers of a failure come first in the queue: its error edges, then the edges of a rescue.
-        front = [*((find_handler(run, act, target), None) for target in targets), *(handlers or [])]
-        flag = ERROR | (LEAVE if act.purpose else 0)
-        return finish(run, act, started_at, flag, advance(run, act, pushes, front))
+        front = [*((find_handler(run, activation, target), None) for target in targets), *(handlers or [])]
+        flag = ERROR | (LEAVE if activation.purpose else 0)
+        return finish(run, activation, started_at, flag, advance(run, activation, pushes, front))
     if node.kind.keeps_writes:  # the failure of a behavior is an event of its run and does not end it
-        return finish(run, act, started_at, ERROR, advance(run, act, pushes))
-    catcher = None if fatal else _find_catcher(run, act, failure)
-    stay = _write_queue(run, act, catcher)
-    code = finish(run, act, started_at, ERROR | (0 if catcher else UNCAUGHT), stay)
-    code = _cancel_branches(run, act, catcher) or code
+        return finish(run, activation, started_at, ERROR, advance(run, activation, pushes))
+    catcher = None if fatal else _find_catcher(run, activation, failure)
+    stay = _write_queue(run, activation, catcher)
+    code = finish(run, activation, started_at, ERROR | (0 if catcher else UNCAUGHT), stay)
+    code = _cancel_branches(run, activation, catcher) or code
     return code if catcher else FAILED
 
 
 def _apply_failure(
-    run: Run, act: Activation, own: list[tuple[Any, Any]], *, fatal: bool
+    run: Run, activation: Activation, own: list[tuple[Any, Any]], *, fatal: bool
 ) -> tuple[Activation, Pushes | None]:
     """Apply the writes that a failed step keeps; return where its rescue leads (None: no rescue, or the rescue failed).
 
@@ -106,34 +108,38 @@ def _apply_failure(
     """
     from agentnb.engine.core.time_travel import repair
 
-    rescues = [None] if fatal or act.node.node.rescue is None else [act.node.node.rescue, None]
+    rescues = [None] if fatal or activation.node.node.rescue is None else [activation.node.node.rescue, None]
     for rescue in rescues:
-        if act.node.kind.keeps_writes:
+        if activation.node.kind.keeps_writes:
             with suppress(BoardError):  # the first rejected write and all later ones are dropped
                 for path, value in own:
-                    run.write(act.scope, path, value)
+                    run.write(activation.scope, path, value)
         if rescue is None:
             break
         try:
-            return act, apply_rescue(run, act, rescue)
+            return activation, apply_rescue(run, activation, rescue)
         except Exception:  # noqa: BLE001  (the node's own failure is the one reported)
             repair(run)
-            act = run.refresh_activation(act)
-    return act, None
+            activation = run.refresh_activation(activation)
+    return activation, None
 
 
-def apply_rescue(run: Run, act: Activation, rescue: Rescue) -> Pushes:
+def apply_rescue(run: Run, activation: Activation, rescue: Rescue) -> Pushes:
     """Apply the writes of a rescue and return where it leads; the frames of a composite node are closed first."""
-    if act.purpose:
-        leave(run, act)
+    if activation.purpose:
+        leave(run, activation)
     for key, value in rescue.writes.items():
-        run.write(act.scope, (key,), value)
-    return find_next_activations(run, act) if rescue.route is None else choose_targets(run, act, rescue.route, None)
+        run.write(activation.scope, (key,), value)
+    return (
+        find_next_activations(run, activation)
+        if rescue.route is None
+        else choose_targets(run, activation, rescue.route, None)
+    )
 
 
-def _find_catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Frame] | None:
+def _find_catcher(run: Run, activation: Activation, failure: Failure) -> tuple[int, Frame] | None:
     """Return the nearest enclosing composite node that handles the failure, with its frame; None if there is none."""
-    frame = act.frame
+    frame = activation.frame
     while frame.parent is not None:
         owner = run.plan.nodes[frame.row.owner]
         if (owner.timeouts if failure.timeout else owner.errors) or owner.node.rescue is not None:
@@ -142,11 +148,11 @@ def _find_catcher(run: Run, act: Activation, failure: Failure) -> tuple[int, Fra
     return None
 
 
-def _write_queue(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -> int:
+def _write_queue(run: Run, activation: Activation, catcher: tuple[int, Frame] | None) -> int:
     """Write the queue after a failure: the failed node first, or the composite node that handles it."""
     queue = run.frontier()
     if catcher is None:
-        new = [queue.pop(queue.index(act.id)), *queue]  # only once: it may be queued a second time further back
+        new = [queue.pop(queue.index(activation.id)), *queue]  # only once: it may be queued a second time further back
     else:
         index, frame = catcher
         inside = [top for top in run.frames.values() if top.parent is frame and top.row.owner == index]
@@ -158,9 +164,9 @@ def _write_queue(run: Run, act: Activation, catcher: tuple[int, Frame] | None) -
             *remaining,
         ]
     history = run.history
-    pos = len(history.p_act)
-    history.p_act.extend(new)
-    history.p_val.extend([CARRIED] * len(new))
+    pos = len(history.push_activations)
+    history.push_activations.extend(new)
+    history.push_values.extend([CARRIED] * len(new))
     return pos
 
 
@@ -171,24 +177,24 @@ def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | 
     code, before = GO, run.position - 1
     seen = {failed.frame.lane.id}
     for number in run.history.queue_after(before):
-        act = run.find_activation(number)
-        lane = act.frame.lane
+        activation = run.find_activation(number)
+        lane = activation.frame.lane
         if lane.id in seen or lane.parent is None or failed.frame.is_within(lane):
             continue
         if catcher is not None and not lane.is_within(catcher[1]):
             continue
         seen.add(lane.id)
         pending_step = run.pending_steps.pop(number, None)
-        run.dispatcher.end_calls(act.work)
-        calls = list(act.work.calls)
+        run.dispatcher.end_calls(activation.work)
+        calls = list(activation.work.calls)
         if pending_step is not None:
             pending_step.cancel()
-        act.work.reset()
+        activation.work.reset()
         if calls:
-            act.work.calls.extend(calls)
-            act.work.busy = True
+            activation.work.calls.extend(calls)
+            activation.work.busy = True
         now = run.ns()
-        code = finish(run, act, now, CANCELLED, run.queue_start, counted=False)
+        code = finish(run, activation, now, CANCELLED, run.queue_start, counted=False)
     return code
 
 

@@ -146,8 +146,8 @@ async def run_beside(make_remote: Callable[[Callable[[], Any]], RemoteCoroutine]
 
     A cancellation ends it first.
     """
-    here, over = asyncio.get_running_loop(), asyncio.Event()
-    sent, cancelled = make_remote(lambda: here.call_soon_threadsafe(over.set)), None
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    sent, cancelled = make_remote(lambda: loop.call_soon_threadsafe(over.set)), None
     while not over.is_set():
         try:
             await over.wait()

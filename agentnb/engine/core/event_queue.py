@@ -26,34 +26,34 @@ _new_row = tuple.__new__  # the constructor of a named tuple costs twice as much
 def make_entries(run: Run, events: Sequence[Event]) -> list[int]:
     """Return the queue entries for these events."""
     reactive, found = _get_reactive(run), list[int]()
-    act, index = run.tables.add_activation, run.plan.index
+    activation, index = run.tables.add_activation, run.plan.index
     for event in events:
-        if not reactive.waits(event):
+        if not reactive.has_listeners(event):
             continue
         names = reactive.list_triggered(run, event)
         if names:
-            found += [act(_new_row(ActivationRow, (index[name], 0, 0, event.seq, -1))) for name in names]
+            found += [activation(_new_row(ActivationRow, (index[name], 0, 0, event.seq, -1))) for name in names]
         else:
-            found.append(act(_new_row(ActivationRow, (-1, 0, 0, event.seq, -1))))
+            found.append(activation(_new_row(ActivationRow, (-1, 0, 0, event.seq, -1))))
     return found
 
 
-def advance(run: Run, act: Activation) -> int:
+def advance(run: Run, activation: Activation) -> int:
     """Queue the events emitted by a step, remove its own activation, and return the new start of the queue."""
-    history, emitted = run.history, act.work.emitted
+    history, emitted = run.history, activation.work.emitted
     if emitted:
         new = make_entries(run, emitted)
-        history.p_act.extend(new)
-        history.p_val.extend([CARRIED] * len(new))
-    _forget(run, act)
+        history.push_activations.extend(new)
+        history.push_values.extend([CARRIED] * len(new))
+    _forget(run, activation)
     here = run.queue_start
-    if history.p_act[here] == act.id:
+    if history.push_activations[here] == activation.id:
         at = history.row_after(here)
     else:  # a person has moved another activation to the front
-        rest = history.queue(here, len(history.p_act))
-        rest.remove(act.id)
+        rest = history.queue(here, len(history.push_activations))
+        rest.remove(activation.id)
         at = _write(run, rest)
-    over = None if act.event < 0 or act.row.about <= LATE else act.event
+    over = None if activation.event < 0 or activation.row.about <= LATE else activation.event
     return match_events(run, at, over, emitted)
 
 
@@ -67,9 +67,9 @@ def match_events(run: Run, at: int, over: int | None = None, emitted: Sequence[E
         over: the number of the event whose last activation may just have ended.
         emitted: the events of the step being committed, which are not in the history yet.
     """
-    history, reactive, acts = run.history, _get_reactive(run), run.tables.activations
+    history, reactive, activations = run.history, _get_reactive(run), run.tables.activations
     while True:
-        row = acts[history.p_act[at]] if at < len(history.p_act) else None
+        row = activations[history.push_activations[at]] if at < len(history.push_activations) else None
         if over is not None and (row is None or row.event != over or row.about <= LATE):
             late = reactive.list_delayed(run, _find_event(run, over, emitted))
             if late:
@@ -93,17 +93,17 @@ def settle(run: Run) -> None:
     if run.plan.recipe.reactive is None or run.current_history is not history or run.position != history.tip:
         return
     row, at = run.position - history.base, match_events(run, run.queue_start)
-    history.s_pend[row] = len(history.p_act)
-    history.s_pos[row] = run.queue_start = at
+    history.push_ends[row] = len(history.push_activations)
+    history.queue_starts[row] = run.queue_start = at
 
 
 def append(run: Run, event: Event) -> None:
     """Queue an external event as part of the last step; it is matched when it reaches the front."""
     history, new = run.history, make_entries(run, [event])
     row = run.position - history.base
-    history.p_act.extend(new)
-    history.p_val.extend([CARRIED] * len(new))
-    history.s_pend[row] = len(history.p_act)
+    history.push_activations.extend(new)
+    history.push_values.extend([CARRIED] * len(new))
+    history.push_ends[row] = len(history.push_activations)
 
 
 def _insert_before(run: Run, at: int, turns: Sequence[int]) -> int:
@@ -116,9 +116,9 @@ def _insert_before(run: Run, at: int, turns: Sequence[int]) -> int:
 def _write(run: Run, queue: Sequence[int]) -> int:
     """Append activations to the push rows; return where they begin."""
     history = run.history
-    start = len(history.p_act)
-    history.p_act.extend(queue)
-    history.p_val.extend([CARRIED] * len(queue))
+    start = len(history.push_activations)
+    history.push_activations.extend(queue)
+    history.push_values.extend([CARRIED] * len(queue))
     return start
 
 
@@ -126,11 +126,11 @@ def _make_activation_id(run: Run, name: str, event: int, about: int) -> int:
     return run.tables.add_activation(ActivationRow(run.plan.index[name], 0, 0, event, about))
 
 
-def _forget(run: Run, act: Activation) -> None:
+def _forget(run: Run, activation: Activation) -> None:
     """Forget a finished activation triggered by an event: a reactive run has as many of them as steps."""
-    if act.event >= 0:
-        run.live_activations.pop(act.id, None)
-        act.frame.activations.pop(act.id, None)
+    if activation.event >= 0:
+        run.live_activations.pop(activation.id, None)
+        activation.frame.activations.pop(activation.id, None)
 
 
 def _find_event(run: Run, seq: int, emitted: Sequence[Event]) -> Event:

@@ -39,10 +39,10 @@ class Frame:
 
     def iter_enclosing(self) -> Iterator[Frame]:
         """Yield this frame and those around it, the innermost first."""
-        here: Frame | None = self
-        while here is not None:
-            yield here
-            here = here.parent
+        frame: Frame | None = self
+        while frame is not None:
+            yield frame
+            frame = frame.parent
 
     def is_within(self, frame: Frame) -> bool:
         """Return True if this frame is `frame` or is nested in it."""
@@ -120,7 +120,7 @@ def get_last_observation(run: Run, frames: Sequence[Frame]) -> Any:
     opened = min(frame.row.opened_at for frame in frames)
     for history, end in reversed(run.parts()):
         for step in range(end, max(history.base, opened), -1):
-            if run.tables.activations[history.s_act[step - history.base]].frame in numbers:
+            if run.tables.activations[history.step_activations[step - history.base]].frame in numbers:
                 return get_step_result(history, step)
     return None
 

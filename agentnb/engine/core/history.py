@@ -1,12 +1,12 @@
 """The history of a run as columns: a row per step, per write and per push. Only the tip changes.
 
 Layout, 33 bytes per step: the activation (4), begin and end in ns (8 + 8), flags (1), where the frontier begins (4),
-and where this step's writes (4) and pushes (4) end. The frontier after step k is the slice `p_act[s_pos[k] :
-s_pend[k]]`. Pushes inserted before the waiting ones form an insertion. A queue that begins in an insertion continues
-with the waiting pushes after its end; a queue that reaches an insertion skips it. Waiting pushes are therefore never
-rewritten (see `queue_after`). A write row is 20 bytes: code (interned scope and path, and the op), the new value, and
-the previous value of the path's first key. A followed edge is a push row with its condition's value. Rare data is
-stored in sparse dicts by step.
+and where this step's writes (4) and pushes (4) end. The frontier after step k is the slice
+`push_activations[queue_starts[k] : push_ends[k]]`. Pushes inserted before the waiting ones form an insertion. A queue
+that begins in an insertion continues with the waiting pushes after its end; a queue that reaches an insertion skips
+it. Waiting pushes are therefore never rewritten (see `queue_after`). A write row is 20 bytes: code (interned scope and
+path, and the op), the new value, and the previous value of the path's first key. A followed edge is a push row with its
+condition's value. Rare data is stored in sparse dicts by step.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RESUME, FAIL, PARKED = 1, 2, 3
 
 
 class Carried:
-    """The type of the mark in `p_val` of push rows that are not followed edges: moved, or back to a composite node."""
+    """The type of the mark in `push_values` of pushes that are not followed edges: moved, or back to a composite."""
 
     __slots__ = ()
 
@@ -256,31 +256,31 @@ class History(LazyAttributes):
         "calls",
         "checkpoints",
         "counted_calls",
+        "end_times",
         "events",
         "interventions",
         "listed_rows",
         "name",
-        "p_act",
-        "p_val",
+        "new_values",
+        "old_values",
         "parent",
         "plan",
-        "r_code",
-        "r_step",
+        "push_activations",
+        "push_ends",
+        "push_values",
+        "queue_starts",
+        "read_codes",
+        "read_steps",
         "replacements",
         "restored_state",
-        "s_act",
-        "s_flag",
-        "s_pend",
-        "s_pos",
-        "s_t0",
-        "s_t1",
-        "s_wend",
         "sealed_step",
+        "start_times",
+        "step_activations",
+        "step_flags",
         "tables",
         "uncommitted_calls",
-        "w_code",
-        "w_new",
-        "w_old",
+        "write_codes",
+        "write_ends",
     )  # fmt: skip
 
     # Rare data, by step unless stated otherwise.
@@ -319,13 +319,18 @@ class History(LazyAttributes):
     ) -> None:
         self.lazy_values = {}  # see `LazyAttributes`
         self.tables, self.base, self.parent, self.name, self.plan = tables, base, parent, name, plan
-        self.s_act, self.s_pos, self.s_flag = _first_activation(), _first_number(), _first_flags()
-        self.s_t0, self.s_t1, self.s_wend, self.s_pend = _first_time(), _first_time(), _first_number(), _first_number()
-        self.w_code, self.r_code, self.r_step = _ints(), _ints(), _ints()
-        self.w_new: list[Any] = []
-        self.w_old: list[Any] = []
-        self.p_act = _ints()
-        self.p_val: list[Any] = []
+        self.step_activations, self.queue_starts, self.step_flags = _first_activation(), _first_number(), _first_flags()
+        self.start_times, self.end_times, self.write_ends, self.push_ends = (
+            _first_time(),
+            _first_time(),
+            _first_number(),
+            _first_number(),
+        )
+        self.write_codes, self.read_codes, self.read_steps = _ints(), _ints(), _ints()
+        self.new_values: list[Any] = []
+        self.old_values: list[Any] = []
+        self.push_activations = _ints()
+        self.push_values: list[Any] = []
         self.events: list[Event] = []
         self.calls: list[Call] = []
         self.replacements: dict[int, tuple[int, int, int]] = {}  # see `replace`
@@ -344,25 +349,25 @@ class History(LazyAttributes):
     @property
     def tip(self) -> int:
         """The number of the last step."""
-        return self.base + len(self.s_act) - 1
+        return self.base + len(self.step_activations) - 1
 
     def working_time(self, row: int) -> int:
         """Return the working time of a step in nanoseconds, without the time in which it waited for a person."""
-        took = self.s_t1[row] - self.s_t0[row]
+        took = self.end_times[row] - self.start_times[row]
         return took - self.waiting_ns.get(self.base + row, 0) if self.peek("waiting_ns") else took
 
     def set_first_row(self, frontier: list[int], now: int) -> None:
         """Set row 0, the state in which this history starts: its time, its frontier, and the writes made so far."""
-        self.p_act.fromlist(frontier)
-        self.p_val += [CARRIED if self.parent else None] * len(frontier)
-        self.s_t0[0] = self.s_t1[0] = now
-        self.s_wend[0], self.s_pend[0] = len(self.w_new), len(self.p_act)
+        self.push_activations.fromlist(frontier)
+        self.push_values += [CARRIED if self.parent else None] * len(frontier)
+        self.start_times[0] = self.end_times[0] = now
+        self.write_ends[0], self.push_ends[0] = len(self.new_values), len(self.push_activations)
 
     def queue(self, row: int, end: int, step: int = NOW) -> list[int]:
         """Return the activations of the queue after `step` that begins at push row `row`; the pushes end at `end`."""
         if not self.peek("insertions") and not self.replacements:
-            return self.p_act[row:end].tolist()
-        return [self.p_act[place] for place in self.queue_rows(row, end, step)]
+            return self.push_activations[row:end].tolist()
+        return [self.push_activations[place] for place in self.queue_rows(row, end, step)]
 
     def queue_rows(self, row: int, end: int, step: int = NOW) -> list[int]:
         """Return the push rows of the queue that `queue` describes."""
@@ -397,7 +402,7 @@ class History(LazyAttributes):
 
     def queue_after(self, step: int) -> list[int]:
         """Return the queue after a step of this history, front first."""
-        return self.queue(self.s_pos[step - self.base], self.s_pend[step - self.base], step)
+        return self.queue(self.queue_starts[step - self.base], self.push_ends[step - self.base], step)
 
     def row_after(self, row: int) -> int:
         """Return the push row that follows `row` in a queue."""
@@ -412,7 +417,7 @@ class History(LazyAttributes):
 
     def insert_before(self, row: int, start: int) -> None:
         """Turn the pushes from `start` on into an insertion that comes before the pushes waiting from `row` on."""
-        end = len(self.p_act)
+        end = len(self.push_activations)
         if row < start < end:
             self.insertions[start], self.insertion_returns[end - 1] = end, row
 
@@ -432,12 +437,12 @@ class History(LazyAttributes):
 
     def list_steps(self, node: int, step: int) -> list[int]:
         """Return the steps of a node up to a step."""
-        for row in range(self.listed_rows, len(self.s_act)):
+        for row in range(self.listed_rows, len(self.step_activations)):
             if row:
-                known = self.node_steps.setdefault(self.tables.activations[self.s_act[row]].node, [])
+                known = self.node_steps.setdefault(self.tables.activations[self.step_activations[row]].node, [])
                 if not known or known[-1] < self.base + row:  # an interrupt may have come before `listed_rows` was set
                     known.append(self.base + row)
-        self.listed_rows = len(self.s_act)
+        self.listed_rows = len(self.step_activations)
         found = self.node_steps.get(node, [])
         return found[: bisect_right(found, step)]
 
@@ -489,7 +494,7 @@ class History(LazyAttributes):
 
     def _truncate_writes(self, writes: int) -> None:
         """Drop all write rows from number `writes` on."""
-        del self.w_code[writes:], self.w_new[writes:], self.w_old[writes:]
+        del self.write_codes[writes:], self.new_values[writes:], self.old_values[writes:]
         self.in_place -= {number for number in self.in_place if number >= writes}
         for number in [number for number in self.order if number >= writes]:
             del self.order[number]
@@ -499,11 +504,19 @@ class History(LazyAttributes):
     def truncate(self, step: int) -> bool:
         """Drop all rows after `step`; return True if one of them had changed the frames."""
         row = step - self.base
-        for column in (self.s_act, self.s_t0, self.s_t1, self.s_flag, self.s_pos, self.s_wend, self.s_pend):
+        for column in (
+            self.step_activations,
+            self.start_times,
+            self.end_times,
+            self.step_flags,
+            self.queue_starts,
+            self.write_ends,
+            self.push_ends,
+        ):
             del column[row + 1 :]
-        writes, pushes = self.s_wend[row], self.s_pend[row]
+        writes, pushes = self.write_ends[row], self.push_ends[row]
         self._truncate_writes(writes)
-        del self.p_act[pushes:], self.p_val[pushes:]
+        del self.push_activations[pushes:], self.push_values[pushes:]
         for table in (self.insertions, self.insertion_returns):
             while table and next(reversed(table)) >= pushes:
                 table.popitem()
@@ -512,8 +525,8 @@ class History(LazyAttributes):
             if start < end:
                 self.replacement_ends.pop(start, None)
                 self.replaced_rows.pop(end - 1, None)
-        reads = bisect_right(self.r_step, step)
-        del self.r_step[reads:], self.r_code[reads:]
+        reads = bisect_right(self.read_steps, step)
+        del self.read_steps[reads:], self.read_codes[reads:]
         while self.events and self.events[-1].at > step:
             self.events.pop()
         del self.highest_events[len(self.events) :]

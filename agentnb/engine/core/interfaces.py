@@ -62,7 +62,7 @@ class Limiter(Protocol):
         """
         ...
 
-    def admit_frame(self, run: Run, act: Activation) -> bool:
+    def admit_frame(self, run: Run, activation: Activation) -> bool:
         """Return True if a composite node may open its frame; if not, its step is abandoned."""
         ...
 
@@ -137,7 +137,7 @@ class RecordedSteps(Protocol):
         """
         ...
 
-    def forget_step(self, run: Run, act: int) -> None:
+    def forget_step(self, run: Run, activation: int) -> None:
         """Forget the step of an activation, which is now committed."""
         ...
 
@@ -161,11 +161,11 @@ class Recorder(Protocol):
         """Record the end of an attempt. If that fails, the run stops after its step."""
         ...
 
-    def record_withdrawal(self, act: int, number: int) -> None:
+    def record_withdrawal(self, activation: int, number: int) -> None:
         """Record that a call of a step was not sent, or that a person's question was withdrawn."""
         ...
 
-    def drop(self, act: int) -> None:
+    def drop(self, activation: int) -> None:
         """Record that a step was abandoned for good: what it has done does not count when it runs again."""
         ...
 

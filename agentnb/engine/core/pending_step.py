@@ -79,10 +79,10 @@ class PendingStep:
         "waiting_ns",
     )
 
-    def __init__(self, act: Activation, awaitable: Awaitable[Any], started_at: int) -> None:
-        self.activation, self.started_at = act, started_at
+    def __init__(self, activation: Activation, awaitable: Awaitable[Any], started_at: int) -> None:
+        self.activation, self.started_at = activation, started_at
         # The step after which it started: a node has one activation per step
-        self.start_position = act.work.run.position
+        self.start_position = activation.work.run.position
         own = type(awaitable) is CoroutineType
         self.coro: Coroutine[Any, Any, Any] = awaitable if own else _await_in_loop(awaitable)  # type: ignore[assignment]  # checked above
         self.hold: Hold | None = None
@@ -151,16 +151,16 @@ class PendingStep:
             self.awaited_future.get_loop().call_soon_threadsafe(self.awaited_future.cancel)
 
 
-def record_interrupted(run: Run, pending_step: PendingStep, act: str, step: int) -> Intervention:
+def record_interrupted(run: Run, pending_step: PendingStep, action: str, step: int) -> Intervention:
     """Return the record that a step was in flight (`held`) during an intervention, or that it has `ended`."""
     work = pending_step.activation.work
     how = (
         {"calls": work.call_count, "events": len(work.emitted)}
-        if act == "held"
+        if action == "held"
         else {"held": pending_step.intervention_count}
     )
     new = freeze({"turn": pending_step.activation.id, **how})
-    return Intervention(step, act, pending_step.activation.node.id, ABSENT, new, "user", run.clock.peek())
+    return Intervention(step, action, pending_step.activation.node.id, ABSENT, new, "user", run.clock.peek())
 
 
 def cancel(run: Run, pending_step: PendingStep) -> None:

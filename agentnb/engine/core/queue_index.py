@@ -32,27 +32,27 @@ class QueueIndex:
         self.frame_counts: Counter[int] = Counter()
         self.groups: Counter[tuple[int, int]] = Counter()
         self.ready: list[int] | None = None
-        rows = history.queue_rows(run.queue_start, len(history.p_act), run.position)
+        rows = history.queue_rows(run.queue_start, len(history.push_activations), run.position)
         for row in rows:
-            self.add(run, history.p_act[row], row)
-        self.queue_version = (history, run.position, run.queue_start, len(history.p_act))
+            self.add(run, history.push_activations[row], row)
+        self.queue_version = (history, run.position, run.queue_start, len(history.push_activations))
         if len(self.rows) != len(rows):  # an activation is queued twice
             self.rows.clear()
 
     def is_current(self, run: Run) -> bool:
         """Return True if the queue has not changed since."""
         history, *numbers = self.queue_version
-        return history is run.history and numbers == [run.position, run.queue_start, len(run.history.p_act)]
+        return history is run.history and numbers == [run.position, run.queue_start, len(run.history.push_activations)]
 
     def add(self, run: Run, number: int, row: int) -> None:
         """Add an activation of the queue."""
         self.rows[number] = row
         self._count(_get_frame(run, number), 1)
 
-    def remove(self, act: Activation) -> None:
+    def remove(self, activation: Activation) -> None:
         """Remove an activation."""
-        del self.rows[act.id]
-        self._count(act.frame, -1)
+        del self.rows[activation.id]
+        self._count(activation.frame, -1)
 
     def _count(self, frame: Frame, change: int) -> None:
         within, groups = self.frame_counts, self.groups
@@ -69,7 +69,7 @@ def _get_frame(run: Run, number: int) -> Frame:
     return run.root if run.tables.activations[number].node < 0 else run.find_activation(number).frame
 
 
-def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: list[tuple[int, Any]]) -> int:
+def advance(run: Run, activation: Activation, pushes: list[tuple[int, Any]], front: list[tuple[int, Any]]) -> int:
     """Replace an activation in the queue by its successors; return the new start of the queue.
 
     -1 if the queue must be rewritten: something waits between the activation and the place of its successors.
@@ -77,33 +77,33 @@ def advance(run: Run, act: Activation, pushes: list[tuple[int, Any]], front: lis
     index = run.queue_index
     if index is None or not index.is_current(run):
         index = run.queue_index = QueueIndex(run)
-    frame, row = act.frame, index.rows.get(act.id)
+    frame, row = activation.frame, index.rows.get(activation.id)
     if row is None or (pushes and index.frame_counts[frame.id] > 1):
         return -1
     new = [*front, *pushes]
     if not new and frame.parent is not None and index.groups[frame.parent.id, frame.row.owner] == 1:
         new = [(run.get_activation(frame.row.owner, frame.parent, RESUME).id, CARRIED)]
     history, step = run.history, run.position + 1
-    start = len(history.p_act)
+    start = len(history.push_activations)
     if new:
         if any(number in index.rows for number, _ in new):
             return -1
-        history.p_act.extend([number for number, _ in new])
-        history.p_val.extend([value for _, value in new])
+        history.push_activations.extend([number for number, _ in new])
+        history.push_values.extend([value for _, value in new])
     history.replace(row, step, start, start + len(new))
-    index.remove(act)
+    index.remove(activation)
     for place, (number, _) in enumerate(new, start):
         index.add(run, number, place)
     pos = history.find_queue_start(row) if row == run.queue_start else run.queue_start
-    index.queue_version = (history, step, pos, len(history.p_act))
+    index.queue_version = (history, step, pos, len(history.push_activations))
     if index.ready is not None:
-        _record_ready(run, index, act, new)
+        _record_ready(run, index, activation, new)
     return pos
 
 
-def _record_ready(run: Run, index: QueueIndex, act: Activation, new: list[tuple[int, Any]]) -> None:
-    """Record which activation can run after a step of `act`, if it is the only one of its lane."""
-    lane = act.frame.lane if not new else run.find_activation(new[0][0]).frame.lane
+def _record_ready(run: Run, index: QueueIndex, activation: Activation, new: list[tuple[int, Any]]) -> None:
+    """Record which activation can run after a step of `activation`, if it is the only one of its lane."""
+    lane = activation.frame.lane if not new else run.find_activation(new[0][0]).frame.lane
     remaining = index.frame_counts[lane.id]
     if remaining == 1 and len(new) == 1:
         assert index.ready is not None

@@ -128,14 +128,14 @@ def merge_writes(
     if not frames:
         return {}
     start = min(frame.row.opened_at for frame in frames)
-    scopes = {frame.scope.id: place for place, frame in enumerate(frames)}
+    scopes = {frame.scope.id: index for index, frame in enumerate(frames)}
     spans = [(history, *_build_row_query(history, start, end)) for history, end in run.parts() if end >= start]
     keys = {*reducers, *(key for span in spans for key in _get_keys(run, scopes, *span))}
     parts: dict[str, list[list[Part]]] = {}
     if keys:
         for history, first, last in spans:
             for row in range(first, last):
-                scope, path = run.tables.codes[history.w_code[row] >> 2]
+                scope, path = run.tables.codes[history.write_codes[row] >> 2]
                 if scope in scopes and path[0] in keys:
                     key = str(path[0])
                     branches = parts.setdefault(key, [[] for _ in frames])
@@ -146,7 +146,7 @@ def merge_writes(
 def _build_row_query(history: History, start: int, end: int) -> tuple[int, int]:
     """Return the range of write rows of a history's steps `start` to `end`, including the interventions after them."""
     row = start - 1 - history.base
-    return (history.s_wend[row] if row >= 0 else 0), history.s_wend[end - history.base]
+    return (history.write_ends[row] if row >= 0 else 0), history.write_ends[end - history.base]
 
 
 def _get_keys(run: Run, scopes: Mapping[int, int], history: History, first: int, last: int) -> set[str]:
@@ -155,7 +155,7 @@ def _get_keys(run: Run, scopes: Mapping[int, int], history: History, first: int,
     for row in reversed(history.reduced_parts):
         if row < first:
             break
-        scope, path = run.tables.codes[history.w_code[row] >> 2]
+        scope, path = run.tables.codes[history.write_codes[row] >> 2]
         if row < last and scope in scopes:
             found.add(str(path[0]))
     return found
@@ -163,7 +163,7 @@ def _get_keys(run: Run, scopes: Mapping[int, int], history: History, first: int,
 
 def _get_parts(history: History, row: int, path: Path, node: str) -> Sequence[Part]:
     """Return the parts of one write; `node` is the node whose reducer applies to a key set as a whole."""
-    parts = history.reduced_parts.get(row) or (Part("", history.w_code[row] & 3, path, history.w_new[row]),)
+    parts = history.reduced_parts.get(row) or (Part("", history.write_codes[row] & 3, path, history.new_values[row]),)
     return [part._replace(node=node) if not part.node and part.op == SET and not part.path else part for part in parts]
 
 

@@ -47,7 +47,7 @@ _NOTHING_DRAWN: Final[tuple[History | None, int, dict[str, Any]]] = (None, -1, {
 _new_row: Final = tuple.__new__  # the constructor of a named tuple costs twice as much
 
 
-def _go_on(_act: Activation, code: int) -> int:
+def _go_on(_activation: Activation, code: int) -> int:
     return code
 
 
@@ -227,33 +227,33 @@ class Run:
         """Return the activation of a node in a frame, the same object each time."""
         row = _new_row(ActivationRow, (node, frame.id, what, event, about))
         number = self.tables.add_activation(row)
-        act = self.live_activations.get(number)
-        if act is None:
-            act = Activation(number, row, self.plan.nodes[node], frame, self)
-            act.work = Work(self, act)
-            frame.activations[number] = self.live_activations[number] = act
-        return act
+        activation = self.live_activations.get(number)
+        if activation is None:
+            activation = Activation(number, row, self.plan.nodes[node], frame, self)
+            activation.work = Work(self, activation)
+            frame.activations[number] = self.live_activations[number] = activation
+        return activation
 
     def find_activation(self, number: int) -> Activation:
         """Return the activation with this number, in this run's own frames."""
-        act = self.live_activations.get(number)
-        if act is None:
+        activation = self.live_activations.get(number)
+        if activation is None:
             row = self.tables.activations[number]
-            act = self.get_activation(row.node, self.frames[row.frame], row.purpose, row.event, row.about)
-        return act
+            activation = self.get_activation(row.node, self.frames[row.frame], row.purpose, row.event, row.about)
+        return activation
 
-    def refresh_activation(self, act: Activation) -> Activation:
+    def refresh_activation(self, activation: Activation) -> Activation:
         """Return the current object of an activation, with the work it started: a repair may have rebuilt its frame."""
-        now = self.live_activations.get(act.id)
-        if now is not act:
-            now = self.find_activation(act.id)
-            work = now.work = act.work
+        now = self.live_activations.get(activation.id)
+        if now is not activation:
+            now = self.find_activation(activation.id)
+            work = now.work = activation.work
             work.activation, work.scope = now, now.scope
         return now
 
-    def make_work(self, act: Activation) -> Work:
+    def make_work(self, activation: Activation) -> Work:
         """Return the Work object passed to an activation's node."""
-        return Work(self, act)
+        return Work(self, activation)
 
     def open_frame(self, row: FrameRow) -> Frame:
         """Open the frame that a row describes; its parent must be open."""
@@ -273,19 +273,21 @@ class Run:
         frame = self.frames.pop(number)
         if frame.row.policy == "child" and frame.scope.parent is not None:
             frame.scope.parent.open -= 1
-        for act in frame.activations:
-            self.live_activations.pop(act, None)
+        for activation in frame.activations:
+            self.live_activations.pop(activation, None)
 
-    def list_inner_frames(self, act: Activation) -> list[Frame]:
+    def list_inner_frames(self, activation: Activation) -> list[Frame]:
         """Return the open frames that this activation's node opened, in branch order."""
         return [
-            frame for frame in self.frames.values() if frame.parent is act.frame and frame.row.owner == act.node.index
+            frame
+            for frame in self.frames.values()
+            if frame.parent is activation.frame and frame.row.owner == activation.node.index
         ]
 
     def frontier(self) -> list[int]:
         """Return the numbers of the next activations, front first."""
         at = self.current_history
-        return at.queue(self.queue_start, at.s_pend[self.position - at.base], self.position)
+        return at.queue(self.queue_start, at.push_ends[self.position - at.base], self.position)
 
     # -- writes: the only place where keys of a scope change ---------------------------------------------------------
 
@@ -346,14 +348,14 @@ class Run:
             for name in filter(is_secret, path):
                 register_secrets(new, name)
         if top is ABSENT:
-            self._record_key_order(scope, key, len(history.w_new))
+            self._record_key_order(scope, key, len(history.new_values))
         if in_place:
-            history.in_place.add(len(history.w_new))
+            history.in_place.add(len(history.new_values))
         if parts:
-            history.reduced_parts[len(history.w_new)] = parts
-        history.w_code.append(code + op)
-        history.w_new.append(new)
-        history.w_old.append(scope.data.get(key, ABSENT))
+            history.reduced_parts[len(history.new_values)] = parts
+        history.write_codes.append(code + op)
+        history.new_values.append(new)
+        history.old_values.append(scope.data.get(key, ABSENT))
         put(scope, key, top)
 
     def _combine(self, scope: Scope, write: ReducedWrite, old: Any, key: str) -> tuple[tuple[Part, ...] | None, Any]:
@@ -403,7 +405,7 @@ class Run:
             data = {number: dict(scope.data) for number, scope in scopes.items()}
             frames = tuple((frame.id, frame.iteration) for frame in self.frames.values())
         if not history.checkpoints or history.checkpoints[-1].step < position:
-            writes = history.s_wend[position - history.base]
+            writes = history.write_ends[position - history.base]
             history.checkpoints.append(Checkpoint(position, writes, self.counted_steps, data, frames))
         self.next_checkpoint = position + CHECKPOINT_ROWS + sum(map(len, data.values())) + len(frames) - 1
         self.set_next_due()
@@ -430,10 +432,10 @@ class Run:
         """Return True if the step limit is reached: the next activation counts, and no step remains."""
         if (
             self.counted_steps < self.limit
-            or self.queue_start >= self.current_history.s_pend[self.position - self.current_history.base]
+            or self.queue_start >= self.current_history.push_ends[self.position - self.current_history.base]
         ):
             return False
-        number = self.current_history.p_act[self.queue_start]
+        number = self.current_history.push_activations[self.queue_start]
         return self.tables.activations[number].node < 0 or self.find_activation(number).cost > 0
 
     # -- events and effects, called by Work ------------------------------------------------------------------
@@ -473,19 +475,21 @@ class Run:
         number = None if node is None else self.plan.index.get(node, -1)
         return sum(history.count_calls(kind, number, end) for history, end in self.parts())
 
-    def derive_seed(self, act: Activation) -> str:
+    def derive_seed(self, activation: Activation) -> str:
         """Return the random seed for a step that starts, independent of what runs concurrently."""
-        number, lane = act.node.index, self._lane(act.frame.id)
+        number, lane = activation.node.index, self._lane(activation.frame.id)
         earlier = 0
         with self.numbering:  # nodes in threads may call this at once
             for history, end in self.parts():
                 steps = history.list_steps(number, end)
                 if lane:
-                    frames = (self.tables.activations[history.s_act[step - history.base]].frame for step in steps)
+                    frames = (
+                        self.tables.activations[history.step_activations[step - history.base]].frame for step in steps
+                    )
                     earlier += sum(self._lane(frame) == lane for frame in frames)
                 else:
                     earlier += len(steps)
-        return f"{self.seed}:{act.node.id}:{lane}:{earlier}"
+        return f"{self.seed}:{activation.node.id}:{lane}:{earlier}"
 
     def _lane(self, frame: int) -> tuple[tuple[str, int], ...]:
         """Return the parallel branches around a frame: for each, the node that opened it and the branch number."""
@@ -526,17 +530,17 @@ class Run:
         """Return the activation of the step at the run's position; None before the first."""
         for history, end in reversed(self.parts()):
             if end > history.base:
-                return self.tables.activations[history.s_act[end - history.base]]
+                return self.tables.activations[history.step_activations[end - history.base]]
         return None
 
-    def get_node_id(self, act: int) -> str:
+    def get_node_id(self, activation: int) -> str:
         """Return the id of an activation's node."""
-        return self.plan.nodes[self.tables.activations[act].node].id
+        return self.plan.nodes[self.tables.activations[activation].node].id
 
     def release(self) -> None:
         """Break the reference cycles of a run that is no longer used: its memory is freed without the collector."""
-        for act in self.live_activations.values():
-            del act.work.board, act.work
+        for activation in self.live_activations.values():
+            del activation.work.board, activation.work
         for frame in self.frames.values():
             frame.activations.clear()
         self.live_activations.clear()

@@ -33,40 +33,42 @@ SHORT: Final = 16  # a queue of up to this many entries is rewritten as a whole 
 # -- where a step leads --------------------------------------------------------------------------------------------
 
 
-def find_next_activations(run: Run, act: Activation) -> Pushes:
+def find_next_activations(run: Run, activation: Activation) -> Pushes:
     """Return the activations that a node's ordinary edges lead to, each with its condition's value."""
     found: Pushes = []
     taken = False
-    for call, target, edge in act.node.outgoing_edges:
+    for call, target, edge in activation.node.outgoing_edges:
         parallel = edge.kind == "parallel"
         if taken and run.plan.first and not parallel:
             continue
-        value = None if call is None else _evaluate(act, call, edge)
+        value = None if call is None else _evaluate(activation, call, edge)
         if call is None or value:
-            found.append((get_target(run, act, target, edge), value))
+            found.append((get_target(run, activation, target, edge), value))
             taken = taken or not parallel
     return found
 
 
-def get_target(run: Run, act: Activation, target: int, edge: Edge | None = None, event: int = -1) -> int:
+def get_target(run: Run, activation: Activation, target: int, edge: Edge | None = None, event: int = -1) -> int:
     """Return the number of the activation that a step leads to; `event` carries the input of a target with its own."""
     if run.plan.supersteps:
-        return supersteps.get_target(run, act, target, edge, event)
-    number = act.next_activations.get(target)
+        return supersteps.get_target(run, activation, target, edge, event)
+    number = activation.next_activations.get(target)
     if number is None:
-        number = act.next_activations[target] = run.get_activation(target, act.frame).id
+        number = activation.next_activations[target] = run.get_activation(target, activation.frame).id
     return number
 
 
-def find_handler(run: Run, act: Activation, target: int) -> int:
+def find_handler(run: Run, activation: Activation, target: int) -> int:
     """Return the number of the activation that a failed step leads to."""
-    return supersteps.find_handler(run, act, target) if run.plan.supersteps else get_target(run, act, target)
+    return (
+        supersteps.find_handler(run, activation, target) if run.plan.supersteps else get_target(run, activation, target)
+    )
 
 
-def _evaluate(act: Activation, call: Any, edge: Any) -> Any:
+def _evaluate(activation: Activation, call: Any, edge: Any) -> Any:
     """Evaluate a condition; an exception becomes the step's failure and names the edge."""
     try:
-        return call(act.work.board)
+        return call(activation.work.board)
     except AgentNbError:
         raise
     except Exception as error:
@@ -85,23 +87,23 @@ def _make_condition_error(edge: Any, error: Exception) -> ExecutionError:
     )
 
 
-def follow(run: Run, act: Activation) -> None:
+def follow(run: Run, activation: Activation) -> None:
     """Push the activation that follows a quick one, and cache it if it is always the same."""
     history = run.history
-    if act.next == UNKNOWN:
-        always = act.node.always
+    if activation.next == UNKNOWN:
+        always = activation.node.always
         if always >= 0:
-            act.next = run.get_activation(always, act.frame).id
-            history.p_act.append(act.next)
-            history.p_val.append(None)
+            activation.next = run.get_activation(always, activation.frame).id
+            history.push_activations.append(activation.next)
+            history.push_values.append(None)
             return
-        act.next = always
+        activation.next = always
         if always == NO_EDGE:
             return
-    out: tuple[OutgoingEdge, ...] = act.node.outgoing_edges
-    p_act, p_val = history.p_act, history.p_val
-    if act.next == FIRST:
-        board = act.work.board
+    out: tuple[OutgoingEdge, ...] = activation.node.outgoing_edges
+    push_activations, push_values = history.push_activations, history.push_values
+    if activation.next == FIRST:
+        board = activation.work.board
         for call, target, edge in out:
             value = None
             if call is not None:
@@ -113,17 +115,17 @@ def follow(run: Run, act: Activation) -> None:
                     raise _make_condition_error(edge, error) from error
                 if not value:
                     continue
-            number = act.next_activations.get(target)
-            p_act.append(get_target(run, act, target, edge) if number is None else number)
-            p_val.append(value)
+            number = activation.next_activations.get(target)
+            push_activations.append(get_target(run, activation, target, edge) if number is None else number)
+            push_values.append(value)
             return
         return
-    for number, value in find_next_activations(run, act):
-        p_act.append(number)
-        p_val.append(value)
+    for number, value in find_next_activations(run, activation):
+        push_activations.append(number)
+        push_values.append(value)
 
 
-def choose_targets(run: Run, act: Activation, targets: Sequence[str | SendTarget], value: Any) -> Pushes:
+def choose_targets(run: Run, activation: Activation, targets: Sequence[str | SendTarget], value: Any) -> Pushes:
     """Return the activations of the targets that a node chose itself.
 
     Raises:
@@ -132,87 +134,89 @@ def choose_targets(run: Run, act: Activation, targets: Sequence[str | SendTarget
     pushes: Pushes = []
     for to in targets:
         target, event = (to.node, to.event) if isinstance(to, SendTarget) else (to, -1)
-        if event >= 0 and not target and act.frame.parent is not None:
-            pushes.append((supersteps.resume(run, act.frame, event), value))
+        if event >= 0 and not target and activation.frame.parent is not None:
+            pushes.append((supersteps.resume(run, activation.frame, event), value))
             continue
         number = run.plan.index.get(target)
-        if number is None or run.plan.nodes[number].node.scope != act.node.node.scope:
+        if number is None or run.plan.nodes[number].node.scope != activation.node.node.scope:
             raise ExecutionError(
                 Problem(
                     "X105",
-                    f"node {act.node.id!r} leads to {target!r}, which is not a node of its region",
-                    str(act.node.node.place or f"node {act.node.id!r}"),
-                    f"the nodes of this region are: {', '.join(_list_region_nodes(run, act))}",
-                    did_you_mean(target, _list_region_nodes(run, act), "add the node, or change the route"),
+                    f"node {activation.node.id!r} leads to {target!r}, which is not a node of its region",
+                    str(activation.node.node.place or f"node {activation.node.id!r}"),
+                    f"the nodes of this region are: {', '.join(_list_region_nodes(run, activation))}",
+                    did_you_mean(target, _list_region_nodes(run, activation), "add the node, or change the route"),
                 )
             )
-        pushes.append((get_target(run, act, number, event=event), value))
+        pushes.append((get_target(run, activation, number, event=event), value))
     return pushes
 
 
-def _list_region_nodes(run: Run, act: Activation) -> list[str]:
-    return [node.id for node in run.plan.nodes if node.node.scope == act.node.node.scope]
+def _list_region_nodes(run: Run, activation: Activation) -> list[str]:
+    return [node.id for node in run.plan.nodes if node.node.scope == activation.node.node.scope]
 
 
 # -- advancing the frontier ----------------------------------------------------------------------------------------
 
 
-def append_next_activations(run: Run, act: Activation, chosen: Pushes | None, front: Pushes = []) -> int:  # noqa: B006  (never changed)
+def append_next_activations(run: Run, activation: Activation, chosen: Pushes | None, front: Pushes = []) -> int:  # noqa: B006  (never changed)
     """Append the activations that a step leads to (`chosen`, if not None); return the new start of the frontier.
 
     `front` goes to the front.
     """
     if chosen is None and run.plan.recipe.reactive is not None:  # only events schedule nodes
-        return event_queue.advance(run, act)
+        return event_queue.advance(run, activation)
     pushes = (
-        find_next_activations(run, act)
+        find_next_activations(run, activation)
         if chosen is None
-        else [*chosen, *find_next_activations(run, act)]
+        else [*chosen, *find_next_activations(run, activation)]
         if run.plan.supersteps
         else chosen
     )
-    return advance(run, act, pushes + make_event_entries(run, act.work), front)
+    return advance(run, activation, pushes + make_event_entries(run, activation.work), front)
 
 
-def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes = []) -> int:  # noqa: B006  (never changed)
+def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes = []) -> int:  # noqa: B006  (never changed)
     """Append the pushes of a step and return the new start of the frontier.
 
     `front` goes to the front (error targets, the entry of a body), `pushes` behind this frame's activations. If the
     queue only grew at its end, nothing is moved; otherwise the new queue is written as a whole.
     """
     if run.plan.recipe.reactive is not None:
-        return event_queue.advance(run, act)
+        return event_queue.advance(run, activation)
     if run.plan.supersteps:
-        return supersteps.advance(run, act, pushes, front)
+        return supersteps.advance(run, activation, pushes, front)
     history = run.history
     index = run.queue_index
     if (
-        ((index is not None and index.is_current(run)) or len(history.p_act) - run.queue_start > SHORT)
+        ((index is not None and index.is_current(run)) or len(history.push_activations) - run.queue_start > SHORT)
         and not run.plan.joins
         and not run.plan.listeners
     ):
-        moved = queue_index.advance(run, act, pushes, front)
+        moved = queue_index.advance(run, activation, pushes, front)
         if moved >= 0:
             return moved
     run.queue_index = None
     queue = run.frontier()
-    here = queue.index(act.id) if act.id in queue else 0
-    rest = [number for place, number in enumerate(queue) if place != here or number != act.id]
-    last = max((i for i, number in enumerate(rest) if get_frame(run, number).is_within(act.frame)), default=here - 1)
+    here = queue.index(activation.id) if activation.id in queue else 0
+    rest = [number for place, number in enumerate(queue) if place != here or number != activation.id]
+    last = max(
+        (i for i, number in enumerate(rest) if get_frame(run, number).is_within(activation.frame)), default=here - 1
+    )
     at = last + 1
     plain = here == 0 and at == len(rest) and not front and not history.replacements
     new: Pushes = [*front, *_carry(rest[:at]), *pushes, *_carry(rest[at:])]
     if here:
         new = [*_carry(rest[:here]), *front, *_carry(rest[here:at]), *pushes, *_carry(rest[at:])]
-    new = _schedule_resume(run, act, expand(run, _queue_joins(run, new), act.work.emitted), here)
+    new = _schedule_resume(run, activation, expand(run, _queue_joins(run, new), activation.work.emitted), here)
     unchanged = zip(new, rest, strict=False)
     if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in unchanged):
         new = new[len(rest) :]
         pos = run.queue_start + 1
     else:
-        pos = len(history.p_act)
-    history.p_act.extend([number for number, _ in new])
-    history.p_val.extend([value for _, value in new])
+        pos = len(history.push_activations)
+    history.push_activations.extend([number for number, _ in new])
+    history.push_values.extend([value for _, value in new])
     return pos
 
 
@@ -227,15 +231,16 @@ def _carry(numbers: Sequence[int]) -> Pushes:
 
 def _queue_joins(run: Run, queue: Pushes) -> Pushes:
     """Queue each join once, behind all activations of its own frame that can still reach it."""
-    joins, acts = run.plan.joins, run.tables.activations
-    for number in dict.fromkeys(number for number, _ in queue if acts[number].node in joins):
+    joins, activations = run.plan.joins, run.tables.activations
+    for number in dict.fromkeys(number for number, _ in queue if activations[number].node in joins):
         found = [push for push in queue if push[0] == number]
         place, others = queue.index(found[0]), [push for push in queue if push[0] != number]
         # a followed edge is recorded only once
         push = next((push for push in found if push[1] is not CARRIED), found[0])
-        node, frame = acts[number].node, acts[number].frame
+        node, frame = activations[number].node, activations[number].frame
         if any(
-            acts[other].frame == frame and acts[other].node in run.plan.nodes_before_join[node] for other, _ in others
+            activations[other].frame == frame and activations[other].node in run.plan.nodes_before_join[node]
+            for other, _ in others
         ):
             own = get_frame(run, number)
             place = max(n for n, (other, _) in enumerate(others) if get_frame(run, other).is_within(own)) + 1
@@ -258,9 +263,9 @@ def expand(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
     return queue
 
 
-def _schedule_resume(run: Run, act: Activation, queue: Pushes, here: int) -> Pushes:
+def _schedule_resume(run: Run, activation: Activation, queue: Pushes, here: int) -> Pushes:
     """Schedule a composite node to resume when nothing inside it is left in the queue."""
-    frame = act.frame
+    frame = activation.frame
     if frame.parent is None:
         return queue
     group = [
@@ -287,21 +292,21 @@ def make_event_entries(run: Run, work: Any) -> Pushes:
 # -- opening and closing frames --------------------------------------------------------------------------------------
 
 
-def enter(run: Run, act: Activation, opening: Enter, started_at: int) -> int:
+def enter(run: Run, activation: Activation, opening: Enter, started_at: int) -> int:
     """Open the bodies of a composite node; their entry nodes come next.
 
     X103: frames are nested too deeply.
     """
     from agentnb.engine.core.step import finish
 
-    if act.frame.depth + 1 > run.max_frames:
-        if run.limiter is not None and not run.limiter.admit_frame(run, act):
+    if activation.frame.depth + 1 > run.max_frames:
+        if run.limiter is not None and not run.limiter.admit_frame(run, activation):
             raise StepAbandoned
         raise ExecutionError(
             Problem(
                 "X103",
-                f"node {act.node.id!r} would open frame {act.frame.depth + 1}, which is nested too deeply",
-                str(act.node.node.place or f"node {act.node.id!r}"),
+                f"node {activation.node.id!r} would open frame {activation.frame.depth + 1}: nested too deeply",
+                str(activation.node.node.place or f"node {activation.node.id!r}"),
                 f"frames may be nested {run.max_frames} deep",
                 "allow more: budget={'max_frames': ...} or GraphExecutor(max_recursion_depth=...); or nest less",
             )
@@ -310,12 +315,25 @@ def enter(run: Run, act: Activation, opening: Enter, started_at: int) -> int:
     if opening.bodies:
         run.history.opened_frames[number] = ()  # known to `repair` before the first frame is open
         run.history.mark_rare(number)
-    for path, value in act.work.own_writes:  # before a child scope is open: afterwards this scope cannot be written
-        run.write(act.scope, path, value)
+    for (
+        path,
+        value,
+    ) in activation.work.own_writes:  # before a child scope is open: afterwards this scope cannot be written
+        run.write(activation.scope, path, value)
     for body in opening.bodies:
         id_, inputs = len(frames), None if body.inputs is None else freeze(dict(body.inputs))
-        own = id_ if body.policy != "shared" else act.frame.row.scope
-        fields = (id_, act.frame.id, act.node.index, body.region, body.policy, body.branch, own, number, inputs)
+        own = id_ if body.policy != "shared" else activation.frame.row.scope
+        fields = (
+            id_,
+            activation.frame.id,
+            activation.node.index,
+            body.region,
+            body.policy,
+            body.branch,
+            own,
+            number,
+            inputs,
+        )
         row = _new_row(FrameRow, fields)
         frames.append(row)
         opened.append(id_)
@@ -326,28 +344,28 @@ def enter(run: Run, act: Activation, opening: Enter, started_at: int) -> int:
     if opened:
         run.history.opened_frames[number] = tuple(opened)
     if not front:
-        front = [(run.get_activation(act.node.index, act.frame, RESUME).id, CARRIED)]
-    code = finish(run, act, started_at, ENTER, advance(run, act, [], front))
+        front = [(run.get_activation(activation.node.index, activation.frame, RESUME).id, CARRIED)]
+    code = finish(run, activation, started_at, ENTER, advance(run, activation, [], front))
     return LANES if code == GO and any(body.branch >= 0 for body in opening.bodies) else code
 
 
-def repeat_body(run: Run, act: Activation, started_at: int) -> int:
+def repeat_body(run: Run, activation: Activation, started_at: int) -> int:
     """Run the body of a composite node once more, in the open frame."""
     from agentnb.engine.core.step import finish
 
     run.history.mark_rare(run.position + 1)
-    for path, value in act.work.own_writes:
-        run.write(act.scope, path, value)
+    for path, value in activation.work.own_writes:
+        run.write(activation.scope, path, value)
     front: Pushes = []
-    for frame in run.list_inner_frames(act):
+    for frame in run.list_inner_frames(activation):
         frame.iteration += 1
         front += [(run.get_activation(node, frame).id, CARRIED) for node in run.plan.entries[frame.row.region]]
-    return finish(run, act, started_at, AGAIN, advance(run, act, [], front))
+    return finish(run, activation, started_at, AGAIN, advance(run, activation, [], front))
 
 
-def leave(run: Run, act: Activation) -> None:
+def leave(run: Run, activation: Activation) -> None:
     """Close all frames that an activation's node opened, the innermost first, and record it."""
-    inside = {frame.id for frame in run.list_inner_frames(act)}
+    inside = {frame.id for frame in run.list_inner_frames(activation)}
     nested = [frame for frame in run.frames.values() if any(outer.id in inside for outer in frame.iter_enclosing())]
     close_frames(run, nested, run.position + 1)
 

@@ -77,62 +77,65 @@ class Joins:
 # -- where a step leads --------------------------------------------------------------------------------------------
 
 
-def get_target(run: Run, act: Activation, target: int, edge: Edge | None, event: int) -> int:
+def get_target(run: Run, activation: Activation, target: int, edge: Edge | None, event: int) -> int:
     """Return the number of the activation in the next superstep that a step leads to.
 
     It is an arrival if the edge is part of a join; it is parked if the target is deferred.
     """
     if edge is not None and edge.join:
-        code = run.plan.waiting.arrivals[act.node.index, target, edge.join]
-        return run.get_activation(target, act.frame, PARKED, -1, code).id
+        code = run.plan.waiting.arrivals[activation.node.index, target, edge.join]
+        return run.get_activation(target, activation.frame, PARKED, -1, code).id
     if event < 0 and target in run.plan.deferred_nodes:
-        return run.get_activation(target, act.frame, PARKED).id
-    return run.get_activation(target, act.frame, 0, event, -1 - act.row.about).id
+        return run.get_activation(target, activation.frame, PARKED).id
+    return run.get_activation(target, activation.frame, 0, event, -1 - activation.row.about).id
 
 
-def find_handler(run: Run, act: Activation, target: int) -> int:
+def find_handler(run: Run, activation: Activation, target: int) -> int:
     """Return the number of the activation that handles a failed step; it belongs to the same superstep.
 
     It runs next and sees what the failed node saw, with the same input.
     """
-    return run.get_activation(target, act.frame, 0, act.row.event, act.row.about).id
+    return run.get_activation(target, activation.frame, 0, activation.row.event, activation.row.about).id
 
 
-def find_handled_failure(run: Run, act: Activation, source: str) -> Failure | None:
+def find_handled_failure(run: Run, activation: Activation, source: str) -> Failure | None:
     """Return the failure of `source` that an activation handles: the last one in the same superstep."""
-    for step in iter_superstep_steps(run, act):
+    for step in iter_superstep_steps(run, activation):
         history = next(history for history, end in run.parts() if history.base < step <= end)
-        row = run.tables.activations[history.s_act[step - history.base]]
-        if row.event == act.row.event and run.plan.nodes[row.node].id == source:
+        row = run.tables.activations[history.step_activations[step - history.base]]
+        if row.event == activation.row.event and run.plan.nodes[row.node].id == source:
             return history.errors.get(step)
     return None
 
 
-def iter_superstep_steps(run: Run, act: Activation) -> Iterator[int]:
+def iter_superstep_steps(run: Run, activation: Activation) -> Iterator[int]:
     """Yield the steps so far of an activation's superstep, last first."""
     for step, row in _iter_steps_back(run, run.position):
-        if row.frame == act.frame.id:
-            if row.about != act.row.about:
+        if row.frame == activation.frame.id:
+            if row.about != activation.row.about:
                 return
             yield step
 
 
-def list_events_of_node(run: Run, act: Activation) -> list[int]:
+def list_events_of_node(run: Run, activation: Activation) -> list[int]:
     """Return the numbers of the events for which a node runs in an activation's superstep; -1: through its edges.
 
     Activations that have already run come first.
     """
-    acts, ran = run.tables.activations, []
+    activations, ran = run.tables.activations, []
     for _, row in _iter_steps_back(run, run.position):
-        if row.frame == act.row.frame:
-            if row.about != act.row.about:
+        if row.frame == activation.row.frame:
+            if row.about != activation.row.about:
                 break
             ran.append(row)
-    due = [acts[number] for number in run.frontier()]
+    due = [activations[number] for number in run.frontier()]
     return [
         row.event
         for row in [*reversed(ran), *due]
-        if row.node == act.row.node and row.frame == act.row.frame and row.about == act.row.about and not row.purpose
+        if row.node == activation.row.node
+        and row.frame == activation.row.frame
+        and row.about == activation.row.about
+        and not row.purpose
     ]  # fmt: skip  (it begins; it is neither parked nor does it resume)
 
 
@@ -147,60 +150,64 @@ def iter_writes(run: Run, frame: Frame, step: int) -> Iterator[tuple[str, Any, A
     """Yield the writes of a step to the keys of a frame: (key, previous value, new value)."""
     history = next(history for history in reversed(run.chain) if history.base < step)
     codes, row = run.tables.codes, step - history.base
-    for at in range(history.s_wend[row - 1], history.s_wend[row]):
-        owner, path = codes[history.w_code[at] >> 2]
+    for at in range(history.write_ends[row - 1], history.write_ends[row]):
+        owner, path = codes[history.write_codes[at] >> 2]
         if owner == frame.scope.id:
-            yield str(path[0]), history.w_old[at], history.w_new[at]
+            yield str(path[0]), history.old_values[at], history.new_values[at]
 
 
 def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation:
     """Return the activation of a node in the current superstep of a frame, for a node that a person sets next."""
-    acts = run.tables.activations
-    about = next((acts[entry].about for entry in run.frontier()
-                  if acts[entry].frame == frame.id and acts[entry].purpose != PARKED), None)  # fmt: skip
+    activations = run.tables.activations
+    about = next((activations[entry].about for entry in run.frontier()
+                  if activations[entry].frame == frame.id and activations[entry].purpose != PARKED), None)  # fmt: skip
     if about is None:  # the frame's superstep has ended, or the next activation is that of the composite node
         last = next((row for _, row in _iter_steps_back(run, run.position) if row.frame == frame.id), None)
         about = START if last is None else -1 - last.about
     return run.get_activation(number, frame, 0, -1, about)
 
 
-def advance(run: Run, act: Activation, pushes: Pushes, front: Pushes) -> int:
+def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes) -> int:
     """Append the pushes of a step and return the new start of the frontier."""
-    history, acts, frame = run.history, run.tables.activations, act.frame
+    history, activations, frame = run.history, run.tables.activations, activation.frame
     here = run.queue_start
-    if not front and frame.parent is None and history.p_act[here] == act.id:
+    if not front and frame.parent is None and history.push_activations[here] == activation.id:
         after = here + 1
-        if after == len(history.p_act):
-            _append(history, _plan_next_superstep(run, frame, act, pushes))
+        if after == len(history.push_activations):
+            _append(history, _plan_next_superstep(run, frame, activation, pushes))
             return after
-        row = acts[history.p_act[after]]
-        if row.frame == frame.id and row.about == act.row.about and row.purpose != PARKED:
+        row = activations[history.push_activations[after]]
+        if row.frame == frame.id and row.about == activation.row.about and row.purpose != PARKED:
             _append(history, pushes)
             return after
-    queue = history.p_act[here:].tolist()
-    if act.id in queue:
-        queue.remove(act.id)
+    queue = history.push_activations[here:].tolist()
+    if activation.id in queue:
+        queue.remove(activation.id)
     if front and run.tables.activations[front[0][0]].frame != frame.id:  # a composite node opens its inside
         return _rewrite(history, [*front, *_carry(queue)])
-    resumes = [push for push in pushes if acts[push[0]].frame != frame.id]  # the step has ended its frame
+    resumes = [push for push in pushes if activations[push[0]].frame != frame.id]  # the step has ended its frame
     if resumes:
-        return _rewrite(history, [*resumes[:1], *_carry([n for n in queue if acts[n].frame != frame.id])])
-    own = [number for number in queue if acts[number].frame == frame.id]
-    outer = _carry([number for number in queue if acts[number].frame != frame.id])
-    current = [number for number in own if acts[number].about == act.row.about and acts[number].purpose != PARKED]
+        return _rewrite(history, [*resumes[:1], *_carry([n for n in queue if activations[n].frame != frame.id])])
+    own = [number for number in queue if activations[number].frame == frame.id]
+    outer = _carry([number for number in queue if activations[number].frame != frame.id])
+    current = [
+        number
+        for number in own
+        if activations[number].about == activation.row.about and activations[number].purpose != PARKED
+    ]
     if front or current:  # `front`: the handler of a failed step
         later = [number for number in own if number not in set(current)]
         return _rewrite(history, [*front, *_carry(current), *_carry(later), *pushes, *outer])
-    return _rewrite(history, [*_plan_next_superstep(run, frame, act, [*_carry(own), *pushes]), *outer])
+    return _rewrite(history, [*_plan_next_superstep(run, frame, activation, [*_carry(own), *pushes]), *outer])
 
 
 def _append(history: History, pushes: Pushes) -> None:
-    history.p_act.extend([number for number, _ in pushes])
-    history.p_val.extend([value for _, value in pushes])
+    history.push_activations.extend([number for number, _ in pushes])
+    history.push_values.extend([value for _, value in pushes])
 
 
 def _rewrite(history: History, queue: Pushes) -> int:
-    start = len(history.p_act)
+    start = len(history.push_activations)
     _append(history, queue)
     return start
 
@@ -209,31 +216,33 @@ def _carry(numbers: list[int]) -> Pushes:
     return [(number, CARRIED) for number in numbers]
 
 
-def _plan_next_superstep(run: Run, frame: Frame, act: Activation, pushes: Pushes) -> Pushes:
+def _plan_next_superstep(run: Run, frame: Frame, activation: Activation, pushes: Pushes) -> Pushes:
     """Return the next superstep of a frame; if there is none, what its composite node does next."""
-    _clear_transients(run, act)
-    acts, plan = run.tables.activations, run.plan
+    _clear_transients(run, activation)
+    activations, plan = run.tables.activations, run.plan
     if len(pushes) == 1:
-        row = acts[pushes[0][0]]
+        row = activations[pushes[0][0]]
         if row.purpose != PARKED:
             return pushes
     due: dict[int, Any] = {}
     parked: dict[int, Any] = {}
     for number, value in pushes:
-        found = parked if acts[number].purpose == PARKED else due
+        found = parked if activations[number].purpose == PARKED else due
         if found.get(number, CARRIED) is CARRIED:
             found[number] = value
-    about = -1 - act.row.about
+    about = -1 - activation.row.about
     _open_gates(run, frame, due, parked, about, deferred=False)
-    if not any(acts[number].event < 0 for number in due):
+    if not any(activations[number].event < 0 for number in due):
         _open_gates(run, frame, due, parked, about, deferred=True)
-        for number in [number for number in parked if acts[number].about == START]:
+        for number in [number for number in parked if activations[number].about == START]:
             value = parked.pop(number)
-            due.setdefault(run.get_activation(acts[number].node, frame, 0, -1, about).id, value)
+            due.setdefault(run.get_activation(activations[number].node, frame, 0, -1, about).id, value)
     if not due:
-        return _end_supersteps(run, frame, act)
+        return _end_supersteps(run, frame, activation)
     rank = plan.ranks
-    order = sorted(due, key=lambda number: ((event := acts[number].event) >= 0, event, rank[acts[number].node]))
+    order = sorted(
+        due, key=lambda number: ((event := activations[number].event) >= 0, event, rank[activations[number].node])
+    )
     return [*((number, due[number]) for number in order), *parked.items()]
 
 
@@ -241,26 +250,26 @@ def _open_gates(
     run: Run, frame: Frame, due: dict[int, Any], parked: dict[int, Any], about: int, *, deferred: bool
 ) -> None:
     """Replace the arrivals at each complete join by its target."""
-    acts, gates = run.tables.activations, run.plan.waiting.gates
+    activations, gates = run.tables.activations, run.plan.waiting.gates
     arrived: dict[int, list[int]] = {}
     for number in parked:
-        if acts[number].about >= 0:
-            arrived.setdefault(gates[acts[number].about][1], []).append(number)
+        if activations[number].about >= 0:
+            arrived.setdefault(gates[activations[number].about][1], []).append(number)
     for numbers in arrived.values():
-        gate, _ = gates[acts[numbers[0]].about]
+        gate, _ = gates[activations[numbers[0]].about]
         if len(numbers) == gate.sources and (gate.target in run.plan.deferred_nodes) == deferred:
             value = [parked.pop(number) for number in numbers][-1]
             due.setdefault(run.get_activation(gate.target, frame, 0, -1, about).id, value)
 
 
-def _end_supersteps(run: Run, frame: Frame, act: Activation) -> Pushes:
+def _end_supersteps(run: Run, frame: Frame, activation: Activation) -> Pushes:
     """Return what follows the last superstep of a frame: its composite node resumes.
 
     If the limit of supersteps is reached, the node that ran last is next, and fails.
     """
-    most: int | None = act.node.node.params.get("max_supersteps")
-    if most is not None and get_stage(run, act).number >= most:
-        return [(run.get_activation(act.node.index, frame, 0, -1, -1 - act.row.about).id, CARRIED)]
+    most: int | None = activation.node.node.params.get("max_supersteps")
+    if most is not None and get_stage(run, activation).number >= most:
+        return [(run.get_activation(activation.node.index, frame, 0, -1, -1 - activation.row.about).id, CARRIED)]
     if frame.parent is None:
         return []
     return [(resume(run, frame), CARRIED)]
@@ -284,19 +293,19 @@ def find_owner(run: Run, frame: Frame) -> ActivationRow:
     """Return the activation that opened a frame."""
     opened = frame.row.opened_at
     history = next(history for history in reversed(run.chain) if history.base < opened)
-    return run.tables.activations[history.s_act[opened - history.base]]
+    return run.tables.activations[history.step_activations[opened - history.base]]
 
 
-def _clear_transients(run: Run, act: Activation) -> None:
+def _clear_transients(run: Run, activation: Activation) -> None:
     """Delete the keys that last for one superstep and were not written in this one."""
-    keys, scope = run.plan.transient.get(act.frame.row.region), act.scope
+    keys, scope = run.plan.transient.get(activation.frame.row.region), activation.scope
     if keys is None:
         return
     seen = {key for key in keys if key in scope.data}
     if seen:
-        row = run.history.s_wend[run.position - run.history.base]
-        written = {str(run.tables.codes[code >> 2][1][0]) for code in run.history.w_code[row:]}
-        for key in sorted(seen - written - set(get_stage(run, act).scope.data)):
+        row = run.history.write_ends[run.position - run.history.base]
+        written = {str(run.tables.codes[code >> 2][1][0]) for code in run.history.write_codes[row:]}
+        for key in sorted(seen - written - set(get_stage(run, activation).scope.data)):
             run.write(scope, (key,), ABSENT)
 
 
@@ -319,9 +328,9 @@ class Stage:
         self.replaced: set[str] = set()
 
 
-def get_stage(run: Run, act: Activation) -> Stage:
+def get_stage(run: Run, activation: Activation) -> Stage:
     """Return the superstep of the next activation, as far as it has run."""
-    frame, about = act.frame, act.row.about
+    frame, about = activation.frame, activation.row.about
     stage = _get_known_stage(run, frame)
     if stage is not None and stage.position == run.position and stage.about == about:
         return stage
@@ -344,7 +353,7 @@ def get_stage(run: Run, act: Activation) -> Stage:
         if not earlier:
             steps.append(step)
     if stage is None:
-        stage = Stage(run.history, about, _count(run, act), frame.scope)
+        stage = Stage(run.history, about, _count(run, activation), frame.scope)
     elif stage.about != about:
         stage = Stage(run.history, about, stage.number + 1, frame.scope)
     for step in reversed(steps):
@@ -366,7 +375,7 @@ def _follows(run: Run, frame: Frame, stage: Stage, about: int) -> bool:
     """Return True if the next superstep follows one of a single step: by far the most common case."""
     if not stage.position == run.position - 1 >= run.history.base:
         return False
-    row = run.tables.activations[run.history.s_act[-1]]
+    row = run.tables.activations[run.history.step_activations[-1]]
     return row.frame == frame.id and row.about == stage.about != about
 
 
@@ -382,11 +391,11 @@ def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -
     return True
 
 
-def _count(run: Run, act: Activation) -> int:
+def _count(run: Run, activation: Activation) -> int:
     """Return the number of the next activation's superstep within its frame, starting at 1."""
-    about, number = act.row.about, 1
+    about, number = activation.row.about, 1
     for _, row in _iter_steps_back(run, run.position):
-        if row.frame == act.frame.id and row.about != about:
+        if row.frame == activation.frame.id and row.about != about:
             number, about = number + 1, row.about
     return number
 
@@ -395,7 +404,7 @@ def _iter_steps_back(run: Run, position: int) -> Iterator[tuple[int, ActivationR
     """Yield the steps up to a position, last first, with their activations."""
     for history, end in reversed(run.parts()):
         for step in range(min(end, position), history.base, -1):
-            yield step, run.tables.activations[history.s_act[step - history.base]]
+            yield step, run.tables.activations[history.step_activations[step - history.base]]
 
 
 def _record_writes(run: Run, stage: Stage, number: int, step: int) -> None:
@@ -403,14 +412,16 @@ def _record_writes(run: Run, stage: Stage, number: int, step: int) -> None:
     scope = stage.scope
     history = next(history for history in reversed(run.chain) if history.base < step)
     row = step - history.base
-    start, end = history.s_wend[row - 1], history.s_wend[row]
+    start, end = history.write_ends[row - 1], history.write_ends[row]
     edits = sum(
-        act.step == step and act.action == "edit" and not (act.old is ABSENT and act.new is ABSENT)
-        for act in history.interventions
+        intervention.step == step
+        and intervention.action == "edit"
+        and not (intervention.old is ABSENT and intervention.new is ABSENT)
+        for intervention in history.interventions
     )
     codes = run.tables.codes
     for at in range(start, end):
-        owner, path = codes[history.w_code[at] >> 2]
+        owner, path = codes[history.write_codes[at] >> 2]
         if owner != number:
             continue
         if replaces_value(history.reduced_parts.get(at, ())):
@@ -418,7 +429,7 @@ def _record_writes(run: Run, stage: Stage, number: int, step: int) -> None:
         if at >= end - edits:
             scope.data.pop(str(path[0]), None)
         elif path[0] not in scope.data:
-            old = history.w_old[at]
+            old = history.old_values[at]
             scope.data[str(path[0])] = DELETED if old is ABSENT else old
 
 
@@ -453,32 +464,32 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
         return finish(work, await result)
 
     def run_isolated(work: Work) -> Any:
-        act = work.activation
-        stage = get_stage(work.run, act)
+        activation = work.activation
+        stage = get_stage(work.run, activation)
         if most is not None and stage.number > most:
             raise _make_limit_error(work, most)
-        work.scope = stage.scope if stage.scope.data else act.scope
-        if act.event >= 0 and not act.purpose and not node.kind.returns_reduced:
+        work.scope = stage.scope if stage.scope.data else activation.scope
+        if activation.event >= 0 and not activation.purpose and not node.kind.returns_reduced:
             work.scope = _make_scope_with_input(work)
         return finish(work, perform(work))
 
     return run_isolated
 
 
-def choose_after_skip(run: Run, act: Activation, writes: Mapping[str, Any]) -> Sequence[str | SendTarget]:
+def choose_after_skip(run: Run, activation: Activation, writes: Mapping[str, Any]) -> Sequence[str | SendTarget]:
     """Return the targets that a skipped node's `choose`, or its kind, chooses, as if it had written these values."""
-    choose, choose_of_kind = act.node.node.params.get("choose"), act.node.kind.choose_after_skip
+    choose, choose_of_kind = activation.node.node.params.get("choose"), activation.node.kind.choose_after_skip
     if choose is None and choose_of_kind is None:
         return ()
-    work, stage = act.work, get_stage(run, act)
+    work, stage = activation.work, get_stage(run, activation)
     try:
-        work.scope = stage.scope if stage.scope.data else act.scope
+        work.scope = stage.scope if stage.scope.data else activation.scope
         work.scope = _make_scope_with_writes(work, Outcome(dict(writes)))
         if choose is not None:
             return _to_route(work, choose(work.board))
         return () if choose_of_kind is None else choose_of_kind(work)
     finally:
-        work.scope = act.scope
+        work.scope = activation.scope
 
 
 def _to_route(work: Work, found: Any) -> list[str | SendTarget]:

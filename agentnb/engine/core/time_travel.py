@@ -30,7 +30,7 @@ def repair(run: Run) -> None:
         return
     history = run.history
     row = run.position - history.base
-    writes = history.s_wend[row]
+    writes = history.write_ends[row]
     number = run.position + 1
     if (
         (history.rare and history.rare[-1] >= number)
@@ -38,7 +38,7 @@ def repair(run: Run) -> None:
         or number in history.closed_frames
     ):
         run.dirty = True
-    filled = min(len(history.w_code), len(history.w_new), len(history.w_old))
+    filled = min(len(history.write_codes), len(history.new_values), len(history.old_values))
     if filled > writes and not run.dirty:
         _undo_writes(run, history, writes, filled)
     history.truncate(run.position)
@@ -48,10 +48,10 @@ def repair(run: Run) -> None:
 
 
 def _undo_writes(run: Run, history: History, start: int, end: int) -> None:
-    codes, old, order = run.tables.codes, history.w_old, history.order
+    codes, old, order = run.tables.codes, history.old_values, history.order
     scopes = get_scopes(run)
     for row in range(end - 1, start - 1, -1):
-        number, path = codes[history.w_code[row] >> 2]
+        number, path = codes[history.write_codes[row] >> 2]
         data, key, was = scopes[number].own_data(), path[0], old[row]
         if was is ABSENT:
             data.pop(key, None)  # type: ignore[arg-type]  # a first key is text
@@ -80,11 +80,11 @@ def undo(run: Run) -> None:
         restore(run, position - 1)
         return
     run.dirty = True
-    start, end = at.s_wend[row - 1], at.s_wend[row]
+    start, end = at.write_ends[row - 1], at.write_ends[row]
     if end == start + 1:
-        number, path = run.tables.codes[at.w_code[start] >> 2]
+        number, path = run.tables.codes[at.write_codes[start] >> 2]
         if number == 0 and start not in at.order:
-            key, was, data = path[0], at.w_old[start], run.root.scope.own_data()
+            key, was, data = path[0], at.old_values[start], run.root.scope.own_data()
             if was is ABSENT:
                 data.pop(key, None)  # type: ignore[arg-type]  # a first key is text
             else:
@@ -92,15 +92,15 @@ def undo(run: Run) -> None:
             end = start
     if end > start:
         _undo_writes(run, at, start, end)
-    run.queue_start = at.s_pos[row - 1]
-    run.counted_steps -= at.s_flag[row] & COUNTED > 0
+    run.queue_start = at.queue_starts[row - 1]
+    run.counted_steps -= at.step_flags[row] & COUNTED > 0
     run.position = position - 1
     run.dirty = False
 
 
 def _has_changed_frames(at: History, step: int) -> bool:
-    place = bisect_left(at.rare, step)
-    return place < len(at.rare) and at.rare[place] == step
+    index = bisect_left(at.rare, step)
+    return index < len(at.rare) and at.rare[index] == step
 
 
 def find_history(run: Run, step: int) -> History:
@@ -139,7 +139,7 @@ def restore(run: Run, step: int) -> None:
             _apply_steps(run, history, history.base, end, 0)
     if step - checkpoint.step > NEAR and step < target.tip:
         _remember(run, target, step)
-    start = target.s_pos[step - target.base]
+    start = target.queue_starts[step - target.base]
     for number in target.queue_after(step):
         if run.tables.activations[number].node >= 0:
             run.find_activation(number)
@@ -163,7 +163,7 @@ def _remember(run: Run, history: History, step: int) -> None:
         scope.shared = True
     data = {number: scope.data for number, scope in scopes.items()}
     frames = tuple((frame.id, frame.iteration) for frame in run.frames.values())
-    history.restored_state = Checkpoint(step, history.s_wend[step - history.base], run.counted_steps, data, frames)
+    history.restored_state = Checkpoint(step, history.write_ends[step - history.base], run.counted_steps, data, frames)
 
 
 def _load_checkpoint(run: Run, checkpoint: Checkpoint) -> None:
@@ -188,24 +188,24 @@ def _apply_steps(run: Run, history: History, start: int, end: int, writes: int) 
         row = step - base
         if step == start and start != base:
             # Only the interventions after this step and its checkpoint are still to be applied.
-            writes = _apply(run, history, writes, history.s_wend[row])
+            writes = _apply(run, history, writes, history.write_ends[row])
             for number in history.closed_frames.get(step, ()):
                 if number in run.frames:
                     run.close_frame(number)
             continue
         if row:
-            writes = _apply(run, history, writes, history.s_wend[row - 1])
+            writes = _apply(run, history, writes, history.write_ends[row - 1])
         for number in history.opened_frames.get(step, ()):
             run.open_frame(run.tables.frames[number])
-        if row and history.s_flag[row] & 3 == AGAIN:
-            for frame in run.list_inner_frames(run.find_activation(history.s_act[row])):
+        if row and history.step_flags[row] & 3 == AGAIN:
+            for frame in run.list_inner_frames(run.find_activation(history.step_activations[row])):
                 frame.iteration += 1
-        writes = _apply(run, history, writes, history.s_wend[row])
+        writes = _apply(run, history, writes, history.write_ends[row])
         for number in history.closed_frames.get(step, ()):
             if number in run.frames:
                 run.close_frame(number)
-    _apply(run, history, writes, history.s_wend[end - base])
-    flags = history.s_flag[start - base + 1 : end - base + 1].tobytes()
+    _apply(run, history, writes, history.write_ends[end - base])
+    flags = history.step_flags[start - base + 1 : end - base + 1].tobytes()
     run.counted_steps += len(flags.translate(None, _UNCOUNTED))
 
 
@@ -214,13 +214,13 @@ def _apply(run: Run, history: History, start: int, end: int) -> int:
     codes, scopes, plain = run.tables.codes, get_scopes(run), run.tables.plain
     if start == end:
         return end
-    written = history.w_code[start:end]
-    last_values = dict(zip(written, history.w_new[start:end], strict=True))
+    written = history.write_codes[start:end]
+    last_values = dict(zip(written, history.new_values[start:end], strict=True))
     if plain.keys() >= last_values.keys():  # only whole keys of the root were set: their last values suffice
         run.root.scope.own_data().update(zip(map(plain.__getitem__, last_values), last_values.values(), strict=True))
         return end
     last, path, data = -1, ("",), run.root.scope.own_data()
-    for code, new in zip(written, islice(history.w_new, start, end), strict=True):
+    for code, new in zip(written, islice(history.new_values, start, end), strict=True):
         if code >> 2 != last:
             last = code >> 2
             number, path = codes[last]  # type: ignore[assignment]  # a path of one key or more
@@ -351,12 +351,12 @@ def _copy_state(new: Run, run: Run) -> None:
 def amend(run: Run, queue: list[int]) -> None:
     """Replace the frontier of the last step (an intervention)."""
     history = run.history
-    row, pos = run.position - history.base, len(history.p_act)
-    history.p_act.extend(queue)
-    history.p_val.extend([CARRIED] * len(queue))
-    end = len(history.p_act)
-    history.s_pend[row] = end
-    history.s_pos[row] = pos
+    row, pos = run.position - history.base, len(history.push_activations)
+    history.push_activations.extend(queue)
+    history.push_values.extend([CARRIED] * len(queue))
+    end = len(history.push_activations)
+    history.push_ends[row] = end
+    history.queue_starts[row] = pos
     run.queue_start = pos
 
 

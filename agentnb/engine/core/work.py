@@ -164,10 +164,10 @@ class Work:
         "times",
     )
 
-    def __init__(self, run: Run, act: Activation) -> None:
+    def __init__(self, run: Run, activation: Activation) -> None:
         self.run = run
-        self.activation = act
-        self.scope = act.scope
+        self.activation = activation
+        self.scope = activation.scope
         self.board = NodeBoard(self)
         self.reads: dict[str, None] = {}
         self.copies: dict[str, tuple[Any, Any]] = {}

@@ -60,10 +60,10 @@ class InterruptedSteps:
         events: Mapping[int, Iterable[Event]] = NOTHING,
         times: Mapping[int, Iterable[datetime]] = NOTHING,
     ) -> None:
-        self._attempts = {act: list(rows) for act, rows in attempts.items()}
-        self._sent_calls = {act: dict(calls) for act, calls in out.items()}
-        self._events = {act: list(recorded) for act, recorded in events.items()}
-        self._times = {act: list(read) for act, read in times.items()}
+        self._attempts = {activation: list(rows) for activation, rows in attempts.items()}
+        self._sent_calls = {activation: dict(calls) for activation, calls in out.items()}
+        self._events = {activation: list(recorded) for activation, recorded in events.items()}
+        self._times = {activation: list(read) for activation, read in times.items()}
         self._superseded_attempts: dict[int, list[Call]] = {}  # of steps that make a different call now
         self._changes: dict[int, dict[int, CallChange]] = {}  # by activation and call
 
@@ -79,12 +79,12 @@ class InterruptedSteps:
 
     def attempts(self, work: Work, number: int, effect: Effect) -> Sequence[Call]:
         """Return the recorded attempts of a call, in order."""
-        act = work.activation.id
-        rows = [row for row in self._attempts.get(act, ()) if row.call == number]
+        activation = work.activation.id
+        rows = [row for row in self._attempts.get(activation, ()) if row.call == number]
         if rows and not _is_same_call(rows[0], effect):
             change = self.find_change(work, number, effect)
             if change is None or not _is_same_call(rows[0], change.apply(effect)):
-                self._forget(act, number)
+                self._forget(activation, number)
                 return ()
         return rows
 
@@ -93,9 +93,9 @@ class InterruptedSteps:
         change = self.get_change(work.activation.id, number)
         return change if change is not None and _is_change_of(change, effect) else None
 
-    def get_change(self, act: int, number: int) -> CallChange | None:
+    def get_change(self, activation: int, number: int) -> CallChange | None:
         """Return what a person has changed of the call of this number of an activation; None if nothing."""
-        return self._changes.get(act, {}).get(number)
+        return self._changes.get(activation, {}).get(number)
 
     def add_change(self, work: Work, hold: Hold, request: Effect) -> None:
         """Add what a person has changed of a paused call, which had `request` as its effect before."""
@@ -110,30 +110,42 @@ class InterruptedSteps:
     def encode_changes(self) -> list[Any]:
         """Return what people have changed as JSON, for `load_changes`."""
         return [
-            [act, number, change.kind, change.name, *(encode(value, lenient=True) for value in change[2:5]), change[5]]
-            for act, changes in self._changes.items()
+            [
+                activation,
+                number,
+                change.kind,
+                change.name,
+                *(encode(value, lenient=True) for value in change[2:5]),
+                change[5],
+            ]
+            for activation, changes in self._changes.items()
             for number, change in changes.items()
         ]
 
     def load_changes(self, run: Run, rows: Iterable[Sequence[Any]]) -> None:
         """Add encoded changes, without those of steps that have been committed since."""
         history, waiting = run.history, set(run.frontier())
-        for act, number, kind, name, *values, position in rows:
+        for activation, number, kind, name, *values, position in rows:
             since = position - history.base + 1
-            if act not in waiting or since < 1 or act in history.s_act[since : run.position - history.base + 1]:
+            if (
+                activation not in waiting
+                or since < 1
+                or activation in history.step_activations[since : run.position - history.base + 1]
+            ):
                 continue
             request, arguments, answer = (freeze(decode(value)) for value in values)
             change = CallChange(kind, name, request, arguments, answer, position)
-            self._changes.setdefault(act, {})[number] = change
+            self._changes.setdefault(activation, {})[number] = change
 
     def get_next_kind(self, work: Work) -> str | None:
         """Return the kind of the next call if it was made before, even if it failed or is unanswered; else None."""
-        act, number = work.activation.id, work.call_count
-        rows = [row for row in self._attempts.get(act, ()) if row.call == number]
+        activation, number = work.activation.id, work.call_count
+        rows = [row for row in self._attempts.get(activation, ()) if row.call == number]
         if rows:
             return rows[-1].kind
         return next(
-            (call.kind for call in self.iter_unanswered() if (call.activation, call.number) == (act, number)), None
+            (call.kind for call in self.iter_unanswered() if (call.activation, call.number) == (activation, number)),
+            None,
         )
 
     def get_sent_time(self, work: Work, number: int) -> int | None:
@@ -150,10 +162,10 @@ class InterruptedSteps:
     def find_emitted(self, work: Work, type: str, payload: Any, options: Mapping[str, Any]) -> Event | None:
         """Return the event that the step emitted at this point before."""
         events = self._events.get(work.activation.id, ())
-        place = len(work.emitted)
-        if place >= len(events):
+        index = len(work.emitted)
+        if index >= len(events):
             return None
-        event = events[place]
+        event = events[index]
         if event.type != type or encode(event.payload, lenient=True) != encode(freeze(payload), lenient=True):
             self._forget(work.activation.id, work.call_count)
             return None
@@ -177,48 +189,48 @@ class InterruptedSteps:
 
     def iter_unanswered(self) -> Iterator[UnansweredCall]:
         """Yield the calls without a recorded response."""
-        for act, calls in self._sent_calls.items():
-            back = {(row.call, row.attempt) for row in self._attempts.get(act, ())}
+        for activation, calls in self._sent_calls.items():
+            back = {(row.call, row.attempt) for row in self._attempts.get(activation, ())}
             for number, (attempt, kind, name, arguments, sent_at) in calls.items():
                 if (number, attempt) not in back:
-                    yield UnansweredCall(act, number, attempt, kind, name, arguments, sent_at)
+                    yield UnansweredCall(activation, number, attempt, kind, name, arguments, sent_at)
 
     def iter_facts(self) -> Iterator[tuple[str, int, Any]]:
         """Yield the recorded facts: the type ("times", "out", "back" or "emit"), the activation and the fact itself."""
-        yield from (("times", act, times) for act, times in self._times.items())
+        yield from (("times", activation, times) for activation, times in self._times.items())
         yield from (("out", call.activation, call) for call in self.iter_unanswered())
-        yield from (("back", act, row) for act, rows in self._attempts.items() for row in rows)
-        yield from (("emit", act, event) for act, events in self._events.items() for event in events)
+        yield from (("back", activation, row) for activation, rows in self._attempts.items() for row in rows)
+        yield from (("emit", activation, event) for activation, events in self._events.items() for event in events)
 
     def merge(self, other: InterruptedSteps) -> None:
         """Merge the records of another instance."""
         self._attempts.update(other._attempts)
         self._superseded_attempts.update(other._superseded_attempts)
-        self._sent_calls.update({act: {**calls} for act, calls in other._sent_calls.items()})
+        self._sent_calls.update({activation: {**calls} for activation, calls in other._sent_calls.items()})
         self._events.update(other._events)
         self._times.update(other._times)
         self._changes.update(other._changes)
 
     def add(self, work: Work) -> None:
         """Add what a step of this process has done so far."""
-        act, emitted = work.activation.id, work.emitted
+        activation, emitted = work.activation.id, work.emitted
         out = {
             number: [attempt, effect.kind, effect.name, sent, sent_at]
             for number, (attempt, effect, sent, sent_at) in work.calls_in_flight.items()
             if must_log_start(effect)
         }
-        rows = {(row.call, row.attempt): row for row in (*self._attempts.get(act, ()), *work.calls)}
-        events = [*emitted, *self._events.get(act, [])[len(emitted) :]]
+        rows = {(row.call, row.attempt): row for row in (*self._attempts.get(activation, ()), *work.calls)}
+        events = [*emitted, *self._events.get(activation, [])[len(emitted) :]]
         if out:
-            self._sent_calls.setdefault(act, {}).update(out)
+            self._sent_calls.setdefault(activation, {}).update(out)
         if rows:
-            self._attempts[act] = list(rows.values())
+            self._attempts[activation] = list(rows.values())
         if events:
-            self._events[act] = events
+            self._events[activation] = events
         if work.times:
-            self._times[act] = [*work.times, *self._times.get(act, [])[len(work.times) :]]
+            self._times[activation] = [*work.times, *self._times.get(activation, [])[len(work.times) :]]
 
-    def list_acts(self) -> list[int]:
+    def list_activations(self) -> list[int]:
         """Return the activations of the steps that have records."""
         return list({**self._attempts, **self._sent_calls, **self._events})
 
@@ -238,16 +250,16 @@ class InterruptedSteps:
         self._sent_calls.clear()
         self._update_loose(run)
 
-    def forget_step(self, run: Run, act: int) -> None:
+    def forget_step(self, run: Run, activation: int) -> None:
         """Forget a committed step; attempts that it did not make again stay in the log, outside the step."""
-        known, lost = self._attempts.pop(act, []), self._superseded_attempts.pop(act, [])
-        self._sent_calls.pop(act, None)
+        known, lost = self._attempts.pop(activation, []), self._superseded_attempts.pop(activation, [])
+        self._sent_calls.pop(activation, None)
         for table in (self._events, self._times, self._changes):
-            table.pop(act, None)
+            table.pop(activation, None)
         if known or lost:
             calls = run.history.calls
             committed = {(row.call, row.attempt) for row in calls[bisect_left(calls, run.position, key=_step_of) :]
-                    if row.activation == act}  # fmt: skip
+                    if row.activation == activation}  # fmt: skip
             self._log(run, [*lost, *(row for row in known if (row.call, row.attempt) not in committed)])
         self._update_loose(run)
 
@@ -255,9 +267,9 @@ class InterruptedSteps:
         """Return the activation of the last step if it is still recorded here because of an interrupt."""
         return next(
             (
-                act
-                for act in self.list_acts()
-                if _is_committed(run, act, self._attempts.get(act, ()), self._events.get(act, ()))
+                activation
+                for activation in self.list_activations()
+                if _is_committed(run, activation, self._attempts.get(activation, ()), self._events.get(activation, ()))
             ),
             None,
         )
@@ -265,9 +277,9 @@ class InterruptedSteps:
     def leave(self, run: Run) -> None:
         """Forget every step: the run leaves its history for a separate branch."""
         self._log(run, self.rows())
-        for act in self.list_acts():
+        for activation in self.list_activations():
             if run.recorder is not None:
-                run.recorder.drop(act)
+                run.recorder.drop(activation)
         tables = (self._attempts, self._sent_calls, self._events, self._times, self._superseded_attempts, self._changes)
         for table in tables:
             table.clear()
@@ -284,16 +296,16 @@ class InterruptedSteps:
         if not self and run.recorded is self:
             run.recorded = None
 
-    def _forget(self, act: int, number: int) -> None:
+    def _forget(self, activation: int, number: int) -> None:
         """Discard the records of a step from one of its calls on, because it is a different step now."""
-        rows = self._attempts.get(act, [])
-        self._superseded_attempts.setdefault(act, []).extend(row for row in rows if row.call >= number)
-        self._attempts[act] = [row for row in rows if row.call < number]
+        rows = self._attempts.get(activation, [])
+        self._superseded_attempts.setdefault(activation, []).extend(row for row in rows if row.call >= number)
+        self._attempts[activation] = [row for row in rows if row.call < number]
         for table in (self._sent_calls, self._events, self._times):
-            table.pop(act, None)
-        changes = {each: change for each, change in self._changes.pop(act, {}).items() if each < number}
+            table.pop(activation, None)
+        changes = {each: change for each, change in self._changes.pop(activation, {}).items() if each < number}
         if changes:
-            self._changes[act] = changes
+            self._changes[activation] = changes
 
 
 def save_interrupted_step(run: Run, work: Work) -> None:
@@ -332,10 +344,10 @@ def roll_back_interrupted_step(run: Run) -> bool:
     repair(run)
     if isinstance(known, InterruptedSteps) and (done := known.find_committed(run)) is not None:
         known.forget_step(run, done)
-    for act in list(run.live_activations.values()):
-        if act.id not in run.pending_steps:
-            work = act.work
-            if not _is_committed(run, act.id, work.calls, work.emitted):
+    for activation in list(run.live_activations.values()):
+        if activation.id not in run.pending_steps:
+            work = activation.work
+            if not _is_committed(run, activation.id, work.calls, work.emitted):
                 was_cut = was_cut or bool(work.calls or work.calls_in_flight or work.emitted)
                 end_calls(work)
                 save_interrupted_step(run, work)
@@ -343,13 +355,13 @@ def roll_back_interrupted_step(run: Run) -> bool:
     return was_cut
 
 
-def _is_committed(run: Run, act: int, calls: Sequence[Call], events: Sequence[Event]) -> bool:
+def _is_committed(run: Run, activation: int, calls: Sequence[Call], events: Sequence[Event]) -> bool:
     """Return True if the last step of a run has made one of these calls or events.
 
     A failed step that runs again is the same activation, but its calls start after the failed step.
     """
     history, row = run.history, run.position - run.history.base
-    if run.current_history is not history or row <= 0 or history.s_act[row] != act:
+    if run.current_history is not history or row <= 0 or history.step_activations[row] != activation:
         return False
     if any(call.step is not None and call.step <= run.position for call in calls):
         return True
@@ -375,9 +387,9 @@ def find_unanswered(run: Run) -> list[UnansweredCall]:
     return [call for call in known.iter_unanswered() if call.activation not in run.pending_steps]
 
 
-def find_change(run: Run, act: int, number: int) -> CallChange | None:
+def find_change(run: Run, activation: int, number: int) -> CallChange | None:
     """Return what a person has changed of a call of an uncommitted step; None if nothing."""
-    return run.recorded.get_change(act, number) if isinstance(run.recorded, InterruptedSteps) else None
+    return run.recorded.get_change(activation, number) if isinstance(run.recorded, InterruptedSteps) else None
 
 
 def encode_changes(run: Run) -> list[Any]:

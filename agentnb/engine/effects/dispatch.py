@@ -267,7 +267,7 @@ async def _review_answer(run: Run, work: Work, effect: Effect, answer: Any, numb
     if not back.has_answer:
         return answer
     answer = _make_node_answer(back)
-    at = max(place for place, row in enumerate(work.calls) if row.call == number)  # other calls may have ended since
+    at = max(index for index, row in enumerate(work.calls) if row.call == number)  # other calls may have ended since
     row = work.calls[at] = work.calls[at]._replace(result=freeze(get_content(answer, effect.kind)))
     if run.recorder is not None:
         run.recorder.record_response(row)

@@ -67,15 +67,15 @@ def make_row(
 ) -> Call:
     """Return the row of an attempt."""
     # The step number is provisional; if a parallel branch commits first, `step._flush` renumbers.
-    step, act, kind, name = work.run.position + 1, work.activation.id, effect.kind, effect.name
+    step, activation, kind, name = work.run.position + 1, work.activation.id, effect.kind, effect.name
     message = None if error is None else f"{type(error).__name__}: {error}"
     if type(answer) in PLAIN_ANSWERS:
-        known = (step, act, number, kind, name, attempt, wait, arguments, freeze(answer), message, seconds)
+        known = (step, activation, number, kind, name, attempt, wait, arguments, freeze(answer), message, seconds)
         return _new_call(Call, known + (MADE_UP if effect.is_simulated else NO_USAGE))
     usage = getattr(answer, "usage", None)
     return Call(
         step,
-        act,
+        activation,
         number,
         kind,
         name,
@@ -102,9 +102,9 @@ def _get_text(answer: Any, name: str, kind: str) -> str | None:
 
 def make_interrupted_row(run: Run, which: tuple[int, int, str, str, int], sent: Any, started_at: int) -> Call:
     """Return the row of an interrupted attempt; `which` is its activation, call, kind, name and attempt."""
-    act, number, kind, name, attempt = which
+    activation, number, kind, name, attempt = which
     seconds = (run.ns() - started_at) / 1e9
-    return Call(run.position + 1, act, number, kind, name, attempt, 0.0, sent, None, CUT_SHORT, seconds)
+    return Call(run.position + 1, activation, number, kind, name, attempt, 0.0, sent, None, CUT_SHORT, seconds)
 
 
 def end_calls(work: Work) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
 
 
-def enter(run: Run, act: Activation) -> PendingStep:
+def enter(run: Run, activation: Activation) -> PendingStep:
     """Start an activation that can be held inside its code; it is in flight but has not run any code yet.
 
     Raises:
@@ -42,24 +42,24 @@ def enter(run: Run, act: Activation) -> PendingStep:
     """
     if not has_threads():
         raise ExecutionError(
-            Problem("X534", "step_into() does not work in a browser", f"node {act.node.id!r}",
+            Problem("X534", "step_into() does not work in a browser", f"node {activation.node.id!r}",
                     "it suspends plain functions with greenlets, which are not available in WebAssembly",
                     "use step(), or breakpoints before and after a node")
         )  # fmt: skip
     with require_library("greenlet", "stepinto", "step_into()"):
         import greenlet  # noqa: F401  (for the error, before anything has begun)
     save_draws(run)
-    pending_step = run.pending_steps[act.id] = PendingStep(act, _perform(act), run.ns())
-    pending_step.coro = SuspendableCode(act.work, pending_step.coro)
+    pending_step = run.pending_steps[activation.id] = PendingStep(activation, _perform(activation), run.ns())
+    pending_step.coro = SuspendableCode(activation.work, pending_step.coro)
     return pending_step
 
 
-async def _perform(act: Activation) -> Any:
-    result = act.perform(act.work)
+async def _perform(activation: Activation) -> Any:
+    result = activation.perform(activation.work)
     if not isinstance(result, Awaitable):
         return result
     if type(result) is not CoroutineType:
-        await act.work.loop()
+        await activation.work.loop()
     return await result
 
 

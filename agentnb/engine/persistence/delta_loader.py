@@ -91,7 +91,7 @@ class DeltaLoader:
 
     def collect_interrupted(self) -> InterruptedSteps:
         """Return what the steps in flight had done, so that they need not repeat it."""
-        calls = {act: rows.values() for act, rows in self.recorded_calls.items()}
+        calls = {activation: rows.values() for activation, rows in self.recorded_calls.items()}
         return InterruptedSteps(calls, self.sent_calls, self.recorded_events, self.recorded_times)
 
     def finish(self) -> tuple[Tables, list[History]]:
@@ -150,58 +150,58 @@ class DeltaLoader:
         if steps:
             done = _add_steps(columns, steps)
         if writes[0]:
-            history.w_code.extend(writes[0])
+            history.write_codes.extend(writes[0])
             self._values[number] += writes[1]
         if pushes:
-            history.p_act.extend(pushes)
+            history.push_activations.extend(pushes)
         if rare:
             for name, rows in rare.items():
                 _APPLIERS[name](self, history, rows)
         if steps and (self.recorded_calls or self.sent_calls or self.recorded_events):
-            for act in done:
-                self.drop(act)
+            for activation in done:
+                self.drop(activation)
 
-    def _apply_fact(self, what: str, act: int, *rest: Any) -> None:
+    def _apply_fact(self, what: str, activation: int, *rest: Any) -> None:
         """Apply what a step in flight has done."""
         if what == "emit":
-            self.recorded_events.setdefault(act, []).append(self._decode_whole_event(rest[0]))
+            self.recorded_events.setdefault(activation, []).append(self._decode_whole_event(rest[0]))
             if len(rest) > 1:
-                self.recorded_times.setdefault(act, []).extend(map(from_microseconds, rest[1]))
+                self.recorded_times.setdefault(activation, []).extend(map(from_microseconds, rest[1]))
         elif what == "out":
             number, attempt, kind, name, arguments, started_at = rest
-            known = self.sent_calls.setdefault(act, {})
+            known = self.sent_calls.setdefault(activation, {})
             value = known[number][3] if arguments is None else decode_value(arguments)  # None: unchanged
             known[number] = [attempt, kind, name, value, started_at]
         elif what == "back":
             row = Call(*map(decode_value, rest[0]))
             if rest[1]:
-                row = row._replace(arguments=self.sent_calls[act][row.call][3])
-            self.recorded_calls.setdefault(act, {})[row.activation, row.call, row.attempt] = row
+                row = row._replace(arguments=self.sent_calls[activation][row.call][3])
+            self.recorded_calls.setdefault(activation, {})[row.activation, row.call, row.attempt] = row
         elif what == "stays":
-            self.sent_calls.get(act, {}).pop(rest[0], None)
+            self.sent_calls.get(activation, {}).pop(rest[0], None)
         elif what == "times":
-            self.recorded_times.setdefault(act, []).extend(map(from_microseconds, rest[0]))
+            self.recorded_times.setdefault(activation, []).extend(map(from_microseconds, rest[0]))
         else:
-            self.drop(act)
+            self.drop(activation)
 
-    def drop(self, act: int | None = None) -> None:
+    def drop(self, activation: int | None = None) -> None:
         """Forget what a step in flight has done; by default, all of them."""
         for table in (self.recorded_calls, self.sent_calls, self.recorded_events, self.recorded_times):
-            if act is None:
+            if activation is None:
                 table.clear()
             else:
-                table.pop(act, None)
+                table.pop(activation, None)
 
     def _load_conditions(self, history: History, rows: list[Any]) -> None:
         """Set the condition values of followed edges."""
-        history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
+        history.push_values.extend([None] * (len(history.push_activations) - len(history.push_values)))
         for row, value in rows:
-            history.p_val[row] = decode_value(value)
+            history.push_values[row] = decode_value(value)
 
     def _load_carried(self, history: History, rows: list[int]) -> None:
-        history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
+        history.push_values.extend([None] * (len(history.push_activations) - len(history.push_values)))
         for row in rows:
-            history.p_val[row] = CARRIED
+            history.push_values[row] = CARRIED
 
     def _load_insertions(self, history: History, rows: list[list[int]]) -> None:
         for start, end, waiting in rows:
@@ -212,8 +212,8 @@ class DeltaLoader:
             history.replace(row, step, start, end)
 
     def _reads(self, history: History, rows: list[list[int]]) -> None:
-        history.r_step.extend(rows[0])
-        history.r_code.extend(rows[1])
+        history.read_steps.extend(rows[0])
+        history.read_codes.extend(rows[1])
 
     def _load_rare_steps(self, history: History, steps: list[int]) -> None:
         for step in steps:
@@ -231,8 +231,8 @@ class DeltaLoader:
             if not isinstance(call.cost_usd, int | float | Decimal | None):
                 raise TypeError(f"a cost is a number, not {with_article(class_name(call.cost_usd))}")
             return call
-        step, act, call, attempt = row
-        return self.recorded_calls[act][act, call, attempt]._replace(step=step)
+        step, activation, call, attempt = row
+        return self.recorded_calls[activation][activation, call, attempt]._replace(step=step)
 
     def _decode_event(self, row: list[Any]) -> Event:
         if len(row) > 2:
@@ -273,8 +273,8 @@ class DeltaLoader:
 
     def _load_times(self, history: History, rows: list[list[int]]) -> None:
         """Set the clock times of steps. The first times of a step may have been recorded before."""
-        for step, act, count, *rest in rows:
-            history.times[step] = (*self.recorded_times[act][-count:], *map(from_microseconds, rest))
+        for step, activation, count, *rest in rows:
+            history.times[step] = (*self.recorded_times[activation][-count:], *map(from_microseconds, rest))
 
 
 class _EventValues:
@@ -367,9 +367,9 @@ def check_nesting(tables: Tables) -> None:
 
 def _add_steps(columns: list[list[int]], steps: list[Any]) -> list[int]:
     """Append the rows of one step or of several to the columns; return their activations."""
-    act, starts, durations, flags, front, ends, pushed = columns  # unrolled, because this runs once per step
+    activation, starts, durations, flags, front, ends, pushed = columns  # unrolled, because this runs once per step
     if type(steps[0]) is not int:
-        act += steps[0]
+        activation += steps[0]
         starts += steps[1]
         durations += steps[2]
         flags += steps[3]
@@ -377,7 +377,7 @@ def _add_steps(columns: list[list[int]], steps: list[Any]) -> list[int]:
         ends += steps[5]
         pushed += steps[6]
         return list(steps[0])
-    act.append(steps[0])
+    activation.append(steps[0])
     starts.append(steps[1])
     durations.append(steps[2])
     flags.append(steps[3])
@@ -389,14 +389,14 @@ def _add_steps(columns: list[list[int]], steps: list[Any]) -> list[int]:
 
 def _fill_steps(history: History, columns: list[list[int]]) -> None:
     """Fill the columns of the steps from the recorded differences."""
-    act, gaps, durations, flags, front, writes, pushes = columns
+    activation, gaps, durations, flags, front, writes, pushes = columns
     starts = list(accumulate(gaps))
-    history.s_act, history.s_flag = array("I", act), array("B", flags)
-    history.s_t0 = array("q", starts)
-    history.s_t1 = array("q", [start + length for start, length in zip(starts, durations, strict=True)])
-    history.s_pos, history.s_wend = array("I", accumulate(front)), array("I", accumulate(writes))
-    history.s_pend = array("I", accumulate(pushes))
-    history.p_val.extend([None] * (len(history.p_act) - len(history.p_val)))
+    history.step_activations, history.step_flags = array("I", activation), array("B", flags)
+    history.start_times = array("q", starts)
+    history.end_times = array("q", [start + length for start, length in zip(starts, durations, strict=True)])
+    history.queue_starts, history.write_ends = array("I", accumulate(front)), array("I", accumulate(writes))
+    history.push_ends = array("I", accumulate(pushes))
+    history.push_values.extend([None] * (len(history.push_activations) - len(history.push_values)))
 
 
 def load_document(document: Mapping[str, Any]) -> DeltaLoader:

@@ -68,11 +68,11 @@ class Watermark:
         row = self.rows - 1
         return (
             row >= 0
-            and (history.s_pos[row], history.s_wend[row], history.s_pend[row]) == self.last
+            and (history.queue_starts[row], history.write_ends[row], history.push_ends[row]) == self.last
             and len(history.interventions) == self.interventions
             and len(history.events) == self.events
             and len(history.calls) == self.calls
-            and len(history.r_step) == self.reads
+            and len(history.read_steps) == self.reads
         )
 
 
@@ -104,8 +104,11 @@ class DeltaEncoder:
         """Return an encoder for which all of these histories are already recorded, numbered in this order."""
         encoder = cls(tables)
         for history in histories:
-            mark, size = encoder.watermarks[encoder.number_history(history)], len(history.s_pend)
-            mark.rows, mark.last = size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1])
+            mark, size = encoder.watermarks[encoder.number_history(history)], len(history.push_ends)
+            mark.rows, mark.last = (
+                size,
+                (history.queue_starts[size - 1], history.write_ends[size - 1], history.push_ends[size - 1]),
+            )
             mark.reads, mark.interventions, mark.events, mark.calls = _count_rows(history, mark, history.tip)
         encoder.sizes = _compute_ends(tables)
         return encoder
@@ -200,11 +203,14 @@ class DeltaEncoder:
                 history.name,
             ]
         else:
-            last = (history.s_pos[first - 1], history.s_wend[first - 1], history.s_pend[first - 1])
+            last = (history.queue_starts[first - 1], history.write_ends[first - 1], history.push_ends[first - 1])
             if last != mark.last:
                 rare["amend"] = [now - then for now, then in zip(last, mark.last, strict=True)]
-        new = Watermark(size, (history.s_pos[size - 1], history.s_wend[size - 1], history.s_pend[size - 1]),
-                   *_count_rows(history, mark, tip))  # fmt: skip
+        new = Watermark(
+            size,
+            (history.queue_starts[size - 1], history.write_ends[size - 1], history.push_ends[size - 1]),
+            *_count_rows(history, mark, tip),
+        )
         writes, pushes = (mark.last[1], new.last[1]), (mark.last[2], new.last[2])
         steps = _encode_steps(history, first, size, last) if size > first else []
         self._encode_rare(history, (first, size), rare)
@@ -214,7 +220,13 @@ class DeltaEncoder:
         if not steps and not rare:
             return [], mark
         self._event_parts = self._find_parts(history.events[mark.events : new.events])
-        return [number, steps, self._writes(history, *writes), history.p_act[slice(*pushes)].tolist(), rare], new
+        return [
+            number,
+            steps,
+            self._writes(history, *writes),
+            history.push_activations[slice(*pushes)].tolist(),
+            rare,
+        ], new
 
     def _encode_rare(self, history: History, rows: tuple[int, int], rare: Json) -> None:
         """Add the sparse data by step."""
@@ -250,10 +262,10 @@ class DeltaEncoder:
     def _add_times(self, history: History, steps: Sequence[int], rare: Json) -> None:
         """Add the clock times that steps have read; for those recorded before, only their number."""
         for step in steps:
-            act = history.s_act[step - history.base]
-            times, known = [*map(to_microseconds, history.times[step])], self.recorded_times.get(act)
+            activation = history.step_activations[step - history.base]
+            times, known = [*map(to_microseconds, history.times[step])], self.recorded_times.get(activation)
             if known and times[: len(known)] == known:
-                rare.setdefault("timed", []).append([step, act, len(known), *times[len(known) :]])
+                rare.setdefault("timed", []).append([step, activation, len(known), *times[len(known) :]])
             else:
                 rare.setdefault("times", []).append([step, *times])
 
@@ -270,8 +282,8 @@ class DeltaEncoder:
 
     def _encode_reduced(self, history: History, row: int) -> list[Any]:
         """Return the parts of one write as JSON; those of a secret's key are masked like the write."""
-        _, path = self.tables.codes[history.w_code[row] >> 2]
-        step, name = history.base + bisect_right(history.s_wend, row), str(path[0])
+        _, path = self.tables.codes[history.write_codes[row] >> 2]
+        step, name = history.base + bisect_right(history.write_ends, row), str(path[0])
 
         def encode_parts(*, lenient: bool) -> list[Any]:
             return [[part.node, part.op, encode_path(part.path), encode(part.value, name, lenient=lenient)]
@@ -287,22 +299,35 @@ class DeltaEncoder:
                       for at in range(start, end) if at in history.insertions]
         ):  # fmt: skip
             rare["asides"] = aside
-        values = history.p_val[start:end]
+        values = history.push_values[start:end]
         if values.count(None) == len(values):
             return
         if carried := [start + at for at, value in enumerate(values) if value is CARRIED]:
             rare["carried"] = carried
         if pushed := [at for at, value in enumerate(values, start) if value is not None and value is not CARRIED]:
-            rare["values"] = [[at, self._encode(history, history.base + bisect_right(history.s_pend, at), "a condition",
-                                             partial(encode, history.p_val[at]))] for at in pushed]  # fmt: skip
+            rare["values"] = [
+                [
+                    at,
+                    self._encode(
+                        history,
+                        history.base + bisect_right(history.push_ends, at),
+                        "a condition",
+                        partial(encode, history.push_values[at]),
+                    ),
+                ]
+                for at in pushed
+            ]
 
     def _add_lists(self, history: History, mark: Watermark, new: Watermark, rare: Json) -> None:
         """Add what was appended to the lists: reads, interventions, events, calls."""
         if new.reads > mark.reads:
-            rare["reads"] = [history.r_step[mark.reads : new.reads].tolist(),
-                             history.r_code[mark.reads : new.reads].tolist()]  # fmt: skip
+            rare["reads"] = [history.read_steps[mark.reads : new.reads].tolist(),
+                             history.read_codes[mark.reads : new.reads].tolist()]  # fmt: skip
         if new.interventions > mark.interventions:
-            rare["people"] = [_encode_act(act) for act in history.interventions[mark.interventions : new.interventions]]
+            rare["people"] = [
+                _encode_intervention(intervention)
+                for intervention in history.interventions[mark.interventions : new.interventions]
+            ]
         if new.events > mark.events:
             rare["events"] = [self._encode(history, event.at, f"event {event.type!r}", partial(self.event, event))
                               for event in history.events[mark.events : new.events]]  # fmt: skip
@@ -313,8 +338,8 @@ class DeltaEncoder:
     def _writes(self, history: History, start: int, end: int) -> list[Any]:
         codes, secret = self.tables.codes, self._secret
         secret.extend(next((str(name) for name in path if is_secret(name)), None) for _, path in codes[len(secret) :])
-        written = history.w_code[start:end].tolist()
-        rows = zip(written, history.w_new[start:end], history.w_old[start:end], strict=True)
+        written = history.write_codes[start:end].tolist()
+        rows = zip(written, history.new_values[start:end], history.old_values[start:end], strict=True)
         try:
             return [
                 written,
@@ -337,12 +362,12 @@ class DeltaEncoder:
 
     def _encode_write(self, history: History, row: int) -> Any:
         """Return one write as JSON, leniently if a later write of its own step or of an edit replaces the whole key."""
-        code, step = history.w_code[row], history.base + bisect_right(history.s_wend, row)
+        code, step = history.write_codes[row], history.base + bisect_right(history.write_ends, row)
         scope, path = self.tables.codes[code >> 2]
         anew = {(scope, path[:1])}
-        later = history.w_code[row + 1 : history.s_wend[step - history.base]] if step <= history.tip else ()
+        later = history.write_codes[row + 1 : history.write_ends[step - history.base]] if step <= history.tip else ()
         lost = any(other & 3 != APPEND and self.tables.codes[other >> 2] in anew for other in later)
-        write = partial(self._write, code, history.w_new[row], history.w_old[row])
+        write = partial(self._write, code, history.new_values[row], history.old_values[row])
         return write(lenient=True) if lost else self._encode(history, step, f"key {format_path(path)!r}", write)
 
     def _encode(self, history: History, step: int, what: str, code: Callable[..., Any]) -> Any:
@@ -361,7 +386,11 @@ class DeltaEncoder:
             self.unsavable = step
             problem, row = error.problems[0], step - history.base
             place = "the inputs" if not step else f"step {step}"
-            node = f", {self.run.get_node_id(history.s_act[row])!r}" if 0 < row < len(history.s_act) else ""
+            node = (
+                f", {self.run.get_node_id(history.step_activations[row])!r}"
+                if 0 < row < len(history.step_activations)
+                else ""
+            )
             do = f"{problem.do}: session.edit(...), then continue; or session.retry()"
             raise StoreError(replace(problem, where=f"{place}{node}, {what}", do=do)) from None
 
@@ -370,7 +399,7 @@ class DeltaEncoder:
         if step > ends.get(id(history), -1):
             return True
         return not what.startswith("key ") and any(
-            act.action == "edit" and act.step == step for act in history.interventions
+            intervention.action == "edit" and intervention.step == step for intervention in history.interventions
         )
 
     # -- rows ----------------------------------------------------------------------------------------------------
@@ -435,9 +464,9 @@ def _compute_ends(tables: Tables) -> list[int]:
 
 def _count_rows(history: History, mark: Watermark, tip: int) -> tuple[int, int, int, int]:
     """Return how many reads, interventions, events and calls of a history belong to its steps up to `tip`."""
-    reads, events, calls = len(history.r_step), len(history.events), len(history.calls)
+    reads, events, calls = len(history.read_steps), len(history.events), len(history.calls)
     people = len(history.interventions)
-    while reads > mark.reads and history.r_step[reads - 1] > tip:
+    while reads > mark.reads and history.read_steps[reads - 1] > tip:
         reads -= 1
     while people > mark.interventions and history.interventions[people - 1].step > tip:
         people -= 1
@@ -450,17 +479,23 @@ def _count_rows(history: History, mark: Watermark, tip: int) -> tuple[int, int, 
 
 def _encode_steps(history: History, first: int, size: int, last: tuple[int, int, int]) -> list[Any]:
     rows = slice(first, size)
-    starts, ended = history.s_t0[rows].tolist(), history.s_t1[rows].tolist()
-    before_it = history.s_t0[first - 1] if first else 0
-    ends = ((history.s_pos, last[0]), (history.s_wend, last[1]), (history.s_pend, last[2]))
+    starts, ended = history.start_times[rows].tolist(), history.end_times[rows].tolist()
+    before_it = history.start_times[first - 1] if first else 0
+    ends = ((history.queue_starts, last[0]), (history.write_ends, last[1]), (history.push_ends, last[2]))
     if size == first + 1:
         ends_now = [column[first] - start for column, start in ends]
-        return [history.s_act[first], starts[0] - before_it, ended[0] - starts[0], history.s_flag[first], *ends_now]
+        return [
+            history.step_activations[first],
+            starts[0] - before_it,
+            ended[0] - starts[0],
+            history.step_flags[first],
+            *ends_now,
+        ]
     return [
-        history.s_act[rows].tolist(),
+        history.step_activations[rows].tolist(),
         _compute_increases(starts, before_it),
         [*map(sub, ended, starts)],
-        history.s_flag[rows].tolist(),
+        history.step_flags[rows].tolist(),
         *(_compute_increases(column[rows].tolist(), start) for column, start in ends),
     ]
 
@@ -497,11 +532,19 @@ def _encode_failure(step: int, failure: Failure) -> list[Any]:
     return [step, failure.type, safe_str(failure.message, LONGEST_TEXT), failure.timeout, problem, result]
 
 
-def _encode_act(act: Intervention) -> list[Any]:
+def _encode_intervention(intervention: Intervention) -> list[Any]:
     """Return an intervention as JSON, leniently, because no run is resumed from it."""
-    key = next(filter(is_secret, act.target.split(".")), act.target)
-    old, new = (encode(value, key, lenient=True) for value in (act.old, act.new))
-    return [act.step, act.action, mask_text(act.target), old, new, act.actor, encode(act.time)]
+    key = next(filter(is_secret, intervention.target.split(".")), intervention.target)
+    old, new = (encode(value, key, lenient=True) for value in (intervention.old, intervention.new))
+    return [
+        intervention.step,
+        intervention.action,
+        mask_text(intervention.target),
+        old,
+        new,
+        intervention.actor,
+        encode(intervention.time),
+    ]
 
 
 def encode_whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
@@ -511,7 +554,7 @@ def encode_whole(chain: Sequence[History], *, lenient: bool = False) -> Json:
         StoreError: L401, no codec accepts a value.
     """
     encoder = DeltaEncoder(chain[0].tables, lenient=lenient)
-    ends = [*(after.base - history.base + 1 for history, after in pairwise(chain)), len(chain[-1].s_pend)]
+    ends = [*(after.base - history.base + 1 for history, after in pairwise(chain)), len(chain[-1].push_ends)]
     return encoder.encode_delta(list(zip(chain, ends, strict=True)))
 
 

@@ -130,7 +130,9 @@ class Journal:
         """Continue after entry `seq` with a run that was rebuilt from the log; `flying` are its steps in flight."""
         self.seq, self._saved_state, self.aux = seq, {**state, "aux": dict(aux)}, dict(aux)
         self._chain, self._branch_count = self.run.chain, len(self.run.abandoned_branches)
-        self._keys = {act: [key for key in self.encoder.recorded_calls if key[0] == act] for act in flying}
+        self._keys = {
+            activation: [key for key in self.encoder.recorded_calls if key[0] == activation] for activation in flying
+        }
         self._record_position()
         LIVE.add(self)
 
@@ -155,30 +157,30 @@ class Journal:
         """
         run, history = self.run, self.run.history
         over = self._obsolete_up_to[1] if self._obsolete_up_to[0] is history else history.base
-        for act in history.s_act[over - history.base + 1 : run.position - history.base + 1]:
-            if self._facts or self._requests or act in self._keys:
-                self._discard_committed(act)
+        for activation in history.step_activations[over - history.base + 1 : run.position - history.base + 1]:
+            if self._facts or self._requests or activation in self._keys:
+                self._discard_committed(activation)
         self._obsolete_up_to = (history, max(over, run.position))
         in_progress = run.pending_steps and run.random_state[:2] == (history, run.position)
         self._position_state = (history, run.position, run.random_state[2] if in_progress else get_draws(run))
 
-    def _discard_committed(self, act: int) -> None:
+    def _discard_committed(self, activation: int) -> None:
         """Drop the unsaved records of a step in flight that will be saved as a whole."""
         with self._lock:
             unsaved = 0
             for fact in self._facts:
-                if fact[1] == act and fact[0] == "back":
-                    self.encoder.recorded_calls.pop((act, fact[2][2], fact[2][5]), None)
-                elif fact[1] == act and fact[0] == "emit":
+                if fact[1] == activation and fact[0] == "back":
+                    self.encoder.recorded_calls.pop((activation, fact[2][2], fact[2][5]), None)
+                elif fact[1] == activation and fact[0] == "emit":
                     self.encoder.recorded_events.discard(fact[2][0])
                     unsaved += len(fact[3]) if len(fact) > 3 else 0
-                elif fact[1] == act and fact[0] == "times":
+                elif fact[1] == activation and fact[0] == "times":
                     unsaved += len(fact[2])
-            self._facts = [fact for fact in self._facts if fact[1] != act]
-            self._requests = {key: attempt for key, attempt in self._requests.items() if key[0] != act}
-            if times := self._recorded_times.pop(act, None):
-                self.encoder.recorded_times[act] = times[: len(times) - unsaved]
-            self._committed_steps.add(act)
+            self._facts = [fact for fact in self._facts if fact[1] != activation]
+            self._requests = {key: attempt for key, attempt in self._requests.items() if key[0] != activation}
+            if times := self._recorded_times.pop(activation, None):
+                self.encoder.recorded_times[activation] = times[: len(times) - unsaved]
+            self._committed_steps.add(activation)
 
     def _try_flush(self) -> bool:
         try:
@@ -224,8 +226,8 @@ class Journal:
 
     def _mark_saved(self, entry: Entry) -> None:
         self.seq, self._saved_steps = entry.seq, self._sent_steps
-        for act in self._committed_steps:
-            self._forget(act)
+        for activation in self._committed_steps:
+            self._forget(activation)
         self._committed_steps.clear()
         self._unconfirmed = None  # last, so that saving is repeated if it is interrupted before this
 
@@ -276,7 +278,7 @@ class Journal:
             for history in chain
         }
         others.pop(id(run.history), None)
-        return [*((history, len(history.s_pend)) for history in others.values()), here]
+        return [*((history, len(history.push_ends)) for history in others.values()), here]
 
     def _encode_state(self) -> Json:
         """Return what has changed in the run besides its histories."""
@@ -297,19 +299,19 @@ class Journal:
         Raises:
             StepAbandoned: it cannot be saved, so the call must not be sent.
         """
-        act = work.activation.id
+        activation = work.activation.id
         if not must_log_start(effect):
             return
-        self._record_sent(UnansweredCall(act, number, attempt, effect.kind, effect.name, sent, started_at))
+        self._record_sent(UnansweredCall(activation, number, attempt, effect.kind, effect.name, sent, started_at))
         if self.batch is None and not self._try_flush():
-            self.record_withdrawal(act, number)
+            self.record_withdrawal(activation, number)
             raise StepAbandoned
 
-    def record_withdrawal(self, act: int, number: int) -> None:
+    def record_withdrawal(self, activation: int, number: int) -> None:
         """Record that a call of a step was not sent, or that a person's question was withdrawn."""
         with self._lock:
-            self._facts.append(["stays", act, number])
-            self._requests.pop((act, number), None)
+            self._facts.append(["stays", activation, number])
+            self._requests.pop((activation, number), None)
 
     def _record_sent(self, call: UnansweredCall) -> None:
         arguments = None if call[:2] in self._requests else encode(call.arguments, lenient=True)
@@ -341,30 +343,30 @@ class Journal:
         if self._record_event(work.activation.id, event) and alone and self.batch is None:
             self._try_flush()
 
-    def _record_event(self, act: int, event: Event) -> bool:
+    def _record_event(self, activation: int, event: Event) -> bool:
         try:
             encoded = self.encoder.event(event)
         except StoreError as error:
             self.failure = error
             return False
-        read = self._find_unrecorded_times(act, self.run.find_activation(act).work.times)
+        read = self._find_unrecorded_times(activation, self.run.find_activation(activation).work.times)
         with self._lock:
-            self._facts.append(["emit", act, encoded, read] if read else ["emit", act, encoded])
-            self._recorded_times.setdefault(act, []).extend(read)
+            self._facts.append(["emit", activation, encoded, read] if read else ["emit", activation, encoded])
+            self._recorded_times.setdefault(activation, []).extend(read)
             self.encoder.recorded_events.add(event.seq)
-            self._emitted.setdefault(act, []).append(event)
-            self._keys.setdefault(act, [])
+            self._emitted.setdefault(activation, []).append(event)
+            self._keys.setdefault(activation, [])
         return True
 
-    def _record_times(self, act: int, times: Sequence[datetime]) -> None:
+    def _record_times(self, activation: int, times: Sequence[datetime]) -> None:
         """Record the times a step has read from a clock since the last call."""
-        if read := self._find_unrecorded_times(act, times):
+        if read := self._find_unrecorded_times(activation, times):
             with self._lock:
-                self._recorded_times.setdefault(act, []).extend(read)
-                self._facts.append(["times", act, read])
+                self._recorded_times.setdefault(activation, []).extend(read)
+                self._facts.append(["times", activation, read])
 
-    def _find_unrecorded_times(self, act: int, times: Sequence[datetime]) -> list[int]:
-        return [*map(to_microseconds, times[len(self._recorded_times.get(act, ())) :])]
+    def _find_unrecorded_times(self, activation: int, times: Sequence[datetime]) -> list[int]:
+        return [*map(to_microseconds, times[len(self._recorded_times.get(activation, ())) :])]
 
     def record_steps_in_flight(self) -> None:
         """Record everything that the steps in flight have done so far, for a run that was not stored in this log."""
@@ -372,64 +374,64 @@ class Journal:
         if not (run.pending_steps or run.recorded or self._facts or self._keys or self._requests or self._emitted):
             return  # no step is or was in flight
         found = collect_interrupted_steps(run)
-        facts, pending = [*found.iter_facts()], {*found.list_acts()}
+        facts, pending = [*found.iter_facts()], {*found.list_activations()}
         current = {id(fact) for _, _, fact in facts}
-        for act in self._list_interventions():
-            rows = [self.encoder.recorded_calls.get(key) for key in self._keys.get(act, ())]
-            known = [row for row in (*rows, *self._emitted.get(act, ())) if row is not None]
+        for activation in self._list_recorded_steps():
+            rows = [self.encoder.recorded_calls.get(key) for key in self._keys.get(activation, ())]
+            known = [row for row in (*rows, *self._emitted.get(activation, ())) if row is not None]
             # Going back starts an activation again under its number; what it did before no longer belongs to the run.
-            if any(id(fact) not in current for fact in known) or act not in pending:
-                self.drop(act)
+            if any(id(fact) not in current for fact in known) or activation not in pending:
+                self.drop(activation)
         attempts = {
-            (act, fact.number if what == "out" else fact.call, fact.attempt)
-            for what, act, fact in facts
+            (activation, fact.number if what == "out" else fact.call, fact.attempt)
+            for what, activation, fact in facts
             if what in ("out", "back")
         }
-        for (act, number), attempt in [*self._requests.items()]:
-            if (act, number, attempt) not in attempts:  # a person's question that has been withdrawn
-                self.record_withdrawal(act, number)
+        for (activation, number), attempt in [*self._requests.items()]:
+            if (activation, number, attempt) not in attempts:  # a person's question that has been withdrawn
+                self.record_withdrawal(activation, number)
         emits = {id(event) for events in self._emitted.values() for event in events}
-        for what, act, fact in facts:
+        for what, activation, fact in facts:
             if what == "times":
-                self._record_times(act, fact)
-            elif what == "out" and self._requests.get((act, fact.number)) != fact.attempt:
+                self._record_times(activation, fact)
+            elif what == "out" and self._requests.get((activation, fact.number)) != fact.attempt:
                 self._record_sent(fact)
-            elif what == "back" and self.encoder.recorded_calls.get((act, fact.call, fact.attempt)) is not fact:
+            elif what == "back" and self.encoder.recorded_calls.get((activation, fact.call, fact.attempt)) is not fact:
                 self._record_attempt(fact)
             elif (
                 what == "emit"
                 and id(fact) not in emits
-                and run.plan.nodes[run.tables.activations[act].node].kind.keeps_writes
+                and run.plan.nodes[run.tables.activations[activation].node].kind.keeps_writes
             ):
-                self._record_event(act, fact)
+                self._record_event(activation, fact)
 
-    def drop(self, act: int) -> None:
+    def drop(self, activation: int) -> None:
         """Record that a step was abandoned: what it has done does not count when it runs again."""
         with self._lock:
-            known = act in self._list_interventions()
-            self._discard_committed(act)
-            self._forget(act)
-            self._committed_steps.discard(act)
+            known = activation in self._list_recorded_steps()
+            self._discard_committed(activation)
+            self._forget(activation)
+            self._committed_steps.discard(activation)
             if known:
-                self._facts.append(["drop", act])
+                self._facts.append(["drop", activation])
 
     def record_again(self) -> None:
         """Record again what uncommitted steps have done: an interrupt may have cut a record short."""
-        for act in self._list_interventions():
-            self.drop(act)
+        for activation in self._list_recorded_steps():
+            self.drop(activation)
         self.record_steps_in_flight()
 
-    def _list_interventions(self) -> set[int]:
+    def _list_recorded_steps(self) -> set[int]:
         """Return the activations of the uncommitted steps with records."""
         event_ids = {fact[1] for fact in self._facts if fact[0] in ("emit", "back")}
         return {*self._keys, *(key[0] for key in self._requests), *event_ids} - self._committed_steps
 
-    def _forget(self, act: int) -> None:
+    def _forget(self, activation: int) -> None:
         """Forget the records of a step."""
-        for key in self._keys.pop(act, ()):
+        for key in self._keys.pop(activation, ()):
             self.encoder.recorded_calls.pop(key, None)
-        self.encoder.recorded_events -= {event.seq for event in self._emitted.pop(act, ())}
-        self.encoder.recorded_times.pop(act, None)
+        self.encoder.recorded_events -= {event.seq for event in self._emitted.pop(activation, ())}
+        self.encoder.recorded_times.pop(activation, None)
 
     # -- status --------------------------------------------------------------------------------------------------
 

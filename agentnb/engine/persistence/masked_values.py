@@ -61,14 +61,14 @@ def fill(run: Run, values: Mapping[str, Any]) -> None:
 
 def _fill_rows(history: History, values: Mapping[str, Any]) -> None:
     codes = history.tables.codes
-    for row, code in enumerate(history.w_code):
-        path, old = codes[code >> 2][1], history.w_old[row]
+    for row, code in enumerate(history.write_codes):
+        path, old = codes[code >> 2][1], history.old_values[row]
         place = path
         if code & 3 == APPEND:
             before = get_at(old, path[1:])
             place = (*path, len(before) if isinstance(before, FrozenList) else 0)
-        history.w_new[row] = _fill_value(history.w_new[row], place, values)
-        history.w_old[row] = _fill_value(old, path[:1], values)
+        history.new_values[row] = _fill_value(history.new_values[row], place, values)
+        history.old_values[row] = _fill_value(old, path[:1], values)
 
 
 def _fill_checkpoint(checkpoint: Checkpoint, values: Mapping[str, Any]) -> Checkpoint:

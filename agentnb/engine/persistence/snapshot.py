@@ -33,7 +33,7 @@ def dump(run: Run, *, lenient: bool = False) -> Json:
     return {
         "version": VERSION,
         "nodes": [node.id for node in run.plan.nodes],
-        "slices": [encoder.encode_delta([(history, len(history.s_pend)) for history in histories])],
+        "slices": [encoder.encode_delta([(history, len(history.push_ends)) for history in histories])],
         "run": {"position": run.position, "given": encode(run.inputs, lenient=lenient), "seed": encode(run.seed),
                 **encode_state(run, encoder)},
     }  # fmt: skip
@@ -107,11 +107,11 @@ def check_fit(plan: Plan, tables: Tables, names: Sequence[str]) -> None:
     Raises:
         StoreError: L404, with the names of these nodes.
     """
-    missing = sorted({names[-2 - act.node] for act in tables.activations if act.node < -1})
+    missing = sorted({names[-2 - activation.node] for activation in tables.activations if activation.node < -1})
     moved = []
-    for act in tables.activations:
-        if act.node >= 0:
-            node, region = plan.nodes[act.node], tables.frames[act.frame].region
+    for activation in tables.activations:
+        if activation.node >= 0:
+            node, region = plan.nodes[activation.node], tables.frames[activation.frame].region
             if node.node.scope != region:
                 moved.append(f"{node.id!r} was in {region!r} and is now in {node.node.scope!r}")
     if missing or moved:

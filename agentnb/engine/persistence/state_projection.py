@@ -49,9 +49,9 @@ class StateProjection:
                 checkpoint.counted_steps,
                 checkpoint.writes,
             )
-        for place, (part, end) in enumerate(reversed(segments)):
-            first = part.base if place or checkpoint is None else checkpoint.step
-            self.apply_steps(part, first, end, 0 if place else writes)
+        for index, (part, end) in enumerate(reversed(segments)):
+            first = part.base if index or checkpoint is None else checkpoint.step
+            self.apply_steps(part, first, end, 0 if index else writes)
 
     def apply_steps(self, history: History, start: int, end: int, writes: int) -> None:
         """Apply the rows of a history after step `start` up to step `end`; row `writes` is the first of them."""
@@ -59,13 +59,13 @@ class StateProjection:
         for step in rare[bisect_left(rare, start) : bisect_left(rare, end + 1)]:
             row = step - base
             if row and step != start:  # for step `start`, only the interventions after it are left
-                writes = self.apply(history, writes, history.s_wend[row - 1])
+                writes = self.apply(history, writes, history.write_ends[row - 1])
                 self._open_frames(history, step)
-            writes = self.apply(history, writes, history.s_wend[row])
+            writes = self.apply(history, writes, history.write_ends[row])
             for number in history.closed_frames.get(step, ()):
                 self.frames.pop(number, None)
-        self.apply(history, writes, history.s_wend[end - base])
-        self.counted_steps += sum(flag & COUNTED > 0 for flag in history.s_flag[start - base + 1 : end - base + 1])
+        self.apply(history, writes, history.write_ends[end - base])
+        self.counted_steps += sum(flag & COUNTED > 0 for flag in history.step_flags[start - base + 1 : end - base + 1])
 
     def _open_frames(self, history: History, step: int) -> None:
         row = step - history.base
@@ -74,19 +74,19 @@ class StateProjection:
             frame = self.tables.frames[number]
             if frame.policy != "shared":
                 self.data[frame.scope] = {}
-        if history.s_flag[row] & 3 == AGAIN:
-            act = self.tables.activations[history.s_act[row]]
+        if history.step_flags[row] & 3 == AGAIN:
+            activation = self.tables.activations[history.step_activations[row]]
             for number in self.frames:
                 frame = self.tables.frames[number]
-                if frame.parent == act.frame and frame.owner == act.node:
+                if frame.parent == activation.frame and frame.owner == activation.node:
                     self.frames[number] += 1
 
     def apply(self, history: History, start: int, end: int) -> int:
         """Apply write rows; return `end`, or `start` if that is greater."""
         if end - start == 1:  # a step that wrote one value
-            self.write(history.w_code[start], history.w_new[start])
+            self.write(history.write_codes[start], history.new_values[start])
             return end
-        codes, values = history.w_code[start:end], history.w_new[start:end]
+        codes, values = history.write_codes[start:end], history.new_values[start:end]
         last, paths = dict(zip(codes, values, strict=True)), self.tables.codes
         if all(code & 3 == SET and len(paths[code >> 2][1]) == 1 for code in last):
             for code, new in last.items():  # for writes of whole keys, only the last one counts
@@ -140,16 +140,16 @@ class StateProjection:
         return old
 
     def fill(self, history: History, documents: Sequence[Any], back: Callable[[Any, Any], Any]) -> None:
-        """Fill `w_new` and `w_old` of a loaded history; this projection must be at the start of that history.
+        """Fill `new_values` and `old_values` of a loaded history; this projection must be at the start of that history.
 
         `back(document, old)` returns a row's value, given the previous value at its path.
         """
         codes, plain, root = self.tables.codes, self.tables.plain, self.data.setdefault(0, {})
-        for code, document in zip(history.w_code, documents, strict=True):
+        for code, document in zip(history.write_codes, documents, strict=True):
             if code in plain and type(document) in ATOMS:  # by far the most common case
                 key = plain[code]
-                history.w_new.append(document)
-                history.w_old.append(root.get(key, ABSENT))
+                history.new_values.append(document)
+                history.old_values.append(root.get(key, ABSENT))
                 root[key] = document
                 continue
             scope, path = codes[code >> 2]
@@ -158,8 +158,8 @@ class StateProjection:
                 old = self.get(scope, str(path[0]))
                 old = old if len(path) == 1 else get_at(old, path[1:])
             new = back(document, old)
-            history.w_new.append(new)
-            history.w_old.append(self.write(code, new))
+            history.new_values.append(new)
+            history.old_values.append(self.write(code, new))
 
     def add_checkpoints(self, history: History) -> None:
         """Save checkpoints along a history; this projection must be at the start of that history."""
@@ -169,7 +169,7 @@ class StateProjection:
         due = at + EVERY
         for step in range(at + EVERY, history.tip + 1, EVERY):
             self.apply_steps(history, at, step, writes)
-            at, writes = step, history.s_wend[step - history.base]
+            at, writes = step, history.write_ends[step - history.base]
             if step >= due:
                 scopes = {self.tables.frames[number].scope for number in self.frames}
                 data = {scope: dict(self.data[scope]) for scope in scopes}

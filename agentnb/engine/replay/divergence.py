@@ -106,9 +106,9 @@ class Sides:
         self.events: dict[int, int] = {}
         self.ids: dict[str, str] = {}
 
-    def name(self, act: ActivationRow) -> str:
+    def name(self, activation: ActivationRow) -> str:
         """Return the id of a recorded activation's node."""
-        return self.record.run.plan.nodes[act.node].id
+        return self.record.run.plan.nodes[activation.node].id
 
     def map_activation(self, row: ActivationRow) -> ActivationRow | None:
         """Return the replay's activation for a recorded one; None if the replay has no such node or frame."""
@@ -122,8 +122,8 @@ class Sides:
         """Map the frames opened and the events emitted by a step from the record to the replay."""
         for then, now in zip(recorded.opened_frames, replayed.opened_frames, strict=False):
             self.frames[then.id] = now.id
-        for one, other in zip(recorded.events, replayed.events, strict=False):
-            self.events[one.seq], self.ids[one.id] = other.seq, other.id
+        for left, right in zip(recorded.events, replayed.events, strict=False):
+            self.events[left.seq], self.ids[left.id] = right.seq, right.id
 
 
 def compare_steps(
@@ -194,38 +194,38 @@ def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides)
     for wrote in replayed.writes:
         table.setdefault((wrote.scope, wrote.path), ([], []))[1].append(wrote)
     for then, now in table.values():
-        for one, other in zip_longest(then, now):
-            yield from _write(recorded.step, sides.name(recorded.activation), one, other)
+        for left, right in zip_longest(then, now):
+            yield from _write(recorded.step, sides.name(recorded.activation), left, right)
 
 
-def _write(step: int, node: str, one: WriteRecord | None, other: WriteRecord | None) -> Iterator[Divergence]:
-    path = (one or other).path  # type: ignore[union-attr]  # one of them exists
-    if one is not None and other is not None and one.op == other.op:
-        inside = path if one.at is None else (*path, one.at)
-        yield from iter_inner_differences((step, node, "write"), inside, one.new, other.new)
+def _write(step: int, node: str, left: WriteRecord | None, right: WriteRecord | None) -> Iterator[Divergence]:
+    path = (left or right).path  # type: ignore[union-attr]  # one of them exists
+    if left is not None and right is not None and left.op == right.op:
+        inside = path if left.at is None else (*path, left.at)
+        yield from iter_inner_differences((step, node, "write"), inside, left.new, right.new)
         return
     why = ""
-    if any(wrote is not None and wrote.op == DELETE for wrote in (one, other)) or (
-        one is not None and other is not None
+    if any(wrote is not None and wrote.op == DELETE for wrote in (left, right)) or (
+        left is not None and right is not None
     ):
-        texts = [f"{OPS[wrote.op]}" if wrote is not None else "no write" for wrote in (one, other)]
+        texts = [f"{OPS[wrote.op]}" if wrote is not None else "no write" for wrote in (left, right)]
         why = f"{format_path(path)!r}: {texts[0]} in the record, {texts[1]} in the replay"
-    then, now = (ABSENT if wrote is None else wrote.new for wrote in (one, other))
+    then, now = (ABSENT if wrote is None else wrote.new for wrote in (left, right))
     yield Divergence(step, node, "write", format_path(path), then, now, why)
 
 
 def _compare_events(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
     step, node = recorded.step, sides.name(recorded.activation)
-    for one, other in zip_longest(recorded.events, replayed.events):
-        if one is None or other is None or one.type != other.type:
-            then, now = (ABSENT if event is None else event.type for event in (one, other))
+    for left, right in zip_longest(recorded.events, replayed.events):
+        if left is None or right is None or left.type != right.type:
+            then, now = (ABSENT if event is None else event.type for event in (left, right))
             why = f"it emitted {_quote(then)}, and the replay emits {_quote(now)}"
             yield Divergence(step, node, "event", "type", then, now, why)
             continue
-        yield from iter_inner_differences((step, node, "event"), (one.type,), one.payload, other.payload)
-        cause = sides.ids.get(one.cause, one.cause) if one.cause is not None else None
-        if cause != other.cause:
-            yield Divergence(step, node, "event", f"{one.type}, its cause", one.cause, other.cause)
+        yield from iter_inner_differences((step, node, "event"), (left.type,), left.payload, right.payload)
+        cause = sides.ids.get(left.cause, left.cause) if left.cause is not None else None
+        if cause != right.cause:
+            yield Divergence(step, node, "event", f"{left.type}, its cause", left.cause, right.cause)
 
 
 def _quote(type: Any) -> str:
@@ -241,9 +241,9 @@ def _compare_edges(recorded: StepRecord, replayed: StepRecord, sides: Sides, lev
         now = ", ".join(nodes[target.node].id for target, _ in replayed.targets)
         yield Divergence(recorded.step, node, "edge", node, then or ABSENT, now or ABSENT, ends=True)
     elif level != "path":
-        for (target, one), (_, other) in zip(recorded.targets, replayed.targets, strict=True):
+        for (target, left), (_, right) in zip(recorded.targets, replayed.targets, strict=True):
             edge = f"{node} -> {sides.name(target)}"
-            for row in islice(iter_innermost_differences(one, other), MOST):
+            for row in islice(iter_innermost_differences(left, right), MOST):
                 then, now = safe_repr(row.recorded), safe_repr(row.replayed)
                 why = f"the condition of edge {edge} was {then}, and in the replay it is {now}"
                 yield Divergence(recorded.step, node, "edge", edge, row.recorded, row.replayed, why, sure=row.sure)

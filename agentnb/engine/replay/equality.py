@@ -32,33 +32,37 @@ class ValueDifference(NamedTuple):
 
 def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) -> Iterator[ValueDifference]:
     """Yield the innermost places where two values differ, in order; ABSENT stands for a missing part."""
-    one, other = recorded, replayed
-    if one is other:
+    left, right = recorded, replayed
+    if left is right:
         return
-    if one is ABSENT or other is ABSENT:
-        yield ValueDifference(path, one, other)
+    if left is ABSENT or right is ABSENT:
+        yield ValueDifference(path, left, right)
         return
-    if isinstance(one, Masked) or isinstance(other, Masked):
-        if one != other:
-            yield ValueDifference(path, one, other, sure=False)
+    if isinstance(left, Masked) or isinstance(right, Masked):
+        if left != right:
+            yield ValueDifference(path, left, right, sure=False)
         return
-    if isinstance(one, FrozenRecord) and isinstance(other, FrozenRecord) and type(one.template) is type(other.template):
-        one, other = one.parts, other.parts
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in {**one, **other}:
-            yield from iter_innermost_differences(one.get(key, ABSENT), other.get(key, ABSENT), (*path, key))
-    elif (kind := _get_sequence_type(one)) is not None and kind is _get_sequence_type(other):
-        for at in range(max(len(one), len(other))):
-            then, now = (side[at] if at < len(side) else ABSENT for side in (one, other))
+    if (
+        isinstance(left, FrozenRecord)
+        and isinstance(right, FrozenRecord)
+        and type(left.template) is type(right.template)
+    ):
+        left, right = left.parts, right.parts
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in {**left, **right}:
+            yield from iter_innermost_differences(left.get(key, ABSENT), right.get(key, ABSENT), (*path, key))
+    elif (kind := _get_sequence_type(left)) is not None and kind is _get_sequence_type(right):
+        for at in range(max(len(left), len(right))):
+            then, now = (side[at] if at < len(side) else ABSENT for side in (left, right))
             yield from iter_innermost_differences(then, now, (*path, at))
-    elif not _are_parts_equal(one, other) and not _are_equal_as_json(one, other):
-        yield ValueDifference(path, recorded, replayed, sure=not _is_by_reference(one, other))
+    elif not _are_parts_equal(left, right) and not _are_equal_as_json(left, right):
+        yield ValueDifference(path, recorded, replayed, sure=not _is_by_reference(left, right))
 
 
 def are_messages_equal(recorded: str, replayed: str) -> bool:
     """Return True if two error messages are equal, apart from memory addresses."""
-    one, other = (_ADDRESS.sub("0x", text) for text in (recorded, replayed))
-    return is_same_text(one, other)
+    left, right = (_ADDRESS.sub("0x", text) for text in (recorded, replayed))
+    return is_same_text(left, right)
 
 
 def _get_sequence_type(value: Any) -> type | None:
@@ -67,42 +71,42 @@ def _get_sequence_type(value: Any) -> type | None:
     return tuple if isinstance(value, tuple) else None
 
 
-def _are_parts_equal(one: Any, other: Any) -> bool:
-    if isinstance(one, str) and isinstance(other, str):
-        return is_same_text(one, other)
-    if isinstance(one, FrozenArray) and isinstance(other, FrozenArray):
-        return external_types.are_same_arrays(one.array, other.array)
-    if isinstance(one, Opaque) and isinstance(other, Opaque):
-        return _are_equal(one.value, other.value)
-    if external_types.is_array(one) and external_types.is_array(other):
-        return external_types.are_same_arrays(one, other)
-    if isinstance(one, bool) is not isinstance(other, bool):
+def _are_parts_equal(left: Any, right: Any) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        return is_same_text(left, right)
+    if isinstance(left, FrozenArray) and isinstance(right, FrozenArray):
+        return external_types.are_same_arrays(left.array, right.array)
+    if isinstance(left, Opaque) and isinstance(right, Opaque):
+        return _are_equal(left.value, right.value)
+    if external_types.is_array(left) and external_types.is_array(right):
+        return external_types.are_same_arrays(left, right)
+    if isinstance(left, bool) is not isinstance(right, bool):
         return False
-    related = isinstance(one, type(other)) or isinstance(other, type(one))
-    return related and _are_equal(one, other)
+    related = isinstance(left, type(right)) or isinstance(right, type(left))
+    return related and _are_equal(left, right)
 
 
-def _are_equal(one: Any, other: Any) -> bool:
+def _are_equal(left: Any, right: Any) -> bool:
     try:
-        return bool(one == other) or bool(one != one and other != other)  # noqa: PLR0124  (both are NaN)
+        return bool(left == right) or bool(left != left and right != right)  # noqa: PLR0124  (both are NaN)
     except Exception:  # noqa: BLE001  (what cannot be compared is not known to be equal)
         return False
 
 
-def _is_by_reference(one: Any, other: Any) -> bool:
+def _is_by_reference(left: Any, right: Any) -> bool:
     """Return True if these are two objects of one class that can be compared only by identity."""
-    if isinstance(one, Opaque) and isinstance(other, Opaque):
-        return type(one.value) is type(other.value)
-    own: Any = type(one).__eq__
-    return type(one) is type(other) and type(one) not in FROZEN and own is object.__eq__
+    if isinstance(left, Opaque) and isinstance(right, Opaque):
+        return type(left.value) is type(right.value)
+    own: Any = type(left).__eq__
+    return type(left) is type(right) and type(left) not in FROZEN and own is object.__eq__
 
 
-def _are_equal_as_json(one: Any, other: Any) -> bool:
+def _are_equal_as_json(left: Any, right: Any) -> bool:
     """Return True if two objects are stored as the same JSON, even if the class of one is unknown."""
-    if not any(isinstance(each, FrozenRecord | Opaque) for each in (one, other)):
+    if not any(isinstance(each, FrozenRecord | Opaque) for each in (left, right)):
         return False
     with suppress(StoreError):
-        return bool(encode(one) == encode(other))
+        return bool(encode(left) == encode(right))
     return False
 
 

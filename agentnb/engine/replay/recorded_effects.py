@@ -153,11 +153,11 @@ class StepRecording:
 
     def find_emitted(self, work: Work, type: str, payload: Any, options: Mapping[str, Any]) -> Event | None:
         """Return the emitted event with the number, id and time of the recorded event at this point."""
-        place = len(work.emitted)
-        if place >= len(self.recorded.events):
+        index = len(work.emitted)
+        if index >= len(self.recorded.events):
             return None
         own = {"time": options.get("time")}
-        then, now = self.recorded.events[place], make_event(work.run, work, type, payload, None, own)
+        then, now = self.recorded.events[index], make_event(work.run, work, type, payload, None, own)
         if then.seq < now.seq and _is_taken(work, then.seq):
             return now._replace(time=then.time)  # the number belongs to another event here
         return now._replace(seq=then.seq, id=then.id, time=then.time)
@@ -176,7 +176,7 @@ class StepRecording:
         """Return 0: the step's events take their recorded numbers."""
         return 0
 
-    def forget_step(self, run: Run, act: int) -> None:
+    def forget_step(self, run: Run, activation: int) -> None:
         """Do nothing: each step has a separate StepRecording."""
 
     def leave(self, run: Run) -> None:

@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 def redo(run: Run, sides: Sides, recorded: RecordedIntervention, number: int) -> Divergence | None:
     """Repeat an intervention made after step `number`; return the divergence if it cannot be repeated."""
-    act = recorded.intervention
+    intervention = recorded.intervention
     try:
         if recorded.event is not None:
             _emit(run, sides, recorded.event)
         elif recorded.write is not None:
             _write(run, sides, recorded.write)
-        elif act is not None and act.action == "set_next":
-            head = next((turn for turn in list_next_activations(run) if turn.node.id == act.old), None)
+        elif intervention is not None and intervention.action == "set_next":
+            head = next((turn for turn in list_next_activations(run) if turn.node.id == intervention.old), None)
             if head is not None:
                 move_to_front(run, head)
-            interventions.set_next(run, act.target)
+            interventions.set_next(run, intervention.target)
     except AgentNbError as error:
-        what, target = ("emit", "") if act is None else (act.action, act.target)
+        what, target = ("emit", "") if intervention is None else (intervention.action, intervention.target)
         why = f"the intervention {what} {target!r} cannot be repeated: {error_text(error)}"
-        now = ABSENT if act is None else act.new
+        now = ABSENT if intervention is None else intervention.new
         return Divergence(number, None, "act", target, now, ABSENT, why, ends=recorded.write is None)
     return None
 
@@ -54,12 +54,12 @@ def list_next_activations(run: Run) -> list[Activation]:
     return [] if head is None else [head]
 
 
-def move_to_front(run: Run, act: Activation) -> None:
+def move_to_front(run: Run, activation: Activation) -> None:
     """Move an activation in front of those of other branches."""
     rest = run.frontier()
-    if rest[0] != act.id:
-        rest.remove(act.id)
-        time_travel.amend(run, [act.id, *rest])
+    if rest[0] != activation.id:
+        rest.remove(activation.id)
+        time_travel.amend(run, [activation.id, *rest])
 
 
 def order_as_recorded(run: Run, sides: Sides, frontier: Iterable[ActivationRow]) -> None:
@@ -79,7 +79,7 @@ def _write(run: Run, sides: Sides, wrote: WriteRecord) -> None:
     scope = time_travel.get_scopes(run).get(sides.frames.get(wrote.scope, -1))
     if scope is not None:
         run.write(scope, wrote.path, to_written_value(wrote))
-        run.history.s_wend[run.position - run.history.base] = len(run.history.w_new)
+        run.history.write_ends[run.position - run.history.base] = len(run.history.new_values)
 
 
 def _emit(run: Run, sides: Sides, event: Event) -> None:

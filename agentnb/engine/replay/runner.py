@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """One replay of a run up to its position. `execute` runs it; then `found` holds the differences, in order.
+    """One replay of a run up to its position. `execute` runs it; then `divergences` holds the differences, in order.
 
     `unsure` holds the places where it is unknown whether they differ; `compared` counts the steps.
 
@@ -88,7 +88,7 @@ class Replay:
         plan = self._plan_of(1 if self.source.position else 0)
         run = self._configure(Run(plan, self.source.dispatcher, clock=self.clock, seed=self.source.seed))
         rows, root = self.record.read_initial_writes(), run.root.scope
-        self.clock.set_time(self.record.parts[0][0].s_t0[0])
+        self.clock.set_time(self.record.parts[0][0].start_times[0])
         if self.plan is not None and plan.recipe.begin is None:
             for key, value in {**plan.recipe.init, **thaw(run.inputs)}.items():
                 run.write(root, (key,), value)
@@ -139,10 +139,10 @@ class Replay:
         for number in range(self._repeated_up_to + 1, recorded.step):
             stopped, spans = False, dict[int, tuple[Intervention, int]]()
             for each in self.record.interventions_between(number):
-                act = each.intervention
-                stopped = stopped or (act is not None and act.action == "breakpoint")
-                if act is not None and id(act) in self.record.spans:
-                    spans[act.new["turn"]] = self.record.spans[id(act)]
+                intervention = each.intervention
+                stopped = stopped or (intervention is not None and intervention.action == "breakpoint")
+                if intervention is not None and id(intervention) in self.record.spans:
+                    spans[intervention.new["turn"]] = self.record.spans[id(intervention)]
                     continue
                 span = self._find_intervention(each, number, spans.values())
                 if each.event is not None:
@@ -162,8 +162,8 @@ class Replay:
         """Return the step in flight that an intervention belongs to; its earlier reads came before the intervention."""
         if recorded.write is None and recorded.event is None:
             return None
-        acts, frames = self.source.tables.activations, self.source.tables.frames
-        scopes = ((frames[acts[span[0].new["turn"]].frame].scope, span) for span in spans)
+        activations, frames = self.source.tables.activations, self.source.tables.frames
+        scopes = ((frames[activations[span[0].new["turn"]].frame].scope, span) for span in spans)
         own = [span for scope, span in scopes if recorded.write is not None and recorded.write.scope == scope]
         return next(iter([*own, *(span for span in spans if span[1] == number + 1)]), None)
 
@@ -179,8 +179,8 @@ class Replay:
     def _list_changes(self, recorded: StepRecord) -> list[Any]:
         """Return the arguments that people substituted in calls of a step."""
         since = self._ran.get(recorded.activation, 0)
-        return [act.new for act in self.record.changes.get(self.sides.name(recorded.activation), ())
-                if since <= act.step < recorded.step]  # fmt: skip
+        return [intervention.new for intervention in self.record.changes.get(self.sides.name(recorded.activation), ())
+                if since <= intervention.step < recorded.step]  # fmt: skip
 
     def _get_settings(self, number: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the masked call settings of the recipe that a step was made with, and of the replay's recipe."""
@@ -202,10 +202,10 @@ class Replay:
 
     def _step(self, recorded: StepRecord) -> bool:
         """Replay a step and compare it; return True if the replay can continue."""
-        act = self._find_activation(recorded)
-        if act is None:
+        activation = self._find_activation(recorded)
+        if activation is None:
             return False
-        run, node, before = self.run, act.node.id, self.run.position
+        run, node, before = self.run, activation.node.id, self.run.position
         settings = self._get_settings(recorded.step)
         recording = run.recorded = StepRecording(recorded, node, self.level, self._list_changes(recorded), settings)
         later = self._later.pop(recorded.step, ())
@@ -217,9 +217,9 @@ class Replay:
         self._ran[recorded.activation] = recorded.step
         self.clock.set_time(recorded.started_at)
         if recorded.is_skipped:
-            self._skip(act, recorded)
+            self._skip(activation, recorded)
         else:
-            _run_activation(run, act)
+            _run_activation(run, activation)
         run.recorded = None
         if run.position == before:
             return self._record_unfinished(recorded, node, recording)
@@ -240,11 +240,13 @@ class Replay:
         why = f"the recipe has no node {name!r} any more"
         if there is not None:
             why = f"it was in region {region!r} and is now in {there.scope!r}" if there.scope != region else ""
-            for act in found:
-                if not why and act.row == expected:
-                    return act
+            for activation in found:
+                if not why and activation.row == expected:
+                    return activation
         lane = None if expected is None else self.run.frames.get(expected.frame)
-        head = next((act for act in found if lane is not None and act.frame.lane is lane.lane), None)
+        head = next(
+            (activation for activation in found if lane is not None and activation.frame.lane is lane.lane), None
+        )
         head = head or next(iter(found), None)
         comes = ABSENT if head is None else head.node.id
         if not why and comes == name:
@@ -252,13 +254,13 @@ class Replay:
         self.divergences.append(Divergence(recorded.step, name, "node", "", name, comes, why, ends=True))
         return None
 
-    def _skip(self, act: Activation, recorded: StepRecord) -> None:
-        move_to_front(self.run, act)
+    def _skip(self, activation: Activation, recorded: StepRecord) -> None:
+        move_to_front(self.run, activation)
         try:
             interventions.skip(self.run, {str(row.path[0]): to_written_value(row) for row in recorded.writes})
         except Exception as error:  # noqa: BLE001  (its conditions may raise anything)
             why = f"skipping it cannot be repeated: {type(error).__name__}: {error}"
-            self.divergences.append(Divergence(recorded.step, act.node.id, "act", "skip", why=why, ends=True))
+            self.divergences.append(Divergence(recorded.step, activation.node.id, "act", "skip", why=why, ends=True))
             time_travel.repair(self.run)
 
     def _record_unfinished(self, recorded: StepRecord, node: str, recording: StepRecording) -> bool:
@@ -305,13 +307,13 @@ class Replay:
 
     def _find_masked_read(self, replayed: StepRecord) -> str:
         """Return a key read by a step whose value, or its source, is unknown; "" if there is none."""
-        run, row = self.run, self.run.history.s_wend
+        run, row = self.run, self.run.history.write_ends
         frame = run.frames.get(replayed.activation.frame)
         scope = run.root.scope if frame is None else frame.scope
         inputs = run.plan.nodes[replayed.activation.node].node.inputs or {}
         keys = {str(path[0]) for _, path in replayed.reads} | {str(path[0]) for path in inputs.values()}
         here = replayed.step - run.history.base
-        before = {str(run.tables.codes[run.history.w_code[at] >> 2][1][0]): run.history.w_old[at]
+        before = {str(run.tables.codes[run.history.write_codes[at] >> 2][1][0]): run.history.old_values[at]
                   for at in range(row[here - 1], row[here])}  # fmt: skip
         for key in sorted(keys):
             values = (scope.get(key), before.get(key, ABSENT))
@@ -320,12 +322,12 @@ class Replay:
         return ""
 
 
-def _run_activation(run: Run, act: Activation) -> None:
+def _run_activation(run: Run, activation: Activation) -> None:
     """Run one activation to its end, in an event loop if needed."""
     before, run.without_loop = run.without_loop, True
     try:
-        code = step(run, act)
-        pending_step = run.pending_steps.get(act.id)
+        code = step(run, activation)
+        pending_step = run.pending_steps.get(activation.id)
         if code == SUSPENDED and pending_step is not None:
             code = resume_without_loop(run, pending_step)
     finally:

@@ -102,8 +102,8 @@ class _Rows:
             defaultdict[int, list[Event]](list),
         )
         self.events, self.calls = defaultdict[int, list[Event]](list), defaultdict[int, list[Call]](list)
-        for act in history.interventions:
-            self.interventions[act.step].append(act)
+        for intervention in history.interventions:
+            self.interventions[intervention.step].append(intervention)
         for event in history.events:
             (self.outside if event.step is None else self.events)[event.at].append(event)
         for call in history.calls:
@@ -112,12 +112,12 @@ class _Rows:
 
     def edits(self, step: int) -> int:
         """Count the write rows of edits after a step. Deleting a missing value writes nothing."""
-        return sum(1 for act in self.interventions.get(step, ()) if has_write_row(act))
+        return sum(1 for intervention in self.interventions.get(step, ()) if has_write_row(intervention))
 
 
-def has_write_row(act: Intervention) -> bool:
+def has_write_row(intervention: Intervention) -> bool:
     """Return True if an intervention has a write row."""
-    return act.action == "edit" and not (act.old is ABSENT and act.new is ABSENT)
+    return intervention.action == "edit" and not (intervention.old is ABSENT and intervention.new is ABSENT)
 
 
 class Record:
@@ -128,18 +128,31 @@ class Record:
         self.parts = run.parts()
         self._rows = [_Rows(history) for history, _ in self.parts]
         self.changes: dict[str, list[Intervention]] = {}  # of paused calls, by node
-        for act in (act for history, _ in self.parts for act in history.interventions if act.action == "change"):
-            self.changes.setdefault(act.target, []).append(act)
+        for intervention in (
+            intervention
+            for history, _ in self.parts
+            for intervention in history.interventions
+            if intervention.action == "change"
+        ):
+            self.changes.setdefault(intervention.target, []).append(intervention)
         self.spans = {id(held): (held, step) for held, step in self._iter_spans()}
 
     def _iter_spans(self) -> Iterator[tuple[Intervention, int]]:
         """Yield each record of a step in flight during an intervention, with the number of that step."""
         held: dict[int, list[Intervention]] = {}
-        for act in (act for history, end in self.parts for act in history.interventions if act.step <= end):
-            if act.action == "held":
-                held.setdefault(act.new["turn"], []).append(act)
-            elif act.action == "ended":  # earlier ones belong to abandoned activations
-                yield from ((one, act.step) for one in held.pop(act.new["turn"], [])[-act.new["held"] :])
+        for intervention in (
+            intervention
+            for history, end in self.parts
+            for intervention in history.interventions
+            if intervention.step <= end
+        ):
+            if intervention.action == "held":
+                held.setdefault(intervention.new["turn"], []).append(intervention)
+            elif intervention.action == "ended":  # earlier ones belong to abandoned activations
+                yield from (
+                    (one, intervention.step)
+                    for one in held.pop(intervention.new["turn"], [])[-intervention.new["held"] :]
+                )
 
     def read_step(self, step: int) -> StepRecord:
         """Return what a step did, without the interventions after it."""
@@ -154,21 +167,25 @@ class Record:
     def read_initial_writes(self) -> list[WriteRecord]:
         """Return the initial writes of the run."""
         history = self.parts[0][0]
-        return list(_writes(self.tables, history, 0, history.s_wend[0] - self._rows[0].edits(0)))
+        return list(_writes(self.tables, history, 0, history.write_ends[0] - self._rows[0].edits(0)))
 
     def interventions_between(self, step: int) -> Iterator[RecordedIntervention]:
         """Yield the interventions after a step, in order."""
         for (history, end), rows in zip(self.parts, self._rows, strict=True):
             if not history.base <= step <= end:
                 continue
-            size = history.s_wend[step - history.base]
+            size = history.write_ends[step - history.base]
             written = iter(list(_writes(self.tables, history, size - rows.edits(step), size)))
-            events, acts = list(rows.outside.get(step, ())), rows.interventions.get(step, [])
-            while len(events) > sum(act.action == "emit" for act in acts):  # events without an act came first
+            events, interventions = list(rows.outside.get(step, ())), rows.interventions.get(step, [])
+            while len(events) > sum(
+                intervention.action == "emit" for intervention in interventions
+            ):  # events without an act came first
                 yield RecordedIntervention(None, event=events.pop(0))
-            for act in acts:
+            for intervention in interventions:
                 yield RecordedIntervention(
-                    act, next(written) if has_write_row(act) else None, events.pop(0) if act.action == "emit" else None
+                    intervention,
+                    next(written) if has_write_row(intervention) else None,
+                    events.pop(0) if intervention.action == "emit" else None,
                 )
 
     def frontier(self, step: int) -> list[ActivationRow]:
@@ -180,10 +197,10 @@ class Record:
 def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> StepRecord:
     """Return what a step of a history did; without `rows`, it must be the last step, with no interventions after it."""
     row = step - history.base
-    act, flag = tables.activations[history.s_act[row]], history.s_flag[row]
-    end = history.s_wend[row] - (0 if rows is None else rows.edits(step))
-    reads = history.r_code[bisect_left(history.r_step, step) : bisect_right(history.r_step, step)]
-    pushes = range(history.s_pend[row - 1], history.s_pend[row])
+    activation, flag = tables.activations[history.step_activations[row]], history.step_flags[row]
+    end = history.write_ends[row] - (0 if rows is None else rows.edits(step))
+    reads = history.read_codes[bisect_left(history.read_steps, step) : bisect_right(history.read_steps, step)]
+    pushes = range(history.push_ends[row - 1], history.push_ends[row])
     calls = _select_calls(history.calls, step) if rows is None else rows.calls.get(step, ())
     events = _select_events(history.events, step) if rows is None else rows.events.get(step, ())
     by_number: dict[int, list[Call]] = {}
@@ -191,16 +208,16 @@ def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = 
         by_number.setdefault(call.call, []).append(call)
     return StepRecord(
         step,
-        act,
+        activation,
         flag,
-        history.s_t0[row],
+        history.start_times[row],
         tuple(tables.frames[number] for number in history.opened_frames.get(step, ())),
-        tuple(_writes(tables, history, history.s_wend[row - 1], end)),
+        tuple(_writes(tables, history, history.write_ends[row - 1], end)),
         frozenset((scope, path) for scope, path in (tables.codes[code >> 2] for code in reads)),
         tuple(
-            (tables.activations[history.p_act[at]], history.p_val[at])
+            (tables.activations[history.push_activations[at]], history.push_values[at])
             for at in pushes
-            if history.p_val[at] is not CARRIED
+            if history.push_values[at] is not CARRIED
         ),
         tuple(events),
         by_number,
@@ -211,15 +228,15 @@ def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = 
 
 def _writes(tables: Tables, history: History, start: int, end: int) -> Iterator[WriteRecord]:
     for row in range(start, end):
-        code = history.w_code[row]
+        code = history.write_codes[row]
         scope, path = tables.codes[code >> 2]
         at = find_appended_index(history, row, path) if code & 3 == APPEND else None
-        yield WriteRecord(scope, path, code & 3, history.w_new[row], row in history.in_place, at)
+        yield WriteRecord(scope, path, code & 3, history.new_values[row], row in history.in_place, at)
 
 
 def find_appended_index(history: History, row: int, path: Path) -> int:
     """Return the index in its list of the item appended by a write row of a history."""
-    before = history.w_old[row]  # the previous value of the path's first key
+    before = history.old_values[row]  # the previous value of the path's first key
     for part in path[1:]:
         before = before.get(part, ()) if isinstance(before, dict) else ()
     return len(before) if isinstance(before, list | tuple) else 0

@@ -37,11 +37,11 @@ Cell = dict[str, Any]
 class Cells:
     """Creates the cells of one response: `{at, name, type, text, cut}`; the page requests a cell by its `at`.
 
-    Every cell is truncated, to `cut` characters and `lines` lines, except the `wanted` one, which is stored in `found`.
+    Every cell is truncated, to `cut` characters and `lines` lines, except the `wanted` one, stored in `wanted_cell`.
     """
 
     def __init__(self, requested: str | None = None, *, cut: int = CUT, lines: int = LINES) -> None:
-        self.wanted, self.found, self._left = requested, Cell(), TOTAL
+        self.wanted, self.wanted_cell, self._left = requested, Cell(), TOTAL
         self._cut, self._lines = cut, lines
 
     def of(self, at: str, name: str, value: Any) -> Cell:
@@ -75,7 +75,7 @@ class Cells:
             "cut": len(shown) < len(text),
         }
         if at == self.wanted:
-            self.found = cell
+            self.wanted_cell = cell
         return cell
 
 

@@ -22,9 +22,9 @@ def describe_inner_run(session: Session, number: int) -> dict[str, Any] | None:
     each.
     """
     reading = session.trace.reading()
-    act = reading.activation(number)
-    owner = (act.node, act.frame)
-    if not session.recipe.nodes.get(reading.nodes[act.node].id) or not _is_composite(reading, number):
+    activation = reading.activation(number)
+    owner = (activation.node, activation.frame)
+    if not session.recipe.nodes.get(reading.nodes[activation.node].id) or not _is_composite(reading, number):
         return None
     opened = next((step for step in _range_back(number) if _get_phase(reading, step, owner) == ENTER), None)
     if opened is None:
@@ -35,7 +35,7 @@ def describe_inner_run(session: Session, number: int) -> dict[str, Any] | None:
 
 def _is_composite(reading: StepIndex, number: int) -> bool:
     history, row = reading.owner(number)
-    return history.s_flag[row] & 3 in (ENTER, AGAIN, LEAVE)
+    return history.step_flags[row] & 3 in (ENTER, AGAIN, LEAVE)
 
 
 def _range_back(number: int) -> range:
@@ -44,11 +44,11 @@ def _range_back(number: int) -> range:
 
 def _get_phase(reading: StepIndex, step: int, owner: tuple[int, int]) -> int | None:
     """Return the phase of a step of this node; None if the step belongs to another node."""
-    act = reading.activation(step)
-    if (act.node, act.frame) != owner:
+    activation = reading.activation(step)
+    if (activation.node, activation.frame) != owner:
         return None
     history, row = reading.owner(step)
-    return history.s_flag[row] & 3
+    return history.step_flags[row] & 3
 
 
 def _find_parts(
@@ -87,5 +87,5 @@ def _describe_part(session: Session, reading: StepIndex, key: tuple[int, int], s
         "last": last,
         "steps": len(steps),
         "node": reading.nodes[reading.activation(last).node].id,
-        "status": STATUSES[history.s_flag[at] >> 2 & 3],
+        "status": STATUSES[history.step_flags[at] >> 2 & 3],
     }

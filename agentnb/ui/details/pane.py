@@ -36,7 +36,7 @@ def get_whole_cell(session: Session, which: Any) -> dict[str, Any]:
     kind, name, at = which
     cells = Cells(str(at))
     (describe_node_pane if kind == "node" else describe_step_pane)(session, name, cells)
-    return cells.found
+    return cells.wanted_cell
 
 
 def find_last_step(session: Session, name: str) -> int | None:
@@ -61,16 +61,20 @@ def _describe(session: Session, name: str, number: int | None, cells: Cells) -> 
 
 def _find_activations(reading: StepIndex, name: str) -> set[int]:
     """Return the numbers of the activations of a node."""
-    return {number for number, act in enumerate(reading.tables.activations) if reading.nodes[act.node].id == name}
+    return {
+        number
+        for number, activation in enumerate(reading.tables.activations)
+        if reading.nodes[activation.node].id == name
+    }
 
 
 def _find_step_before(reading: StepIndex, name: str, number: int) -> int | None:
     """Return the last step of a node before a step."""
     turns = _find_activations(reading, name)
     for history, last in reversed(reading.parts()):
-        acts = history.s_act
+        activations = history.step_activations
         for row in range(min(last, number - 1 - history.base), 0, -1):
-            if acts[row] in turns:
+            if activations[row] in turns:
                 return history.base + row
     return None
 
@@ -79,8 +83,8 @@ def _find_step_after(reading: StepIndex, name: str, number: int) -> int | None:
     """Return the first step of a node after a step."""
     turns = _find_activations(reading, name)
     for history, last in reading.parts():
-        acts = history.s_act
+        activations = history.step_activations
         for row in range(max(1, number + 1 - history.base), last + 1):
-            if acts[row] in turns:
+            if activations[row] in turns:
                 return history.base + row
     return None

@@ -180,10 +180,10 @@ def _find_value_end(line: str, at: int) -> int:
         end = line.find(first, at + 1)
         return len(line) if end < 0 else end + 1
     depth = 0
-    for place in range(at, len(line)):
-        depth += (line[place] in "{[") - (line[place] in "}]")
-        if depth < 0 or (depth == 0 and line[place] == ","):
-            return place
+    for index in range(at, len(line)):
+        depth += (line[index] in "{[") - (line[index] in "}]")
+        if depth < 0 or (depth == 0 and line[index] == ","):
+            return index
     return len(line)
 
 

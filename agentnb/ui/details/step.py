@@ -48,16 +48,20 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
     """Return what a step did; step `number` must exist."""
     reading, step = session.trace.reading(), session.trace.steps[number - 1]
     history, row = reading.owner(number)
-    act, note, failure = reading.activation(number), reading.note(number), reading.failure(number)
+    activation, note, failure = reading.activation(number), reading.note(number), reading.failure(number)
     sets_off, conditions = _explain_activations(session, number)
-    rounds = 1 if history.parent is None and not act.frame else reading.replica(number - 1).frames.get(act.frame, 1)
+    rounds = (
+        1
+        if history.parent is None and not activation.frame
+        else reading.replica(number - 1).frames.get(activation.frame, 1)
+    )
     return {
         "step": number,
         "node": step.node_id,
-        "phase": PHASES[history.s_flag[row] & 3],
-        "status": STATUSES[history.s_flag[row] >> 2 & 3],
+        "phase": PHASES[history.step_flags[row] & 3],
+        "status": STATUSES[history.step_flags[row] >> 2 & 3],
         "type": str(step.type),
-        "frame": to_line(_format_frames(session, reading, act)),
+        "frame": to_line(_format_frames(session, reading, activation)),
         "branch": step.branch,
         "round": rounds,
         "time": step.timestamp.isoformat(timespec="milliseconds"),
@@ -71,10 +75,10 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
         "outputs": list(_writes(reading, number, cells)),
         "error": None
         if failure is None
-        else _describe_problem(session, number, step.node_id, failure, history.s_flag[row]),
+        else _describe_problem(session, number, step.node_id, failure, history.step_flags[row]),
         "calls": _describe_calls(history, number, cells),
         "more_calls": max(_count(history.calls, number, _step_of) - _CALLS, 0),
-        "delivered": _describe_delivery(session, act, cells),
+        "delivered": _describe_delivery(session, activation, cells),
         "events": [
             describe_event(event, cells, f"events/{at}")
             for at, event in enumerate(_get_emitted(history, number)[:ROWS])
@@ -90,9 +94,9 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
     }
 
 
-def _format_frames(session: Session, reading: StepIndex, act: ActivationRow) -> str:
+def _format_frames(session: Session, reading: StepIndex, activation: ActivationRow) -> str:
     """Return the frames that a step ran in: `root`, or the enclosing nodes, outermost first."""
-    found, frame = [], act.frame
+    found, frame = [], activation.frame
     while frame:
         row = reading.tables.frames[frame]
         region = session.recipe.regions.get(row.region)
@@ -190,9 +194,9 @@ def _get_emitted(history: History, number: int) -> list[Event]:
     return events[first:end]
 
 
-def _describe_delivery(session: Session, act: ActivationRow, cells: Cells) -> dict[str, Any] | None:
+def _describe_delivery(session: Session, activation: ActivationRow, cells: Cells) -> dict[str, Any] | None:
     """Return the event that activated a node, with the events that caused it, nearest first."""
-    event = get_state(session).run.get_event(act.event) if act.event >= 0 else None
+    event = get_state(session).run.get_event(activation.event) if activation.event >= 0 else None
     if event is None:
         return None
     known = {each.id: each for each in session.trace.reading().events()} if event.cause is not None else {}
@@ -207,13 +211,13 @@ def _describe_delivery(session: Session, act: ActivationRow, cells: Cells) -> di
 def _iter_taken_edges(session: Session, history: History, number: int) -> Iterator[dict[str, Any]]:
     """Yield the edges that a step took, with the results of their conditions."""
     run, row = get_state(session).run, number - history.base
-    source = run.get_node_id(history.s_act[row])
-    failed = history.s_flag[row] & STATUS == ERROR
-    for push in range(history.s_pend[row - 1], history.s_pend[row]):
-        target, value = run.tables.activations[history.p_act[push]], history.p_val[push]
+    source = run.get_node_id(history.step_activations[row])
+    failed = history.step_flags[row] & STATUS == ERROR
+    for push in range(history.push_ends[row - 1], history.push_ends[row]):
+        target, value = run.tables.activations[history.push_activations[push]], history.push_values[push]
         if value is CARRIED or target.node < 0 or target.event >= 0:
             continue
-        name = run.get_node_id(history.p_act[push])
+        name = run.get_node_id(history.push_activations[push])
         edge = _find_edge(session, source, name, failed=failed)
         text = "" if value is None else to_line(value)
         kind, condition = ("", "") if edge is None else (edge.kind, to_line(edge.condition))
@@ -257,16 +261,21 @@ def _shorten_value(value: Any, name: str = "") -> str:
 
 
 def _list_interventions(reading: StepIndex, number: int) -> list[Intervention]:
-    return [act for history, _ in reading.at(number) for act in history.interventions if act.step == number][:ROWS]
+    return [
+        intervention
+        for history, _ in reading.at(number)
+        for intervention in history.interventions
+        if intervention.step == number
+    ][:ROWS]
 
 
-def _describe_intervention(act: Intervention, cells: Cells, at: str) -> dict[str, Any]:
+def _describe_intervention(intervention: Intervention, cells: Cells, at: str) -> dict[str, Any]:
     """Return an intervention made while a step was the current one."""
     return {
-        "action": to_line(act.action),
-        "target": to_line(act.target),
-        "actor": to_line(act.actor),
-        "time": act.time.isoformat(timespec="seconds"),
-        "old": None if act.old is ABSENT else cells.of(f"{at}/old", act.target, act.old),
-        "new": None if act.new is ABSENT else cells.of(f"{at}/new", act.target, act.new),
+        "action": to_line(intervention.action),
+        "target": to_line(intervention.target),
+        "actor": to_line(intervention.actor),
+        "time": intervention.time.isoformat(timespec="seconds"),
+        "old": None if intervention.old is ABSENT else cells.of(f"{at}/old", intervention.target, intervention.old),
+        "new": None if intervention.new is ABSENT else cells.of(f"{at}/new", intervention.target, intervention.new),
     }

@@ -217,14 +217,14 @@ const boardPart = (() => {
         enable(drop, can);
         updateButtons();
       },
-      show(found) {
-        const value = JSON.stringify(found);
+      show(result) {
+        const value = JSON.stringify(result);
         if (value === lastValue || (one && one.readChange() !== null)) return;
         lastValue = value;
         const hasFocus = one ? one.element.contains(document.activeElement) : takesFocus;
-        one = makeField({ ...found.field, label: `value of ${label}` }, { named: false, kinds: true, onInput: updateButtons });
-        about.replaceChildren(...(found.type ? [`${found.type}, `] : []), renderWriter(found.by, tools.go));
-        drop.hidden = !found.type;
+        one = makeField({ ...result.field, label: `value of ${label}` }, { named: false, kinds: true, onInput: updateButtons });
+        about.replaceChildren(...(result.type ? [`${result.type}, `] : []), renderWriter(result.by, tools.go));
+        drop.hidden = !result.type;
         space.replaceChildren(one.element);
         if (hasFocus) one.box.focus({ preventScroll: true });
         updateButtons();
@@ -244,12 +244,12 @@ const boardPart = (() => {
 
   /** The cells of a row; `set(text, marks, type, by)` fills them, and touches only what differs. */
   function makeCells({ path, label, level }, tools, { open, edit }) {
-    const twist = make("span", { class: "agentnb-twist", "aria-hidden": "true" });
-    const name = make("button", { type: "button", class: "agentnb-key", tabindex: "-1", click: open }, twist, addBreaks(label));
-    const pen = make("button", { type: "button", class: "agentnb-small agentnb-pen", tabindex: "-1", text: "✎", click: edit });
+    const toggleButton = make("span", { class: "agentnb-twist", "aria-hidden": "true" });
+    const name = make("button", { type: "button", class: "agentnb-key", tabindex: "-1", click: open }, toggleButton, addBreaks(label));
+    const editButton = make("button", { type: "button", class: "agentnb-small agentnb-pen", tabindex: "-1", text: "✎", click: edit });
     const [mark, type, value, by] = [makeCell("mark", "gridcell"), makeCell("type", "gridcell"), makeCell("value", "gridcell"), makeCell("by", "gridcell")];
     const row = make("tr", { role: "row", tabindex: "-1", "aria-level": String(level), style: `--a-level: ${level - 1}`, "data-path": JSON.stringify(path), ...(level === 1 ? { "data-row": label } : {}) },
-      mark, makeCell("heading", "rowheader", name), type, value, by, makeCell("acts", "gridcell", pen));
+      mark, makeCell("heading", "rowheader", name), type, value, by, makeCell("acts", "gridcell", editButton));
     let before = "";
     value.addEventListener("click", () => { if (!String(getSelection())) open(); });
     function setMark(marks) {
@@ -262,15 +262,15 @@ const boardPart = (() => {
     }
     /** The button says what it does: in a cockpit that cannot be edited it only shows the value. */
     function setReadOnly(readOnly) {
-      if (pen.dataset.readOnly === String(readOnly)) return;
-      pen.dataset.readOnly = String(readOnly);
-      pen.textContent = readOnly ? "⋯" : "✎";
-      pen.setAttribute("aria-label", `${readOnly ? "show" : "edit"} ${label}`);
-      pen.title = readOnly ? "Show or copy the whole value" : "Show, edit, copy or delete the whole value";
+      if (editButton.dataset.readOnly === String(readOnly)) return;
+      editButton.dataset.readOnly = String(readOnly);
+      editButton.textContent = readOnly ? "⋯" : "✎";
+      editButton.setAttribute("aria-label", `${readOnly ? "show" : "edit"} ${label}`);
+      editButton.title = readOnly ? "Show or copy the whole value" : "Show, edit, copy or delete the whole value";
     }
     setReadOnly(tools.isReadOnly());
     return {
-      row, name, pen, setReadOnly,
+      row, name, pen: editButton, setReadOnly,
       /** `other` is the value in a second run: undefined if it is the same, null if there is none. */
       set(text, marks, kind, who, old = null, other = undefined) {
         const word = setMark(marks);
@@ -302,10 +302,10 @@ const boardPart = (() => {
     const cells = makeCells(about, tools, { open: () => line.toggle(), edit: () => line.edit(true) });
     const kids = new Map(); // name -> line
     let [below, kind, spread, count, more] = [null, "", false, 0, null];
-    const requestValue = () => tools.ask("query", "key", path, (found) => { if (found && below) below.show(found); });
+    const requestValue = () => tools.ask("query", "key", path, (result) => { if (result && below) below.show(result); });
 
-    function placeParts(found, start) {
-      const rows = found?.rows || [];
+    function placeParts(result, start) {
+      const rows = result?.rows || [];
       let after = start ? [...kids.values()].at(-1)?.lines().at(-1) || cells.row : below?.row || cells.row;
       const names = new Set(rows.map(([, , , label]) => label));
       if (!start) for (const [label, kid] of kids) if (!names.has(label)) { kid.remove(); kids.delete(label); }
@@ -318,7 +318,7 @@ const boardPart = (() => {
         after = kid.lines().at(-1);
         kid.follow();
       });
-      count = found?.total || 0;
+      count = result?.total || 0;
       offerRest(after);
     }
     function offerRest(after) {
@@ -329,7 +329,7 @@ const boardPart = (() => {
         make("button", { type: "button", class: "agentnb-link", text: `show more of ${count - kids.size} further parts of ${label}`, click: () => requestParts(kids.size) })));
       after.after(more);
     }
-    const requestParts = (start = 0) => tools.ask("query", "branch", { path, start }, (found) => { if (spread && found) placeParts(found, start); });
+    const requestParts = (start = 0) => tools.ask("query", "branch", { path, start }, (result) => { if (spread && result) placeParts(result, start); });
     function removeParts() {
       for (const kid of kids.values()) kid.remove();
       kids.clear();
@@ -374,8 +374,8 @@ const boardPart = (() => {
           below = null;
           if (hasFocus) cells.row.focus({ preventScroll: true });
         } else {
-          const made = makeEditor(path, label, tools, { look: requestValue, close: () => line.edit(), takesFocus });
-          below = { ...made, row: make("tr", { class: "agentnb-all", role: "row" }, make("td", { role: "gridcell" }, made.form)) };
+          const editor = makeEditor(path, label, tools, { look: requestValue, close: () => line.edit(), takesFocus });
+          below = { ...editor, row: make("tr", { class: "agentnb-all", role: "row" }, make("td", { role: "gridcell" }, editor.form)) };
           cells.row.after(below.row);
           below.able(tools.can("edit"));
           requestValue();
@@ -416,10 +416,10 @@ const boardPart = (() => {
       const name = JSON.stringify([word, start, state.position, state.length]);
       if (lastRequest === name) return;
       lastRequest = name;
-      ask("query", "rows", { word, start }, (found) => {
-        if (!found || lastRequest !== name) return;
-        beyond = start ? [...beyond, ...found.rows] : found.rows;
-        total = found.total;
+      ask("query", "rows", { word, start }, (result) => {
+        if (!result || lastRequest !== name) return;
+        beyond = start ? [...beyond, ...result.rows] : result.rows;
+        total = result.total;
         changed();
       });
     }
@@ -427,8 +427,8 @@ const boardPart = (() => {
       /** The rows to render, and the number of further ones. */
       rows(state) {
         const own = word ? state.board.filter(matchesWord) : state.board;
-        const known = new Set(own.map(([key]) => key));
-        const all = sortRows(state.more ? [...own, ...beyond.filter(([key]) => !known.has(key))] : own);
+        const ownKeys = new Set(own.map(([key]) => key));
+        const all = sortRows(state.more ? [...own, ...beyond.filter(([key]) => !ownKeys.has(key))] : own);
         const every = !state.more ? all.length : word ? Math.max(total, all.length) : state.board.length + state.more;
         return { rows: all.slice(0, limit), left: every - Math.min(limit, all.length), hidden: all.slice(limit) };
       },
@@ -477,14 +477,14 @@ const boardPart = (() => {
   }
 
   /** Arrow keys: up and down through the rows, right to expand, left to collapse. */
-  function addArrowKeys(table, known) {
+  function addArrowKeys(table, linesByRow) {
     const listRows = () => [...table.querySelectorAll("tbody:not([hidden]) > tr[data-path]")];
-    let here = null;
+    let currentRow = null;
     function setCurrentRow(row) {
-      for (const [each, index] of [[here, "-1"], [row, "0"]]) {
+      for (const [each, index] of [[currentRow, "-1"], [row, "0"]]) {
         for (const part of each ? [each, ...each.querySelectorAll("button")] : []) part.setAttribute("tabindex", index);
       }
-      here = row;
+      currentRow = row;
     }
     function findParent(row) {
       const level = Number(row.getAttribute("aria-level"));
@@ -492,13 +492,13 @@ const boardPart = (() => {
     }
     table.addEventListener("focusin", ({ target }) => {
       const row = target.closest("tr[data-path]");
-      if (row && row !== here) setCurrentRow(row);
+      if (row && row !== currentRow) setCurrentRow(row);
     });
     table.addEventListener("keydown", (event) => {
       const { key, target } = event;
       const row = target.closest("tr[data-path]");
       if (!row || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-      const [all, line] = [listRows(), known.get(row)];
+      const [all, line] = [listRows(), linesByRow.get(row)];
       const at = all.indexOf(row);
       const does = {
         ArrowDown: () => all[at + 1]?.focus(),
@@ -514,7 +514,7 @@ const boardPart = (() => {
       event.preventDefault();
       event.stopPropagation();
     });
-    return () => { if (!here?.isConnected || here.closest("[hidden]")) setCurrentRow(listRows()[0] || null); };
+    return () => { if (!currentRow?.isConnected || currentRow.closest("[hidden]")) setCurrentRow(listRows()[0] || null); };
   }
 
   /** Render rows in order, each in its own part of the table; an expanded row is hidden, never removed. */
@@ -554,22 +554,22 @@ const boardPart = (() => {
 
   /** A divider at a column's edge; a double click restores its width, and the browser remembers it. */
   function makeColumnGrip(name, label, table) {
-    const [least, most, way] = RESIZED[name];
+    const [least, most, direction] = RESIZED[name];
     const findCell = () => table.querySelector(`th.agentnb-${name}`);
     const { bar, put } = makeSash(
       { class: "agentnb-grip", "aria-orientation": "vertical", "aria-label": `width of the column ${label}`, "aria-valuemin": String(least), "aria-valuemax": String(most), title: "drag to resize; double-click to reset" },
       {
-        arrows: way > 0 ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"],
+        arrows: direction > 0 ? ["ArrowLeft", "ArrowRight"] : ["ArrowRight", "ArrowLeft"],
         by: 8,
         size: () => findCell().offsetWidth,
-        begin: (event) => findCell().offsetWidth - way * event.clientX,
-        at: (event, grip) => grip + way * event.clientX,
+        begin: (event) => findCell().offsetWidth - direction * event.clientX,
+        at: (event, grip) => grip + direction * event.clientX,
         done: (value) => saveLayout("columns", value, name),
         set(value) {
           if (!value) table.style.removeProperty(`--a-wide-${name}`);
-          const wide = value ? Math.min(most, Math.max(least, value)) : 0;
-          if (wide) table.style.setProperty(`--a-wide-${name}`, `${wide}px`);
-          return wide || findCell().offsetWidth || least;
+          const width = value ? Math.min(most, Math.max(least, value)) : 0;
+          if (width) table.style.setProperty(`--a-wide-${name}`, `${width}px`);
+          return width || findCell().offsetWidth || least;
         },
       },
     );
@@ -598,25 +598,25 @@ const boardPart = (() => {
 
   /** The card of a key under the pointer: its latest values, and in the graph who reads and writes it. */
   function addKeyTips(element, ask, choice) {
-    let over = null;
+    let hoveredKey = null;
     function requestTip(key, arrived) {
-      ask("query", "history", key, (found) => {
-        if (!found || over !== key) return;
-        choice?.light({ reads: found.readers, writes: found.writers });
-        const numbers = found.rows.map((row) => row[3]).filter((number) => number !== null).reverse();
-        const rows = found.rows.map(([step, node, text]) => `${step ? `step ${step}, ${node ?? "manually"}` : "input"}: ${text}`);
-        const about = [["written by", found.writers], ["read by", found.readers]].filter(([, nodes]) => nodes.length).map(([word, nodes]) => `${word} ${nodes.slice(0, 8).join(", ")}`);
+      ask("query", "history", key, (result) => {
+        if (!result || hoveredKey !== key) return;
+        choice?.light({ reads: result.readers, writes: result.writers });
+        const numbers = result.rows.map((row) => row[3]).filter((number) => number !== null).reverse();
+        const rows = result.rows.map(([step, node, text]) => `${step ? `step ${step}, ${node ?? "manually"}` : "input"}: ${text}`);
+        const about = [["written by", result.writers], ["read by", result.readers]].filter(([, nodes]) => nodes.length).map(([word, nodes]) => `${word} ${nodes.slice(0, 8).join(", ")}`);
         arrived([key, ...(numbers.length > 1 ? [drawSparkline(numbers)] : []), ...rows, ...about]);
       });
     }
     addTooltips(element, (target) => {
       const heading = target.closest?.("tr[data-row] .agentnb-heading");
       const key = heading?.closest("tr").dataset.row ?? null;
-      if (key !== over) choice?.light({ reads: [], writes: [] });
-      over = key;
+      if (key !== hoveredKey) choice?.light({ reads: [], writes: [] });
+      hoveredKey = key;
       return key === null ? null : [heading, (arrived) => requestTip(key, arrived)];
     });
-    element.addEventListener("pointerleave", () => { over = null; choice?.light({ reads: [], writes: [] }); });
+    element.addEventListener("pointerleave", () => { hoveredKey = null; choice?.light({ reads: [], writes: [] }); });
   }
 
   function makeBoard(ask, choice) {

@@ -15,7 +15,7 @@ const conditionsPart = (() => {
   const quoteText = (text) => `'${text}'`;
   const makeUnsupported = (what) => new Wrong(`An exported page cannot evaluate ${what}. In a notebook, session.find() can.`);
 
-  /** The tokens of a text as [sort, value, text]. */
+  /** The tokens of a text as [kind, value, text]. */
   function tokenize(text) {
     const tokens = [];
     TOKEN.lastIndex = 0;
@@ -27,9 +27,9 @@ const conditionsPart = (() => {
         const rest = source.slice(at).trimStart();
         throw new Wrong(/^["']/.test(rest) ? `The quote before ${quoteText(rest.slice(1, 20))} is not closed.` : `${quoteText(rest[0])} has no meaning in a condition.`);
       }
-      const [, number, name, quoted, sign] = match;
+      const [, number, name, string, sign] = match;
       if (number) tokens.push(["value", Number(number.replaceAll("_", "")), number]);
-      else if (quoted) tokens.push(["value", unquote(quoted), quoted]);
+      else if (string) tokens.push(["value", unquote(string), string]);
       else if (name && WORDS.has(name)) tokens.push(["value", WORDS.get(name), name]);
       else tokens.push([name ? "name" : "sign", name ?? sign, name ?? sign]);
     }
@@ -37,8 +37,8 @@ const conditionsPart = (() => {
   }
 
   function unquote(text) {
-    return text.slice(1, -1).replace(/\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)/gsu, (whole, code) => (
-      /^[ux]./.test(code) ? String.fromCharCode(parseInt(code.slice(1), 16)) : ESCAPES[code] ?? whole));
+    return text.slice(1, -1).replace(/\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)/gsu, (escape, code) => (
+      /^[ux]./.test(code) ? String.fromCharCode(parseInt(code.slice(1), 16)) : ESCAPES[code] ?? escape));
   }
 
   // Values, as Python compares them: True is 1, texts are ordered by code points, lists by their items.
@@ -56,33 +56,33 @@ const conditionsPart = (() => {
     if (Array.isArray(value)) return value.length > 0;
     return isDict(value) ? Object.keys(value).length > 0 : Boolean(value);
   }
-  function areEqual(one, other, text) {
-    checkAvailable(one, text);
-    checkAvailable(other, text);
-    if (isNumber(one) && isNumber(other)) return Number(one) === Number(other);
-    if (Array.isArray(one) && Array.isArray(other)) return one.length === other.length && one.every((item, at) => areEqual(item, other[at], text));
-    if (isDict(one) && isDict(other)) {
-      const keys = Object.keys(one);
-      return keys.length === Object.keys(other).length && keys.every((key) => has(other, key) && areEqual(one[key], other[key], text));
+  function areEqual(left, right, text) {
+    checkAvailable(left, text);
+    checkAvailable(right, text);
+    if (isNumber(left) && isNumber(right)) return Number(left) === Number(right);
+    if (Array.isArray(left) && Array.isArray(right)) return left.length === right.length && left.every((item, at) => areEqual(item, right[at], text));
+    if (isDict(left) && isDict(right)) {
+      const keys = Object.keys(left);
+      return keys.length === Object.keys(right).length && keys.every((key) => has(right, key) && areEqual(left[key], right[key], text));
     }
-    return one === other;
+    return left === right;
   }
   function compareTexts(one, other) {
     const [left, right] = [[...one], [...other]];
-    const at = left.findIndex((letter, place) => letter !== right[place]);
+    const at = left.findIndex((letter, index) => letter !== right[index]);
     if (at < 0) return left.length - right.length;
     return at >= right.length ? 1 : left[at].codePointAt() - right[at].codePointAt();
   }
   /** Less than 0, 0, or more than 0. */
-  function compareValues(one, other, text) {
-    checkAvailable(one, text);
-    checkAvailable(other, text);
-    if (isNumber(one) && isNumber(other)) return Number(one) - Number(other);
-    if (typeof one === "string" && typeof other === "string") return compareTexts(one, other);
-    if (!Array.isArray(one) || !Array.isArray(other)) throw new Missing();
-    const at = one.findIndex((item, place) => place >= other.length || !areEqual(item, other[place], text));
-    if (at < 0) return one.length - other.length;
-    return at >= other.length ? 1 : compareValues(one[at], other[at], text);
+  function compareValues(left, right, text) {
+    checkAvailable(left, text);
+    checkAvailable(right, text);
+    if (isNumber(left) && isNumber(right)) return Number(left) - Number(right);
+    if (typeof left === "string" && typeof right === "string") return compareTexts(left, right);
+    if (!Array.isArray(left) || !Array.isArray(right)) throw new Missing();
+    const at = left.findIndex((item, index) => index >= right.length || !areEqual(item, right[index], text));
+    if (at < 0) return left.length - right.length;
+    return at >= right.length ? 1 : compareValues(left[at], right[at], text);
   }
   function isIn(one, other, text) {
     checkAvailable(one, text);
@@ -95,8 +95,8 @@ const conditionsPart = (() => {
   function compare(sign, one, other, text) {
     if (sign === "==" || sign === "!=") return areEqual(one, other, text) === (sign === "==");
     if (sign === "in" || sign === "not in") return isIn(one, other, text) === (sign === "in");
-    const found = compareValues(one, other, text);
-    return { "<": found < 0, "<=": found <= 0, ">": found > 0, ">=": found >= 0 }[sign];
+    const result = compareValues(one, other, text);
+    return { "<": result < 0, "<=": result <= 0, ">": result > 0, ">=": result >= 0 }[sign];
   }
   function getItem(value, key, text) {
     checkAvailable(value, text);
@@ -104,9 +104,9 @@ const conditionsPart = (() => {
     const items = typeof value === "string" ? [...value] : value;
     const at = typeof key === "boolean" ? Number(key) : key;
     if (!Array.isArray(items) || !Number.isInteger(at)) throw new Missing();
-    const place = at < 0 ? at + items.length : at;
-    if (place < 0 || place >= items.length) throw new Missing();
-    return items[place];
+    const index = at < 0 ? at + items.length : at;
+    if (index < 0 || index >= items.length) throw new Missing();
+    return items[index];
   }
   function getLength(value, text) {
     checkAvailable(value, text);
@@ -153,8 +153,8 @@ const conditionsPart = (() => {
     }
     return {
       evaluate(board) {
-        const found = getValueAt(board, path);
-        return found === undefined ? otherwise.evaluate(board) : found;
+        const result = getValueAt(board, path);
+        return result === undefined ? otherwise.evaluate(board) : result;
       },
       checkKeys(keys) { if (!isThere(keys)) otherwise.checkKeys(keys); },
     };
@@ -225,25 +225,25 @@ const conditionsPart = (() => {
     function parseNested(part) {
       depth += 1;
       if (depth > DEEPEST) throw new Wrong("It is nested too deeply.");
-      const found = part();
+      const result = part();
       depth -= 1;
-      return found;
+      return result;
     }
     function parseItems(end) {
-      const found = [];
+      const result = [];
       while (!isSign(end)) {
-        found.push(parseNested(parseOr));
+        result.push(parseNested(parseOr));
         if (!isSign(end)) expect(",");
       }
       at += 1;
-      return (board) => found.map((each) => each(board));
+      return (board) => result.map((each) => each(board));
     }
     function parseValue() {
       if (at >= tokens.length) throw makeEndError();
-      const [sort, token, word] = tokens[at];
+      const [kind, token, word] = tokens[at];
       at += 1;
-      if (sort === "value") return parseTrailers(() => token);
-      if (sort === "name" && !["and", "or", "in", "is", "if", "else", "not"].includes(token)) return parseKey(token);
+      if (kind === "value") return parseTrailers(() => token);
+      if (kind === "name" && !["and", "or", "in", "is", "if", "else", "not"].includes(token)) return parseKey(token);
       if (token === "(") {
         const inner = parseNested(parseOr);
         if (isSign(",")) throw makeUnsupported("a tuple");
@@ -254,12 +254,12 @@ const conditionsPart = (() => {
       if (token === "-" || token === "+") {
         const inner = parseNested(parseValue);
         return (board) => {
-          const found = checkAvailable(inner(board), text);
-          if (!isNumber(found)) throw new Missing();
-          return token === "-" ? -found : Number(found);
+          const result = checkAvailable(inner(board), text);
+          if (!isNumber(result)) throw new Missing();
+          return token === "-" ? -result : Number(result);
         };
       }
-      throw sort === "name" ? new Wrong(`${quoteText(word)} stands where a key or a value is expected.`) : makeUnsupported(quoteText(word));
+      throw kind === "name" ? new Wrong(`${quoteText(word)} stands where a key or a value is expected.`) : makeUnsupported(quoteText(word));
     }
     /** A key of the board and what follows it, as in `order.items[0].price`. */
     function parseKey(name) {
@@ -270,25 +270,25 @@ const conditionsPart = (() => {
       });
     }
     function parseTrailers(start) {
-      let found = start;
+      let result = start;
       for (;;) {
-        const inner = found;
+        const inner = result;
         if (isSign("[")) {
           at += 1;
           const index = parseNested(parseOr);
           if (isSign(":")) throw makeUnsupported("a slice");
           expect("]");
-          found = (board) => getItem(inner(board), checkAvailable(index(board), text), text);
+          result = (board) => getItem(inner(board), checkAvailable(index(board), text), text);
         } else if (isSign(".") && /^[\p{L}\p{N}_.]+$/u.test(tokens[at + 1]?.[2] ?? "")) {
           const path = tokens[at + 1][2].split("."); // the 0.1 of `items.0.1` is one token
           at += 2;
           const toKey = (holder, part) => (/^\d+$/.test(part) && !isDict(holder) ? Number(part) : part);
-          found = (board) => path.reduce((holder, part) => getItem(holder, toKey(holder, part), text), inner(board));
+          result = (board) => path.reduce((holder, part) => getItem(holder, toKey(holder, part), text), inner(board));
         } else if (isSign("|")) {
           const filter = tokens[at + 1]?.[1];
           if (!["length", "count"].includes(filter)) throw makeUnsupported(`the filter ${quoteText(filter ?? "")}`);
           at += 2;
-          found = (board) => getLength(inner(board), text);
+          result = (board) => getLength(inner(board), text);
         } else return inner;
       }
     }

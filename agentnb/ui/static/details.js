@@ -120,10 +120,10 @@ const detailsPart = (() => {
   }
 
   /** Interventions while the step was the current one. */
-  function renderActs(interventions, renderCell) {
-    return make("ul", { class: "agentnb-rows" }, ...interventions.map((act) => make("li", {},
-      make("span", {}, make("strong", { text: act.action }), ` ${act.target}`, renderFaint(` by ${act.actor}, ${new Date(act.time).toLocaleTimeString()}`)),
-      ...(act.new ? [renderCell(act.new)] : []))));
+  function renderInterventions(interventions, renderCell) {
+    return make("ul", { class: "agentnb-rows" }, ...interventions.map((intervention) => make("li", {},
+      make("span", {}, make("strong", { text: intervention.action }), ` ${intervention.target}`, renderFaint(` by ${intervention.actor}, ${new Date(intervention.time).toLocaleTimeString()}`)),
+      ...(intervention.new ? [renderCell(intervention.new)] : []))));
   }
 
   // The sections of the details pane: what a node is, and what a step did; each can be collapsed.
@@ -208,7 +208,7 @@ const detailsPart = (() => {
       ...(step.targets.length + step.sets_off.length + step.why.length ? [fold("Route, and why", "", renderRoute(step, to), renderConditions(step.why))] : []),
       ...addSection("Action and observation", rest, renderRows(rest, renderCell)),
       ...addSection("Events", step.events, renderEvents(step.events, renderCell)),
-      ...addSection("People", step.interventions, renderActs(step.interventions, renderCell)),
+      ...addSection("People", step.interventions, renderInterventions(step.interventions, renderCell)),
     ];
   }
 
@@ -220,8 +220,8 @@ const detailsPart = (() => {
     const renderWay = ([source, kind, sentence, lines]) => make("li", {},
       make("span", {}, make("strong", { text: source }), renderFaint(` ${kind}`), `: ${sentence}`), ...lines.map((text) => make("small", { text })));
     const whyButton = make("button", { type: "button", class: "agentnb-button", text: "Why not?", title: "why this node was not triggered", "data-at": "why not" });
-    whyButton.addEventListener("click", () => ask("query", "why_not", [node, which.value || null], (found) => {
-      if (found) answer.replaceChildren(make("p", { text: found.reason }), make("ul", { class: "agentnb-rows" }, ...found.edges.map(renderWay)));
+    whyButton.addEventListener("click", () => ask("query", "why_not", [node, which.value || null], (result) => {
+      if (result) answer.replaceChildren(make("p", { text: result.reason }), make("ul", { class: "agentnb-rows" }, ...result.edges.map(renderWay)));
     }));
     return make("div", { class: "agentnb-whynot" }, make("div", { class: "agentnb-line" }, whyButton, which), answer);
   }
@@ -229,15 +229,15 @@ const detailsPart = (() => {
   const VIA = { write: "wrote", read: "read", condition: "decided by", call: "called" };
 
   /** What led to the value of a key, nearest first. */
-  function renderSlice(found, key, to) {
-    if (!found || found.wrong) return [make("p", { class: "agentnb-faint", text: found?.wrong || "An exported page has no slices. In a notebook: session.slice(...)." })];
-    const rows = found.rows.map(([step, node, name, via, distance, inferred]) => make("li", { style: `padding-left:${Math.min(distance, 8) * 12}px` },
+  function renderSlice(result, key, to) {
+    if (!result || result.wrong) return [make("p", { class: "agentnb-faint", text: result?.wrong || "An exported page has no slices. In a notebook: session.slice(...)." })];
+    const rows = result.rows.map(([step, node, name, via, distance, inferred]) => make("li", { style: `padding-left:${Math.min(distance, 8) * 12}px` },
       make("span", {}, step ? to.step(step) : "inputs", ...(node === null ? (step ? [" manually"] : []) : [", ", to.node(node)]), renderFaint(` ${VIA[via]} `), make("code", { text: name }),
         ...(inferred ? [renderFaint(" (inferred)")] : []))));
     return [
-      make("p", { class: "agentnb-details-head" }, make("strong", { text: key }), renderFaint(`after step ${found.at}: ${found.steps.length} steps led to its value`)),
+      make("p", { class: "agentnb-details-head" }, make("strong", { text: key }), renderFaint(`after step ${result.at}: ${result.steps.length} steps led to its value`)),
       make("ol", { class: "agentnb-rows agentnb-slice", "aria-label": `what led to ${key}, nearest first` }, ...rows),
-      ...(found.more ? [make("p", {}, renderFaint(`and ${found.more} more`))] : []),
+      ...(result.more ? [make("p", {}, renderFaint(`and ${result.more} more`))] : []),
     ];
   }
 
@@ -256,9 +256,9 @@ const detailsPart = (() => {
       const now = Date.now();
       if (key === lastKey || now - sentAt < LOST || (moves && now < next)) return;
       [lastKey, sentAt, next] = [key, now, now + PACE];
-      ask("query", kind, id, (found) => {
+      ask("query", kind, id, (result) => {
         sentAt = 0;
-        if (found && target?.kind === kind && target.id === id) paint(found, { kind, id });
+        if (result && target?.kind === kind && target.id === id) paint(result, { kind, id });
         sendRequest();
       });
     }
@@ -277,7 +277,7 @@ const detailsPart = (() => {
 
   /** The buttons at the top: to a step, through the steps of the node, up to the node, and its breakpoint. */
   function makeToolbar({ node, step, before, after }, ask, choice) {
-    const goes = step && makeTool(`Go to step ${step.step}`, "go to just after this step", "goto", () => ask("goto", step.step));
+    const goToStep = step && makeTool(`Go to step ${step.step}`, "go to just after this step", "goto", () => ask("goto", step.step));
     const runs = makeTool("Run to here", "run until this node is next", "run_to", () => ask("run_to", null, node.id));
     const next = makeTool("Make it next", "continue with this node instead of the scheduled one", "set_next", () => ask("set_next", null, node.id));
     const stops = makeTool("Breakpoint", "set or remove a breakpoint before this node", "stop_at", () => ask("stop_at", null, node.id));
@@ -285,11 +285,11 @@ const detailsPart = (() => {
       before && makeTool("◂", `the step of this node before: step ${before}`, "before", () => choice.set("step", before)),
       after && makeTool("▸", `the next step of this node: step ${after}`, "after", () => choice.set("step", after)),
     ];
-    const element = make("div", { class: "agentnb-line agentnb-details-tools" }, ...[goes, ...through, ...(node.missing ? [] : [runs, ...(node.settable ? [next] : []), stops])].filter(Boolean));
+    const element = make("div", { class: "agentnb-line agentnb-details-tools" }, ...[goToStep, ...through, ...(node.missing ? [] : [runs, ...(node.settable ? [next] : []), stops])].filter(Boolean));
     return {
       element,
       able({ can, position, breakpoints = [] }) {
-        if (goes) enable(goes, can.includes("goto") && position !== step.step);
+        if (goToStep) enable(goToStep, can.includes("goto") && position !== step.step);
         runs.hidden = !can.includes("run_to");
         next.hidden = !can.includes("set_next");
         stops.setAttribute("aria-pressed", String(breakpoints.some((row) => row.node === node.id)));
@@ -306,9 +306,9 @@ const detailsPart = (() => {
   }
 
   /** All sections, one below the other: for a node its definition first, for a step what it did. */
-  function renderContent(found, kind, ask, renderCell, to, fold) {
-    const { node, step, runs } = found;
-    const ofNode = node.missing ? [] : renderNode(node, fold, renderCell, to, makeWhyNot(node.id, found.events || [], ask));
+  function renderContent(result, kind, ask, renderCell, to, fold) {
+    const { node, step, runs } = result;
+    const ofNode = node.missing ? [] : renderNode(node, fold, renderCell, to, makeWhyNot(node.id, result.events || [], ask));
     const ofStep = step ? renderStep(step, fold, renderCell, to) : [];
     if (kind === "step") return [...ofStep, make("h4", { "aria-level": "2", text: `Node ${node.id}` }), ...ofNode];
     const made = runs === 1 ? "It has made one step: " : `It has made ${runs} steps, the last is `;
@@ -341,17 +341,17 @@ const detailsPart = (() => {
       body.replaceChildren(make("p", { class: "agentnb-faint", text }));
       [lastContent, subject, tools] = ["", "", null];
     }
-    function paint(found, { kind, id }) {
-      const content = JSON.stringify([kind, found]);
-      if (!found.node) showHint("There is no such step any more.");
-      if (!found.node || content === lastContent) return;
-      const now = JSON.stringify([found.node.id, found.step?.step]);
+    function paint(result, { kind, id }) {
+      const content = JSON.stringify([kind, result]);
+      if (!result.node) showHint("There is no such step any more.");
+      if (!result.node || content === lastContent) return;
+      const now = JSON.stringify([result.node.id, result.step?.step]);
       const same = now === subject;
       if (!same) whole.clear();
       [lastContent, subject] = [content, now];
       const renderCell = (cell) => renderValue(cell, (which, then) => ask("query", "whole", [kind, id, which], (all) => all?.at && then(all)), whole);
-      tools = makeToolbar(found, ask, choice);
-      refill(body, same, scrolled, [renderHead(found, kind, to), tools.element, ...renderContent(found, kind, ask, renderCell, to, fold)]);
+      tools = makeToolbar(result, ask, choice);
+      refill(body, same, scrolled, [renderHead(result, kind, to), tools.element, ...renderContent(result, kind, ask, renderCell, to, fold)]);
       tools.able(state);
     }
     const request = makeRequester(ask, paint);
@@ -361,10 +361,10 @@ const detailsPart = (() => {
       const sliceState = JSON.stringify([key, state.position, state.length, state.line]);
       if (sliceState === lastSlice || MOVES.has(state.status)) return;
       lastSlice = sliceState;
-      ask("query", "slice", key, (found) => {
+      ask("query", "slice", key, (result) => {
         if (lastSlice !== sliceState) return;
-        choice.light({ slice: found && !found.wrong ? { key, nodes: found.nodes, steps: new Set(found.steps) } : null });
-        body.replaceChildren(...renderSlice(found, key, to));
+        choice.light({ slice: result && !result.wrong ? { key, nodes: result.nodes, steps: new Set(result.steps) } : null });
+        body.replaceChildren(...renderSlice(result, key, to));
         [lastContent, subject, tools] = ["", "", null];
       });
     }

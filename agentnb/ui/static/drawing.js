@@ -28,12 +28,12 @@ const drawingPart = (() => {
     const down = new Map();
     let from = null; // where a drag by the mouse began
     let dragged = false;
-    let wide = 0; // the distance of the fingers at the last event
+    let distance = 0; // the distance of the fingers at the last event
     element.addEventListener("pointerdown", (event) => {
       dragged = false;
       if (event.pointerType === "touch") {
         down.set(event.pointerId, { x: event.clientX, y: event.clientY });
-        if (down.size === 2) wide = measureDistance([...down.values()]);
+        if (down.size === 2) distance = measureDistance([...down.values()]);
       } else if (event.button === 0) {
         from = { x: event.clientX, y: event.clientY, left: element.scrollLeft, top: element.scrollTop };
       }
@@ -41,10 +41,10 @@ const drawingPart = (() => {
     element.addEventListener("pointermove", (event) => {
       if (down.has(event.pointerId)) {
         down.set(event.pointerId, { x: event.clientX, y: event.clientY });
-        if (down.size !== 2 || !wide) return;
+        if (down.size !== 2 || !distance) return;
         const fingers = [...down.values()];
-        zoomBy(measureDistance(fingers) / wide, findMiddle(fingers));
-        wide = measureDistance(fingers);
+        zoomBy(measureDistance(fingers) / distance, findMiddle(fingers));
+        distance = measureDistance(fingers);
       } else if (from && event.buttons & 1) {
         const [x, y] = [event.clientX - from.x, event.clientY - from.y];
         if (!dragged && Math.hypot(x, y) < HAND_SLACK) return;
@@ -59,7 +59,7 @@ const drawingPart = (() => {
       element.addEventListener(name, (event) => {
         down.delete(event.pointerId);
         from = null;
-        wide = 0;
+        distance = 0;
         element.classList.remove("agentnb-dragged");
       });
     }
@@ -259,8 +259,8 @@ const drawingPart = (() => {
       /** The height in pixels that shows the whole sheet at a legible zoom, or as much of it as leaves room for other panes. */
       height() {
         const [width, height] = size();
-        const scaled = Math.max(READABLE_ZOOM, Math.min(1, (element.clientWidth - 2 * SHEET_RIM) / width));
-        return Math.min(height * scaled + 2 * SHEET_RIM + 4, Math.max(SHEET_LOWEST, window.innerHeight * SHEET_SHARE));
+        const zoom = Math.max(READABLE_ZOOM, Math.min(1, (element.clientWidth - 2 * SHEET_RIM) / width));
+        return Math.min(height * zoom + 2 * SHEET_RIM + 4, Math.max(SHEET_LOWEST, window.innerHeight * SHEET_SHARE));
       },
       /** Its size has changed, for example because a part is hidden. */
       resized() {
@@ -528,8 +528,8 @@ const drawingPart = (() => {
     const more = svg.querySelector(".board .more");
     const frames = [...svg.querySelectorAll(".board :is(.back, .frame)")];
     const holder = svg.querySelector("g.flows");
-    const drawn = new Map([...svg.querySelectorAll("g.flow")].map((group) => [`${group.dataset.direction} ${group.dataset.node}`, group]));
-    const added = new Map();
+    const drawnFlows = new Map([...svg.querySelectorAll("g.flow")].map((group) => [`${group.dataset.direction} ${group.dataset.node}`, group]));
+    const addedFlows = new Map();
     const byNode = new Map();
     let active = null;
     let lastLines = "";
@@ -560,23 +560,23 @@ const drawingPart = (() => {
       }
       more?.setAttribute("y", String(height - 7));
     }
-    const listFlows = (node) => byNode.get(node) || byNode.set(node, [...drawn.values(), ...added.values()].filter((each) => each.dataset.node === node)).get(node);
+    const listFlows = (node) => byNode.get(node) || byNode.set(node, [...drawnFlows.values(), ...addedFlows.values()].filter((each) => each.dataset.node === node)).get(node);
     function setActive(node) {
       if (active !== null) for (const each of listFlows(active)) each.classList.remove("active");
       active = node;
       if (node !== null) for (const each of listFlows(node)) each.classList.add("active");
     }
-    function showFlows(found) {
-      for (const each of added.values()) each.remove();
-      added.clear();
+    function showFlows(result) {
+      for (const each of addedFlows.values()) each.remove();
+      addedFlows.clear();
       byNode.clear();
-      const removed = new Set(found.removed);
-      for (const [name, group] of drawn) group.style.display = removed.has(name) || found.flows[name] ? "none" : "";
-      for (const [name, flow] of Object.entries(found.flows)) {
+      const removed = new Set(result.removed);
+      for (const [name, group] of drawnFlows) group.style.display = removed.has(name) || result.flows[name] ? "none" : "";
+      for (const [name, flow] of Object.entries(result.flows)) {
         const group = makeSvg("g", { class: flow.classes.filter((word) => word !== "active").join(" "), "data-node": flow.node, "data-direction": flow.direction },
           makeSvg("path", { class: "line", d: flow.line }), makeSvg("path", { class: "heads", d: flow.heads }));
         tips.set(group, flow.tip);
-        added.set(name, group);
+        addedFlows.set(name, group);
         holder.append(group);
       }
       const now = active;
@@ -587,17 +587,17 @@ const drawingPart = (() => {
       there: rows.length > 0,
       /** Show the reads and writes of a node, in addition to those of the current one; null hides them. */
       light(node) {
-        for (const each of [...drawn.values(), ...added.values()]) each.classList.toggle("agentnb-lit", node !== null && each.dataset.node === node);
+        for (const each of [...drawnFlows.values(), ...addedFlows.values()]) each.classList.toggle("agentnb-lit", node !== null && each.dataset.node === node);
       },
       tip: (group) => { const row = rows.find((each) => each.group === group); return row ? describeRow(row) : null; },
       /** `node` is the box of the current node. While a run moves no lines are requested. */
       show({ picture, board: table = [] }, node, rests) {
         if (!holder) return;
         const { rows: named = {}, board: below = {} } = picture;
-        const known = new Map(table.map((row) => [row[0], row]));
+        const entries = new Map(table.map((row) => [row[0], row]));
         for (const row of rows) {
           const names = named[row.index] || row.drawn;
-          fillRow(row, names, names && known.get(names[0]));
+          fillRow(row, names, names && entries.get(names[0]));
         }
         if (more) setText(more, below.more || "");
         enclose(rows.findLastIndex((row) => row.name) + 1 + (below.more ? 1 : 0));
@@ -605,7 +605,7 @@ const drawingPart = (() => {
         const word = below.flows || "";
         if (word === lastLines || !rests) return;
         lastLines = word;
-        if (word) ask((found) => { if (found && lastLines === word) showFlows(found); });
+        if (word) ask((result) => { if (result && lastLines === word) showFlows(result); });
         else showFlows({ flows: {}, removed: [] });
       },
     };
@@ -677,8 +677,8 @@ const drawingPart = (() => {
   }
 
   /** The current drawing: its groups by node, its edges, its board; `show` applies a state's marks. */
-  function makeDrawing(found, folds, askLines) {
-    const { svg, tips } = found;
+  function makeDrawing(result, folds, askLines) {
+    const { svg, tips } = result;
     const groups = new Map(); // node -> the groups that represent it
     const currentMarks = new Map(); // a group, or its node -> its current marks, to skip unchanged ones
     for (const group of svg.querySelectorAll("g.node[data-node]")) {
@@ -686,7 +686,7 @@ const drawingPart = (() => {
       groups.set(id, [...(groups.get(id) || []), group]);
     }
     const edges = [...svg.querySelectorAll("g.edge[data-edge]")];
-    const board = readBoard(found, askLines);
+    const board = readBoard(result, askLines);
     widenEdges(edges);
     addFoldButtons(svg);
     addNodeButtons(svg);
@@ -708,7 +708,7 @@ const drawingPart = (() => {
       for (const mark of EDGE_MARKS) group.classList.toggle(mark, classes.includes(mark));
     }
     return {
-      ...found, board, folds, groups, edges,
+      ...result, board, folds, groups, edges,
       /** The group of a node, and of a region: its box, or the button at its title. */
       of: (id) => groups.get(folds.nodes[id] ?? id)?.[0],
       ofRegion(region) {

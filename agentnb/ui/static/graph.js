@@ -30,12 +30,12 @@ const graphPart = (() => {
       const mine = number;
       last = () => {
         since = Date.now();
-        ask("query", what, which, (found) => {
-          if (mine !== number || !found) return;
+        ask("query", what, which, (result) => {
+          if (mine !== number || !result) return;
           since = 0;
-          if (found.again) setTimeout(() => { if (mine === number) last(); }, ASK_AGAIN);
+          if (result.again) setTimeout(() => { if (mine === number) last(); }, ASK_AGAIN);
           else {
-            onDrawing(found);
+            onDrawing(result);
             then();
           }
         });
@@ -63,9 +63,9 @@ const graphPart = (() => {
 
   /** Marks the selection: a node or the box that represents it. */
   function makeChoiceMarker(now) {
-    return (chosen) => {
+    return (selection) => {
       for (const [id, groups] of now.on?.groups || []) {
-        const is = chosen?.kind === "node" && (now.on.folds.nodes[chosen.id] ?? chosen.id) === id;
+        const is = selection?.kind === "node" && (now.on.folds.nodes[selection.id] ?? selection.id) === id;
         for (const group of groups) {
           group.classList.toggle("agentnb-chosen", is);
           if (!group.matches(".kind-region")) group.setAttribute("aria-pressed", String(is));
@@ -122,10 +122,10 @@ const graphPart = (() => {
     const now = { on: null, closed: [], last: null, current: null, board: null, follows: true, name: "", folded: false };
     /** Whether the drawing includes the board: as chosen, otherwise where both fit side by side. */
     const showsBoard = () => now.board ?? now.on.size[0] <= view.room();
-    const { pull: request, nudge: resendOverdue } = makeRequester(ask, "drawing", (found) => {
-      now.closed = found.closed;
+    const { pull: request, nudge: resendOverdue } = makeRequester(ask, "drawing", (result) => {
+      now.closed = result.closed;
       if (now.folded) saveLayout("closed", now.closed, now.name);
-      setDrawing(found.svg, found.folds);
+      setDrawing(result.svg, result.folds);
     });
     const markChoice = makeChoiceMarker(now);
     const markLights = makeLightMarker(now);
@@ -152,14 +152,14 @@ const graphPart = (() => {
       part.grow?.(view.height() + table.element.offsetHeight);
     }
     function setDrawing(text, folds) {
-      const found = parseSheet(text);
+      const result = parseSheet(text);
       const hasFocus = view.element.contains(document.activeElement);
-      now.on = found && makeDrawing(found, folds, (then) => ask("query", "flows", now.closed, then));
+      now.on = result && makeDrawing(result, folds, (then) => ask("query", "flows", now.closed, then));
       now.current = null;
-      note.hidden = Boolean(found);
-      view.element.hidden = !found;
-      if (!found) return setText(note, "There is no drawing.");
-      view.set(found.svg, () => (showsBoard() ? found.size : found.alone), now.name);
+      note.hidden = Boolean(result);
+      view.element.hidden = !result;
+      if (!result) return setText(note, "There is no drawing.");
+      view.set(result.svg, () => (showsBoard() ? result.size : result.alone), now.name);
       crop();
       table.draw(listTableRows(now.on));
       tools.update(now.on);
@@ -188,14 +188,14 @@ const graphPart = (() => {
     choice.onLight(markLights);
     const tools = makeHeadTools(now, {
       crop, follow, pull: redraw,
-      table(shown) {
-        table.element.hidden = !shown;
+      table(isVisible) {
+        table.element.hidden = !isVisible;
         if (now.on && now.last) table.show(now.on.show(now.last));
       },
     });
-    choice.on((chosen) => {
-      markChoice(chosen);
-      chosenNode = chosen?.kind === "node" ? chosen.id : null;
+    choice.on((selection) => {
+      markChoice(selection);
+      chosenNode = selection?.kind === "node" ? selection.id : null;
       now.on?.board.light(chosenNode);
     });
     view.element.addEventListener("pointerover", ({ target }) => {

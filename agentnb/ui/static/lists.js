@@ -126,9 +126,9 @@ const listsPart = (() => {
       const key = JSON.stringify([number, position, length, status, run?.id]);
       if (key === lastKey || waiting || (status === "running" && Date.now() < next)) return;
       [lastKey, waiting, next] = [key, true, Date.now() + RATE];
-      ask("query", "events", null, (found) => {
+      ask("query", "events", null, (result) => {
         waiting = false;
-        if (found) paint(found);
+        if (result) paint(result);
         update();
       });
     }
@@ -162,9 +162,9 @@ const listsPart = (() => {
       event.preventDefault();
       const text = input.value.trim();
       if (!text) return;
-      ask("query", "condition", { text, use }, (found) => {
-        showFault(found || "");
-        if (found) {
+      ask("query", "condition", { text, use }, (result) => {
+        showFault(result || "");
+        if (result) {
           input.focus();
           return;
         }
@@ -204,9 +204,9 @@ const listsPart = (() => {
         input.focus();
         return;
       }
-      ask("query", "breakpoint", typed, (found) => {
-        showFault(found || "");
-        if (found) {
+      ask("query", "breakpoint", typed, (result) => {
+        showFault(result || "");
+        if (result) {
           input.focus();
           return;
         }
@@ -220,9 +220,9 @@ const listsPart = (() => {
       fill() {
         if (rows.length) return;
         rows = [["when", "this holds", "e.g. n > 3", false]];
-        ask("query", "clauses", null, (found) => {
-          if (!found) return;
-          rows = found;
+        ask("query", "clauses", null, (result) => {
+          if (!result) return;
+          rows = result;
           clause.replaceChildren(...rows.map(([name, label]) => make("option", { value: name, text: label })));
         });
       },
@@ -282,12 +282,12 @@ const listsPart = (() => {
       title: "Breakpoints and watches",
       body,
       getTitle: ({ breakpoints = [], watches: watched = [] }) => `Breakpoints (${breakpoints.length}) and watches (${watched.length})`,
-      show({ breakpoints = [], watches: watched = [], messages: said = [] }) {
+      show({ breakpoints = [], watches: watched = [], messages: logMessages = [] }) {
         form.fill();
         marks.show(breakpoints, body);
         watches.show(watched, body);
-        messages.show(said, body);
-        logged.hidden = !said.length;
+        messages.show(logMessages, body);
+        logged.hidden = !logMessages.length;
       },
     };
   }
@@ -302,12 +302,12 @@ const listsPart = (() => {
     const bars = make("ol", { class: "agentnb-bars", "aria-label": "usage by node, the most first" });
     const none = make("p", { class: "agentnb-faint", text: "…" });
     const body = make("div", { class: "agentnb-usage", tabindex: "-1" }, bars, none);
-    let [known, lastKey] = [null, ""];
+    let [usage, lastKey] = [null, ""];
     function paint() {
       const [name, column, content] = MEASURES.find(([each]) => each === pick.value);
-      const rows = [...(known?.rows || [])].filter((row) => row[column] > 0).sort((one, other) => other[column] - one[column]);
+      const rows = [...(usage?.rows || [])].filter((row) => row[column] > 0).sort((one, other) => other[column] - one[column]);
       none.hidden = rows.length > 0;
-      setText(none, !known ? "…" : known.rows.length ? `No ${name} used yet.` : "Nothing has run yet.");
+      setText(none, !usage ? "…" : usage.rows.length ? `No ${name} used yet.` : "Nothing has run yet.");
       bars.replaceChildren(...rows.map((row) => make("li", {},
         make("button", { type: "button", class: "agentnb-link", text: row[0], title: `show node ${row[0]}`, click: () => choice.set("node", row[0]) }),
         make("span", { class: "agentnb-bar-line", style: `--a-part: ${row[column] / rows[0][column]}` }), make("small", { text: content(row[column]) }))));
@@ -323,9 +323,9 @@ const listsPart = (() => {
         const now = JSON.stringify([state.position, state.length, state.run, state.line]);
         if (now === lastKey || ["running", "pausing"].includes(state.status)) return;
         lastKey = now;
-        ask("query", "usage", null, (found) => {
-          if (!found) return;
-          known = found;
+        ask("query", "usage", null, (result) => {
+          if (!result) return;
+          usage = result;
           paint();
         });
       },
@@ -375,9 +375,9 @@ const listsPart = (() => {
       event.preventDefault();
       const text = expect.value.trim();
       if (!text) return fork();
-      return ask("query", "condition", { text, use: "expect" }, (found) => {
-        setText(wrong, found || "");
-        if (!found) fork();
+      return ask("query", "condition", { text, use: "expect" }, (result) => {
+        setText(wrong, result || "");
+        if (!result) fork();
       });
     });
     return { form, button };
@@ -388,45 +388,45 @@ const listsPart = (() => {
     const more = make("p", { class: "agentnb-faint" });
     const { form, button } = makeForkForm(ask);
     const body = make("div", { class: "agentnb-forks", tabindex: "-1" }, list, more);
-    let known = null; // the tree as last received
+    let tree = null; // the tree as last received
     let last = null;
     let lastRows = "";
     let lastKey = "";
 
     /** The row of the shown run follows the state; the others are requested when the tree changes. */
     function paint() {
-      if (!known) return;
+      if (!tree) return;
       const { position, length, status } = last;
-      const rows = known.rows.map((row) => (row.shown ? { ...row, position, length, status } : row));
-      const content = JSON.stringify([rows, known.more]);
+      const rows = tree.rows.map((row) => (row.shown ? { ...row, position, length, status } : row));
+      const content = JSON.stringify([rows, tree.more]);
       if (content === lastRows) return;
       lastRows = content;
       const inside = list.contains(document.activeElement);
       list.replaceChildren(...rows.map((row) => renderFork(row, ask)));
       if (inside) (list.querySelector("button") || body).focus({ preventScroll: true });
-      more.hidden = !known.more;
-      setText(more, `and ${known.more} more`);
+      more.hidden = !tree.more;
+      setText(more, `and ${tree.more} more`);
     }
     return {
       name: "forks",
       title: "Forks",
       tools: [form],
       getTitle({ forks: own }) {
-        const count = known ? known.rows.length - 1 + known.more : own;
+        const count = tree ? tree.rows.length - 1 + tree.more : own;
         return count ? `Forks (${count})` : "Forks";
       },
       body,
       show(state) {
         last = state;
         enable(button, state.can.includes("fork"));
-        const moving = known?.rows.some(({ expected }) => expected) ? [state.position, state.length] : []; // what is expected may hold later
+        const moving = tree?.rows.some(({ expected }) => expected) ? [state.position, state.length] : []; // what is expected may hold later
         const now = JSON.stringify([state.run, state.line, state.forks, ...moving]);
         if (now === lastKey) paint();
-        if (now === lastKey || (known && ["running", "pausing"].includes(state.status))) return; // requested once it rests
+        if (now === lastKey || (tree && ["running", "pausing"].includes(state.status))) return; // requested once it rests
         lastKey = now;
-        ask("query", "forks", null, (found) => {
-          if (!found) return;
-          known = found;
+        ask("query", "forks", null, (result) => {
+          if (!result) return;
+          tree = result;
           paint();
         });
       },

@@ -28,8 +28,8 @@ const recordedPart = (() => {
   async function deriveKey({ salt, check }, answer, before) {
     const secret = new Uint8Array([...new TextEncoder().encode(normalizeAnswer(answer)), ...(before || [])]);
     const key = await deriveBytes(secret, salt, ROUNDS, 32);
-    const found = await deriveBytes(key, "check", 1, 16);
-    return decodeBytes(check).every((byte, at) => byte === found[at]) ? key : null;
+    const result = await deriveBytes(key, "check", 1, 16);
+    return decodeBytes(check).every((byte, at) => byte === result[at]) ? key : null;
   }
 
   /** The value of a chunk of the file, by its name. */
@@ -48,7 +48,7 @@ const recordedPart = (() => {
    * unpacked when a step in it is shown, and its states are derived once.
    */
   function makeStretch(number, about, size, all, key = null) {
-    const known = new Map(); // number of a chunk -> the promise of its content
+    const chunkByNumber = new Map(); // number of a chunk -> the promise of its content
     const readChunk = (at) => unpackChunk(`${number}-${at}`, key);
     const findChunk = (position) => Math.floor((position - about.first) / size);
     const isOwn = (position) => position >= about.first || about.before === null;
@@ -56,17 +56,17 @@ const recordedPart = (() => {
     function getChunk(position) {
       if (!isOwn(position)) return all[about.before].getChunk(position);
       const place = findChunk(position);
-      if (!known.has(place)) {
-        known.set(place, readChunk(place).then((found) => {
-          found.states = [found.state];
-          for (const changed of found.changes) {
-            const before = found.states.at(-1);
-            found.states.push(mergeState(before, { changed, number: (before.number || 0) + 1 }));
+      if (!chunkByNumber.has(place)) {
+        chunkByNumber.set(place, readChunk(place).then((result) => {
+          result.states = [result.state];
+          for (const changed of result.changes) {
+            const before = result.states.at(-1);
+            result.states.push(mergeState(before, { changed, number: (before.number || 0) + 1 }));
           }
-          return found;
+          return result;
         }));
       }
-      return known.get(place);
+      return chunkByNumber.get(place);
     }
     async function getState(position) {
       if (!isOwn(position)) return { ...await all[about.before].getState(position), ...about.state };
@@ -112,18 +112,18 @@ const recordedPart = (() => {
 
   /** The steps of a run that have a text in their nodes, outputs, calls, events, errors or interventions. */
   async function findText(text, run) {
-    const found = [];
+    const result = [];
     for await (const [, last, { steps }] of run.chunks()) {
       for (const [number, step] of Object.entries(steps)) {
-        if (Number(number) <= last && found.at(-1) !== Number(number) && getStepText(step).includes(text)) found.push(Number(number));
+        if (Number(number) <= last && result.at(-1) !== Number(number) && getStepText(step).includes(text)) result.push(Number(number));
       }
     }
-    return found;
+    return result;
   }
 
   /** The steps of a run after which a condition holds. */
   async function findMatches(condition, run, declared) {
-    const found = [];
+    const result = [];
     const keys = new Set(declared);
     let board = {};
     let holdsNow = null;
@@ -134,11 +134,11 @@ const recordedPart = (() => {
         applyChanges(board, changed);
         for (const [path] of changed) keys.add(String(path[0]));
         if (holdsNow === null || changed.length) holdsNow = holds(condition, board);
-        if (position && holdsNow) found.push(position);
+        if (position && holdsNow) result.push(position);
       }
     }
-    if (!found.length) condition.checkKeys(keys);
-    return found;
+    if (!result.length) condition.checkKeys(keys);
+    return result;
   }
 
   /**
@@ -167,10 +167,10 @@ const recordedPart = (() => {
   }
 
   /** The drawing with regions closed: the one with exactly these, otherwise the most similar one besides the shown one. */
-  function findNearest(drawings, regions, shown) {
-    const countDifferences = (one, other) => one.filter((each) => !other.includes(each)).length + other.filter((each) => !one.includes(each)).length;
-    const getCost = ({ closed }) => countDifferences(closed, regions) + (countDifferences(closed, regions) && !countDifferences(closed, shown) ? Infinity : 0);
-    return [...drawings].sort((one, other) => getCost(one) - getCost(other) || 0)[0];
+  function findNearest(drawings, regions, shownRegions) {
+    const countDifferences = (left, right) => left.filter((each) => !right.includes(each)).length + right.filter((each) => !left.includes(each)).length;
+    const getCost = ({ closed }) => countDifferences(closed, regions) + (countDifferences(closed, regions) && !countDifferences(closed, shownRegions) ? Infinity : 0);
+    return [...drawings].sort((left, right) => getCost(left) - getCost(right) || 0)[0];
   }
 
   /** The card of an exercise, as a pending question. */
@@ -186,11 +186,11 @@ const recordedPart = (() => {
     let targetPosition = 0; // the position that was requested last
     let wrong = ""; // the last wrong answer
     let timer = 0;
-    let answered = 0; // exercises
+    let answerCount = 0; // exercises
     const getView = () => main.views[run.about.view];
     const getFirstDrawing = () => getView().drawings[getView().begins_closed ? 1 : 0];
-    let drawn = getFirstDrawing();
-    const getDrawing = () => (getView().begins_closed ? `requested ${run.about.view}` : drawn.svg);
+    let drawing = getFirstDrawing();
+    const getDrawing = () => (getView().begins_closed ? `requested ${run.about.view}` : drawing.svg);
     const values = { svg: getDrawing(), commands: main.commands, state: null };
     const listeners = {};
     const fire = (name, ...parameters) => [...(listeners[name] || [])].forEach((listener) => listener(...parameters));
@@ -205,16 +205,16 @@ const recordedPart = (() => {
     /** What an open exercise adds to the last state before it. */
     function getExercise() {
       if (!run.about.exercise) return {};
-      const name = `Exercise ${answered + 1} of ${main.exercises}`;
+      const name = `Exercise ${answerCount + 1} of ${main.exercises}`;
       const problems = wrong ? [{ code: "", what: wrong, severity: "warning" }] : [];
       return { pending: [makeQuestion(run.about.exercise, name)], problems };
     }
     async function show(position) {
       const { last } = run.about;
       targetPosition = Math.max(0, Math.min(position, last));
-      const [place, shown] = [targetPosition, run];
+      const [place, shownRun] = [targetPosition, run];
       const state = await run.getState(place);
-      if (place !== targetPosition || shown !== run) return; // another position was requested meanwhile
+      if (place !== targetPosition || shownRun !== run) return; // another position was requested meanwhile
       values.state = { ...state, position: place, length: last, line: run.getLine(), can: listAllowed(place), ...(place === last ? getExercise() : {}) };
       fire("change:state");
     }
@@ -223,7 +223,7 @@ const recordedPart = (() => {
       [run, byNode] = [other, new Map()];
       times = await run.readTimeline();
       if (getView() === before) return;
-      drawn = getFirstDrawing();
+      drawing = getFirstDrawing();
       values.svg = getDrawing();
     }
     /** Show another run of the tree of forks. */
@@ -243,7 +243,7 @@ const recordedPart = (() => {
       const key = await deriveKey(run.about.exercise, text, run.key);
       wrong = key ? "" : `Not ${text}. Look at the board and the edges, and try again.`;
       if (key) {
-        answered += 1;
+        answerCount += 1;
         const number = all.length;
         all.push(makeStretch(number, await unpackChunk(`stretch ${number}`, key), main.chunk, all, key));
         await setRun(all[number]);
@@ -264,41 +264,41 @@ const recordedPart = (() => {
     /** The position after a node and everything inside it: the next step at most as deep. */
     function stepOver() {
       const depth = times.steps[targetPosition]?.[2] ?? 0;
-      let place = targetPosition + 1;
-      if (times.steps[targetPosition]?.[1] !== 1) return place; // only a node that opens a frame contains others
-      while (place < run.about.last && times.steps[place][2] > depth) place += 1;
-      return Math.min(place + 1, run.about.last);
+      let position = targetPosition + 1;
+      if (times.steps[targetPosition]?.[1] !== 1) return position; // only a node that opens a frame contains others
+      while (position < run.about.last && times.steps[position][2] > depth) position += 1;
+      return Math.min(position + 1, run.about.last);
     }
     /** The steps of a node, by its name. */
     function listStepsOf(name) {
-      if (!byNode.size) times.steps.forEach(([name_], at) => (byNode.get(name_) || byNode.set(name_, []).get(name_)).push(at + 1));
+      if (!byNode.size) times.steps.forEach(([nodeName], at) => (byNode.get(nodeName) || byNode.set(nodeName, []).get(nodeName)).push(at + 1));
       return byNode.get(times.names.indexOf(name)) || [];
     }
     async function describeStep(number) {
       const name = times.names[times.steps[number - 1]?.[0]];
       if (name === undefined || number > run.about.last) return { node: null, step: null };
-      const found = (await run.getChunk(number)).steps[number];
+      const result = (await run.getChunk(number)).steps[number];
       const node = getView().nodes[name] || { id: name, missing: true, settable: false };
-      const all_ = listStepsOf(name);
-      const at = all_.indexOf(number);
-      return { node, runs: 0, step: found || null, before: all_[at - 1] ?? null, after: all_[at + 1] ?? null };
+      const steps = listStepsOf(name);
+      const at = steps.indexOf(number);
+      return { node, runs: 0, step: result || null, before: steps[at - 1] ?? null, after: steps[at + 1] ?? null };
     }
     async function describeNode(name) {
-      const all_ = listStepsOf(name).filter((number) => number <= targetPosition);
-      const last = all_.length ? await describeStep(all_.at(-1)) : { step: null, before: null, after: null };
-      return { ...last, node: getView().nodes[name] || { id: name, missing: true }, runs: all_.length };
+      const steps = listStepsOf(name).filter((number) => number <= targetPosition);
+      const last = steps.length ? await describeStep(steps.at(-1)) : { step: null, before: null, after: null };
+      return { ...last, node: getView().nodes[name] || { id: name, missing: true }, runs: steps.length };
     }
     const queries = {
       timeline({ from = 1, to = 0 }) {
         const { last } = run.about;
         const end = Math.min(to, last);
-        const marks = times.marks.filter(([place]) => place >= from - 1 && place <= end);
+        const marks = times.marks.filter(([position]) => position >= from - 1 && position <= end);
         return { names: times.names, line: run.getLine(), length: last, first: from, steps: times.steps.slice(from - 1, end), marks, overview: times.overview };
       },
       forks: () => ({ ...main.forks, rows: main.forks.rows.map((row) => ({ ...row, shown: row.id === run.about.id })) }),
       drawing(which) {
-        drawn = which === null ? getFirstDrawing() : findNearest(getView().drawings, which, drawn.closed);
-        return drawn;
+        drawing = which === null ? getFirstDrawing() : findNearest(getView().drawings, which, drawing.closed);
+        return drawing;
       },
       async find(text) {
         const { steps, wrong: message } = await search(text, run, values.state.board.map(([key]) => key));
@@ -317,8 +317,8 @@ const recordedPart = (() => {
       async key([key]) {
         const row = values.state.board.find(([name]) => name === key);
         const [at] = row?.[4] || [0];
-        const found = (await run.getChunk(at)).values[at]?.[key];
-        return found || { path: [key], type: row?.[3] || "", by: row?.[4] || null, field: { path: [key], text: row?.[1] ?? "not yet", as: "fixed", note: "" } };
+        const result = (await run.getChunk(at)).values[at]?.[key];
+        return result || { path: [key], type: row?.[3] || "", by: row?.[4] || null, field: { path: [key], text: row?.[1] ?? "not yet", as: "fixed", note: "" } };
       },
       why_not: () => ({ reason: "An exported page cannot evaluate this. In a notebook: session.why_not(...).", edges: [] }),
     };
@@ -342,8 +342,8 @@ const recordedPart = (() => {
       off: (name, listener) => { listeners[name] = (listeners[name] || []).filter((one) => one !== listener); },
       async send(message) {
         if (message.do === "whole" || message.do === "text") return;
-        const found = await runCommand(message);
-        fire("msg:custom", { answers: message.number, view: message.view, ...(message.do === "query" ? { result: found } : {}) });
+        const result = await runCommand(message);
+        fire("msg:custom", { answers: message.number, view: message.view, ...(message.do === "query" ? { result: result } : {}) });
       },
     };
   }
@@ -360,16 +360,16 @@ const recordedPart = (() => {
     main.stretches.forEach((about, number) => all.push(makeStretch(number, about, main.chunk, all)));
     const model = makeRecordedModel(main, all);
     await model.begin(Number(location.hash.slice(1)) || null);
-    const el = document.querySelector("#agentnb");
-    el.classList.add("agentnb-recorded");
-    render({ model, el });
-    const find = el.querySelector(".agentnb-find");
+    const element = document.querySelector("#agentnb");
+    element.classList.add("agentnb-recorded");
+    render({ model, el: element });
+    const find = element.querySelector(".agentnb-find");
     find.placeholder = 'n > 3, or "text"';
     find.setAttribute("aria-label", "find steps where this holds, or that have this text");
-    const name = el.querySelector(".agentnb-name");
+    const name = element.querySelector(".agentnb-name");
     name.setAttribute("role", "heading");
     name.setAttribute("aria-level", "1");
-    el.append(...listTablesForPrint());
+    element.append(...listTablesForPrint());
     const page = document.documentElement;
     window.matchMedia("print").addEventListener("change", ({ matches }) => {
       if (matches) page.dataset.theme = "light"; // paper is white

@@ -9,9 +9,9 @@ const timelinePart = (() => {
   const PATIENT = 10000; // milliseconds until a request counts as lost
   const MOST = 400; // steps per request
   const KEPT_STEPS = 4000; // steps cached besides the visible ones
-  const SIGNS = { error: "✕", other: "⊘", stop: "●", act: "◆", fork: "⋔" };
+  const SIGNS = { error: "✕", other: "⊘", stop: "●", intervention: "◆", fork: "⋔" };
   const WORDS = { error: ["error", "errors"], other: ["cancelled or skipped", "cancelled or skipped"], stop: ["breakpoint met", "breakpoints met"],
-    act: ["intervention", "interventions"], fork: ["fork", "forks"] };
+    intervention: ["intervention", "interventions"], fork: ["fork", "forks"] };
 
   /** The last step that two lines share: a line is [number, where it begins] of each branch of history. */
   function findDivergence(one, other) {
@@ -24,7 +24,7 @@ const timelinePart = (() => {
   /** The cached steps and marks, as far as they are valid for the run's line. */
   function makeStore() {
     const steps = new Map(); // number -> {node, phase, depth, branch, status, ms}
-    const marks = new Map(); // position -> [[sort, words]]
+    const marks = new Map(); // position -> [[kind, words]]
     let run = null;
     let line = [];
     let length = 0;
@@ -49,7 +49,7 @@ const timelinePart = (() => {
         found.steps.forEach(([node, phase, depth, branch, status, ms], index) => {
           steps.set(found.first + index, { node: found.names[node], phase, depth, branch, status, ms });
         });
-        for (const [place, sort, words] of found.marks) marks.set(place, [...(marks.get(place) || []), [sort, words]]);
+        for (const [place, kind, words] of found.marks) marks.set(place, [...(marks.get(place) || []), [kind, words]]);
         return true;
       },
       /** The first unknown steps of a window; null if all are known. */
@@ -63,15 +63,15 @@ const timelinePart = (() => {
     };
   }
 
-  /** The marks of all steps in few buckets: {at: from 0 to 1, sort: the most severe, sign, words, place}. */
+  /** The marks of all steps in few buckets: {at: from 0 to 1, kind: the most severe, sign, words, place}. */
   function listTicks(overview) {
     const first = (bucket) => Math.ceil((bucket * (overview.length + 1)) / overview.size);
     const found = new Map();
-    for (const sort of Object.keys(SIGNS)) {
-      for (const [bucket, times] of overview[sort] || []) {
-        const words = times > 1 ? `${times} ${WORDS[sort][1]}` : WORDS[sort][0];
+    for (const kind of Object.keys(SIGNS)) {
+      for (const [bucket, times] of overview[kind] || []) {
+        const words = times > 1 ? `${times} ${WORDS[kind][1]}` : WORDS[kind][0];
         if (found.has(bucket)) found.get(bucket).words += `, ${words}`;
-        else found.set(bucket, { sort, sign: SIGNS[sort], words });
+        else found.set(bucket, { kind, sign: SIGNS[kind], words });
       }
     }
     return [...found].map(([bucket, tick]) => {
@@ -139,8 +139,8 @@ const timelinePart = (() => {
 
   function makeRail(slider, stepCache, ask) {
     const marks = make("span", { class: "agentnb-marks", "aria-hidden": "true" }); // the timeline has the same as text
-    stepCache.on(() => marks.replaceChildren(...stepCache.ticks().map(({ at, sort, sign, words, place }) => make("span", {
-      class: "agentnb-tick", "data-sort": sort, title: words, text: sign, style: `--a-at:${at}`, click: () => ask("goto", place),
+    stepCache.on(() => marks.replaceChildren(...stepCache.ticks().map(({ at, kind, sign, words, place }) => make("span", {
+      class: "agentnb-tick", "data-kind": kind, title: words, text: sign, style: `--a-at:${at}`, click: () => ask("goto", place),
     }))));
     return make("span", { class: "agentnb-rail" }, slider, marks);
   }
@@ -155,7 +155,7 @@ const timelinePart = (() => {
   const STATUS_SIGNS = ["", "✕", "⊘", "»"];
   const PHASE_NAMES = ["", "entered", "once more", "left"];
   const PHASE_SIGNS = ["", "▾", "↻", "▴"];
-  const MARK_SIGNS = { stop: "●", act: "◆", fork: "⋔" };
+  const MARK_SIGNS = { stop: "●", intervention: "◆", fork: "⋔" };
 
   /** The description of a step, for tooltips and screen readers. */
   function describeStep(number, step, marks = []) {
@@ -198,7 +198,7 @@ const timelinePart = (() => {
   }
 
   function fillMark(mark, entries) {
-    mark.dataset.sort = entries[0][0];
+    mark.dataset.kind = entries[0][0];
     setText(mark, MARK_SIGNS[entries[0][0]] + (entries.length > 1 ? entries.length : ""));
     mark.title = entries.map(([, words]) => words).join("\n");
   }
@@ -278,8 +278,8 @@ const timelinePart = (() => {
     };
     element.addEventListener("pointerdown", (event) => { element.setPointerCapture(event.pointerId); seekTo(event); });
     element.addEventListener("pointermove", (event) => { if (element.hasPointerCapture(event.pointerId)) seekTo(event); });
-    stepCache.on(() => marks.replaceChildren(...stepCache.ticks().map(({ at, sort, sign, words }) => (
-      make("span", { class: "agentnb-tick", "data-sort": sort, style: `left:${at * 100}%`, title: words, text: sign })))));
+    stepCache.on(() => marks.replaceChildren(...stepCache.ticks().map(({ at, kind, sign, words }) => (
+      make("span", { class: "agentnb-tick", "data-kind": kind, style: `left:${at * 100}%`, title: words, text: sign })))));
     return {
       element,
       show(first, last, at) {

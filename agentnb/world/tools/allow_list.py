@@ -17,11 +17,11 @@ NO_PATH = (ValueError, OSError, RuntimeError)
 class Allowed:
     """The allowed sources of tools; paths are resolved, so that links cannot lead outside unnoticed.
 
-    `own` is the recipe's folder (None: it has no file), `folders` are the allowed folders, `packages` dotted prefixes,
+    `recipe_folder` is None if the recipe has no file, `folders` are the allowed folders, `packages` dotted prefixes,
     `variables` names of environment variables, `words` the user's entries.
     """
 
-    own: Path | None
+    recipe_folder: Path | None
     folders: tuple[Path, ...]
     packages: tuple[str, ...]
     words: tuple[str, ...]
@@ -41,7 +41,7 @@ class Allowed:
 
     def is_own(self, path: Path) -> bool:
         """Return True if a resolved path is in the recipe's own folder."""
-        return self.own is not None and path.is_relative_to(self.own)
+        return self.recipe_folder is not None and path.is_relative_to(self.recipe_folder)
 
     def holds_package(self, module: str) -> bool:
         """Return True if a dotted name is an allowed package, or a submodule of one.
@@ -55,7 +55,7 @@ class Allowed:
 
     def bases(self) -> Iterable[Path]:
         """Return the base folders of relative paths: the recipe's own, otherwise each allowed one."""
-        return self.folders if self.own is None else (self.own,)
+        return self.folders if self.recipe_folder is None else (self.recipe_folder,)
 
 
 def allow_entries(allow: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:

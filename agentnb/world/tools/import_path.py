@@ -112,7 +112,11 @@ class Modules:
             self._raise_no_base(spec, written)
         may = [path for path in paths if self.allowed.holds_file(path)]
         if not may:
-            here = f"the recipe's folder is {self.allowed.own}" if self.allowed.own else "the recipe has no folder"
+            here = (
+                f"the recipe's folder is {self.allowed.recipe_folder}"
+                if self.allowed.recipe_folder
+                else "the recipe has no folder"
+            )
             raise RecipeError(
                 Problem("R156", f"tool {spec.id!r} comes from {_cut(str(paths[0]))}, which is not allowed",
                         _format_where(spec), f"{here}; allowed besides: {', '.join(self.allowed.words) or 'nothing'}",
@@ -125,7 +129,7 @@ class Modules:
         return found
 
     def _raise_no_base(self, spec: ToolSpec, written: str) -> NoReturn:
-        if self.allowed.own is not None or self.allowed.folders or "\0" in written:
+        if self.allowed.recipe_folder is not None or self.allowed.folders or "\0" in written:
             raise _make_unreadable_error(spec, "this cannot be the path of a file")
         raise RecipeError(
             Problem(

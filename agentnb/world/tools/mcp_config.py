@@ -117,7 +117,11 @@ def _make_program_settings(
         RecipeError: R165, R209, R210, all of them at once.
     """
     args = tuple(map(str, config.get("args") or ()))
-    cwd = allowed.own if config.get("cwd") is None else resolve_path((allowed.own or Path.cwd()) / config["cwd"])
+    cwd = (
+        allowed.recipe_folder
+        if config.get("cwd") is None
+        else resolve_path((allowed.recipe_folder or Path.cwd()) / config["cwd"])
+    )
     problems: list[Problem] = []
     command = ""
     try:

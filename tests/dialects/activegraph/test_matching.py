@@ -65,11 +65,11 @@ def test_events_of_the_run_itself_have_a_turn_only_where_somebody_names_them(pla
     team.run_until_idle()
     events = {event.type: event for event in team.session._parts.run.events()}
     any_, named = hears("*", name="any"), hears("behavior.completed", name="named")
-    assert not Matcher([any_], 0).waits(events["behavior.completed"])
-    assert Matcher([any_, named], 0).waits(events["behavior.completed"])
-    assert Matcher([any_], 0).waits(events["go"])
-    assert not Matcher([any_]).waits(events["go"]), "nobody listens yet"
-    assert not Matcher([any_], events["go"].seq).waits(events["go"]), "it was told before"
+    assert not Matcher([any_], 0).has_listeners(events["behavior.completed"])
+    assert Matcher([any_, named], 0).has_listeners(events["behavior.completed"])
+    assert Matcher([any_], 0).has_listeners(events["go"])
+    assert not Matcher([any_]).has_listeners(events["go"]), "nobody listens yet"
+    assert not Matcher([any_], events["go"].seq).has_listeners(events["go"]), "it was told before"
 
 
 def test_a_long_queue_is_not_written_anew_for_events_that_no_pattern_asks_about(plain, patterned):
@@ -83,5 +83,5 @@ def test_a_long_queue_is_not_written_anew_for_events_that_no_pattern_asks_about(
         team = runtime(plain, patterned, share)
         tell(team, "begin", times=times)
         team.run_until_idle()
-        rows.append(len(team.session._parts.run.history.p_act))
+        rows.append(len(team.session._parts.run.history.push_activations))
     assert rows[1] <= 2.1 * rows[0]

@@ -189,7 +189,9 @@ def test_each_of_many_sends_costs_the_same():
     session = Session(load(graph), {"n": count})
     session.run()
     assert session.board["xs"] == list(range(count))
-    assert len(session._parts.run.history.p_act) < 4 * count  # the frontier is not written again for each of them
+    assert (
+        len(session._parts.run.history.push_activations) < 4 * count
+    )  # the frontier is not written again for each of them
 
 
 def test_commands_update_and_go():

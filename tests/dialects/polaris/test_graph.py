@@ -15,7 +15,7 @@ from tests.dialects.polaris.polaris_graphs import Plan, fail, fix, note, nothing
 
 
 def edges(graph):
-    return [(edge.source, edge.target, edge.sort) for edge in graph.edges]
+    return [(edge.source, edge.target, edge.kind) for edge in graph.edges]
 
 
 def test_a_chain_begins_at_its_first_node_and_links_each_to_the_one_before():
@@ -111,7 +111,7 @@ def whole():
     return graph.set_timeout(risky, 9).add_error_handler(risky, fix).add_timeout_handler(risky, fix)
 
 
-@pytest.mark.parametrize("of", [lambda graph: [(e.source, e.target) for e in graph.edges if e.sort != "loop_back"],
+@pytest.mark.parametrize("of", [lambda graph: [(e.source, e.target) for e in graph.edges if e.kind != "loop_back"],
                                 lambda graph: nb.load(graph).graph])  # fmt: skip
 def test_every_node_can_be_walked_to_along_edges(of):
     graph = whole()
@@ -284,7 +284,7 @@ def test_a_ready_made_graph_is_copied_as_it_stands_with_what_its_nodes_name():
     assert (both.branches, graph.get_node(both.join).sources, again.body_entry) == (["work_2", "tell"],) * 1 + (
         ["work_2", "tell"], "note",
     )  # fmt: skip
-    (handler,) = [edge for edge in graph.edges if edge.sort == "error"]
+    (handler,) = [edge for edge in graph.edges if edge.kind == "error"]
     assert (handler.source, handler.target, handler.last, handler.resume) == ("work_2", "fix", "fix", True)
     assert graph.given_types == [Plan]
     ready.add_system(tell)

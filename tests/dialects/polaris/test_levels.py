@@ -30,7 +30,7 @@ def test_a_handler_stands_where_its_system_does_and_only_the_first_of_a_sort_cou
         graph.add_error_handler(risky, note).add_timeout_handler(risky, plan)
 
     levels = Levels(Graph().add_loop_n("again", 2, body))
-    assert [(handler.edge.sort, handler.nodes) for handler in levels.handlers] == [
+    assert [(handler.edge.kind, handler.nodes) for handler in levels.handlers] == [
         ("error", ["fix", "tell"]), ("timeout", ["plan"]),
     ]  # fmt: skip
     assert {levels.of[id] for id in ("fail", "fix", "tell", "plan")} == {"again.body"}

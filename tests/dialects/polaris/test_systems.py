@@ -14,7 +14,7 @@ from tests.dialects.polaris.polaris_graphs import Plan, Result, execute
 
 
 def takes(function):
-    return [(take.name, take.sort, take.kind, take.needed, take.none) for take in read_system(function, {}).takes]
+    return [(take.name, take.role, take.kind, take.needed, take.none) for take in read_system(function, {}).takes]
 
 
 def test_parameters_say_what_they_are_given():

@@ -38,7 +38,7 @@ def test_a_folder_is_allowed_with_what_lies_in_it(tmp_path):
     for folder in (own, shared, tmp_path / "shared2"):
         folder.mkdir()
     allowed = Allowed.of(own, [str(shared), str(tmp_path / "not there")])
-    assert Allowed.of(str(own), []).own == allowed.own
+    assert Allowed.of(str(own), []).recipe_folder == allowed.recipe_folder
     assert allowed.holds_file(own / "x.py")
     assert allowed.is_own(own / "a" / "x.py")
     assert allowed.holds_file(shared / "a" / "x.py")
@@ -50,7 +50,7 @@ def test_a_folder_is_allowed_with_what_lies_in_it(tmp_path):
 def test_the_folders_of_a_link_are_where_it_leads(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert Allowed.of(tmp_path / "link", []).own == (tmp_path / "real").resolve()
+    assert Allowed.of(tmp_path / "link", []).recipe_folder == (tmp_path / "real").resolve()
     assert Allowed.of(None, [str(tmp_path / "link")]).folders == ((tmp_path / "real").resolve(),)
 
 

@@ -165,8 +165,8 @@ def _find_requester(run: Run, event: Event | None) -> str:
         return DEFAULT_ACTOR
     if event.step is None:
         return event.actor or DEFAULT_ACTOR
-    history = next(one for one in reversed(run.chain) if one.base < event.step)
-    return run.get_node_id(history.s_act[event.step - history.base])
+    history = next(history for history in reversed(run.chain) if history.base < event.step)
+    return run.get_node_id(history.step_activations[event.step - history.base])
 
 
 def _leave(id_: str, request: Mapping[str, Any], node: str, board: Mapping[str, Any]) -> ApprovalRequest:

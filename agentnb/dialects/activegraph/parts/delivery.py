@@ -215,16 +215,22 @@ def get_graph_as_matched(ledger: Ledger, work: Work) -> Any:
     run, seq = work.run, work.activation.event
     first = run.position
     for history, _ in reversed(run.parts()):
-        while first > history.base and run.tables.activations[history.s_act[first - history.base]].event == seq:
+        while (
+            first > history.base and run.tables.activations[history.step_activations[first - history.base]].event == seq
+        ):
             first -= 1
         if first > history.base:
             break
     before: dict[str, Any] = {}
     for history, end in run.parts():
-        start = history.s_wend[max(first, history.base) - history.base] if history.tip >= first else len(history.w_new)
-        for row in range(start, history.s_wend[end - history.base]):
-            _, path = run.tables.codes[history.w_code[row] >> 2]
-            before.setdefault(str(path[0]), history.w_old[row])
+        start = (
+            history.write_ends[max(first, history.base) - history.base]
+            if history.tip >= first
+            else len(history.new_values)
+        )
+        for row in range(start, history.write_ends[end - history.base]):
+            _, path = run.tables.codes[history.write_codes[row] >> 2]
+            before.setdefault(str(path[0]), history.old_values[row])
     return ledger if not before else EarlierGraph({**run.root.scope.data, **before})
 
 

@@ -94,18 +94,18 @@ def parse_direction(direction: str, *known: str) -> str:
 
 def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Sequence[str | None],
           hops: Sequence[tuple[str | None, str]]) -> Iterator[tuple[list[str], list[str]]]:  # fmt: skip
-    place = len(relations)
-    if place == len(hops):
+    index = len(relations)
+    if index == len(hops):
         yield objects, relations
         return
-    type_, direction = hops[place]
+    type_, direction = hops[index]
     own, other = ("target", "source") if direction == "left" else ("source", "target")
     for id_ in ledger.touching(objects[-1]):
         relation = ledger.relation(id_)
         there = ledger.object(relation[other])
         if relation[own] != objects[-1] or there is ABSENT or type_ not in (None, relation["type"]):
             continue
-        if types[place + 1] in (None, there["type"]):
+        if types[index + 1] in (None, there["type"]):
             yield from _from(ledger, [*objects, there["id"]], [*relations, id_], types, hops)
 
 

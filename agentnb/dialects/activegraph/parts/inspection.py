@@ -92,7 +92,9 @@ class RuntimeInspection:
         for event in self.graph.ledger.backwards():
             if event.type == kind:
                 return True
-            if event.type.startswith(("behavior.", "relation_behavior.")) or (waits is not None and waits.waits(event)):
+            if event.type.startswith(("behavior.", "relation_behavior.")) or (
+                waits is not None and waits.has_listeners(event)
+            ):
                 return False
         return False
 

@@ -50,16 +50,21 @@ def attach(graph: Graph, behaviors: Sequence[Any], config: Any, name: str, since
 
 def get_registration_event(run: Run) -> int:
     """Return the number of the event from which on behaviors listen in a run; -1 if none listen yet."""
-    return max((int(act.new) for act in _iter_attached(run)), default=-1)
+    return max((int(intervention.new) for intervention in _iter_attached(run)), default=-1)
 
 
 def get_first_step(run: Run) -> int:
     """Return the step after which behaviors were first attached to a run."""
-    return min(act.step for act in _iter_attached(run))
+    return min(intervention.step for intervention in _iter_attached(run))
 
 
 def _iter_attached(run: Run) -> Iterator[Intervention]:
-    return (act for history, _ in run.parts() for act in history.interventions if act.action == ATTACHED)
+    return (
+        intervention
+        for history, _ in run.parts()
+        for intervention in history.interventions
+        if intervention.action == ATTACHED
+    )
 
 
 __all__ = ["attach", "get_first_step", "get_registration_event"]

@@ -64,14 +64,14 @@ class Ledger:
 
     def sync(self) -> Ledger:
         """Bring the indexes to the current step of the run."""
-        here = self._get_here()
-        if here != self._at:
-            if self.work is not None and here == self._get_next(self.work):
+        position = self._get_here()
+        if position != self._at:
+            if self.work is not None and position == self._get_next(self.work):
                 self._fresh.clear()
                 self.work = None
             else:
                 self._reset()
-            self._at = here
+            self._at = position
         return self
 
     def _get_here(self) -> tuple[Any, ...]:
@@ -154,9 +154,9 @@ class Ledger:
         self.failures.clear()
         self.scheduled.clear()
         counts: dict[str, int] = {}
-        drawn, here = dict(self.ids.counters), self._get_here()
-        is_ahead = self._at is None or (here[0] == self._at[0] and here[1:3] >= self._at[1:3] and here[4])
-        if had_work and not run.pending_steps and here[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
+        drawn, position = dict(self.ids.counters), self._get_here()
+        is_ahead = self._at is None or (position[0] == self._at[0] and position[1:3] >= self._at[1:3] and position[4])
+        if had_work and not run.pending_steps and position[1:3] == self._at[1:3]:  # type: ignore[index]  # a step has been given up
             is_ahead = False
         self.ids.counters.clear()
         events = run.events()
@@ -211,7 +211,7 @@ class Ledger:
         if self._event_ids is not None:
             self._event_ids.add(event.id)
         reactive = self.run.plan.recipe.reactive
-        if reactive is not None and reactive.waits(event):
+        if reactive is not None and reactive.has_listeners(event):
             self.delivered.append(event.seq)
         if event.type in STARTED:
             self.started += 1

@@ -42,7 +42,7 @@ class Matcher:
         self.types = {type_ for each in behaviors for type_ in each.on}
         self._puts_off = any(each.activate_after for each in behaviors)
 
-    def waits(self, event: Event) -> bool:
+    def has_listeners(self, event: Event) -> bool:
         """Return True if an event is delivered.
 
         Events of the run itself are delivered only if a behavior names their type.

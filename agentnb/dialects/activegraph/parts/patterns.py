@@ -85,8 +85,8 @@ class _RelationPattern:
 class _Clause:
     path: tuple[str, ...] = ()
     op: str = ""
-    value: Any = None  # the value that the path is compared with; or `other`, the path on the other side
-    other: tuple[str, ...] = ()
+    value: Any = None  # the value that the path is compared with; or `other_path`, the path on the other side
+    other_path: tuple[str, ...] = ()
     negated: bool = False
     sub: Pattern | None = None
     parts: tuple[_Clause, ...] = ()
@@ -101,36 +101,36 @@ class Pattern:
     clauses: tuple[_Clause, ...] = ()
     named: frozenset[str] = field(default=frozenset())
 
-    def matches(self, found: FrozenGraph, bound: Bindings | None = None) -> Iterator[Match]:
+    def matches(self, graph: FrozenGraph, bound: Bindings | None = None) -> Iterator[Match]:
         """Yield each match, in the order in which objects and relations were created."""
         start = bound or {}
-        for bindings in self._iter_chain(found, start):
-            if all(_holds(clause, found, bindings) for clause in self.clauses):
+        for bindings in self._iter_chain(graph, start):
+            if all(_holds(clause, graph, bindings) for clause in self.clauses):
                 yield Match({name: id_ for name, id_ in bindings.items() if name in self.named or name in start})
 
-    def _iter_chain(self, found: FrozenGraph, bound: Bindings) -> Iterator[Bindings]:
+    def _iter_chain(self, graph: FrozenGraph, bound: Bindings) -> Iterator[Bindings]:
         first = self.nodes[0]
         known = bound.get(first.name)
-        ids = [known] if known else [str(record["id"]) for record in found.all_objects(first.type)]
+        ids = [known] if known else [str(record["id"]) for record in graph.all_objects(first.type)]
         for id_ in ids:
-            if _fits(first, found.object(id_)):
-                yield from self._iter_onward(found, 0, {**bound, first.name: id_})
+            if _fits(first, graph.object(id_)):
+                yield from self._iter_onward(graph, 0, {**bound, first.name: id_})
 
-    def _iter_onward(self, found: FrozenGraph, place: int, bound: Bindings) -> Iterator[Bindings]:
-        if place == len(self.relations):
+    def _iter_onward(self, graph: FrozenGraph, index: int, bound: Bindings) -> Iterator[Bindings]:
+        if index == len(self.relations):
             yield bound
             return
-        hop, node, here = self.relations[place], self.nodes[place + 1], bound[self.nodes[place].name]
-        for id_ in found.touching(here):
-            relation = found.relation(id_)
+        hop, node, here = self.relations[index], self.nodes[index + 1], bound[self.nodes[index].name]
+        for id_ in graph.touching(here):
+            relation = graph.relation(id_)
             own, other = ("source", "target") if hop.forward else ("target", "source")
             if relation["type"] != hop.type or relation[own] != here:
                 continue
-            there = relation[other]
-            if bound.get(node.name, there) != there or bound.get(hop.name, id_) != id_:
+            neighbour = relation[other]
+            if bound.get(node.name, neighbour) != neighbour or bound.get(hop.name, id_) != id_:
                 continue
-            if _fits(node, found.object(there)):
-                yield from self._iter_onward(found, place + 1, {**bound, hop.name: id_, node.name: there})
+            if _fits(node, graph.object(neighbour)):
+                yield from self._iter_onward(graph, index + 1, {**bound, hop.name: id_, node.name: neighbour})
 
 
 def _fits(node: _NodePattern, record: Any) -> bool:
@@ -139,22 +139,22 @@ def _fits(node: _NodePattern, record: Any) -> bool:
     return all(record["data"].get(name) == value for name, value in node.fields.items())
 
 
-def _holds(clause: _Clause, found: FrozenGraph, bindings: Bindings) -> bool:
+def _holds(clause: _Clause, graph: FrozenGraph, bindings: Bindings) -> bool:
     if clause.sub is not None:
-        holds = next(clause.sub.matches(found, bindings), None) is not None
+        holds = next(clause.sub.matches(graph, bindings), None) is not None
     elif clause.parts:
-        holds = all(_holds(each, found, bindings) for each in clause.parts)
+        holds = all(_holds(each, graph, bindings) for each in clause.parts)
     else:
-        expected = _find_value(clause.other, found, bindings) if clause.other else clause.value
-        holds = OPERATORS[clause.op](_find_value(clause.path, found, bindings), expected)
+        expected = _find_value(clause.other_path, graph, bindings) if clause.other_path else clause.value
+        holds = OPERATORS[clause.op](_find_value(clause.path, graph, bindings), expected)
     return holds != clause.negated
 
 
-def _find_value(path: tuple[str, ...], found: FrozenGraph, bindings: Bindings) -> Any:
+def _find_value(path: tuple[str, ...], graph: FrozenGraph, bindings: Bindings) -> Any:
     """Return the value at a path that starts with a name; None if there is none."""
     id_, rest = bindings.get(path[0], ""), path[1:]
-    record = found.object(id_)
-    record = found.relation(id_) if record is ABSENT else record
+    record = graph.object(id_)
+    record = graph.relation(id_) if record is ABSENT else record
     if record is ABSENT:
         return None
     if not rest:
@@ -313,7 +313,7 @@ class _Reader:
             and self.peek().lower() not in _CONSTANTS
             and self.peek().upper() not in _REFUSED
         ):
-            return _Clause(path, _COMPARISONS[op], other=self.parse_path(), negated=negated)
+            return _Clause(path, _COMPARISONS[op], other_path=self.parse_path(), negated=negated)
         return _Clause(path, _COMPARISONS[op], self.parse_value(), negated=negated)
 
     def parse_path(self) -> tuple[str, ...]:

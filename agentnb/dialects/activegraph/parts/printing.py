@@ -56,16 +56,16 @@ class GraphLog:
         known, seen = {event.id: event for event in events}, set[str]()
         answers = {event.cause: event for event in events if event.type in ("llm.responded", "tool.responded")}
         for link in find_chain(events, id_):
-            here, depth = (link.event if link.part == "self" else None), 1
-            while here is not None and here.id not in seen:
-                seen.add(here.id)
-                yield depth, to_event(here)
-                for request in _find_requests(here, known):
+            event, depth = (link.event if link.part == "self" else None), 1
+            while event is not None and event.id not in seen:
+                seen.add(event.id)
+                yield depth, to_event(event)
+                for request in _find_requests(event, known):
                     for call in (answers.get(request.id), request):
                         if call is not None and call.id not in seen:
                             seen.add(call.id)
                             yield depth + 1, to_event(call)
-                here, depth = known.get(here.cause or ""), depth + 1
+                event, depth = known.get(event.cause or ""), depth + 1
 
     def causal_chain(self, object_id: str) -> str:
         """Return the causes of an object, its changes, or an event, one per line; see `session.chain`."""

@@ -145,10 +145,10 @@ def make_snapshot(used: Mapping[str, Any], limits: Mapping[str, Any], by: str | 
     )
 
 
-def to_payload(found: BudgetSnapshot) -> dict[str, Any]:
+def to_payload(snapshot: BudgetSnapshot) -> dict[str, Any]:
     """Return a budget as the payload of an event."""
-    return {"used": dict(found.used), "limits": dict(found.limits), "cost_used_usd": found.cost_used_usd,
-            "cost_limit_usd": found.cost_limit_usd}  # fmt: skip
+    return {"used": dict(snapshot.used), "limits": dict(snapshot.limits), "cost_used_usd": snapshot.cost_used_usd,
+            "cost_limit_usd": snapshot.cost_limit_usd}  # fmt: skip
 
 
 __all__ = [

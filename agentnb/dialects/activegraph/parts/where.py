@@ -20,17 +20,17 @@ Where = Mapping[str, Any]
 
 
 def _make_ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def holds(found: Any, expected: Any) -> bool:
+    def holds(value: Any, expected: Any) -> bool:
         try:
-            return found is not None and compare(found, expected)
+            return value is not None and compare(value, expected)
         except TypeError:
             return False
 
     return holds
 
 
-def _is_among(found: Any, allowed: Any) -> bool:
-    return any(found == each for each in allowed)
+def _is_among(value: Any, allowed: Any) -> bool:
+    return any(value == each for each in allowed)
 
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -38,10 +38,10 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "<": _make_ordering(lt),
     ">=": _make_ordering(ge),
     "<=": _make_ordering(le),
-    "==": lambda found, wanted: bool(found == wanted),
-    "!=": lambda found, wanted: bool(found != wanted),
+    "==": lambda value, wanted: bool(value == wanted),
+    "!=": lambda value, wanted: bool(value != wanted),
     "in": _is_among,
-    "not in": lambda found, wanted: not _is_among(found, wanted),
+    "not in": lambda value, wanted: not _is_among(value, wanted),
 }
 
 
@@ -76,9 +76,9 @@ def check(where: Where | None) -> None:
         )  # fmt: skip
 
 
-def holds(where: Where | None, found: Any) -> bool:
+def holds(where: Where | None, value: Any) -> bool:
     """Return True if all clauses match."""
-    return not where or find_failing_clause(where, found) is None
+    return not where or find_failing_clause(where, value) is None
 
 
 def get_object_values(record: Any) -> Mapping[str, Any]:
@@ -91,17 +91,17 @@ def _split_path(path: str) -> tuple[str, ...]:
     return tuple(path.split("."))
 
 
-def get_at(found: Any, path: Sequence[str]) -> Any:
+def get_at(value: Any, path: Sequence[str]) -> Any:
     """Return the value at a path; None if there is none."""
     for name in path:
-        if not isinstance(found, Mapping):
+        if not isinstance(value, Mapping):
             return None
-        found = found.get(name)
-    return found
+        value = value.get(name)
+    return value
 
 
-def _is_list(found: Any) -> bool:
-    return isinstance(found, list | tuple | FrozenList)
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple | FrozenList)
 
 
 def _holds(found: Any, expected: Any) -> bool:

@@ -134,7 +134,7 @@ def _check_duplicates(config: GraphConfig, path: Path, source: Source) -> Iterat
     first: dict[str, int] = {}
     for number, node in enumerate(config.nodes):
         if first.setdefault(node.id, number) != number:
-            place = source.place((*path, "nodes", number, "id"))
+            place = source.locate((*path, "nodes", number, "id"))
             yield Problem("R106", f"node id {node.id!r} is used twice", str(place),
                           "an id names one node of its graph",
                           "rename one of the two and its edges")  # fmt: skip
@@ -157,7 +157,7 @@ def _check_references(
         name = getattr(node, word)
         if name not in known:
             what = f"{node.type} {node.id!r} names the {sort} {name!r}, which does not exist"
-            yield Problem("R182", what, str(source.place((*path, "nodes", number, word))),
+            yield Problem("R182", what, str(source.locate((*path, "nodes", number, word))),
                           f"there are: {list_names(known)}",
                           did_you_mean(name, known, f"add it, or name another {sort}"))  # fmt: skip
 
@@ -172,7 +172,7 @@ def _check_cycles(config: GraphConfig, path: Path, source: Source) -> Iterator[P
             successors[node.id].append(node.body)
     found = _find_cycle(successors)
     if found:
-        yield Problem("R180", f"the graph has a cycle: {' -> '.join(found)}", str(source.place((*path, "edges"))),
+        yield Problem("R180", f"the graph has a cycle: {' -> '.join(found)}", str(source.locate((*path, "edges"))),
                       "edges and loop bodies lead forward; to go back, use a router or a loop",
                       "go back through a router's case")  # fmt: skip
 
@@ -183,7 +183,7 @@ def _check_nesting(definition: AgentDefinition, source: Source) -> Iterator[Prob
     found = _find_cycle(called)
     if found:
         yield Problem("R181", f"the subgraphs form a cycle: {' -> '.join(found)}",
-                      str(source.place(("subgraphs", found[0]), key=True)),
+                      str(source.locate(("subgraphs", found[0]), key=True)),
                       "a subgraph that contains itself would never end", "remove one of them")  # fmt: skip
 
 

@@ -142,7 +142,7 @@ def _resolve_file(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
     Raises:
         AgentRuntimeError: X362, it is outside the allowed folders, or lacks the suffix of its kind.
     """
-    file = resolve_path((allowed.own or Path.cwd()) / path)
+    file = resolve_path((allowed.recipe_folder or Path.cwd()) / path)
     if file is None:
         why, do = "it cannot be the path of a file", "write a relative path"
     elif not allowed.holds_file(file):
@@ -157,13 +157,13 @@ def _resolve_file(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
 
 class _InMemory:
     def __init__(self) -> None:
-        self.kept: dict[str, list[Message]] = {}
+        self.sessions: dict[str, list[Message]] = {}
 
     def read(self, session: str, known: Mapping[str, Any]) -> list[Message]:
-        return list(self.kept.get(session, ()))
+        return list(self.sessions.get(session, ()))
 
     def add(self, session: str, known: Mapping[str, Any], messages: Sequence[Message]) -> None:
-        self.kept.setdefault(session, []).extend(messages)
+        self.sessions.setdefault(session, []).extend(messages)
 
 
 def _to_stored(message: Message) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class Nodes:
             bodies=self._list_bodies(level, node, kind),
             counted=loop is None,
             rescue=Rescue() if node.on_error is not None and node.on_error.resume else None,
-            place=self.source.place((*path, "id")),
+            place=self.source.locate((*path, "id")),
         )
 
     def _list_bodies(self, level: Level, node: NodeConfig, kind: str) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class Nodes:
 
     def _make_structure(self, value: Any, path: Path) -> Any:
         try:
-            return compile_structure(value, place_of=lambda inner: self.source.place((*path, *inner)))
+            return compile_structure(value, get_place=lambda inner: self.source.locate((*path, *inner)))
         except RecipeError as error:
             self.problems += error.problems
             return compile_structure({} if isinstance(value, Mapping) else [])
@@ -168,7 +168,7 @@ class Nodes:
 
     def _make_condition(self, rule: Any, path: Path) -> ContextCondition:
         try:
-            return ContextCondition(to_condition(rule, self.source.place(path)))
+            return ContextCondition(to_condition(rule, self.source.locate(path)))
         except RecipeError as error:
             self.problems += error.problems
             return ContextCondition(to_condition(value=True))

@@ -177,7 +177,7 @@ class _Partials:
         text = text.removesuffix("\n")
         full = self._expand_partials(text, path)
         try:
-            place = self.source.place(path)
+            place = self.source.locate(path)
             return None if full is None else Prompt(key, full.text, Origin(text, full.lines), place)
         except RecipeError as error:  # the text with its partials is too large, or nested too deeply
             self.problems += error.problems
@@ -196,7 +196,7 @@ class _Partials:
             deep = f"the partials are nested {_DEEPEST} levels deep"
             problem = deep, "that is the limit", "merge some of them"
         if problem is not None:
-            (what, why, do), place = problem, self.source.place(("prompts", "partials", name), key=True)
+            (what, why, do), place = problem, self.source.locate(("prompts", "partials", name), key=True)
             self.problems.append(Problem("R175", what, str(place), why, do))
             return None
         if name not in self.full:
@@ -207,7 +207,7 @@ class _Partials:
 
     def _expand_partials(self, text: str, path: Path) -> _ExpandedText | None:
         """Return a text with all of its partials inserted; None if there are errors."""
-        place = self.source.place(path)
+        place = self.source.locate(path)
         own: tuple[Line, ...] = tuple((place, text, number) for number in range(1, _count_lines(text) + 2))
         if not has_markers(text):
             return _ExpandedText(text, own)
@@ -276,13 +276,13 @@ class _Partials:
             reads = compile_text(_ENV.sub(_NOTHING, alone), bare=False).reads if "env" in alone else ()
         except TemplateRefused as refused:
             return [
-                Problem(code, f"{format_path(path)} {what}", locate(self.source.place(path), alone, line), why, order)
+                Problem(code, f"{format_path(path)} {what}", locate(self.source.locate(path), alone, line), why, order)
                 for code, line, what, why, order in refused.refusals
             ]
         if all(read[0] != "env" for read in reads):
             return []
         return [
-            Problem("R173", f"{format_path(path)} uses 'env' inside a larger expression", str(self.source.place(path)),
+            Problem("R173", f"{format_path(path)} uses 'env' inside a larger expression", str(self.source.locate(path)),
                     "{{env.NAME}} is replaced by the variable's text; a value computed from a secret cannot be masked",
                     "write {{env.NAME}} alone; a key 'env' of the board is state.env")
         ]  # fmt: skip
@@ -297,7 +297,7 @@ class _Partials:
                               'write it as {"name": expression}')  # fmt: skip
 
     def _format_where(self, text: str, match: re.Match[str], path: Path) -> str:
-        return locate(self.source.place(path), text, _count_lines(text[: match.start()]) + 1)
+        return locate(self.source.locate(path), text, _count_lines(text[: match.start()]) + 1)
 
 
 def _is_passed(text: str) -> bool:
@@ -349,6 +349,6 @@ def _measure_longest() -> int:
 
 def _make_too_long_problem(path: Path, source: Source) -> Problem:
     """R302: a template is too large."""
-    return Problem("R302", f"{format_path(path)} is too long", str(source.place(path)),
+    return Problem("R302", f"{format_path(path)} is too long", str(source.locate(path)),
                    f"a template has at most {_measure_longest():,} characters, its partials with it",
                    "write a shorter one; text without {{ }} may be longer")  # fmt: skip

@@ -43,7 +43,7 @@ def collect_ids(written: RecipeInput) -> dict[str, Place]:
         path, name = ("topology", "nodes", number, "id"), node.get("id")
         if name is not None:  # an id that is not a string is reported once, not again by each edge that refers to it
             name = name if isinstance(name, str) else written.source.texts.get(written.to_source_path(path), str(name))
-            found.setdefault(name, written.place(path))
+            found.setdefault(name, written.locate(path))
     return found
 
 
@@ -51,7 +51,7 @@ def check_duplicates(written: RecipeInput) -> Iterator[Problem]:
     """R106: two nodes have the same id."""
     first = collect_ids(written)
     for number, node in written.list_mappings("nodes"):
-        name, place = node.get("id"), written.place(("topology", "nodes", number, "id"))
+        name, place = node.get("id"), written.locate(("topology", "nodes", number, "id"))
         if isinstance(name, str) and first[name] != place:
             yield Problem("R106", f"node id {name!r} is used twice", str(place),
                           f"an id names one node, and {first[name]} has it already",
@@ -66,11 +66,13 @@ def iter_edges(written: RecipeInput) -> Iterator[Edge]:
     for number, edge in written.list_mappings("edges"):
         source, target, label = edge.get("source"), edge.get("target"), edge.get("condition")
         if isinstance(source, str) and isinstance(target, str):
-            place = written.place(("topology", "edges", number))
+            place = written.locate(("topology", "edges", number))
             yield Edge(source, target, condition=label if isinstance(label, str) else "", place=place)
     for number, node in written.list_mappings("nodes"):
         for path, condition, target in _iter_ways(node):
-            yield from _iter_edge(node, target, "route", condition, written.place(("topology", "nodes", number, *path)))
+            yield from _iter_edge(
+                node, target, "route", condition, written.locate(("topology", "nodes", number, *path))
+            )
         yield from _iter_fallback(node, number, written, idle=False)
 
 
@@ -83,7 +85,7 @@ def iter_idle_fallbacks(written: RecipeInput) -> Iterator[Edge]:
 def _iter_fallback(node: Mapping[str, Any], number: int, written: RecipeInput, *, idle: bool) -> Iterator[Edge]:
     recovery = node.get("recovery")
     if isinstance(recovery, Mapping) and idle == (recovery.get("behavior") != "route_to_fallback"):
-        place = written.place(("topology", "nodes", number, "recovery", "fallback_node_id"))
+        place = written.locate(("topology", "nodes", number, "recovery", "fallback_node_id"))
         yield from _iter_edge(node, recovery.get("fallback_node_id"), "error", "", place)
 
 

@@ -156,7 +156,7 @@ class _Fork:
     """A fork, the point where its branches meet, and the nodes on each branch."""
 
     def __init__(self, name: str, meets: str, successors: _Successors) -> None:
-        self.name, self.meets, self.ways = name, meets, successors
+        self.name, self.meets, self.successors = name, meets, successors
         self.branches = [
             _Branch(edge, successors.walk([target], meets))
             for target, edge in successors.targets(name).items()
@@ -177,16 +177,16 @@ class _Fork:
 
     def _iter_back(self, branch: _Branch) -> Iterator[Fault]:
         if self.name in branch.nodes:
-            edge = next(edge for edge in self.ways.into[self.name] if edge.source in branch.nodes)
+            edge = next(edge for edge in self.successors.into[self.name] if edge.source in branch.nodes)
             yield f"{_describe_edge(edge)} leads back to {self.name!r} before its ways have met", edge
 
     def _check_shared(self, name: str, first: _Branch, second: _Branch) -> Fault:
-        edges = [edge for edge in self.ways.into[name] if edge.source in second.nodes or edge is second.edge]
+        edges = [edge for edge in self.successors.into[name] if edge.source in second.nodes or edge is second.edge]
         # The edge into the second branch is named or, failing that, the edge into the first.
         apart = [edge for edge in edges if edge.source not in first.nodes]
         edge = (apart or edges)[0]
-        ends = [each for branch in (first, second) for each in self.ways.walk([branch.edge.target], name)
-                if each in branch.nodes and self.ways.ends(each)]  # fmt: skip
+        ends = [each for branch in (first, second) for each in self.successors.walk([branch.edge.target], name)
+                if each in branch.nodes and self.successors.ends(each)]  # fmt: skip
         other = f"the run may also end at {ends[0]!r}" if ends else f"not every branch of {self.name!r} does"
         both = f"the branches of {first.edge.target!r} and {second.edge.target!r} both come to {name!r}"
         return f"{both} ({_describe_edge(edge)}), and {other}", edge
@@ -197,10 +197,10 @@ class _Fork:
         if entry in inside:
             yield f"the run begins at {entry!r}, which is on {path}", branch.edge
         for name in branch.nodes:
-            for edge in self.ways.into[name]:
+            for edge in self.successors.into[name]:
                 if edge.source in inside or (edge.source == self.name and edge.kind in ORDINARY):
                     continue
-                falls = [each for each in self.ways.into[name] if each.kind == "error" and each.source in inside]
+                falls = [each for each in self.successors.into[name] if each.kind == "error" and each.source in inside]
                 if falls:
                     yield (
                         f"{_describe_edge(falls[0])} leaves {path} for the same node as {_describe_edge(edge)}",
@@ -210,8 +210,8 @@ class _Fork:
 
     def _cut_short(self, branch: _Branch) -> Iterator[Fault]:
         for name in branch.nodes if self.meets != END else ():
-            if self.ways.ends(name):
-                edge = next(iter(self.ways.into[name]), branch.edge)
+            if self.successors.ends(name):
+                edge = next(iter(self.successors.into[name]), branch.edge)
                 yield (
                     f"{_describe_edge(edge)} leads to {name!r}, which ends the run; the others meet in {self.meets!r}",
                     edge,

@@ -27,13 +27,13 @@ def make_limits(definition: RecipeDefinition) -> dict[str, Any]:
 def iter_requirements(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Requirement]:
     """Yield the conditions on the board that must be true before the first step."""
     for number, rule in enumerate(definition.requirements):
-        yield Requirement(rule.evaluate, rule.message, rule.required, written.place(("requirements", number)))
+        yield Requirement(rule.evaluate, rule.message, rule.required, written.locate(("requirements", number)))
 
 
 def iter_scenarios(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Scenario]:
     """Yield the recipe's own tests."""
     for number, test in enumerate(definition.tests):
-        place = written.place(("tests", number))
+        place = written.locate(("tests", number))
         yield Scenario(test.id, test.inputs, test.expected_output, test.validation_logic, test.description, place)
 
 

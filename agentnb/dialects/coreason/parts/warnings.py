@@ -110,7 +110,7 @@ def _warn_shown_only(path: Path, written: RecipeInput, at: str = "") -> Problem:
     servers = word == "mcp_servers"
     do = _OWN_AGENT if servers else "see to it yourself where it matters"
     field = "'solver.strategy' tree_search" if word == "strategy" else repr(word)
-    return Problem("R127", f"{field}{at} is not enforced", str(written.place(path, key=True)),
+    return Problem("R127", f"{field}{at} is not enforced", str(written.locate(path, key=True)),
                    _BUT.get(word, "it is read and shown, but has no effect on a run"), do, "warning")  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def _check_minimum(part: Any, word: str, path: Path, written: RecipeInput) -> It
         yield Problem(
             "R139",
             f"{word!r} is {safe_repr(value)}, which is ignored",
-            str(written.place((*path, word))),
+            str(written.locate((*path, word))),
             f"it is a number of {least}{most}",
             "give such a number, or leave it out",
             "warning",
@@ -155,7 +155,7 @@ def _check_input_schemas(definition: RecipeDefinition, written: RecipeInput) -> 
         fault = None if is_types_only(schema) else next(Schema(schema).own_faults(), None)
         if fault is not None:
             yield Problem("R134", f"input {name!r} has a description that is not a JSON Schema",
-                          str(written.place((*around, name))), f"{fault.message}; {_describe_treatment(schema)}",
+                          str(written.locate((*around, name))), f"{fault.message}; {_describe_treatment(schema)}",
                           f"write a JSON Schema, as {{type: string}}{_LIST if is_required(schema) else ''}",
                           "warning")  # fmt: skip
     yield from _check_output_schemas(definition, written)
@@ -178,7 +178,7 @@ def _check_output_schemas(definition: RecipeDefinition, written: RecipeInput) ->
             schema = Schema(meant)
             fault = schema.wrong or next(schema.iter_lost_references(), None)
             if fault is not None:
-                place = written.place(("topology", "nodes", number, "output_schema"))
+                place = written.locate(("topology", "nodes", number, "output_schema"))
                 yield Problem("R140", f"no answer can fit the 'output_schema' of {node.id!r}", str(place),
                               format_fault(fault), "fix the schema: the node's step would fail", "warning")  # fmt: skip
 
@@ -189,17 +189,17 @@ def _check_fallbacks(definition: RecipeDefinition, written: RecipeInput) -> Iter
     R142: fallbacks form a cycle.
     """
     leads: dict[str, str] = {}
-    places: dict[str, str] = {}
+    where_by_node: dict[str, str] = {}
     for number, node in enumerate(definition.topology.nodes):
         if node.recovery is None or node.recovery.behavior != "route_to_fallback":
             continue
         path: Path = ("topology", "nodes", number, "recovery")
         if node.recovery.fallback_node_id:
             leads[node.id] = node.recovery.fallback_node_id
-            places[node.id] = str(written.place((*path, "fallback_node_id")))
+            where_by_node[node.id] = str(written.locate((*path, "fallback_node_id")))
         else:
             yield Problem("R141", f"the recovery of {node.id!r} has no fallback node",
-                          str(written.place((*path, "behavior"))), "so the run fails when this node fails",
+                          str(written.locate((*path, "behavior"))), "so the run fails when this node fails",
                           "name a node by 'fallback_node_id', or choose another behavior", "warning")  # fmt: skip
     done: set[str] = set()
     for start in leads:
@@ -210,7 +210,7 @@ def _check_fallbacks(definition: RecipeDefinition, written: RecipeInput) -> Iter
             here = leads[here]
         if here in visited:
             circle = list(visited)[list(visited).index(here) :]
-            yield Problem("R142", f"fallbacks form a cycle: {' -> '.join([*circle, here])}", places[here],
+            yield Problem("R142", f"fallbacks form a cycle: {' -> '.join([*circle, here])}", where_by_node[here],
                           "if all of them fail, the run cycles until its step limit",
                           "remove one fallback, or fall back to a node outside the cycle", "warning")  # fmt: skip
         done.update(visited)
@@ -220,7 +220,7 @@ def _check_published(definition: RecipeDefinition, written: RecipeInput) -> Iter
     """R128: a recipe is published with an agent that is not defined."""
     if definition.status == "published":
         for number, fault in definition.unready():
-            place = written.place(("topology", "nodes", number))
+            place = written.locate(("topology", "nodes", number))
             yield Problem("R128", fault, str(place), "a published recipe names every agent",
                           "give it an agent_ref, or set the recipe's status to draft")  # fmt: skip
 
@@ -233,12 +233,12 @@ def _check_scenarios(definition: RecipeDefinition, written: RecipeInput) -> Iter
     first: dict[str, int] = {}
     for number, scenario in enumerate(definition.tests):
         if first.setdefault(scenario.id, number) != number:
-            twice = written.place(("tests", number, "id"))
+            twice = written.locate(("tests", number, "id"))
             yield Problem("R143", f"scenario id {scenario.id!r} is used twice", str(twice),
                           f"tests[{first[scenario.id]}] has the same id; scenarios run only when ids are unique",
                           "give it a unique id", "warning")  # fmt: skip
         if scenario.validation_logic == "code_eval":
-            place = written.place(("tests", number, "validation_logic"))
+            place = written.locate(("tests", number, "validation_logic"))
             yield Problem("R129", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", str(place),
                           "code in a recipe is never executed; the other scenarios run",
                           "compare by exact_match, fuzzy or llm_judge", "warning")  # fmt: skip
@@ -248,7 +248,7 @@ def _warn_unstored_state(definition: RecipeDefinition, written: RecipeInput) -> 
     """R130: a recipe's state must outlive the run."""
     state = definition.state
     if state is not None and state.persistence != "ephemeral":
-        place = written.place(("state", "persistence"))
+        place = written.locate(("state", "persistence"))
         yield Problem("R130", f"the state should persist in {state.persistence!r}", str(place),
                       "a run is stored only if its session has a store",
                       "pass store=... to the Session, a file or a database URL", "warning")  # fmt: skip

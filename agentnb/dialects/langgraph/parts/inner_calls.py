@@ -75,9 +75,9 @@ class NodeCalls(Calls):
         """Return the record of a tool's answer."""
         return {"command": to_plain_command(answer)} if isinstance(answer, lg.Command) else super().to_recorded(answer)
 
-    def answer_in(self, found: Any) -> Any:
+    def answer_in(self, result: Any) -> Any:
         """Return the answer of a tool, or raise its question."""
-        return answer_in(found)
+        return answer_in(result)
 
 
 def to_question(interrupt: Any, path: str = "") -> dict[str, Any]:
@@ -85,20 +85,20 @@ def to_question(interrupt: Any, path: str = "") -> dict[str, Any]:
     return {"asks": interrupt.args[0][0].value, "by": path}
 
 
-def answer_in(found: Any) -> Any:
+def answer_in(result: Any) -> Any:
     """Return the answer of a tool or a task, whether new, recorded, or changed by a person.
 
     Raises:
         GraphInterrupt: it asks a person.
     """
-    if isinstance(found, Mapping):
-        if "asks" in found:
-            raise lg.GraphInterrupt((lg.Interrupt(value=found["asks"], id=found.get("by", "")),))
-        if "command" in found:
-            return from_plain_command(found["command"])
-        if "value" in found:
-            return found["value"]
-    return found
+    if isinstance(result, Mapping):
+        if "asks" in result:
+            raise lg.GraphInterrupt((lg.Interrupt(value=result["asks"], id=result.get("by", "")),))
+        if "command" in result:
+            return from_plain_command(result["command"])
+        if "value" in result:
+            return result["value"]
+    return result
 
 
 class _Ids:

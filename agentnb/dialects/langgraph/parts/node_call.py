@@ -61,11 +61,11 @@ class Branch:
     keys: Sequence[str]
     mapper: Callable[[Any], Any] | None
 
-    def collect(self, found: list[Any], result: Any, chosen: Any, config: dict[str, Any]) -> None:
+    def collect(self, results: list[Any], result: Any, chosen: Any, config: dict[str, Any]) -> None:
         """Add the targets that a path has chosen: names, by the path map if there is one, and Sends."""
 
         def keep(packets: Sequence[Any], _static: bool = False) -> list[Any]:
-            found.extend(packet for packet in packets if packet != END)
+            results.extend(packet for packet in packets if packet != END)
             return []
 
         self.spec._finish(keep, result, chosen, config)  # noqa: SLF001  (LangGraph's own checks of what is chosen)
@@ -275,19 +275,19 @@ class NodeCall:
 
     def routed(self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
         """Return the outcome of a node with the targets that its conditional edges choose."""
-        plan, work, found = self.plan, calls.work, list[Any]()
+        plan, work, results = self.plan, calls.work, list[Any]()
         updates = list_updates(plan, work, result, calls.sends)
         seen, passed = self.select_for_branches(calls, result, updates)
         try:
             for branch, call in form.branches:
                 chosen = context.run(call, make_branch_input(plan, branch, work, passed, seen), config)
-                branch.collect(found, result, chosen, config)
+                branch.collect(results, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._make_half_routed(calls, result, found, updates, error)
-        return make_outcome(plan, work, result, found, calls.sends, updates)
+            return self._make_half_routed(calls, result, results, updates, error)
+        return make_outcome(plan, work, result, results, calls.sends, updates)
 
     def _make_half_routed(
-        self, calls: NodeCalls, result: Any, found: list[Any], updates: Updates, error: Exception
+        self, calls: NodeCalls, result: Any, results: list[Any], updates: Updates, error: Exception
     ) -> Outcome:
         """Return the outcome of a node one of whose conditional edges has failed, if an error handler follows.
 
@@ -295,7 +295,7 @@ class NodeCall:
         """
         if not self.plan.handled or isinstance(error, lg.GraphBubbleUp):
             raise error
-        half = make_outcome(self.plan, calls.work, result, found, calls.sends, updates)
+        half = make_outcome(self.plan, calls.work, result, results, calls.sends, updates)
         half.error = error
         return half
 
@@ -332,7 +332,7 @@ class NodeCall:
         self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]
     ) -> Outcome:
         """Return the outcome of a node whose conditional edges may be async."""
-        plan, work, found = self.plan, calls.work, list[Any]()
+        plan, work, results = self.plan, calls.work, list[Any]()
         updates = list_updates(plan, work, result, calls.sends)
         seen, passed = self.select_for_branches(calls, result, updates)
         try:
@@ -341,10 +341,10 @@ class NodeCall:
                 if isawaitable(chosen):
                     await work.loop()
                     chosen = await run_in_context(context, _to_coroutine(chosen))
-                branch.collect(found, result, chosen, config)
+                branch.collect(results, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._make_half_routed(calls, result, found, updates, error)
-        return make_outcome(plan, work, result, found, calls.sends, updates)
+            return self._make_half_routed(calls, result, results, updates, error)
+        return make_outcome(plan, work, result, results, calls.sends, updates)
 
 
 class HandlerCall(NodeCall):
@@ -572,7 +572,7 @@ def make_outcome(
     plan: NodePlan,
     work: Work,
     result: Any,
-    found: Sequence[Any],
+    results: Sequence[Any],
     sent: Sequence[tuple[str, Any]] = (),
     updates: Updates | None = None,
 ) -> Outcome:
@@ -587,7 +587,7 @@ def make_outcome(
             raise _make_no_parent_error(plan, upward) from upward
         return Outcome(route=[work.end_frame("command", to_plain_command(upward.args[0]))])
     control = [*(write for write in sent if write[0] == _TASKS or write[0].startswith(_TO)), *control]
-    chosen = [*control, *((_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in found)]
+    chosen = [*control, *((_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in results)]
     known = list_updates(plan, work, result, sent) if updates is None else updates
     return make_outcome_of_updates(plan, work, known, chosen)
 

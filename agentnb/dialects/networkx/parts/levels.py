@@ -36,7 +36,7 @@ class Level:
         """Return the place of a part of this graph."""
         return make_inner_place(self.place, path)
 
-    def place_of(self, node: Any) -> Place:
+    def get_place(self, node: Any) -> Place:
         """Return the place of a node of this graph."""
         return self.at(f"nodes[{safe_repr(node)}]")
 
@@ -132,8 +132,8 @@ def _iter_clashes(level: Level, taken: dict[str, tuple[Level, Any]]) -> Iterator
     for node, name in level.ids.items():
         if name in taken:
             other, first = taken[name]
-            yield Problem("R106", f"node id {name!r} is used twice", str(level.place_of(node)),
-                          f"ids are converted to text, and {other.place_of(first).path} has the same text",
+            yield Problem("R106", f"node id {name!r} is used twice", str(level.get_place(node)),
+                          f"ids are converted to text, and {other.get_place(first).path} has the same text",
                           "rename one of the two")  # fmt: skip
         else:
             taken[name] = level, node

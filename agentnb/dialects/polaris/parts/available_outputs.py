@@ -29,11 +29,11 @@ class Outputs(NamedTuple):
 
 
 class Flow:
-    """The outputs that may be stored; `before` maps each reachable node to those before it."""
+    """The outputs that may be stored; `available` maps each reachable node to those before it."""
 
     def __init__(self, graph: Graph, levels: Levels) -> None:
         self.levels = levels
-        self.before: dict[str, Outputs] = {}
+        self.available: dict[str, Outputs] = {}
         self._inside: dict[str, Outputs] = {}
         if graph.entry is not None:
             self._walk(graph.entry, Outputs(frozenset(graph.given_types)))
@@ -57,30 +57,30 @@ class Flow:
             self._inside[first] = found
         return self._inside[first]
 
-    def _walk(self, first: str, there: Outputs) -> None:
+    def _walk(self, first: str, inputs: Outputs) -> None:
         """Walk a subgraph with the outputs available before it, using a stack, because the depth is not limited."""
-        waiting = [(first, there)]
+        waiting = [(first, inputs)]
         while waiting:
-            entry, here = waiting.pop()
+            entry, outputs = waiting.pop()
             for node in self.levels.chain(entry):
-                if node.id in self.before:
+                if node.id in self.available:
                     break
-                self.before[node.id] = here
+                self.available[node.id] = outputs
                 round_ = self.inside(node.body_entry) if isinstance(node, LoopNode) else Outputs()
                 for _, inner in list_children(node):
-                    waiting.append((inner, self.before[node.id].with_(round_)))
-                    here = here if inner not in self.levels.nodes else here.with_(self.inside(inner))
+                    waiting.append((inner, self.available[node.id].with_(round_)))
+                    outputs = outputs if inner not in self.levels.nodes else outputs.with_(self.inside(inner))
                 for edge in self.levels.asides.get(node.id, ()):
-                    waiting.append((edge.target, self.before[node.id]))
-                    here = here.with_(self.inside(edge.target)) if edge.resume else here
-                here = here.with_(_find_outputs(node))
+                    waiting.append((edge.target, self.available[node.id]))
+                    outputs = outputs.with_(self.inside(edge.target)) if edge.resume else outputs
+                outputs = outputs.with_(_find_outputs(node))
 
     def required_outputs(self) -> Iterator[tuple[str, Any, str]]:
         """Yield the required outputs: (the node, the type, the description of the requirement)."""
         for id, node in self.levels.nodes.items():
             if isinstance(node, SystemNode):
                 for take in node.system.takes:
-                    if take.sort == "out" and take.needed:
+                    if take.role == "out" and take.needed:
                         yield id, take.kind, f"parameter {take.name!r} of system {id!r}"
             elif isinstance(node, DecisionNode | SwitchNode):
                 yield id, node.output_type, f"{'decision' if isinstance(node, DecisionNode) else 'switch'} {id!r}"

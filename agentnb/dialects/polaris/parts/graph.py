@@ -249,8 +249,8 @@ class Graph:
 
         Failures and timeouts are retried.
         """
-        whole = isinstance(attempts, int) and not isinstance(attempts, bool) and attempts >= 1
-        _check(whole, f"{attempts!r} attempts", "set_retry", "1 or more are made")
+        is_valid = isinstance(attempts, int) and not isinstance(attempts, bool) and attempts >= 1
+        _check(is_valid, f"{attempts!r} attempts", "set_retry", "1 or more are made")
         fits = _is_number(backoff_seconds) and 0 <= backoff_seconds < inf
         _check(fits, f"a pause of {backoff_seconds!r} s", "set_retry", "a pause is 0 seconds or more")
         node = self._system(node_id, "set_retry")
@@ -299,7 +299,7 @@ class Graph:
     _place = _add
 
     def _add_link(self, cls: type[E], source: str, target: str) -> E:
-        edge = cls(f"{source} -> {target} ({cls.sort})", source, target)
+        edge = cls(f"{source} -> {target} ({cls.kind})", source, target)
         self.edges.append(edge)
         return edge
 
@@ -366,7 +366,7 @@ class Graph:
         return entry
 
     def _add_handler_node(self, cls: type[HandlerEdge], node_id: str, handler: Builder, resume: bool) -> Self:
-        self._system(node_id, f"add_{cls.sort}_handler")
+        self._system(node_id, f"add_{cls.kind}_handler")
         inner = self._build(handler)
         if inner.entry is not None:
             edge = self._add_link(cls, node_id, inner.entry)
@@ -430,8 +430,8 @@ def _check_question(function: Any, where: str, word: str) -> None:
 
 
 def _check_rounds(name: str, count: int | None) -> int | None:
-    whole = count is None or (isinstance(count, int) and not isinstance(count, bool) and count >= 0)
-    _check(whole, f"{count!r} rounds", f"loop {name!r}", "a loop runs a whole number of times, 0 or more")
+    is_valid = count is None or (isinstance(count, int) and not isinstance(count, bool) and count >= 0)
+    _check(is_valid, f"{count!r} rounds", f"loop {name!r}", "a loop runs a whole number of times, 0 or more")
     return count
 
 

@@ -55,9 +55,9 @@ class Levels:
             self._add_level(Level(ROOT, graph.entry))
 
     def _add_aside(self, edge: HandlerEdge) -> None:
-        """Add an edge to a handler; of several edges from one node, only the first of each sort is used."""
+        """Add an edge to a handler; of several edges from one node, only the first of each kind is used."""
         known = self.asides.setdefault(edge.source, [])
-        if all(other.sort != edge.sort for other in known):
+        if all(other.kind != edge.kind for other in known):
             known.append(edge)
 
     def _add_level(self, level: Level) -> None:

@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class ParameterRole:
     """What a parameter's annotation declares besides its type: `out` or `res`."""
 
-    sort: str
+    role: str
 
 
 Out = Annotated[T, ParameterRole("out")]
@@ -160,7 +160,7 @@ def _parse(
     marks = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, ParameterRole)]
     if marks and by_name:
         return SystemParameter(
-            parameter.name, marks[0].sort, get_args(hint)[0], not (optional or none), none and not optional
+            parameter.name, marks[0].role, get_args(hint)[0], not (optional or none), none and not optional
         )
     if not optional:
         why = f"its parameter {parameter.name!r} does not say where its value comes from"

@@ -296,7 +296,7 @@ def _check_predicate(seen: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
         yield seen.note("LoopPredicateOutputNotProduced", node.id, f"nothing in loop {node.name!r} produces {name!r}",
                         "its predicate is asked about it, and would say the same each time",
                         f"let a system of its body return a {name}", expected_output=kind, name=node.name)  # fmt: skip
-    before = seen.flow.before.get(node.id)
+    before = seen.flow.available.get(node.id)
     if before is not None and not before.holds(kind):
         yield seen.note("LoopPredicateOutputNotThere", node.id, f"loop {node.name!r} asks about {name!r} before there "
                         "is one", "its predicate is asked before round 1 too, and nothing before it returns one",
@@ -307,7 +307,7 @@ def _check_predicate(seen: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
 def check_outputs(seen: _CheckedGraph) -> Iterator[Finding]:
     """An output that a system, a decision or a switch requires can be available when it runs."""
     for id, kind, who in seen.flow.required_outputs():
-        before = seen.flow.before.get(id)
+        before = seen.flow.available.get(id)
         if before is not None and not before.holds(kind):
             name = get_type_name(kind)
             yield seen.note("OutputNotProduced", id, f"{who} asks for {name!r}, which nothing before it produces",
@@ -333,7 +333,7 @@ def check_conflicts(seen: _CheckedGraph) -> Iterator[Finding]:
 
 def check_reached(seen: _CheckedGraph) -> Iterator[Finding]:
     """Every node is reachable, including through timeout handlers, and there are no cycles."""
-    shut = {edge.target for edge in seen.graph.edges if edge.sort in ("error", "timeout")} - {
+    shut = {edge.target for edge in seen.graph.edges if edge.kind in ("error", "timeout")} - {
         handler.edge.target for handler in seen.levels.handlers
     }
     for id in seen.nodes:
@@ -344,7 +344,7 @@ def check_reached(seen: _CheckedGraph) -> Iterator[Finding]:
                             severity="warning")  # fmt: skip
     for handler in seen.levels.handlers:
         edge, node = handler.edge, seen.nodes[handler.edge.source]
-        if edge.sort == "timeout" and isinstance(node, SystemNode) and node.timeout is None:
+        if edge.kind == "timeout" and isinstance(node, SystemNode) and node.timeout is None:
             yield seen.note("HandlerNeverTaken", edge.target, f"time-out handler {edge.target!r} is never reached",
                             f"system {node.id!r} has no time-out", f"graph.set_timeout({node.id!r}, seconds)",
                             severity="warning")  # fmt: skip

@@ -207,7 +207,7 @@ def test_a_delivery_that_was_cut_is_cancelled():
         event("e3", "object.created", "a", "e1", object=made("task#1"), id="task#1"),
     ))  # fmt: skip
     assert run.history.tip == 1
-    assert run.history.s_flag[1] >> 2 & 3 == 2
+    assert run.history.step_flags[1] >> 2 & 3 == 2
     assert "task#1" in run.root.scope.data
 
 

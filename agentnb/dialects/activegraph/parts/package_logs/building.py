@@ -92,7 +92,7 @@ class _Graph:
 
     def touching(self, key: str) -> list[str]:
         """Return the relations that start or end at an object, in creation order."""
-        return [each for each in self._touching.get(key, ()) if self._scope.get(each) is not ABSENT]
+        return [delivery for delivery in self._touching.get(key, ()) if self._scope.get(delivery) is not ABSENT]
 
     def note(self, key: str, value: Any) -> None:
         """Update the graph with what was written."""
@@ -108,8 +108,8 @@ class _Builder:
         self.log, self.events = log, log.events
         self.deliveries = find_deliveries(log.events)
         self.owners: list[int | None] = [None] * len(log.events)
-        for number, each in enumerate(self.deliveries):
-            for at in each.events:
+        for number, delivery in enumerate(self.deliveries):
+            for at in delivery.events:
                 self.owners[at] = number
         recipe = make_recipe(log, self.deliveries, self.owners)
         self.numbers = {event.id: at + 1 for at, event in enumerate(log.events)}
@@ -120,20 +120,22 @@ class _Builder:
         self.graph: Any = _Graph(self.run.root.scope)  # the part of a ledger that the projection needs
         self.frozen: dict[int, Any] = {}
         names = assign_names(self.deliveries, log)
-        self.acts = [self._add_activation(each, plan.index[names[each.key]]) for each in self.deliveries]
+        self.activations = [
+            self._add_activation(delivery, plan.index[names[delivery.key]]) for delivery in self.deliveries
+        ]
         self.follow = self._map_followers()
         self.queue: deque[int] = deque()
         self._build()
 
-    def _add_activation(self, each: Delivery, node: int) -> int:
-        return self.tables.add_activation(ActivationRow(node, 0, 0, self.numbers.get(each.trigger, -1)))
+    def _add_activation(self, delivery: Delivery, node: int) -> int:
+        return self.tables.add_activation(ActivationRow(node, 0, 0, self.numbers.get(delivery.trigger, -1)))
 
     def _map_followers(self) -> dict[int, list[int]]:
         """Return the deliveries that each event triggers, by its index; delayed ones are scheduled separately."""
         found: dict[int, list[int]] = {}
-        for number, each in enumerate(self.deliveries):
-            if not each.delayed and each.trigger in self.numbers:
-                found.setdefault(self.numbers[each.trigger] - 1, []).append(number)
+        for number, delivery in enumerate(self.deliveries):
+            if not delivery.delayed and delivery.trigger in self.numbers:
+                found.setdefault(self.numbers[delivery.trigger] - 1, []).append(number)
         return found
 
     # -- step by step ----------------------------------------------------------------------------------------------
@@ -141,19 +143,19 @@ class _Builder:
     def _build(self) -> None:
         run, history = self.run, self.history
         self._begin()
-        begins = [each.events[0] for each in self.deliveries] + [len(self.events)]
+        begins = [delivery.events[0] for delivery in self.deliveries] + [len(self.events)]
         self._add_outside(range(begins[0]), 0)
         first = self._to_ns(0)
         history.set_first_row([], first)  # its frontier has been pushed
         run.checkpoint()
-        for number, each in enumerate(self.deliveries):
+        for number, delivery in enumerate(self.deliveries):
             self._move_to_front(number)
-            pos = history.s_pos[-1] + 1
+            pos = history.queue_starts[-1] + 1
             self.queue.popleft()
-            self._step(number, each)
-            after = [at for at in range(each.events[-1] + 1, begins[number + 1]) if self.owners[at] is None]
+            self._step(number, delivery)
+            after = [at for at in range(delivery.events[-1] + 1, begins[number + 1]) if self.owners[at] is None]
             self._add_outside(after, number + 1)
-            self._add_row(number, each, pos)
+            self._add_row(number, delivery, pos)
         run.is_rewound = False
         run.set_next_due()
 
@@ -179,19 +181,19 @@ class _Builder:
         if number in self.queue:
             self.queue.remove(number)
         self.queue.appendleft(number)
-        history.s_pos[-1] = self.run.queue_start = len(history.p_act)
+        history.queue_starts[-1] = self.run.queue_start = len(history.push_activations)
         self._push(self.queue, CARRIED)
-        history.s_pend[-1] = len(history.p_act)
+        history.push_ends[-1] = len(history.push_activations)
 
     def _push(self, numbers: Iterable[int], value: Any) -> None:
         for number in numbers:
-            self.history.p_act.append(self.acts[number])
-            self.history.p_val.append(value)
+            self.history.push_activations.append(self.activations[number])
+            self.history.push_values.append(value)
 
-    def _step(self, number: int, each: Delivery) -> None:
+    def _step(self, number: int, delivery: Delivery) -> None:
         """Append a delivery: its events, their writes, its reads and its calls."""
-        step, act, history = number + 1, self.acts[number], self.history
-        for at in each.events:
+        step, activation, history = number + 1, self.activations[number], self.history
+        for at in delivery.events:
             event = self.events[at]
             self._tell(at, step, step)
             for key, value in self._writes(at):
@@ -199,29 +201,29 @@ class _Builder:
             self._follow(at, None)
             if event.type == "context.read":
                 self._read(event, step)
-        history.calls.extend(iter_calls([self.events[at] for at in each.events], step, act))
-        trigger = self.numbers.get(each.trigger)
+        history.calls.extend(iter_calls([self.events[at] for at in delivery.events], step, activation))
+        trigger = self.numbers.get(delivery.trigger)
         if trigger is not None:
             event = self.events[trigger - 1]
             inputs = {"event": event.id, "type": event.type, "payload": self._get_payload(trigger - 1)}
             history.notes[step] = Note(f"event {event.id} of type {event.type!r}", inputs=freeze(inputs))
 
-    def _add_row(self, number: int, each: Delivery, pos: int) -> None:
+    def _add_row(self, number: int, delivery: Delivery, pos: int) -> None:
         history, run, step = self.history, self.run, number + 1
         status = CANCELLED
-        if each.end is not None:
-            end = self.events[each.end]
+        if delivery.end is not None:
+            end = self.events[delivery.end]
             status = ERROR if end.type == "behavior.failed" else OK
             if status == ERROR:
                 history.errors[step] = _make_failure(end.payload)
-        start, ended = self._to_ns(each.events[0]), self._to_ns(each.events[-1])
-        history.s_act.append(self.acts[number])
-        history.s_t0.append(start)
-        history.s_t1.append(max(start, ended))
-        history.s_flag.append(status | COUNTED)
-        history.s_pos.append(pos)
-        history.s_wend.append(len(history.w_new))
-        history.s_pend.append(len(history.p_act))
+        start, ended = self._to_ns(delivery.events[0]), self._to_ns(delivery.events[-1])
+        history.step_activations.append(self.activations[number])
+        history.start_times.append(start)
+        history.end_times.append(max(start, ended))
+        history.step_flags.append(status | COUNTED)
+        history.queue_starts.append(pos)
+        history.write_ends.append(len(history.new_values))
+        history.push_ends.append(len(history.push_activations))
         run.position, run.queue_start, run.counted_steps = step, pos, run.counted_steps + 1
         if step >= run.next_checkpoint:
             run.checkpoint()
@@ -238,9 +240,9 @@ class _Builder:
             elif not writes and not event.type.startswith(_OWN):
                 self._add_intervention(at, step, ("emit", event.type), ABSENT, self._get_payload(at))
             for key, value in writes:
-                old, rows = self.run.root.scope.get(key), len(self.history.w_new)
+                old, rows = self.run.root.scope.get(key), len(self.history.new_values)
                 self._write(event, key, value)
-                if len(self.history.w_new) > rows:
+                if len(self.history.new_values) > rows:
                     self._add_intervention(at, step, ("edit", key), old, value)
             self._follow(at, CARRIED if step else None)
 
@@ -296,8 +298,8 @@ class _Builder:
         """Append the objects that a delivery has read, if they are in the log."""
         names = event.payload.get("object_ids")
         for name in dict.fromkeys(map(str, names)) if isinstance(names, list) else ():
-            self.history.r_code.append(self.tables.add_path(0, (name,)))
-            self.history.r_step.append(step)
+            self.history.read_codes.append(self.tables.add_path(0, (name,)))
+            self.history.read_steps.append(step)
 
     def _make_error(self, event: LogEvent, path: str, why: str) -> Exception:
         return make_event_error(self.log.display_name, self.log.run.run_id, f"{event.id} ({event.type})", path, why)

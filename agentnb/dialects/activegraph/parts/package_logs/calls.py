@@ -15,7 +15,7 @@ _ANSWERS: Final = {"llm.responded", "tool.responded", "embedding.responded"}
 _ASKED: Final = ("prompt", "model", "prompt_hash", "turn_index", "cache_hit", "inputs_hash", "input_count")
 
 
-def iter_calls(events: Sequence[LogEvent], step: int, act: int) -> Iterator[Call]:
+def iter_calls(events: Sequence[LogEvent], step: int, activation: int) -> Iterator[Call]:
     """Yield the calls of one delivery, one row per attempt, in the order in which they were sent.
 
     A request without an answer gets an error that states this.
@@ -31,18 +31,18 @@ def iter_calls(events: Sequence[LogEvent], step: int, act: int) -> Iterator[Call
         number, attempt = (count, 1) if before is None else (before[0], before[1] + 1)
         count += before is None
         numbers[event.id] = number, attempt
-        yield _make_row(event, kind, answers.get(event.id), (step, act, number, attempt))
+        yield _make_row(event, kind, answers.get(event.id), (step, activation, number, attempt))
 
 
-def _make_row(request: LogEvent, kind: str, answer: LogEvent | None, place: tuple[int, int, int, int]) -> Call:
-    step, act, number, attempt = place
+def _make_row(request: LogEvent, kind: str, answer: LogEvent | None, call_key: tuple[int, int, int, int]) -> Call:
+    step, activation, number, attempt = call_key
     payload = request.payload
     name = str(payload.get("tool") or payload.get("model") or kind)
     sent = payload.get("args") if kind == "tool" else {key: payload[key] for key in _ASKED if key in payload}
     back: Mapping[str, Any] = {} if answer is None else answer.payload
     error = "no answer is in the log" if answer is None else _to_error_text(back.get("error"))
     return Call(
-        step=step, activation=act, call=number, kind=kind, name=name, attempt=attempt, wait=0.0,
+        step=step, activation=activation, call=number, kind=kind, name=name, attempt=attempt, wait=0.0,
         arguments=freeze(sent), result=freeze(None if error else _make_result(kind, back)), error=error,
         seconds=_number(back.get("latency_seconds")) or 0.0,
         tokens_in=_to_count(back.get("input_tokens")), tokens_out=_to_count(back.get("output_tokens")),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent, LogRun, PackageLog, make_event_error
 from agentnb.errors import Problem, StoreError, did_you_mean, with_article
-from agentnb.store.other_tables import DatabaseReader, look_at
+from agentnb.store.other_tables import DatabaseReader, read_database
 from agentnb.text import class_name
 
 SCHEMA: Final = "1"  # the supported version of the package's tables
@@ -30,7 +30,7 @@ def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> Packag
             L463, an event cannot be read; L464, there is no such run; or the store cannot be read.
     """
     try:
-        return look_at(where, partial(_log, run_id=run_id))
+        return read_database(where, partial(_log, run_id=run_id))
     except StoreError as error:
         if [problem.code for problem in error.problems] == ["L416"]:
             (problem,) = error.problems
@@ -44,22 +44,22 @@ def read_runs(where: str | os.PathLike[str]) -> tuple[LogRun, ...]:
     Raises:
         StoreError: as `read_log`.
     """
-    return look_at(where, lambda look: tuple(run for run, _ in _list_runs(look, _list_tables(look))))
+    return read_database(where, lambda reader: tuple(run for run, _ in _list_runs(reader, _list_tables(reader))))
 
 
-def _log(look: DatabaseReader, run_id: str | None) -> PackageLog:
-    tables = _list_tables(look)
-    found = _list_runs(look, tables)
+def _log(reader: DatabaseReader, run_id: str | None) -> PackageLog:
+    tables = _list_tables(reader)
+    found = _list_runs(reader, tables)
     runs = tuple(run for run, _ in found)
-    run = _choose_run(look.display_name, found, run_id)
-    events = tuple(_read_events(look, run.run_id, tables))
-    return PackageLog(look.display_name, run, runs, events, _find_snapshots(look, events, tables))
+    run = _choose_run(reader.display_name, found, run_id)
+    events = tuple(_read_events(reader, run.run_id, tables))
+    return PackageLog(reader.display_name, run, runs, events, _find_snapshots(reader, events, tables))
 
 
 # -- contents of the store -------------------------------------------------------------------------------------------
 
 
-def _list_tables(look: DatabaseReader) -> set[str]:
+def _list_tables(reader: DatabaseReader) -> set[str]:
     """Return the names of the tables, after checking that they belong to the package.
 
     L462: a newer package wrote this store.
@@ -67,16 +67,16 @@ def _list_tables(look: DatabaseReader) -> set[str]:
     Raises:
         StoreError: L461, they do not; L462, they have another version.
     """
-    tables = look.tables()
+    tables = reader.tables()
     for table, columns in _ASKED.items():
-        missing = columns - look.columns(table) if table in tables else {"*"}
+        missing = columns - reader.columns(table) if table in tables else {"*"}
         if missing:
             what = f"it has no table {table!r}" if missing == {"*"} else f"its table {table!r} lacks {sorted(missing)}"
-            raise _make_store_error(look.display_name, what)
-    version = [value for (value,) in look.rows("SELECT value FROM meta WHERE key = 'schema_version'")]
+            raise _make_store_error(reader.display_name, what)
+    version = [value for (value,) in reader.rows("SELECT value FROM meta WHERE key = 'schema_version'")]
     if version not in ([], [SCHEMA]):
         raise StoreError(
-            Problem("L462", "this store was written by another version of activegraph", look.display_name,
+            Problem("L462", "this store was written by another version of activegraph", reader.display_name,
                     f"its tables have version {version[0]}, and {SCHEMA} is known here",
                     "install the newest agentnb, or bring the run to a store of that version: `activegraph migrate`")
         )  # fmt: skip
@@ -94,15 +94,15 @@ def _make_store_error(shown: str, why: str) -> StoreError:
 # -- runs ------------------------------------------------------------------------------------------------------------
 
 
-def _list_runs(look: DatabaseReader, tables: set[str]) -> list[tuple[LogRun, int]]:
+def _list_runs(reader: DatabaseReader, tables: set[str]) -> list[tuple[LogRun, int]]:
     """Return each run with the number of its last event, including runs that appear only in events."""
     counts: dict[str, Counter[str]] = {"events": Counter(), "events_archive": Counter()}
     last: dict[str, int] = {}
     for table, count in counts.items():
         if table in tables:
-            for run_id, number, seq in look.rows(f"SELECT run_id, COUNT(*), MAX(seq) FROM {table} GROUP BY run_id"):  # noqa: S608  (a name of ours)
+            for run_id, number, seq in reader.rows(f"SELECT run_id, COUNT(*), MAX(seq) FROM {table} GROUP BY run_id"):  # noqa: S608  (a name of ours)
                 count[run_id], last[run_id] = number, max(seq or 0, last.get(run_id, 0))
-    rows = look.rows(f"SELECT {', '.join(_RUN)} FROM runs ORDER BY created_at, run_id")  # noqa: S608  (names of ours)
+    rows = reader.rows(f"SELECT {', '.join(_RUN)} FROM runs ORDER BY created_at, run_id")  # noqa: S608  (names of ours)
     known = {row[0] for row in rows}
     rows += [(run_id, None, None, None, "", None, None) for run_id in last if run_id not in known]
     return [
@@ -142,18 +142,18 @@ def _choose_run(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | N
 # -- events ----------------------------------------------------------------------------------------------------------
 
 
-def _read_events(look: DatabaseReader, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
+def _read_events(reader: DatabaseReader, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
     """Yield the events of a run by number; an event that is in both archive and log is yielded once."""
     seen = set()
     for table in ("events_archive", "events"):
         if table not in tables:
             continue
-        payload = "payload" if look.kind == "sqlite" else "payload::text"
+        payload = "payload" if reader.kind == "sqlite" else "payload::text"
         columns = ", ".join(payload if name == "payload" else name for name in _EVENT)
-        for row in look.rows(f"SELECT {columns} FROM {table} WHERE run_id = ? ORDER BY seq", run_id):  # noqa: S608  (names of ours)
+        for row in reader.rows(f"SELECT {columns} FROM {table} WHERE run_id = ? ORDER BY seq", run_id):  # noqa: S608  (names of ours)
             if row[0] not in seen:
                 seen.add(row[0])
-                yield _parse_event(look.display_name, run_id, row, archived=table == "events_archive")
+                yield _parse_event(reader.display_name, run_id, row, archived=table == "events_archive")
 
 
 def _parse_event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> LogEvent:
@@ -188,11 +188,11 @@ def _to_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _find_snapshots(look: DatabaseReader, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
+def _find_snapshots(reader: DatabaseReader, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
     """Return the snapshots that represent earlier events of a run, by their hashes."""
     hashes = {str(event.payload.get("state_hash", "")) for event in events if event.type == SNAPSHOT}
     query = "SELECT state_hash, blob FROM snapshots WHERE state_hash = ?"
-    rows = [row for name in hashes if "snapshots" in tables for row in look.rows(query, name)]
+    rows = [row for name in hashes if "snapshots" in tables for row in reader.rows(query, name)]
     return {name: blob for name, blob in rows}  # noqa: C416  (rows are tuples of any length)
 
 

@@ -65,9 +65,9 @@ class ActiveGraphRun(Recording):
     def step_over(self) -> SimulationStep | None:
         """Move past all recorded deliveries of the next event."""
         run, tip = self._run, self._run.history.tip
-        acts, steps = run.tables.activations, run.history.s_act
+        activations, steps = run.tables.activations, run.history.step_activations
         end = run.position + 1
-        while end < tip and acts[steps[end + 1]].event == acts[steps[end]].event:
+        while end < tip and activations[steps[end + 1]].event == activations[steps[end]].event:
             end += 1
         return self._forward_to(min(end, tip))
 
