@@ -112,3 +112,15 @@ def test_more_steps_than_are_remembered_change_nothing():
         assert pattern.search(text) is False
     assert pattern.search("a1b22!") is False
     assert pattern.search("a1b2!") is True
+
+
+ANCHORS = ["", "^", "$", r"\A", r"\Z", r"\b", r"\B"]
+
+
+@pytest.mark.parametrize("last", ANCHORS)
+@pytest.mark.parametrize("first", ANCHORS)
+def test_anchors_around_what_repeats_openly_hold_where_pythons_do(first, last):
+    source = f"{first}(?:(?:a|b)*c?)*d{last}"
+    pattern, wanted = compile_pattern(source), re.compile(source)
+    for text in ("", "d", "abd", "xd", " abcd", "abcd ", "dx", "d\n", "d\n\n", "\nd", "x d y", "ab"):
+        assert bool(pattern.search(text)) == bool(wanted.search(text)), text
