@@ -92,7 +92,7 @@ def _unreadable(source: object, error: BaseException) -> Problem:
         f"{with_article(class_name(source))} cannot be read as a recipe",
         f"<{class_name(source)}>",
         f"reading part of it failed: {class_name(error)}: {safe_str(error, 200)}",
-        "write it with plain values: texts, numbers, lists and dicts; the cause of this error shows the part",
+        "write it with plain values: strings, numbers, lists and dicts; the cause of this error shows the part",
     )
 
 
@@ -181,7 +181,7 @@ def _unknown(source: Source) -> Iterator[Problem]:
     if isinstance(content, Mapping):
         keys = ", ".join(map(repr, list(content)[:8])) or "none"
         guesses = (did_you_mean(key, _TOP_WORDS, "") for key in content if key not in _TOP_WORDS)
-        order = next(filter(None, guesses), "say which one it is: load(..., dialect='coreason')")
+        order = next(filter(None, guesses), "specify it: load(..., dialect='coreason')")
         yield Problem("R107", "no dialect recognizes this recipe", str(source.locate()),
                       f"its keys are: {keys}; tried: {tried}", order)  # fmt: skip
     elif source.text is not None:

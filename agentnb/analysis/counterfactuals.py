@@ -180,10 +180,10 @@ def _make_limits(samples: int | None, budget: Mapping[str, Any] | None) -> Budge
         what, why = f"{safe_repr(samples)} samples", f"a fork is run once to {_MOST_SAMPLES:,} times"
         do = "pass samples=10, or leave it out"
     elif budget and samples is None:
-        what, why = "a budget without samples", "forks without samples ask no model"
+        what, why = "a budget without samples", "forks without samples call no model"
         do = "pass samples=10 as well, or leave the budget out"
     elif others:
-        what, why = f"the budget has {', '.join(others)}", "it limits what all forks together ask the model for"
+        what, why = f"the budget has {', '.join(others)}", "it limits the model requests of all forks together"
         do = f"use: {', '.join(_LIMITS)}"
     else:
         return limits

@@ -44,7 +44,7 @@ class Judge:
             raise ExecutionError(
                 Problem("A118", f"{self._name} raised {type(self._failure).__name__} for every run: "
                                 f"{safe_str(self._failure, 200)}", self._where,
-                        "so it says nothing about any of them",
+                        "so it cannot judge any of them",
                         "correct it: it receives a run, whose board has the results")
             ) from self._failure  # fmt: skip
 

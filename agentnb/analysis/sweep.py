@@ -193,7 +193,7 @@ def _name_recipes(recipe: Any) -> dict[str, Recipe]:
         what = f"two recipes are named {twice[0]!r}" if twice else "there is no recipe"
         raise ExecutionError(
             Problem("A113", what, "nb.sweep(recipe=...)", "the table of the runs names the recipe of each",
-                    "give the recipes by names of your own: {'first': recipe, 'second': other}")
+                    "name the recipes: {'first': recipe, 'second': other}")
         )  # fmt: skip
     return {str(name): each for name, each in rows}
 

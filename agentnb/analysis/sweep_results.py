@@ -308,7 +308,7 @@ class ParquetResults(Results):
         """
         raise StoreError(
             Problem("L413", f"run {safe_repr(run_id)} is not stored as a run", str(self.folder),
-                    "Parquet files hold the tables of runs, and not the runs", "sweep with store= to open them again")
+                    "Parquet files contain the tables of runs, not the runs", "sweep with store= to open them again")
         )  # fmt: skip
 
     def sessions(self, jobs: Jobs) -> Iterator[Session]:

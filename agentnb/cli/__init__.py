@@ -73,7 +73,7 @@ def _run_command(argv: Sequence[str] | None) -> int:
             code="U902",
             what=_describe_failure(error),
             where=f"agentnb {args.command}",
-            why="the operating system refused it",
+            why="the operating system denied it",
             do="use a path in a folder that exists, fix its permissions, or make room",
         )
         return refuse([problem], as_json=args.json)

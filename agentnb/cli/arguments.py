@@ -86,7 +86,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     lab = command("lab", run_lab, "open JupyterLab on copies of the notebooks; words after `--` go to JupyterLab")
     lab.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where the notebooks are copied to")
-    lab.add_argument("--reset", action="store_true", help="copy them anew: your changes to them are lost")
+    lab.add_argument("--reset", action="store_true", help="copy them again: your changes to them are lost")
     lab.add_argument("--no-browser", action="store_true", help="print the address only")
 
     check = command("check", check_command, "print every problem of recipes, without running them")
@@ -136,7 +136,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--changes", action="store_true", help="allow it to run nodes, edit, answer and fork; left out: it only reads"
     )
     mcp.add_argument("--recipe", metavar="RECIPE", help=f"{RECIPE}; stored runs are continued with it")
-    mcp.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer")
+    mcp.add_argument("--script", metavar="FILE", help="YAML: the answers of the model and of people")
     mcp.add_argument(
         "--name", metavar="NAME", help="under which its changes are recorded; left out: what it calls itself"
     )
@@ -172,7 +172,7 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
                       help="a value on the blackboard of the fork; may be repeated")  # fmt: skip
     for one in (resume, answer, fork):
         one.add_argument("--run", metavar="RUN_ID", help="which run of the store (default: the one written last)")
-        one.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer")
+        one.add_argument("--script", metavar="FILE", help="YAML: the answers of the model and of people")
         one.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
         _add_tools_option(one)
         _add_world_options(one)
@@ -181,7 +181,7 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
     replay.add_argument("file", metavar="RECIPE", help=RECIPE)
     replay.add_argument("goldens", nargs="+", metavar="GOLDEN", help="a .jsonl file, or a folder of them")
     replay.add_argument("--holds", action="append", default=[], choices=("route", "values", "reads", "calls"),
-                        help="what must hold; may be repeated; left out: route, values, calls")  # fmt: skip
+                        help="what must match; may be repeated; default: route, values, calls")  # fmt: skip
     _add_tools_option(replay)
 
 
@@ -211,7 +211,7 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--emit", dest="events", action="append", default=[], type=_parse_key_value, metavar="TYPE=JSON",
                      help="an event for nodes that react to its type, and its payload; may be repeated")  # fmt: skip
-    run.add_argument("--script", metavar="FILE", help="YAML: what the LLM says, what people answer, what agents return")
+    run.add_argument("--script", metavar="FILE", help="YAML: the answers of the model, of people and of agents")
     run.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
     run.add_argument("--store", metavar="URL", help="keep the run: a path, sqlite:///..., or postgresql://...")
     run.add_argument("--max-steps", type=int, metavar="N", help="the budget of steps")

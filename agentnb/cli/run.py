@@ -79,7 +79,7 @@ def _iter_problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
         result = session.board.get("result")
         if isinstance(result, Mapping) and not result.get("success"):
             yield Problem("X424", f"agent {recipe.name!r} ended without success", f"after step {session.position}",
-                          f"its result says: {safe_repr(result.get('error') or 'no reason')}",
+                          f"its result is: {safe_repr(result.get('error') or 'no reason')}",
                           "read its steps: the tools that failed, and what the model answered")  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def _print_end(session: Session) -> None:
     where = "" if log is None else f", kept as run {session.run_id!r} in {log.url}"
     print(f"\n{session.status} after {pluralize(session.position, 'step')}{used}{where}")
     if session.simulated:
-        print(f"no model was given: the answers of {', '.join(session.simulated)} are simulated")
+        print(f"no model was passed: the answers of {', '.join(session.simulated)} are simulated")
     width = max(map(len, session.board), default=0)
     for key, value in session.board.items():
         print(f"  {key:<{width}}  {safe_repr(value, key=key, limit=100)}")

@@ -71,7 +71,7 @@ def _find_dot_version() -> str:
         done = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603  (the `dot` of this computer)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not start: {type(error).__name__}"
-    return (done.stderr or done.stdout).strip().splitlines()[0] if done.stderr or done.stdout else "says nothing"
+    return (done.stderr or done.stdout).strip().splitlines()[0] if done.stderr or done.stdout else "reports nothing"
 
 
 __all__ = ["list_versions", "print_versions"]

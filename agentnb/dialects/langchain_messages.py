@@ -92,7 +92,7 @@ def _to_text(message: BaseMessage) -> str:
     others = [block for block in content if not isinstance(block, str) and block.get("type") not in _TEXTS]
     if others:
         raise ExecutionError(
-            Problem("L545", f"a message holds {safe_repr(others[0], 200)}", "the messages of a LangChain model",
+            Problem("L545", f"a message contains {safe_repr(others[0], 200)}", "the messages of a LangChain model",
                     "the session's model answers in place of the program's, and is sent text only",
                     "leave llm= out, so that the program's own model answers")
         )  # fmt: skip

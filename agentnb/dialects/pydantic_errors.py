@@ -121,7 +121,7 @@ def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Ite
 
 # pydantic's description of an error -> the expectation and the remedy.
 _RULES: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), ("a whole number", "write a whole number")),
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), ("a whole number", "write an integer")),
     **dict.fromkeys(("float_parsing", "float_type"), ("a number", "write a number")),
     **dict.fromkeys(("bool_parsing", "bool_type"), ("true or false", "write true or false")),
     **dict.fromkeys(
@@ -129,9 +129,9 @@ _RULES: dict[str, tuple[str, str]] = {
         ("a mapping", "write keys with values"),
     ),
     "list_type": ("a list", "write a list of items"),
-    "string_too_short": ("a text of at least {min_length} characters", "write a longer text"),
+    "string_too_short": ("a string of at least {min_length} characters", "write a longer text"),
     "too_short": ("at least {min_length} items", "add what is missing"),
-    "string_pattern_mismatch": ("a text that matches {pattern!r}", "write a text of that form"),
+    "string_pattern_mismatch": ("a text that matches {pattern!r}", "write a string of that form"),
 }
 
 

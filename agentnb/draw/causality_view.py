@@ -73,7 +73,7 @@ def _iter_words(rows: Sequence[ChainEvent]) -> Iterator[str]:
 def _format_where(row: ChainEvent) -> str:
     if row.step is not None:
         return f"in step {row.step}"
-    return "in the step that is under way" if row.node else "from outside"
+    return "in the current step" if row.node else "from outside"
 
 
 __all__ = ["MOST", "ChainEvent", "draw_chain"]

@@ -106,7 +106,7 @@ def check_direction(direction: str) -> None:
                 code="U205",
                 what=f"unknown direction {direction!r}",
                 where="draw(direction=...)",
-                why="a drawing grows from top to bottom (TB), left to right (LR), or the other way (BT, RL)",
+                why="a drawing grows from top to bottom (TB), left to right (LR), or in reverse (BT, RL)",
                 do=did_you_mean(str(direction).upper(), DIRECTIONS, "use one of them"),
             )
         )

@@ -146,7 +146,7 @@ def _iter_shown_lines(recipe: Recipe, reactions: Reactions | None) -> Iterator[E
         return
     for node, type_ in reactions.emissions:
         if node in recipe.nodes:
-            yield EventLine("tells", node, type_, "", f"{node} has told of {type_}")
+            yield EventLine("tells", node, type_, "", f"{node} has emitted {type_}")
     for type_, node in reactions.deliveries:
         if node in recipe.nodes and type_ not in recipe.nodes[node].on and ANY not in recipe.nodes[node].on:
             yield EventLine("hears", node, type_, "", f"{node} was triggered by {type_}")
@@ -248,13 +248,13 @@ def _iter_later_links(recipe: Recipe, event_lines: Iterable[EventLine], boxes: M
     keys = {line.key for line in known}
     new = (EventLine("tells", node, type_) for node in recipe.nodes for type_ in types)
     for number, line in enumerate([line for line in new if line.key not in keys][:_LATER], len(known)):
-        tip = f"{line.node} has told of {line.type}"
+        tip = f"{line.node} has emitted {line.type}"
         yield replace(_make_link(recipe, number, line._replace(tip=tip), boxes, None), marks=("later",))
 
 
 def _start(number: int, box: Box) -> tuple[Box, Link]:
     """Return the mark before an event type that no node emits, and its line."""
-    tip = "comes from outside, as far as is known"
+    tip = "comes from outside, as far as known"
     mark = Box(f"s{number}", "", "start", "ellipse", "plain", (), "", tip, START, START)
     return mark, Link(f"t{number}", mark.name, box.name, "start", ("", box.id))
 

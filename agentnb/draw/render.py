@@ -55,7 +55,7 @@ def choose_backend() -> str:
         raise AgentNbError(
             Problem(
                 code="U203",
-                what=f"{VARIABLE}={requested!r} asks for a layout that is not installed",
+                what=f"{VARIABLE}={requested!r} selects a layout that is not installed",
                 where="environment",
                 why="no program `dot` on PATH" if requested == "dot" else "the package pygraphviz is not installed",
                 do=f"install it ({_suggest_cure(requested)}), or unset {VARIABLE}",

@@ -29,7 +29,7 @@ from agentnb.world.llm.verdict import find_verdict
 from agentnb.world.world import count_earlier_calls
 
 _WANTED: Final = (
-    'Answer with JSON alone: {"score": a number from 0 (worst) to 1 (best), "critique": what to do better, as a text}'
+    'Answer with JSON alone: {"score": a number from 0 (worst) to 1 (best), "critique": what to do better, as a string}'
 )
 EffectOf = Callable[[Work, Any], Effect]
 
@@ -208,7 +208,7 @@ def _adapt_judge(node: Node, function: Callable[..., Any], name: str) -> Callabl
         Problem("R135", f"{called} cannot be called with {name!r} for {node.id!r}",
                 str(node.place or f"node {node.id!r}"),
                 f"a judge is called with the value alone, and its signature is {called}{signature}",
-                f"give it one parameter, {name!r}, and a default for every other parameter")
+                f"use one parameter, {name!r}, and a default for every other parameter")
     )  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def _make_nothing_error(work: Work, name: str) -> ExecutionError:
     writers = [other.node.id for other in work.run.plan.nodes if name in other.node.writes and other.node is not node]
     who = f"the nodes that declare to write it: {list_names(writers)}" if writers else "no node declares to write it"
     if name in work.run.plan.recipe.inputs:
-        who += "; it is an input of the recipe, and was not given"
+        who += "; it is an input of the recipe, and was not passed"
     return ExecutionError(
         Problem("X404", f"evaluator {node.id!r} has nothing to evaluate: there is no {name!r} on the board",
                 str(node.place or f"node {node.id!r}"), who,

@@ -214,7 +214,7 @@ def _call_of(task: _GenerativeTask, function: Callable[..., Any]) -> Callable[[A
         raise RecipeError(
             Problem("R202", f"{called} cannot be called for {task.node.id!r}: {error}", task.where,
                     f"it receives the board, and by name any of {', '.join(_GIVEN)}; "
-                    f"its signature is {called}{signature}", "give every other parameter a default")
+                    f"its signature is {called}{signature}", "add a default to every other parameter")
         ) from None  # fmt: skip
     return call
 

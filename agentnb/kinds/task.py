@@ -89,7 +89,7 @@ def _make_failure_problem(node: Node, result: Mapping[str, Any]) -> Problem:
     """X441: an agent that is a node did not succeed."""
     return Problem("X441", f"the agent of node {node.id!r} has failed", str(node.place or f"node {node.id!r}"),
                    str(result.get("error") or "it ended without a result"),
-                   "look at the steps inside it, or handle its failure by an error edge")  # fmt: skip
+                   "see the steps inside it, or handle its failure with an error edge")  # fmt: skip
 
 
 KIND = Kind("task", bind, step_type="REASONING")

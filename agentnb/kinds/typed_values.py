@@ -233,10 +233,10 @@ class TypedCondition:
             ExecutionError: X450, the output does not exist; X454, the function failed.
         """
         if self.function is None:
-            raise ExecutionError(self._make_failure_problem(work, "it was given no function to ask"))
+            raise ExecutionError(self._make_failure_problem(work, "it has no function"))
         value = get_output_at(work, self.key)
         if value is ABSENT:
-            raise ExecutionError(make_missing_output_problem(work, self.kind, self.key, f"{self.name!r} asks for"))
+            raise ExecutionError(make_missing_output_problem(work, self.kind, self.key, f"{self.name!r} requires"))
         try:
             found = self.function(value)
         except Exception as error:
@@ -273,7 +273,7 @@ def get_inputs(work: Work, takes: Sequence[SystemParameter], keys: Mapping[Any, 
         if value is not ABSENT:
             found[take.name] = value
         elif take.needed:
-            asks = f"parameter {take.name!r} of {name!r} takes"
+            asks = f"parameter {take.name!r} of {name!r} requires"
             raise ExecutionError(make_missing_output_problem(work, take.kind, keys[take.kind], asks))
         elif take.none:
             found[take.name] = None
@@ -317,5 +317,5 @@ def make_missing_resource_problem(kind: type, where: str, resources: Resources, 
         f"{who}there is no resource {name!r}",
         where,
         f"the resources here are: {', '.join(resources.names()) or 'none'}",
-        f"pass it: Session(recipe, resources={{{name}: ...}}), or context.insert(...) before a run begins",
+        f"pass it: Session(recipe, resources={{{name}: ...}}), or context.insert(...) before a run starts",
     )

@@ -27,8 +27,8 @@ def check_variable(name: str, where: str) -> str:
         ExecutionError: U401, it is not.
     """
     if not name.isidentifier():
-        raise make_argument_error(f"{name!r} cannot be a variable", where, "what is made is put into a variable",
-                    "give one name of letters, digits and _")  # fmt: skip
+        raise make_argument_error(f"{name!r} cannot be a variable", where, "the result is stored in a variable",
+                    "use a name of letters, digits and _")  # fmt: skip
     return name
 
 
@@ -68,6 +68,6 @@ def number(args: list[str], otherwise: int | None, verb: str) -> int:
     if not text and otherwise is not None:
         return otherwise
     if not text.isdecimal():
-        raise make_argument_error(f"{text!r} is not a step number", f"%agent {verb} {text}", f"{verb} takes a number",
+        raise make_argument_error(f"{text!r} is not a step number", f"%agent {verb} {text}", f"{verb} needs a number",
                     f"write for example %agent {verb} 3")  # fmt: skip
     return int(text)

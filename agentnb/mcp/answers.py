@@ -79,7 +79,7 @@ def shorten_items(values: Mapping[str, Any], most: int = 40, longest: int = 200)
         if used > ROWS // 2:
             break
     if len(values) > len(found):
-        found["…"] = f"{len(values) - len(found)} more keys: ask `board` for one of them by its path"
+        found["…"] = f"{len(values) - len(found)} more keys: request one of them from `board` by its path"
     return found
 
 
@@ -88,7 +88,7 @@ def to_json_text(answer: Any) -> str:
     text = mask_text(json.dumps(answer, ensure_ascii=False, allow_nan=False))
     if len(text) <= LONGEST:
         return text
-    return json.dumps({"cut": text[:LONGEST], "more": "this answer is too long: ask for less"}, ensure_ascii=False)
+    return json.dumps({"cut": text[:LONGEST], "more": "this answer is too long: request less"}, ensure_ascii=False)
 
 
 __all__ = ["LONGEST", "list_rows", "shorten_items", "shorten_value", "to_json_text", "to_line"]

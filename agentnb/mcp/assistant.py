@@ -83,7 +83,7 @@ class Assistant:
             answer, outcome = _answer_error(error), f": {error.problems[0].code if error.problems else 'failed'}"
         except Exception as error:  # noqa: BLE001  (an assistant gets a reason, never a broken connection)
             problem = Problem("X525", f"{name} failed: {error_line(error)}", f"the tool {name}",
-                              "agentnb did not expect this error", "ask for something else, or report it")  # fmt: skip
+                              "agentnb did not expect this error", "try something else, or report it")  # fmt: skip
             answer, outcome = _answer_error(AgentNbError(problem)), ": X525"
         self.calls.append(f"{datetime.now():%H:%M:%S} {actor}: {to_line(name, 60)}({shown}){outcome}")  # noqa: DTZ005  (for a person, here)
         return answer
@@ -147,7 +147,7 @@ class Assistant:
         cure = "session.serve_mcp(changes=True)" if live else "agentnb mcp STORE --recipe FILE --changes"
         raise ExecutionError(
             Problem("X528", f"{offer.tool.name} is not allowed: this server only reads", f"the tool {offer.tool.name}",
-                    "it would run nodes or change what a person sees; every tool that reads takes a step as `at`",
+                    "it would run nodes or change what a person sees; every tool that reads accepts a step as `at`",
                     f"ask the person to start it with: {cure}")
         )  # fmt: skip
 

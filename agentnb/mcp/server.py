@@ -201,7 +201,7 @@ def _bind_socket(port: int) -> socket.socket:
         found.close()
         raise ExecutionError(
             Problem("X532", f"the port {port!r} cannot be used", "session.serve_mcp(port=...)", str(error),
-                    "leave `port` out: a free one is taken")
+                    "leave `port` out to use a free one")
         ) from None  # fmt: skip
     return found
 

@@ -387,7 +387,7 @@ def _read_lines(where: str) -> list[dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise _make_damage_error(where, str(error)) from None
     if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("format") != FORMAT:
-        raise _make_damage_error(where, f"its first line does not say that its format is {FORMAT!r}")
+        raise _make_damage_error(where, f"its first line does not have the format {FORMAT!r}")
     check_version(lines[0].get("version"), GOLDEN_VERSION)
     return lines
 

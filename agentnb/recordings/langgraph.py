@@ -203,7 +203,7 @@ def _read_only(thread: Thread) -> Problem:
         "L450",
         "this run can only be read: it is a checkpoint database of LangGraph",
         f"{thread.shown}, thread {thread.id!r}",
-        "checkpoints say what has happened; what the nodes do is in the program that made them",
+        "checkpoints are a record; the code of the nodes is in the program that wrote them",
         "go through it with step(), back() and goto(); to continue, invoke that program's graph with this thread_id",
     )
 
@@ -549,7 +549,7 @@ def _check_tables(reader: DatabaseReader) -> None:
         raise StoreError(
             Problem("L573", "this is not a checkpoint database of LangGraph", reader.display_name,
                     f"it lacks {', '.join(map(repr, sorted(missing)))}",
-                    "name the file or URL that the checkpointer of the graph was given")
+                    "pass the file or URL of the graph's checkpointer")
         )  # fmt: skip
 
 

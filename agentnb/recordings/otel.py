@@ -149,7 +149,7 @@ def open_otel(where: str | os.PathLike[str], run_id: str | None = None) -> Recor
 def _read_only(where: str, run_id: str) -> Problem:
     """L450: this run can only be read."""
     return Problem("L450", "this run can only be read: it is a trace of OpenTelemetry", f"{where}, trace {run_id!r}",
-                   "spans say what has happened; the code that made them is in another program",
+                   "spans are a record; the code is in the program that sent them",
                    "go through it with step(), back() and goto()")  # fmt: skip
 
 

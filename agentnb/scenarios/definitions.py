@@ -168,7 +168,7 @@ def find_refusal(recipe: Recipe, scenario: Scenario) -> Problem | None:
         return None
     return Problem(
         "X413",
-        f"scenario {scenario.id!r} asks for 'code_eval', which is refused",
+        f"scenario {scenario.id!r} uses 'code_eval', which is rejected",
         _format_where(recipe, scenario),
         "code in a scenario is never executed",
         f"compare by {', '.join(COMPARES[:-1])} or {COMPARES[-1]}",
@@ -197,7 +197,7 @@ def _iter_duplicates(scenarios: list[Scenario]) -> Iterator[Problem]:
         if number > 1:
             second = [scenario.place for scenario in scenarios if scenario.id == id][1]
             yield Problem("X411", f"{number} scenarios have the id {id!r}", str(second or f"scenario {id!r}"),
-                          "results are looked up by id", "give each a unique id")  # fmt: skip
+                          "results are looked up by id", "use a unique id for each")  # fmt: skip
 
 
 def copy_expected(scenario: Scenario) -> dict[str, Any] | None:

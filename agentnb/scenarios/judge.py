@@ -49,7 +49,7 @@ def judge_result(
         raise ExecutionError(
             Problem("X414", f"scenario {scenario.id!r} needs a judge, and no model was passed",
                     _format_where(scenario), "it is compared by llm_judge, and a simulated verdict tests nothing",
-                    "give one: run_scenarios(recipe, llm=...), or compare by exact_match or fuzzy")
+                    "pass one: run_scenarios(recipe, llm=...), or compare by exact_match or fuzzy")
         )  # fmt: skip
     values = (scenario.about, scenario.inputs, expected, actual)
     shown = {name: to_displayed(value) for name, value in zip(_GIVEN, values, strict=True) if value is not None}

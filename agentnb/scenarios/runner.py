@@ -199,7 +199,7 @@ def _find_obstacle(scenario: Scenario, session: Session) -> Problem | None:
         names = ", ".join(repr(pending.node) for pending in session.pending)
         return Problem("X416", f"{names} waits for a person", where,
                        "no scripted answer is left, and scenarios never ask a person",
-                       "give answers, {NODE: [TEXT]}: run_scenarios(answers=...), or the file of --script")  # fmt: skip
+                       "pass answers, {NODE: [TEXT]}: run_scenarios(answers=...), or a file: --script")  # fmt: skip
     if status == "exhausted":
         limit = (session.trace.outcome or {}).get("limit")
         return Problem("X416", f"the run has used up its {limit}", where, "it did not finish within the limit",

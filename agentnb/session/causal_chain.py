@@ -104,7 +104,7 @@ def get_chain(run: Run, subject: str) -> Chain:
         raise ExecutionError(
             Problem("X161", f"no event up to here concerns {subject!r}", f"after step {run.position}",
                     "a chain is that of an event, or of an object, a relation, a patch or an approval that events name",
-                    did_you_mean(str(subject), names, "look at session.events, or run until it is created"))
+                    did_you_mean(str(subject), names, "see session.events, or run until it is created"))
         )  # fmt: skip
     nodes = {
         event.seq: pending_step.activation.node.id

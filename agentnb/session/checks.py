@@ -207,7 +207,7 @@ def _make_violation_problem(recipe: Recipe, values: Mapping[str, Any], fault: Fa
     what = (
         f"input {path!r} is {safe_repr(value, key=secret)}" if path else f"the inputs are {', '.join(values) or 'none'}"
     )
-    return Problem("R208", what, _INPUTS, f"{recipe.name!r} asks of {'it' if path else 'them'}: {fault.rule}",
+    return Problem("R208", what, _INPUTS, f"{recipe.name!r} requires: {fault.rule}",
                    "pass a valid value, or validate_inputs=False")  # fmt: skip
 
 
@@ -372,7 +372,7 @@ def check_until(state: State, until: Any) -> Condition:
         raise ExecutionError(
             Problem("X118", f"{what} is not a stopping point", "run(until=...)",
                     "it is a node id, a step number from 0, a condition text, JsonLogic, or a callable of the board",
-                    "give one of these")
+                    "pass one of these")
         )  # fmt: skip
     condition = to_condition(until)
     if problems := [*state.check_paths(condition.reads, "run(until=...)")]:
@@ -421,7 +421,7 @@ def check_count(number: Any, argument: str) -> None:
     if isinstance(number, bool) or not isinstance(number, int) or number < 0:
         raise ExecutionError(
             Problem("X135", f"{safe_repr(number)} is not a number of steps", argument,
-                    "steps are counted in whole numbers; back() goes backwards", "pass an integer of at least 0")
+                    "the number of steps is an integer; use back() to go backwards", "pass an integer of at least 0")
         )  # fmt: skip
 
 

@@ -138,7 +138,7 @@ class Forks:
                     return int(event.at)
         raise ExecutionError(
             Problem("X111", f"there is no event {safe_repr(at)}", f"session {self._state.name!r}",
-                    "no event of this run has that id", "look at trace.frames.events, or name a step number")
+                    "no event of this run has that id", "see trace.frames.events, or pass a step number")
         )  # fmt: skip
 
     def reset(self) -> None:

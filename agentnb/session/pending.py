@@ -162,7 +162,7 @@ def find_pending_step(run: Run, kind: Kind, id: str | None) -> PendingStep:
             f"no {kind} is pending" + (f" at {id!r}" if id else ""),
             f"after step {run.position}",
             f"pending: {waits}",
-            "run or step to the node that asks, and look at session.pending",
+            "run or step to the node that asks, and see session.pending",
         )
     )
 

@@ -56,7 +56,7 @@ class Pictures:
             raise ExecutionError(
                 Problem("X160", f"{state.recipe.name!r} has no object graph", "draw_objects()",
                         "only behaviors create one, from events about objects and relations",
-                        "look at session.board, or draw() the recipe with its board")
+                        "see session.board, or draw() the recipe with its board")
             )  # fmt: skip
         step = state.run.position if at is None else at
         refuse_step(state, step)

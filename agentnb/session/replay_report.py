@@ -127,7 +127,7 @@ class ReplayReport:
         raise ReplayDivergence(
             Problem("L430", str(first), f"session {self.name!r}, replay(strict={self.strict!r})",
                     f"the nodes ran again on the recorded answers and gave different results{more}",
-                    "look at report.to_frame(): undo the change, or pass in what a function reads from outside")
+                    "see report.to_frame(): undo the change, or pass external data to functions as inputs")
         )  # fmt: skip
 
     def _format_head(self) -> str:

@@ -135,7 +135,7 @@ def _convert_period(since: Any, until: Any) -> tuple[datetime | None, datetime |
     first, last = _convert_moment("since", since, time.min), _convert_moment("until", until, time.max)
     if first is not None and last is not None and first > last:
         raise StoreError(
-            Problem("L547", "the period ends before it begins", "since, until",
+            Problem("L547", "the period ends before it starts", "since, until",
                     f"since is {first.isoformat()}, until is {last.isoformat()}", "swap them")
         )  # fmt: skip
     return first, last
@@ -159,7 +159,7 @@ def _convert_moment(name: str, value: Any, of_day: time) -> datetime | None:
         why = str(error)
     raise StoreError(
         Problem("L547", f"{name}={safe_repr(value, 100)} is not a time", name, why,
-                "give a datetime, a date, or text such as '2026-01-31' or '2026-01-31T18:30+01:00'")
+                "pass a datetime, a date, or text such as '2026-01-31' or '2026-01-31T18:30+01:00'")
     )  # fmt: skip
 
 

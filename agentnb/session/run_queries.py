@@ -154,7 +154,7 @@ def _find_problem(run: Run) -> Problem | None:
     if missing and not is_in_kernel():
         names = ", ".join(map(repr, missing))
         return Problem("X142", f"values that were masked when the run was stored are missing: {names}",
-                       f"after step {run.position}", "a stored run holds no secrets, and its nodes need them",
+                       f"after step {run.position}", "a stored run contains no secrets, but its nodes need them",
                        "pass secrets={PATH: VALUE} to nb.open, or call session.answer(VALUE, PATH)")  # fmt: skip
     waits = [pending_step.activation.node.id for pending_step in run.pending_steps.values()
              if pending_step.is_held and pending_step.hold and pending_step.hold.kind in ASKS]  # fmt: skip

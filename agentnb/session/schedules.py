@@ -163,7 +163,7 @@ class HooksAPI:
             if name in self.names(schedule):
                 raise ExecutionError(
                     Problem("X151", f"{schedule} has a hook {name!r} already", "HooksAPI.register",
-                            "hook names are unique", "give this one another name, or unregister the other")
+                            "hook names are unique", "use another name, or unregister the other one")
                 )  # fmt: skip
         for schedule in names:
             self.rows[schedule].append(Hook(name, call, provides, _takes_context(call)))

@@ -105,7 +105,7 @@ class _PastRun:
         if found is None:
             raise ExecutionError(
                 Problem("X111", f"there is no event {id!r} up to here", f"after step {self.step}",
-                        "no event of this run has that id", "look at session.events, or name a step number")
+                        "no event of this run has that id", "see session.events, or pass a step number")
             )  # fmt: skip
         return found
 
@@ -169,7 +169,7 @@ def _explain_reactive(past: _PastRun, node: PlanNode, event: Event | None, react
         if found.fired is None and refused:
             clauses = tuple(IncomingEdge(one.type, "event", None, clause) for clause in refused)
             found = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), clauses)
-        elif found.fired is None and found.reason.endswith("taken out of the frontier"):
+        elif found.fired is None and found.reason.endswith("removed from the frontier"):
             text = f"when the turn of event {one.id} came, what it asks of the graph was not there; it is there now"
             found = WhyNot(past.step, node.id, one.id, None, text)
         results.append(found)
@@ -202,7 +202,7 @@ def _explain_delivery(past: _PastRun, node: PlanNode, event: Event) -> WhyNot:
         text = f"{named} was emitted by {event.actor!r}, whose step is not over yet"
     else:
         taken = past.describe_interventions_after(event.at)
-        text = f"the delivery of {named} has been taken out of the frontier" + (f": {taken}" if taken else "")
+        text = f"the delivery of {named} was removed from the frontier" + (f": {taken}" if taken else "")
     return WhyNot(past.step, node.id, event.id, fired, text)
 
 

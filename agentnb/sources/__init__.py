@@ -40,7 +40,7 @@ def read_file(path: FilePath) -> Source:
         return Source(None, name, problems=(problems.make_encoding_problem(name, error),))
     except OSError as error:
         return Source(
-            None, name, problems=(problems.make_unreadable_problem(name, error, "give a file that you may read"),)
+            None, name, problems=(problems.make_unreadable_problem(name, error, "check the path and its permissions"),)
         )
     forms: dict[str, _Form] = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
     return read_text(text, name, forms.get(path.suffix.lower()))

@@ -17,7 +17,7 @@ def make_unreadable_problem(where: str, error: OSError, otherwise: str) -> Probl
 def make_file_type_problem(where: str) -> Problem:
     """R101: a file cannot be read."""
     return Problem("R101", f"{where!r} is not a file", where, "a recipe is one file of YAML or JSON",
-                   "give the path of a file in it")  # fmt: skip
+                   "use the path of a file in it")  # fmt: skip
 
 
 def make_missing_file_problem(where: str, names: Iterable[str], folder: str) -> Problem:
@@ -26,7 +26,7 @@ def make_missing_file_problem(where: str, names: Iterable[str], folder: str) -> 
     listed = f"the recipes in {folder!r} are: {', '.join(known[:8])}" if known else f"there is no recipe in {folder!r}"
     stems = {Path(name).stem: name for name in known}  # folders and suffixes are alike in all names
     similar = close_match(Path(where).stem, stems)
-    order = f"did you mean {stems[similar]!r}?" if similar else "fix the path, or give the text itself (several lines)"
+    order = f"did you mean {stems[similar]!r}?" if similar else "fix the path, or pass the text itself (several lines)"
     return Problem("R101", f"there is no file {where!r}", where, listed, order)
 
 
@@ -40,7 +40,7 @@ def make_syntax_problem(place: Place, line: str, why: str, do: str) -> Problem:
 
 def make_character_problem(place: Place, character: str) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
-    what = f"the text holds the control character U+{ord(character):04X}"
+    what = f"the text contains the control character U+{ord(character):04X}"
     return Problem("R102", what, str(place), "YAML and JSON are printable text", "remove it, or write it as an escape")
 
 
@@ -55,7 +55,7 @@ def make_encoding_problem(where: str, error: UnicodeDecodeError) -> Problem:
 
 def make_second_document_problem(place: Place) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
-    return Problem("R102", "a second document begins with '---'", str(place), "a source holds one recipe",
+    return Problem("R102", "a second document starts with '---'", str(place), "a source contains one recipe",
                    "put the second recipe into a file of its own")  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def make_alias_problem(name: str, place: Place, anchors: Iterable[str]) -> Probl
     """R102: the text is not well-formed YAML or JSON."""
     known = list(anchors)
     why = f"the anchors above it are: {', '.join(known)}" if known else "there is no anchor above it"
-    order = did_you_mean(name, known, f"write '&{name}' before the value that it stands for, or quote '*{name}'")
+    order = did_you_mean(name, known, f"write '&{name}' before the value that it refers to, or quote '*{name}'")
     return Problem("R102", f"the alias '*{name}' is not defined", str(place), why, order)
 
 
@@ -99,7 +99,7 @@ def make_depth_problem(place: Place, limit: int) -> Problem:
 
 def make_count_problem(place: Place, limit: int) -> Problem:
     """R108: a source exceeds the limits of size, depth or number of values."""
-    return Problem("R108", f"the source holds more than {limit:,} keys and values", str(place),
+    return Problem("R108", f"the source contains more than {limit:,} keys and values", str(place),
                    "aliases ('*name') count as often as they are used", "use fewer aliases, or split it")  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _explain_non_text(word: str) -> str:
     if word.lower() in {"", "~", "null", "none"}:
         return f"unquoted, {word!r} is YAML's null (nothing), and a string is required here"
     meaning = "true" if word.lower() in {"yes", "on", "true"} else "false"
-    return f"YAML reads unquoted yes, no, on, off, true and false as booleans ({word!r} is {meaning}); a text is needed"
+    return f"YAML reads unquoted yes, no, on, off, true and false as booleans ({word!r} is {meaning}); use a string"
 
 
 def make_key_type_problem(place: Place) -> Problem:
@@ -143,8 +143,8 @@ def make_key_type_problem(place: Place) -> Problem:
 
 def make_tag_problem(tag: str, place: Place) -> Problem:
     """R110: a YAML tag asks for something other than plain values."""
-    return Problem("R110", f"tag {tag!r} is refused", str(place),
-                   "a recipe holds plain values only", "remove the tag")  # fmt: skip
+    return Problem("R110", f"tag {tag!r} is rejected", str(place),
+                   "a recipe contains only plain values", "remove the tag")  # fmt: skip
 
 
 def make_tag_value_problem(text: str, tag: str, place: Place) -> Problem:

@@ -95,8 +95,8 @@ def record_golden(
     if not len(session.trace):
         raise ExecutionError(
             Problem("L586", "there is nothing to record: the run has no step", f"session {session.name!r}",
-                    f"its status is {session.status}; a golden without steps would hold for every recipe",
-                    "run it first: give it its inputs, answers or events")
+                    f"its status is {session.status}; a golden without steps would match every recipe",
+                    "run it first, with its inputs, answers or events")
         )  # fmt: skip
     text = to_json_text(session.trace, paths)
     target = Path(path)
@@ -126,7 +126,7 @@ def _check_redacted(report: GoldenReport, redact: Sequence[str]) -> None:
     else:
         do = "do not redact what it depends on; make it the same in each run instead: clock=, seed=, llm=, answers="
     raise ExecutionError(
-        Problem("L585", f"without the redacted values the golden does not hold: {first}", f"redact={list(redact)!r}",
+        Problem("L585", f"without the redacted values, the golden does not match: {first}", f"redact={list(redact)!r}",
                 "in a replay nodes and conditions run again on redacted values, and this one needs the real one",
                 do)
     )  # fmt: skip
@@ -144,7 +144,7 @@ def _check_levels(holds: Collection[Level] | str) -> tuple[Level, ...]:
     unknown = [level for level in levels if level not in LEVELS]
     if levels and not unknown:
         return levels
-    what = f"there is no level {unknown[0]!r}" if unknown else "no level is to hold, so that nothing would be compared"
+    what = f"there is no level {unknown[0]!r}" if unknown else "no level is selected, so nothing would be compared"
     do = "name some of them"
     raise ExecutionError(
         Problem("L582", what, "holds=...", f"the levels are: {', '.join(LEVELS)}",

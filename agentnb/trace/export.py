@@ -76,7 +76,7 @@ def parse_document(source: str | bytes, where: str = "the text") -> dict[str, An
     except (ValueError, RecursionError) as error:  # RecursionError: the parser's depth limit
         raise _make_format_error(where, f"it is not JSON: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise _make_format_error(where, f"it does not say that its format is {FORMAT!r}")
+        raise _make_format_error(where, f"it does not have the format {FORMAT!r}")
     check_version(document.get("version"))
     claimed = document.pop("crc", None)
     if claimed is not None and not is_intact(text) and not _matches_checksum(claimed, document):

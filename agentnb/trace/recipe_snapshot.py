@@ -230,7 +230,7 @@ def read_only(where: str) -> Problem:
         "L450",
         "this run can only be read: it was opened without its recipe",
         where,
-        "a store holds what happened; the code of the nodes is in the recipe",
+        "a store contains a record; the code of the nodes is in the recipe",
         "open it with the recipe: nb.open(WHERE, RUN_ID, recipe=nb.load(...))",
     )
 

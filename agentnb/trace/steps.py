@@ -216,7 +216,7 @@ class Steps(Sequence[SimulationStep]):
             reading = self._reading()
             return Steps(lambda: reading, self._run_id, self._get_range()[index])
         if type(index) is not int and type(index := call(operator.index, index)) is not int:
-            raise TypeError("a step is found by its place, a whole number, or by a slice")
+            raise TypeError("a step is selected by an integer index or by a slice")
         return SimulationStep(self._reading(), self._get_range()[index], self._run_id)
 
     def __iter__(self) -> Iterator[SimulationStep]:

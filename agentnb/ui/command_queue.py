@@ -225,6 +225,6 @@ def to_problems(error: Exception, verb: str) -> tuple[Problem, ...]:
             f"{verb} failed: {name}",
             f"the cockpit's {verb}",
             str(error) or f"it raised {name} without a message",
-            f"call session.{verb} in a cell to see where it comes from",
+            f"call session.{verb} in a cell to see the full error",
         ),
     )

@@ -345,7 +345,7 @@ def debug(recipe: Any, inputs: Mapping[str, Any] | None = None, **options: Any) 
     if isinstance(recipe, Session):
         if inputs is not None or options:
             raise AgentNbError(
-                Problem("U304", "a session that has started takes no new inputs or options", "debug(session, ...)",
+                Problem("U304", "a session that has started accepts no new inputs or options", "debug(session, ...)",
                         f"passed: {', '.join([*(['inputs'] if inputs is not None else []), *options])}",
                         "write debug(session); or debug(session.recipe, inputs, ...) for a new one")
             )  # fmt: skip

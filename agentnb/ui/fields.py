@@ -24,13 +24,13 @@ from agentnb.text import safe_repr
 LONGEST: Final = 20_000  # characters of an editable field; a longer value is shown in part
 _FIXED_WIDTH: Final = 2_000
 _KEPT_BACK: Final = "it holds a secret, so it is changed in a cell"
-_GONE: Final = "what is asked has changed meanwhile, and has no such part"
+_GONE: Final = "the question has changed in the meantime and has no such part"
 _KINDS: Final = {str: "text", int: "number", float: "number", bool: "flag", type(None): "none"}
 _HOW: Final = {
     "number": ("a number", "write digits, as 3 or -0.5"),
     "flag": ("true or false", "choose one of them"),
     "none": ("nothing", "choose another kind to write a value"),
-    "json": ("JSON", 'write numbers as 3, texts as "three", and true, false or null'),
+    "json": ("JSON", 'write numbers as 3, strings as "three", and true, false or null'),
 }
 Field = dict[str, Any]
 

@@ -28,7 +28,7 @@ _SAID: Final = {
     "budget": "the limit {target} was set to {value}",
     "cancelled": "{target!r} was cancelled while it was at work",
     "interrupted": "{target!r} was interrupted",
-    "exhausted": "{target!r} was given up at a limit of the budget",
+    "exhausted": "{target!r} was abandoned at a limit of the budget",
 }
 
 

@@ -89,7 +89,7 @@ def _to_plain_within(value: Any, room: Iterator[int]) -> Any:
         case None | bool():
             return value
         case str() if type(value) is str:
-            return value if len(value) <= LONGEST else {"~": f"a text of more than {LONGEST:,} characters"}
+            return value if len(value) <= LONGEST else {"~": f"a string of more than {LONGEST:,} characters"}
         case int() if type(value) is int:
             return value if abs(value) <= _EXACT else {"~": "a whole number beyond 2**53"}
         case float() if type(value) is float:

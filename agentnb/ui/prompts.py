@@ -179,7 +179,7 @@ def _parse_answer(pending: Pending, typed: Any) -> Any:
     if fault is not None:
         raise AgentNbError(
             Problem("U322", f"{pending.node!r} cannot take this answer", "the cockpit's answer",
-                    fault.rule or fault.message, "answer what the question asks for; nothing was submitted")
+                    fault.rule or fault.message, "enter an answer that fits the question; nothing was submitted")
         )  # fmt: skip
     return value
 
@@ -197,7 +197,7 @@ def apply_change(session: Session, value: Any, target: str | None) -> None:
     if held is None:
         raise AgentNbError(
             Problem("U307", f"no call or approval {target!r} is pending", "the cockpit's editor",
-                    "the run has continued, or another cell has moved it", "look at session.pending")
+                    "the run has continued, or another cell has moved it", "see session.pending")
         )  # fmt: skip
     changes = value if isinstance(value, dict) else {}
     if changes.get("arguments"):

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 _VALUE: Final = 48  # characters
 _THOUGHT: Final = 200
 _NAME: Final = 80
-_PHASES: Final = {"enter": "was entered", "again": "goes round again", "leave": "was left"}
+_PHASES: Final = {"enter": "was entered", "again": "repeats", "leave": "was left"}
 _NOT_RUN: Final = {"cancelled": "was cancelled", "skipped": "was skipped manually"}
 # interventions that end a step
 _GIVEN: Final = {"answer": "was answered", "approve": "was approved", "deny": "was denied"}
 _ENDS: Final = {
     "running": "Running.",
-    "pausing": "Pausing: the node in flight comes to its end, no further one starts.",
+    "pausing": "Pausing: the node in flight finishes, and no further node starts.",
     "finished": "The run has finished.",
     "exhausted": "The budget is used up.",
-    "idle": "Idle: nothing is due.",
+    "idle": "Idle: nothing is scheduled.",
 }
 
 
@@ -48,7 +48,7 @@ def _format_status(session: Session) -> str:
         nodes = [repr(pending.node) for pending in session.pending] or [repr(current)]
         return f"Now {', '.join(nodes)} {'waits' if len(nodes) == 1 else 'wait'} for a person."
     if status == "failed":
-        return "Step tries it again." if position else "What the recipe requires does not hold. Edit the board."
+        return "Step tries it again." if position else "A requirement of the recipe is not met. Edit the board."
     later = 0 if get_state(session).recorded else len(session.trace) - position  # a record has all of its steps
     line = f"{later} later {'step is' if later == 1 else 'steps are'} kept. " if later > 0 else ""
     if current is None:

@@ -99,7 +99,7 @@ class _Filler:
             values += [[flat["default"]]] if "default" in flat else [flat["examples"]] if flat.get("examples") else []
         if values:
             if not values[0]:
-                raise CannotError("an empty enum allows nothing")
+                raise CannotError("an empty enum allows no value")
             return copy.deepcopy(self.random.choice(list(values[0])))
         match self.type_of(flat, small):
             case "object":
@@ -122,7 +122,7 @@ class _Filler:
         if self.left < 0 or depth > DEEPEST:
             raise CannotError("it refers to itself without an end" if depth > DEEPEST else "it has too many parts")
         if schema is False:
-            raise CannotError("a part of it allows nothing")
+            raise CannotError("a part of it allows no value")
         if not isinstance(schema, Mapping):
             return {}
         parts: list[Any] = [*schema.get("allOf", ())]

@@ -108,7 +108,7 @@ class _TextGenerator:
     def part(self, op: str, argument: Any) -> str:
         self.size += 1
         if self.size > LONGEST:
-            raise CannotError("a pattern asks for a text that is too long")
+            raise CannotError("a pattern requires a string that is too long")
         match op:
             case "LITERAL":
                 return chr(argument)

@@ -63,5 +63,5 @@ def _intersect_types(left: Any, right: Any) -> list[str]:
     common = [kind for kind in second if kind in first or (kind == "integer" and "number" in first)]
     common += [kind for kind in first if kind == "integer" and "number" in second and kind not in common]
     if not common:
-        raise CannotError(f"it asks for {' or '.join(first)} and for {' or '.join(second)} at once")
+        raise CannotError(f"it requires both {' or '.join(first)} and {' or '.join(second)}")
     return common

@@ -188,10 +188,10 @@ def _make_no_model_error(node: Node) -> ExecutionError:
     return ExecutionError(
         Problem(
             "X302",
-            f"node {node.id!r} asks a model, but the session has none",
+            f"node {node.id!r} needs a model, but the session has none",
             str(node.place or f"node {node.id!r}"),
             "no llm was passed",
-            "give one: Session(recipe, llm=...), for example a list of scripted answers",
+            "pass one: Session(recipe, llm=...), for example a list of scripted answers",
         )
     )
 
@@ -229,7 +229,7 @@ def _parse_script(answers: Any) -> Script | None:
     order = (
         f"write a list: [{safe_repr(answers)}]"
         if isinstance(answers, str)
-        else "give a list, or a mapping from node to it"
+        else "pass a list, or a mapping from node to list"
     )
     raise ExecutionError(
         Problem("X305", f"{with_article(type(answers).__name__)} is not a script of answers", "answers=...",

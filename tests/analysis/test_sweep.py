@@ -93,7 +93,7 @@ def test_runs_that_an_executor_lost_are_made_again_each_alone():
     assert "a worker was lost" in found.failed["error"][0]
 
 
-@pytest.mark.filterwarnings("ignore:a _thread.lock lies on the board by reference")
+@pytest.mark.filterwarnings("ignore:a _thread.lock is on the board by reference")
 def test_a_value_that_cannot_be_pickled_is_shown_by_its_text():
     graph = nx.DiGraph(name="locks", entry="lock")
     graph.add_node("lock", function=lambda n: {"lock": threading.Lock(), "out": n}, inputs={"n": "n"})

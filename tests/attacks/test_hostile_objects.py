@@ -91,7 +91,7 @@ def run_with(value, *, fails=False):
     return session
 
 
-@pytest.mark.filterwarnings("ignore:a .* lies on the board by reference")
+@pytest.mark.filterwarnings("ignore:a .* is on the board by reference")
 @pytest.mark.parametrize("fails", [False, True], ids=["read", "fails with it"])
 @pytest.mark.parametrize("error", RAISED)
 @pytest.mark.parametrize("base", [object, str, int, Exception])
@@ -101,7 +101,7 @@ def test_an_object_whose_methods_raise_stops_no_view(base, error, fails, tmp_pat
     views(session, tmp_path)
 
 
-@pytest.mark.filterwarnings("ignore:a .* lies on the board by reference")
+@pytest.mark.filterwarnings("ignore:a .* is on the board by reference")
 def test_a_very_long_repr_is_cut_wherever_it_is_shown(tmp_path):
     class Loud:
         def __repr__(self):
@@ -160,7 +160,7 @@ def refusing(error, *names, base=object):
     return type("Refusing", (base,), made)()
 
 
-@pytest.mark.filterwarnings("ignore:a .* lies on the board by reference")
+@pytest.mark.filterwarnings("ignore:a .* is on the board by reference")
 @pytest.mark.parametrize("error", RAISED)
 @pytest.mark.parametrize("names", [["__class__"], ["__getattribute__"], ["__class__", "__getattribute__"]])
 def test_an_object_that_refuses_to_be_looked_at_lies_on_the_board_by_reference(names, error, tmp_path):
@@ -175,7 +175,7 @@ def test_an_object_that_refuses_to_be_looked_at_lies_on_the_board_by_reference(n
     views(session, tmp_path)
 
 
-@pytest.mark.filterwarnings("ignore:a .* lies on the board by reference")
+@pytest.mark.filterwarnings("ignore:a .* is on the board by reference")
 @pytest.mark.parametrize("error", RAISED)
 def test_a_mapping_or_a_record_whose_parts_cannot_be_read_lies_on_the_board_by_reference(error, tmp_path):
     @dataclass

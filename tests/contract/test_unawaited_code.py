@@ -141,7 +141,7 @@ def test_a_tool_that_returns_it_inside_its_result_has_failed(made):
     session = asyncio.run(main())
     (tool,) = session.board["tools_executed"]
     assert not tool["success"]
-    assert "of which nothing has run" in tool["error"]
+    assert "which has not run" in tool["error"]
 
 
 @pytest.mark.parametrize("made", [yields, yields_later, later])
@@ -160,7 +160,7 @@ def test_a_behavior_that_returns_it_has_failed(made):
     runtime = activegraph.Runtime(activegraph.Graph(), behaviors=[behavior])
     runtime.run_goal("go")
     (failed,) = [event for event in runtime.graph.events if event.type == "behavior.failed"]
-    assert "of which nothing has run" in failed.payload["message"]
+    assert "which has not run" in failed.payload["message"]
 
 
 @pytest.mark.parametrize("made", [yields, later])

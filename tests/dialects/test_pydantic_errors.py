@@ -181,7 +181,7 @@ def test_a_dialect_can_have_its_own_words_and_places():
 @pytest.mark.parametrize(
     ("change", "why", "do"),
     [
-        ({"policy": {"max_retries": "many"}}, "the rule is: a whole number is needed here", "write a whole number"),
+        ({"policy": {"max_retries": "many"}}, "the rule is: a whole number is needed here", "write an integer"),
         ({"state": {"properties": 5}}, "the rule is: a mapping is needed here", "write keys with values"),
         ({"policy": {"caching_enabled": "maybe"}}, "the rule is: true or false is needed here", "write true or false"),
         ({"requirements": 5}, "the rule is: a list is needed here", "write a list of items"),

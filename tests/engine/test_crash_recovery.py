@@ -83,7 +83,7 @@ def test_a_cut_step_that_asks_for_something_else_fails_without_a_model_and_makes
     run.run()
     assert (run.status, run.current, len(asked)) == ("failed", "ask", 1)
     (problem,) = run.cause.problems
-    assert (problem.code, problem.what) == ("X302", "node 'ask' asks a model, but the session has none")
+    assert (problem.code, problem.what) == ("X302", "node 'ask' needs a model, but the session has none")
     calls = run.trace.frames.calls
     assert calls.provider.isin(["simulated"]).sum() == 0
     (paid,) = calls[calls.step.isna()].to_dict("records")  # it stays in the log, as a call of no step

@@ -51,7 +51,7 @@ def test_a_listener_that_raises_is_dropped_with_a_warning_and_the_run_goes_on():
         raise ValueError("too much")
 
     run = session(graph("a", "b"), hooks={"step": breaks})
-    with pytest.warns(UserWarning, match="dropped, it raised ValueError: too much"):
+    with pytest.warns(UserWarning, match="raised ValueError and was removed: too much"):
         run.step()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -119,5 +119,5 @@ def test_what_a_step_in_flight_has_made_is_there_and_marked():
     assert (run.status, run.position) == ("in_flight", 0)
     assert boxes(run.draw_objects()) == {"task#1": ("task v1", ("new",)), "task#2": ("task v1", ("new",))}
     assert boxes(run.draw_objects(0)) == {}
-    assert "plan in the step that is under way" in repr(run.chain("task#1"))
+    assert "plan in the current step" in repr(run.chain("task#1"))
     assert run.chain("task#1").to_frame().node.tolist()[-1] == "plan"

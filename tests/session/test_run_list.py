@@ -87,7 +87,7 @@ def test_a_day_is_whole(where):
         ({"since": "2026-02-01", "until": "2026-01-01"}, "L547", "swap"),
         ({"limit": 0}, "L548", "from 1"),
         ({"limit": True}, "L548", "whole number"),
-        ({"after": "bb"}, "L413", "the runs that it keeps"),
+        ({"after": "bb"}, "L413", "its runs are"),
     ],
     ids=str,
 )

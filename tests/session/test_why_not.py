@@ -122,7 +122,7 @@ def test_a_delivery_that_a_person_skipped_or_took_away():
     why = run.why_not("greet")
     assert (why.fired, why.reason) == (None, "a person skipped it for event evt_001 'hello' in step 2")
     run.set_next("begin")
-    taken = "the delivery of event evt_001 'hello' has been taken out of the frontier: set_next 'begin' after step 2"
+    taken = "the delivery of event evt_001 'hello' was removed from the frontier: set_next 'begin' after step 2"
     assert said(run, "log") == taken
 
 

@@ -78,7 +78,7 @@ def test_the_phases_of_a_node_with_an_inside_are_shown():
         lines.append((session.trace.steps[session.position - 1].phase, format_status_line(session)))
     first = dict(reversed(lines))
     assert "was entered" in first["enter"]
-    assert "goes round again" in first["again"]
+    assert "repeats" in first["again"]
     assert "was left" in first["leave"]
 
 

@@ -158,7 +158,7 @@ def test_a_requirement_that_does_not_hold_is_a_card_and_says_what_to_do():
     asks = Requirement(lambda board: "key" in board, "give me a key")
     session = Session(replace(human(prompt="Well?"), requires=(asks,)))
     state = shown(session)
-    assert state["sentence"] == "What the recipe requires does not hold. Edit the board."
+    assert state["sentence"] == "A requirement of the recipe is not met. Edit the board."
     assert [problem["what"] for problem in state["problems"]] == ["give me a key"]
 
 

@@ -88,14 +88,14 @@ def test_what_is_made_fits_and_is_the_same_for_the_same_seed(schema):
 IMPOSSIBLE = {
     "wrong": ({"type": "strng"}, "its schema is invalid: type: 'strng'"),
     "no schema": ([], "its schema is invalid"),
-    "nothing": (False, "allows nothing"),
+    "nothing": (False, "allows no value"),
     "an empty enum": ({"enum": []}, "empty enum"),
     "not there": ({"$ref": "#/$defs/x"}, "which is not in it"),
     "no anchor": ({"$ref": "#x"}, "which is not in it"),
     "elsewhere": ({"$ref": "https://example.org/s"}, "which is not in it"),
     "only itself": ({"$ref": "#"}, "without an end"),
     "without an end": ({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}, "without an end"),
-    "two types": ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "at once"),
+    "two types": ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "it requires both"),
     "no number": ({"type": "number", "minimum": 3, "maximum": 2}, "smallest number"),
     "no whole number": ({"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 4}, "no multiple of 1"),
     "too few": ({"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True, "minItems": 3}, "different values"),
@@ -104,7 +104,7 @@ IMPOSSIBLE = {
     "not a number": ({"type": "integer", "maximum": float("nan")}, "without an end"),
     "a pattern": ({"type": "string", "pattern": "(?=x)y"}, "cannot be written out"),
     "not a text": ({"not": {"type": "string"}}, "does not fit"),
-    "not beside": ({"required": ["a"], "additionalProperties": False, "properties": {}}, "allows nothing"),
+    "not beside": ({"required": ["a"], "additionalProperties": False, "properties": {}}, "allows no value"),
 }
 
 

@@ -91,7 +91,7 @@ def test_none_is_an_answer():
 
 @pytest.mark.parametrize(
     ("answers", "order"),
-    [("approve", r"\['approve'\]"), (lambda asked: "yes", "give a list"), (b"y", "give a list"), (True, "give a list")],
+    [("approve", r"\['approve'\]"), (lambda asked: "yes", "pass a list"), (b"y", "pass a list"), (True, "pass a list")],
 )
 def test_answers_are_a_list_or_a_mapping(answers, order):
     with pytest.raises(ExecutionError, match=order) as caught:

@@ -186,7 +186,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         asks = next((each.name for each in asking), None)
         if asks is not None and self.config.llm is None:
             raise MissingProviderError(
-                Problem("R328", f"{asks!r} asks a model, but there is none", "Runtime()",
+                Problem("R328", f"{asks!r} needs a model, but there is none", "Runtime()",
                         "an llm_behavior is answered by a model first", "pass one: Runtime(graph, llm_provider=...)")
             )  # fmt: skip
 
@@ -312,7 +312,7 @@ def _check_place(persist_to: Any, store: Any) -> None:
     """X512: a runtime is given two locations to store its run."""
     if persist_to is not None and store is not None:
         raise InvalidRuntimeConfiguration(
-            Problem("X512", "persist_to and store are both given", "Runtime()", "a run is stored in one place",
+            Problem("X512", "persist_to and store are both passed", "Runtime()", "a run is stored in one place",
                     "pass only one of them")
         )  # fmt: skip
 

@@ -35,7 +35,7 @@ def make_recipe(behaviors: Sequence[Any], config: Any = None, name: str = "behav
         raise RegistrationError(
             Problem("R329", f"two behaviors have the name {twice!r}", f"behavior {twice!r}",
                     "a step is named by its behavior, and a run could not tell which of them it was",
-                    "give one of them another name, or call clear_registry() before registering them again")
+                    "rename one of them, or call clear_registry() before registering them again")
         )  # fmt: skip
     matcher = (BudgetedMatcher if any(each.budget for each in behaviors) else Matcher)(behaviors, since)
     nodes = {each.name: _make_node(each, config) for each in behaviors}

@@ -148,7 +148,7 @@ class AgentRuntime:
         depth: int | None,
     ) -> Session:
         if client is not None and function is not None:
-            raise ValueError("give llm_client or llm_callable, not both")
+            raise ValueError("pass llm_client or llm_callable, not both")
         budget = {} if not max_steps else {"max_steps": max_steps}
         budget |= {} if depth is None else {"max_subgraph_depth": depth}
         session = self.session(
@@ -165,7 +165,7 @@ class AgentRuntime:
                 Problem("X419", f"inputs are missing: {', '.join(missing)}", f"agent {self.recipe.name!r}",
                         f"its graph declares: {', '.join(self.recipe.inputs)}; "
                         f"given: {', '.join(session.inputs) or 'none'}",
-                        "give every declared input")
+                        "pass every declared input")
             )  # fmt: skip
         self._session = session
         return session

@@ -155,7 +155,7 @@ def _iter_edges(level: Level, nodes: Nodes, found: Mapping[str, Node], problems:
 
 def _make_ignored_edge_problem(what: str, node: str, where: str) -> Problem:
     """R119: an edge out of a loop's body is not followed."""
-    return Problem("R119", f"{what} is not followed", where, f"{node!r} is the body of a loop: after it comes the loop",
+    return Problem("R119", f"{what} is not followed", where, f"{node!r} is the body of a loop, which follows it",
                    "add the edge to the loop instead", "warning")  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def _check_tools(definition: AgentDefinition, source: Source) -> Iterator[Proble
             yield Problem("R240", f"tool {tool.id!r} is defined twice; the last definition is used",
                           str(source.locate(("tools", number, "id"))),
                           f"the other definition is at {source.locate(('tools', last[tool.id], 'id'))}",
-                          "remove one of them, or give it another id", "warning")  # fmt: skip
+                          "remove one of them, or change its id", "warning")  # fmt: skip
     for number, tool in enumerate(definition.tools):
         if tool.kind == "subgraph" and tool.impl not in graphs:
             yield Problem("R185", f"tool {tool.id!r} runs the subgraph {tool.impl!r}, which does not exist",
@@ -261,10 +261,10 @@ def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Pr
                           did_you_mean(kind, kinds, "write one of them as its 'type'"), "warning")  # fmt: skip
         for word in settings:
             if word not in WORDS:
-                yield Problem("R243", f"setting {word!r} of provider {name!r} is not known and has no effect",
+                yield Problem("R243", f"setting {word!r} of provider {name!r} is unknown and has no effect",
                               str(source.locate((*path, word), key=True)),
                               f"the settings are: {', '.join(sorted(WORDS))}",
-                              did_you_mean(word, WORDS, "what a protocol has besides goes into `kwargs`"),
+                              did_you_mean(word, WORDS, "pass further fields of the protocol in `kwargs`"),
                               "warning")  # fmt: skip
 
 

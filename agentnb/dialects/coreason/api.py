@@ -202,7 +202,7 @@ def _select_agents(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, An
     bound = [name for name in requested if name not in agents]
     for name in agents:
         if name not in requested:
-            hint = did_you_mean(name, bound, f"the names that are asked for: {list_names(requested)}")
+            hint = did_you_mean(name, bound, f"the requested names are: {list_names(requested)}")
             warnings.warn(f"agents={{{name!r}: ...}}: no node of {recipe.name!r} asks for it; {hint}", stacklevel=3)
     return {name: agent for name, agent in agents.items() if name in requested}
 

@@ -342,7 +342,7 @@ def dump_model(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
     except ValueError as error:  # raised by pydantic, or by the codec of its strings
         problems = [
             Problem("R244", f"the value of {format_path(path)} is {with_article(class_name(value))}",
-                    f"<{class_name(model)}>, {format_path(path)}", "a recipe holds only JSON values",
+                    f"<{class_name(model)}>, {format_path(path)}", "a recipe contains only JSON values",
                     "write it as text, a number, a list or a dict")
             for path, value in _iter_unwritable(model.model_dump(by_alias=True, **options), part)
         ]  # fmt: skip

@@ -41,7 +41,7 @@ def parse_function(value: Any) -> Any:
     """Return a callable, or the name of one."""
     if not callable(value) and not isinstance(value, str):
         raise InvalidValue(
-            "a function is a callable, or a name that the session's tools have", "give the function itself"
+            "a function is a callable, or a name that the session's tools have", "pass the function itself"
         )
     if is_generator(value):
         raise InvalidValue(GENERATES, COLLECT)
@@ -338,7 +338,7 @@ def _check_unknown(name: Any, known: Mapping[str, Reader], place: Place) -> list
         what, do = f"unknown attribute {safe_repr(name)}", f"did you mean {similar[0]!r}?"
     elif known.keys() >= COMMON.keys() and (kinds := [kind for kind, other in BY_KIND.items() if name in other]):
         what, do = (
-            f"attribute {safe_repr(name)} means nothing here",
+            f"attribute {safe_repr(name)} has no meaning here",
             f"remove it; kinds that have it: {', '.join(kinds)}",
         )
     else:

@@ -175,7 +175,9 @@ def _make_error(session: Session, problem: Problem | None) -> ExecutionError:
     """Return the error of a stopped run, with the system's exception as the cause."""
     node = session.current
     if problem is None:
-        return ExecutionError(f"the run stands: {session.status}", kind="Stopped", node_id=node, trace=session.trace)
+        return ExecutionError(
+            f"the status of the run is: {session.status}", kind="Stopped", node_id=node, trace=session.trace
+        )
     error = ExecutionError(problem, kind=_get_kind(session, problem), node_id=node, trace=session.trace)
     error.__cause__ = printable(session.cause)
     return error

@@ -173,7 +173,7 @@ def _make_tools_problem(tools: Any) -> Problem:
     """R114: a value is not valid there."""
     return Problem("R114", f"the tools are {with_article(type(tools).__name__)}", "AgentExecutor(config, llm, tools)",
                    "expected a ToolRegistry, a mapping from names to tools, or a list",
-                   "give one of these")  # fmt: skip
+                   "pass one of these")  # fmt: skip
 
 
 def make_result(session: Session) -> AgentResult:

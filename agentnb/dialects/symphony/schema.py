@@ -210,7 +210,7 @@ def to_config(value: Any) -> AgentConfig:
         raise RecipeError(
             Problem("R114", f"the config is {with_article(type(value).__name__)}", "AgentExecutor(config)",
                     "an agent is described by an AgentConfig or a mapping of its fields",
-                    "give AgentConfig(name=..., description=..., task=..., tools=[...])")
+                    "pass AgentConfig(name=..., description=..., task=..., tools=[...])")
         )  # fmt: skip
     config, problems = read(source)
     errors = [problem for problem in (*source.problems, *problems) if problem.severity == "error"]

@@ -104,7 +104,7 @@ def _describe_current(session: Session, node: Node) -> str:
         held = f", held {to_line(session.held_at)}" if session.held_at else ""
         return _NOW.get(str(session.status), "is next") + (held if node.id == view.current else "")
     if node.id in view.next:
-        return "was entered, and has not been left" if node.bodies else "comes later"
+        return "was entered, and has not been left" if node.bodies else "follows"
     return ""
 
 
@@ -124,7 +124,7 @@ def _iter_facts(recipe: Recipe, node: Node) -> Iterator[tuple[str, str]]:
         yield "steps", "are not counted towards max_steps"
     if node.rescue is not None:
         route = node.rescue.route
-        where = "its ordinary way" if route is None else ", ".join(route) or "nowhere"
+        where = "its ordinary edges" if route is None else ", ".join(route) or "nowhere"
         yield (
             "when it fails",
             f"goes {where}" + (f", writes {', '.join(node.rescue.writes)}" if node.rescue.writes else ""),

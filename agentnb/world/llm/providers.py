@@ -52,7 +52,7 @@ def client_of(
         raise AgentRuntimeError(
             Problem("X330", f"{kind!r} is not a provider of models", where or f"llm {llm!r}",
                     f"the providers are: {', '.join(known)}; write provider:model",
-                    did_you_mean(kind, known, "use one of them, or give settings={'type': ...}"))
+                    did_you_mean(kind, known, "use one of them, or pass settings={'type': ...}"))
         )  # fmt: skip
     return PROVIDERS[kind](model or None, settings, temperature=temperature, provider=name or kind, where=where)
 

@@ -70,7 +70,7 @@ def _group_calls(trace: Any) -> dict[str, list[Any]]:
         raise ExecutionError(
             Problem("X343", f"{with_article(type(trace).__name__)} is not a trace", f"{_WHERE}(trace)",
                     "recorded answers come from a trace",
-                    "give session.trace, or SimulationTrace.read(path)")
+                    "pass session.trace or SimulationTrace.read(path)")
         )  # fmt: skip
     read = reading()
     found: defaultdict[str, dict[tuple[int, ...], Any]] = defaultdict(dict)
@@ -86,7 +86,7 @@ def _make_exhausted_error(request: LLMRequest, had: int, nodes: Mapping[str, Seq
     why = f"it was asked {request.of_node + 1} times and the trace has {had} of its answers"
     if not had:
         why = f"the trace has answers for: {', '.join(nodes) or 'no node'}"
-    order = "record the run again, or give the session another model"
+    order = "record the run again, or pass another model to the session"
     return ExecutionError(
         Problem("X340", f"the trace has no answer left for node {request.node!r}", _WHERE, why,
                 order if had else did_you_mean(request.node, nodes, order))
@@ -100,7 +100,7 @@ def _make_error(request: LLMRequest, error: str) -> Exception:
     return LLMError(
         Problem("X342", f"the recorded call of node {request.node!r} failed: {message or kind}", _WHERE,
                 f"it raised {kind}; the recording is repeated",
-                "record the run again, or give the session another model")
+                "record the run again, or pass another model to the session")
     )  # fmt: skip
 
 

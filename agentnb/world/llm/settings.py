@@ -30,8 +30,8 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     present = {str(word): value for word, value in settings.items() if value is not None}
     for word in present:
         if word not in WORDS:
-            order = did_you_mean(word, WORDS, "what a protocol has besides goes into `kwargs`")
-            warnings.warn(f"{where}: {word!r} is not known and does nothing; {order}", stacklevel=4)
+            order = did_you_mean(word, WORDS, "pass further fields of the protocol in `kwargs`")
+            warnings.warn(f"{where}: {word!r} is unknown and has no effect; {order}", stacklevel=4)
     problems = [
         Problem("X334", f"{word!r} is {safe_repr(value, key=word)}", where, f"it must be {rule}", "fix the setting")
         for word, value in present.items()

@@ -42,4 +42,4 @@ def _to_text(value: Any) -> str:
     try:
         return str(value)
     except Exception:  # noqa: BLE001  (its own code fails; the rest is still shown)
-        return f"{with_article(type(value).__name__)} that cannot be told"
+        return f"{with_article(type(value).__name__)} without a text form"

@@ -306,7 +306,7 @@ class VendorClient(ABC):
         if not model:
             raise AgentRuntimeError(
                 Problem("X335", f"no model of {self.provider!r} was specified",
-                        f"{self._where}, asked by node {request.node!r}",
+                        f"{self._where}, requested by node {request.node!r}",
                         "neither the request nor the settings name a model",
                         f'write it: "{self.provider}:MODEL", or settings={{"model": ...}}')
             )  # fmt: skip
@@ -409,7 +409,7 @@ class VendorClient(ABC):
             names = " or ".join(self.variables)
             raise AgentRuntimeError(
                 Problem("X332", f"there is no API key for {self.provider!r}", self._where,
-                        f"neither its settings nor the environment ({names}) hold one",
+                        f"neither its settings nor the environment ({names}) contain one",
                         f'set {self.variables[0]}, or settings={{"api_key": "{{{{env.NAME}}}}"}}')
             )  # fmt: skip
         return None if found is None else str(found)

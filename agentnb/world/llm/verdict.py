@@ -101,9 +101,9 @@ def _number(value: Any) -> float:
         try:
             value = Decimal(value.strip())
         except ArithmeticError:
-            raise ValueError("what stands for the score is a text, and no number") from None
+            raise ValueError("the score is a string, not a number") from None
     if not isinstance(value, Real | Decimal):
-        raise ValueError(f"what stands for the score is {with_article(type(value).__name__)}")  # noqa: TRY004  (a wrong answer is one mistake)
+        raise ValueError(f"the score is {with_article(type(value).__name__)}")  # noqa: TRY004  (a wrong answer is one mistake)
     try:
         score = float(value)
     except (OverflowError, ValueError):  # a whole number of hundreds of digits; a signalling NaN

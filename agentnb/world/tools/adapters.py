@@ -51,14 +51,14 @@ def _make(spec: ToolSpec, cls: Any, init: Any) -> Any:
     if init is not None and not isinstance(init, Mapping):
         raise RecipeError(
             _make_problem(spec, f"`init` of tool {spec.id!r} is {with_article(type(init).__name__)}",
-                   "it holds the keyword arguments that the class is made with", "write a mapping under `config.init`")
+                   "it contains the keyword arguments for the class", "write a mapping under `config.init`")
         )  # fmt: skip
     try:
         return cls(**{str(name): value for name, value in (init or {}).items()})
     except Exception as error:
         message = error_line(error)
         problem = _make_problem(spec, f"{cls.__name__} cannot be made for tool {spec.id!r}", message,
-                         f"see `config.init`, which gives: {', '.join(map(str, init or {})) or 'nothing'}")  # fmt: skip
+                         f"see `config.init`; it has: {', '.join(map(str, init or {})) or 'nothing'}")  # fmt: skip
         raise RecipeError(problem) from error
 
 

@@ -156,7 +156,7 @@ def _make_model(function: Callable[..., Any]) -> tuple[type[BaseModel], dict[str
 
     if not callable(function) or isinstance(function, type):
         raise RecipeError(
-            _make_problem(function, f"{with_article(type(function).__name__)} is not a function", "", "give a function")
+            _make_problem(function, f"{with_article(type(function).__name__)} is not a function", "", "pass a function")
         )
     if is_generator(function):
         raise RecipeError(_make_problem(function, "it is a generator function", GENERATES, COLLECT))
@@ -196,7 +196,7 @@ def _make(function: Callable[..., Any], fields: dict[str, Any]) -> type[BaseMode
     except (PydanticUserError, NameError) as error:  # a hint without validation rules, or without a JSON Schema
         why = error_text(error).partition("\n")[0]
         do = "hint at what JSON has: str, int, float, bool, list, dict, or a model"
-        raise RecipeError(_make_problem(function, "a hint says nothing of what may be sent", why, do)) from None
+        raise RecipeError(_make_problem(function, "a type hint must have a JSON Schema", why, do)) from None
     return model
 
 
@@ -205,13 +205,13 @@ def _check_callable(function: Callable[..., Any], parameter: inspect.Parameter) 
     name = parameter.name
     if parameter.kind is parameter.POSITIONAL_ONLY:
         return _make_problem(
-            function, f"{name!r} is positional-only", "a tool's parameters are given by name", "remove the `/`"
+            function, f"{name!r} is positional-only", "a tool's parameters are passed by name", "remove the `/`"
         )
     if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
         stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
         return _make_problem(
             function,
-            f"`{stars}{name}` takes any number of values",
+            f"`{stars}{name}` accepts any number of values",
             "a tool's parameters are known by name",
             "name each parameter, or take a list or a dict",
         )
@@ -268,4 +268,4 @@ def _make_problem(function: Any, what: str, why: str, do: str) -> Problem:
     name = getattr(function, "__name__", type(function).__name__)
     code = getattr(inspect.unwrap(function) if inspect.isfunction(function) else function, "__code__", None)
     where = f"{code.co_filename}:{code.co_firstlineno}" if code else f"function {name!r}"
-    return Problem("R191", f"{name!r} cannot be made a tool: {what}", where, why or "a tool is a function", do)
+    return Problem("R191", f"{name!r} cannot be a tool: {what}", where, why or "a tool is a function", do)

@@ -82,8 +82,8 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
 def _find_faults(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return the faults of a request, each as what, why and do."""
     found = [
-        (f"{str(word)[:60]!r} is no part of a request", f"a request has: {', '.join(WORDS)}",
-         did_you_mean(str(word)[:60], WORDS, "put what the server asks for into `params` or `json`"))
+        (f"{str(word)[:60]!r} is not a part of a request", f"a request has: {', '.join(WORDS)}",
+         did_you_mean(str(word)[:60], WORDS, "pass the fields that the server expects in `params` or `json`"))
         for word in config if word not in WORDS
     ]  # fmt: skip
     fault = _check_url(config.get("url"))
@@ -92,10 +92,10 @@ def _find_faults(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     method = config.get("method", "GET")
     if not isinstance(method, str) or not method.isascii() or not method.isalpha():
         found.append(
-            (f"{str(method)[:60]!r} is not a method", "it is a word such as GET or POST", "write one of these")
+            (f"{str(method)[:60]!r} is not a method", "a method is a word such as GET or POST", "write one of these")
         )
     found += [
-        (f"`{word}` is {with_article(type(config[word]).__name__)}", "it holds names and values", "write a mapping")
+        (f"`{word}` is {with_article(type(config[word]).__name__)}", "it contains names and values", "write a mapping")
         for word in _MERGED if not isinstance(config.get(word) or {}, Mapping)
     ]  # fmt: skip
     if not found and any(_is_bad_header(name, value) for name, value in (config.get("headers") or {}).items()):

@@ -119,7 +119,7 @@ class Modules:
             )
             raise RecipeError(
                 Problem("R156", f"tool {spec.id!r} comes from {_cut(str(paths[0]))}, which is not allowed",
-                        _format_where(spec), f"{here}; allowed besides: {', '.join(self.allowed.words) or 'nothing'}",
+                        _format_where(spec), f"{here}; also allowed: {', '.join(self.allowed.words) or 'nothing'}",
                         "move the file into the recipe's folder, or allow its own: "
                         + describe_how_to_allow(_cut(str(paths[0].parent))))
             )  # fmt: skip
@@ -136,7 +136,7 @@ class Modules:
                 "R156",
                 f"tool {spec.id!r} comes from the file {_cut(written)!r}, but the recipe has no folder",
                 _format_where(spec),
-                "the recipe was given as text or as a mapping, so there is no folder to search",
+                "the recipe was loaded from a string or a mapping, so there is no folder to search",
                 f"load it from its file, or allow the folder that the tools are in: {describe_how_to_allow('FOLDER')}",
             )
         )

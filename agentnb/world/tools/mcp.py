@@ -282,7 +282,7 @@ def _make_result(answer: CallToolResult) -> dict[str, Any]:
     texts = [text for block in answer.content if isinstance(text := getattr(block, "text", None), str)]
     text = "\n".join(texts) if texts else None
     if answer.is_error:
-        return _make_failure(safe_str(text or "the server says that it failed", LONGEST_TEXT), text)
+        return _make_failure(safe_str(text or "the server reported a failure", LONGEST_TEXT), text)
     json = answer.structured_content
     # Servers wrap results that are not mappings in one.
     value = json["result"] if isinstance(json, dict) and set(json) == {"result"} else json

@@ -170,7 +170,7 @@ def _to_pairs(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
 def _find_faults(config: Mapping[str, Any]) -> list[Fault]:
     """Return the faults of a config, each as what, why and do."""
     found: list[Fault] = [
-        (f"knows no {str(word)[:60]!r}", f"its config has: {', '.join(WORDS)}",
+        (f"has an unknown field {str(word)[:60]!r}", f"its config has: {', '.join(WORDS)}",
          did_you_mean(str(word)[:60], WORDS, "put what the tool asks for into the node's inputs, or into `arguments`"))
         for word in config if word not in WORDS
     ]  # fmt: skip
@@ -187,7 +187,7 @@ def _find_faults(config: Mapping[str, Any]) -> list[Fault]:
         found.append((f"has {both}", "a server is started, or is there already",
                       "give `command` and `args` to start one, or the `url` of one"))  # fmt: skip
     elif url and not url.strip().lower().startswith(("http://", "https://")):
-        found.append(("has a `url` that cannot be asked", "servers are asked by http and https", "write https://..."))
+        found.append(("has an invalid `url`", "servers are reached over http or https", "write https://..."))
     if any("\0" in str(text) for text in (command, *(config.get("args") or ()), config.get("cwd"))):
         found.append(("has a null character in its command", "no program can be started so", "take it out"))
     return found

@@ -118,7 +118,7 @@ def _iter_schema_problems(source: Mapping[Any, Any], where: str) -> Iterator[Pro
     """R190: a schema that should be a JSON Schema is not one, or does not describe an object."""
     if source and _KEYWORDS.isdisjoint(source):
         yield _make_problem(f"an input schema has only: {', '.join(map(safe_repr, source))}", where,
-                     "none of these is a keyword of JSON Schema, and as parameters each needs a mapping",
+                     "none of these is a JSON Schema keyword, and each parameter must be described by a mapping",
                      "write {'type': 'object', 'properties': {...}}, or {'name': {'type': 'string'}}")  # fmt: skip
         return
     schema, kinds = Schema(source), source.get("type", "object")
@@ -131,7 +131,7 @@ def _iter_schema_problems(source: Mapping[Any, Any], where: str) -> Iterator[Pro
             "an input schema refers to what is not in it",
             format_path(where, fault.path),
             fault.message,
-            "put it under '$defs': nothing is fetched",
+            "add it under '$defs'; nothing is fetched",
         )
     if kinds in TYPES and kinds != "object":
         yield _make_problem(
@@ -142,8 +142,8 @@ def _iter_schema_problems(source: Mapping[Any, Any], where: str) -> Iterator[Pro
         )
     for name, declared in source.items():
         if name not in _KEYWORDS and isinstance(declared, Mapping) and isinstance(declared.get("type"), str):
-            yield _make_problem(f"{safe_repr(name)} stands beside the properties", where,
-                         "there it asks nothing of any parameter", "move it into 'properties'")  # fmt: skip
+            yield _make_problem(f"{safe_repr(name)} is outside 'properties'", where,
+                         "outside, it constrains no parameter", "move it into 'properties'")  # fmt: skip
 
 
 def format_path(path: str, keys: Sequence[str | int]) -> str:

@@ -61,7 +61,7 @@ def read_parameters(
     for name, declaration in source.items():
         if not isinstance(name, str):
             problems.append(
-                _make_problem(f"{safe_repr(name)} names no parameter", where, "names are texts", "write a text")
+                _make_problem(f"{safe_repr(name)} names no parameter", where, "names are strings", "write a text")
             )
             continue
         parameter, wrong = _read(declaration, f"{where}.{name}", depth)
@@ -76,7 +76,7 @@ def _read(declaration: Any, where: str, depth: int) -> tuple[Parameter, list[Pro
         return Parameter("any"), [_make_problem(what, where, "it is a mapping with a type", "write {'type': 'string'}")]
     fields = {_SNAKE.get(word, word) if isinstance(word, str) else word: value for word, value in declaration.items()}
     problems = [
-        _make_problem(f"{safe_repr(word)} is no rule of a parameter", where, f"its rules are: {', '.join(_RULES)}",
+        _make_problem(f"{safe_repr(word)} is not a rule of a parameter", where, f"its rules are: {', '.join(_RULES)}",
                did_you_mean(str(word), _RULES, "for other rules write a JSON Schema"))
         for word in fields if word not in _RULES and word not in _REMARKS
     ]  # fmt: skip
@@ -116,7 +116,7 @@ def _iter_problems(fields: Mapping[str, Any], where: str) -> Iterator[Problem]:
         )
     if not isinstance(fields.get("required", False), bool):
         yield _make_problem(
-            "`required` is neither true nor false", where, "each parameter says so for itself", "write true or false"
+            "`required` is neither true nor false", where, "`required` is set for each parameter", "write true or false"
         )
     for word in ("minLength", "maxLength"):
         length = fields.get(word)

@@ -129,7 +129,7 @@ def _read(cls: type[ToolConfig], name: str | None, source: Any) -> ToolConfig:
             f"a tool is given as {with_article(type(source).__name__)}",
             "it is a ToolConfig, a mapping, or a function",
         )
-        raise RecipeError(_make_problem(name, what, why, "give one of these"))
+        raise RecipeError(_make_problem(name, what, why, "pass one of these"))
     return _read_mark(source) or from_function(source)
 
 
@@ -254,7 +254,7 @@ def _iter_problems(config: ToolConfig) -> Iterator[Problem]:
         yield _make_problem(
             name,
             f"`config` is {with_article(type(config.config).__name__)}",
-            "it holds names and values",
+            "it contains names and values",
             "write a mapping",
         )
 
@@ -264,7 +264,7 @@ def _iter_handler_problems(config: ToolConfig) -> Iterator[Problem]:
     name, handler = config.name, config.handler
     if handler is not None and (not callable(handler) or isinstance(handler, type)):
         yield _make_problem(
-            name, f"`handler` is {safe_repr(handler)}", "it is called with the parameters", "give a function"
+            name, f"`handler` is {safe_repr(handler)}", "it is called with the parameters", "pass a function"
         )
     elif is_generator(handler):
         yield _make_problem(name, "`handler` is a generator function", GENERATES, COLLECT)

@@ -80,9 +80,7 @@ def to_result(answer: Any, name: str, metrics: ToolMetrics | None = None) -> Too
     if isinstance(answer, BaseException):
         return make_failure(f"Tool {name!r} failed: {_describe_error(answer)}", metrics)
     if find_unrun(answer) is not None:
-        return make_failure(
-            f"Tool {name!r} failed: it returned {find_unrun(answer)}, of which nothing has run", metrics
-        )
+        return make_failure(f"Tool {name!r} failed: it returned {find_unrun(answer)}, which has not run", metrics)
     if isinstance(answer, Mapping) and "success" in answer:
         answer = _from_mapping(answer)
     if not isinstance(answer, ToolResult):

@@ -89,7 +89,7 @@ def test_why_not_names_the_clause_that_failed():
     team.graph.add_object("task", {})
     team.run_until_idle()
     assert "object.type should be 'claim', and is 'task'" in team.session.why_not("claims").reason
-    assert "fits nothing in the graph" in team.session.why_not("fits", at="evt_001").reason
+    assert "matches nothing in the graph" in team.session.why_not("fits", at="evt_001").reason
     assert "listens to 'object.created'" in team.session.why_not("claims", at="evt_002").reason
     with pytest.raises(nb.ExecutionError, match="X101"):
         team.session.why_not("nobody")

@@ -209,7 +209,8 @@ def test_the_cockpit_shows_it_and_decides_it(waits):
     assert can["answer"]
     assert can["change"]
     assert not can["step"]
-    assert format_status_line(session).endswith("Idle: nothing is due. Approval is requested for: 'order', 'book#1'.")
+    status = format_status_line(session)
+    assert status.endswith("Idle: nothing is scheduled. Approval is requested for: 'order', 'book#1'.")
     shown = [describe_pending(one) for one in session.pending]
     assert [(one["kind"], one["node"], one["options"]) for one in shown] == [
         ("approval", "order", ["yes", "no"]),

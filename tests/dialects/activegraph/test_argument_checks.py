@@ -76,7 +76,7 @@ def test_a_policy_has_lists_for_one_text_would_allow_whatever_stands_in_it():
 
 def test_a_decorator_needs_its_brackets():
     for bare in (behavior, relation_behavior):
-        with pytest.raises(InvalidArgumentType, match=r"X519[\s\S]*brackets"):
+        with pytest.raises(InvalidArgumentType, match=r"X519[\s\S]*parentheses"):
             bare(nothing)
     assert clear_registry() == []
 

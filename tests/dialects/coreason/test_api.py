@@ -307,7 +307,7 @@ def test_an_agent_that_no_node_asks_for_is_warned_of():
     made = recipe([agent("write"), agent("read")], [("write", "read")])
     with pytest.warns(UserWarning, match="'wrtie-agent'.*no node of 'test' asks for it; did you mean 'write-agent'"):
         GraphExecutor(made, {}, agents={"wrtie-agent": lambda: 1, "read-agent": lambda: 1})
-    with pytest.warns(UserWarning, match="the names that are asked for: write-agent, read-agent"):
+    with pytest.warns(UserWarning, match="the requested names are: write-agent, read-agent"):
         GraphExecutor(made, {}, agents={"other": lambda: 1})
 
 

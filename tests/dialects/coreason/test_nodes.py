@@ -174,7 +174,7 @@ def test_what_an_agent_is_told_first():
 
 def test_an_agent_that_is_only_wished_for_is_told_the_wish():
     made = node("agent", agent_ref={"intent": "write well", "constraints": ["short", "plain"]})
-    assert made.params["prompt"] == "write well\nWhat holds for it:\n- short\n- plain"
+    assert made.params["prompt"] == "write well\nConditions:\n- short\n- plain"
     assert (made.params["ref"], made.params["wanted"]["intent"]) == ("n", "write well")
     assert prompt(agent_ref={"intent": "write well"}) == "write well"
 

@@ -202,7 +202,7 @@ def unfit(nodes, edges):
     recipe = parallel(nodes, edges)
     assert not inside(recipe)
     (problem,) = [problem for problem in recipe.check() if problem.code == "R137"]
-    assert problem.what == "the branches of 'f' cannot run in parallel; only its first edge is taken"
+    assert problem.what == "the branches of 'f' cannot run in parallel; only its first edge is followed"
     assert problem.severity == "warning"
     assert "R118" in told(recipe)
     return problem.why, problem.where.removeprefix("<dict>, topology.")

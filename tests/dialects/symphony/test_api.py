@@ -291,7 +291,7 @@ class Undecided:
         raise ValueError("it cannot be compared")
 
 
-@pytest.mark.filterwarnings("ignore:.*lies on the board by reference")
+@pytest.mark.filterwarnings("ignore:.*is on the board by reference")
 @pytest.mark.parametrize("max_calls", [1, 2])
 @pytest.mark.parametrize(
     "result",
@@ -316,7 +316,7 @@ def test_whatever_a_tool_returns_can_be_told(result: Any, max_calls: int) -> Non
 @pytest.mark.parametrize(
     "answer", [lambda: 5, lambda: [1], lambda: {"a": Unprintable()}, object, Unprintable, lambda: "x" * 2_000_000]
 )
-@pytest.mark.filterwarnings("ignore:.*lies on the board by reference")
+@pytest.mark.filterwarnings("ignore:.*is on the board by reference")
 def test_whatever_a_model_answers_is_a_result(answer: Any) -> None:
     for tools, success in ((["ok"], False), ([], True)):
         agent = AgentExecutor(AgentConfig(name="A", tools=tools), llm=lambda _: answer(), tools=registry())
@@ -364,7 +364,7 @@ def test_who_cancels_an_awaited_task_ends_it() -> None:
 
 
 @pytest.mark.parametrize("task", [None, b"x", {}, Unprintable()])
-@pytest.mark.filterwarnings("ignore:.*lies on the board by reference")
+@pytest.mark.filterwarnings("ignore:.*is on the board by reference")
 def test_whatever_is_given_as_a_task_is_answered_by_a_result(task: Any) -> None:
     done = executor({"tool_name": "none", "response": "x"}).execute_task(task)
     assert not done.success

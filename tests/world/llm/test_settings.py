@@ -43,5 +43,5 @@ def test_all_that_is_wrong_is_told_at_once_and_no_key_among_it():
 
 
 def test_a_word_that_no_client_knows_is_a_warning():
-    with pytest.warns(UserWarning, match="'temprature' is not known and does nothing; did you mean 'temperature'"):
+    with pytest.warns(UserWarning, match="'temprature' is unknown and has no effect; did you mean 'temperature'"):
         assert check_settings({"temprature": 1}, "here") == {"temprature": 1}

@@ -38,4 +38,4 @@ def test_what_cannot_be_told_is_told_as_its_sort():
         def __str__(self):
             raise ValueError("no words")
 
-    assert to_json_text([Silent(), {Silent()}]) == '["a Silent that cannot be told", ["a Silent that cannot be told"]]'
+    assert to_json_text([Silent(), {Silent()}]) == '["a Silent without a text form", ["a Silent without a text form"]]'

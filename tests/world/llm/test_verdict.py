@@ -69,7 +69,7 @@ def test_what_a_judge_may_say(answer, expected):
         ([0.5, 0.6], "a list"),
         ({"grade": 1}, r"\(grade\) without a 'score'"),
         ({"passed": "perhaps"}, "without a 'score'"),
-        ({"score": "high"}, "a text"),
+        ({"score": "high"}, "is a string"),
         ({"score": "1e999999999"}, "not a finite number"),
         (10**400, "not a finite number"),
         (float("nan"), "not a finite number"),

@@ -155,12 +155,12 @@ def test_methods_and_partials_are_functions_too():
 @pytest.mark.parametrize(
     ("function", "what"),
     [
-        (unknown_hint, "a hint says nothing of what may be sent"),
-        (function_hint, "a hint says nothing of what may be sent"),
+        (unknown_hint, "a type hint must have a JSON Schema"),
+        (function_hint, "a type hint must have a JSON Schema"),
         (missing_hint, "its hints cannot be read"),
         (positional, "'x' is positional-only"),
-        (starred, "`*xs` takes any number of values"),
-        (worded, "`**words` takes any number of values"),
+        (starred, "`*xs` accepts any number of values"),
+        (worded, "`**words` accepts any number of values"),
         (selfish, "it is a method: 'self' would be a parameter"),
         (Shop, "a type is not a function"),
         (5, "an int is not a function"),
@@ -171,7 +171,7 @@ def test_what_cannot_be_a_tool_says_why(function, what):
         wrap_by_keyword(function)
     (problem,) = raised.value.problems
     assert problem.code == "R191"
-    assert problem.what.endswith(f"cannot be made a tool: {what}")
+    assert problem.what.endswith(f"cannot be a tool: {what}")
     if inspect.isfunction(function):
         assert problem.where.endswith(f"test_function_schema.py:{function.__code__.co_firstlineno}")
 

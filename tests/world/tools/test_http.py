@@ -239,7 +239,7 @@ def test_a_name_and_password_in_the_address_are_sent_as_such(url):
         ({"url": "http://a\r\nHost: b/"}, "its `url` cannot be one"),
         ({"url": "http://a/\0"}, "its `url` cannot be one"),
         ({"url": 5}, "its `url` cannot be one"),
-        ({"urll": "http://a/"}, "'urll' is no part of a request"),
+        ({"urll": "http://a/"}, "'urll' is not a part of a request"),
         ({"headers": ["a"]}, "`headers` is a list"),
         ({"params": "a=b"}, "`params` is a str"),
         ({"headers": {"X-A": "b\r\nX-C: d"}}, "a header cannot be sent"),

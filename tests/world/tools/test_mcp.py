@@ -104,7 +104,7 @@ def test_what_is_no_text_is_kept(shared):
 
 def test_a_failure_in_the_server_is_a_failure_of_the_tool(shared):
     assert "fail" in find_failure(call(shared["fail"], why="no such city"))
-    assert find_failure(call(shared["refuse"])) == "the server says that it failed"
+    assert find_failure(call(shared["refuse"])) == "the server reported a failure"
     assert "validation error" in find_failure(call(shared["add"], a="x", b=1))
 
 

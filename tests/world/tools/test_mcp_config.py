@@ -138,8 +138,8 @@ def test_a_server_that_is_there_already_needs_its_address_only():
     [
         ({}, "has neither `command` nor `url`"),
         ({"command": "a", "url": "http://a/"}, "has both `command` and `url`"),
-        ({"url": "file:///a"}, "has a `url` that cannot be asked"),
-        ({"commnd": "a"}, "knows no 'commnd'"),
+        ({"url": "file:///a"}, "has an invalid `url`"),
+        ({"commnd": "a"}, "has an unknown field 'commnd'"),
         ({"command": ["a"]}, "has a wrong `command`"),
         ({"command": "a", "args": "b"}, "has a wrong `args`"),
         ({"command": "a", "env": ["b"]}, "has a wrong `env`"),

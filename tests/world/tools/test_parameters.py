@@ -139,9 +139,9 @@ def test_the_forms_are_told_apart(schema, required):
         ({"type": "object", "patternProperties": {"^(a+)+$": {}}},
          [("here.patternProperties.^(a+)+$", "an input schema is not a JSON Schema")]),
         ({"$ref": "https://example.org/schema.json"}, [("here.$ref", "an input schema refers to what is not in it")]),
-        ({"city": {"type": "string"}, "required": ["city"]}, [("here", "'city' stands beside the properties")]),
+        ({"city": {"type": "string"}, "required": ["city"]}, [("here", "'city' is outside 'properties'")]),
         ({"city": {"type": "string"}, "days": {"typ": "number"}},
-         [("here.days", "'typ' is no rule of a parameter"), ("here.days", "a parameter has no type")]),
+         [("here.days", "'typ' is not a rule of a parameter"), ("here.days", "a parameter has no type")]),
     ],
 )  # fmt: skip
 def test_what_is_no_schema_says_so(schema, expected):

@@ -135,7 +135,7 @@ def test_words_may_be_written_in_snake_case():
         ({"type": "string", "maxLength": True}, "schema.p", "`maxLength` is True"),
         ({"type": "string", "pattern": "("}, "schema.p", "the pattern '(' cannot be used"),
         ({"type": "string", "pattern": 5}, "schema.p", "a pattern is an int"),
-        ({"type": "string", "enum": ["a"]}, "schema.p", "'enum' is no rule of a parameter"),
+        ({"type": "string", "enum": ["a"]}, "schema.p", "'enum' is not a rule of a parameter"),
         ({"type": "object", "objectSchema": []}, "schema.p", "`objectSchema` is not a mapping"),
         ({"type": "object", "objectSchema": {"q": {}}}, "schema.p.objectSchema.q", "a parameter has no type"),
         ({"type": "array", "arrayItemSchema": 5}, "schema.p.arrayItemSchema", "a parameter is described by an int"),

@@ -214,7 +214,7 @@ def _check_changed(leave: ApprovalRequest, word: str, arguments: Mapping[str, An
         raise ExecutionError(
             Problem("X126", f"{what} in an approval of {leave.name!r}", f"{leave.id!r} of {leave.node!r}",
                     f"a person decides on this {leave.arguments['what']}: only its {word!r} may be changed",
-                    f"change {word!r} alone, or deny({leave.id!r}) and let the agent request it again")
+                    f"change only {word!r}, or deny({leave.id!r}) and let the agent request it again")
         )  # fmt: skip
 
 
@@ -258,7 +258,7 @@ class ApprovalMethods:
             waiting = ", ".join(each.id for each in self.pending_approvals()) or "none"
             raise ApprovalNotFoundError(
                 Problem("X513", f"no approval {approval_id!r} is pending", "Runtime", f"pending approvals: {waiting}",
-                        "look at runtime.pending_approvals()")
+                        "see runtime.pending_approvals()")
             )  # fmt: skip
         return found
 

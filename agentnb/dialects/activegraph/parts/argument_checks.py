@@ -90,7 +90,7 @@ def check_name(value: Any, decorator: str) -> None:
         InvalidArgumentType: X519, the argument is a function.
     """
     if callable(value):
-        raise make_type_error(value, f"@{decorator}", f"brackets behind the decorator: @{decorator}(...)")
+        raise make_type_error(value, f"@{decorator}", f"parentheses after the decorator: @{decorator}(...)")
 
 
 def to_event_types(value: Any) -> list[str]:

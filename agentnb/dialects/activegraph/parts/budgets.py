@@ -111,7 +111,7 @@ def _parse_dollars(value: Any) -> Decimal:
     except InvalidOperation:
         raise InvalidRuntimeConfiguration(
             Problem("X202", f"{safe_repr(value)} is not a limit", "budget, max_cost_usd",
-                    "a limit is a number >= 0, or None", "give a number")
+                    "a limit is a number >= 0, or None", "pass a number")
         ) from None  # fmt: skip
 
 

@@ -249,7 +249,7 @@ class Context:
         from agentnb.dialects.activegraph.errors import GraphError
 
         raise GraphError(
-            Problem("X509", f"embeddings of {len(texts)} texts are not available", f"behavior {self._name!r}",
+            Problem("X509", f"embeddings of {len(texts)} strings are not available", f"behavior {self._name!r}",
                     "this dialect does not support embeddings", "call an embedding model in a tool")
         )  # fmt: skip
 

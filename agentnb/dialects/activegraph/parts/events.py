@@ -149,7 +149,7 @@ def _to_plain_part(value: Any, path: str, walk: Walk) -> Any:
     name = class_name(value.value if isinstance(value, Opaque) else value)
     raise NonSerializableEventError(
         Problem("X501", f"the field {path.strip('.')!r} is {with_article(name)}, which JSON cannot represent",
-                "an event's payload", "payloads are stored as JSON so that they can be read anywhere",
+                "an event's payload", "payloads are stored as JSON, so that they can be read anywhere",
                 "emit a plain value: model.model_dump(), dataclasses.asdict(value) or str(value)")
     )  # fmt: skip
 

@@ -345,9 +345,9 @@ def check_graph_store(store: Any) -> None:
     """
     if store is not None and (isinstance(store, type) or not isinstance(store, GraphStore)):
         raise GraphError(
-            Problem("X516", f"{with_article(type(store).__name__)} cannot hold this graph", "graph_store=...",
+            Problem("X516", f"{with_article(type(store).__name__)} cannot store this graph", "graph_store=...",
                     "a store puts, gets, removes and lists objects, relations and patches: see GraphStore",
-                    "leave graph_store out, or give one: graph_stores.InMemoryGraphStore()")
+                    "leave graph_store out, or pass one: graph_stores.InMemoryGraphStore()")
         )  # fmt: skip
 
 

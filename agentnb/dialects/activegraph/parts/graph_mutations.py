@@ -195,7 +195,7 @@ class Actor(ABC):
             raise InvalidPatchLifecycleState(
                 Problem("X505", f"patch {patch_id!r} cannot be {what}: it is {patch['status']}", f"patch {patch_id!r}",
                         "a proposed patch can be decided only once",
-                        "look at graph.get_patch(id), or propose a new patch")
+                        "see graph.get_patch(id), or propose a new patch")
             )  # fmt: skip
         return patch
 
@@ -282,8 +282,8 @@ def check_own(data: Mapping[str, Any], method: str) -> Mapping[str, Any]:
         raise make_type_error(data, f"graph.{method}()", "a mapping of fields")
     if RESERVED in data:
         raise ReservedFieldError(
-            Problem("X506", f"the field {RESERVED!r} cannot be given", f"graph.{method}()",
-                    "the graph writes provenance itself, so that it can be trusted",
+            Problem("X506", f"the field {RESERVED!r} cannot be set", f"graph.{method}()",
+                    "the graph itself writes provenance, so that it can be trusted",
                     f"pass actor=, caused_by= or evidence=, or use another field name than {RESERVED!r}")
         )  # fmt: skip
     return data

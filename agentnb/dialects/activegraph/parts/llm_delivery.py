@@ -397,7 +397,7 @@ class _ModelRequests:
         details = {"raw_text": found["raw_text"], "schema": schema.__name__}
         parsed = read(found["raw_text"]) if found["parsed"] is None else found["parsed"]
         if parsed is None:
-            raise LLMBehaviorError("llm.parse_error", "the answer holds no JSON object", payload_extras=details)
+            raise LLMBehaviorError("llm.parse_error", "the answer contains no JSON object", payload_extras=details)
         try:
             return schema.model_validate(parsed)
         except ValueError as error:

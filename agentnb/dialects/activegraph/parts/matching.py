@@ -148,7 +148,7 @@ class Matcher:
             path, expected, found = failed
             yield f"where: {path} should be {safe_repr(expected)}, and is {safe_repr(found)} in event {event.id}"
         if each.pattern_matcher is not None and next(each.pattern_matcher.matches(ledger), None) is None:
-            yield f"pattern: {safe_repr(each.pattern)} fits nothing in the graph"
+            yield f"pattern: {safe_repr(each.pattern)} matches nothing in the graph"
         if isinstance(each, RelationBehavior) and not find_concerned(ledger, each, event):
             yield f"relation: event {event.id} names no end of a relation of type {each.relation_type!r}"
 

@@ -153,7 +153,7 @@ class PackMethods:
             name, owner = twice[0]
             raise PackConflictError(
                 Problem("R325", f"{name!r} of pack {pack.name!r} is already defined", f"pack {pack.name!r}",
-                        f"pack {owner!r} has one of that name", "give it another name")
+                        f"pack {owner!r} has one of that name", "use another name")
             )  # fmt: skip
 
     def _get_type(self, id_: str) -> str | None:

@@ -240,7 +240,7 @@ def build_settings(pack: Pack, settings: Any) -> Any:
     except (ValidationError, TypeError, ValueError) as error:
         raise PackSettingsMissingError(
             Problem("R322", f"the settings of pack {pack.name!r} are not valid: {error}", f"pack {pack.name!r}",
-                    f"they are a {pack.settings_schema.__name__}", "pass load_pack(pack, settings={...}) as it says")
+                    f"they are a {pack.settings_schema.__name__}", "pass load_pack(pack, settings={...}) accordingly")
         ) from None  # fmt: skip
 
 

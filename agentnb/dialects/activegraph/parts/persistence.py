@@ -169,7 +169,7 @@ class PersistenceMethods:
         except ExecutionError as error:
             raise EventNotFoundError(
                 Problem("X515", f"there is no event {at_event!r} to fork at", "runtime.fork()",
-                        "a fork begins after an event of the log", "look at graph.events")
+                        "a fork starts after an event of the log", "see graph.events")
             ) from error  # fmt: skip
         known = self._given if behaviors is None else to_behaviors(behaviors)
         options = {"frame": self.config.frame, "policy": self.config.policy, "name": self.name,

@@ -147,7 +147,7 @@ def check_board_value(key: str, value: Any) -> None:
         return
     raise GraphError(
         Problem("X518", f"{key!r} would not be an object, relation, patch or approval", f"the board, {key!r}",
-                "the board holds whole objects, relations, patches and approvals, each under its id",
+                "the board contains whole objects, relations, patches and approvals, each under its id",
                 "change a field of an object, {'task#1.data.state': 'open'}, or make one: runtime.graph.add_object()")
     )  # fmt: skip
 

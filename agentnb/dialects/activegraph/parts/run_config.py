@@ -99,7 +99,7 @@ class RuntimeConfig:
                 raise PolicyViolation(
                     Problem("X508", f"{name!r} may not {does or _DOES[right]} {what!r}", f"behavior {name!r}",
                             f"its policy says {list_}={names!r}",
-                            "ask for it: ctx.propose_object(type, data, reason=...)" if gated else
+                            "request approval: ctx.propose_object(type, data, reason=...)" if gated else
                             f"add {what!r} to {right} of its policy")
                 )  # fmt: skip
 

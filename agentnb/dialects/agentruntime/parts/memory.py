@@ -149,7 +149,7 @@ def _resolve_file(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
         why = "a recipe keeps its memory in its own folder, links resolved; other folders have to be allowed"
         do = f"write a path below the recipe's folder, or allow its folder: {describe_how_to_allow(str(file.parent))}"
     elif file.suffix.lower() not in suffixes:
-        why, do = f"such a file ends in {', '.join(suffixes)}", f"give it the suffix {suffixes[0]}"
+        why, do = f"such a file ends in {', '.join(suffixes)}", f"use the suffix {suffixes[0]}"
     else:
         return file
     raise AgentRuntimeError(Problem("X362", f"the memory may not be stored in {path!r}", "memory", why, do))
@@ -316,7 +316,7 @@ def _make_write_error(where: str, error: Exception) -> AgentRuntimeError:
 def _make_read_error(where: str, error: Exception) -> AgentRuntimeError:
     return AgentRuntimeError(
         Problem("X423", "the stored memory cannot be read", where, f"{type(error).__name__}: {error}",
-                "repair it or move it away; a new one is created when there is none")
+                "repair it or move it away; if there is none, a new one is created")
     )  # fmt: skip
 
 

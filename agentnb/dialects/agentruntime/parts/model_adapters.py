@@ -55,7 +55,7 @@ class NoModel:
             AgentRuntimeError: X417, always.
         """
         raise AgentRuntimeError(
-            Problem("X417", f"node {request.node!r} asks a model, but there is none", f"node {request.node!r}",
+            Problem("X417", f"node {request.node!r} needs a model, but there is none", f"node {request.node!r}",
                     f"neither llm_client nor llm_callable was passed, and {self.why}",
-                    "give one of them, or write meta.defaults.llm and its provider under meta.providers")
+                    "pass one of them, or set meta.defaults.llm and its provider under meta.providers")
         )  # fmt: skip

@@ -96,7 +96,7 @@ def _describe_agent(node: AgentNode) -> str | None:
         return None
     reference = node.agent_ref
     bounds = [f"- {rule}" for rule in reference.constraints]
-    return "\n".join([reference.intent, *(["What holds for it:", *bounds] if bounds else [])])
+    return "\n".join([reference.intent, *(["Conditions:", *bounds] if bounds else [])])
 
 
 def _make_human(node: HumanNode) -> dict[str, Any]:

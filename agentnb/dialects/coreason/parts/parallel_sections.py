@@ -225,7 +225,7 @@ def _describe_edge(edge: Edge) -> str:
 
 def _make_section_problem(name: str, why: str, edge: Edge) -> Problem:
     """R137: the branches of a fork are not separate, so its first edge is followed, as in sequential mode."""
-    return Problem("R137", f"the branches of {name!r} cannot run in parallel; only its first edge is taken",
+    return Problem("R137", f"the branches of {name!r} cannot run in parallel; only its first edge is followed",
                    str(edge.place or f"node {name!r}"), why, _MEND, "warning")  # fmt: skip
 
 

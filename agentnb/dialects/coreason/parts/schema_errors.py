@@ -52,7 +52,7 @@ class RecipeInput(pydantic_errors.ValidatedInput):
         if not key.endswith(BESIDE_STEPS):
             return None
         order = "remove it, or write the topology with nodes, edges and entry_point"
-        return key.removesuffix(BESIDE_STEPS), "beside 'steps' no other key may stand", order
+        return key.removesuffix(BESIDE_STEPS), "'steps' cannot be combined with other keys", order
 
     def list_mappings(self, key: str) -> list[tuple[int, dict[str, Any]]]:
         """Return the mappings in a list of the topology, with their indexes; other items are left out."""

@@ -97,7 +97,7 @@ _BUT: Final = {
     "interaction": "no node waits for somebody to look at it",
     "cognitive_profile": "a model receives the role and the task; memory, knowledge, reflex and reasoning are shown",
     "golden_dataset_uri": "nothing is fetched; a judge sees the value and the rubric",
-    "allowed_tools": "the model answers by itself, without tools",
+    "allowed_tools": "the model answers without tools",
     "strategy": "it is done as 'standard'",
     "sensitive_tools": "no call waits for an approval",
 }
@@ -141,7 +141,7 @@ def _check_minimum(part: Any, word: str, path: Path, written: RecipeInput) -> It
             f"{word!r} is {safe_repr(value)}, which is ignored",
             str(written.locate((*path, word))),
             f"it is a number of {least}{most}",
-            "give such a number, or leave it out",
+            "write such a number, or leave it out",
             "warning",
         )
 
@@ -222,7 +222,7 @@ def _check_published(definition: RecipeDefinition, written: RecipeInput) -> Iter
         for number, fault in definition.unready():
             place = written.locate(("topology", "nodes", number))
             yield Problem("R128", fault, str(place), "a published recipe names every agent",
-                          "give it an agent_ref, or set the recipe's status to draft")  # fmt: skip
+                          "add an agent_ref, or set the recipe's status to draft")  # fmt: skip
 
 
 def _check_scenarios(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
@@ -239,7 +239,7 @@ def _check_scenarios(definition: RecipeDefinition, written: RecipeInput) -> Iter
                           "give it a unique id", "warning")  # fmt: skip
         if scenario.validation_logic == "code_eval":
             place = written.locate(("tests", number, "validation_logic"))
-            yield Problem("R129", f"scenario {scenario.id!r} asks for 'code_eval', which is refused", str(place),
+            yield Problem("R129", f"scenario {scenario.id!r} uses 'code_eval', which is rejected", str(place),
                           "code in a recipe is never executed; the other scenarios run",
                           "compare by exact_match, fuzzy or llm_judge", "warning")  # fmt: skip
 

@@ -161,5 +161,5 @@ def _make_undirected_problem(graph: Any, place: Place) -> Problem:
 
 def _make_too_many_problem(place: Place) -> Problem:
     """R108: a source exceeds the limits of size, depth or width."""
-    return Problem("R108", f"the graphs hold more than {MAX_NODES:,} nodes", str(place),
+    return Problem("R108", f"the graphs contain more than {MAX_NODES:,} nodes", str(place),
                    "a nested graph counts once per use", "split it")  # fmt: skip

@@ -316,7 +316,7 @@ class Graph:
         if isinstance(builder, Graph):
             inner._copy(builder)
         elif builder is not None:
-            _check(callable(builder), f"{builder!r} builds nothing", _BUILDS, _TAKES_A_GRAPH)
+            _check(callable(builder), f"{builder!r} is not a builder", _BUILDS, _TAKES_A_GRAPH)
             if is_system(builder):
                 inner._add_system(builder, {})
             else:
@@ -339,7 +339,7 @@ class Graph:
             result = builder(self)
         except RecursionError:  # a builder is user code and may need many calls for each level
             raise endless from None
-        _check(find_unrun(result) is None, f"a builder returned {find_unrun(result)}, of which nothing has run",
+        _check(find_unrun(result) is None, f"a builder returned {find_unrun(result)}, which has not run",
                _BUILDS, "a builder adds its nodes when it is called")  # fmt: skip
         lost = self.is_empty and result is not None and not isinstance(result, Graph)
         what = f"{name_of(builder)!r} added no node and returned {with_article(type(result).__name__)}"
@@ -395,8 +395,8 @@ class Graph:
 
 _BUILDS: Final = "a branch, a body or a handler"
 _TAKES_A_GRAPH: Final = (
-    "a builder takes a Graph and adds to it (lambda g: g.add_system(...)); a Graph or a function that is marked with "
-    "@system may stand for one"
+    "a builder takes a Graph and adds nodes to it (lambda g: g.add_system(...)); a Graph or a function marked with "
+    "@system can be used instead"
 )
 
 

@@ -90,7 +90,7 @@ def read_system(function: Any, names: Mapping[str, Any]) -> System:
     """
     if not callable(function):
         raise RecipeError(
-            _make_signature_problem(safe_repr(function), "it cannot be called", "give a plain or async function")
+            _make_signature_problem(safe_repr(function), "it cannot be called", "pass a plain or async function")
         )
     inner, name = _unwrap_partials(function), name_of(function)
     if is_generator(function):
@@ -163,10 +163,10 @@ def _parse(
             parameter.name, marks[0].role, get_args(hint)[0], not (optional or none), none and not optional
         )
     if not optional:
-        why = f"its parameter {parameter.name!r} does not say where its value comes from"
+        why = f"its parameter {parameter.name!r} does not declare the source of its value"
         order = f"annotate it: {parameter.name}: Out[T], Res[T] or SystemContext, or give it a default"
         if not by_name:
-            why, order = f"its parameter {parameter.name!r} cannot be given by name", "remove the '/' in its signature"
+            why, order = f"its parameter {parameter.name!r} cannot be passed by name", "remove the '/' in its signature"
         problems.append(_make_signature_problem(name, why, order))
     return None
 

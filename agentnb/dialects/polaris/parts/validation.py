@@ -125,7 +125,7 @@ def check_entry(seen: _CheckedGraph) -> Iterator[Finding]:
     entry = seen.graph.entry
     if entry is None:
         yield seen.note("NoEntryPoint", None, f"graph {seen.graph.name!r} has no entry",
-                        "the first node that is added is where a run begins", "add a system")  # fmt: skip
+                        "a run starts at the first node that was added", "add a system")  # fmt: skip
     elif entry not in seen.nodes:
         yield seen.note("InvalidEntryPoint", entry, f"the entry {entry!r} does not exist",
                         f"the nodes are: {seen.join()}", "use one of them")  # fmt: skip
@@ -149,11 +149,11 @@ def check_decisions(seen: _CheckedGraph) -> Iterator[Finding]:
             continue
         if node.predicate is None:
             yield seen.note("MissingPredicate", node.id, f"decision {node.name!r} has no predicate",
-                            "it chooses a branch by what its predicate says", "give it one",
+                            "it chooses a branch by its predicate", "add one",
                             name=node.name)  # fmt: skip
         for label, branch in (("true", node.true_branch), ("false", node.false_branch)):
             if branch is None and label not in node.left_out:
-                yield seen.note("MissingBranch", node.id, f"decision {node.name!r} has nothing in its branch {label!r}",
+                yield seen.note("MissingBranch", node.id, f"decision {node.name!r} has an empty branch {label!r}",
                                 "its builder has added no node", "add a system there, or leave when_false out",
                                 name=node.name, branch=label)  # fmt: skip
             elif branch is not None and branch not in seen.nodes:
@@ -172,7 +172,7 @@ def check_switches(seen: _CheckedGraph) -> Iterator[Finding]:
             continue
         if node.discriminator is None:
             yield seen.note("MissingDiscriminator", node.id, f"switch {node.name!r} has no discriminator",
-                            "it chooses a case by the key that this gives", "give it one", name=node.name)  # fmt: skip
+                            "it chooses a case by the key that this returns", "add one", name=node.name)  # fmt: skip
         if not node.cases and node.default is None:
             yield seen.note("EmptySwitch", node.id, f"switch {node.name!r} has neither a case nor a default",
                             "whatever its key is, it has nowhere to go", "add a case that has a node",
@@ -185,7 +185,7 @@ def check_switches(seen: _CheckedGraph) -> Iterator[Finding]:
                                 case=key, target=target)  # fmt: skip
             if repeated:
                 yield seen.note("DuplicateCase", node.id, f"switch {node.name!r} has case {safe_repr(key)} twice",
-                                "the first case that equals the key is taken, so this one never is",
+                                "the first case that equals the key is used, so this one is never reached",
                                 "rename it, or remove it", severity="warning", name=node.name, case=key)  # fmt: skip
         if node.default is not None and node.default not in seen.nodes:
             yield seen.note("InvalidDefaultTarget", node.id, f"the default of {node.name!r} begins at "
@@ -261,7 +261,7 @@ def check_parallels(seen: _CheckedGraph) -> Iterator[Finding]:
         elif isinstance(node, JoinNode):
             if not node.sources:
                 yield seen.note("EmptyJoinSources", node.id, f"join {node.id!r} has no sources",
-                                "branches meet at a join", "give it the first nodes of its branches")  # fmt: skip
+                                "branches meet at a join", "add the first nodes of its branches")  # fmt: skip
             for source in node.sources:
                 if source not in seen.nodes:
                     yield seen.note("InvalidJoinSource", node.id, f"join {node.id!r} waits for {source!r}, which is "
@@ -275,11 +275,11 @@ def check_loops(seen: _CheckedGraph) -> Iterator[Finding]:
         if not isinstance(node, LoopNode):
             continue
         if node.termination is None and node.max_iterations is None:
-            yield seen.note("NoTerminationCondition", node.id, f"loop {node.name!r} has nothing that ends it",
-                            "it has neither a predicate nor a number of rounds", "give it one",
+            yield seen.note("NoTerminationCondition", node.id, f"loop {node.name!r} has no end condition",
+                            "it has neither a predicate nor a number of rounds", "add one",
                             name=node.name)  # fmt: skip
         if node.body_entry is None:
-            yield seen.note("EmptyLoopBody", node.id, f"loop {node.name!r} has nothing inside",
+            yield seen.note("EmptyLoopBody", node.id, f"loop {node.name!r} is empty",
                             "its builder has added no node", "add a system to its body", name=node.name)  # fmt: skip
         elif node.body_entry not in seen.nodes:
             yield seen.note("InvalidLoopBody", node.id, f"the body of {node.name!r} begins at {node.body_entry!r}, "
@@ -300,7 +300,7 @@ def _check_predicate(seen: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
     if before is not None and not before.holds(kind):
         yield seen.note("LoopPredicateOutputNotThere", node.id, f"loop {node.name!r} asks about {name!r} before there "
                         "is one", "its predicate is asked before round 1 too, and nothing before it returns one",
-                        f"add a system before it that returns a {name}, or say graph.given({name})",
+                        f"add a system before it that returns a {name}, or call graph.given({name})",
                         expected_output=kind, name=node.name)  # fmt: skip
 
 
@@ -310,9 +310,9 @@ def check_outputs(seen: _CheckedGraph) -> Iterator[Finding]:
         before = seen.flow.available.get(id)
         if before is not None and not before.holds(kind):
             name = get_type_name(kind)
-            yield seen.note("OutputNotProduced", id, f"{who} asks for {name!r}, which nothing before it produces",
+            yield seen.note("OutputNotProduced", id, f"{who} requires {name!r}, which nothing before it produces",
                             "an output is there when a system that returns its type has run",
-                            f"add a system before it that returns a {name}, or say graph.given({name})",
+                            f"add a system before it that returns a {name}, or call graph.given({name})",
                             severity="warning", output_type=kind)  # fmt: skip
 
 

@@ -120,7 +120,7 @@ class ResultStage:
     def _conclude(self, board: Mapping[str, Any], executed: list[Any]) -> tuple[bool, str, str, str | None]:
         failure, decision = board.get("failure") or {}, board.get("decision") or {}
         if "answer" not in board or failure.get("node") == "llm":
-            why = str(failure.get("message") or "the model was not asked")
+            why = str(failure.get("message") or "the model was not called")
             return False, self._make_apology(board), f"The model could not be asked: {why}", why
         answer = board["answer"]
         if not self.tools:
@@ -129,7 +129,7 @@ class ResultStage:
         if failure.get("node") == "parse":
             return self._make_unread(answer, str(failure["message"]), executed)
         if decision.get("kind") == "other":
-            why = f"the model's answer is JSON, but not what was asked for: {decision['why']}"
+            why = f"the model's answer is JSON, but not in the requested form: {decision['why']}"
             return False, decision["response"], f"No tool was called: {decision['why']}.{noted}", why
         failed = [each for each in executed if not each["success"]]
         error = "; ".join(_name_error(each) for each in failed) or None

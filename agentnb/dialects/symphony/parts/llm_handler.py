@@ -378,7 +378,7 @@ def _to_client(llm: Any) -> LLMClient:
             Problem("X464", f"a {'class' if is_class else type(llm).__name__} cannot answer requests",
                     "an LLMHandler",
                     "a client, a callable of the LLMRequest, a list of answers or a text provider:model does",
-                    "make one of it" if is_class else "give one of these")
+                    "make one of it" if is_class else "pass one of these")
         )  # fmt: skip
     client = to_client(llm)
     return client if isinstance(client, VendorClient | HandlerClient) else _ClientAdapter(client)

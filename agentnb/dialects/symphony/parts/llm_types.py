@@ -362,10 +362,12 @@ def to_messages(messages: Any) -> tuple[LLMMessage, ...]:
 
 def _make_messages_problem(messages: Any) -> Problem:
     shown = (
-        "they are empty" if isinstance(messages, list | tuple) else f"{with_article(type(messages).__name__)} was given"
+        "they are empty"
+        if isinstance(messages, list | tuple)
+        else f"{with_article(type(messages).__name__)} was passed"
     )
     return Problem("X461", "a request to a model has no messages", "LLMRequest(messages)", shown,
-                   'give a list: [LLMMessage("user", "...")]')  # fmt: skip
+                   'pass a list: [LLMMessage("user", "...")]')  # fmt: skip
 
 
 def _to_message(message: Any, number: int) -> LLMMessage | Problem:

@@ -77,7 +77,7 @@ def _list_tables(reader: DatabaseReader) -> set[str]:
     if version not in ([], [SCHEMA]):
         raise StoreError(
             Problem("L462", "this store was written by another version of activegraph", reader.display_name,
-                    f"its tables have version {version[0]}, and {SCHEMA} is known here",
+                    f"its tables have version {version[0]}, and only {SCHEMA} is supported",
                     "install the newest agentnb, or bring the run to a store of that version: `activegraph migrate`")
         )  # fmt: skip
     return tables
@@ -159,7 +159,7 @@ def _read_events(reader: DatabaseReader, run_id: str, tables: set[str]) -> Itera
 def _parse_event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: bool) -> LogEvent:
     id, type, actor, text, frame_id, caused_by, timestamp = row
     if not (isinstance(id, str) and isinstance(type, str)):
-        raise make_event_error(shown, run_id, repr(id), "", "its id and its type are no texts")
+        raise make_event_error(shown, run_id, repr(id), "", "its id and its type are not strings")
     try:
         payload = json.loads(text)
     except ValueError as error:

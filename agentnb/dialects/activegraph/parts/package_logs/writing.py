@@ -100,7 +100,7 @@ def write_log(log: PackageLog, where: str | os.PathLike[str], run_id: str | None
     if twice:
         raise StoreError(
             Problem("L466", f"{twice[0]!r} is the id of more than one event", log.display_name,
-                    "in a log of the activegraph package an id names one event of its run", "give each event its own")
+                    "in a log of the activegraph package an id names one event of its run", "use unique event ids")
         )  # fmt: skip
     masked = _mask(log._replace(run=log.run._replace(run_id=run_id or log.run.run_id)))
     return write_for(where, partial(_write, log=masked))
@@ -113,7 +113,7 @@ def _write(change: DatabaseWriter, log: PackageLog) -> None:
         raise StoreError(
             Problem("L465", f"this store has a run {run.run_id!r} already", change.display_name,
                     "each run id can be written once",
-                    "give it another id, to_activegraph(path, run_id=...), or use another store")
+                    "use another id, to_activegraph(path, run_id=...), or use another store")
         )  # fmt: skip
     if change.kind == "sqlite":
         _write_to_file(change, log, now)
@@ -144,7 +144,7 @@ def _write_to_server(change: DatabaseWriter, log: PackageLog) -> None:
     """
     if log.events and log.events[0].type == SNAPSHOT:
         raise StoreError(
-            Problem("L467", f"run {log.run.run_id!r} begins with a snapshot", change.display_name,
+            Problem("L467", f"run {log.run.run_id!r} starts with a snapshot", change.display_name,
                     "on a PostgreSQL server the package cannot store snapshots", "name a file: run.db")
         )  # fmt: skip
     rows = [_make_row(log.run.run_id, event) for event in log.events]
