@@ -41,13 +41,15 @@ _PARAMS: Final = "invocation_params"
 # -- models ------------------------------------------------------------------------------------------------------------
 
 
-def _request(messages: Any, stop: Any, kwargs: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is recorded of a request; `own` are the settings of the model object itself."""
+def _request(
+    messages: Any, stop: Any, kwargs: Mapping[str, Any], settings_of_model: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what is recorded of a request, which includes the settings of the model object itself."""
     found: dict[str, Any] = {"messages": messages_to_dict(list(messages))}
     if stop:
         found["stop"] = list(stop)
-    if own:
-        found[_PARAMS] = own
+    if settings_of_model:
+        found[_PARAMS] = settings_of_model
     return found | {name: value for name, value in kwargs.items() if _is_plain(value)}
 
 
@@ -58,10 +60,16 @@ def _list_settings(model: Any) -> dict[str, Any]:
             if value is not None and name not in ("_type", "stop") and _is_plain(value)}  # fmt: skip
 
 
-def _list_options(kwargs: Mapping[str, Any], changed: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def _list_options(
+    kwargs: Mapping[str, Any], changed: Mapping[str, Any], settings_of_model: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the options with which a model is called: a setting that a person has changed is one of them."""
-    settings = changed.get(_PARAMS, own)
-    edited = {name: value for name, value in settings.items() if name not in own or value != own[name]}
+    settings = changed.get(_PARAMS, settings_of_model)
+    edited = {
+        name: value
+        for name, value in settings.items()
+        if name not in settings_of_model or value != settings_of_model[name]
+    }
     return {**kwargs, **{name: value for name, value in changed.items() if name != _PARAMS}, **edited}
 
 
@@ -146,36 +154,36 @@ def _wrap_model(cls: Any) -> None:
         calls = CALLS.get()
         if calls is None:
             return generate(self, messages, stop, run_manager, **kwargs)
-        own = _list_settings(self)
+        settings_of_model = _list_settings(self)
 
         def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with outside(_name_of(self)):
-                read, options = messages_from_dict(messages), _list_options(kwargs, changed, own)
+                read, options = messages_from_dict(messages), _list_options(kwargs, changed, settings_of_model)
                 if _has_session_model(calls):
                     request = _SessionRequest(calls, self, read, stop, options)
                     return request.to_response(complete(request.client, request.request))
                 chunk = _to_chunk(calls, self, run_manager)
                 return _to_response(self, generate(self, read, stop, chunk, **options))
 
-        arguments = _request(messages, stop, kwargs, own)
+        arguments = _request(messages, stop, kwargs, settings_of_model)
         return _to_model_result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
 
     async def run_agenerate(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
         calls = CALLS.get()
         if calls is None:
             return await agenerate(self, messages, stop, run_manager, **kwargs)
-        own = _list_settings(self)
+        settings_of_model = _list_settings(self)
 
         async def ask(messages: Any, stop: Any = None, **changed: Any) -> Any:
             with outside(_name_of(self)):
-                read, options = messages_from_dict(messages), _list_options(kwargs, changed, own)
+                read, options = messages_from_dict(messages), _list_options(kwargs, changed, settings_of_model)
                 if _has_session_model(calls):
                     request = _SessionRequest(calls, self, read, stop, options)
                     return request.to_response(await acomplete(request.client, request.request))
                 chunk = _to_chunk(calls, self, run_manager)
                 return _to_response(self, await agenerate(self, read, stop, chunk, **options))
 
-        arguments = _request(messages, stop, kwargs, own)
+        arguments = _request(messages, stop, kwargs, settings_of_model)
         try:
             return _to_model_result(await calls.acall(Effect("llm", _name_of(self), arguments, target=ask)))
         except Suspended as suspended:

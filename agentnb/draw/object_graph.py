@@ -84,14 +84,14 @@ def _choose(names: list[str], changes: Mapping[str, str], most: int) -> dict[str
     return dict.fromkeys(name for name in names if name in chosen)
 
 
-def _make_thing(id: str, found: Any, past: Any, change: str, colours: Mapping[str, str]) -> GenericBox:
-    if found is None:
+def _make_thing(id: str, item: Any, past: Any, change: str, colours: Mapping[str, str]) -> GenericBox:
+    if item is None:
         return GenericBox(
             id, "not there", id, tip=f"{id}: a relation names it, and there is no such object", marks=("ghost",)
         )
-    kind, version = str(found["type"]), found["version"]
+    kind, version = str(item["type"]), item["version"]
     was = f"v{past['version']} → " if change == "changed" and past["version"] != version else ""
-    data = found["data"] if isinstance(found["data"], Mapping) else {"data": found["data"]}
+    data = item["data"] if isinstance(item["data"], Mapping) else {"data": item["data"]}
     fields = [f"{key}: {safe_repr(data[key], key=key)}" for key in data]
     old = past["data"] if change == "changed" and isinstance(past["data"], Mapping) else None
     if old is not None:
@@ -107,11 +107,11 @@ def _make_thing(id: str, found: Any, past: Any, change: str, colours: Mapping[st
     )
 
 
-def _make_tie(id: str, found: Any, change: str) -> GenericLink:
+def _make_tie(id: str, relation: Any, change: str) -> GenericLink:
     sign = {"new": "+ ", "removed": "- "}.get(change, "")
-    tip = f"{id}: {found['source']} → {found['target']} ({found['type']}){f', {change}' if change else ''}"
+    tip = f"{id}: {relation['source']} → {relation['target']} ({relation['type']}){f', {change}' if change else ''}"
     marks = (change,) if change else ()
-    return GenericLink(found["source"], found["target"], "relation", f"{sign}{found['type']}", tip, marks)
+    return GenericLink(relation["source"], relation["target"], "relation", f"{sign}{relation['type']}", tip, marks)
 
 
 def _iter_words(items: Iterable[GenericBox], ties: Iterable[GenericLink]) -> Iterator[str]:

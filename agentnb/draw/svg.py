@@ -92,8 +92,8 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
     )
 
 
-def _render_area(area: Area, place: Rectangle) -> str:
-    left, top, right, bottom = place
+def _render_area(area: Area, rectangle: Rectangle) -> str:
+    left, top, right, bottom = rectangle
     middle = f"translate({number((left + right) / 2)},{number((top + bottom) / 2)})"
     frame = make_box_path((right - left) / 2, (bottom - top) / 2, 10)
     return (
@@ -102,9 +102,9 @@ def _render_area(area: Area, place: Rectangle) -> str:
     )
 
 
-def _area_title(area: Area, place: Rectangle) -> str:
+def _area_title(area: Area, rectangle: Rectangle) -> str:
     """Return a title on its own background, so that a line that enters the area passes behind it."""
-    left, top, *_ = place
+    left, top, *_ = rectangle
     return (
         f'<g class="cluster-title" data-scope="{to_attribute(area.scope)}">'
         f'<rect x="{number(left + 8)}" y="{number(top + 4)}" width="{number(measure_title(area))}" height="17" '
@@ -155,8 +155,8 @@ def format_arrow_head(points: tuple[Point, ...], tip: Point, colour: str, half: 
     return f'<polygon points="{corners}" fill="{colour}"/>'
 
 
-def _render_box(box: Box, place: Point) -> str:
-    at = f'transform="translate({number(place[0])},{number(place[1])})"'
+def _render_box(box: Box, position: Point) -> str:
+    at = f'transform="translate({number(position[0])},{number(position[1])})"'
     shape = make_outline(box.shape, box.width, box.height)
     if box.kind == "start" and not box.id:
         return (

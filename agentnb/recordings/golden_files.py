@@ -283,9 +283,9 @@ class _Writer:
         value = self.redaction.apply(history.new_values[number], *inside)
         return [self._encode_path(code >> 2), OPS[code & 3], encode(value, find_secret_word(path), lenient=True)]
 
-    def _call(self, call: Call, own: int) -> dict[str, Any]:
+    def _call(self, call: Call, own_activation: int) -> dict[str, Any]:
         found: dict[str, Any] = {"kind": call.kind, "name": call.name}
-        if call.activation != own:
+        if call.activation != own_activation:
             found["of"] = self._encode_activation(call.activation)
         numbers = (("call", call.call, 0), ("attempt", call.attempt, 1), ("wait", call.wait, 0.0))
         found |= {name: value for name, value, default in numbers if value != default}
@@ -440,7 +440,7 @@ class _Reader:
     def _add(self, line: Mapping[str, Any], columns: Sequence[list[int]]) -> None:
         """Add the rows of one line."""
         step, base, start = line["step"], len(self.written), len(self.pushes)
-        own = self._parse_activation(line) if step else NO_ACTIVATION
+        own_activation = self._parse_activation(line) if step else NO_ACTIVATION
         self._add_frames(line, step)
         for path, op, value in line.get("writes", ()):
             self.written.append(self._decode_path(path) * 4 + OPS.index(op))
@@ -454,9 +454,16 @@ class _Reader:
             elif "value" in pushed:
                 self.rare["values"].append([len(self.pushes), pushed["value"]])
             self.pushes.append(self._parse_activation(pushed))
-        self._add_rare(line, (step, own), base, start)
-        row = [own, 0, 0, _parse_flag(line) if step else 0, line["queue"] - self.queue, len(self.written) - base,
-               len(self.pushes) - start]  # fmt: skip
+        self._add_rare(line, (step, own_activation), base, start)
+        row = [
+            own_activation,
+            0,
+            0,
+            _parse_flag(line) if step else 0,
+            line["queue"] - self.queue,
+            len(self.written) - base,
+            len(self.pushes) - start,
+        ]
         self.queue = line["queue"]
         for column, number in zip(columns, row, strict=True):
             column.append(number)
@@ -472,13 +479,13 @@ class _Reader:
             self.rare["rare"].append(step)
 
     def _add_rare(self, line: Mapping[str, Any], of: tuple[int, int], base: int, start: int) -> None:
-        rare, (step, own) = self.rare, of
+        rare, (step, own_activation) = self.rare, of
         rare["in_place"] += [base + row for row in line.get("in_place", ())]
         rare["order"] += [[base + row, behind] for row, behind in line.get("order", ())]
         rare["reduced"] += [[base + row, parts] for row, parts in line.get("reduced", ())]
         rare["asides"] += [[start + row, start + end, waiting] for row, end, waiting in line.get("asides", ())]
         rare["events"] += line.get("events", ())
-        rare["calls"] += [self._call(step, own, call) for call in line.get("calls", ())]
+        rare["calls"] += [self._call(step, own_activation, call) for call in line.get("calls", ())]
         rare["people"] += [[step, *row, encode(EPOCH)] for row in line.get("people", ())]
         if "error" in line:
             rare["errors"].append([step, *line["error"], None, None])
@@ -506,8 +513,8 @@ class _Reader:
             self.paths.append([scope, parts])
         return known
 
-    def _call(self, step: int, own: int, call: Mapping[str, Any]) -> list[Any]:
-        activation = self._parse_activation(call["of"]) if "of" in call else own
+    def _call(self, step: int, own_activation: int, call: Mapping[str, Any]) -> list[Any]:
+        activation = self._parse_activation(call["of"]) if "of" in call else own_activation
         rest = {name: call.get(name) for name in _CALL}
         row = Call(step, activation, call.get("call", 0), call["kind"], call["name"], call.get("attempt", 1),
                    call.get("wait", 0.0), call["arguments"], seconds=0.0, **rest)  # fmt: skip

@@ -65,19 +65,19 @@ def find_values(keys: Mapping[str, Any], board: Mapping[str, Any]) -> dict[str, 
     return {key: board[key] for key in keys if key in board}
 
 
-def compare_exactly(expected: Mapping[str, Any], found: Mapping[str, Any]) -> ComparisonResult:
+def compare_exactly(expected: Mapping[str, Any], result: Mapping[str, Any]) -> ComparisonResult:
     """Compare each expected key with the value found; 1 and 1.0 are equal, True and 1 are not, tuples equal lists.
 
     Example:
         >>> compare_exactly({"n": 1, "ok": True}, {"n": 1.0, "ok": 1}).mismatches
         (<Mismatch ok: expected True, found 1>,)
     """
-    every = (row for key, value in expected.items() for row in _iter_mismatches((key,), value, found.get(key, ABSENT)))
+    every = (row for key, value in expected.items() for row in _iter_mismatches((key,), value, result.get(key, ABSENT)))
     mismatches = tuple(islice(every, MOST_TOLD))
     return ComparisonResult(not mismatches, 0.0 if mismatches else 1.0, mismatches)
 
 
-def compare_texts(expected: Mapping[str, Any], found: Mapping[str, Any], least: float) -> ComparisonResult:
+def compare_texts(expected: Mapping[str, Any], result: Mapping[str, Any], least: float) -> ComparisonResult:
     """Compare the texts of each expected key with those found; the score is the lowest similarity.
 
     A value that is not text is compared as its JSON with sorted keys.
@@ -85,7 +85,7 @@ def compare_texts(expected: Mapping[str, Any], found: Mapping[str, Any], least: 
     rows = [
         Mismatch((key,), value, actual, 0.0 if actual is ABSENT else measure_likeness(value, actual))
         for key, value in expected.items()
-        for actual in (found.get(key, ABSENT),)
+        for actual in (result.get(key, ABSENT),)
     ]
     score = min((row.similarity or 0.0 for row in rows), default=1.0)
     return ComparisonResult(score >= least, score, tuple(row for row in rows if (row.similarity or 0.0) < least))

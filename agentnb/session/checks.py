@@ -176,15 +176,15 @@ def _iter_violations(
                 yield _make_violation_problem(recipe, values, fault._replace(path=(name, *fault.path)))
 
 
-def _has_simple_schema(whole: Mapping[str, Any]) -> bool:
+def _has_simple_schema(schema: Mapping[str, Any]) -> bool:
     """Return True if the schema of all inputs has only required keys and simple types, which are checked without it."""
-    rest = {key: value for key, value in whole.items() if key not in ("properties", "required", "type")}
-    required = whole.get("required", [])
+    rest = {key: value for key, value in schema.items() if key not in ("properties", "required", "type")}
+    required = schema.get("required", [])
     return (
         is_types_only(rest)
-        and all(map(is_types_only, whole["properties"].values()))
+        and all(map(is_types_only, schema["properties"].values()))
         and isinstance(required, list)
-        and all(name in whole["properties"] for name in required)
+        and all(name in schema["properties"] for name in required)
     )
 
 

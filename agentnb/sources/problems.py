@@ -159,7 +159,7 @@ def number_too_long(place: Place, digits: int) -> Problem:
                    "quote it to make it a string")  # fmt: skip
 
 
-def make_mapping_problem(place: Place, found: str) -> Problem:
+def make_mapping_problem(place: Place, content: str) -> Problem:
     """R111: the top level of a source is not a mapping of keys."""
-    return Problem("R111", f"the source is {found}", str(place), "a recipe is a mapping: keys with values",
+    return Problem("R111", f"the source is {content}", str(place), "a recipe is a mapping: keys with values",
                    "begin with its first key (coreason: 'apiVersion: coreason.ai/v2')")  # fmt: skip

@@ -77,13 +77,13 @@ def reports_delivery(event: Event) -> bool:
     return event.type in _OF_DELIVERIES
 
 
-def _find_reachable(own: Iterable[str], edges: Mapping[str, Sequence[Any]], step: int) -> dict[str, int]:
+def _find_reachable(event_ids: Iterable[str], edges: Mapping[str, Sequence[Any]], step: int) -> dict[str, int]:
     """Return the events reachable from some events, each with its distance, counted by `step`."""
-    found, border = {}, list(own)
+    found, border = {}, list(event_ids)
     seen, away = set(border), 0
     while border:
         away += step
-        border = [each for here in border for each in edges.get(here, ()) if each not in seen]
+        border = [each for event_id in border for each in edges.get(event_id, ()) if each not in seen]
         border = list(dict.fromkeys(border))
         seen.update(border)
         found.update(dict.fromkeys(border, away))

@@ -137,21 +137,21 @@ def apply_changes(value: Any, changes: Any) -> Any:
     return value
 
 
-def parse_typed_value(found: Field, typed: Any) -> Any:
+def parse_typed_value(field: Field, typed: Any) -> Any:
     """Return the value that input typed into a field means.
 
     Raises:
         AgentNbError: U305, the input does not parse as its type; U306, the field is fixed.
     """
-    if found["as"] == "fixed":
+    if field["as"] == "fixed":
         raise AgentNbError(
-            Problem("U306", f"{found['label'] or 'this value'!r} cannot be changed here", "the cockpit's editor",
-                    found["note"] or "it cannot be shown as a whole",
+            Problem("U306", f"{field['label'] or 'this value'!r} cannot be changed here", "the cockpit's editor",
+                    field["note"] or "it cannot be shown as a whole",
                     "session.change(...) or session.edit(...) in a cell changes it")
         )  # fmt: skip
     if isinstance(typed, dict):
-        return parse(str(typed.get("text", "")), str(typed.get("as") or found["as"]), found["label"])
-    return parse(str(typed), found["as"], found["label"])
+        return parse(str(typed.get("text", "")), str(typed.get("as") or field["as"]), field["label"])
+    return parse(str(typed), field["as"], field["label"])
 
 
 def _parse_changes(changes: Any) -> list[tuple[list[Any], Any]]:

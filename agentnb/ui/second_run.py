@@ -149,11 +149,11 @@ def _format_status(other: Session | None, position: int) -> str:
     return "" if other is None else step_text(other, position)
 
 
-def _compare_boards(own: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, str | None]:
+def _compare_boards(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
-    for key in dict.fromkeys([*own, *others]):
-        if len(found) < KEYS and not _are_alike(key, own.get(key, ABSENT), others.get(key, ABSENT)):
-            found[safe_str(key)] = format_value(key, others[key], _WIDTH) if key in others else None
+    for key in dict.fromkeys([*left, *right]):
+        if len(found) < KEYS and not _are_alike(key, left.get(key, ABSENT), right.get(key, ABSENT)):
+            found[safe_str(key)] = format_value(key, right[key], _WIDTH) if key in right else None
     return found
 
 

@@ -107,7 +107,7 @@ class _Filler:
             case "array":
                 return self.array(flat, name, opened, depth, small)
             case "integer" | "number" as type:
-                return self.number(flat, whole=type == "integer")
+                return self.number(flat, is_integer=type == "integer")
             case "boolean":
                 return self.random.random() < 0.5
             case "null":
@@ -259,17 +259,17 @@ class _Filler:
                 return found
         raise CannotError(f"there are not enough different values for {name!r}")
 
-    def number(self, flat: Mapping[str, Any], *, whole: bool) -> int | float:
+    def number(self, flat: Mapping[str, Any], *, is_integer: bool) -> int | float:
         low, high = (
             _get_limits(flat, "minimum", "exclusiveMinimum", max),
             _get_limits(flat, "maximum", "exclusiveMaximum", min),
         )
         step = Fraction(str(flat["multipleOf"])) if "multipleOf" in flat else None
-        if whole:
+        if is_integer:
             # with a step of 3/2, every second multiple is an integer
             step = Fraction(1 if step is None else step.numerator)
         span = 99 * (step or 1)
-        least = low[0] if low else high[0] - span if high else Fraction(1 if whole else 0)
+        least = low[0] if low else high[0] - span if high else Fraction(1 if is_integer else 0)
         most = high[0] if high else least + span
         if least > most:
             raise CannotError("its smallest number is larger than its largest")

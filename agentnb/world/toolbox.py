@@ -32,18 +32,18 @@ class Toolbox:
         self.registry = registry
 
     @classmethod
-    def of(cls, own: ToolRegistry | None, tools: Mapping[str, Callable[..., Any]]) -> Toolbox:
+    def of(cls, registered: ToolRegistry | None, tools: Mapping[str, Callable[..., Any]]) -> Toolbox:
         """Return the tools of a registry, with those of these names replaced.
 
         A function is called with keyword arguments, like every tool of a session.
         """
-        if own is not None and not tools:
-            return cls(own)
+        if registered is not None and not tools:
+            return cls(registered)
         registry = ToolRegistry()
-        if own is not None:
-            registry.context = own.context
-            for name in own.get_available_tools():
-                registry.register_tool(name, own.get_tool_info(name))
+        if registered is not None:
+            registry.context = registered.context
+            for name in registered.get_available_tools():
+                registry.register_tool(name, registered.get_tool_info(name))
         for name, tool in tools.items():
             plain = inspect.isroutine(tool) and not hasattr(tool, MARK)
             registry.register_tool(name, from_function(tool, hints=True, name=name) if plain else tool)

@@ -29,7 +29,7 @@ def make_recipe(behaviors: Sequence[Any], config: Any = None, name: str = "behav
     Raises:
         RegistrationError: R329, two of them have the same name.
     """
-    names = [each.name for each in behaviors]
+    names = [behavior.name for behavior in behaviors]
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise RegistrationError(
@@ -37,8 +37,8 @@ def make_recipe(behaviors: Sequence[Any], config: Any = None, name: str = "behav
                     "a step is named by its behavior, and a run could not tell which of them it was",
                     "rename one of them, or call clear_registry() before registering them again")
         )  # fmt: skip
-    matcher = (BudgetedMatcher if any(each.budget for each in behaviors) else Matcher)(behaviors, since)
-    nodes = {each.name: _make_node(each, config) for each in behaviors}
+    matcher = (BudgetedMatcher if any(behavior.budget for behavior in behaviors) else Matcher)(behaviors, since)
+    nodes = {behavior.name: _make_node(behavior, config) for behavior in behaviors}
     nothing: MappingProxyType[str, Any] = MappingProxyType({})
     return Recipe(
         name,
@@ -56,23 +56,23 @@ def make_recipe(behaviors: Sequence[Any], config: Any = None, name: str = "behav
     )
 
 
-def _make_node(each: Any, config: Any) -> Node:
+def _make_node(behavior: Any, config: Any) -> Node:
     params: dict[str, Any] = {
-        "deliver": make_performer(each, config),
-        "function": getattr(each, "handler", None) or each.fn,
+        "deliver": make_performer(behavior, config),
+        "function": getattr(behavior, "handler", None) or behavior.fn,
     }
     names = ("where", "view_spec", "pattern", "activate_after", "relation_type", "description", "model")
-    params |= {word: value for word in names if (value := getattr(each, word, None))}
+    params |= {word: value for word in names if (value := getattr(behavior, word, None))}
     kinds = {"relation": "relation_behavior", "llm": "llm_behavior"}
-    label = f"{each.name}\non {', '.join(each.on) or 'any event'}"
-    kind, frozen = kinds.get(each.kind, "behavior"), MappingProxyType(params)
-    return Node(each.name, kind, label, params=frozen, on=tuple(each.on) or (ANY,), place=_find_place(each))
+    label = f"{behavior.name}\non {', '.join(behavior.on) or 'any event'}"
+    kind, frozen = kinds.get(behavior.kind, "behavior"), MappingProxyType(params)
+    return Node(behavior.name, kind, label, params=frozen, on=tuple(behavior.on) or (ANY,), place=_find_place(behavior))
 
 
-def _find_place(each: Any) -> Place:
+def _find_place(behavior: Any) -> Place:
     """Return where a behavior is written: its function's first line."""
-    code = getattr(getattr(each, "handler", None) or each.fn, "__code__", None)
-    path = f"behaviors[{each.name!r}]"
+    code = getattr(getattr(behavior, "handler", None) or behavior.fn, "__code__", None)
+    path = f"behaviors[{behavior.name!r}]"
     return Place("<behaviors>", path=path) if code is None else Place(code.co_filename, code.co_firstlineno, 1, path)
 
 

@@ -157,12 +157,12 @@ class _Translation:
             place=place,
         )
 
-    def _bind_by_name(self, kind: str, params: dict[str, Any], own: str) -> None:
+    def _bind_by_name(self, kind: str, params: dict[str, Any], node_id: str) -> None:
         """Bind a node without a callable to its own name."""
         if kind in {"agent", "evaluator"}:
-            params["ref"] = params.get("ref", params.pop("agent_ref", own))
+            params["ref"] = params.get("ref", params.pop("agent_ref", node_id))
         else:
-            params.setdefault("function", own)
+            params.setdefault("function", node_id)
 
     def _check_required(self, kind: str, attributes: Mapping[str, Any], place: Place) -> None:
         """R113: a required key is missing."""

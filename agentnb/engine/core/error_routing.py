@@ -32,11 +32,11 @@ def fail(run: Run, activation: Activation, error: Exception | SystemExit, starte
     repair(run)
     activation, spelled = run.refresh_activation(activation), replace_unraisable(error)
     work = activation.work
-    own = [*work.applied_writes, *work.own_writes]
+    own_writes = [*work.applied_writes, *work.own_writes]
     for held in (work.own_writes, work.applied_writes, work.copies):
         held.clear()  # conditions evaluated from here on see the current board
     register_secrets(activation.scope.visible_items())  # the failure's message may contain the node's inputs
-    return _commit_failure(run, activation, _make_failure(spelled), own, started_at)
+    return _commit_failure(run, activation, _make_failure(spelled), own_writes, started_at)
 
 
 def _make_failure(error: Exception) -> Failure:
@@ -67,9 +67,9 @@ def leave_after_failure(run: Run, activation: Activation, started_at: int) -> in
 
 
 def _commit_failure(
-    run: Run, activation: Activation, failure: Failure, own: list[tuple[Any, Any]], started_at: int
+    run: Run, activation: Activation, failure: Failure, own_writes: list[tuple[Any, Any]], started_at: int
 ) -> int:
-    """Commit the step of a failure; `own` holds its writes, for a kind that keeps them."""
+    """Commit the step of a failure; `own_writes` holds its writes, for a kind that keeps them."""
     from agentnb.engine.core.step import finish
 
     work, node = activation.work, activation.node
@@ -78,7 +78,7 @@ def _commit_failure(
     fatal = isinstance(failure.error, AgentRuntimeError)
     of_node = activation.purpose == FAIL or not isinstance(failure.error, SuperstepError)
     targets = () if fatal or not of_node else node.timeouts if failure.timeout else node.errors
-    activation, handlers = _apply_failure(run, activation, own, fatal=fatal)
+    activation, handlers = _apply_failure(run, activation, own_writes, fatal=fatal)
     run.history.errors[run.position + 1] = failure
     pushes: Pushes = make_event_entries(run, work) if node.kind.keeps_writes else []
     if not (node.kind.keeps_writes or node.kind.keeps_events):
@@ -100,7 +100,7 @@ def _commit_failure(
 
 
 def _apply_failure(
-    run: Run, activation: Activation, own: list[tuple[Any, Any]], *, fatal: bool
+    run: Run, activation: Activation, own_writes: list[tuple[Any, Any]], *, fatal: bool
 ) -> tuple[Activation, Pushes | None]:
     """Apply the writes that a failed step keeps; return where its rescue leads (None: no rescue, or the rescue failed).
 
@@ -112,7 +112,7 @@ def _apply_failure(
     for rescue in rescues:
         if activation.node.kind.keeps_writes:
             with suppress(BoardError):  # the first rejected write and all later ones are dropped
-                for path, value in own:
+                for path, value in own_writes:
                     run.write(activation.scope, path, value)
         if rescue is None:
             break

@@ -169,12 +169,12 @@ def adapt_arguments(create: Callable[..., Any], arguments: Mapping[str, Any], re
     return {**found, rest: {**others, **(found.get(rest) or {})}} if others else found
 
 
-def _uses_json_mode(requested: bool | None, own: bool | None) -> bool:
+def _uses_json_mode(requested: bool | None, client_setting: bool | None) -> bool:
     """Return True if the answer is requested in JSON mode.
 
     A request cannot enable what the client's settings disable.
     """
-    return own is not False and bool(own if requested is None else requested)
+    return client_setting is not False and bool(client_setting if requested is None else requested)
 
 
 class ResponseAwaitable:
@@ -352,27 +352,27 @@ class VendorClient(ABC):
             content, reply.model or ask.model, self._parse_usage(reply), calls, reply.finish, self.provider
         )
 
-    def _call(self, found: RequestedCall, number: int, reply: Reply, ask: VendorRequest) -> ToolCall:
+    def _call(self, requested: RequestedCall, number: int, reply: Reply, ask: VendorRequest) -> ToolCall:
         """Return a tool call.
 
         Raises:
             LLMError: X365, its arguments are not a JSON object.
         """
-        arguments, why = found.value, "they are not a JSON object"
+        arguments, why = requested.value, "they are not a JSON object"
         if arguments is None:
             try:
-                arguments = json.loads(found.text or "{}")
+                arguments = json.loads(requested.text or "{}")
             except (ValueError, RecursionError) as error:  # the parser's own depth limit
                 why = f"{type(error).__name__}: {error}"
         if not isinstance(arguments, Mapping):
             raise LLMError(
-                Problem("X365", f"{self._name(ask)} calls {found.name!r} with arguments that cannot be parsed",
+                Problem("X365", f"{self._name(ask)} calls {requested.name!r} with arguments that cannot be parsed",
                         self._name(ask), _describe_end(reply, why),
                         "try again, raise max_tokens, or use another model"),
                 is_retryable=True, usage=self._parse_usage(reply),
             )  # fmt: skip
-        name = ask.names.get(found.name, found.name)
-        return ToolCall(found.id or f"call_{number + 1}", name, arguments, found.signature)
+        name = ask.names.get(requested.name, requested.name)
+        return ToolCall(requested.id or f"call_{number + 1}", name, arguments, requested.signature)
 
     def _parse_value(self, text: str, ask: VendorRequest, usage: Usage) -> Any:
         try:

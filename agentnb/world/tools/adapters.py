@@ -12,7 +12,7 @@ from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_gener
 from agentnb.world.tools.invocation import LISTS, Tool, bind_tool, name_tool
 
 
-def to_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
+def to_tool(spec: ToolSpec, implementation: Any, config: Mapping[str, Any]) -> Tool:
     """Return an object as a tool: by its `invoke` or `run` if it has one, else called with keyword arguments.
 
     R161: the object that a tool's `impl` names cannot be used as one.
@@ -22,22 +22,22 @@ def to_tool(spec: ToolSpec, found: Any, config: Mapping[str, Any]) -> Tool:
     """
     rest = dict(config)
     init, key = rest.pop("init", None), rest.pop("input_key", None)
-    if spec.mode == "class" or (spec.kind == "langchain" and inspect.isclass(found)):
-        found = _make(spec, found, init)
+    if spec.mode == "class" or (spec.kind == "langchain" and inspect.isclass(implementation)):
+        implementation = _make(spec, implementation, init)
     elif init is not None:
         rest["init"] = init  # an ordinary argument
-    method = _find_method(spec, found)
+    method = _find_method(spec, implementation)
     if method is not None:
         return _make_invoker(spec, method, rest, key)
-    if not callable(found):
+    if not callable(implementation):
         raise RecipeError(
-            _make_problem(spec, f"{spec.impl!r} is {with_article(type(found).__name__)}, and cannot be called",
+            _make_problem(spec, f"{spec.impl!r} is {with_article(type(implementation).__name__)}, and cannot be called",
                    "a tool is a function, or an object with __call__, invoke or run",
                    "name a function after the '#', or set `mode: class` for a class")
         )  # fmt: skip
-    if is_generator(found):
+    if is_generator(implementation):
         raise RecipeError(_make_problem(spec, f"{spec.impl or spec.id!r} is a generator function", GENERATES, COLLECT))
-    return bind_tool(spec, found, rest if key is None else rest | {"input_key": key})
+    return bind_tool(spec, implementation, rest if key is None else rest | {"input_key": key})
 
 
 def _make(spec: ToolSpec, cls: Any, init: Any) -> Any:
@@ -62,25 +62,27 @@ def _make(spec: ToolSpec, cls: Any, init: Any) -> Any:
         raise RecipeError(problem) from error
 
 
-def _find_method(spec: ToolSpec, found: Any) -> Callable[[Any], Any] | None:
+def _find_method(spec: ToolSpec, implementation: Any) -> Callable[[Any], Any] | None:
     """Return the method that takes an object's whole payload.
 
     None for a function, a class, or an object without one.
     """
-    if inspect.isroutine(found) or inspect.isclass(found):
+    if inspect.isroutine(implementation) or inspect.isclass(implementation):
         return None
-    later = _get_own_attribute(found, "ainvoke")
-    only_later = getattr(found, "coroutine", None) is not None and getattr(found, "func", None) is None
-    if callable(later) and (only_later or not callable(_get_own_attribute(found, "invoke"))):
+    later = _get_own_attribute(implementation, "ainvoke")
+    only_later = (
+        getattr(implementation, "coroutine", None) is not None and getattr(implementation, "func", None) is None
+    )
+    if callable(later) and (only_later or not callable(_get_own_attribute(implementation, "invoke"))):
         return later  # type: ignore[no-any-return]  # an object without types
-    names = ("invoke", "run") if spec.kind == "langchain" or not callable(found) else ("invoke",)
-    methods = (_get_own_attribute(found, name) for name in names)
+    names = ("invoke", "run") if spec.kind == "langchain" or not callable(implementation) else ("invoke",)
+    methods = (_get_own_attribute(implementation, name) for name in names)
     return next((method for method in methods if callable(method)), None)
 
 
-def _get_own_attribute(found: Any, name: str) -> Any:
+def _get_own_attribute(implementation: Any, name: str) -> Any:
     """Return an object's attribute; None for one that is created on access, such as any attribute of a Mock."""
-    return None if inspect.getattr_static(found, name, None) is None else getattr(found, name)
+    return None if inspect.getattr_static(implementation, name, None) is None else getattr(implementation, name)
 
 
 def _make_invoker(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[str, Any], key: str | None) -> Tool:

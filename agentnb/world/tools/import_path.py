@@ -70,8 +70,8 @@ class Modules:
         path, attr = _split(spec)
         target = self._find_target(spec, path)
         if isinstance(target, str):
-            return self._find_attribute(spec, self._make_package(spec, target), attr, own=False)
-        return self._find_attribute(spec, self._run(spec, target), attr, own=self.allowed.is_own(target))
+            return self._find_attribute(spec, self._make_package(spec, target), attr, is_own_module=False)
+        return self._find_attribute(spec, self._run(spec, target), attr, is_own_module=self.allowed.is_own(target))
 
     def check(self, spec: ToolSpec) -> None:
         """Raise an error for an `impl` that `find` would reject, as far as this can be known without executing code.
@@ -209,7 +209,7 @@ class Modules:
             f"if you trust it, allow it: {describe_how_to_allow(_cut(module))}",
         )
 
-    def _find_attribute(self, spec: ToolSpec, module: ModuleType, attr: str, *, own: bool) -> Any:
+    def _find_attribute(self, spec: ToolSpec, module: ModuleType, attr: str, *, is_own_module: bool) -> Any:
         """Return a module's attribute.
 
         Outside the recipe's own folder, it must be defined in the module or in another allowed one; otherwise a recipe
@@ -223,7 +223,7 @@ class Modules:
             known = [name for name in vars(module) if not name.startswith("_")]
             raise _make_attribute_error(spec, attr, known)
         home = getattr(found, "__module__", None) if inspect.isroutine(found) or inspect.isclass(found) else None
-        if own or not isinstance(home, str) or home.startswith(PREFIX) or self.allowed.holds_package(home):
+        if is_own_module or not isinstance(home, str) or home.startswith(PREFIX) or self.allowed.holds_package(home):
             return found
         raise RecipeError(
             self._make_not_allowed_problem(spec, f"{home}.{attr}, that {module.__name__} imports,", f"{home}.{attr}")

@@ -124,10 +124,12 @@ class BudgetedMatcher(Matcher):
                 open_deliveries[name] = open_deliveries.get(name, 2) - 1 if each.budget else 1
         return found
 
-    def _count_calls_left(self, run: Run, each: Any) -> float:
-        most = each.budget.get(CALLS)
+    def _count_calls_left(self, run: Run, behavior: Any) -> float:
+        most = behavior.budget.get(CALLS)
         return (
-            float("inf") if most is None else most - int(measure_behavior_usage(run, each.name, {CALLS: most})[CALLS])
+            float("inf")
+            if most is None
+            else most - int(measure_behavior_usage(run, behavior.name, {CALLS: most})[CALLS])
         )
 
     def list_delayed(self, run: Run, event: Event) -> list[tuple[str, int, int]]:

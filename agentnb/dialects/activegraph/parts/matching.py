@@ -117,12 +117,12 @@ class Matcher:
         """Raise an error for an edit that leaves a value on the board that is not part of a graph."""
         check_board_value(key, value)
 
-    def _fits_event(self, ledger: Ledger, each: Any, event: Event) -> bool:
-        if each.pattern_matcher is None:
+    def _fits_event(self, ledger: Ledger, behavior: Any, event: Event) -> bool:
+        if behavior.pattern_matcher is None:
             return True
-        found = [match.bindings for match in each.pattern_matcher.matches(ledger)]
+        found = [match.bindings for match in behavior.pattern_matcher.matches(ledger)]
         if found:
-            ledger.matched[event.seq, each.name] = found
+            ledger.matched[event.seq, behavior.name] = found
         return bool(found)
 
     def listens(self, node: str, event: Event) -> bool:
@@ -153,11 +153,11 @@ class Matcher:
             yield f"relation: event {event.id} names no end of a relation of type {each.relation_type!r}"
 
 
-def find_concerned(ledger: Ledger, each: Any, event: Event) -> list[str]:
+def find_concerned(ledger: Ledger, behavior: Any, event: Event) -> list[str]:
     """Return the relations of a behavior's type one of whose ends is named by a complete value in the payload."""
     named = dict.fromkeys(iter_texts(event.payload))
     found = dict.fromkeys(id_ for name in named for id_ in ledger.touching(name))
-    matching = [id_ for id_ in found if ledger.relation(id_)["type"] == each.relation_type]
+    matching = [id_ for id_ in found if ledger.relation(id_)["type"] == behavior.relation_type]
     return sorted(matching, key=ledger.relations.__getitem__)  # in creation order
 
 

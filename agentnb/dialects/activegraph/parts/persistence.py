@@ -47,9 +47,9 @@ class PersistenceMethods:
     _ensure: Any
     _counting: Any
 
-    def _keep_in(self, place: Any) -> None:
+    def _keep_in(self, store: Any) -> None:
         """Record the run in a store from now on, including everything so far."""
-        get_parts(self.graph.session).persistence.record_new_run(place, "step")
+        get_parts(self.graph.session).persistence.record_new_run(store, "step")
 
     def save_state(self, path: Any = None) -> str:
         """Save the run, and return its location. A run that has no store yet is recorded at `path` from now on.

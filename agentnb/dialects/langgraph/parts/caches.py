@@ -8,9 +8,9 @@ from typing import Any
 from agentnb.dialects.langgraph.parts import package as lg
 
 
-def hashed(found: str | bytes) -> str:
+def hashed(result: str | bytes) -> str:
     """Return the key of an entry, from the result of a policy's key function."""
-    return str(lg.xxh3_128_hexdigest(found.encode() if isinstance(found, str) else found))
+    return str(lg.xxh3_128_hexdigest(result.encode() if isinstance(result, str) else result))
 
 
 class TaskCache:
