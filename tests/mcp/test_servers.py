@@ -19,11 +19,11 @@ from mcp.types import Implementation
 
 from tests.mcp.test_tools import INPUTS, shop, stored
 
+pytestmark = pytest.mark.starts_programs
+
 ME = Implementation(name="helper", version="1")
 RECIPE = """
 import networkx as nx
-
-pytestmark = pytest.mark.starts_programs
 
 def add(total):
     print("a node may print")
