@@ -209,7 +209,7 @@ def test_a_session_hears_the_pieces_and_its_time_limit_holds(serve):
     slow, _ = served(serve, OpenAI.whole()._replace(hold=threading.Event()))
     run = Session(talk(request_timeout=0.2), {"q": "why"}, llm=slow)
     run.run()
-    assert (run.status, "has not answered within 0.2 s" in str(run.error)) == ("failed", True)
+    assert (run.status, "did not answer within 0.2 s" in str(run.error)) == ("failed", True)
 
 
 @pytest.mark.parametrize("whole", [lambda handler: handler, LLMHandler.get_provider], ids=["handler", "provider"])

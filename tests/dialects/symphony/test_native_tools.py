@@ -68,7 +68,7 @@ def test_the_json_protocol_is_no_call_here() -> None:
 def test_an_answer_of_nothing_is_no_success(nothing) -> None:
     done = executor(nothing).execute_task("t")
     assert not done.success
-    assert "neither text nor a call" in done.error
+    assert "neither text nor a tool call" in done.error
 
 
 def test_several_calls_of_one_answer_are_made_in_turn_and_answered_each() -> None:
