@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.starts_programs
+
 PROGRAM = """
 import agentnb as nb
 {imports}
@@ -18,8 +20,6 @@ assert nb.dialects.coreason is coreason
 assert nb.load.__doc__ and nb.dialects.__doc__ and callable(nb.samples)
 from agentnb import load, samples, dialects
 from agentnb import run_scenarios
-
-pytestmark = pytest.mark.starts_programs
 assert callable(run_scenarios) and run_scenarios is nb.run_scenarios
 assert load is nb.load and samples is nb.samples and dialects is nb.dialects
 """

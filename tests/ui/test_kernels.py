@@ -11,13 +11,13 @@ import pytest
 
 from tests.ui.kernels import VERSIONS, installed, kernel
 
+pytestmark = pytest.mark.starts_programs
+
 WANTED = VERSIONS if os.environ.get("KERNELS") == "all" else ("installed",)
 SETUP = """
 import asyncio, time
 import networkx as nx
 import agentnb as nb
-
-pytestmark = pytest.mark.starts_programs
 
 async def tick(n):
     await asyncio.sleep(0.002)
