@@ -212,7 +212,8 @@ def naive(a, b):
         table = {}
         for step in session.trace.steps:
             visits[step.node_id] += 1
-            route = [str(target) for target in edges[edges["step"] == step.step]["target"]]
+            taken = edges[edges["step"] == step.step]
+            route = [*zip(map(str, taken["target"]), taken["value"], strict=True)]  # a condition's value counts, too
             table[step.node_id, visits[step.node_id]] = (step.step, dict(step.outputs), route)
         tables.append(table)
     found = {}
