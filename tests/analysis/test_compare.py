@@ -6,8 +6,9 @@ from collections import Counter
 from itertools import count
 
 import networkx as nx
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import agentnb as nb
@@ -213,7 +214,8 @@ def naive(a, b):
         for step in session.trace.steps:
             visits[step.node_id] += 1
             taken = edges[edges["step"] == step.step]
-            route = [*zip(map(str, taken["target"]), taken["value"], strict=True)]  # a condition's value counts, too
+            values = [None if value is pd.NA else value for value in taken["value"]]  # a condition's value counts, too
+            route = [*zip(map(str, taken["target"]), values, strict=True)]
             table[step.node_id, visits[step.node_id]] = (step.step, dict(step.outputs), route)
         tables.append(table)
     found = {}
@@ -227,6 +229,7 @@ def naive(a, b):
 
 @given(programs(), st.sampled_from(KEYS), st.integers(0, 60), st.one_of(st.none(), st.integers(0, 6)))
 def test_random_runs_are_aligned_as_by_a_naive_join(program, key, value, change):
+    assume(sum(line.asks is not None for line in program.lines) < 2)  # loops inside loops are aligned by their rounds
     a, b = program.session(), program.session({**INPUTS, key: value}, change)
     frame = nb.compare(a, b).to_frame()
     frame = frame[frame["node"].notna()]
