@@ -84,8 +84,8 @@ def render_page(
 class Seal:
     """The key of chunks that only the right answer of an exercise opens; `check` tells whether an answer is right.
 
-    It prevents readers from finding the answer by chance, even in the source of the page. A small number of options is
-    quickly tried, by hand or by a program: this is for exercises, not for exams.
+    It prevents readers from finding the answer by chance, even in the source of the page. A person or a
+    program can soon try a small number of options: use it for exercises, not for exams.
     """
 
     salt: str

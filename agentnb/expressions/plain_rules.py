@@ -591,20 +591,21 @@ def _exists(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
     return all(isinstance(key, str) for key in keys) and _look_up(scopes[-1].value, keys) is not _GONE
 
 
+def _find_missing(names: Sequence[Any], scopes: Sequence[Scope]) -> list[str]:
+    """Return those names that lead nowhere in the innermost scope."""
+    value = scopes[-1].value
+    return [name for name in names if isinstance(name, str) and _look_up(value, _parse_keys(name) or []) is _GONE]
+
+
 def _evaluate_missing(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
-    names = _merge(run.of(arguments, scopes, pointer))
-    return [
-        name for name in names if isinstance(name, str) and _look_up(scopes[-1].value, _parse_keys(name) or []) is _GONE
-    ]
+    return _find_missing(_merge(run.of(arguments, scopes, pointer)), scopes)
 
 
 def _evaluate_missing_some(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
     least, names = run.of(arguments, scopes, pointer)
     if not isinstance(names, list):
         return []
-    missing = [
-        name for name in names if isinstance(name, str) and _look_up(scopes[-1].value, _parse_keys(name) or []) is _GONE
-    ]
+    missing = _find_missing(names, scopes)
     return missing if missing and len(names) - len(missing) < (least if _is_int(least) else 1) else []
 
 

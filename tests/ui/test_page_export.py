@@ -440,9 +440,7 @@ SEARCH = """async texts => {
     for (let turn = 0; turn < 400 && Boolean(text) === !(told.textContent || wrong.textContent); turn++) {
       await new Promise(done => setTimeout(done, 5));
     }
-    if (text) { // until its steps are painted
-      await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
-    }
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
   };
   for (const text of texts) {
     await search('');

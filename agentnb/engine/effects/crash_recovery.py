@@ -115,8 +115,8 @@ class InterruptedSteps:
                 number,
                 change.kind,
                 change.name,
-                *(encode(value, lenient=True) for value in change[2:5]),
-                change[5],
+                *(encode(value, lenient=True) for value in (change.request, change.arguments, change.answer)),
+                change.position,
             ]
             for activation, changes in self._changes.items()
             for number, change in changes.items()

@@ -296,9 +296,9 @@ const conditionsPart = (() => {
     const evaluate = parseOr();
     if (at < tokens.length) {
       const [, token, word] = tokens[at];
-      if (["=", "&", "!", "?"].includes(token)) throw new Wrong(`${quoteText(word)} is one word too many. Compare with ==, combine with and, or, not.`);
+      if (["=", "&", "!", "?"].includes(token)) throw new Wrong(`unexpected ${quoteText(word)}. Compare with ==, combine with and, or, not.`);
       if (["+", "-", "*", "/", "%", "**", "//", "~", "(", "is", "if"].includes(token)) throw makeUnsupported(quoteText(word));
-      throw new Wrong(`${quoteText(word)} is one word too many.`);
+      throw new Wrong(`unexpected ${quoteText(word)}`);
     }
     return {
       evaluate,
