@@ -191,9 +191,9 @@ def _build_reading_statements() -> dict[str, Any]:
     }
 
 
-def _build_row_query() -> Any:
+def _build_row_query(number: Any = _runs.c.number) -> Any:
     columns = (*(_runs.c[name] for name in SAID), *(_standing.c[name] for name in STANDS))
-    return select(*columns).join_from(_runs, _standing, _runs.c.number == _standing.c.run)
+    return select(*columns).join_from(_runs, _standing, number == _standing.c.run)
 
 
 @cache
@@ -204,8 +204,12 @@ def build_listing(kind: str, filters: frozenset[str]) -> str:
     The last column of a row is the number of the run.
     """
     runs, parameter = _runs.c, _make_parameter
-    part = func.instr if kind == "sqlite" else func.strpos
-    statement = _build_row_query().add_columns(runs.number)
+    part, number = func.strpos, runs.number
+    if kind == "sqlite":
+        # SQLite looks nothing up by `+column`. It can only start from the runs, in the order of their index, and not
+        # from the status of all runs, which it would have to sort before the first of them is found.
+        part, number = func.instr, literal_column("+agentnb_runs.number", Integer)
+    statement = _build_row_query(number).add_columns(runs.number)
     if "recipe" in filters:
         text = func.substr(parameter("recipe"), literal_column("1"), literal_column("100"))
         statement = statement.where(_beginning == text, runs.recipe == parameter("recipe"))

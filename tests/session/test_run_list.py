@@ -122,7 +122,8 @@ def test_a_page_of_a_file_is_found_by_an_index(tmp_path):
 
     where = store(tmp_path / "runs.db")
     for filters in ({"limit"}, {"limit", "after"}, {"limit", "recipe"}, {"limit", "fingerprint"}, {"limit", "parent"},
-                    {"limit", "since", "until"}, {"limit", "status"}, {"limit", "contains"}):  # fmt: skip
+                    {"limit", "since", "until"}, {"limit", "status"}, {"limit", "status", "after"},
+                    {"limit", "status", "recipe"}, {"limit", "contains"}):  # fmt: skip
         names = dict.fromkeys((*filters, "after_created", "after_number"))
         with closing(sqlite3.connect(where)) as connection:
             plan = [
