@@ -480,7 +480,7 @@ class _Model:
             self.refused = True
             raise ExecutionError(
                 Problem("A116", "the budget of counterfactuals is used up", f"node {request.node!r}",
-                        "the model has been asked as often as the budget allows", "pass a larger budget")
+                        "the budget allows no further model calls", "pass a larger budget")
             )  # fmt: skip
         self.calls += not getattr(self._live, "is_simulated", False)
         answer = self._live.complete(request)

@@ -130,7 +130,7 @@ def _check_ids(traces: list[SimulationTrace]) -> None:
         raise ExecutionError(
             Problem("A102", f"{pluralize(len(twice), 'run id')} passed more than once, such as {twice[0]!r}",
                     "nb.frames()", "the column run_id tells the runs apart",
-                    "pass each run once, or give each a run_id of its own")
+                    "pass each run once, or use a different run_id for each")
         )  # fmt: skip
 
 

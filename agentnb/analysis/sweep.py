@@ -80,7 +80,7 @@ def sweep(
     Raises:
         ExecutionError: A110, the inputs are neither mappings nor a table; A111, the executor cannot receive the recipe;
             A113, two recipes have the same name, there is none, or both a store and a folder are given; A115,
-            `concurrency` or `timeout` is not positive; A117, an option is unknown; A119, a seed is not a whole number.
+            `concurrency` or `timeout` is not positive; A117, an option is unknown; A119, a seed is not an integer.
         StoreError: the runs cannot be stored.
 
     Example:
@@ -161,7 +161,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 def _list_seeds(seeds: Iterable[int] | None) -> list[int]:
     """Return the seeds as a list.
 
-    A119: a seed of a sweep is not a whole number.
+    A119: a seed of a sweep is not an integer.
 
     Raises:
         ExecutionError: A119.
@@ -170,7 +170,7 @@ def _list_seeds(seeds: Iterable[int] | None) -> list[int]:
     for seed in found:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise ExecutionError(
-                Problem("A119", f"the seed {safe_repr(seed, 60)} is not a whole number", "nb.sweep(seeds=...)",
+                Problem("A119", f"the seed {safe_repr(seed, 60)} is not an integer", "nb.sweep(seeds=...)",
                         "each of the inputs is run with each seed", "pass numbers: seeds=range(10)")
             )  # fmt: skip
     return found

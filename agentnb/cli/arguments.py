@@ -166,7 +166,7 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
         one.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
         one.add_argument("file", metavar="RECIPE", help=RECIPE)
     answer.add_argument("value", metavar="VALUE", help="the answer; JSON where it is JSON, else text")
-    answer.add_argument("--node", metavar="NODE", help="which of the waiting nodes")
+    answer.add_argument("--node", metavar="NODE", help="the waiting node to answer")
     fork.add_argument("--at", type=int, metavar="STEP", help="the last step that is shared; left out: the current one")
     fork.add_argument("--edit", dest="edits", action="append", default=[], type=_parse_key_value, metavar="PATH=VALUE",
                       help="a value on the blackboard of the fork; may be repeated")  # fmt: skip
@@ -198,8 +198,8 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     _add_tools_option(run)
     model = run.add_mutually_exclusive_group()
     _add_world_options(run, model)
-    model.add_argument("--live", action="store_true", help="ask a real model: that of openai, anthropic or gemini "
-                       "whose key is in the environment")  # fmt: skip
+    model.add_argument("--live", action="store_true", help="use a real model: openai, anthropic or gemini, "
+                       "whichever has its key in the environment")  # fmt: skip
     run.add_argument(
         *("--input", "-i"),
         dest="inputs",
@@ -207,11 +207,13 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         default=[],
         type=_parse_key_value,
         metavar="KEY=VALUE",
-        help="an input; text where it is declared so, else JSON where it is JSON, else text",
+        help="an input; text if it is declared as text, otherwise parsed as JSON if possible",
     )
     run.add_argument("--emit", dest="events", action="append", default=[], type=_parse_key_value, metavar="TYPE=JSON",
                      help="an event for nodes that react to its type, and its payload; may be repeated")  # fmt: skip
-    run.add_argument("--script", metavar="FILE", help="YAML: the answers of the model, of people and of agents")
+    run.add_argument(
+        "--script", metavar="FILE", help="YAML file with the answers of the model, of people and of agents"
+    )
     run.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
     run.add_argument("--store", metavar="URL", help="keep the run: a path, sqlite:///..., or postgresql://...")
     run.add_argument("--max-steps", type=int, metavar="N", help="the budget of steps")

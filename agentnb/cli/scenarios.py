@@ -66,7 +66,7 @@ def _refuse_mixed(args: argparse.Namespace) -> None:
         AgentNbError: U908, for each of them.
     """
     reasons = {
-        "--input": (args.inputs, "each scenario has inputs of its own", "leave it out, or run without --scenarios"),
+        "--input": (args.inputs, "each scenario has its own inputs", "leave it out, or run without --scenarios"),
         "--trace": (args.trace, "it writes the trace of one run, and these are several",
                     "leave it out, or run that one by its inputs: --input KEY=VALUE --trace OUT"),
     }  # fmt: skip

@@ -93,8 +93,8 @@ def _to_text(message: BaseMessage) -> str:
     if others:
         raise ExecutionError(
             Problem("L545", f"a message contains {safe_repr(others[0], 200)}", "the messages of a LangChain model",
-                    "the session's model answers in place of the program's, and is sent text only",
-                    "leave llm= out, so that the program's own model answers")
+                    "the session's model replaces the program's, and accepts only text",
+                    "leave out llm= to use the program's own model")
         )  # fmt: skip
     return "".join(block if isinstance(block, str) else str(block.get("text", "")) for block in content)
 

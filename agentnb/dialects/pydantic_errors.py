@@ -53,7 +53,7 @@ class ValidatedInput:
 
     def explain_missing(self, path: Path, needed: list[str], value: Any) -> str:
         """Return why the key at the end of `path` is needed; `value` is the value around it."""
-        return f"needed here are: {', '.join(needed)}; given are: {', '.join(map(str, value)) or 'none'}"
+        return f"required: {', '.join(needed)}; found: {', '.join(map(str, value)) or 'none'}"
 
     def explain_unknown(self, path: Path) -> tuple[str, str, str] | None:
         """Return (key, why, do) for an unknown key that needs a specific text instead of the list of known keys."""
@@ -105,7 +105,7 @@ def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Ite
             case "union_tag_not_found" if isinstance(written.get_value(path), Mapping):
                 yield from _iter_missing_problems(path, ["type"], unknown, written)
             case "union_tag_not_found":
-                yield _make_value_problem(path, "a mapping is needed here: keys with values", written)
+                yield _make_value_problem(path, "a mapping is required: keys with values", written)
             case "extra_forbidden":
                 yield _make_unknown_key_problem(path, written)
             case "union_tag_invalid":
@@ -121,7 +121,7 @@ def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Ite
 
 # pydantic's description of an error -> the expectation and the remedy.
 _RULES: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), ("a whole number", "write an integer")),
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), ("an integer", "write an integer")),
     **dict.fromkeys(("float_parsing", "float_type"), ("a number", "write a number")),
     **dict.fromkeys(("bool_parsing", "bool_type"), ("true or false", "write true or false")),
     **dict.fromkeys(
@@ -129,9 +129,9 @@ _RULES: dict[str, tuple[str, str]] = {
         ("a mapping", "write keys with values"),
     ),
     "list_type": ("a list", "write a list of items"),
-    "string_too_short": ("a string of at least {min_length} characters", "write a longer text"),
+    "string_too_short": ("a string of at least {min_length} characters", "write a longer string"),
     "too_short": ("at least {min_length} items", "add what is missing"),
-    "string_pattern_mismatch": ("a text that matches {pattern!r}", "write a string of that form"),
+    "string_pattern_mismatch": ("a string that matches {pattern!r}", "write a string of that form"),
 }
 
 
@@ -140,7 +140,7 @@ def _rule(fault: ErrorDetails) -> tuple[str, str]:
     context = fault.get("ctx", {})
     if fault["type"] in _RULES:
         needed, order = (text.format(**context) for text in _RULES[fault["type"]])
-        return f"{needed} is needed here", order
+        return f"{needed} is required", order
     return fault["msg"], str(context.get("do", ""))
 
 
@@ -171,7 +171,7 @@ def _iter_missing_problems(
         if similar is None:
             absent.setdefault(why, []).append(key)
         else:
-            order = f"write {key!r} where it says {similar!r}"
+            order = f"write {key!r} instead of {similar!r}"
             yield Problem("R113", f"key {key!r} is missing", where, why, order)
     for why, names in absent.items():
         what = f"key {names[0]!r} is missing" if len(names) == 1 else f"keys {', '.join(map(repr, names))} are missing"
@@ -214,16 +214,14 @@ def _make_text_problem(path: Path, written: ValidatedInput) -> Problem:
         return make_unquoted_value_problem(word or str(value), place)
     name = _name(path)
     if value is None:
-        return Problem(
-            "R114", f"{name!r} is empty", str(place), "a string is required here", "write one, or remove the key"
-        )
+        return Problem("R114", f"{name!r} is empty", str(place), "a string is required", "write one, or remove the key")
     if isinstance(value, int | float):
         number = word or safe_str(value)
         return Problem(
-            "R114", f"{name!r} is the number {number}", str(place), "a string is required here", f'quote it: "{number}"'
+            "R114", f"{name!r} is the number {number}", str(place), "a string is required", f'quote it: "{number}"'
         )
     return Problem(
-        "R114", f"{name!r} is {_shorten(value)}", str(place), "a string is required here", "write it as one text"
+        "R114", f"{name!r} is {_shorten(value)}", str(place), "a string is required", "write it as one string"
     )
 
 

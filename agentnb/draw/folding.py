@@ -137,7 +137,7 @@ def _check(picture: Picture, closed: Collection[str]) -> None:
                     what=f"there is no region {scope!r} to close",
                     where="draw(collapsed=...)",
                     why=f"the regions of this drawing are: {', '.join(known) or 'none'}",
-                    do=did_you_mean(str(scope), known, "give the ids of regions, as in `recipe.regions`"),
+                    do=did_you_mean(str(scope), known, "pass ids of regions, as in `recipe.regions`"),
                 )
             )
 

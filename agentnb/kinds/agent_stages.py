@@ -330,7 +330,7 @@ def _check_result(result: Mapping[str, Any]) -> None:
     """
     register_secrets({"result": result["result"], "details": result["details"]})
     if not result["success"]:
-        raise ToolFailed(str(result.get("error") or "the tool says that it failed"), result)
+        raise ToolFailed(str(result.get("error") or "the tool reported a failure"), result)
 
 
 STAGES: Final = (

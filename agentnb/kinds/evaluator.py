@@ -269,7 +269,7 @@ def _make_nothing_error(work: Work, name: str) -> ExecutionError:
     if name in work.run.plan.recipe.inputs:
         who += "; it is an input of the recipe, and was not passed"
     return ExecutionError(
-        Problem("X404", f"evaluator {node.id!r} has nothing to evaluate: there is no {name!r} on the board",
+        Problem("X404", f"evaluator {node.id!r} has no value to evaluate: there is no {name!r} on the board",
                 str(node.place or f"node {node.id!r}"), who,
                 f"write it in an earlier node, pass it as an input, or call session.edit({{{name!r}: ...}})")
     )  # fmt: skip

@@ -65,7 +65,7 @@ def _check(answer: Any) -> None:
     content = getattr(answer, "content", answer)
     if not isinstance(content, str | Mapping | list):
         raise ResultError(
-            f"the model answered {with_article(type(content).__name__)}, where a text or a dict was expected", {}
+            f"the model answered with {with_article(type(content).__name__)}; expected a string or a dict", {}
         )
     check_result(answer)
 

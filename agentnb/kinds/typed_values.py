@@ -290,8 +290,8 @@ def make_missing_output_problem(work: Work, kind: Any, key: str, asks: str) -> P
     nodes = work.run.plan.recipe.nodes.values()
     makers = [node.id for node in nodes if key in node.writes and node.id != work.node.id]
     stored = [name for name in work.scope.visible_items() if name != key]
-    could = f"it could come from: {', '.join(makers)}" if makers else "no system of this graph says that it returns one"
-    order = f"let {' or '.join(map(repr, makers))} run before it" if makers else "add a system that returns one"
+    could = f"it could come from: {', '.join(makers)}" if makers else "no system of this graph declares that type"
+    order = f"run {' or '.join(map(repr, makers))} before it" if makers else "add a system that returns one"
     return Problem(
         "X450",
         f"node {work.node.id!r}: {asks} the output {get_type_name(kind)!r}, and none is stored",

@@ -172,7 +172,7 @@ class Assistant:
             self._get_loop().call_soon_threadsafe(self._give_up, str(arguments.get("run", "")))
         raise ExecutionError(
             Problem("X529", f"{offer.tool.name} was not done within {seconds:g} s", f"the tool {offer.tool.name}",
-                    "a node or a cell is still at work; a run that moves pauses after it, and nothing is lost",
+                    "a node or a cell is still running; the run pauses after it, and nothing is lost",
                     "call `where` later; tools that move a run take a longer limit as `seconds`, at most 60")
         )  # fmt: skip
 

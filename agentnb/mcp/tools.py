@@ -220,7 +220,7 @@ class Tools:
         value = get_at(value, parts[1:]) if len(parts) > 1 and value is not ABSENT else value
         if value is ABSENT:
             raise ExecutionError(
-                Problem("X524", f"the board has nothing at {path!r}", f"after step {answer['at']} of {session.run_id}",
+                Problem("X524", f"the board has no value at {path!r}", f"after step {answer['at']} of {session.run_id}",
                         f"its keys are: {', '.join(to_line(key, 60) for key in islice(data, 20)) or 'none'}",
                         "name one of them, or a path inside it")
             )  # fmt: skip

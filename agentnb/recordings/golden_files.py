@@ -139,7 +139,7 @@ class Redaction:
         known = [path for path in self.known if path]
         raise ExecutionError(
             *(
-                Problem("L584", f"nothing in the run is at {path!r}", "redact=[...]",
+                Problem("L584", f"the run has no value at {path!r}", "redact=[...]",
                         "a path is a key of the board (`answer.id`), or begins with `calls.NAME.arguments`, "
                         "`calls.NAME.result` or `events.TYPE`; nothing is written until each path is found",
                         did_you_mean(path, known, f"use another path, or leave it out; there are: {_list_some(known)}"))

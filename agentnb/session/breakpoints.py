@@ -59,7 +59,7 @@ class SessionBreakpoints(Breakpoints):
         """Write them to a JSON file, for `load`; return its path.
 
         Raises:
-            ExecutionError: X131, a condition is a function or is not JSON; X132, it holds a secret; X133, the file
+            ExecutionError: X131, a condition is a function or is not JSON; X132, it contains a secret; X133, the file
                 cannot be written. Then nothing is written.
         """
         problems = [problem for row in self for problem in _iter_unsavable(row)]
@@ -125,9 +125,9 @@ def _iter_unsavable(row: Breakpoint) -> Iterator[Problem]:
     if row.when is not None and not _is_json(source):
         yield Problem("X131", f"the condition of breakpoint {row.id} cannot be saved: {row.text}", where,
                       "a function has no text that could be read back",
-                      "write it as a text ('n > 3') or as JsonLogic, or remove this breakpoint")  # fmt: skip
+                      "write it as a string ('n > 3') or as JsonLogic, or remove this breakpoint")  # fmt: skip
     elif mask_value(_get_fields(row)) != _get_fields(row):
-        yield Problem("X132", f"breakpoint {row.id} holds a secret", where, "no secret leaves this process",
+        yield Problem("X132", f"breakpoint {row.id} contains a secret", where, "no secret leaves this process",
                       "compare with a key of the board instead, or remove this breakpoint")  # fmt: skip
 
 

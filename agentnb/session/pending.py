@@ -117,7 +117,7 @@ def list_waiting(run: Run, calls: Iterable[UnansweredCall] | None = None) -> lis
 
 
 def _ask_for_masked(path: str) -> Pending:
-    prompt = f"the value of {path!r} was masked when this run was kept: give it again"
+    prompt = f"the value of {path!r} was masked when this run was stored: supply it again"
     return Pending(f"masked_{path}", "answer", path, path, {"prompt": prompt})
 
 

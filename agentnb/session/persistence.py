@@ -29,7 +29,7 @@ def make_closed_problem(run_id: str, do: str) -> Problem:
 
     `do` explains how to reopen the run.
     """
-    why = "close() has let others go on with the run"
+    why = "close() released the run for other writers"
     return Problem("L452", "this session was closed", f"run {run_id!r}", why, do)
 
 
@@ -177,7 +177,7 @@ class Persistence:
                     raise
                 with suppress(StoreError):
                     journal.release()
-                warnings.warn(f"every step is stored, but not how the run stands:\n{error}", stacklevel=3)
+                warnings.warn(f"every step is stored, but not the status of the run:\n{error}", stacklevel=3)
             self.record_in(None)
             state.read_only_reason = make_closed_problem(
                 journal.run_id, "open it again: nb.open(WHERE, RUN_ID, recipe=...)"

@@ -175,7 +175,7 @@ def _convert_limit(count: int | None) -> int | None:
         return count
     raise StoreError(
         Problem("L548", f"limit={safe_repr(count, 100)} is not a number of rows", "limit",
-                "it is a whole number from 1", "leave it out to list every run")
+                "it is a positive integer", "leave it out to list every run")
     )  # fmt: skip
 
 

@@ -242,7 +242,7 @@ def _takes_registry(build: Callable[..., Any]) -> bool:
 def _make_plugin_problem(plugin: Any, why: str) -> Problem:
     name = plugin.__name__ if isinstance(plugin, type) else type(plugin).__name__
     return Problem("X470", f"plugin {name!r} cannot be built", "hooks=...", why,
-                   "give it a method build(self, hooks) that calls hooks.register(...)")  # fmt: skip
+                   "add a method build(self, hooks) that calls hooks.register(...)")  # fmt: skip
 
 
 def _make_failure_problem(row: Hook, event: GraphEvent, error: Exception) -> Problem:

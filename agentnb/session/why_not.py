@@ -170,7 +170,7 @@ def _explain_reactive(past: _PastRun, node: PlanNode, event: Event | None, react
             clauses = tuple(IncomingEdge(one.type, "event", None, clause) for clause in refused)
             found = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), clauses)
         elif found.fired is None and found.reason.endswith("removed from the frontier"):
-            text = f"when the turn of event {one.id} came, what it asks of the graph was not there; it is there now"
+            text = f"the graph did not match when event {one.id} was processed; it matches now"
             found = WhyNot(past.step, node.id, one.id, None, text)
         results.append(found)
     return next((each for each in results if each.fired is None), results[0])

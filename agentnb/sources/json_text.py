@@ -38,7 +38,7 @@ def _suggest_cure(message: str) -> str:
     if "delimiter" in message:
         return "add what is missing between the two values"
     if "Extra data" in message:
-        return "remove what stands behind the closing brace"
+        return "remove everything after the closing brace"
     return "fix the value: text needs double quotes, and true, false and null are lower case"
 
 

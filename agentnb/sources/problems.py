@@ -56,7 +56,7 @@ def make_encoding_problem(where: str, error: UnicodeDecodeError) -> Problem:
 def make_second_document_problem(place: Place) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
     return Problem("R102", "a second document starts with '---'", str(place), "a source contains one recipe",
-                   "put the second recipe into a file of its own")  # fmt: skip
+                   "move the second recipe to a separate file")  # fmt: skip
 
 
 def make_alias_problem(name: str, place: Place, anchors: Iterable[str]) -> Problem:
@@ -74,7 +74,7 @@ def make_merge_problem(place: Place) -> Problem:
         "'<<' brings in something that is not a mapping",
         str(place),
         "'<<' merges a mapping, or a list of mappings",
-        "give it a mapping's '*name', or quote it",
+        "use a mapping's '*name', or quote it",
     )
 
 

@@ -60,8 +60,8 @@ class GoldenReport:
         """Return the differences, one per line: step, node, path and both values."""
         name = Path(self.golden).stem
         if self.ok:
-            return f"golden {name!r} holds for {self.recipe!r}: {self.steps} steps"
-        lines = [f"golden {name!r} does not hold for {self.recipe!r}:"]
+            return f"golden {name!r} matches {self.recipe!r}: {self.steps} steps"
+        lines = [f"golden {name!r} does not match {self.recipe!r}:"]
         lines += [f"  {row}" for row in self.differences[:10]]
         if len(self.differences) > 10:
             lines.append(f"  and {len(self.differences) - 10} more")

@@ -23,7 +23,7 @@ from agentnb.text import safe_repr
 
 LONGEST: Final = 20_000  # characters of an editable field; a longer value is shown in part
 _FIXED_WIDTH: Final = 2_000
-_KEPT_BACK: Final = "it holds a secret, so it is changed in a cell"
+_KEPT_BACK: Final = "it contains a secret; change it in a cell"
 _GONE: Final = "the question has changed in the meantime and has no such part"
 _KINDS: Final = {str: "text", int: "number", float: "number", bool: "flag", type(None): "none"}
 _HOW: Final = {

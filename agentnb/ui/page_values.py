@@ -77,7 +77,7 @@ def to_plain(value: Any) -> Any:
 
     Example:
         >>> to_plain(1.5), to_plain(2**60)
-        (1.5, {'~': 'a whole number beyond 2**53'})
+        (1.5, {'~': 'an integer beyond 2**53'})
     """
     return _to_plain_within(value, iter(range(PARTS)))
 
@@ -91,7 +91,7 @@ def _to_plain_within(value: Any, room: Iterator[int]) -> Any:
         case str() if type(value) is str:
             return value if len(value) <= LONGEST else {"~": f"a string of more than {LONGEST:,} characters"}
         case int() if type(value) is int:
-            return value if abs(value) <= _EXACT else {"~": "a whole number beyond 2**53"}
+            return value if abs(value) <= _EXACT else {"~": "an integer beyond 2**53"}
         case float() if type(value) is float:
             return value if isfinite(value) else {"~": "a number that is not finite"}
         case FrozenDict() if _has_plain_keys(value):
@@ -101,7 +101,7 @@ def _to_plain_within(value: Any, room: Iterator[int]) -> Any:
             items = [_to_plain_within(item, room) for item in value]
             return items if next(room, None) is not None else {"~": f"a value of more than {PARTS:,} parts"}
         case FrozenDict():
-            return {"~": "a dict whose keys are not all texts"}
+            return {"~": "a dict with keys that are not strings"}
     return {"~": with_article(get_type_name(value))}
 
 

@@ -116,7 +116,7 @@ def _fork_marks(session: Session) -> Iterator[Mark]:
         position = find_parting(session, other)
         if position is not None:
             label = f"{clean(other.name)[:_WIDTH]!r}"
-            yield position, "fork", f"here this run left {label}" if other is above else f"{label} begins here"
+            yield position, "fork", f"here this run left {label}" if other is above else f"{label} starts here"
 
 
 def _make_words(position: int, kind: str, marked: Any) -> list[Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PAGE: Final = 100  # parts of a value sent at once
 _WHERE: Final = "the cockpit's editor"
-_FILLED: Final = "it holds a secret, which is not shown; what is typed here takes its place"
+_FILLED: Final = "it contains a secret, which is not shown; a value typed here replaces it"
 _HIDDEN_PART: Final = "part of a secret, which is not shown"
 _UNNAMED: Final = "no path names it: change what it is part of"
 

@@ -163,7 +163,7 @@ _RULES: Final = {
     "token_throttle": (lambda value: isinstance(value, bool), "it is true or false", "write token_throttle=true"),
     "seed": (
         lambda value: isinstance(value, int | str) and not isinstance(value, bool),
-        "it is a whole number or a text",
+        "it is an integer or a string",
         "write for example seed=1",
     ),
 }

@@ -39,7 +39,7 @@ def ask(prompt: Any) -> Any:
     known = _ANSWERS.get()
     if known is None:
         raise ExecutionError(
-            Problem("L534", "a question was asked outside of a node that may ask", f"ask({safe_repr(prompt, 200)})",
+            Problem("L534", "a question was asked outside of a node with asks=True", f"ask({safe_repr(prompt, 200)})",
                     "only the function of a node is run again with the answer", "declare the node with asks=True")
         )  # fmt: skip
     known.count += 1

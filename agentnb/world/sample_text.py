@@ -139,7 +139,7 @@ class _TextGenerator:
     def sign(self, fits: Any) -> str:
         found = [sign for sign in _SIGNS if fits(sign)]
         if not found:
-            raise CannotError("a pattern asks for signs that are not plain ones")
+            raise CannotError("a pattern requires unusual characters")
         letters = [sign for sign in found if sign.islower()]
         return self.random.choice(letters or found)
 

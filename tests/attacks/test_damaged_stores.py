@@ -134,7 +134,9 @@ def quietly(act: Callable[[], Any]) -> tuple[Any, bool]:
             found = act()
         except AgentNbError:
             return None, True
-    assert all(str(one.message).startswith("warning L43") or "how the run stands" in str(one.message) for one in caught)
+    assert all(
+        str(one.message).startswith("warning L43") or "the status of the run" in str(one.message) for one in caught
+    )
     return found, bool(caught)
 
 

@@ -100,7 +100,7 @@ def test_a_mistake_is_told_once_with_its_place(change, code, where):
 
 def test_a_member_of_a_union_is_told_against_its_own_class_alone():
     problem = told({"name": "z", "animals": [{"type": "dog"}]})[0]
-    assert problem.why == "needed here are: tricks; given are: type"
+    assert problem.why == "required: tricks; found: type"
 
 
 def test_a_key_that_is_called_like_a_member_is_no_part_of_a_place():
@@ -134,7 +134,7 @@ def test_an_unknown_key_is_a_warning_where_the_class_leaves_it_aside(change, whe
 def test_a_key_is_asked_for_by_the_name_that_is_near():
     unknown, missing = told({"nme": "z"})
     assert unknown.do == "did you mean 'name'?"
-    assert missing.do == "write 'name' where it says 'nme'"
+    assert missing.do == "write 'name' instead of 'nme'"
 
 
 def test_places_are_those_of_the_text():
@@ -181,10 +181,10 @@ def test_a_dialect_can_have_its_own_words_and_places():
 @pytest.mark.parametrize(
     ("change", "why", "do"),
     [
-        ({"policy": {"max_retries": "many"}}, "the rule is: a whole number is needed here", "write an integer"),
-        ({"state": {"properties": 5}}, "the rule is: a mapping is needed here", "write keys with values"),
-        ({"policy": {"caching_enabled": "maybe"}}, "the rule is: true or false is needed here", "write true or false"),
-        ({"requirements": 5}, "the rule is: a list is needed here", "write a list of items"),
+        ({"policy": {"max_retries": "many"}}, "the rule is: an integer is required", "write an integer"),
+        ({"state": {"properties": 5}}, "the rule is: a mapping is required", "write keys with values"),
+        ({"policy": {"caching_enabled": "maybe"}}, "the rule is: true or false is required", "write true or false"),
+        ({"requirements": 5}, "the rule is: a list is required", "write a list of items"),
     ],
 )
 def test_a_value_of_another_sort_is_told_in_our_own_words(change, why, do):
@@ -199,7 +199,7 @@ def test_missing_keys_of_one_mapping_are_one_problem():
     with pytest.raises(RecipeError) as caught:
         load(content([{"id": "e", "type": "evaluator", "pass_rout": "a"}, "a"]))
     found = {problem.what: problem.do for problem in caught.value.problems if problem.code == "R113"}
-    assert found.pop("key 'pass_route' is missing") == "write 'pass_route' where it says 'pass_rout'"
+    assert found.pop("key 'pass_route' is missing") == "write 'pass_route' instead of 'pass_rout'"
     ((what, do),) = found.items()
     assert what.startswith("keys 'target_variable', 'evaluator_agent_ref', ")
     assert what.endswith(" are missing")

@@ -64,7 +64,7 @@ def test_who_could_have_produced_an_output_is_never_the_system_that_asks():
         return plan
 
     session = run(Graph().add_system(grow).add_system(plan))
-    assert (session.error.code, session.error.do) == ("X450", "let 'plan' run before it")
+    assert (session.error.code, session.error.do) == ("X450", "run 'plan' before it")
 
 
 def test_a_missing_output_leads_to_the_error_handler_like_any_failure():

@@ -44,7 +44,7 @@ def test_every_key_and_item_knows_its_place():
     [
         ('{"a": 1,}', "<text>:1:9", "double quotes"),
         ('{"a": 1 "b": 2}', "<text>:1:9", "add what is missing"),
-        ('{"a": 1} x', "<text>:1:10", "remove what stands behind"),
+        ('{"a": 1} x', "<text>:1:10", "remove everything after"),
         ('{"a": True}', "<text>:1:7", "lower case"),
         ('{"a": NaN}', "<text>:1:7", "lower case"),
         ('{"a": "\\ud800"}', "<text>:1:7", ""),

@@ -109,7 +109,7 @@ def test_a_secret_is_never_shown_and_can_be_filled(on):
     assert ticket_recipe.KEY not in on.page.content()
     box = part.get_by_label("value of api_key")
     assert (box.get_attribute("type"), box.input_value()) == ("password", "")
-    assert "holds a secret" in part.inner_text()
+    assert "contains a secret" in part.inner_text()
     box.fill("sk-another-4713")
     part.get_by_role("button", name="Save").click()
     on.obey()

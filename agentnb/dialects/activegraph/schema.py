@@ -34,7 +34,7 @@ def make_recipe(behaviors: Sequence[Any], config: Any = None, name: str = "behav
     if twice is not None:
         raise RegistrationError(
             Problem("R329", f"two behaviors have the name {twice!r}", f"behavior {twice!r}",
-                    "a step is named by its behavior, and a run could not tell which of them it was",
+                    "a step is identified by its behavior, so a run could not tell them apart",
                     "rename one of them, or call clear_registry() before registering them again")
         )  # fmt: skip
     matcher = (BudgetedMatcher if any(behavior.budget for behavior in behaviors) else Matcher)(behaviors, since)

@@ -155,7 +155,8 @@ def _iter_edges(level: Level, nodes: Nodes, found: Mapping[str, Node], problems:
 
 def _make_ignored_edge_problem(what: str, node: str, where: str) -> Problem:
     """R119: an edge out of a loop's body is not followed."""
-    return Problem("R119", f"{what} is not followed", where, f"{node!r} is the body of a loop, which follows it",
+    return Problem("R119", f"{what} is not followed", where,
+    f"{node!r} is the body of a loop; the loop continues after it",
                    "add the edge to the loop instead", "warning")  # fmt: skip
 
 
@@ -226,8 +227,9 @@ def _check_memory(definition: AgentDefinition, source: Source) -> Iterator[Probl
     yield from _check_providers(definition, source)
     memory = definition.memory
     if memory is not None and memory.enabled and memory.kind not in ("inmemory", "file", "sqlite"):
-        what, place = f"a memory of kind {memory.kind!r} is not kept here", source.locate(("memory", "kind"))
-        yield Problem("R186", what, str(place), "the kinds are: inmemory, file, sqlite", "use one of them")  # fmt: skip
+        what, place = f"memory kind {memory.kind!r} is not supported", source.locate(("memory", "kind"))
+        yield Problem("R186", what, str(place), "the supported kinds are: inmemory, file, sqlite",
+        "use one of them")  # fmt: skip
 
 
 def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
@@ -255,7 +257,7 @@ def _check_providers(definition: AgentDefinition, source: Source) -> Iterator[Pr
         kind = settings.get("type") or name
         if kind not in kinds:
             key = "type" in settings
-            yield Problem("R242", f"provider {name!r} is of the unknown kind {kind!r}",
+            yield Problem("R242", f"provider {name!r} has the unknown kind {kind!r}",
                           str(source.locate((*path, "type") if key else path, key=not key)),
                           f"the kinds are: {', '.join(kinds)}",
                           did_you_mean(kind, kinds, "write one of them as its 'type'"), "warning")  # fmt: skip

@@ -73,7 +73,7 @@ __all__ = [
 def _rule(value: Any) -> Any:
     if isinstance(value, Mapping | bool):
         return value
-    message = "A rule of JsonLogic is needed: a mapping with one operator, or true or false"
+    message = "A JsonLogic rule is required: a mapping with one operator, or true or false"
     raise make_rule_error(message, 'write it as {"==": [{"var": "state.x"}, 1]}')
 
 
@@ -94,7 +94,8 @@ class StateConfig(Part):
         unknown = [key for key in init if key not in shape]
         if unknown:
             order = did_you_mean(unknown[0], shape, f"add {unknown[0]!r} to 'shape'")
-            message = f"'init' may have the keys of 'shape' only: {', '.join(shape)}; too many: {', '.join(unknown)}"
+            allowed = f"'init' may contain only the keys of 'shape': {', '.join(shape)}"
+            message = f"{allowed}; unexpected: {', '.join(unknown)}"
             raise make_rule_error(message, order, at=(unknown[0],))
         return init
 
@@ -118,7 +119,7 @@ class PromptTemplate(Part):
     def _check_content(self) -> Self:
         if not (self.system or self.user or self.assistant or self.messages):
             order = "write one of them, or remove the template"
-            raise make_rule_error("A prompt has a text: system, user, assistant or messages", order)
+            raise make_rule_error("A prompt requires one of: system, user, assistant, messages", order)
         return self
 
 
@@ -149,7 +150,7 @@ class ToolConfig(Part):
     @model_validator(mode="after")
     def _check_mode(self) -> Self:
         if self.mode == "class" and self.kind not in ("python", "langchain"):
-            message = f"'mode: class' is for tools of kind python and langchain; this one's is {self.kind}"
+            message = f"'mode: class' is for tools of kind python and langchain; this tool has kind {self.kind}"
             raise make_rule_error(message, "remove 'mode', or fix 'kind'")
         return self
 
@@ -170,7 +171,7 @@ class MapConfig(Part):
     def _check_body(self) -> Self:
         if not (self.set or self.merge or self.delete or self.history):
             raise make_rule_error(
-                "A 'map' does something: set, merge, delete or history", "write one of them, or remove 'map'"
+                "A 'map' requires one of: set, merge, delete, history", "write one of them, or remove 'map'"
             )
         return self
 
@@ -184,7 +185,9 @@ class ErrorConfig(Part):
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if not (self.to or self.resume):
-            raise make_rule_error("An 'on_error' has 'to' or 'resume: true'", "write one of them, or remove 'on_error'")
+            raise make_rule_error(
+                "An 'on_error' requires 'to' or 'resume: true'", "write one of them, or remove 'on_error'"
+            )
         return self
 
 
@@ -353,7 +356,7 @@ class FileInput(pydantic_errors.ValidatedInput):
         node, key = self.get_value(path[:-1]), str(path[-1])
         if path[-3:-2] != ("nodes",) or node.get("type") is not None or infer_type(node) != "noop":
             return None
-        why = f"a node says what it does by 'type', or by one of: {', '.join(_KNOWN_BY)}"
+        why = f"a node is defined by its 'type', or by one of: {', '.join(_KNOWN_BY)}"
         return key, why, did_you_mean(key, _KNOWN_BY, "add the node's 'type'")
 
 
@@ -372,7 +375,8 @@ def read(source: Source) -> tuple[AgentDefinition | None, list[Problem]]:
     if definition.meta.defaults.tracing is not None:
         place = source.locate(("meta", "defaults", "tracing"), key=True)
         problems.append(
-            Problem("R170", "'tracing' has no effect", str(place), "every session keeps its whole trace: session.trace",
+            Problem("R170", "'tracing' has no effect", str(place),
+            "every session records its whole trace: session.trace",
                     "remove it", "warning")
         )  # fmt: skip
     return definition, problems

@@ -14,8 +14,8 @@ def make_hooks_problem(names: Iterable[str], place: Place) -> Problem:
     L541: the hooks of a Burr application are not called.
     """
     return Problem("L541", f"the application's hooks are not called: {', '.join(names)}", str(place),
-                   "a session goes back and forth, and keeps its own history",
-                   "use the session's frames and a store, or listen to the session", "warning")  # fmt: skip
+                   "a session moves back and forth, and records its own history",
+                   "use the session's frames and a store, or subscribe to the session", "warning")  # fmt: skip
 
 
 def make_halt_problem(name: object, known: Iterable[str], place: Place) -> Problem:

@@ -203,7 +203,7 @@ def _select_agents(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, An
     for name in agents:
         if name not in requested:
             hint = did_you_mean(name, bound, f"the requested names are: {list_names(requested)}")
-            warnings.warn(f"agents={{{name!r}: ...}}: no node of {recipe.name!r} asks for it; {hint}", stacklevel=3)
+            warnings.warn(f"agents={{{name!r}: ...}}: no node of {recipe.name!r} uses it; {hint}", stacklevel=3)
     return {name: agent for name, agent in agents.items() if name in requested}
 
 
@@ -218,7 +218,7 @@ def _to_recipe(recipe: Any) -> Recipe:
         path = repr(str(recipe)) if isinstance(recipe, str | os.PathLike) and str(recipe).count("\n") == 0 else "..."
         raise ExecutionError(
             Problem("X117", f"{with_article(type(recipe).__name__)} is not a recipe", "GraphExecutor(recipe)",
-                    "it runs a RecipeDefinition, a dict of one, or a recipe from load()",
+                    "expected a RecipeDefinition, a dict of its fields, or a recipe from load()",
                     f"write GraphExecutor(agentnb.load({path}), ...)")
         )  # fmt: skip
     source = make_plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")

@@ -12,7 +12,7 @@ def make_unsupported_problem(construct: str, place: Place | str, do: str) -> Pro
     L531: a LangGraph program uses something that is not supported.
     """
     return Problem("L531", f"{construct} is not supported", str(place),
-                   "it would not run as it does in LangGraph, so the graph is not run at all", do)  # fmt: skip
+                   "it would run differently than in LangGraph, so the graph is rejected", do)  # fmt: skip
 
 
 def breakpoints_inside(place: Place | str) -> Problem:
@@ -27,7 +27,9 @@ def make_compile_problem(error: Exception, place: Place | str) -> Problem:
     L532: LangGraph cannot compile a graph.
     """
     why = f"LangGraph raises {type(error).__name__}"
-    return Problem("L532", f"the graph does not compile: {error}", str(place), why, "fix it until compile() succeeds")
+    return Problem(
+        "L532", f"the graph does not compile: {error}", str(place), why, "fix the graph so that compile() succeeds"
+    )
 
 
 def make_context_problem(error: Exception, place: Place | str) -> Problem:

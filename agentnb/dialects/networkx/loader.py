@@ -177,7 +177,7 @@ class _Translation:
         if kind == "loop" and all(attributes.get(word) is None for word in ("times", "while", "until")):
             self.problems.append(
                 Problem("R113", "attribute 'until' is missing", str(place),
-                        "a loop needs 'times', 'while' or 'until'",
+                        "a loop requires 'times', 'while' or 'until'",
                         "add one of the three")
             )  # fmt: skip
 

@@ -26,14 +26,14 @@ class InvalidValue(Exception):
 def parse_text(value: Any) -> str:
     """Return a string."""
     if not isinstance(value, str):
-        raise InvalidValue("a string is required here", "write it as one text")
+        raise InvalidValue("a string is required", "write it as one string")
     return value
 
 
 def parse_texts(value: Any) -> tuple[str, ...]:
     """Return a list of strings."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise InvalidValue("a list of texts is needed here", "write it as a list: ['one', 'two']")
+        raise InvalidValue("a list of strings is required", "write it as a list: ['one', 'two']")
     return tuple(value)
 
 
@@ -41,7 +41,7 @@ def parse_function(value: Any) -> Any:
     """Return a callable, or the name of one."""
     if not callable(value) and not isinstance(value, str):
         raise InvalidValue(
-            "a function is a callable, or a name that the session's tools have", "pass the function itself"
+            "a function is a callable, or the name of one of the session's tools", "pass the function itself"
         )
     if is_generator(value):
         raise InvalidValue(GENERATES, COLLECT)
@@ -55,7 +55,7 @@ def convert_path(value: Any) -> Path:
     keys = list(value) if isinstance(value, tuple | list) else []
     if keys and isinstance(keys[0], str) and all(isinstance(key, str | int) for key in keys):
         return tuple(keys)
-    raise InvalidValue("a path on the board is a text like 'order.total', or a tuple of keys", "write its path")
+    raise InvalidValue("a path on the board is a string such as 'order.total', or a tuple of keys", "write its path")
 
 
 def parse_paths(value: Any) -> Mapping[str, Path]:
@@ -68,49 +68,49 @@ def parse_paths(value: Any) -> Mapping[str, Path]:
 def parse_rounds(value: Any) -> int:
     """Return a number of iterations."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InvalidValue("a whole number that is not negative is needed here", "write it as a number")
+        raise InvalidValue("a non-negative integer is required", "write it as a number")
     return value
 
 
 def parse_count(value: Any) -> int:
     """Return a count of one or more."""
     if parse_rounds(value) < 1:
-        raise InvalidValue("a whole number from 1 on is needed here", "write 1 or more")
+        raise InvalidValue("a positive integer is required", "write 1 or more")
     return int(value)
 
 
 def parse_seconds(value: Any) -> float:
     """Return a duration in seconds."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
-        raise InvalidValue("seconds are needed here, as a number that is not negative", "write it as a number")
+        raise InvalidValue("a non-negative number of seconds is required", "write it as a number")
     return value
 
 
 def number(value: Any) -> float:
     """Return a number."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not float("-inf") < value < float("inf"):
-        raise InvalidValue("a number is needed here", "write it as a number")
+        raise InvalidValue("a number is required", "write it as a number")
     return value
 
 
 def parse_flag(value: Any) -> bool:
     """Return a boolean."""
     if not isinstance(value, bool):
-        raise InvalidValue("True or False is needed here", "write True or False")
+        raise InvalidValue("True or False is required", "write True or False")
     return value
 
 
 def parse_options(value: Any) -> tuple[Any, ...]:
     """Return the options that a person may choose from."""
     if not isinstance(value, list | tuple):
-        raise InvalidValue("a list of answers is needed here", "write it as a list: ['yes', 'no']")
+        raise InvalidValue("a list of answers is required", "write it as a list: ['yes', 'no']")
     return tuple(value)
 
 
 def parse_mapping(value: Any) -> Mapping[str, Any]:
     """Return a mapping with names as keys."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise InvalidValue("a mapping with texts as keys is needed here", "write it as {'key': value}")
+        raise InvalidValue("a mapping with string keys is required", "write it as {'key': value}")
     return freeze_mapping(value)
 
 
@@ -151,7 +151,7 @@ def parse_model_settings(value: Any) -> Any:
     """Return a model's name, or its name and settings; messages and tools are the node's own."""
     others = sorted(NO_SETTINGS & value.keys()) if isinstance(value, Mapping) else ()
     if others:
-        why = f"the node itself says what is asked and offered, and not its model: {', '.join(map(repr, others))}"
+        why = f"messages and tools are set on the node, not on its model: {', '.join(map(repr, others))}"
         raise InvalidValue(why, "remove them; an agent calls tools: AgentConfig(llm={..., 'native_tools': True})")
     return value
 
@@ -167,7 +167,9 @@ def parse_simulated(value: Any) -> tuple[Any, ...]:
     """Return simulated answers: one, or a list of several used in turn; each is a string or a mapping."""
     answers = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not answers or not all(isinstance(answer, str | Mapping) for answer in answers):
-        raise InvalidValue("an answer is a text or a mapping, several are a list of them", "write it as {'key': value}")
+        raise InvalidValue(
+            "an answer is a string or a mapping; several are a list of them", "write it as {'key': value}"
+        )
     return answers
 
 
@@ -259,8 +261,8 @@ BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
 }
 # kind -> required attribute -> its purpose.
 NEEDED: Final[Mapping[str, Mapping[str, str]]] = {
-    "router": {"input_key": "a router chooses by a value on the board"},
-    "evaluator": {"target": "a value on the board is judged", "threshold": "a score of so much or more passes"},
+    "router": {"input_key": "the value on the board that a router chooses by"},
+    "evaluator": {"target": "the value on the board that is judged", "threshold": "the lowest score that passes"},
     "generative": {"goal": "the goal that the model works towards"},
 }
 EDGE: Final[Mapping[str, Reader]] = {

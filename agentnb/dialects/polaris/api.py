@@ -119,7 +119,7 @@ class GraphExecutor:
                 else f"{with_article(type(graph).__name__)} is not a graph"
             )
             raise ExecutionError(
-                Problem("X456", what, "GraphExecutor.execute(graph)", "a run begins at the first node of a Graph",
+                Problem("X456", what, "GraphExecutor.execute(graph)", "a run starts at the first node of a Graph",
                         "add a system to it"), kind=found,
             )  # fmt: skip
         ctx = SystemContext() if ctx is None else ctx

@@ -223,7 +223,7 @@ def _explain_unfinished(session: Session) -> str:
     if problem is not None:
         return advice(ExecutionError(problem))
     limit = (session.trace.outcome or {}).get("limit")
-    return f"{limit} is used up" if limit else f"it stands {session.status} after step {session.position}"
+    return f"{limit} is used up" if limit else f"its status is {session.status} after step {session.position}"
 
 
 __all__ = ["AgentExecutor", "make_result", "to_registry"]

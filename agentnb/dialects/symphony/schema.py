@@ -115,7 +115,7 @@ class AgentFields(_Part):
     def _check_callable(cls, value: list[str]) -> list[str]:
         """Remove duplicate tools."""
         if "none" in value:
-            raise ValueError("a model says 'none' where it calls no tool, so no tool can be called that")
+            raise ValueError("a model answers 'none' to call no tool, so no tool can have that name")
         return list(dict.fromkeys(value))
 
     @field_validator("directives", mode="before")

@@ -137,7 +137,10 @@ def _describe_problem(session: Session, number: int, node: str, failure: Failure
         problem["where"] = str(session.recipe.nodes[node].place or "") if node in session.recipe.nodes else ""
         problem["severity"] = "error"
     if not flag & UNCAUGHT:
-        problem |= {"why": problem["why"] or "the recipe says where to go on such a failure", "severity": "warning"}
+        problem |= {
+            "why": problem["why"] or "the recipe defines where to continue after such a failure",
+            "severity": "warning",
+        }
     return {name: safe_str(text) for name, text in problem.items()}
 
 

@@ -18,7 +18,7 @@ from agentnb.world.llm.structured import BYTE_ORDER_MARK, parse_whole_json
 from agentnb.world.llm.text import to_text
 
 NONE: Final = "none"  # in place of a tool's name; any other spelling is the name of a tool
-NO_TEXT: Final = "No tool was needed, and the model gave no answer of its own."
+NO_TEXT: Final = "No tool was needed, and the model did not give an answer."
 EMPTY: Final = "The model's answer was empty."
 _FENCE: Final = re.compile(r"\s*```[ \t]*[\w-]*[ \t]*\r?\n(?P<inside>.*?)\r?\n?[ \t]*```\s*", re.DOTALL)
 

@@ -20,7 +20,7 @@ _SECONDS: Final = re.compile(r"(\d+(?:\.\d+)?)s")
 _DO: Final = {
     400: "fix the request: its messages, its settings, its schema",
     404: "check the model's name and the base_url",
-    429: "wait and try again: give the node a retry with a backoff, or run fewer at a time",
+    429: "wait and try again: add a retry with a backoff to the node, or run fewer at a time",
 }
 
 
@@ -64,7 +64,7 @@ def to_failure(
                 f"{name} ended the stream with an error: {find_server_message(error)}",
                 where,
                 _find_error_kind(error),
-                "try again: give the node a retry with a backoff",
+                "try again: add a retry with a backoff to the node",
             ),
             status=status,
             is_retryable=True,

@@ -57,7 +57,7 @@ def _find_broken_rule(word: str, value: Any) -> str | None:
     if word == "json_object" and not isinstance(value, bool):
         return "true or false"
     if word == "stop" and not isinstance(value, str) and not _are_texts(value):
-        return "a text or a list of texts"
+        return "a string or a list of strings"
     if word == "prices" and not _are_prices(value):
         return "{input: USD, output: USD} for a million tokens each"
     return None

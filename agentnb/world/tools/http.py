@@ -120,7 +120,7 @@ def _check_url(url: Any) -> str | None:
             str(parts.hostname).encode("idna")
     except ValueError:
         fine = False
-    return None if fine else f"its `url` cannot be asked: {safe_repr(_strip_secrets(url), 200)}"
+    return None if fine else f"its `url` is not valid: {safe_repr(_strip_secrets(url), 200)}"
 
 
 def _strip_secrets(url: str) -> str:

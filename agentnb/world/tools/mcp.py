@@ -255,7 +255,7 @@ async def _connect(settings: Settings, stack: AsyncExitStack, errors: IO[str]) -
 def _make_unreachable_error(line: _Connection, why: str) -> ExecutionError:
     """X350: an MCP server cannot be reached."""
     title, url = line.settings.title, line.settings.url
-    order = "see that it runs at that address" if url else "run its command in a terminal to see what it says"
+    order = "see that it runs at that address" if url else "run its command in a terminal to see its output"
     return ExecutionError(Problem("X350", f"the MCP server {title!r} cannot be reached", line.where, why, order))
 
 

@@ -171,14 +171,14 @@ def _find_faults(config: Mapping[str, Any]) -> list[Fault]:
     """Return the faults of a config, each as what, why and do."""
     found: list[Fault] = [
         (f"has an unknown field {str(word)[:60]!r}", f"its config has: {', '.join(WORDS)}",
-         did_you_mean(str(word)[:60], WORDS, "put what the tool asks for into the node's inputs, or into `arguments`"))
+         did_you_mean(str(word)[:60], WORDS, "pass the tool's arguments in the node's inputs, or in `arguments`"))
         for word in config if word not in WORDS
     ]  # fmt: skip
     for word, (sort, title) in _SORTS.items():
         value = config.get(word)
         odd = value is not None and (not isinstance(value, sort) or isinstance(value, bool))
         if odd or (word == "timeout" and not odd and value is not None and value <= 0):
-            found.append((f"has a wrong `{word}`", f"it is {str(value)[:60]!r}", f"write a {title}"))
+            found.append((f"has an invalid `{word}`", f"it is {str(value)[:60]!r}", f"write a {title}"))
     if found:
         return found
     command, url = config.get("command"), config.get("url")

@@ -238,7 +238,7 @@ class ToolRegistry:
             if isinstance(error, asyncio.CancelledError) and mode.is_cancelled():
                 raise
             LOG.warning(
-                "the context was not told of tool %r: %s: %s", config.name, type(error).__name__, error_text(error)
+                "the context was not updated with tool %r: %s: %s", config.name, type(error).__name__, error_text(error)
             )
 
     def _find(self, name: Any) -> _Registered | None:

@@ -122,7 +122,7 @@ def _iter_problems(fields: Mapping[str, Any], where: str) -> Iterator[Problem]:
         length = fields.get(word)
         if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 0):
             yield _make_problem(
-                f"`{word}` is {safe_repr(length)}", where, "it counts characters", "write a whole number from 0 on"
+                f"`{word}` is {safe_repr(length)}", where, "it counts characters", "write an integer of 0 or more"
             )
     if fields.get("objectSchema") is not None and not isinstance(fields["objectSchema"], Mapping):
         yield _make_problem(
@@ -139,7 +139,7 @@ def _parse_pattern(pattern: Any, where: str) -> tuple[str | None, list[Problem]]
     if not isinstance(pattern, str):
         return None, [
             _make_problem(
-                f"a pattern is {with_article(type(pattern).__name__)}", where, "a pattern is a text", "write a text"
+                f"a pattern is {with_article(type(pattern).__name__)}", where, "a pattern is a string", "write a text"
             )
         ]
     try:

@@ -126,7 +126,7 @@ def _read(cls: type[ToolConfig], name: str | None, source: Any) -> ToolConfig:
         return _from_mapping(cls, name, source)
     if not callable(source) or isinstance(source, type):
         what, why = (
-            f"a tool is given as {with_article(type(source).__name__)}",
+            f"a tool is passed as {with_article(type(source).__name__)}",
             "it is a ToolConfig, a mapping, or a function",
         )
         raise RecipeError(_make_problem(name, what, why, "pass one of these"))
@@ -180,14 +180,14 @@ def _from_mapping(cls: type[ToolConfig], name: str | None, mapping: Mapping[Any,
     for word, value in mapping.items():
         own = _CAMEL.get(word, word) if isinstance(word, str) else word
         if own not in known:
-            do = did_you_mean(str(word), known, "put settings of its own into `config`")
+            do = did_you_mean(str(word), known, "pass custom settings in `config`")
             why = f"its keys are: {', '.join(sorted(known))}"
             problems.append(
                 Problem("R112", f"{safe_repr(word)} is not a field of a tool", f"tool {safe_repr(name)}", why, do)
             )
         elif own in values and own != "name":
             problems.append(
-                _make_problem(name, f"`{own}` is given twice", "it is written in two ways", "pass only one of them")
+                _make_problem(name, f"`{own}` is specified twice", "it is written in two ways", "pass only one of them")
             )
         elif value is not None and own != "name":
             values[own] = value
@@ -224,7 +224,7 @@ def _iter_problems(config: ToolConfig) -> Iterator[Problem]:
             yield _make_problem(
                 name,
                 f"`{word}` is {with_article(type(getattr(config, word)).__name__)}",
-                "it is a text",
+                "it is a string",
                 "write a text",
             )
     yield from _iter_handler_problems(config)
@@ -232,7 +232,7 @@ def _iter_problems(config: ToolConfig) -> Iterator[Problem]:
         listed = getattr(config, word)
         if listed is not None and (isinstance(listed, str) or not isinstance(listed, Sequence)
                                    or not all(isinstance(each, str) for each in listed)):  # fmt: skip
-            yield _make_problem(name, f"`{word}` is {safe_repr(listed)}", "it is a list of texts", "write a list")
+            yield _make_problem(name, f"`{word}` is {safe_repr(listed)}", "it is a list of strings", "write a list")
     if config.timeout is not None and not (_is_number(config.timeout) and config.timeout > 0):
         yield _make_problem(
             name, f"`timeout` is {safe_repr(config.timeout)}", "it is a number of seconds above 0", "write a number"
@@ -244,11 +244,11 @@ def _iter_problems(config: ToolConfig) -> Iterator[Problem]:
     retries = config.retry_count
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         yield _make_problem(
-            name, f"`retry_count` is {safe_repr(retries)}", "it counts attempts", "write a whole number from 0 on"
+            name, f"`retry_count` is {safe_repr(retries)}", "it counts attempts", "write an integer of 0 or more"
         )
     if not isinstance(config.repeatable, bool):
         yield _make_problem(
-            name, f"`repeatable` is {safe_repr(config.repeatable)}", "it says yes or no", "write True or False"
+            name, f"`repeatable` is {safe_repr(config.repeatable)}", "it is True or False", "write True or False"
         )
     if config.config is not None and not isinstance(config.config, Mapping):
         yield _make_problem(

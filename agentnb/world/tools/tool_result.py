@@ -87,7 +87,7 @@ def to_result(answer: Any, name: str, metrics: ToolMetrics | None = None) -> Too
         return ToolResult(success=True, result=answer, metrics=metrics)
     success, error = bool(answer.success), _format_text(answer.error)
     if not success and error is None:
-        error = f"Tool {name!r} failed, and did not say why"
+        error = f"Tool {name!r} failed without a message"
     return replace(answer, success=success, error=error, metrics=metrics or answer.metrics)
 
 

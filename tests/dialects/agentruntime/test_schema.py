@@ -201,7 +201,7 @@ def test_a_tool_may_be_a_class(kind):
 
 def test_a_prompt_has_one_text_at_least():
     assert PromptTemplate(user="x").system is None
-    with pytest.raises(ValidationError, match="A prompt has a text"):
+    with pytest.raises(ValidationError, match="A prompt requires one of"):
         PromptTemplate(user="", messages=[])
 
 
@@ -234,7 +234,7 @@ def test_a_key_that_is_needed_is_found_under_another_name():
     problems = read(make_plain_source(content({"id": "n", "type": "tool", "use": "t"})))[1]
     assert [(p.code, p.do) for p in problems] == [
         ("R112", "did you mean 'uses'?"),
-        ("R113", "write 'uses' where it says 'use'"),
+        ("R113", "write 'uses' instead of 'use'"),
     ]
 
 

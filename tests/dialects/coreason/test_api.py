@@ -305,7 +305,7 @@ def test_max_steps_of_none_is_the_usual_50_and_a_text_is_told():
 
 def test_an_agent_that_no_node_asks_for_is_warned_of():
     made = recipe([agent("write"), agent("read")], [("write", "read")])
-    with pytest.warns(UserWarning, match="'wrtie-agent'.*no node of 'test' asks for it; did you mean 'write-agent'"):
+    with pytest.warns(UserWarning, match="'wrtie-agent'.*no node of 'test' uses it; did you mean 'write-agent'"):
         GraphExecutor(made, {}, agents={"wrtie-agent": lambda: 1, "read-agent": lambda: 1})
     with pytest.warns(UserWarning, match="the requested names are: write-agent, read-agent"):
         GraphExecutor(made, {}, agents={"other": lambda: 1})

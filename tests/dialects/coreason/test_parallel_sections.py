@@ -211,19 +211,19 @@ def unfit(nodes, edges):
 def test_two_ways_that_meet_where_the_third_does_not():
     edges = [("f", "a"), ("f", "b"), ("f", "c"), ("a", "k"), ("b", "k"), ("k", "j"), ("c", "j")]
     why, where = unfit(["f", "a", "b", "c", "k", "j"], edges)
-    assert why.startswith("the branches of 'a' and 'b' both come to 'k' (the edge 'b' -> 'k')")
+    assert why.startswith("the branches of 'a' and 'b' both lead to 'k' (the edge 'b' -> 'k')")
     assert where == "edges[4]"
 
 
 def test_a_way_that_may_end_before_they_meet():
     why, where = unfit(["f", "a", router("r", {"x": "j"}, "z"), "j", "z"], [("f", "a"), ("f", "r"), ("a", "j")])
-    assert why.endswith("both come to 'j' (the route 'r' -> 'j'), and the run may also end at 'z'")
+    assert why.endswith("both lead to 'j' (the route 'r' -> 'j'), and the run may also end at 'z'")
     assert where == "nodes[2].routes.x"
 
 
 def test_a_way_back_to_the_fork_before_they_meet():
     why, _ = unfit(["f", "a", router("r", {"x": "f"}, "j"), "j"], [("f", "a"), ("f", "r"), ("a", "j")])
-    assert why == "the route 'r' -> 'f' leads back to 'f' before its ways have met"
+    assert why == "the route 'r' -> 'f' leads back to 'f' before its branches have met"
 
 
 def test_a_fork_that_leads_to_itself():
@@ -232,28 +232,28 @@ def test_a_fork_that_leads_to_itself():
 
 def test_a_way_in_from_outside():
     why, where = unfit([router("s", {"x": "f"}, "b"), "f", "a", "b", "j"], DIAMOND)
-    assert (why, where) == ("the route 's' -> 'b' leads into the way from 'b' from outside", "nodes[0].default_route")
+    assert (why, where) == ("the route 's' -> 'b' leads into the path from 'b' from outside", "nodes[0].default_route")
 
 
 def test_a_run_that_begins_in_a_branch():
     nodes, edges = ["a", router("r", {"x": "f"}, "end"), "end", "f", "b", "j"], [*DIAMOND, ("j", "r")]
-    assert unfit(nodes, edges)[0] == "the run begins at 'a', which is on the way from 'a'"
+    assert unfit(nodes, edges)[0] == "the run starts at 'a', which is on the path from 'a'"
 
 
 def test_a_fallback_that_leads_out_of_the_branch():
     why, where = unfit(["f", falling("a", "h"), "b", "j", "h"], [*DIAMOND, ("j", "h")])
-    assert why == "the fallback 'a' -> 'h' leaves the way from 'a' for the same node as the edge 'j' -> 'h'"
+    assert why == "the fallback 'a' -> 'h' leaves the path from 'a' for the same node as the edge 'j' -> 'h'"
     assert where == "nodes[1].recovery.fallback_node_id"
 
 
 def test_a_fallback_that_ends_the_run():
     why, _ = unfit(["f", falling("a", "h"), "b", "j", "h"], DIAMOND)
-    assert why == "the fallback 'a' -> 'h' leads to 'h', which ends the run; the others meet in 'j'"
+    assert why == "the fallback 'a' -> 'h' leads to 'h', which ends the run; the others meet at 'j'"
 
 
 def test_a_fallback_that_two_ways_share():
     why, _ = unfit(["f", falling("a", "h"), falling("b", "h"), "j", "h"], [*DIAMOND, ("h", "j")])
-    assert "both come to 'h' (the fallback 'b' -> 'h')" in why
+    assert "both lead to 'h' (the fallback 'b' -> 'h')" in why
 
 
 def test_where_one_fork_is_no_section_another_still_is():

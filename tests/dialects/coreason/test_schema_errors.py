@@ -63,7 +63,7 @@ def first(source):
 def test_words_that_are_near_are_asked_for():
     assert first(text("{id: a, type: agnet}")).do == "did you mean 'agent'?"
     assert first(text("{id: a, type: agent, agent_reff: x}")).do == "did you mean 'agent_ref'?"
-    assert first(text("{id: a, type: human, promt: x}")).do == "write 'prompt' where it says 'promt'"
+    assert first(text("{id: a, type: human, promt: x}")).do == "write 'prompt' instead of 'promt'"
 
 
 def test_a_number_is_told_as_it_was_written():

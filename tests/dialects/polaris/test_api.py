@@ -218,7 +218,7 @@ def test_a_failure_that_nothing_handles_says_what_would_and_what_does_not():
     session = nb.Session(nb.load(graph))
     session.run()
     assert session.error.why.startswith("nothing in the recipe handles this failure (no error edge leads on)")
-    assert session.error.why.endswith("; the time-out edge of 'fail' handles nothing but time-outs")
+    assert session.error.why.endswith("; the time-out edge of 'fail' handles only time-outs")
 
 
 def test_a_system_that_raises_a_timeout_error_of_its_own_has_failed_and_not_timed_out():

@@ -126,7 +126,7 @@ def test_without_any_model_the_reason_says_what_to_do(monkeypatch: pytest.Monkey
     monkeypatch.setattr(LLMHandler, "_shared", None)
     done = AgentExecutor(AgentConfig(name="A"), tools=ToolRegistry()).execute_task("go")
     assert not done.success
-    for words in ("there is no provider of models", "none is registered", "register_provider", "OPENAI_API_KEY"):
+    for words in ("there is no model provider", "none is registered", "register_provider", "OPENAI_API_KEY"):
         assert words in done.error
 
 

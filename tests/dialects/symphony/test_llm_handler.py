@@ -198,7 +198,7 @@ def test_a_provider_that_there_is_not_is_told_with_those_there_are():
 
 
 def test_no_provider_at_all_is_told_with_what_to_do():
-    with pytest.raises(AgentRuntimeError, match=r"X465: there is no provider of models(.|\n)*OPENAI_API_KEY"):
+    with pytest.raises(AgentRuntimeError, match=r"X465: there is no model provider(.|\n)*OPENAI_API_KEY"):
         LLMHandler().complete(LLMRequest(HI))
 
 

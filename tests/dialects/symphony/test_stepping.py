@@ -108,7 +108,7 @@ def test_a_breakpoint_on_a_tools_call_stops_before_it() -> None:
 
 def test_what_is_not_done_says_where_it_stands_and_what_is_used_up() -> None:
     session = executor(call("ok", n=2)).session("go", budget={"max_steps": 3})
-    for until, why in ((0, "it stands ready after step 0"), (2, "it stands paused after step 2")):
+    for until, why in ((0, "its status is ready after step 0"), (2, "its status is paused after step 2")):
         session.run(until=until)
         assert (make_result(session).success, make_result(session).error) == (False, why)
     session.run()

@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_read_is_told(content, why, tmp_path):
         ({"success": True, "result": {"n": 5}}, {"success": True, "result": {"n": 5}}),
         ({"success": True, "result": None}, {"success": True, "result": None}),
         ({"success": False, "error": "no such order"}, {"success": False, "result": None, "error": "no such order"}),
-        ({"success": False}, {"success": False, "result": None, "error": "the tool says no more"}),
+        ({"success": False}, {"success": False, "result": None, "error": "the tool gave no details"}),
     ],
 )
 @pytest.mark.parametrize("made", [dict, lambda words: SimpleNamespace(**words)], ids=["mapping", "object"])

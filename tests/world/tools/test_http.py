@@ -230,12 +230,12 @@ def test_a_name_and_password_in_the_address_are_sent_as_such(url):
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"url": "file:///etc/passwd"}, "its `url` cannot be asked"),
-        ({"url": "ftp://host/x"}, "its `url` cannot be asked"),
-        ({"url": "host/x"}, "its `url` cannot be asked"),
-        ({"url": "http://"}, "its `url` cannot be asked"),
-        ({"url": "http://a:99999/"}, "its `url` cannot be asked"),
-        ({"url": "http://a b/"}, "its `url` cannot be asked"),
+        ({"url": "file:///etc/passwd"}, "its `url` is not valid"),
+        ({"url": "ftp://host/x"}, "its `url` is not valid"),
+        ({"url": "host/x"}, "its `url` is not valid"),
+        ({"url": "http://"}, "its `url` is not valid"),
+        ({"url": "http://a:99999/"}, "its `url` is not valid"),
+        ({"url": "http://a b/"}, "its `url` is not valid"),
         ({"url": "http://a\r\nHost: b/"}, "its `url` cannot be one"),
         ({"url": "http://a/\0"}, "its `url` cannot be one"),
         ({"url": 5}, "its `url` cannot be one"),

@@ -314,7 +314,7 @@ def test_a_context_that_fails_is_logged_and_changes_nothing(run, cls, error, cap
     registry.context = cls(error)
     with caplog.at_level(logging.WARNING, "agentnb.tools"):
         assert run(registry, "t", {"a": 1}).result == {"a": 1}
-    assert "the context was not told of tool 't'" in caplog.text
+    assert "the context was not updated with tool 't'" in caplog.text
 
 
 @CONTEXTS

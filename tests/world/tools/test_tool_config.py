@@ -130,9 +130,9 @@ def test_a_handler_of_a_model_brings_its_schema():
 @pytest.mark.parametrize(
     ("given", "code", "what"),
     [
-        (5, "R114", "a tool is given as an int"),
-        (None, "R114", "a tool is given as a NoneType"),
-        (City, "R114", "a tool is given as a ModelMetaclass"),
+        (5, "R114", "a tool is passed as an int"),
+        (None, "R114", "a tool is passed as a NoneType"),
+        (City, "R114", "a tool is passed as a ModelMetaclass"),
         ({"handler": "f"}, "R114", "`handler` is 'f'"),
         ({"description": 5}, "R114", "`description` is an int"),
         ({"type": 5}, "R114", "`type` is an int"),
@@ -148,7 +148,7 @@ def test_a_handler_of_a_model_brings_its_schema():
         ({"repeatable": 1}, "R114", "`repeatable` is 1"),
         ({"config": []}, "R114", "`config` is a list"),
         ({"retries": 5}, "R112", "'retries' is not a field of a tool"),
-        ({"retryCount": 1, "retry_count": 1}, "R114", "`retry_count` is given twice"),
+        ({"retryCount": 1, "retry_count": 1}, "R114", "`retry_count` is specified twice"),
         ({"inputSchema": 5}, "R190", "an input schema is an int"),
         ({"config": {"inputSchema": {"a": "text"}}}, "R190", "an input schema has only: 'a'"),
     ],

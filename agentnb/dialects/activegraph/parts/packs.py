@@ -216,7 +216,7 @@ def _make_invalid_error(what: str, where: str, do: str) -> PackValidationError:
 
 def _check_name(name: Any, kind: str) -> None:
     if not isinstance(name, str) or not name:
-        raise _make_invalid_error(f"{safe_repr(name)} is not a name", kind, "use a text that is not empty")
+        raise _make_invalid_error(f"{safe_repr(name)} is not a name", kind, "use a non-empty string")
 
 
 def _check_model(schema: Any, where: str, argument: str) -> None:
@@ -290,7 +290,7 @@ def _load_prompt(file: Path) -> PackPrompt:
 
 def _make_unreadable_error(what: str, where: Path) -> PackPromptLoadError:
     return PackPromptLoadError(
-        Problem("R231", what, str(where), "a prompt is a Markdown file that begins with TOML between lines of ---",
+        Problem("R231", what, str(where), "a prompt is a Markdown file that starts with TOML between lines of ---",
                 'begin it with the lines: ---, version = "1.0.0", ---')
     )  # fmt: skip
 

@@ -173,7 +173,7 @@ def _check_cycles(config: GraphConfig, path: Path, source: Source) -> Iterator[P
     found = _find_cycle(successors)
     if found:
         yield Problem("R180", f"the graph has a cycle: {' -> '.join(found)}", str(source.locate((*path, "edges"))),
-                      "edges and loop bodies lead forward; to go back, use a router or a loop",
+                      "edges and loop bodies must lead forward; to go back, use a router or a loop",
                       "go back through a router's case")  # fmt: skip
 
 

@@ -144,15 +144,15 @@ def _resolve_file(path: str, allowed: Allowed, suffixes: Sequence[str]) -> Path:
     """
     file = resolve_path((allowed.recipe_folder or Path.cwd()) / path)
     if file is None:
-        why, do = "it cannot be the path of a file", "write a relative path"
+        why, do = "it is not a valid file path", "write a relative path"
     elif not allowed.holds_file(file):
-        why = "a recipe keeps its memory in its own folder, links resolved; other folders have to be allowed"
+        why = "a recipe may store its memory only in its own folder (symbolic links resolved) and in allowed folders"
         do = f"write a path below the recipe's folder, or allow its folder: {describe_how_to_allow(str(file.parent))}"
     elif file.suffix.lower() not in suffixes:
-        why, do = f"such a file ends in {', '.join(suffixes)}", f"use the suffix {suffixes[0]}"
+        why, do = f"such a file has the suffix {', '.join(suffixes)}", f"use the suffix {suffixes[0]}"
     else:
         return file
-    raise AgentRuntimeError(Problem("X362", f"the memory may not be stored in {path!r}", "memory", why, do))
+    raise AgentRuntimeError(Problem("X362", f"the memory cannot be stored in {path!r}", "memory", why, do))
 
 
 class _InMemory:
@@ -173,7 +173,7 @@ def _to_stored(message: Message) -> dict[str, Any]:
 
 def _check_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise TypeError(f"it holds {with_article(type(value).__name__)}, where a list of messages was expected")
+        raise TypeError(f"it contains {with_article(type(value).__name__)}; expected a list of messages")
     return value
 
 
@@ -309,7 +309,7 @@ def _to_file_name_part(value: Any) -> str:
 def _make_write_error(where: str, error: Exception) -> AgentRuntimeError:
     return AgentRuntimeError(
         Problem("X430", "the conversation cannot be stored", where, f"{type(error).__name__}: {error}",
-                "check that the path is writable; what was stored before is intact")
+                "check that the path is writable; the previously stored memory is intact")
     )  # fmt: skip
 
 

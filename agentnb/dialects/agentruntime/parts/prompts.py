@@ -263,7 +263,7 @@ class _Partials:
                 shown = shown if len(shown) <= 40 else f"{shown[:39]}…"
                 yield Problem("R172", f"a reference to a partial cannot be parsed: {shown!r}",
                               self._format_where(alone, match, path),
-                              "a reference stands alone in its braces, and the name is plain text",
+                              "braces contain only the reference, and the name is plain text",
                               'write {{> name }}, or {{ partial("name", {"x": 1}) }}')  # fmt: skip
                 return  # the following text may belong to it
 
@@ -283,7 +283,7 @@ class _Partials:
             return []
         return [
             Problem("R173", f"{format_path(path)} uses 'env' inside a larger expression", str(self.source.locate(path)),
-                    "{{env.NAME}} is replaced by the variable's text; a value computed from a secret cannot be masked",
+                    "{{env.NAME}} is replaced with the variable's value; a result computed from it cannot be masked",
                     "write {{env.NAME}} alone; a key 'env' of the board is state.env")
         ]  # fmt: skip
 
@@ -293,7 +293,7 @@ class _Partials:
             mark = _mark(match)
             if mark is not None and mark.context and _list_names(mark.context) is None:
                 yield Problem("R174", f"the context of partial {mark.name!r} has no names",
-                              self._format_where(text, match, path), "its keys are quoted names",
+                              self._format_where(text, match, path), "its keys must be quoted names",
                               'write it as {"name": expression}')  # fmt: skip
 
     def _format_where(self, text: str, match: re.Match[str], path: Path) -> str:
@@ -350,5 +350,5 @@ def _measure_longest() -> int:
 def _make_too_long_problem(path: Path, source: Source) -> Problem:
     """R302: a template is too large."""
     return Problem("R302", f"{format_path(path)} is too long", str(source.locate(path)),
-                   f"a template has at most {_measure_longest():,} characters, its partials with it",
-                   "write a shorter one; text without {{ }} may be longer")  # fmt: skip
+                   f"a template has at most {_measure_longest():,} characters, including its partials",
+                   "shorten it; text without {{ }} may be longer")  # fmt: skip

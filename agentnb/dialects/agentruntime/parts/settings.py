@@ -116,5 +116,5 @@ class MemoryConfig(Part):
         needed = {"inmemory": "", "file": "path", "custom": "config.impl"}.get(self.kind, "dsn")
         setting = self.config.get("impl") if self.kind == "custom" else getattr(self, needed, True)
         if self.enabled and not setting:
-            raise make_rule_error(f"A memory of kind {self.kind!r} needs {needed!r}", f"write {needed!r}")
+            raise make_rule_error(f"A memory of kind {self.kind!r} requires {needed!r}", f"write {needed!r}")
         return self

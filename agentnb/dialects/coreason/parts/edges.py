@@ -54,7 +54,7 @@ def check_duplicates(written: RecipeInput) -> Iterator[Problem]:
         name, place = node.get("id"), written.locate(("topology", "nodes", number, "id"))
         if isinstance(name, str) and first[name] != place:
             yield Problem("R106", f"node id {name!r} is used twice", str(place),
-                          f"an id names one node, and {first[name]} has it already",
+                          f"an id names one node, and {first[name]} already has it",
                           "rename one of the two and its edges")  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from agentnb.recipe.model import ROOT, Edge, Node, Region, Rescue
 LABEL: Final = "in parallel"
 # The parameter of a choosing node that holds its targets, besides the `routes` of a router.
 _ROUTES: Final = frozenset({"default", "pass_route", "fail_route"})
-_MEND: Final = "let all branches meet in one node, each through separate nodes; or choose one with a router"
+_MEND: Final = "let all branches meet at one node, each through separate nodes; or choose one with a router"
 
 
 class Sections(NamedTuple):
@@ -178,7 +178,7 @@ class _Fork:
     def _iter_back(self, branch: _Branch) -> Iterator[Fault]:
         if self.name in branch.nodes:
             edge = next(edge for edge in self.successors.into[self.name] if edge.source in branch.nodes)
-            yield f"{_describe_edge(edge)} leads back to {self.name!r} before its ways have met", edge
+            yield f"{_describe_edge(edge)} leads back to {self.name!r} before its branches have met", edge
 
     def _check_shared(self, name: str, first: _Branch, second: _Branch) -> Fault:
         edges = [edge for edge in self.successors.into[name] if edge.source in second.nodes or edge is second.edge]
@@ -188,14 +188,14 @@ class _Fork:
         ends = [each for branch in (first, second) for each in self.successors.walk([branch.edge.target], name)
                 if each in branch.nodes and self.successors.ends(each)]  # fmt: skip
         other = f"the run may also end at {ends[0]!r}" if ends else f"not every branch of {self.name!r} does"
-        both = f"the branches of {first.edge.target!r} and {second.edge.target!r} both come to {name!r}"
+        both = f"the branches of {first.edge.target!r} and {second.edge.target!r} both lead to {name!r}"
         return f"{both} ({_describe_edge(edge)}), and {other}", edge
 
     def _check_entry(self, branch: _Branch, entry: str) -> Iterator[Fault]:
         inside = set(branch.nodes)
-        path = f"the way from {branch.edge.target!r}"
+        path = f"the path from {branch.edge.target!r}"
         if entry in inside:
-            yield f"the run begins at {entry!r}, which is on {path}", branch.edge
+            yield f"the run starts at {entry!r}, which is on {path}", branch.edge
         for name in branch.nodes:
             for edge in self.successors.into[name]:
                 if edge.source in inside or (edge.source == self.name and edge.kind in ORDINARY):
@@ -213,7 +213,7 @@ class _Fork:
             if self.successors.ends(name):
                 edge = next(iter(self.successors.into[name]), branch.edge)
                 yield (
-                    f"{_describe_edge(edge)} leads to {name!r}, which ends the run; the others meet in {self.meets!r}",
+                    f"{_describe_edge(edge)} leads to {name!r}, which ends the run; the others meet at {self.meets!r}",
                     edge,
                 )
 

@@ -40,7 +40,7 @@ class RecipeInput(pydantic_errors.ValidatedInput):
     def explain_missing(self, path: Path, needed: list[str], value: Any) -> str:
         """Return why a key is required, or what was probably meant if it is missing."""
         if path[-1] == "type" and "type" not in needed:
-            return f"a node says by 'type' what it is: {', '.join(NODE_TYPES)}"
+            return f"the 'type' of a node is one of: {', '.join(NODE_TYPES)}"
         why = super().explain_missing(path, needed, value)
         if path[-1] == "topology" and "workflow" in value:
             why += "; a file with 'workflow' describes one agent (ManifestV2), not a recipe"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.coreason.schema import RecipeDefinition, RecipeNode
     from agentnb.sources import Path
 
-_LIST: Final = ", and name those that have to be there in a list, `required: [...]` beside `properties`"
+_LIST: Final = ", and list the required keys in `required: [...]`, beside `properties`"
 _SHOWN_ONLY: Final = ("guardrails", "identity", "compliance")
 _IN_POLICY: Final = ("rate_limit_rpm", "rate_limit_tpm", "sensitive_tools", "allowed_mcp_servers", "legal_disclaimer")
 # Policy numbers for which zero makes no sense, and those for which it does.
@@ -92,26 +92,26 @@ _ON_NODES: Final[Mapping[tuple[str, ...], Callable[[RecipeNode], bool]]] = {
 }
 # Texts for the cases in which a run does something other than ignore the field.
 _BUT: Final = {
-    "mcp_servers": "no server is asked for tools: a model that plays an agent has none",
+    "mcp_servers": "no server is queried for tools; a simulated agent's model has none",
     "python_version": "the recipe runs in the Python that runs the session",
-    "interaction": "no node waits for somebody to look at it",
+    "interaction": "no node pauses for an inspection",
     "cognitive_profile": "a model receives the role and the task; memory, knowledge, reflex and reasoning are shown",
     "golden_dataset_uri": "nothing is fetched; a judge sees the value and the rubric",
     "allowed_tools": "the model answers without tools",
-    "strategy": "it is done as 'standard'",
+    "strategy": "it runs as 'standard'",
     "sensitive_tools": "no call waits for an approval",
 }
 
-_OWN_AGENT: Final = "bind an agent that calls them itself: Session(tools={AGENT_REF: function})"
+_OWN_AGENT: Final = "bind an agent that calls them: Session(tools={AGENT_REF: function})"
 
 
 def _warn_shown_only(path: Path, written: RecipeInput, at: str = "") -> Problem:
     word = str(path[-1])
     servers = word == "mcp_servers"
-    do = _OWN_AGENT if servers else "see to it yourself where it matters"
+    do = _OWN_AGENT if servers else "if you need it, implement it outside the recipe"
     field = "'solver.strategy' tree_search" if word == "strategy" else repr(word)
     return Problem("R127", f"{field}{at} is not enforced", str(written.locate(path, key=True)),
-                   _BUT.get(word, "it is read and shown, but has no effect on a run"), do, "warning")  # fmt: skip
+                   _BUT.get(word, "it is loaded and displayed, but has no effect on a run"), do, "warning")  # fmt: skip
 
 
 def _check_numbers(definition: RecipeDefinition, written: RecipeInput) -> Iterator[Problem]:
@@ -140,7 +140,7 @@ def _check_minimum(part: Any, word: str, path: Path, written: RecipeInput) -> It
             "R139",
             f"{word!r} is {safe_repr(value)}, which is ignored",
             str(written.locate((*path, word))),
-            f"it is a number of {least}{most}",
+            f"expected a number, {least}{most}",
             "write such a number, or leave it out",
             "warning",
         )
@@ -165,8 +165,8 @@ def _describe_treatment(schema: Any) -> str:
     """Return how an input without a valid JSON Schema is treated."""
     meant = make_field_schema(schema)
     if meant is schema or not (is_types_only(meant) or Schema(meant).wrong is None):
-        return "so it is not asked of the input"
-    has = " that has to be given" if is_required(schema) else ""
+        return "so the input is not checked against it"
+    has = " that is required" if is_required(schema) else ""
     kind = f" of type {meant['type']}" if isinstance(meant.get("type"), str) else ""
     return f"it is taken as an input{has}{kind}"
 
@@ -221,7 +221,7 @@ def _check_published(definition: RecipeDefinition, written: RecipeInput) -> Iter
     if definition.status == "published":
         for number, fault in definition.unready():
             place = written.locate(("topology", "nodes", number))
-            yield Problem("R128", fault, str(place), "a published recipe names every agent",
+            yield Problem("R128", fault, str(place), "a published recipe specifies every agent",
                           "add an agent_ref, or set the recipe's status to draft")  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def _check_scenarios(definition: RecipeDefinition, written: RecipeInput) -> Iter
             twice = written.locate(("tests", number, "id"))
             yield Problem("R143", f"scenario id {scenario.id!r} is used twice", str(twice),
                           f"tests[{first[scenario.id]}] has the same id; scenarios run only when ids are unique",
-                          "give it a unique id", "warning")  # fmt: skip
+                          "use a unique id", "warning")  # fmt: skip
         if scenario.validation_logic == "code_eval":
             place = written.locate(("tests", number, "validation_logic"))
             yield Problem("R129", f"scenario {scenario.id!r} uses 'code_eval', which is rejected", str(place),
@@ -249,6 +249,6 @@ def _warn_unstored_state(definition: RecipeDefinition, written: RecipeInput) -> 
     state = definition.state
     if state is not None and state.persistence != "ephemeral":
         place = written.locate(("state", "persistence"))
-        yield Problem("R130", f"the state should persist in {state.persistence!r}", str(place),
+        yield Problem("R130", f"the state is declared to persist in {state.persistence!r}", str(place),
                       "a run is stored only if its session has a store",
                       "pass store=... to the Session, a file or a database URL", "warning")  # fmt: skip

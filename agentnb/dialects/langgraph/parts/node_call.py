@@ -625,8 +625,8 @@ def _make_skip_error(plan: NodePlan, why: str) -> ExecutionError:
     """
     node = plan.prefix + plan.name
     return ExecutionError(
-        Problem("L587", f"{node!r} cannot be skipped: its conditional edges cannot choose what follows",
-                f"node {node!r}", why, "run the node, or edit the board and choose what follows by set_next()")
+        Problem("L587", f"{node!r} cannot be skipped: its conditional edges cannot choose the next node",
+                f"node {node!r}", why, "run the node, or edit the board and choose the next node with set_next()")
     )  # fmt: skip
 
 
@@ -636,7 +636,7 @@ def _make_merge_error(what: str) -> Exception:
     L559: a node of LangGraph updates a key twice that no reducer combines.
     """
     error = SuperstepError(Problem("L559", what, "the updates of a node", "no reducer combines them",
-                                   "declare a reducer for the key, or update it once"))  # fmt: skip
+                                   "declare a reducer for the key, or update it only once"))  # fmt: skip
     error.__cause__ = lg.InvalidUpdateError(what)
     return error
 
@@ -647,7 +647,7 @@ def _make_no_parent_error(plan: NodePlan, upward: lg.ParentCommand) -> Exception
     L544: a node of LangGraph leads out of its graph, which is inside no other.
     """
     error = SuperstepError(
-        Problem("L544", f"node {plan.name!r} leads out of its graph, and no graph is around it", f"node {plan.name!r}",
+        Problem("L544", f"node {plan.name!r} leads out of its graph, which has no parent graph", f"node {plan.name!r}",
                 f"LangGraph raises ParentCommand: {upward.args[0]!r}",
                 "load the graph that has this one as a node, or return a Command without graph=Command.PARENT")
     )  # fmt: skip

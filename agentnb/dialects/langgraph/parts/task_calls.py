@@ -83,7 +83,7 @@ class _Caller:
         if self.is_async:
             return self._begin(task)
         if task.is_async:
-            raise RuntimeError(f"a function that is not async cannot call {runnable.name!r}, an async task")
+            raise RuntimeError(f"a synchronous function cannot call the async task {runnable.name!r}")
         future: Future[Any] = Future()
         try:
             future.set_result(_run_at_once(task.result()))

@@ -299,11 +299,11 @@ class _Translation:
     def _check_node(self, spec: Any, process: Any, place: Place) -> None:
         if spec.retry_policy and is_compiled(spec.runnable):
             self.problems.append(
-                make_unsupported_problem("a retry policy of a subgraph", place, "give it to the nodes inside")
+                make_unsupported_problem("a retry policy of a subgraph", place, "set it on the nodes inside")
             )
         if spec.timeout is not None and is_compiled(spec.runnable):
             self.problems.append(
-                make_unsupported_problem("a time-out of a subgraph", place, "give it to the nodes inside")
+                make_unsupported_problem("a time-out of a subgraph", place, "set it on the nodes inside")
             )
         if not is_compiled(spec.runnable):
             for inner in process.subgraphs or ():  # which the node's function refers to

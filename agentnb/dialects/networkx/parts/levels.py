@@ -143,10 +143,10 @@ def _check_inner_graphs(graph: Any, around: tuple[Any, ...], place: Place) -> li
     """R114: the inside of a node is not a graph. R108: it contains itself, or is nested too deeply."""
     if not is_graph(graph):
         return [Problem("R114", f"'graph' is {shorten_value(graph)}", str(place), "an inner graph is a networkx graph",
-                        "give it a DiGraph")]  # fmt: skip
+                        "pass a DiGraph")]  # fmt: skip
     if any(graph is outer for outer in around):
         return [Problem("R108", "a graph contains itself", str(place), "the nesting would be infinite",
-                        "give the node a separate graph")]  # fmt: skip
+                        "use a separate graph for the node")]  # fmt: skip
     if len(around) >= MAX_DEPTH:
         return [Problem("R108", f"graphs are nested more than {MAX_DEPTH} deep", str(place),
                         f"the limit is {MAX_DEPTH}", "flatten it")]  # fmt: skip

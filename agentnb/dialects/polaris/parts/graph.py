@@ -236,10 +236,13 @@ class Graph:
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
         fits = _is_number(seconds) and 0 < seconds < inf
         _check(
-            fits, f"{timeout!r} is not a time-out", "set_timeout", "it is a number of seconds above 0, or a timedelta"
+            fits,
+            f"{timeout!r} is not a time-out",
+            "set_timeout",
+            "a time-out is a positive number of seconds, or a timedelta",
         )
         node = self._system(node_id, "set_timeout")
-        why = "it is many steps, each with a time of its own: AgentConfig(timeout=...) sets that of its model"
+        why = "an agent takes many steps, each with its own time-out: AgentConfig(timeout=...) sets that of its model"
         _check(find_agent(node.system.function) is None, f"{node_id!r} is an agent", "set_timeout", why)
         node.timeout = float(seconds)
         return self
@@ -250,9 +253,9 @@ class Graph:
         Failures and timeouts are retried.
         """
         is_valid = isinstance(attempts, int) and not isinstance(attempts, bool) and attempts >= 1
-        _check(is_valid, f"{attempts!r} attempts", "set_retry", "1 or more are made")
+        _check(is_valid, f"{attempts!r} attempts", "set_retry", "at least 1 attempt is required")
         fits = _is_number(backoff_seconds) and 0 <= backoff_seconds < inf
-        _check(fits, f"a pause of {backoff_seconds!r} s", "set_retry", "a pause is 0 seconds or more")
+        _check(fits, f"a backoff of {backoff_seconds!r} s", "set_retry", "a backoff is at least 0 seconds")
         node = self._system(node_id, "set_retry")
         node.attempts, node.backoff = attempts, float(backoff_seconds)
         return self
@@ -330,7 +333,7 @@ class Graph:
     def _call(self, builder: Callable[[Graph], Any]) -> None:
         endless = RecipeError(
             Problem("R149", f"builder {name_of(builder)!r} contains itself", f"graph {self.name!r}",
-                    f"builders are nested more than {MOST_NESTED} deep: it seems to call itself without end",
+                    f"builders are nested more than {MOST_NESTED} deep: it seems to call itself",
                     "use add_loop to repeat nodes")
         )  # fmt: skip
         if len(self._within) > MOST_NESTED:
@@ -351,7 +354,7 @@ class Graph:
             raise RecipeError(
                 Problem("R149", f"graph {other.name!r} contains itself", f"graph {self.name!r}",
                         "a ready-made graph in a branch or a body adds a copy of its nodes",
-                        "build the inner graph first, as a Graph of its own, or use add_loop")
+                        "build the inner graph first, as a separate Graph, or use add_loop")
             )  # fmt: skip
         ids = {node.id: self._make_id(node.id if isinstance(node, JoinNode) else node.name) for node in other.nodes}
         self.nodes, self.edges = rename(other.nodes, other.edges, ids)
@@ -423,15 +426,15 @@ def _check_question(function: Any, where: str, word: str) -> None:
             callable(function),
             f"its {word} is {with_article(type(function).__name__)}",
             where,
-            "it is called with an output",
+            "it must be a function of an output",
         )
-        _check(not is_async(function), f"its {word} is async", where, "it answers at once")
+        _check(not is_async(function), f"its {word} is async", where, "it must be a plain function")
         _check(not is_generator(function), f"its {word} is a generator function", where, GENERATES)
 
 
 def _check_rounds(name: str, count: int | None) -> int | None:
     is_valid = count is None or (isinstance(count, int) and not isinstance(count, bool) and count >= 0)
-    _check(is_valid, f"{count!r} rounds", f"loop {name!r}", "a loop runs a whole number of times, 0 or more")
+    _check(is_valid, f"{count!r} rounds", f"loop {name!r}", "the number of rounds is an integer, 0 or more")
     return count
 
 

@@ -99,7 +99,7 @@ def read_system(function: Any, names: Mapping[str, Any]) -> System:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
         raise RecipeError(
-            _make_signature_problem(name, f"it has no signature: {error}", "wrap it in a function of your own")
+            _make_signature_problem(name, f"it has no signature: {error}", "wrap it in a function")
         ) from error
     hints = _get_hints(inner, name, names)
     problems: list[Problem] = []
@@ -141,7 +141,7 @@ def _get_hints(function: Any, name: str, names: Mapping[str, Any]) -> dict[str, 
     except Exception as error:
         raise RecipeError(
             _make_signature_problem(name, f"its annotations cannot be read: {type(error).__name__}: {error}",
-                   "define the types before the function, and mark it with @system where they are known")
+                   "define the types before the function, and apply @system where they are in scope")
         ) from error  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def _parse(
         )
     if not optional:
         why = f"its parameter {parameter.name!r} does not declare the source of its value"
-        order = f"annotate it: {parameter.name}: Out[T], Res[T] or SystemContext, or give it a default"
+        order = f"annotate it: {parameter.name}: Out[T], Res[T] or SystemContext, or add a default"
         if not by_name:
             why, order = f"its parameter {parameter.name!r} cannot be passed by name", "remove the '/' in its signature"
         problems.append(_make_signature_problem(name, why, order))

@@ -149,19 +149,20 @@ def check_decisions(seen: _CheckedGraph) -> Iterator[Finding]:
             continue
         if node.predicate is None:
             yield seen.note("MissingPredicate", node.id, f"decision {node.name!r} has no predicate",
-                            "it chooses a branch by its predicate", "add one",
+                            "its predicate chooses the branch", "add one",
                             name=node.name)  # fmt: skip
         for label, branch in (("true", node.true_branch), ("false", node.false_branch)):
             if branch is None and label not in node.left_out:
                 yield seen.note("MissingBranch", node.id, f"decision {node.name!r} has an empty branch {label!r}",
-                                "its builder has added no node", "add a system there, or leave when_false out",
+                                "its builder added no nodes", "add a system there, or leave when_false out",
                                 name=node.name, branch=label)  # fmt: skip
             elif branch is not None and branch not in seen.nodes:
                 yield _check_branch(seen, node.id, node.name, label, branch)
 
 
 def _check_branch(seen: _CheckedGraph, id: str, name: str, label: str, target: str) -> Finding:
-    return seen.note("InvalidBranchTarget", id, f"branch {label!r} of {name!r} begins at {target!r}, which is none",
+    return seen.note("InvalidBranchTarget", id,
+    f"branch {label!r} of {name!r} starts at {target!r}, which does not exist",
                      f"the nodes are: {seen.join()}", "use one of them", branch=label, target=target)  # fmt: skip
 
 
@@ -172,24 +173,24 @@ def check_switches(seen: _CheckedGraph) -> Iterator[Finding]:
             continue
         if node.discriminator is None:
             yield seen.note("MissingDiscriminator", node.id, f"switch {node.name!r} has no discriminator",
-                            "it chooses a case by the key that this returns", "add one", name=node.name)  # fmt: skip
+                            "the key that it returns chooses the case", "add one", name=node.name)  # fmt: skip
         if not node.cases and node.default is None:
             yield seen.note("EmptySwitch", node.id, f"switch {node.name!r} has neither a case nor a default",
-                            "whatever its key is, it has nowhere to go", "add a case that has a node",
+                            "no key leads anywhere", "add a case with at least one node",
                             name=node.name)  # fmt: skip
         for (key, target), repeated in zip(node.cases, _iter_repeats(node.cases), strict=True):
             if target not in seen.nodes:
                 yield seen.note("InvalidCaseTarget", node.id,
                         f"case {safe_repr(key)} of {node.name!r} begins at {target!r}, "
-                                "which is not there", f"the nodes are: {seen.join()}", "use one of them",
+                                "which does not exist", f"the nodes are: {seen.join()}", "use one of them",
                                 case=key, target=target)  # fmt: skip
             if repeated:
                 yield seen.note("DuplicateCase", node.id, f"switch {node.name!r} has case {safe_repr(key)} twice",
                                 "the first case that equals the key is used, so this one is never reached",
                                 "rename it, or remove it", severity="warning", name=node.name, case=key)  # fmt: skip
         if node.default is not None and node.default not in seen.nodes:
-            yield seen.note("InvalidDefaultTarget", node.id, f"the default of {node.name!r} begins at "
-                            f"{node.default!r}, which is not there", f"the nodes are: {seen.join()}",
+            yield seen.note("InvalidDefaultTarget", node.id, f"the default of {node.name!r} starts at "
+                            f"{node.default!r}, which does not exist", f"the nodes are: {seen.join()}",
                             "use one of them", target=node.default)  # fmt: skip
 
 
@@ -247,17 +248,18 @@ def check_parallels(seen: _CheckedGraph) -> Iterator[Finding]:
         if isinstance(node, ParallelNode):
             if not node.branches:
                 yield seen.note("EmptyParallel", node.id, f"parallel {node.name!r} has no branches",
-                                "builders that add no node make none", "add a system to a branch",
+                                "a builder that adds no nodes makes no branch", "add a system to a branch",
                                 name=node.name)  # fmt: skip
             for target in node.branches:
                 if target not in seen.nodes:
                     yield _check_branch(seen, node.id, node.name, "parallel", target)
             if node.join is None:
                 yield seen.note("MissingJoin", node.id, f"parallel {node.name!r} has no join",
-                                "its branches meet at one", "give it a join", name=node.name)  # fmt: skip
+                                "its branches meet at a join", "add a join", name=node.name)  # fmt: skip
             elif not isinstance(seen.nodes.get(node.join), JoinNode):
-                yield seen.note("InvalidJoinTarget", node.id, f"the join of {node.name!r} is {node.join!r}, which is "
-                                "none", f"the nodes are: {seen.join()}", "name a join", target=node.join)  # fmt: skip
+                yield seen.note("InvalidJoinTarget", node.id, f"the join of {node.name!r} is {node.join!r}, which does "
+                                "not exist", f"the nodes are: {seen.join()}", "name a join",
+                                target=node.join)  # fmt: skip
         elif isinstance(node, JoinNode):
             if not node.sources:
                 yield seen.note("EmptyJoinSources", node.id, f"join {node.id!r} has no sources",
@@ -280,10 +282,10 @@ def check_loops(seen: _CheckedGraph) -> Iterator[Finding]:
                             name=node.name)  # fmt: skip
         if node.body_entry is None:
             yield seen.note("EmptyLoopBody", node.id, f"loop {node.name!r} is empty",
-                            "its builder has added no node", "add a system to its body", name=node.name)  # fmt: skip
+                            "its builder added no nodes", "add a system to its body", name=node.name)  # fmt: skip
         elif node.body_entry not in seen.nodes:
-            yield seen.note("InvalidLoopBody", node.id, f"the body of {node.name!r} begins at {node.body_entry!r}, "
-                            "which is not there", f"the nodes are: {seen.join()}", "use one of them",
+            yield seen.note("InvalidLoopBody", node.id, f"the body of {node.name!r} starts at {node.body_entry!r}, "
+                            "which does not exist", f"the nodes are: {seen.join()}", "use one of them",
                             target=node.body_entry)  # fmt: skip
         elif node.termination is not None:
             yield from _check_predicate(seen, node)
@@ -294,12 +296,13 @@ def _check_predicate(seen: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
     kind, name = node.output_type, get_type_name(node.output_type)
     if not seen.flow.inside(node.body_entry).holds(kind):
         yield seen.note("LoopPredicateOutputNotProduced", node.id, f"nothing in loop {node.name!r} produces {name!r}",
-                        "its predicate is asked about it, and would say the same each time",
-                        f"let a system of its body return a {name}", expected_output=kind, name=node.name)  # fmt: skip
+                        "its predicate reads it, and would return the same each time",
+                        f"add a system to its body that returns a {name}",
+                        expected_output=kind, name=node.name)  # fmt: skip
     before = seen.flow.available.get(node.id)
     if before is not None and not before.holds(kind):
-        yield seen.note("LoopPredicateOutputNotThere", node.id, f"loop {node.name!r} asks about {name!r} before there "
-                        "is one", "its predicate is asked before round 1 too, and nothing before it returns one",
+        yield seen.note("LoopPredicateOutputNotThere", node.id, f"loop {node.name!r} reads {name!r} before there "
+                        "is one", "its predicate is evaluated before round 1 too, and no node before it returns one",
                         f"add a system before it that returns a {name}, or call graph.given({name})",
                         expected_output=kind, name=node.name)  # fmt: skip
 
@@ -310,8 +313,8 @@ def check_outputs(seen: _CheckedGraph) -> Iterator[Finding]:
         before = seen.flow.available.get(id)
         if before is not None and not before.holds(kind):
             name = get_type_name(kind)
-            yield seen.note("OutputNotProduced", id, f"{who} requires {name!r}, which nothing before it produces",
-                            "an output is there when a system that returns its type has run",
+            yield seen.note("OutputNotProduced", id, f"{who} requires {name!r}, which no node before it produces",
+                            "an output exists once a system that returns its type has run",
                             f"add a system before it that returns a {name}, or call graph.given({name})",
                             severity="warning", output_type=kind)  # fmt: skip
 
@@ -327,7 +330,7 @@ def check_conflicts(seen: _CheckedGraph) -> Iterator[Finding]:
                     yield seen.note("ConflictingParallelOutputs", node.id,
                                     f"{count} branches of {node.name!r} produce {get_type_name(kind)!r}",
                                     "outputs are merged in branch order: that of the last branch stays",
-                                    "let each branch return a type of its own", severity="warning",
+                                    "return a different type in each branch", severity="warning",
                                     name=node.name, output_type=kind)  # fmt: skip
 
 
@@ -349,7 +352,7 @@ def check_reached(seen: _CheckedGraph) -> Iterator[Finding]:
                             f"system {node.id!r} has no time-out", f"graph.set_timeout({node.id!r}, seconds)",
                             severity="warning")  # fmt: skip
     for id in seen.levels.repeated_steps:
-        yield seen.note("Cycle", id, f"the nodes behind {id!r} lead back to it", "a run would never come to an end",
+        yield seen.note("Cycle", id, f"the nodes after {id!r} lead back to it", "a run would never end",
                         "use add_loop to repeat nodes", severity="warning")  # fmt: skip
 
 

@@ -255,7 +255,7 @@ class LLMHandler:
             why = f"{variables} is not set; {why}"
         elif known and name is not None:
             order = did_you_mean(kind, known, order)
-        what = "there is no provider of models" if name is None else f"there is no provider {safe_repr(name)}"
+        what = "there is no model provider" if name is None else f"there is no provider {safe_repr(name)}"
         return Problem("X465", what, "LLMHandler.get_provider", why, order)
 
 
@@ -377,8 +377,8 @@ def _to_client(llm: Any) -> LLMClient:
         raise AgentRuntimeError(
             Problem("X464", f"a {'class' if is_class else type(llm).__name__} cannot answer requests",
                     "an LLMHandler",
-                    "a client, a callable of the LLMRequest, a list of answers or a text provider:model does",
-                    "make one of it" if is_class else "pass one of these")
+                    "it must be a client, a callable of the LLMRequest, a list of answers or a string 'provider:model'",
+                    "create an instance and pass it" if is_class else "pass one of these")
         )  # fmt: skip
     client = to_client(llm)
     return client if isinstance(client, VendorClient | HandlerClient) else _ClientAdapter(client)
@@ -412,8 +412,8 @@ def _check_name(name: Any) -> str:
     if isinstance(name, str) and name.strip():
         return name.strip()
     raise AgentRuntimeError(
-        Problem("X464", "a provider of models has no name", "LLMHandler.register_provider",
-                "its name is a text, and not "
-                + ("empty" if isinstance(name, str) else with_article(type(name).__name__)),
+        Problem("X464", "a model provider has no name", "LLMHandler.register_provider",
+                "its name must be a non-empty string, not "
+                + ("an empty one" if isinstance(name, str) else with_article(type(name).__name__)),
                 'write register_provider({"provider": "openai", ...}), or register_provider("mine", client)')
     )  # fmt: skip

@@ -310,8 +310,8 @@ def to_settings(config: Any, where: str = "llm") -> dict[str, Any]:
     if found is None:
         raise AgentRuntimeError(
             Problem("X463", f"{with_article(type(config).__name__)} is not a model configuration", where,
-                    "it is a mapping or an object with model, temperature, max_tokens, timeout, provider; or a text",
-                    'write it so: {"model": "gpt-4o-mini", "temperature": 0.2}')
+                    "it is a mapping or an object with model, temperature, max_tokens, timeout, provider; or a string",
+                    'write for example {"model": "gpt-4o-mini", "temperature": 0.2}')
         )  # fmt: skip
     settings = {_to_snake_case(name): value for name, value in found.items() if value is not None}
     plain = {_OWN.get(name, name): _reveal(value) for name, value in settings.items()}
@@ -393,5 +393,5 @@ def _to_message(message: Any, number: int) -> LLMMessage | Problem:
     if content is not None and not isinstance(content, str):
         return Problem("X462", f"the content of a message is {safe_repr(content)}", where,
                        f"expected a string, got {with_article(type(content).__name__)}",
-                       "write it as a text")  # fmt: skip
+                       "write it as a string")  # fmt: skip
     return message if isinstance(message, LLMMessage) and content is not None else LLMMessage(role, content or "")

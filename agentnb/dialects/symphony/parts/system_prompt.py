@@ -174,7 +174,7 @@ def _report(tool: Any) -> dict[str, Any]:
         "result": _find_value(tool, "result"),
     }
     if error is not None or not succeeded:
-        report["error"] = "the tool says no more" if error is None else to_text(error)
+        report["error"] = "the tool gave no details" if error is None else to_text(error)
     return report
 
 
@@ -223,7 +223,7 @@ def _read_prompt(text: str, folder: str | Path | None) -> str:
         return text
     try:
         if (size := path.stat().st_size) > MAX_BYTES:
-            raise ValueError(f"it has {size:,} bytes, and at most {MAX_BYTES:,} are read")
+            raise ValueError(f"it has {size:,} bytes; the limit is {MAX_BYTES:,}")
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

@@ -63,7 +63,7 @@ def _get_part(content: Mapping[str, Any], name: str, where: str) -> Any:
     if not isinstance(value, expected) or isinstance(value, bool):
         raise InvalidPayload(
             f"{where}.{name}",
-            f"there stands {with_article(type(value).__name__)}, where a {expected.__name__} is asked for",
+            f"it is {with_article(type(value).__name__)}; expected a {expected.__name__}",
         )
     return value
 
