@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from agentnb.engine.core.untracked import hide_untracked
 from agentnb.engine.core.work import Kind, Perform, Work
 from agentnb.recipe.model import Node
 from agentnb.world.call_arguments import (
@@ -122,6 +123,7 @@ def _wrap_asking(node: Node, call: Callable[[Work], Any], name: str, *, as_value
         while True:
             answers.append(await work.call(Effect("human", node.id, {"prompt": question.prompt})))
             work.copies.clear()
+            hide_untracked(work)
             try:
                 return to_writes(name, call_with_answers(lambda: call(work), answers), as_value=as_value)
             except QuestionPending as next_question:

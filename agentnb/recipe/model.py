@@ -243,7 +243,8 @@ class Region:
     """A part that runs in a separate frame: a loop's body, a branch, a subgraph. `root` is the whole recipe.
 
     `isolated` is True if its nodes have a separate blackboard, without access to the outer one. In supersteps,
-    `transient` keys last for one superstep, unless they are written again.
+    `transient` keys last for one superstep, unless they are written again; `untracked` keys are lost when the run waits
+    for a person.
     """
 
     id: str
@@ -252,6 +253,7 @@ class Region:
     owner: str = ""
     isolated: bool = False
     transient: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -356,7 +358,7 @@ class Recipe:
                 for edge in self.outgoing_edges
             ],
             [
-                [region.id, region.entry, region.owner, *filter(None, [region.transient])]
+                [region.id, region.entry, region.owner, *filter(None, [region.transient, region.untracked])]
                 for region in self.regions.values()
             ],
             [

@@ -259,14 +259,14 @@ class _Steps:
             last = {channel: task.id for _, task in ran for channel, _ in task.writes}
             handled = dict.fromkeys(task.path.removesuffix(_HANDLER) for _, task in ran if _is_handler(task))
             index_by_id = dict[str, int]()  # the path of a task -> its step
+            start = came_from if at == 0 else -1
             for name, task in ran:
                 source = (
                     index_by_id.get(task.path.removesuffix(_HANDLER), -1)
                     if _is_handler(task)
-                    else self._find_source(name, task, scheduled_by, sends, came_from if at == 0 else -1)
+                    else self._find_source((name, _push_number(task.path)), scheduled_by, sends, start)
                 )
-                if earlier is not None and (source is None or source < earlier):
-                    source = first - 1  # the source it waited for is not stored: use the end of the previous super-step
+                source = _after(earlier, source, first)
                 index = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last,
                                        task.path in handled)  # fmt: skip
                 index_by_id[task.path] = index
@@ -280,18 +280,18 @@ class _Steps:
             if after is not None:
                 self._add_rest(checkpoint, after, first)
                 scheduled_by, sends = dict(now) or scheduled_by, scheduled
-            earlier = first if len(self.steps) > first else earlier
-        self._add_end(path[-1], prefix, inside, scheduled_by, sends)
+                earlier = first if len(self.steps) > first else earlier
+        self._add_end(path[-1], prefix, inside, scheduled_by, sends, earlier)
 
     def _find_source(
         self,
-        name: str,
-        task: Task,
+        task: tuple[str, int | None],
         scheduled_by: Mapping[str, int | None],
         sends: Sequence[int | None],
         start: int | None,
     ) -> int | None:
-        number = _push_number(task.path)
+        """Return the step that scheduled a task: a node's name, and the number of the Send, if it is one."""
+        name, number = task
         if number is not None:
             return sends[number] if number < len(sends) else -1
         return scheduled_by.get(name, start if not scheduled_by else -1)
@@ -419,7 +419,7 @@ class _Steps:
                 self.pending.append(Pending(id, "answer", node, "interrupt", {"value": value}))
 
     def _add_end(self, last: Checkpoint, prefix: str, inside: int | None, scheduled_by: Mapping[str, int | None],
-             sends: Sequence[int | None]) -> None:  # fmt: skip
+             sends: Sequence[int | None], earlier: int | None) -> None:  # fmt: skip
         """Find what was scheduled but not started when the record ended."""
         started = {(_name_of(task, last), _push_number(task.path)) for task in last.tasks if not _is_handler(task)}
         rows: list[tuple[str, int | None, int | None]] = [
@@ -428,9 +428,19 @@ class _Steps:
         rows += [(send.node, at, sends[at] if at < len(sends) else -1) for at, send in enumerate(_get_sends(last))]
         for name, number, source in rows:
             if (name, number) not in started:
+                source = _after(earlier, source, self.at[last.id])  # noqa: PLW2901
                 self.following.append(
                     RecordedStep(self.ids.id_of(prefix, name), "function", inside=inside, triggered_by=source)
                 )
+
+
+def _after(earlier: int | None, source: int | None, first: int) -> int | None:
+    """Return the step that scheduled a task of the super-step that begins at step `first`.
+
+    A task that has waited, such as a deferred one, was scheduled by a step before the super-step before (which begins
+    at `earlier`). When it is due, the end of that super-step has led to it.
+    """
+    return first - 1 if earlier is not None and (source is None or source < earlier) else source
 
 
 def _list_due(checkpoint: Checkpoint) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import PurePath
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import InvalidUpdateError
@@ -18,7 +18,7 @@ from langgraph.types import Command, Send
 
 import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError, StoreError
-from tests.dialects.langgraph.programs import NAMES, build, plans
+from tests.dialects.langgraph.programs import NAMES, WAITS_WHEN_CUT, build, plans
 from tests.recordings import langgraph_programs
 
 # The updates of a thread: at which state (newest first), as which node, and how many supersteps run from there.
@@ -303,6 +303,7 @@ def run_with_answers(app, inputs, config):
 
 
 @given(plan=plans(is_async=False), updates=UPDATES)
+@example(plan=WAITS_WHEN_CUT, updates=[])
 def test_random_graphs_with_updates_are_as_the_state_history_says(plan, updates, tmp_path_factory):
     path = tmp_path_factory.mktemp("random") / "checkpoints.db"
     with closing(sqlite3.connect(path, check_same_thread=False)) as connection:

@@ -62,8 +62,9 @@ class _Translation:
             for id, node in self.nodes.items():
                 reducers = {**top["reducers"], **node.params.get("reducers", {})}
                 self.nodes[id] = replace(node, params=MappingProxyType({**node.params, "reducers": reducers}))
-        if "transient" in top:
-            self.regions = {id: replace(region, transient=top["transient"]) for id, region in self.regions.items()}
+        lifetimes = {name: top[name] for name in ("transient", "untracked") if name in top}
+        if lifetimes:
+            self.regions = {id: replace(region, **lifetimes) for id, region in self.regions.items()}
         recipe = Recipe(
             name=self.name,
             dialect="networkx",

@@ -282,6 +282,7 @@ GRAPH: Final[Mapping[str, Reader]] = {
     "supersteps": parse_flag,
     "reducers": parse_callables,
     "transient": parse_texts,
+    "untracked": parse_texts,
 }
 
 

@@ -52,7 +52,9 @@ class CompiledRecipe:
     `listeners` maps event types to the nodes that listen to them; `reacts` is True if events trigger nodes; `joins` are
     the nodes that wait for their branches. `performs` has the functions of the nodes except the `unbound` ones, which
     depend on the world. For recipes that run in supersteps, `ranks` are the positions of the nodes in the order of
-    their ids, `waiting` are the joins, and `transient` has the keys that last for one superstep, by region.
+    their ids, and `waiting` are the joins; `transient` has the keys that last for one superstep and `untracked` those
+    that are lost when the run waits for a person, by region; `stops` has the sides of the nodes where every session
+    stops.
     """
 
     def __init__(self, recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: Plan | None = None) -> None:
@@ -86,6 +88,10 @@ class CompiledRecipe:
             self.ranks = {node.index: rank for rank, node in enumerate(sorted(self.nodes, key=lambda node: node.id))}
             self.waiting = Joins(self.nodes)
             self.transient = {region.id: region.transient for region in recipe.regions.values() if region.transient}
+            self.untracked = {region.id: region.untracked for region in recipe.regions.values() if region.untracked}
+            self.stops: dict[int, set[str]] = {}
+            for name, side in recipe.meta.get("stops", ()):
+                self.stops.setdefault(self.index[name], set()).add(side)
         # The function of a node that is no longer in the recipe is never called.
         self.performs: list[Perform] = [_raise_not_bound] * len(self.nodes) if like is None else [
             *like.performs, *[_raise_not_bound] * (len(self.nodes) - len(like.nodes))

@@ -241,6 +241,16 @@ def _rarely(draw, among: int) -> bool:
 
 
 KEYS = ["total", "names", "brief", "last", "whole", "secret"]
+# The plan of a node that writes nothing but the log, and of a graph without nodes.
+NODE = {
+    "writes": set(), "goto": None, "leaves": 0, "defer": False, "fails": False, "asks": 0, "flaky": 0,
+    "private": False, "handled": False, "awaits": False, "cache": None,
+}  # fmt: skip
+GRAPH = {
+    "schema": "typed", "input_schema": False, "output_schema": False, "nodes": {}, "inside": {}, "entry": ["a"],
+    "entry_choice": None, "edges": [], "joins": [], "conditions": {}, "maps": set(),
+}  # fmt: skip
+WAITS_WHEN_CUT = GRAPH | {"nodes": {"a": NODE | {"goto": ["a"], "defer": True}, "b": NODE}, "edges": [("a", "b")]}
 
 
 @st.composite

@@ -71,6 +71,18 @@ def test_a_transient_key_lasts_for_one_superstep():
     assert run(made).board["log"] == [1, None]
 
 
+def test_an_untracked_key_is_lost_when_a_person_answers():
+    made = graph(("a", "b"), ("b", "c"), untracked=["brief"])
+    made.nodes["a"]["function"] = lambda board: {"brief": 1}
+    made.nodes["b"].update(function=lambda board: {"log": [nb.ask("?"), board.get("brief")]}, asks=True)
+    made.nodes["c"]["function"] = lambda board: {"log": [board.get("brief")]}
+    session = run(made)
+    assert session.board["brief"] == 1
+    session.answer("yes")
+    session.run()
+    assert session.board["log"] == ["yes", None, None]
+
+
 @pytest.mark.parametrize("supersteps", [True, False])
 def test_a_reducer_adds_to_what_a_function_has_changed_in_place(supersteps):
     def change(board):

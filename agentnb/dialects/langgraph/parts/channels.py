@@ -18,10 +18,11 @@ _OVERWRITE = lg.keys.OVERWRITE
 class Channels:
     """The keys of one graph's state.
 
-    `reducers` combine writes with the current value; `transient` keys last for one superstep; `managed` keys are
-    computed when they are read; `messages` are the keys whose reducer assigns random ids to messages without one,
-    `deltas` those of DeltaChannels. `earlier` are the values from which a run continues. `by_key` is True if a dict
-    returned by a node maps keys to their values.
+    `reducers` combine writes with the current value; `transient` keys last for one superstep, `untracked` keys until
+    the run waits for a person, which it does before its first node if `stops_at_start`; `managed` keys are computed
+    when they are read; `messages` are the keys whose reducer assigns random ids to messages without one, `deltas` those
+    of DeltaChannels. `earlier` are the values from which a run continues. `by_key` is True if a dict returned by a node
+    maps keys to their values.
     """
 
     def __init__(
@@ -31,6 +32,8 @@ class Channels:
         self.by_key = not channels.keys() & {"__root__", END}
         self.reducers: dict[str, Reducer] = {}
         self.transient: list[str] = []
+        self.untracked: list[str] = []
+        self.stops_at_start = False
         self.messages: set[str] = set()
         self.deltas: set[str] = set()
         self.earlier: Mapping[str, Any] = {}
@@ -57,6 +60,7 @@ class Channels:
                 if isinstance(channel, lg.AnyValue) or not channel.guard:
                     self.reducers[key] = _keep_last
             case lg.UntrackedValue():
+                self.untracked.append(key)
                 if not channel.guard:
                     self.reducers[key] = _keep_last
             case lg.LastValue():
@@ -80,6 +84,8 @@ class Channels:
                 values.setdefault(key, []).append(value)
         found = {}
         for key, channel in self.channels.items():
+            if self.stops_at_start and key in self.untracked:
+                continue
             fresh = channel.from_checkpoint(deepcopy(earlier[key]) if key in earlier else lg.MISSING)
             fresh.update(values.get(key, []))
             if fresh.is_available():

@@ -15,6 +15,7 @@ from agentnb.dialects.inner_calls import CALLS, Calls, Suspended
 from agentnb.dialects.langgraph.errors import breakpoints_inside
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_command, to_plain_command
+from agentnb.engine.core.untracked import hide_untracked
 from agentnb.errors import ExecutionError
 from agentnb.world.effect import Effect
 
@@ -53,6 +54,7 @@ class NodeCalls(Calls):
         question = interrupt.args[0][0]
         answer = thaw(await self.work.call(Effect("human", self.work.node.id, {"prompt": question.value})))
         self.answers[question.id if question.id in self.answers else ""].append(answer)
+        hide_untracked(self.work)
         self.ends.clear()
         self.call_count = 0
 

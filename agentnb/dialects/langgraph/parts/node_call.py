@@ -191,6 +191,8 @@ class NodeCall:
         plan, work = self.plan, calls.work
         calls.sends.clear()
         node_input = read_input(plan, work)
+        if plan.channels.untracked and any(calls.answers.values()) and work.event is not None:
+            node_input = _without_untracked(plan, node_input)
         config = self._make_config(calls, attempt)
         enable_tasks(config, calls, plan.tasks, form.is_async)
         limit = self._get_limit(work)
@@ -413,6 +415,12 @@ def make_input(plan: NodePlan, work: Work, event: Event | None) -> Any:
         return _read(work, plan.keys, None)
     found = read_state(plan, work, plan.keys)
     return found if plan.mapper is None else plan.mapper(found)
+
+
+def _without_untracked(plan: NodePlan, sent: Any) -> Any:
+    """Return the input of a Send as LangGraph's checkpoint keeps it."""
+    untracked = plan.channels.untracked
+    return {key: value for key, value in sent.items() if key not in untracked} if isinstance(sent, dict) else sent
 
 
 def read_state(plan: NodePlan, work: Work, keys: Sequence[str]) -> dict[str, Any]:

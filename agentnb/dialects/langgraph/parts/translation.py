@@ -184,8 +184,10 @@ class _Translation:
             self.stops += [(prefix + name, side) for name in (names if stops == "*" else stops)]
         self.starts[region] = start
         owner = "" if region == ROOT else region
-        title, transient = "" if region == ROOT else region, tuple(self.channels[region].transient)
-        self.regions[region] = Region(region, entry, title, owner, region != ROOT, transient)
+        title, channels = "" if region == ROOT else region, self.channels[region]
+        channels.stops_at_start = any((node, "before") in self.stops for node in entry)
+        lifetimes = tuple(channels.transient), tuple(channels.untracked)
+        self.regions[region] = Region(region, entry, title, owner, region != ROOT, *lifetimes)
 
     def _check_graph(self, graph: Any, place: Place) -> None:
         if graph.step_timeout is not None:

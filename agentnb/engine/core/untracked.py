@@ -1,0 +1,132 @@
+"""Keys of supersteps that are lost when a run waits for a person.
+
+A run that waits continues from the state in which the superstep began. Untracked keys are not part of it: a node that
+has asked runs again without them. Nodes beside it that did not wait have run before, and what they wrote to such keys
+is lost as well; so only what is written after the last wait of a superstep stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agentnb.board.scopes import DELETED, Scope
+from agentnb.board.values import ABSENT
+from agentnb.engine.core.history import ActivationRow
+
+if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.plan import Plan
+    from agentnb.engine.core.run import Run
+    from agentnb.engine.core.work import Work
+
+Row = tuple[int, ActivationRow]
+
+
+@dataclass
+class _Superstep:
+    """A superstep of one frame: its nodes, and how often each of its steps has waited for a person."""
+
+    about: int
+    nodes: set[int] = field(default_factory=set)
+    waits: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def most(self) -> int:
+        return max(self.waits.values())
+
+
+def hide_untracked(work: Work) -> None:
+    """Hide the untracked keys from a step that continues after a wait."""
+    keys = get_untracked_keys(work.run.plan, work.activation)
+    if keys:
+        scope = work.scope
+        work.scope = Scope(-1, scope.name, scope)
+        work.scope.data.update(dict.fromkeys(keys, DELETED))
+
+
+def get_untracked_keys(plan: Plan, activation: Activation) -> Sequence[str]:
+    """Return the untracked keys of an activation's frame."""
+    return plan.untracked.get(activation.frame.row.region, ()) if plan.supersteps else ()
+
+
+def count_waits(run: Run, rows: Sequence[Row]) -> int:
+    """Return how often the inside of a composite node has waited, where nodes of one superstep wait together."""
+    supersteps = _list_supersteps(run, rows, {}) if rows else []
+    stops = run.plan.stops
+    before = sum(any("before" in stops.get(node, ()) for node in each.nodes) for each in supersteps)
+    after = sum(any("after" in stops.get(node, ()) for node in each.nodes) for each in supersteps)
+    return before + after + sum(each.most for each in supersteps)
+
+
+def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], due: Iterable[int]) -> None:
+    """Delete the untracked keys of a superstep that has waited, except for what was written after its last wait.
+
+    Args:
+        rows: the steps of the superstep and those inside its composite nodes, first to last; the last one is being
+            committed.
+        due: the nodes of the next superstep.
+    """
+    keys, data, stops = get_untracked_keys(run.plan, activation), activation.scope.data, run.plan.stops
+    now = run.position + 1
+    own = {now: sum(call.kind == "human" for call in activation.work.calls)}
+    ended = _list_supersteps(run, rows, own)[-1]
+    values = dict.fromkeys(keys, ABSENT)
+    stopped = any("after" in stops.get(node, ()) for node in ended.nodes) or any(
+        "before" in stops.get(node, ()) for node in due
+    )
+    if not stopped:
+        if not ended.most:
+            return
+        for step, count in ended.waits.items():
+            if count == ended.most:
+                values |= {key: value for key, value in _iter_values(run, activation, step) if key in values}
+    for key, value in values.items():
+        if data.get(key, ABSENT) is not value:
+            run.write(activation.scope, (key,), value)
+
+
+def _list_supersteps(run: Run, rows: Sequence[Row], own: dict[int, int]) -> list[_Superstep]:
+    """Return the supersteps of a frame whose steps, and those inside its composite nodes, are `rows`.
+
+    `own` has the number of waits of the step that is being committed.
+    """
+    frame, inside, found = rows[0][1].frame, list[Row](), list[_Superstep]()
+    waits = own | _count_questions(run, rows[0][0])
+    for step, row in rows:
+        if row.frame != frame:
+            inside.append((step, row))
+            continue
+        if not found or found[-1].about != row.about:
+            found.append(_Superstep(row.about))
+        found[-1].nodes.add(row.node)
+        found[-1].waits[step] = waits.get(step, 0) + count_waits(run, inside)
+        inside = []
+    return found
+
+
+def _count_questions(run: Run, first: int) -> dict[int, int]:
+    """Return how many questions each step from `first` on has asked."""
+    found: dict[int, int] = {}
+    for history, _ in reversed(run.parts()):
+        for call in reversed(history.calls):
+            if call.step < first:
+                return found
+            if call.kind == "human":
+                found[call.step] = found.get(call.step, 0) + 1
+    return found
+
+
+def _iter_values(run: Run, activation: Activation, step: int) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of an activation's frame that a step has written, with their values."""
+    history = next(history for history in reversed(run.chain) if history.base < step)
+    codes, row = run.tables.codes, step - history.base
+    end = history.write_ends[row] if row < len(history.write_ends) else len(history.write_codes)
+    for at in range(history.write_ends[row - 1], end):
+        owner, path = codes[history.write_codes[at] >> 2]
+        if owner == activation.scope.id:
+            yield str(path[0]), history.new_values[at]
+
+
+__all__ = ["clear_untracked", "count_waits", "get_untracked_keys", "hide_untracked"]

@@ -1,0 +1,150 @@
+"""Keys that LangGraph does not keep in checkpoints: they are lost when a person answers, or at a breakpoint."""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, TypedDict
+
+import pytest
+from langgraph.channels import UntrackedValue
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Send, interrupt
+
+from agentnb.dialects.langgraph.api import load_graph
+from agentnb.session import Session
+from tests.dialects.langgraph.judge import compare
+
+
+class State(TypedDict, total=False):
+    log: Annotated[list, operator.add]
+    secret: Annotated[str, UntrackedValue]
+    shared: Annotated[str, UntrackedValue(str, guard=False)]
+
+
+def node(name, asks=0, **writes):
+    """Return a node that records which keys it sees, after its questions."""
+
+    def run(state):
+        for number in range(asks):
+            interrupt(f"{name}{number}")
+        seen = sorted((key, str(value)) for key, value in state.items() if key != "log")
+        return {"log": [f"{name} {seen}"], **writes}
+
+    return run
+
+
+def graph_of(nodes, *edges, schema=State, **options):
+    made = StateGraph(schema)
+    for name, function in nodes.items():
+        made.add_node(name, function)
+    for source, target in edges:
+        made.add_edge(source, target)
+    return made.compile(**options)
+
+
+def line(*names):
+    return list(zip([START, *names], names, strict=False))
+
+
+INNER = {
+    "x": node("x", secret="x's"),
+    "y": node("y", asks=1),
+    "z": node("z"),
+}
+GRAPHS = {
+    "one asks": graph_of({"a": node("a", secret="a's"), "b": node("b", 1), "c": node("c")}, *line("a", "b", "c")),
+    "one asks and writes": graph_of(
+        {"a": node("a", secret="a's"), "b": node("b", 2, secret="b's"), "c": node("c")}, *line("a", "b", "c")
+    ),
+    "siblings": graph_of(
+        {"a": node("a", secret="a's"), "b": node("b", 1), "c": node("c", shared="c's"), "d": node("d")},
+        *line("a", "b", "d"), ("a", "c"), ("c", "d"),
+    ),
+    "the first sibling writes": graph_of(
+        {"a": node("a", secret="a's"), "b": node("b", shared="b's"), "c": node("c", 1), "d": node("d")},
+        *line("a", "b", "d"), ("a", "c"),
+    ),
+    "siblings ask": graph_of(
+        {"a": node("a"), "b": node("b", 1, shared="b's"), "c": node("c", 2, shared="c's"), "d": node("d")},
+        *line("a", "b", "d"), ("a", "c"), ("c", "d"),
+    ),
+    "siblings ask equally often": graph_of(
+        {"a": node("a"), "b": node("b", 1, shared="b's"), "c": node("c", 1, secret="c's"), "d": node("d")},
+        *line("a", "b", "d"), ("a", "c"), ("c", "d"),
+    ),
+    "a graph inside asks": graph_of(
+        {"a": node("a", secret="a's"), "b": graph_of(INNER, *line("x", "y", "z")), "c": node("c")}, *line("a", "b", "c")
+    ),
+    "a graph inside asks beside a node": graph_of(
+        {"a": node("a", secret="a's"), "b": graph_of(INNER, *line("x", "y", "z")), "c": node("c", 1, shared="c's"),
+         "d": node("d")}, *line("a", "b", "d"), ("a", "c"), ("c", "d"),
+    ),
+    "no one asks": graph_of(
+        {"a": node("a", secret="a's"), "b": graph_of({"x": node("x", shared="x's")}, *line("x"))}, *line("a", "b")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_an_answer_drops_what_checkpoints_do_not_keep(name):
+    _, session = compare(GRAPHS[name], {"secret": "in"}, answers=lambda question: question)
+    assert session.status == "finished"
+    assert session.replay().ok
+
+
+def test_a_condition_sees_no_such_keys_after_a_graph_inside_has_asked():
+    seen = []
+
+    def choose(state):
+        seen.append(sorted(state))
+        return "c"
+
+    made = StateGraph(State)
+    made.add_node("a", node("a", secret="a's"))
+    made.add_node("b", graph_of({"y": node("y", 1)}, *line("y")))
+    made.add_node("c", node("c"))
+    made.add_edge(START, "a")
+    made.add_edge("a", "b")
+    made.add_conditional_edges("b", choose, ["c"])
+    compare(made.compile(), {"log": []}, answers=lambda question: question)
+    assert seen == [["log"], ["log"]]
+
+
+def test_the_input_of_a_send_loses_them_too():
+    made = StateGraph(State)
+    made.add_node("a", node("a", secret="a's"))
+    made.add_node("b", node("b", 1))
+    made.add_edge(START, "a")
+    made.add_conditional_edges("a", lambda state: [Send("b", dict(state))], ["b"])
+    _, session = compare(made.compile(), {"log": []}, answers=lambda question: question)
+    assert session.board["log"][-1] == "b []"
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("where", [["a"], ["b"], ["c"], "*"])
+def test_a_breakpoint_of_the_graph_drops_them(side, where):
+    graph = graph_of(
+        {"a": node("a", secret="a's"), "b": node("b"), "c": node("c")}, *line("a", "b", "c"),
+        checkpointer=InMemorySaver(), **{f"interrupt_{side}": where},
+    )  # fmt: skip
+    config = {"configurable": {"thread_id": "one"}}
+    graph.invoke({"secret": "in"}, config)
+    while graph.get_state(config).next:
+        graph.invoke(None, config)
+    session = Session(load_graph(graph), {"secret": "in"})
+    for _ in range(5):
+        session.run()
+    assert session.status == "finished"
+    assert session.board["log"] == graph.get_state(config).values["log"]
+
+
+def test_going_back_brings_them_back():
+    session = Session(load_graph(GRAPHS["one asks"]), {"secret": "in"})
+    session.run()
+    assert session.board["secret"] == "a's"
+    session.answer("yes")
+    assert "secret" not in session.board
+    assert session.who_wrote("secret") == 2
+    session.back()
+    assert session.board["secret"] == "a's"
