@@ -302,8 +302,7 @@ class RecipeDefinition(StrictPart):
             if not isinstance(node, AgentNode):
                 continue
             if isinstance(node.agent_ref, SemanticRef):
-                yield (number,)
-                f"agent {node.id!r} is abstract: its agent_ref describes what it should do, not which agent does it"
+                yield number, f"agent {node.id!r} is abstract: its agent_ref describes a task, but names no agent"
             elif not node.agent_ref and node.cognitive_profile is None:
                 yield number, f"agent {node.id!r} is incomplete: it has neither agent_ref nor cognitive_profile"
 
