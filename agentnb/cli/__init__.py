@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _make_output_problem(error: OSError) -> Problem:
     """U910: standard output cannot be written."""
     return Problem("U910", f"the output cannot be written: {error.strerror or error}", "standard output",
-                   "the command has run to its end, but not all that it printed has arrived",
-                   "make room, or send the output to another place")  # fmt: skip
+                   "the command finished, but not all of its output was written",
+                   "free some disk space, or redirect the output")  # fmt: skip
 
 
 def _run_command(argv: Sequence[str] | None) -> int:
@@ -73,14 +73,14 @@ def _run_command(argv: Sequence[str] | None) -> int:
             code="U902",
             what=_describe_failure(error),
             where=f"agentnb {args.command}",
-            why="the operating system denied it",
-            do="use a path in a folder that exists, fix its permissions, or make room",
+            why="the operating system denied access",
+            do="use a path in an existing folder, fix its permissions, or free some disk space",
         )
         return refuse([problem], as_json=args.json)
     except KeyboardInterrupt:
         if args.json and args.command != "lab":  # on Ctrl-C no document is needed; lab has already printed its own
             where = f"agentnb {args.command}"
-            refuse([Problem("U907", "interrupted", where, "Ctrl-C was pressed", "call it again")], as_json=True)
+            refuse([Problem("U907", "interrupted", where, "Ctrl-C was pressed", "run the command again")], as_json=True)
         return 130
     return code
 

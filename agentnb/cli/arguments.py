@@ -25,7 +25,7 @@ EXIT_CODES = """\
 exit codes:
   0    success
   1    a problem: in a recipe, a file or a store; the run failed, the agent ended without success, a scenario failed,
-       two runs differ (diff), a golden does not hold (replay), the output cannot be written
+       two runs differ (diff), a golden does not match (replay), the output cannot be written
   2    the command line is not understood
   3    the run has used up its budget
   4    the run waits for a person
@@ -72,7 +72,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentnb {version('agentnb')}")
     parser.add_argument(
-        "--versions", action=_Versions, nargs=0, help="print what a report of a bug needs: versions and platform"
+        "--versions", action=_Versions, nargs=0, help="print the versions and the platform, for a bug report"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -84,16 +84,18 @@ def make_parser() -> argparse.ArgumentParser:
         added.set_defaults(act=run)
         return added
 
-    lab = command("lab", run_lab, "open JupyterLab on copies of the notebooks; words after `--` go to JupyterLab")
-    lab.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where the notebooks are copied to")
+    lab = command(
+        "lab", run_lab, "open JupyterLab on copies of the notebooks; arguments after `--` are passed to JupyterLab"
+    )
+    lab.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="the folder that the notebooks are copied to")
     lab.add_argument("--reset", action="store_true", help="copy them again: your changes to them are lost")
-    lab.add_argument("--no-browser", action="store_true", help="print the address only")
+    lab.add_argument("--no-browser", action="store_true", help="print only the address")
 
     check = command("check", check_command, "print every problem of recipes, without running them")
     check.add_argument("files", nargs="+", metavar="FILE", help=RECIPE)
     _add_tools_option(check)
 
-    run = command("run", run_command, "run a recipe, one line a step; or its scenarios, one line each")
+    run = command("run", run_command, "run a recipe and print one line per step; or run its scenarios, one line each")
     _add_run_options(run)
 
     draw = command("draw", draw_command, "draw a recipe")
@@ -106,10 +108,10 @@ def make_parser() -> argparse.ArgumentParser:
     trace = command("trace", trace_command, "print what happened in a run")
     trace.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, or a store")
     trace.add_argument("--run", metavar="RUN_ID", help="which run of the store (default: the one written last)")
-    trace.add_argument("--table", choices=TABLES, default="steps", help="which table; left out: steps")
+    trace.add_argument("--table", choices=TABLES, default="steps", help="which table (default: steps)")
     trace.add_argument("-o", "--output", type=Path, metavar="OUT", help="write the trace as JSON too")
 
-    diff = command("diff", run_diff, "print where two runs parted, what led to it, and all that differs")
+    diff = command("diff", run_diff, "print where two runs diverge, why, and everything that differs")
     diff.add_argument("a", metavar="A", help="a trace as JSON, or a store")
     diff.add_argument("b", metavar="B", help="the same, of the other run")
     diff.add_argument("--run-a", metavar="RUN_ID", help="which run of store A (default: the one written last)")
@@ -122,7 +124,7 @@ def make_parser() -> argparse.ArgumentParser:
     export.add_argument("source", metavar="FILE_OR_URL", help="a trace as JSON, a store, or another recording")
     export.add_argument("--run", metavar="RUN_ID", help="which run of the store (default: the one written last)")
     export.add_argument(
-        "-o", "--output", type=Path, metavar="OUT", help=f"a {', '.join(FORMATS)} file; left out: SOURCE.html"
+        "-o", "--output", type=Path, metavar="OUT", help=f"a {', '.join(FORMATS)} file (default: SOURCE.html)"
     )
     export.add_argument("--redact", action="append", default=[], metavar="PATH",
                         help="a path to leave out of a golden: calls.NAME.result.id; may be repeated")  # fmt: skip
@@ -130,15 +132,20 @@ def make_parser() -> argparse.ArgumentParser:
 
     mcp = command("mcp", run_mcp, "serve runs to a coding assistant, which debugs them (MCP on stdin and stdout)")
     mcp.add_argument(
-        "stores", nargs="*", metavar="STORE", help="stores, recordings, or folders with them; left out: this folder"
+        "stores",
+        nargs="*",
+        metavar="STORE",
+        help="stores, recordings, or folders of them (default: this folder)",
     )
     mcp.add_argument(
-        "--changes", action="store_true", help="allow it to run nodes, edit, answer and fork; left out: it only reads"
+        "--changes",
+        action="store_true",
+        help="allow it to run nodes, edit, answer and fork; the default is read-only",
     )
     mcp.add_argument("--recipe", metavar="RECIPE", help=f"{RECIPE}; stored runs are continued with it")
     mcp.add_argument("--script", metavar="FILE", help="YAML: the answers of the model and of people")
     mcp.add_argument(
-        "--name", metavar="NAME", help="under which its changes are recorded; left out: what it calls itself"
+        "--name", metavar="NAME", help="the name under which its changes are recorded (default: the client's own name)"
     )
     _add_tools_option(mcp)
     _add_world_options(mcp)
@@ -147,27 +154,31 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_stored_run_commands(runs: argparse.ArgumentParser) -> None:
     runs.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
-    runs.add_argument("--recipe", metavar="NAME", help="only runs of the recipe of this name")
+    runs.add_argument("--recipe", metavar="NAME", help="only runs of the recipe with this name")
     runs.add_argument("--fingerprint", metavar="TEXT", help="only runs of this version of a recipe")
-    runs.add_argument("--status", metavar="WORD", help="only runs of this status: finished, failed, waiting ...")
-    runs.add_argument("--since", metavar="TIME", help="only runs created then or later: 2026-01-31T18:30; UTC")
-    runs.add_argument("--until", metavar="TIME", help="only runs created then or earlier; a day counts whole")
+    runs.add_argument("--status", metavar="WORD", help="only runs with this status: finished, failed, waiting ...")
+    runs.add_argument(
+        "--since", metavar="TIME", help="only runs created at or after this time, as 2026-01-31T18:30; UTC"
+    )
+    runs.add_argument("--until", metavar="TIME", help="only runs created at or before this time; a date is a whole day")
     runs.add_argument("--contains", metavar="TEXT", help="only runs whose id or name contains this text")
-    runs.add_argument("--limit", type=int, metavar="N", help="the most runs; left out: all")
+    runs.add_argument("--limit", type=int, metavar="N", help="the maximum number of runs (default: all)")
     runs.add_argument("--after", metavar="RUN_ID", help="only runs listed after this one: the next page")
 
 
 def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands that continue and replay recorded runs."""
     resume = command("resume", resume_command, "continue a run of a store until it stops")
-    answer = command("answer", answer_command, "answer what a run of a store waits for, and continue it")
+    answer = command(
+        "answer", answer_command, "answer the question that a run of a store waits for, and continue the run"
+    )
     fork = command("fork", fork_command, "fork a run of a store at a step, and run the fork")
     for one in (resume, answer, fork):
         one.add_argument("store", metavar="URL", help="a path, sqlite:///..., or postgresql://...")
         one.add_argument("file", metavar="RECIPE", help=RECIPE)
-    answer.add_argument("value", metavar="VALUE", help="the answer; JSON where it is JSON, else text")
+    answer.add_argument("value", metavar="VALUE", help="the answer; parsed as JSON if possible, otherwise text")
     answer.add_argument("--node", metavar="NODE", help="the waiting node to answer")
-    fork.add_argument("--at", type=int, metavar="STEP", help="the last step that is shared; left out: the current one")
+    fork.add_argument("--at", type=int, metavar="STEP", help="the last shared step (default: the current one)")
     fork.add_argument("--edit", dest="edits", action="append", default=[], type=_parse_key_value, metavar="PATH=VALUE",
                       help="a value on the blackboard of the fork; may be repeated")  # fmt: skip
     for one in (resume, answer, fork):
@@ -177,11 +188,11 @@ def _add_recorded_run_commands(command: Callable[..., argparse.ArgumentParser]) 
         _add_tools_option(one)
         _add_world_options(one)
 
-    replay = command("replay", replay_command, "replay goldens with a recipe; nothing is called, exit 1 if one differs")
+    replay = command("replay", replay_command, "replay goldens with a recipe; no calls are made; exit 1 if one differs")
     replay.add_argument("file", metavar="RECIPE", help=RECIPE)
     replay.add_argument("goldens", nargs="+", metavar="GOLDEN", help="a .jsonl file, or a folder of them")
     replay.add_argument("--holds", action="append", default=[], choices=("route", "values", "reads", "calls"),
-                        help="what must match; may be repeated; default: route, values, calls")  # fmt: skip
+                        help="what must match; may be repeated (default: route, values, calls)")  # fmt: skip
     _add_tools_option(replay)
 
 
@@ -215,8 +226,8 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         "--script", metavar="FILE", help="YAML file with the answers of the model, of people and of agents"
     )
     run.add_argument("--trace", type=Path, metavar="OUT", help="write the trace as JSON")
-    run.add_argument("--store", metavar="URL", help="keep the run: a path, sqlite:///..., or postgresql://...")
-    run.add_argument("--max-steps", type=int, metavar="N", help="the budget of steps")
+    run.add_argument("--store", metavar="URL", help="store the run: a path, sqlite:///..., or postgresql://...")
+    run.add_argument("--max-steps", type=int, metavar="N", help="the maximum number of steps")
     run.add_argument("--scenarios", action="store_true", help="run the recipe's own scenarios as its tests")
     run.add_argument(
         "--scenario",
@@ -224,7 +235,7 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="one of its scenarios; may be repeated",
+        help="run only this scenario; may be repeated",
     )
     run.add_argument(
         "--chaos",
@@ -234,7 +245,7 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="make calls slow or fail: latency_ms=200, error_rate=0.1, token_throttle=true; may be repeated",
     )
-    run.add_argument("--seed", type=int, default=0, metavar="N", help="decides what is drawn by chance")
+    run.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the random numbers")
 
 
 def _add_tools_option(command: argparse.ArgumentParser) -> None:

@@ -44,7 +44,7 @@ def export_command(args: argparse.Namespace) -> int:
     if args.redact and path.suffix.casefold() != GOLDEN:
         raise AgentNbError(
             Problem("U594", f"--redact does not apply to {path.suffix!r}", str(path),
-                    f"only a golden ({GOLDEN}) leaves out declared paths; secrets are masked in every format",
+                    f"paths can be left out only of a golden ({GOLDEN}); secrets are masked in every format",
                     f"write a {GOLDEN} file, or leave --redact out")
         )  # fmt: skip
     session = open_run(args.source, args.run)

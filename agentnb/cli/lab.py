@@ -29,9 +29,9 @@ def run_lab(args: argparse.Namespace) -> int:
             return _become(again, {**os.environ, _RERUN: "1"})
         problem = Problem(
             code="U901",
-            what="'agentnb lab' needs JupyterLab, which is not installed",
+            what="'agentnb lab' requires JupyterLab, which is not installed",
             where=sys.prefix,
-            why="Jupyter is an extra: agentnb runs without it",
+            why="JupyterLab is an optional dependency",
             do='run: pip install "agentnb[lab]"; or, without installing: uvx --from "agentnb[lab]" agentnb lab',
         )
         raise AgentNbError(problem)

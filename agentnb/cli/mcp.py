@@ -26,7 +26,7 @@ def run_mcp(args: argparse.Namespace) -> int:
     options: dict[str, Any] = {}
     if args.changes and args.recipe is None:
         raise AgentNbError(
-            Problem("U600", "--changes needs a recipe", "agentnb mcp", "a stored run continues with its recipe only",
+            Problem("U600", "--changes needs a recipe", "agentnb mcp", "a stored run can continue only with its recipe",
                     "add --recipe FILE; or leave --changes out: recordings can be stepped without it")
         )  # fmt: skip
     if args.recipe is not None:

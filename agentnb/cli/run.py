@@ -80,7 +80,7 @@ def _iter_problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
         if isinstance(result, Mapping) and not result.get("success"):
             yield Problem("X424", f"agent {recipe.name!r} ended without success", f"after step {session.position}",
                           f"its result is: {safe_repr(result.get('error') or 'no reason')}",
-                          "read its steps: the tools that failed, and what the model answered")  # fmt: skip
+                          "look at its steps: the tools that failed, and the model's answers")  # fmt: skip
 
 
 def step_line(step: SimulationStep) -> str:
@@ -94,7 +94,7 @@ def _print_end(session: Session) -> None:
     limit = _get_limit(session)
     used = "" if limit is None else f": its {limit} is used up"
     log = get_state(session).log
-    where = "" if log is None else f", kept as run {session.run_id!r} in {log.url}"
+    where = "" if log is None else f", stored as run {session.run_id!r} in {log.url}"
     print(f"\n{session.status} after {pluralize(session.position, 'step')}{used}{where}")
     if session.simulated:
         print(f"no model was passed: the answers of {', '.join(session.simulated)} are simulated")
@@ -129,5 +129,5 @@ def _describe_unanswered(recipe: Recipe, session: Session) -> Problem:
         what=f"{nodes} waits for a person",
         where=f"{recipe.name!r}, after step {session.position}",
         why="the script has no answer left, and no one can be asked here",
-        do="write the answers into a YAML file, `answers: {NODE: [TEXT]}`, and pass it as --script FILE",
+        do="put the answers into a YAML file, `answers: {NODE: [TEXT]}`, and pass it as --script FILE",
     )

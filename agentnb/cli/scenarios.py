@@ -67,8 +67,8 @@ def _refuse_mixed(args: argparse.Namespace) -> None:
     """
     reasons = {
         "--input": (args.inputs, "each scenario has its own inputs", "leave it out, or run without --scenarios"),
-        "--trace": (args.trace, "it writes the trace of one run, and these are several",
-                    "leave it out, or run that one by its inputs: --input KEY=VALUE --trace OUT"),
+        "--trace": (args.trace, "it writes the trace of one run, but scenarios are several runs",
+                    "leave it out, or run a single scenario by its inputs: --input KEY=VALUE --trace OUT"),
     }  # fmt: skip
     problems = [
         Problem("U908", f"{word} cannot be combined with --scenarios", f"agentnb run {args.file}", why, order)

@@ -262,7 +262,7 @@ def bind_pick(node: Node, world: Any) -> Perform:
 def _make_refusal_problem(node: Node, name: str, why: str) -> Problem:
     """X440: an agent's model requested a tool call that cannot be made."""
     return Problem("X440", f"tool {name!r} was not called", f"node {node.id!r}", why,
-                   "describe the tools better to the model, or add the tool to the agent")  # fmt: skip
+                   "improve the tools' descriptions, or add the tool to the agent")  # fmt: skip
 
 
 # -- use: the tool call ----------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def bind(node: Node, world: Any) -> Perform:
 def _make_missing_branch_problem(work: Work, label: str) -> Problem:
     """X453: the branch that a decision selected is empty."""
     return Problem("X453", f"decision {work.node.id!r} has no branch for {label}", format_position(work),
-                   "its predicate selected this branch, and its builder added nothing",
+                   "its predicate selected this branch, but its builder added no nodes",
                    "add a system to it, or leave the branch out of add_conditional_branch")  # fmt: skip
 
 

@@ -110,7 +110,7 @@ def parse_verdict(answer: Any, threshold: float | None = None) -> tuple[float, A
     found = find_verdict(answer)
     score = float(bool(found.passed)) if found.score is None else found.score
     if threshold is not None and 0 <= threshold <= 1 and not 0 <= score <= 1:
-        raise ValueError(f"the score is {score:g}, and the threshold {threshold:g} is one for scores from 0 to 1")
+        raise ValueError(f"the score is {score:g}, and the threshold {threshold:g} is for scores from 0 to 1")
     return score, found.comment
 
 
@@ -143,7 +143,7 @@ def _make_outcome(rules: Rules, score: float, critique: Any, requests: int, seen
     elif rules.refinements > 0:
         thought = f"{below}, and all {rules.refinements} refinements are used: {forced}"
     else:
-        thought = f"{below}, and no refinement may be asked for: {forced}"
+        thought = f"{below}, and no refinement can be requested: {forced}"
     critique = critique if critique is not None or passed else f"{below}."
     observation = {
         "score": score,
@@ -207,7 +207,7 @@ def _adapt_judge(node: Node, function: Callable[..., Any], name: str) -> Callabl
     raise RecipeError(
         Problem("R135", f"{called} cannot be called with {name!r} for {node.id!r}",
                 str(node.place or f"node {node.id!r}"),
-                f"a judge is called with the value alone, and its signature is {called}{signature}",
+                f"a judge is called only with the value; its signature is {called}{signature}",
                 f"use one parameter, {name!r}, and a default for every other parameter")
     )  # fmt: skip
 
@@ -265,9 +265,13 @@ def _simulate(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Ef
 def _make_nothing_error(work: Work, name: str) -> ExecutionError:
     node = work.node
     writers = [other.node.id for other in work.run.plan.nodes if name in other.node.writes and other.node is not node]
-    who = f"the nodes that declare to write it: {list_names(writers)}" if writers else "no node declares to write it"
+    who = (
+        f"the nodes that declare that they write it: {list_names(writers)}"
+        if writers
+        else "no node declares that it writes it"
+    )
     if name in work.run.plan.recipe.inputs:
-        who += "; it is an input of the recipe, and was not passed"
+        who += "; it is an input of the recipe that was not passed"
     return ExecutionError(
         Problem("X404", f"evaluator {node.id!r} has no value to evaluate: there is no {name!r} on the board",
                 str(node.place or f"node {node.id!r}"), who,
@@ -280,7 +284,7 @@ def _make_score_error(node: Node, effect: Effect, answer: Any, error: ValueError
     return ExecutionError(
         Problem("X403", f"{effect.name!r} answered {shown} where evaluator {node.id!r} needs a score",
                 str(node.place or f"node {node.id!r}"), str(error),
-                "answer a number from 0 to 1, a mapping {'score': 0.8, 'critique': '...'}, or JSON with that")
+                "return a number from 0 to 1, a mapping {'score': 0.8, 'critique': '...'}, or JSON with that")
     )  # fmt: skip
 
 

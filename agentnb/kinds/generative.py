@@ -177,7 +177,7 @@ async def _answer_directly(task: _GenerativeTask, work: Work, effect: Effect) ->
     if faults and isinstance(value, str) and not simulated:  # it may be a model's text
         value, faults = task.read(value)
     if faults:
-        raise task.make_refusal([answer], faults, "the simulated answer" if simulated else "what is bound to it")
+        raise task.make_refusal([answer], faults, "the simulated answer" if simulated else "its bound function")
     return value, " (simulated)" if simulated else ""
 
 

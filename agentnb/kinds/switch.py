@@ -26,7 +26,7 @@ def bind(node: Node, world: Any) -> Perform:
         if work.phase == "resume":
             region: str | None = work.frames[0].row.region
             assert region is not None
-            text = f"{discriminator.text} is {labels[region]}" if region != default else "no case fits: the default"
+            text = f"{discriminator.text} is {labels[region]}" if region != default else "no case matches: the default"
             return Outcome(thought=text, observation={"case": labels[region], "used_default": region == default})
         key = discriminator.answer(work)
         region = next((region for case, region in cases if case == key), default)

@@ -87,7 +87,7 @@ def _has_failed(work: Work) -> bool:
 
 def _make_failure_problem(node: Node, result: Mapping[str, Any]) -> Problem:
     """X441: an agent that is a node did not succeed."""
-    return Problem("X441", f"the agent of node {node.id!r} has failed", str(node.place or f"node {node.id!r}"),
+    return Problem("X441", f"the agent of node {node.id!r} failed", str(node.place or f"node {node.id!r}"),
                    str(result.get("error") or "it ended without a result"),
                    "see the steps inside it, or handle its failure with an error edge")  # fmt: skip
 

@@ -149,7 +149,7 @@ class SystemContext:
                     "X455",
                     f"a late attempt to insert a {get_type_name(type(resource))} was rejected",
                     "SystemContext",
-                    "the step that owned this context has ended",
+                    "the step that owns this context has ended",
                     "insert it before the system returns",
                 )
             )
@@ -244,13 +244,13 @@ class TypedCondition:
         if isawaitable(found) or find_unrun(found) is not None:
             getattr(found, "close", lambda: None)()
             returned = find_unrun(found) or "an awaitable"
-            raise ExecutionError(self._make_failure_problem(work, f"it returned {returned} in place of an answer"))
+            raise ExecutionError(self._make_failure_problem(work, f"it returned {returned} instead of a result"))
         return found
 
     def _make_failure_problem(self, work: Work, why: str) -> Problem:
         """X454: a predicate failed."""
         return Problem("X454", f"{self.name!r} could not be evaluated for {get_type_name(self.kind)!r}: {why}",
-                       format_position(work), "the route depends on its result",
+                       format_position(work), "its result decides the route",
                        "use a plain function that returns a result for every value of that type")  # fmt: skip
 
 
@@ -304,7 +304,7 @@ def make_missing_output_problem(work: Work, kind: Any, key: str, asks: str) -> P
 def make_type_problem(work: Work, value: Any, declared: Sequence[Any], name: str) -> Problem:
     """X472: a system has returned a value of another type than its annotation declares."""
     expected, returned = " or ".join(map(get_type_name, declared)) or "None", get_type_name(type(value))
-    return Problem("X472", f"{name!r} returned a {returned!r}, and declares {expected!r}", format_position(work),
+    return Problem("X472", f"{name!r} returned a {returned!r}, but declares {expected!r}", format_position(work),
                    "outputs are stored by type: a reader of the declared type would not find it",
                    f"return a {expected}, or annotate it: -> {returned}")  # fmt: skip
 

@@ -40,7 +40,7 @@ class AgentMagics(Magics):
         name = check_variable(line.strip() or "recipe", f"%%recipe {line}")
         if cell is None:
             raise make_argument_error("the cell has no text", f"%recipe {line}", "the recipe is the text of the cell",
-                        f"write %%recipe {name} and the recipe below it")  # fmt: skip
+                        f"write %%recipe {name}, and the recipe on the lines below")  # fmt: skip
         try:
             found = load(cell)
         except RecipeError as error:

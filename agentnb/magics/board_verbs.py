@@ -64,7 +64,7 @@ def edit(workspace: Workspace, args: list[str]) -> Any:
     """`edit KEY VALUE`: write a value (JSON or text, as its input is declared) at the current step."""
     if len(args) < 2:
         raise make_argument_error(
-            "edit needs a key and a value",
+            "edit requires a key and a value",
             f"%agent edit {' '.join(args)}",
             "it writes one value",
             "write %agent edit KEY VALUE",

@@ -53,7 +53,7 @@ def require_text(args: list[str], verb: str, what: str) -> str:
     """
     if not args:
         raise make_argument_error(
-            f"{verb} needs {what}", f"%agent {verb}", "it does not know what is meant", f"see %agent help {verb}"
+            f"{verb} needs {what}", f"%agent {verb}", "the text could not be parsed", f"see %agent help {verb}"
         )
     return " ".join(args)
 
@@ -68,6 +68,7 @@ def number(args: list[str], otherwise: int | None, verb: str) -> int:
     if not text and otherwise is not None:
         return otherwise
     if not text.isdecimal():
-        raise make_argument_error(f"{text!r} is not a step number", f"%agent {verb} {text}", f"{verb} needs a number",
+        raise make_argument_error(f"{text!r} is not a step number", f"%agent {verb} {text}",
+        f"{verb} requires a number",
                     f"write for example %agent {verb} 3")  # fmt: skip
     return int(text)

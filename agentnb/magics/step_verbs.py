@@ -67,11 +67,11 @@ def set_speed(workspace: Workspace, args: list[str]) -> str:
         raise make_argument_error(
             f"{text!r} is not a speed",
             f"%agent speed {text}",
-            "it is a number of steps a second, or full",
+            "a speed is a number of steps per second, or 'full'",
             "write for example %agent speed 3",
         ) from None
     steps = workspace.session.speed
-    return "full speed" if steps is None else f"{steps:g} steps a second"
+    return "full speed" if steps is None else f"{steps:g} steps per second"
 
 
 def skip(workspace: Workspace, _: list[str]) -> str:

@@ -34,7 +34,7 @@ class Workspace:
             if name and isinstance(found, Session):
                 return found
         raise make_argument_error("there is no session yet", "%agent", "a verb acts on the current session",
-                    "make one: %agent load PATH, then %agent new NAME key=value")  # fmt: skip
+                    "create one: %agent load PATH, then %agent new NAME key=value")  # fmt: skip
 
     def take(self, name: str, session: Session) -> Session:
         """Assign a session to a variable and make it the current one."""
@@ -53,7 +53,7 @@ class Workspace:
             names = self.of(Session)
             raise make_argument_error(f"there is no session {name!r}", f"%agent use {name}",
                         f"the sessions here are: {', '.join(names) or 'none'}",
-                        did_you_mean(name, names, "make one: %agent new"))  # fmt: skip
+                        did_you_mean(name, names, "create one: %agent new"))  # fmt: skip
         self.session_name = name
         return found
 

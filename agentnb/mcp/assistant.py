@@ -122,7 +122,7 @@ class Assistant:
             raise ExecutionError(
                 Problem(
                     "X527",
-                    f"the arguments of {name} are wrong",
+                    f"the arguments of {name} are not valid",
                     f"the tool {name}",
                     to_line("; ".join(faults), 600),
                     f"its arguments are: {', '.join(offer.schema.get('properties', {})) or 'none'}",
@@ -147,7 +147,7 @@ class Assistant:
         cure = "session.serve_mcp(changes=True)" if live else "agentnb mcp STORE --recipe FILE --changes"
         raise ExecutionError(
             Problem("X528", f"{offer.tool.name} is not allowed: this server only reads", f"the tool {offer.tool.name}",
-                    "it would run nodes or change what a person sees; every tool that reads accepts a step as `at`",
+                    "it would run nodes or change what a person sees; tools that only read accept a step as `at`",
                     f"ask the person to start it with: {cure}")
         )  # fmt: skip
 
@@ -171,9 +171,9 @@ class Assistant:
         if "seconds" in offer.schema["properties"]:
             self._get_loop().call_soon_threadsafe(self._give_up, str(arguments.get("run", "")))
         raise ExecutionError(
-            Problem("X529", f"{offer.tool.name} was not done within {seconds:g} s", f"the tool {offer.tool.name}",
+            Problem("X529", f"{offer.tool.name} did not finish within {seconds:g} s", f"the tool {offer.tool.name}",
                     "a node or a cell is still running; the run pauses after it, and nothing is lost",
-                    "call `where` later; tools that move a run take a longer limit as `seconds`, at most 60")
+                    "call `where` later; tools that move a run accept a longer limit as `seconds`, at most 60")
         )  # fmt: skip
 
     async def _perform(self, offer: OfferedTool, arguments: dict[str, Any], actor: str) -> Any:

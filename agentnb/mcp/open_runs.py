@@ -186,7 +186,7 @@ class OpenRuns:
         known = [row["run"] for row in islice(self.rows(RunQuery()), _KNOWN)]
         which = f"there is no run {safe_repr(name, 100)}" if name else "no run is open"
         return ExecutionError(
-            Problem("X523", which, "the runs of this server", "a run is opened by the id that list_runs shows",
+            Problem("X523", which, "the runs of this server", "runs are opened by the ids that list_runs shows",
                     did_you_mean(name, known, "call list_runs"))
         )  # fmt: skip
 

@@ -222,7 +222,7 @@ class Tools:
             raise ExecutionError(
                 Problem("X524", f"the board has no value at {path!r}", f"after step {answer['at']} of {session.run_id}",
                         f"its keys are: {', '.join(to_line(key, 60) for key in islice(data, 20)) or 'none'}",
-                        "name one of them, or a path inside it")
+                        "use one of them, or a path inside it")
             )  # fmt: skip
         secret = find_secret_word(parts)
         return answer | {"path": path, "value": shorten_value(to_display(value, secret), _LONG, key=secret)}
@@ -276,7 +276,7 @@ class Tools:
         rows = ({"step": row.step, "node": to_line(row.node or "", 100), "key": to_line(row.key, 200), "via": row.via,
                  "distance": row.distance} for row in found.rows)  # fmt: skip
         return {"run": session.run_id, "path": path, "at": found.at, "steps": found.steps[:200],
-                **list_rows(rows, lambda more: f"{len(found.rows) - more} more, further away")}  # fmt: skip
+                **list_rows(rows, lambda more: f"{len(found.rows) - more} more, at a greater distance")}  # fmt: skip
 
     def find(self, condition: str, first: int = 0, run: str = "") -> Json:
         """Return the steps after which a condition holds; nothing runs.

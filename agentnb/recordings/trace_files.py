@@ -137,7 +137,7 @@ def _read_only(where: str) -> Problem:
     """L450: this run can only be read."""
     return Problem(
         "L450",
-        "this run can only be read: it is a trace",
+        "this run is read-only: it is a trace",
         where,
         "a trace records what happened; it contains neither the code of the nodes nor the masked values",
         "go through it with step(), back() and goto(); to run the recipe, start a new session: nb.Session(recipe, ...)",

@@ -40,7 +40,7 @@ class Mismatch(NamedTuple):
         secret = next(filter(is_secret, map(str, self.path)), None)
         where = safe_str(".".join(map(str, self.path)))
         if self.expected is ABSENT:
-            return f"{where}: {safe_repr(to_plain(self.actual), key=secret)} is not expected there"
+            return f"{where}: {safe_repr(to_plain(self.actual), key=secret)} is unexpected"
         expectation = f"{where}: expected {safe_repr(to_plain(self.expected), key=secret)}"
         if self.actual is ABSENT:
             return f"{expectation}, but it is not there"

@@ -83,7 +83,8 @@ def collect_scenarios(recipe: Recipe, source: Any) -> tuple[Scenario, ...]:
         raise ExecutionError(
             Problem("X412", f"{with_article(type(source).__name__)} is not a list of scenarios",
                     "run_scenarios(scenarios=...)",
-                    "scenarios come as a list, or are left out for the recipe's own", f"write [{_EXAMPLE}]")
+                    "scenarios are passed as a list; without one, the recipe's own scenarios run",
+                    f"write [{_EXAMPLE}]")
         )  # fmt: skip
     rows = list(recipe.scenarios if source is None else source)
     if not rows:
@@ -101,13 +102,13 @@ def collect_scenarios(recipe: Recipe, source: Any) -> tuple[Scenario, ...]:
 def _make_no_scenarios_problem(recipe: Recipe, scenarios: Any) -> Problem:
     if scenarios is not None:
         return Problem("X410", "there are no scenarios to run", "run_scenarios(scenarios=...)", "the list is empty",
-                       f"write [{_EXAMPLE}], or leave it out for the recipe's own")  # fmt: skip
+                       f"write [{_EXAMPLE}], or leave it out to run the recipe's own")  # fmt: skip
     return Problem(
         "X410",
         f"{recipe.name!r} has no scenarios",
         recipe.file or f"recipe {recipe.name!r}",
         "it contains no tests",
-        "write some into it, `tests: [{id: greets, description: It greets, inputs: {name: Ada}, "
+        "add them to the recipe, `tests: [{id: greets, description: It greets, inputs: {name: Ada}, "
         "expected_output: {text: Hi Ada}, validation_logic: exact_match}]`, "
         f"or pass run_scenarios(recipe, [{_EXAMPLE}])",
     )

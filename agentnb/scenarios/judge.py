@@ -48,7 +48,7 @@ def judge_result(
     if llm is None:
         raise ExecutionError(
             Problem("X414", f"scenario {scenario.id!r} needs a judge, and no model was passed",
-                    _format_where(scenario), "it is compared by llm_judge, and a simulated verdict tests nothing",
+                    _format_where(scenario), "it uses llm_judge, and a simulated verdict would test nothing",
                     "pass one: run_scenarios(recipe, llm=...), or compare by exact_match or fuzzy")
         )  # fmt: skip
     values = (scenario.about, scenario.inputs, expected, actual)
@@ -97,10 +97,11 @@ def _judge_answer(answer: Any, scenario: Scenario, least: float) -> tuple[Compar
         found = find_verdict(answer)
         score = float(bool(found.passed)) if found.score is None else found.score
         if not 0 <= score <= 1:
-            raise ValueError(f"the score is {score:g}, and not from 0 to 1")
+            raise ValueError(f"the score is {score:g}, which is not between 0 and 1")
     except ValueError as error:
         raise ExecutionError(
-            Problem("X414", f"the judge gave no verdict on scenario {scenario.id!r}: {error}", _format_where(scenario),
+            Problem("X414",
+            f"the judge did not return a verdict on scenario {scenario.id!r}: {error}", _format_where(scenario),
                     f"it answered {safe_repr(answer, limit=120)}",
                     'its model must answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
         ) from error  # fmt: skip

@@ -26,7 +26,7 @@ _MARKS: Final = {
     False: ("✗ failed", "var(--jp-error-color1, #d9534f)"),
 }
 _CELL: Final = "text-align:left;vertical-align:top;padding:2px 10px;border-top:1px solid #8884"
-_HEAD: Final = ("", "scenario", "score", "steps", "seconds", "what is wrong")
+_HEAD: Final = ("", "scenario", "score", "steps", "seconds", "differences")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

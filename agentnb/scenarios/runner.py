@@ -198,8 +198,8 @@ def _find_obstacle(scenario: Scenario, session: Session) -> Problem | None:
     if status == "waiting":
         names = ", ".join(repr(pending.node) for pending in session.pending)
         return Problem("X416", f"{names} waits for a person", where,
-                       "no scripted answer is left, and scenarios never ask a person",
-                       "pass answers, {NODE: [TEXT]}: run_scenarios(answers=...), or a file: --script")  # fmt: skip
+                       "no scripted answers are left, and scenarios never ask a person",
+                       "pass answers={NODE: [TEXT]} to run_scenarios, or a script file with --script")  # fmt: skip
     if status == "exhausted":
         limit = (session.trace.outcome or {}).get("limit")
         return Problem("X416", f"the run has used up its {limit}", where, "it did not finish within the limit",

@@ -124,7 +124,7 @@ def _iter_unsavable(row: Breakpoint) -> Iterator[Problem]:
     where, source = f"breakpoint {row.id} ({row})", getattr(row.when, "source", None)
     if row.when is not None and not _is_json(source):
         yield Problem("X131", f"the condition of breakpoint {row.id} cannot be saved: {row.text}", where,
-                      "a function has no text that could be read back",
+                      "a function has no text to save",
                       "write it as a string ('n > 3') or as JsonLogic, or remove this breakpoint")  # fmt: skip
     elif mask_value(_get_fields(row)) != _get_fields(row):
         yield Problem("X132", f"breakpoint {row.id} contains a secret", where, "no secret leaves this process",

@@ -103,7 +103,7 @@ def get_chain(run: Run, subject: str) -> Chain:
         names = dict.fromkeys(id for event, about in index_by_object(events).items() for id in (*about, event))
         raise ExecutionError(
             Problem("X161", f"no event up to here concerns {subject!r}", f"after step {run.position}",
-                    "a chain is that of an event, or of an object, a relation, a patch or an approval that events name",
+                    "a chain belongs to an event, or to an object, relation, patch or approval that events refer to",
                     did_you_mean(str(subject), names, "see session.events, or run until it is created"))
         )  # fmt: skip
     nodes = {

@@ -294,7 +294,7 @@ def check_tools(recipe: Recipe, tools: Mapping[str, Any] | None) -> None:
     for agent in agents.values():
         known |= set(agent.tools.get_available_tools() if agent.tools is not None else ())
     problems = [
-        Problem("X146", f"nothing in {recipe.name!r} calls a tool {name!r}", "tools=...",
+        Problem("X146", f"no node of {recipe.name!r} calls a tool {name!r}", "tools=...",
                 f"tools are passed by the name of a tool, a function, an agent or a node; "
                 f"there are: {list_names(sorted(known))}", did_you_mean(name, known, "remove it, or name one of these"))
         for name in tools if name not in known
@@ -325,7 +325,7 @@ def check_not_running(state: State, verb: str) -> None:
                 "X112",
                 f"{verb} cannot be done while the session is running: pause() first",
                 f"session {state.name!r}, after step {state.run.position}",
-                "start(), arun() or astep() is moving it, and only one of them may at a time",
+                "start(), arun() or astep() is in progress, and only one of them can run at a time",
                 "call session.pause(), then `await session.wait()`, then try again",
             )
         )
@@ -406,8 +406,8 @@ def refuse_step(state: State, step: Any) -> None:
                 "X111",
                 f"there is no step {safe_repr(step)}",
                 f"session {state.name!r}",
-                f"its steps are 1 to {tip}, and 0 is before the first" if tip else "none has run: 0 is all there is",
-                "use one of them, or run on",
+                f"its steps are 1 to {tip}, and 0 is before the first" if tip else "no step has run; only 0 is valid",
+                "use one of them, or continue the run",
             )
         )
 
@@ -482,4 +482,4 @@ def warn_of_requirements(run: Run) -> None:
     """Warn of optional requirements that are not met."""
     for rule in find_unmet_requirements(run, required=False):
         where = f" ({rule.place})" if rule.place else ""
-        warnings.warn(f"{safe_str(rule.message)}{where}: a requirement that is not required", stacklevel=4)
+        warnings.warn(f"{safe_str(rule.message)}{where}: an optional requirement is not met", stacklevel=4)

@@ -36,7 +36,7 @@ class SoundEntries:
             if entry.seq != self._last + 1:
                 break
             if not is_sound(run_id, entry, checked=checked):
-                self.damage = ValueError(f"the checksum of entry {entry.seq} does not fit it")
+                self.damage = ValueError(f"the checksum of entry {entry.seq} does not match")
                 return
             self._last, self._step = entry.seq, entry.step
             yield entry

@@ -85,7 +85,7 @@ def configure_logging(
     number = _parse_level(level)
     if payload_redactor is not None and not callable(payload_redactor):
         raise ExecutionError(
-            Problem("X206", f"the redactor is {with_article(type(payload_redactor).__name__)}, which cannot be called",
+            Problem("X206", f"the redactor is {with_article(type(payload_redactor).__name__)}, which is not callable",
                     "configure_logging(payload_redactor=...)", "it is called with each payload before it is written",
                     "pass a function that takes a dict and returns one")
         )  # fmt: skip
@@ -201,7 +201,7 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
         if not _Configuration.warned:
             _Configuration.warned = True
             warnings.warn(
-                f"the payload_redactor raised {type(error).__name__}: {error_text(error)}; payloads that it fails on "
+                f"the payload_redactor raised {type(error).__name__}: {error_text(error)}; payloads for which it fails "
                 "are left out of the log",
                 stacklevel=2,
             )
@@ -213,7 +213,7 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
 
 def store_failed(state: State, error: BaseException) -> None:
     """Log that a run cannot be saved."""
-    log_line(STORE, logging.ERROR, f"run {state.run_id} cannot be kept: {error_text(error)}", run_id=state.run_id,
+    log_line(STORE, logging.ERROR, f"run {state.run_id} cannot be stored: {error_text(error)}", run_id=state.run_id,
         dialect=state.recipe.dialect, step=state.run.position, **get_error_fields(error))  # fmt: skip
 
 

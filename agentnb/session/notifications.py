@@ -93,7 +93,7 @@ class Notifications:
         warnings.warn(
             f"step {step}, {safe_repr(node, 200)}, changed {safe_repr(key, 200)} in place. The change is recorded like "
             "a write; better return the changed value. To stop at such changes: "
-            "session.breakpoints.add(in_place=True). Later ones in this session are not warned of; see "
+            "session.breakpoints.add(in_place=True). Later ones in this session are not reported; see "
             "trace.frames.writes, column in_place",
             stacklevel=_find_caller_level(),
         )

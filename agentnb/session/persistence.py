@@ -198,7 +198,8 @@ class Persistence:
         journal.close()
         self.record_in(None)
         state.read_only_reason = Problem("L471", "another session of this process has continued this run",
-                               f"run {journal.run_id!r}", "only one session can write a run, and the other one has",
+                               f"run {journal.run_id!r}",
+                               "only one session can write a run, and the other session has already written to it",
                                "continue with that session, or load the run again")  # fmt: skip
         return True
 
@@ -219,7 +220,7 @@ class Persistence:
         unknown = [path for path in values if path not in masked]
         if unknown:
             raise ExecutionError(*(
-                Problem("X141", f"nothing is masked at {path!r}", f"session {state.name!r}",
+                Problem("X141", f"no value is masked at {path!r}", f"session {state.name!r}",
                         f"masked when the run was stored: {', '.join(masked) or 'nothing'}",
                         did_you_mean(path, masked, "use one of them, or use edit()"))
                 for path in unknown

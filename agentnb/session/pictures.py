@@ -55,7 +55,7 @@ class Pictures:
         if not is_reactive(state.recipe):
             raise ExecutionError(
                 Problem("X160", f"{state.recipe.name!r} has no object graph", "draw_objects()",
-                        "only behaviors create one, from events about objects and relations",
+                        "only recipes with behaviors have one; it is built from events",
                         "see session.board, or draw() the recipe with its board")
             )  # fmt: skip
         step = state.run.position if at is None else at

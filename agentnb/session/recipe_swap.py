@@ -98,7 +98,7 @@ def check_shared(run: Run, recipe: Recipe, step: int) -> None:
         row = run.tables.frames[number]
         owner = recipe.nodes.get(run.plan.nodes[row.owner].id)
         if owner is not None and row.region not in owner.bodies:
-            moved[f"region {row.region!r} is open and no part of {owner.id!r} any more"] = None
+            moved[f"region {row.region!r} is open and no longer part of {owner.id!r}"] = None
     if missing or moved:
         reasons = [f"it has no {', '.join(missing)}"] if missing else []
         raise StoreError(

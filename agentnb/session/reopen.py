@@ -157,7 +157,7 @@ def _read(log: EventLog, row: RunRow, plan: Plan) -> tuple[DeltaLoader, dict[str
     if row.at and lost is None:
         try:
             if has_checksum(row.at) and not is_intact(row.at, row.run_id):
-                raise ValueError("its checksum does not fit it")
+                raise ValueError("its checksum does not match")
             at = json.loads(row.at)
             state["position"] = at["position"] if at["seq"] == seq else None  # else the run has moved since
         except (ValueError, KeyError, TypeError) as error:

@@ -46,14 +46,14 @@ def replay(state: State, rollback: Rollback, from_step: int, recipe: Recipe | No
     if strict not in LEVELS:
         raise ExecutionError(
             Problem("L431", f"there is no level {strict!r} to compare on", "session.replay(strict=...)",
-                    f"the levels are: {', '.join(LEVELS)}; each compares more than the one before",
+                    f"the levels are: {', '.join(LEVELS)}; each compares more than the previous one",
                     did_you_mean(str(strict), LEVELS, "use one of them"))
         )  # fmt: skip
     if isinstance(from_step, bool) or not isinstance(from_step, int) or not 0 <= from_step <= run.position:
         raise ExecutionError(
-            Problem("L432", f"there is no step {from_step!r} to begin after", "session.replay(from_step=...)",
+            Problem("L432", f"there is no step {from_step!r} to start after", "session.replay(from_step=...)",
                     f"the session is at step {run.position} and replays the steps up to there",
-                    f"give a number from 0 to {run.position}")
+                    f"pass a number from 0 to {run.position}")
         )  # fmt: skip
     plan = None if recipe is None else make_replay_plan(run, recipe)
     state.sync_calls += 1  # functions that nodes call may not move the session

@@ -118,7 +118,7 @@ def _convert_status(word: str | None) -> str | None:
     """
     if word is not None and word not in STATUSES:
         raise StoreError(
-            Problem("L546", f"{safe_repr(word, 100)} is not a status of a run", "status",
+            Problem("L546", f"{safe_repr(word, 100)} is not a run status", "status",
                     f"a run is one of: {', '.join(STATUSES)}", did_you_mean(str(word), STATUSES, "use one of them"))
         )  # fmt: skip
     return word

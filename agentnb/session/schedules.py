@@ -162,7 +162,7 @@ class HooksAPI:
         for schedule in names:
             if name in self.names(schedule):
                 raise ExecutionError(
-                    Problem("X151", f"{schedule} has a hook {name!r} already", "HooksAPI.register",
+                    Problem("X151", f"{schedule} already has a hook {name!r}", "HooksAPI.register",
                             "hook names are unique", "use another name, or unregister the other one")
                 )  # fmt: skip
         for schedule in names:
@@ -180,7 +180,7 @@ class HooksAPI:
             try:
                 found = row.call(*arguments)
                 if inspect.isawaitable(found) and not inspect.iscoroutine(found):
-                    raise TypeError("it returned an awaitable, and hooks are called at once")
+                    raise TypeError("it returned an awaitable, but hooks are synchronous")
                 check_ran(found)
                 if row.provides and found is not None:
                     context().insert(found)
@@ -220,7 +220,7 @@ def build_hooks(hooks: Any) -> Any:
     if isinstance(hooks, HooksAPI) or not callable(build):
         return hooks
     if isinstance(hooks, type):
-        raise ExecutionError(_make_plugin_problem(hooks, f"it is a class: make one, {hooks.__name__}()"))
+        raise ExecutionError(_make_plugin_problem(hooks, f"it is a class; create an instance: {hooks.__name__}()"))
     registry = HooksAPI()
     try:
         found = build(registry) if _takes_registry(build) else build()
@@ -249,7 +249,7 @@ def _make_failure_problem(row: Hook, event: GraphEvent, error: Exception) -> Pro
     """X471: a provider hook has failed before a node."""
     return Problem("X471", f"hook {row.name!r} of {event.schedule} failed: {type(error).__name__}: {error}",
                    f"before node {event.node_id!r}", "the node may need the resource that the hook provides",
-                   f"correct the hook, or remove it: hooks.unregister({row.name!r})")  # fmt: skip
+                   f"fix the hook, or remove it: hooks.unregister({row.name!r})")  # fmt: skip
 
 
 def _schedule(schedule: Schedule | str) -> Schedule:

@@ -34,7 +34,7 @@ def to_batch(durability: Any) -> Batch | None:
     """Return the batch size: None ("step"), a Batch of the default size ("batch"), or a custom one.
 
     Raises:
-        ExecutionError: X140, this is not a durability.
+        ExecutionError: X140, this is not a durability setting.
     """
     if durability == "step":
         return None
@@ -46,7 +46,7 @@ def to_batch(durability: Any) -> Batch | None:
     if sizes.keys() <= set(names) and all(type(size) is int and size > 0 for size in sizes.values()):
         return Batch(**sizes)
     raise ExecutionError(
-        Problem("X140", f"{safe_repr(durability)} is not a durability", "durability=...",
+        Problem("X140", f"{safe_repr(durability)} is not a durability setting", "durability=...",
                 "'step' stores each step before the next; 'batch' may lose the last few; a mapping sets how many",
                 did_you_mean(str(durability), WORDS, "write 'step', 'batch', or {'steps': 1000, 'ms': 200}"))
     )  # fmt: skip
@@ -74,7 +74,7 @@ def check_id(run_id: Any) -> None:
     """
     if run_id is not None and not (isinstance(run_id, str) and run_id.strip()):
         raise ExecutionError(
-            Problem("X143", f"{safe_repr(run_id)} is not an id of a run", "run_id=...",
+            Problem("X143", f"{safe_repr(run_id)} is not a run id", "run_id=...",
                     "run ids are non-empty strings",
                     "pass another id, or leave it out to get a generated one")
         )  # fmt: skip
@@ -194,7 +194,7 @@ def parse_head(row: RunRow) -> dict[str, Any]:
     """
     try:
         if not row.is_sound():
-            raise ValueError("its checksum does not fit it")
+            raise ValueError("its checksum does not match")
         found = json.loads(row.head)
         found["recipe"]["nodes"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # RecursionError: the parser's depth limit

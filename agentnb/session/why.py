@@ -201,7 +201,8 @@ def explain_why(run: Run, at: int | None = None) -> Why:
     if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= run.history.tip:
         raise ExecutionError(
             Problem("X111", f"there is no step {step!r}", f"recipe {run.plan.recipe.name!r}",
-                    f"its steps are 1 to {run.history.tip}, and 0 is before the first", "use one of them, or run on")
+                    f"its steps are 1 to {run.history.tip}, and 0 is before the first",
+                    "use one of them, or continue the run")
         )  # fmt: skip
     if not step:
         return Why(0, "", "", (), ())

@@ -147,7 +147,7 @@ def _explain_listener(past: _PastRun, node: PlanNode, event: Event | None) -> Wh
     matching = [event] if event is not None else [one for one in events if one.type in node.node.on]
     if not matching:
         emitted = ", ".join(f"{one.id} {one.type!r}" for one in events[-FEW:]) or "none at all"
-        text = f"no event of its types has come: it listens to {types}; what came: {emitted}"
+        text = f"no event of its types has been emitted: it listens to {types}; emitted: {emitted}"
         return WhyNot(past.step, node.id, None, None, text)
     results = [_explain_delivery(past, node, one) for one in matching]
     return next((each for each in results if each.fired is None), results[-1])
@@ -160,7 +160,7 @@ def _explain_reactive(past: _PastRun, node: PlanNode, event: Event | None, react
     if not matching:
         last = ", ".join(f"{one.id} {one.type!r}" for one in emitted[-FEW:]) or "none at all"
         types = " and ".join(map(repr, node.node.on))
-        text = f"no event of its types has come: it listens to {types}; what came: {last}"
+        text = f"no event of its types has been emitted: it listens to {types}; emitted: {last}"
         return WhyNot(past.step, node.id, None, None, text)
     results = []
     for one in reversed(matching):
@@ -199,7 +199,7 @@ def _explain_delivery(past: _PastRun, node: PlanNode, event: Event) -> WhyNot:
         how = "a person skipped it" if status == SKIPPED else "it fired, and failed," if status == ERROR else "it fired"
         text = f"{how} for {named} in step {step}"
     elif event.step is None and event.actor != "user":
-        text = f"{named} was emitted by {event.actor!r}, whose step is not over yet"
+        text = f"{named} was emitted by {event.actor!r}, whose step has not finished"
     else:
         taken = past.describe_interventions_after(event.at)
         text = f"the delivery of {named} was removed from the frontier" + (f": {taken}" if taken else "")

@@ -34,12 +34,12 @@ def read_json(text: str, builder: Builder) -> None:
 
 def _suggest_cure(message: str) -> str:
     if "double quotes" in message:
-        return "write keys in double quotes, and no comma after the last one"
+        return "write keys in double quotes, without a comma after the last item"
     if "delimiter" in message:
         return "add what is missing between the two values"
     if "Extra data" in message:
         return "remove everything after the closing brace"
-    return "fix the value: text needs double quotes, and true, false and null are lower case"
+    return "fix the value: strings require double quotes, and true, false and null are lower case"
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -49,13 +49,14 @@ def make_encoding_problem(where: str, error: UnicodeDecodeError) -> Problem:
     line = error.object.count(b"\n", 0, error.start) + 1
     column = error.start - (error.object.rfind(b"\n", 0, error.start) + 1) + 1
     what = f"byte 0x{error.object[error.start]:02x} in {where!r} is not UTF-8 text"
-    return Problem("R102", what, str(Place(where, line, column)), f"recipes are UTF-8 text; here {error.reason}",
+    return Problem("R102", what, str(Place(where, line, column)),
+    f"recipes are UTF-8 text; the decoder reports: {error.reason}",
                    "save the file as UTF-8")  # fmt: skip
 
 
 def make_second_document_problem(place: Place) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
-    return Problem("R102", "a second document starts with '---'", str(place), "a source contains one recipe",
+    return Problem("R102", "a second document starts with '---'", str(place), "a source contains a single recipe",
                    "move the second recipe to a separate file")  # fmt: skip
 
 
@@ -71,7 +72,7 @@ def make_merge_problem(place: Place) -> Problem:
     """R102: the text is not well-formed YAML or JSON."""
     return Problem(
         "R102",
-        "'<<' brings in something that is not a mapping",
+        "'<<' merges a value that is not a mapping",
         str(place),
         "'<<' merges a mapping, or a list of mappings",
         "use a mapping's '*name', or quote it",
@@ -82,12 +83,12 @@ def make_duplicate_key_problem(key: str, place: Place, first: tuple[int, int]) -
     """R103: a mapping has the same key twice."""
     before = f"it is already defined at {first[0]}:{first[1]}" if first[0] else "it is already defined"
     return Problem("R103", f"key {key!r} appears twice in one mapping", str(place),
-                   f"keys are unique, and {before}", "remove one of the two, or rename it")  # fmt: skip
+                   f"keys must be unique; {before}", "remove one of the two, or rename it")  # fmt: skip
 
 
 def make_size_problem(where: str, size: int, limit: int) -> Problem:
     """R108: a source exceeds the limits of size, depth or number of values."""
-    return Problem("R108", f"{where!r} is too large", where, f"it has {size:,} bytes, the limit is {limit:,}",
+    return Problem("R108", f"{where!r} is too large", where, f"it has {size:,} bytes; the limit is {limit:,}",
                    "split it, or move long texts into separate files")  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def make_cycle_problem(name: str, place: Place) -> Problem:
 def make_unquoted_key_problem(word: str, place: Place) -> Problem:
     """R109: YAML reads an unquoted word as a boolean or null where a string is required."""
     if not place.line:  # of a dict: there were no quotes to leave out
-        return Problem("R109", f"key {word} is not a string", str(place), "the keys of a recipe are strings",
+        return Problem("R109", f"key {word} is not a string", str(place), "the keys of a recipe must be strings",
                        f"write {word!r}")  # fmt: skip
     return Problem("R109", f"key {word!r} is not a string", str(place), _explain_non_text(word), f'quote it: "{word}":')
 
@@ -120,7 +121,7 @@ def make_unquoted_key_problem(word: str, place: Place) -> Problem:
 def make_unquoted_value_problem(word: str, place: Place) -> Problem:
     """R109: YAML reads an unquoted word as a boolean or null where a string is required."""
     if not place.line:
-        return Problem("R109", f"value {word} is not a string", str(place), "a string is required here",
+        return Problem("R109", f"value {word} is not a string", str(place), "a string is required",
                        f"write {word!r}")  # fmt: skip
     return Problem(
         "R109", f"value {word!r} is not a string", str(place), _explain_non_text(word), f'quote it: "{word}"'
@@ -129,7 +130,7 @@ def make_unquoted_value_problem(word: str, place: Place) -> Problem:
 
 def _explain_non_text(word: str) -> str:
     if word.lower() in {"", "~", "null", "none"}:
-        return f"unquoted, {word!r} is YAML's null (nothing), and a string is required here"
+        return f"unquoted, {word!r} is YAML's null; a string is required"
     meaning = "true" if word.lower() in {"yes", "on", "true"} else "false"
     return f"YAML reads unquoted yes, no, on, off, true and false as booleans ({word!r} is {meaning}); use a string"
 
@@ -137,7 +138,7 @@ def _explain_non_text(word: str) -> str:
 def make_key_type_problem(place: Place) -> Problem:
     """R114: a value has the wrong type or form."""
     return Problem(
-        "R114", "a key is a mapping or a list", str(place), "keys are strings", "write the key as one string"
+        "R114", "a key is a mapping or a list", str(place), "keys must be strings", "write the key as one string"
     )
 
 
@@ -149,7 +150,8 @@ def make_tag_problem(tag: str, place: Place) -> Problem:
 
 def make_tag_value_problem(text: str, tag: str, place: Place) -> Problem:
     """R110: a YAML tag asks for something other than plain values."""
-    return Problem("R110", f"{text[:40]!r} does not fit its tag {tag!r}", str(place), f"it cannot be read as {tag[2:]}",
+    return Problem("R110", f"{text[:40]!r} does not match its tag {tag!r}", str(place),
+    f"it cannot be read as {tag[2:]}",
                    "remove the tag, or fix the value")  # fmt: skip
 
 
@@ -161,5 +163,5 @@ def number_too_long(place: Place, digits: int) -> Problem:
 
 def make_mapping_problem(place: Place, content: str) -> Problem:
     """R111: the top level of a source is not a mapping of keys."""
-    return Problem("R111", f"the source is {content}", str(place), "a recipe is a mapping: keys with values",
-                   "begin with its first key (coreason: 'apiVersion: coreason.ai/v2')")  # fmt: skip
+    return Problem("R111", f"the source is {content}", str(place), "a recipe is a mapping of keys to values",
+                   "start with its first key (coreason: 'apiVersion: coreason.ai/v2')")  # fmt: skip

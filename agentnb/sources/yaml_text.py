@@ -25,7 +25,7 @@ _TRUE_FALSE = frozenset({"true", "false"})
 _CURES = (
     ("tab", "indent with spaces, not with a tab"),
     ("mapping values are not allowed", "quote the value (a ': ' inside it needs quotes), or fix the indentation"),
-    ("cannot start any token", "quote the value: it starts with a character that YAML keeps for itself"),
+    ("cannot start any token", "quote the value: it starts with a character that is reserved in YAML"),
     ("end of stream", "close the quote that was opened"),
     ("expected ','", "close the bracket or brace that was opened, or add the missing comma"),
     ("escape", "use single quotes, or double the backslash"),
@@ -127,7 +127,7 @@ def _stop_at(error: yaml.YAMLError, text: str, builder: Builder) -> NoReturn:
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     shown = lines[line - 1] if line <= len(lines) else ""
     if "\t" in shown[:column] and ("token" in problem or "tab" in problem):
-        problem, do = "there is a tab in the indentation, and YAML indents with spaces", _CURES[0][1]
+        problem, do = "the indentation contains a tab; YAML requires spaces", _CURES[0][1]
     else:
         do = next((cure for word, cure in _CURES if word in problem), _NO_CURE)
         problem = f"the YAML parser says: {problem}"

@@ -28,7 +28,7 @@ DATA_DICTIONARY: Final[Mapping[str, Mapping[str, Column]]] = MappingProxyType({
         "kind": Column("category", "", "kind of the node"),
         "phase": Column("category", "", "`run` of a leaf; `enter`, `again` or `leave` of a composite node"),
         "frame": _FRAME,
-        "depth": Column("int64", "frames", "how many frames are open around the node; 0 in the root"),
+        "depth": Column("int64", "frames", "number of open frames around the node; 0 in the root"),
         "branch": Column("Int64", "", "number of the parallel branch, from 0; NA outside of branches"),
         "type": Column("category", "", "tool_execution, interaction, reasoning, system_event or error"),
         "status": Column("category", "", "ok, error, cancelled or skipped"),
@@ -76,7 +76,7 @@ DATA_DICTIONARY: Final[Mapping[str, Mapping[str, Column]]] = MappingProxyType({
         "tokens_in": Column("Int64", "tokens", "tokens of the request; NA if the model reported none"),
         "tokens_out": Column("Int64", "tokens", "tokens of the answer; NA if the model reported none"),
         "cost_usd": Column("float64", "USD", "cost for computing and plotting; NaN if unknown"),
-        "cost_usd_exact": Column("value", "USD", "the same as a Decimal"),
+        "cost_usd_exact": Column("value", "USD", "the exact cost, as a Decimal"),
     },
     "interventions": {
         "step": Column("int64", "", "step after which the intervention was made; 0 before the first"),
@@ -103,7 +103,7 @@ _HEAD: Final = """\
 # Data dictionary
 
 The columns of the tables of `trace.frames`. `nb.frames(runs)` has the same tables for many runs, each with a column
-`run_id` in front. Every table has a RangeIndex. `string` is pandas' dtype of texts. `value` holds values of the board;
+`run_id` in front. Every table has a RangeIndex. `string` is pandas' string dtype. `value` holds values of the board;
 its cells are JSON in Parquet, Feather and SQL. A missing value is `pd.NA`, or NaN in a column of floats; None is a
 value.
 

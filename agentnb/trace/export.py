@@ -80,7 +80,7 @@ def parse_document(source: str | bytes, where: str = "the text") -> dict[str, An
     check_version(document.get("version"))
     claimed = document.pop("crc", None)
     if claimed is not None and not is_intact(text) and not _matches_checksum(claimed, document):
-        raise _make_format_error(where, "its checksum does not fit it: it is damaged, or was changed")
+        raise _make_format_error(where, "its checksum does not match: it is damaged, or was changed")
     return document
 
 

@@ -126,7 +126,7 @@ def _check_place(place: Any) -> None:
 
 def _check(holds: bool, what: str) -> None:
     if not holds:
-        raise ValueError(f"{what} cannot be right")
+        raise ValueError(f"{what}: invalid value")
 
 
 def _encode_areas(recipe: Recipe) -> Json:
@@ -228,7 +228,7 @@ def read_only(where: str) -> Problem:
     """Return the problem of continuing a run without its recipe."""
     return Problem(
         "L450",
-        "this run can only be read: it was opened without its recipe",
+        "this run is read-only: it was opened without its recipe",
         where,
         "a store contains a record; the code of the nodes is in the recipe",
         "open it with the recipe: nb.open(WHERE, RUN_ID, recipe=nb.load(...))",

@@ -208,7 +208,7 @@ class SimulationTrace:
                     "L405",
                     f"there is no step {step}",
                     f"the trace of {self.agent_id!r}",
-                    f"it has {reading.tip} steps, and 0 is its start",
+                    f"it has {reading.tip} steps; 0 is its start",
                     f"use a number from 0 to {reading.tip}",
                 )
             )

@@ -77,9 +77,9 @@ def check_trace(trace: SimulationTrace) -> None:
     _check(len(known) == len(reading.nodes), "the ids of the nodes")
     _check(all({edge.source, edge.target} <= known for edge in reading.edges), "the ends of an edge")
     _check_tables(reading.tables, len(reading.nodes))
-    _check(reading.chain[0].base == 0, "the begin of the run")
+    _check(reading.chain[0].base == 0, "the start of the run")
     _check(
-        all(above.base <= below.base <= above.tip for above, below in pairwise(reading.chain)), "where a fork begins"
+        all(above.base <= below.base <= above.tip for above, below in pairwise(reading.chain)), "the start of a fork"
     )
     for history in reading.chain:
         _check_history(history)
@@ -125,7 +125,7 @@ def _check_history(history: History) -> None:
         all(start <= end for start, end in zip(history.queue_starts, history.push_ends, strict=True)),
         "the queue of a step",
     )
-    _check(all(number < activation_count for number in history.push_activations), "what is next after a step")
+    _check(all(number < activation_count for number in history.push_activations), "the next nodes after a step")
     _check(all(code < codes and code & 3 < len(OPS) for code in history.write_codes), "a write")
     _check(all(code >> 2 < len(tables.codes) for code in history.read_codes), "a read")
     _check(len(history.read_codes) == len(history.read_steps), "the columns of the reads")
@@ -134,7 +134,7 @@ def _check_history(history: History) -> None:
         "a read's step",
     )
     for number, end in history.insertions.items():
-        _check(_is_number(number) and _is_number(end) and 0 <= number < end <= pushes, "an aside of the queue")
+        _check(_is_number(number) and _is_number(end) and 0 <= number < end <= pushes, "a waiting entry of the queue")
     for number, end in history.insertion_returns.items():
         _check(_is_number(number) and _is_number(end) and 0 <= end <= number < pushes, "the end of an insertion")
     for row, places in history.replacements.items():
@@ -146,7 +146,7 @@ def _check_history(history: History) -> None:
     sparse = (history.opened_frames, history.closed_frames, history.errors, history.notes, history.waiting_ns)
     for step in chain(history.rare, *sparse):
         _check(_is_number(step) and history.base <= step <= tip, "the number of a step")
-    _check(all(map(_is_number, history.waiting_ns.values())), "how long a step waited")
+    _check(all(map(_is_number, history.waiting_ns.values())), "the waiting time of a step")
     _check(all(_is_number(row) and 0 <= row < writes for row in history.in_place), "a write in place")
     _check(all(_is_number(row) and 0 <= row < writes for row in history.reduced_parts), "the parts of a write")
     for part in chain(*history.reduced_parts.values()):
@@ -164,7 +164,7 @@ def _check_history(history: History) -> None:
         "the activation of a call",
     )
     _check(
-        _is_rising([intervention.step for intervention in history.interventions], tip), "the step of what a person did"
+        _is_rising([intervention.step for intervention in history.interventions], tip), "the step of an intervention"
     )
 
 
@@ -196,7 +196,7 @@ def _is_rising(numbers: Sequence[int], most: int) -> bool:
 
 def _check(holds: bool, what: str) -> None:
     if not holds:
-        raise ValueError(f"{what} cannot be right")
+        raise ValueError(f"{what}: invalid value")
 
 
 __all__ = ["check_trace"]

@@ -1,6 +1,6 @@
-"""What a person decides about, as the page renders it: a value, and how it differs from its earlier version.
+"""Artefacts: the values that a person decides on, as the page renders them, and how they differ from earlier versions.
 
-An artefact is plain JSON: `text` and `as` (`text` or `json`). If an earlier version exists, `diff` are the lines of
+An artefact is plain JSON: `text` and `as` (`text` or `json`). If an earlier version exists, `diff` has the lines of
 both versions, and `since` says which version that is. A line is [sign, parts]: the sign is `+`, `-` or a space, and a
 part is [text, whether it changed].
 """

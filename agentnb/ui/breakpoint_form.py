@@ -23,7 +23,7 @@ class Clause(NamedTuple):
 
 
 def _number(text: str) -> Any:
-    """Return a whole number, or the text, which the breakpoint then refuses."""
+    """Return an integer, or the text, which the breakpoint then refuses."""
     return int(text) if text.isascii() and text.isdigit() else text
 
 

@@ -143,7 +143,7 @@ class CommandQueue:
             self.problems = to_problems(error, request.verb)
 
     async def _await_end(self, moving: Coroutine[Any, Any, Any]) -> None:
-        """Await the end of a run command in a task of its own, so that navigation commands need not wait for it."""
+        """Await the end of a run command in a separate task, so that navigation commands need not wait for it."""
         self._step = asyncio.get_running_loop().create_task(_await_interruptible(moving), name="agentnb-step")
         try:
             with get_parts(self.session).async_execution.keep_loop_free():

@@ -191,7 +191,7 @@ def get_command(name: str) -> Command:
         raise AgentNbError(
             Problem("U301", f"the cockpit has no command {name!r}", "a message from the page",
                     f"its commands are: {', '.join(COMMANDS)}",
-                    did_you_mean(name, COMMANDS, "reload the page, so that it fits this version"))
+                    did_you_mean(name, COMMANDS, "reload the page so that it matches this version"))
         )  # fmt: skip
     return COMMANDS[name]
 

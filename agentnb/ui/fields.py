@@ -24,10 +24,10 @@ from agentnb.text import safe_repr
 LONGEST: Final = 20_000  # characters of an editable field; a longer value is shown in part
 _FIXED_WIDTH: Final = 2_000
 _KEPT_BACK: Final = "it contains a secret; change it in a cell"
-_GONE: Final = "the question has changed in the meantime and has no such part"
+_GONE: Final = "the question has changed in the meantime and no longer has this part"
 _KINDS: Final = {str: "text", int: "number", float: "number", bool: "flag", type(None): "none"}
 _HOW: Final = {
-    "number": ("a number", "write digits, as 3 or -0.5"),
+    "number": ("a number", "write a number such as 3 or -0.5"),
     "flag": ("true or false", "choose one of them"),
     "none": ("nothing", "choose another kind to write a value"),
     "json": ("JSON", 'write numbers as 3, strings as "three", and true, false or null'),
@@ -73,13 +73,13 @@ def _to_text(value: Any, name: str) -> tuple[str, str, str]:
         return (
             safe_repr(value, key=name, limit=_FIXED_WIDTH),
             "fixed",
-            f"{with_article(type(value).__name__)}, which is changed in a cell",
+            f"{with_article(type(value).__name__)}, which can be changed only in a cell",
         )
     if mask_value(value, name) != value:
         return _format_text(mask_value(value, name)), "fixed", _KEPT_BACK
     text = _format_text(value)
     if len(text) > LONGEST:
-        return f"{text[:LONGEST]}…", "fixed", f"cut: all of it has {len(text)} characters, and is changed in a cell"
+        return f"{text[:LONGEST]}…", "fixed", f"shortened from {len(text)} characters; change it in a cell"
     return text, _KINDS.get(type(value), "json"), ""
 
 

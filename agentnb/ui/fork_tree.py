@@ -53,7 +53,7 @@ def find_session(session: Session, run: Any) -> Session:
     if found is None:
         raise AgentNbError(
             Problem("U310", f"there is no run {run!r} here", "the forks of this cockpit",
-                    "a run that was reset has another id, and a stored run is not open",
+                    "a run that was reset has a new id, and a stored run is not open here",
                     "choose another run of the tree; open a stored run with agentnb.open(path, run_id)")
         )  # fmt: skip
     return found

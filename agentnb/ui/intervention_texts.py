@@ -26,7 +26,7 @@ _SAID: Final = {
     "change": "a call of {target!r} was changed{also}",
     "emit": "{target!r} was emitted from outside",
     "budget": "the limit {target} was set to {value}",
-    "cancelled": "{target!r} was cancelled while it was at work",
+    "cancelled": "{target!r} was cancelled while it was running",
     "interrupted": "{target!r} was interrupted",
     "exhausted": "{target!r} was abandoned at a limit of the budget",
 }

@@ -214,7 +214,10 @@ def _split_at_exercises(recording: Session, original: Session, quiz: Sequence[An
 
 
 def _to_plain(answer: str) -> str:
-    """Return an answer without what does not matter: case, blanks, quotes around it. The page does the same."""
+    """Return an answer normalized for comparison: without case, blanks and surrounding quotes.
+
+    The page does the same.
+    """
     text = _BLANKS.sub(" ", unicodedata.normalize("NFC", answer)).strip(" ").lower()
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
@@ -356,7 +359,7 @@ def _hide_next(stretch: _Stretch, state: dict[str, Any], before: dict[str, Any])
 
 
 def _make_still_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a state without what only a running session has."""
+    """Return a state without the parts that only a running session has."""
     board = [[key, text, marks, _OPENS.sub(r" (\1)", kind), *rest] for key, text, marks, kind, *rest in state["board"]]
     return {**state, "board": board, "can": [], "limit": None, "speed": None}
 

@@ -57,7 +57,7 @@ def run_query(session: Session, what: Any, which: Any) -> Any:
     if found is None:
         raise AgentNbError(
             Problem("U308", f"there is no query {what!r}", "a message from the page",
-                    f"there is: {', '.join(QUERIES)}",
+                    f"its queries are: {', '.join(QUERIES)}",
                     did_you_mean(str(what), QUERIES, "reload the page so that it matches this version"))
         )  # fmt: skip
     return found(session, which)

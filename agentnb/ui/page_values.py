@@ -1,6 +1,6 @@
 """The values of the board for an exported page, which evaluates conditions of its search on them without a kernel.
 
-A value is as in JSON. One that JSON does not have, or that is too large for a page, is replaced by {"~": why}.
+Values are JSON. One that JSON cannot represent, or that is too large for a page, is replaced by {"~": why}.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from agentnb.ui.board_view import get_type_name
 
 PARTS: Final = 2_000  # of a value, in all
 LONGEST: Final = 4_000  # characters of a text
-_EXACT: Final = 2**53  # whole numbers up to here are exact in JavaScript
+_EXACT: Final = 2**53  # integers up to this size are exact in JavaScript
 Values = Mapping[str, Any]
 Change = list[Any]
 
 
 def compute_changes(before: Values | None, after: Values) -> list[Change]:
-    """Return what turns the values of one position into those of the next; `before` is None at the first one.
+    """Return the changes that turn the values of one position into those of the next.
 
-    A change is [path] for a value that is gone, [path, value] for one that was set, and [path, items, 1] for items that
-    were appended.
+    `before` is None at the first one. A change is [path] for a value that is gone, [path, value] for one that was set,
+    and [path, items, 1] for items that were appended.
 
     Args:
         before: the frozen values of the board, by key.
@@ -73,7 +73,7 @@ def _has_plain_keys(mapping: Mapping[Any, Any]) -> bool:
 
 
 def to_plain(value: Any) -> Any:
-    """Return a frozen value as JSON has it, with {"~": why} in place of what a page cannot compare.
+    """Return a frozen value as JSON, with {"~": why} in place of parts that a page cannot compare.
 
     Example:
         >>> to_plain(1.5), to_plain(2**60)

@@ -1,6 +1,7 @@
-"""What a run changes in the page's picture, step by step: only what differs from the step before is computed again.
+"""The changes that a run makes to the page's picture, step by step.
 
-The result is that of `agentnb.draw.svg_patch.make_marks` and `agentnb.draw.board_table`, which look at every node.
+Only differences from the previous step are computed. The result equals that of `agentnb.draw.svg_patch.make_marks` and
+`agentnb.draw.board_table`, which look at every node.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _ACCESSES: Final[tuple[Access, ...]] = ("read", "write")
 
 
 class PictureMarks:
-    """The marks of one drawing, which follow a run; what it returns is not changed later."""
+    """The marks of one drawing, updated as a run moves. Marks that were returned are not modified later."""
 
     def __init__(self, drawing: Drawing) -> None:
         recipe, picture = drawing.recipe, drawing.picture
@@ -44,7 +45,7 @@ class PictureMarks:
         self._names = {id: to_safe_text(id) for id in recipe.nodes}
 
     def of(self, view: RunView) -> Marks:
-        """Return the marks of the nodes and edges, the changed rows of the board, and what else its drawing needs."""
+        """Return the marks of the nodes and edges, the changed rows of the board, and more changes of its drawing."""
         if self._whole:
             found = make_marks(self._recipe, self._picture, view)
         else:
@@ -184,7 +185,7 @@ class _BoardMarks:
         return _Area(nodes, list_own_keys(self._recipe, [*nodes.values()], {}), declared, named)
 
     def _follow(self, area: _Area, view: RunView) -> Iterator[tuple[tuple[Access, str], tuple[int, ...]]]:
-        """Take over what nodes have touched; yield each flow that may differ, with its rows before."""
+        """Record the keys that nodes have touched; yield each flow that may differ, with its previous rows."""
         for access in _ACCESSES:
             seen = view.seen_reads if access == "read" else view.seen_writes
             known = area.seen[access]
@@ -215,7 +216,7 @@ _KEPT: Final[WeakKeyDictionary[Drawing, PictureMarks]] = WeakKeyDictionary()
 
 
 def mark_picture(drawing: Drawing, view: RunView) -> Marks:
-    """Return what a run changes in the picture, compactly; needs no layout.
+    """Return the changes that a run makes to the picture, in compact form; no layout is computed.
 
     `nodes` and `edges` are those of `agentnb.draw.svg_patch`. `rows` are the rows of the drawn board whose key differs
     from the drawn one: [key, label]; the page takes their values from the board. `board` has the text below the rows

@@ -163,7 +163,7 @@ def _interpret(session: Session, value: Any, target: str | None) -> tuple[str, A
 def _parse_answer(pending: Pending, typed: Any) -> Any:
     """Return the value meant: an option as declared, a number, true or false, JSON, otherwise the text.
 
-    U322: an answer does not match the schema of the node that asks
+    U322: an answer does not match the schema of the node that asks it
     """
     widget, options = _choose_input(pending), _list_options(pending)
     if not isinstance(typed, str):
@@ -178,7 +178,7 @@ def _parse_answer(pending: Pending, typed: Any) -> Any:
     fault = next(Schema(schema).faults(value), None) if schema is not None else None
     if fault is not None:
         raise AgentNbError(
-            Problem("U322", f"{pending.node!r} cannot take this answer", "the cockpit's answer",
+            Problem("U322", f"{pending.node!r} cannot accept this answer", "the cockpit's answer",
                     fault.rule or fault.message, "enter an answer that fits the question; nothing was submitted")
         )  # fmt: skip
     return value

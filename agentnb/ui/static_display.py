@@ -1,10 +1,10 @@
-"""The picture of a cockpit in a notebook's file, which follows the session.
+"""The static picture of a cockpit in a notebook's file, updated as the session moves.
 
-A widget is nothing outside of a live page: in nbconvert's output, on GitHub, in a file that is opened without its
-kernel. So a picture is displayed as an output of its own and replaced as the session moves: the file has the last
-state. Where a notebook runs without a page (nbconvert, papermill), the picture replaces the widget; in a page
-of Jupyter it is behind the widget, whose style hides it. It cannot be part of the widget's output, which a page
-would build anew at each change.
+A widget is not displayed outside a live page: in nbconvert's output, on GitHub, or in a file opened without its kernel.
+Therefore a picture is displayed as a separate output and replaced as the session moves, so the file contains the last
+state. Where a notebook runs without a page (nbconvert, papermill), the picture replaces the widget; in a page of
+Jupyter it is behind the widget, whose style hides it. It cannot be part of the widget's output, because a page would
+rebuild that output at each change.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ PAGE: Final = 100  # parts of a value sent at once
 _WHERE: Final = "the cockpit's editor"
 _FILLED: Final = "it contains a secret, which is not shown; a value typed here replaces it"
 _HIDDEN_PART: Final = "part of a secret, which is not shown"
-_UNNAMED: Final = "no path names it: change what it is part of"
+_UNNAMED: Final = "it has no path; change the value that contains it"
 
 
 def list_branch(session: Session, which: Any) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _read_only_reason(session: Session, path: list[str], text: str | None) -> st
     around = next(
         (type(one).__name__ for one in list(_iter_values(session, path))[:-1] if isinstance(one, tuple)), None
     )
-    return "" if around is None else f"it is part of a {around}, which is changed as a whole"
+    return "" if around is None else f"it is part of a {around}, which can be changed only as a whole"
 
 
 def _to_field(value: Any, path: list[str]) -> Field:

@@ -305,7 +305,7 @@ def test_what_is_bound_has_to_fit_and_is_not_asked_again():
     run = session(tools={"plan": lambda: NO_DAYS})
     run.step()
     assert (run.error.code, len(calls(run))) == ("X407", 1)
-    assert "what is bound to it" in run.error.what
+    assert "its bound function" in run.error.what
 
 
 def test_what_is_bound_has_to_be_callable():

@@ -81,7 +81,7 @@ def test_a_failed_node_is_tried_again_or_left_out(agent):
 
 
 def test_the_speed_of_start(agent, shell):
-    assert agent("speed 3") == "3 steps a second"
+    assert agent("speed 3") == "3 steps per second"
     assert shell.user_ns["session"].speed == 3
     assert agent("speed full") == "full speed"
     assert wrong(agent, "speed fast").code == "U401"

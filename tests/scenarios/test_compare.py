@@ -94,7 +94,7 @@ def test_what_is_missing_and_what_is_too_much():
     assert told({"a": 1, "b": [1, 2], "c": {"x": 1}}, {"b": [1], "c": {"x": 1, "y": 2}}) == [
         "a: expected 1, but it is not there",
         "b.1: expected 2, but it is not there",
-        "c.y: 2 is not expected there",
+        "c.y: 2 is unexpected",
     ]
 
 

@@ -335,7 +335,7 @@ def test_a_run_that_cannot_be_kept_is_an_error():
     first, second = lines.rows
     assert (first["level"], first["logger"], first["run_id"]) == ("ERROR", "agentnb.store", run.run_id)
     assert (first["error_type"], first["reason"], first["error_message"]) == ("StoreError", "L413", "the disk is full")
-    assert first["message"] == f"run {run.run_id} cannot be kept: the disk is full"
+    assert first["message"] == f"run {run.run_id} cannot be stored: the disk is full"
     assert (second["error_type"], second["error_message"], "reason" in second) == ("OSError", "gone", False)
 
 

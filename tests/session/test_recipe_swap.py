@@ -52,7 +52,7 @@ def test_an_open_frame_needs_the_node_that_opened_it():
     run.step()
     flat = graph("again", "done")
     flat.add_node("x")
-    assert "is open and no part of 'again' any more" in refused(run, load(flat), 1)
+    assert "is open and no longer part of 'again'" in refused(run, load(flat), 1)
     run.run()
     assert "is open" not in refused(run, load(flat), run.position)
 

@@ -97,9 +97,9 @@ def test_the_routes_of_a_router_are_told_by_their_values():
 
 def test_no_event_of_its_types_has_come():
     run = listening()
-    assert said(run, "greet") == "no event of its types has come: it listens to 'hello'; what came: none at all"
+    assert said(run, "greet") == "no event of its types has been emitted: it listens to 'hello'; emitted: none at all"
     run.emit("bye").run()
-    assert said(run, "greet").endswith("what came: evt_001 'bye'")
+    assert said(run, "greet").endswith("emitted: evt_001 'bye'")
     assert said(run, "greet", "evt_001") == "event evt_001 is a 'bye', and it listens to 'hello'"
     assert said(run, "log", "evt_001") == "it fired for event evt_001 'bye' in step 2"
 
@@ -134,7 +134,7 @@ def test_an_event_of_a_step_that_is_in_flight():
     nodes = [leaf("emits", emits), leaf("hears", lambda work: {}, on=("heard",))]
     run = session_of("flies", Shape(nodes, [], ("emits",), [], {}))
     run.run()
-    assert said(run, "hears") == "event evt_001 'heard' was emitted by 'emits', whose step is not over yet"
+    assert said(run, "hears") == "event evt_001 'heard' was emitted by 'emits', whose step has not finished"
     run.answer("yes")
     assert said(run, "hears") == "event evt_001 'heard' is delivered to it next"
 

@@ -21,7 +21,7 @@ def last_intervention(session):
         (lambda session: session.set_next("refuse"), "'refuse' was made the next node"),
         (lambda session: session.skip(), "'ask' was skipped manually"),
         (lambda session: (session.step(), session.answer("yes")), "'ask' was answered: 'yes'"),
-        (lambda session: (session.step(), session.goto(0)), "'ask' was cancelled while it was at work"),
+        (lambda session: (session.step(), session.goto(0)), "'ask' was cancelled while it was running"),
         (lambda session: session.emit("ticket.read", {}), "'ticket.read' was emitted from outside"),
         (lambda session: session.set_budget(max_steps=9), "the limit max_steps was set to 9"),
     ],

@@ -310,7 +310,7 @@ def test_a_step_that_is_gone_is_said_to_be_gone(on):
     on.session.reset()
     on.show()
     on.obey()
-    assert "There is no such step any more." in pane(on).inner_text()
+    assert "This step no longer exists." in pane(on).inner_text()
 
 
 def test_letters_typed_here_steer_nothing_but_what_they_mean(on):

@@ -76,7 +76,7 @@ def test_what_was_given_up_goes_at_once_and_branches_have_a_card_each(on):
     hear(on, row(0, "one"), row(0, "two", id="0/other", node="other"))
     assert card(on).count() == 2
     hear(on, row(3, "", over=-1))
-    assert card(on).get_attribute("aria-label") == "what a model tells other"
+    assert card(on).get_attribute("aria-label") == "the model's text for other"
 
 
 def test_what_a_model_says_is_text_and_nothing_else(on):

@@ -205,7 +205,7 @@ def find_raise(error: BaseException | None) -> dict[str, Any] | None:
     texts = [linecache.getline(file, each).rstrip("\n") for each in numbers]
     while texts and not texts[-1].strip():
         texts.pop()
-    # Whole lines: half a secret is not masked
+    # whole lines: half a secret would not be masked
     lines = "".join(traceback.format_exception(error)).splitlines()[-_TRACEBACK_LINES:]
     return {
         "place": format_place(file, number),

@@ -654,7 +654,7 @@ const boardPart = (() => {
       more.hidden = !left && rows.length > 0;
       further.hidden = !left;
       if (rows.length) setText(summary, `and ${left} more keys${fresh ? `, ${fresh} of them written by the last step` : ""}`);
-      else setText(summary, rowFilter.word() ? "Nothing has this in its key or value." : "Nothing on it yet.");
+      else setText(summary, rowFilter.word() ? "No key or value contains this text." : "Nothing on it yet.");
     }
     const rowFilter = makeRowFilter(ask, repaint);
     addKeyTips(element, ask, choice);

@@ -177,7 +177,7 @@ const cardsPart = (() => {
     const number = make("input", { type: "text", inputmode: "decimal", class: "agentnb-input agentnb-code agentnb-limit", autocomplete: "off" });
     const raise = makeButton("Raise the limit", null, true);
     const lift = makeButton("No limit", () => { if (limit) ask("set_budget", null, limit.name); });
-    lift.title = "let this run use as much as it needs";
+    lift.title = "continue this run without this limit";
     const form = make("form", { class: "agentnb-problem", "data-severity": "warning" }, title, about, makeLine(number, raise, lift));
     let limit = null;
     form.addEventListener("submit", (event) => {
@@ -428,7 +428,7 @@ const cardsPart = (() => {
         if (follows) body.scrollTop = body.scrollHeight;
         const ended = row.over !== null;
         setText(who, row.node);
-        element.setAttribute("aria-label", `what a model tells ${row.node}`);
+        element.setAttribute("aria-label", `the model's text for ${row.node}`);
         body.setAttribute("aria-label", `text so far, for ${row.node}`);
         setText(model, `${row.model ? `${row.model} ` : "its model "}${ended ? "has said" : "is saying"}${attempt > 1 ? `, attempt ${attempt}` : ""}`);
         setText(much, describeAmount(row, count));

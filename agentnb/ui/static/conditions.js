@@ -171,7 +171,7 @@ const conditionsPart = (() => {
     const makeEndError = () => new Wrong(at ? `It ends after ${quoteText(tokens[at - 1][2])}. Complete it.` : "It is empty.");
     function expect(value) {
       if (at >= tokens.length) throw makeEndError();
-      if (!isSign(value)) throw new Wrong(`${quoteText(tokens[at][2])} stands where ${quoteText(value)} is expected.`);
+      if (!isSign(value)) throw new Wrong(`Expected ${quoteText(value)}, found ${quoteText(tokens[at][2])}.`);
       at += 1;
     }
 
@@ -259,7 +259,7 @@ const conditionsPart = (() => {
           return token === "-" ? -result : Number(result);
         };
       }
-      throw kind === "name" ? new Wrong(`${quoteText(word)} stands where a key or a value is expected.`) : makeUnsupported(quoteText(word));
+      throw kind === "name" ? new Wrong(`Expected a key or a value, found ${quoteText(word)}.`) : makeUnsupported(quoteText(word));
     }
     /** A key of the board and what follows it, as in `order.items[0].price`. */
     function parseKey(name) {

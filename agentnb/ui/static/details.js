@@ -155,7 +155,7 @@ const detailsPart = (() => {
     return [
       ...(facts.length ? [make("dl", { class: "agentnb-values agentnb-facts" }, ...facts)] : []),
       ...(written.length ? [fold("Definition", "", ...written)] : []),
-      ...(node.prompt.length ? [fold("Prompt as it is written", "", renderRows(node.prompt, renderCell))] : []),
+      ...(node.prompt.length ? [fold("Prompt template", "", renderRows(node.prompt, renderCell))] : []),
       ...(node.listens ? [fold("Listens", "", renderRows(node.reacts, renderCell), whyNot)] : []),
       ...(node.parameters.length ? [fold("Parameters", node.parameters.length, renderRows(node.parameters, renderCell))] : []),
       ...(node.latest.length ? [fold("Latest events", node.latest.length, renderEvents(node.latest, renderCell))] : []),
@@ -343,7 +343,7 @@ const detailsPart = (() => {
     }
     function paint(result, { kind, id }) {
       const content = JSON.stringify([kind, result]);
-      if (!result.node) showHint("There is no such step any more.");
+      if (!result.node) showHint("This step no longer exists.");
       if (!result.node || content === lastContent) return;
       const now = JSON.stringify([result.node.id, result.step?.step]);
       const same = now === subject;

@@ -58,7 +58,7 @@ const listsPart = (() => {
     const about = [`by ${actor}`, cause && `from ${cause}`].filter(Boolean).join(", ");
     const where = step === null
       ? make("span", { class: "agentnb-faint", text: at ? `after step ${at}` : "at the start" })
-      : make("button", { type: "button", class: "agentnb-link", text: `step ${step}`, title: `show step ${step}, which told it`, click: () => choice.set("step", step) });
+      : make("button", { type: "button", class: "agentnb-link", text: `step ${step}`, title: `show step ${step}, which emitted it`, click: () => choice.set("step", step) });
     return make("li", { "data-event": id }, make("span", {}, make("span", { class: "agentnb-faint", text: `${seq} ` }), make("strong", { text: type }),
       make("span", { class: "agentnb-faint", text: ` ${about}` })), where);
   }
@@ -80,7 +80,7 @@ const listsPart = (() => {
     type.addEventListener("input", () => showFault(""));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      showFault(type.value.trim() ? "" : "Name a type: nodes listen to events by their type.");
+      showFault(type.value.trim() ? "" : "Enter a type: nodes listen to events by type.");
       const faulty = payload.check();
       if (!type.value.trim()) type.focus();
       else if (faulty) payload.box.focus();

@@ -237,7 +237,7 @@ const recordedPart = (() => {
     }
     async function checkAnswer(text) {
       if (!globalThis.crypto?.subtle) {
-        wrong = "This browser opens what follows only in a page from disk, from https or from this machine.";
+        wrong = "This browser can show the rest only of a page opened from disk, over https or from this machine.";
         return show(targetPosition);
       }
       const key = await deriveKey(run.about.exercise, text, run.key);

@@ -32,7 +32,7 @@ def served(serve, *answers, **settings):
 
 
 class Meeting(threading.Barrier):
-    """Holds answers back until both requests have come; in place of an answer's event."""
+    """Holds answers back until both requests have come; instead of a result's event."""
 
     def set(self):
         self.abort()
