@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlalchemy import (
     Column,
@@ -204,7 +204,7 @@ def build_listing(kind: str, filters: frozenset[str]) -> str:
     The last column of a row is the number of the run.
     """
     runs, parameter = _runs.c, _make_parameter
-    part, number = func.strpos, runs.number
+    part, number = func.strpos, cast("Any", runs.number)
     if kind == "sqlite":
         # SQLite looks nothing up by `+column`. It can only start from the runs, in the order of their index, and not
         # from the status of all runs, which it would have to sort before the first of them is found.

@@ -1,9 +1,12 @@
 """Mutation testing: change the code in one place, run the tests that cover the place, and see whether one fails.
 
-Cosmic Ray makes the mutants; coverage.py, with a context per test, says which tests run a line, and only those are run:
-first those of its area, then the fastest of each file. A line that runs on import, or in a cached function, belongs to
-the tests that run a line which names what it defines. A sample (seeded) keeps a run within an hour: places are drawn,
-and one change at each, because a `+` has eleven changes and a `<` five, most of them alike.
+Cosmic Ray makes the mutants; `sys.monitoring` says which tests run a line, and only those are run: first those of the
+module's own file, then those of its area, then the fastest of each other file. A line that runs on import, or in a
+cached function, belongs to the tests that run a line which names what it defines. All tests are collected once, in a
+process that has imported everything, and a fork of it runs them with the changed functions; a change that is not inside
+of a function, and one that survives, is tried in a new process. A test that fails counts if it fails again by itself,
+and passes without the change. A sample (seeded) keeps a run within an hour: places are drawn, and one change at each,
+because a `+` has eleven changes and a `<` five, most of them alike.
 
     pip install -e ".[lab,test,mutants]"
     python tests/mutants/run.py                                  # 400 mutants of the code named below
@@ -14,7 +17,7 @@ Left out are mutants that no test can find or that none has to: annotations and 
 wording of Problems; `is` for `==` and back, which agree on what this code compares; caches and their sizes, `slots` and
 `frozen` of dataclasses, the signs in a list of parameters, `strict` of `zip`, and decorators for type checkers and for
 those who implement an abstract class, which change no result; and changes that are no Python. It needs a system that
-can fork: what the tests import is imported once, and each mutant's tests run in a fork of that process.
+can fork, and Python 3.12.
 """
 
 from __future__ import annotations
@@ -24,30 +27,30 @@ import ast
 import compileall
 import multiprocessing
 import os
+import pickle
 import py_compile
 import random
 import re
-import resource
 import shutil
-import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from itertools import islice, takewhile, zip_longest
+from functools import cache, cached_property, partial
+from itertools import accumulate, groupby, islice, takewhile, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-FORKS = multiprocessing.get_context("forkserver")
+import pytest
+from warm import LIMIT, PATIENCE, TIMES, Recorded, Warm, in_fork, wait_for
+
+FORKS = multiprocessing.get_context("fork")
 ROOT = Path(__file__).resolve().parents[2]
 # What decides results, durability and safety.
 MUTATED = {
@@ -64,16 +67,18 @@ COVERING = [
     *("formats", "kinds", "magics", "mcp", "property", "recipe", "recordings", "scenarios", "session", "sources"),
     *("store", "testing", "test_golden.py", "test_load.py", "test_samples.py", "trace", "world"),
 ]
-# A KeyboardInterrupt amid coverage's own bookkeeping leaves its lock locked: these have no coverage, and are tried last
-# with each mutant of the engine. And a sweep starts processes of its own.
-INTERRUPTS = ("tests/engine/test_interrupt.py", "tests/attacks/test_interrupts.py")
-IGNORED = (*INTERRUPTS, "tests/analysis/test_sweep.py")
-SKIPPED = "not needs_chromium and not needs_dot"  # PostgreSQL's are skipped where its programs are missing
+# A sweep starts processes of its own, and interrupts come at any moment, also in what runs the tests.
+IGNORED = ("tests/engine/test_interrupt.py", "tests/attacks/test_interrupts.py", "tests/analysis/test_sweep.py")
+# Programs that tests start have the code as it is. PostgreSQL's tests are skipped where its programs are missing.
+SKIPPED = "not needs_chromium and not needs_dot and not starts_programs"
 # What Cosmic Ray brings along warns where the project's own environment does not; notebooks are not run here.
+# How a test fails does not matter.
 QUIET = ("-W", "default", "-o", "faulthandler_timeout=0", "-p", "no:cacheprovider", "-p", "no:nbmake")
-# Tests run at first, then, and at most, for one mutant that its module's own tests do not find. Thousands of tests run
-# a line of the step; the last part is for survivors alone.
-FIRST, SECOND, MOST = 30, 150, 1000
+UNEXPLAINED = ("--tb=native", "--assert=plain")
+# The tests that one mutant has to survive: thousands run a line of the step.
+MOST, SECONDS = 1500, 40
+TRIES = 5  # tests that fail and do not count, until no more are tried
+FRESH = 20  # the tests that it has to survive in a new process, too
 NAMED = 30  # names looked for, from those of one line to what is defined with them
 EACH = 4  # tests taken of a file at once: each file costs its imports
 SAME = {"Is_Eq", "Eq_Is", "IsNot_NotEq", "NotEq_IsNot"}  # operators whose mutants mean the same here
@@ -83,13 +88,6 @@ CHANGED = {
     *("for_stmt", "if_stmt", "while_stmt", "assert_stmt"),
 }
 PUNCTUATION = set("()[]{},.:;=@") | {"->", ":=", "..."}
-# Seconds of processor time for tests of one mutant: so many, and so many times what they took without it. That ends an
-# endless loop. A deadlock ends when the tests have used less than a second of it for PATIENCE seconds: a busy machine,
-# which makes them slow, kills no mutant.
-LIMIT, TIMES, PATIENCE = 60, 5, 120
-# What tests import, besides the project.
-IMPORTED = ["hypothesis", "IPython", "ipywidgets", "jinja2", "jsonschema", "networkx", "pandas", "pydantic", "pytest"]
-IMPORTED += ["sqlalchemy", "yaml", "xdist.plugin", "anyio.pytest_plugin", "_hypothesis_pytestplugin"]
 # What is told in messages: tests hold the code of a Problem and what it names, and not each word of it.
 WORDED = {"Problem", "did_you_mean"}
 LEFT = {"survived", "uncovered"}  # outcomes of mutants that no test finds
@@ -136,7 +134,13 @@ class Result:
 
     mutant: Mutant
     outcome: str
+    killer: str  # the test that found it
     seconds: float
+
+    def describe(self) -> str:
+        """Return a line for the terminal, and the diff of a survivor."""
+        shown = f"\n{self.mutant.diff}" if self.outcome in LEFT else f" {self.killer}"
+        return f"{self.outcome:9} {self.mutant.place.module}:{self.mutant.place.line} {self.seconds:.1f} s{shown}"
 
 
 def untested_spans(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -232,54 +236,22 @@ def is_python(code: str) -> bool:
     return True
 
 
-def measure(folder: Path, copy: Path, jobs: int, folders: list[str]) -> None:
-    """Run the covering tests once, with coverage, in a copy of the project."""
-    paths = [*(f"tests/{name}" for name in folders), *(f"--ignore={path}" for path in IGNORED)]
-    settings = folder / "coveragerc"
-    settings.write_text("[run]\nrelative_files = true\ndisable_warnings =\n  no-data-collected\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", f"-n{jobs}", "-m", SKIPPED]
-    command += ["--cov=agentnb", "--cov-context=test", "--cov-report=", f"--cov-config={settings}"]
-    command += ["--durations=0", "--durations-min=0", "-rfE", *QUIET, *paths]
-    environment = {**os.environ, "COVERAGE_FILE": str(folder / ".coverage"), "PYTHONPATH": str(copy)}
-    environment["HYPOTHESIS_PROFILE"] = "mutants"
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
-    (folder / "durations.txt").write_text(done.stdout, encoding="utf-8")
-    if not (folder / ".coverage").exists():
-        sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
-
-
-def collect(copy: Path, folders: list[str]) -> set[str]:
-    """Return the ids of the tests that there are: pytest fails on any other, which would seem to kill each mutant."""
-    paths = [*(f"tests/{name}" for name in folders), *(f"--ignore={path}" for path in IGNORED)]
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-m", SKIPPED, *QUIET, *paths]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "HYPOTHESIS_PROFILE": "mutants"}
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
-    return {line for line in done.stdout.splitlines() if "::" in line}
+def lines_run_by(names: list[str]) -> list[Recorded]:
+    """Return which lines tests run; see `Warm.lines_run_by`."""
+    return in_fork(partial(Judge.current.warm.lines_run_by, names), 600)[1]
 
 
 class Tests:
     """Which tests run a line."""
 
-    def __init__(self, database: Path, durations: Path, known: Collection[str]) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-        failing = set()  # before any change: they would seem to find every mutant
-        for line in durations.read_text(encoding="utf-8").splitlines():
-            parts = line.split(maxsplit=2)
-            if parts[:1] in (["FAILED"], ["ERROR"]):
-                failing.add(line.split(maxsplit=1)[1].split(" - ")[0])
-            if len(parts) == 3 and parts[0].endswith("s") and parts[1] in {"call", "setup", "teardown"}:
-                self.seconds[parts[2]] += float(parts[0][:-1])
-        self._lines: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))  # module -> test -> bits
-        with sqlite3.connect(database) as connection:
-            names = dict(connection.execute("SELECT id, context FROM context"))
-            files = dict(connection.execute("SELECT id, path FROM file"))
-            for file, context, numbits in connection.execute("SELECT file_id, context_id, numbits FROM line_bits"):
-                test = names[context].rpartition("|")[0]  # without the phase; an id may have a "|" too
-                if test in known and test not in failing:
-                    self._lines[files[file]][test] |= int.from_bytes(numbits, "little")
-        connection.close()
+    def __init__(self, recorded: Iterable[Recorded], known: Collection[str]) -> None:
+        self.seconds: dict[str, float] = {}
+        self._lines: dict[str, dict[str, int]] = defaultdict(dict)  # module -> test -> bits
+        for test, seconds, lines, has_failed in recorded:
+            if test in known and not has_failed:
+                self.seconds[test] = seconds
+                for module, bits in lines.items():
+                    self._lines[module][test] = bits
 
     def covering(self, place: Place) -> list[str]:
         """Return the tests for a place: the module's own file, the other ones of its area, then a few of each file."""
@@ -289,14 +261,10 @@ class Tests:
         found |= self._running(place.module, lines)
         named = self._naming(names | cached_around(ROOT / place.module, place.line)) - found
         own = tests_of(place.module)
-        others = [
-            test
-            for tests in (found, named)
-            for test in self._in_order(tests, place.module)
-            if test.split("::")[0] != own
-        ]
-        last = INTERRUPTS if place.area == "engine" and (own or others) else ()
-        return [*([own] if own else []), *others[:MOST], *last]
+        tests = [test for group in (found, named) for test in self._in_order(group, place.module)]
+        tests.sort(key=lambda test: test.split("::")[0] != own)
+        used = accumulate(self.seconds[test] for test in tests)
+        return [test for test, seconds in zip(tests, used, strict=True) if seconds < SECONDS][:MOST]
 
     def _in_order(self, tests: set[str], module: str) -> list[str]:
         """Return tests of a module: those of its area, then the other ones; first a few of each file, the fastest."""
@@ -310,10 +278,6 @@ class Tests:
             for files in (nearest, near[len(nearest) :])
             for test in [test for tests in files for test in tests[:EACH]] + in_turn([tests[EACH:] for tests in files])
         ]
-
-    def fastest(self, number: int) -> list[str]:
-        """Return so many tests of all, the fastest."""
-        return sorted(self._names(), key=lambda test: (self.seconds.get(test, 0.0), test))[:number]
 
     def describe(self) -> str:
         """Return how many tests there are, and in which folders."""
@@ -408,24 +372,75 @@ def first_line(statement: ast.stmt) -> int:
     return min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", []))])
 
 
-def run_mutant(mutant: Mutant, tests: list[str], seconds: Mapping[str, float], copy: Path) -> Result:
-    """Apply a mutant in a copy of the project, run the tests, and put the code back."""
-    started = time.perf_counter()
-    if not tests:
-        return Result(mutant, "uncovered", 0.0)
-    path = copy / mutant.place.module
-    code = path.read_text(encoding="utf-8")
-    try:
-        path.write_text(mutant.code, encoding="utf-8")
-        parts = (tests[:FIRST], tests[FIRST:SECOND], tests[SECOND:])
-        outcome = "survived"
-        for part in filter(None, parts):
-            outcome = try_tests(part, copy, LIMIT + TIMES * sum(seconds.get(test, 0.0) for test in part))
-            if outcome != "survived":
+class Judge:
+    """Says what the tests say of mutants."""
+
+    current: ClassVar[Judge]  # of this process, and of its forks
+
+    def __init__(self, warm: Warm, scratch: Path) -> None:
+        self.warm, self.tests, self._scratch = warm, Tests([], ()), scratch
+
+    @cached_property
+    def copy(self) -> Path:
+        """A copy of the project for this process."""
+        return copied(self._scratch / f"copy{os.getpid()}")
+
+    def judge(self, mutant: Mutant) -> tuple[str, str]:
+        """Return the outcome of a mutant, and the test that kills it.
+
+        A test that fails must fail again by itself, and pass without the mutant; or it says nothing of it.
+        """
+        tests = self.tests.covering(mutant.place)
+        if not tests:
+            return "uncovered", ""
+        try_tests = partial(self.warm.try_tests, seconds=self.tests.seconds, module=mutant.place.module)
+        left, outcome = tests, ""
+        for _ in range(TRIES):
+            outcome, number = try_tests(left, code=mutant.code)
+            if outcome in {"unpatched", "passed"}:
                 break
-    finally:
-        path.write_text(code, encoding="utf-8")
-    return Result(mutant, outcome, time.perf_counter() - started)
+            test, left = left[number], left[number + 1 :]
+            if try_tests([test], code=None)[0] == "passed" and try_tests([test], code=mutant.code)[0] == outcome:
+                return ("killed" if outcome == "failed" else outcome), test
+        # What is computed on import or kept in a cache has not changed: a new process with all of the mutant says more.
+        for few in [tests[:FRESH], tests][: 2 if outcome == "unpatched" else 1]:
+            outcome = self._try_in_new_process(few, mutant)
+            if outcome != "survived" and self._try_in_new_process(few, None) == "survived":
+                return outcome, "in a new process"
+        return "survived", ""
+
+    def _try_in_new_process(self, tests: list[str], mutant: Mutant | None) -> str:
+        """Run tests in a copy of the project with a mutant, or without one, by a new process; return the outcome."""
+        listed = self.copy / "tests-to-run.txt"
+        listed.write_text("\n".join(tests), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", *QUIET, *UNEXPLAINED, f"@{listed}"]
+        limit = int(3 * LIMIT + TIMES * sum(self.tests.seconds[test] for test in tests))
+        if mutant:
+            (self.copy / mutant.place.module).write_text(mutant.code, encoding="utf-8")
+        try:
+            process = subprocess.Popen(
+                ["bash", "-c", f'ulimit -t {limit}; exec "$@"', "-", *command],
+                cwd=self.copy,
+                env={**os.environ, "PYTHONPATH": str(self.copy)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            process.returncode = wait_for(process.pid, PATIENCE)
+        finally:
+            if mutant:
+                shutil.copyfile(ROOT / mutant.place.module, self.copy / mutant.place.module)
+        if process.returncode < 0:
+            return "endless"
+        return "killed" if process.returncode else "survived"
+
+
+def judge(mutant: Mutant) -> Result:
+    """Return what the tests say of a mutant."""
+    started = time.perf_counter()
+    outcome, killer = Judge.current.judge(mutant)
+    return Result(mutant, outcome, killer, time.perf_counter() - started)
 
 
 def difference(code: str, mutated: str) -> str:
@@ -433,47 +448,6 @@ def difference(code: str, mutated: str) -> str:
     old, new = code.splitlines(), mutated.splitlines()
     changed = [(one, other) for one, other in zip(old, new, strict=False) if one != other]
     return "\n".join(f"- {one.strip()}\n+ {other.strip()}" for one, other in changed[:3])
-
-
-def try_tests(tests: list[str], copy: Path, limit: float) -> str:
-    """Run tests in a copy of the project, for so many seconds of processor time; return the outcome."""
-    (copy / "tests-to-run.txt").write_text("\n".join(tests), encoding="utf-8")
-    process = FORKS.Process(target=run_tests, args=(copy, int(limit)))
-    process.start()
-    used, before = "", None
-    while process.is_alive() and used != before:
-        process.join(PATIENCE)
-        used, before = processor_time(process.pid or 0), used
-    idle = process.is_alive()
-    if idle:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid or 0, signal.SIGKILL)
-        process.join()
-    if idle or process.exitcode == -signal.SIGXCPU:
-        return "endless"
-    return "killed" if process.exitcode else "survived"
-
-
-def processor_time(process: int) -> str:
-    """Return the processor time that a process has used, in whole seconds, as `ps` writes it."""
-    command = ["ps", "-o", "time=", "-p", str(process)]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-
-
-def run_tests(copy: Path, limit: int) -> None:
-    """Run the tests that a copy of the project lists, in this process, and end it with pytest's code."""
-    os.setsid()
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-    with Path(os.devnull).open("r+b") as nowhere:
-        for stream in range(3):
-            os.dup2(nowhere.fileno(), stream)
-    os.chdir(copy)
-    sys.path.insert(0, str(copy))
-    os.environ.update(PYTHONPATH=str(copy), HYPOTHESIS_PROFILE="mutants")
-    import pytest
-
-    code = pytest.main(["-x", "-q", "-n0", *QUIET, f"@{copy / 'tests-to-run.txt'}"])
-    os._exit(int(code))  # threads that a mutant has left behind do not matter
 
 
 def copied(folder: Path) -> Path:
@@ -523,6 +497,47 @@ def report(results: list[Result], total: int, seed: int, tests: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def run(sample: list[Mutant], options: argparse.Namespace, scratch: Path) -> list[Result]:
+    """Judge mutants, for so many minutes."""
+    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
+    os.chdir(copied(scratch / "copy"))
+    sys.path.insert(0, str(Path.cwd()))
+    lines = (options.lines or scratch / "lines").absolute()
+    end = time.monotonic() + options.minutes * 60
+    results: list[Result] = []
+
+    def work(warm: Warm) -> None:
+        Judge.current = Judge(warm, scratch)
+        if not lines.exists():
+            with ProcessPoolExecutor(options.jobs, FORKS) as pool:
+                files = [list(names) for _, names in groupby(warm.items, key=lambda name: name.split("::")[0])]
+                lines.write_bytes(pickle.dumps([one for found in pool.map(lines_run_by, files) for one in found]))
+        Judge.current.tests = Tests(pickle.loads(lines.read_bytes()), warm.items)
+        results.extend(judge_all(sample, options.jobs, end))
+
+    command = ["-q", "-n0", "-s", "-m", SKIPPED, *QUIET, *UNEXPLAINED, *(f"--ignore={path}" for path in IGNORED)]
+    command += [f"tests/{name}" for name in options.tests or COVERING]
+    if pytest.main(command, plugins=[Warm(Path.cwd(), work)]):
+        sys.exit("the tests could not be collected")
+    return results
+
+
+def judge_all(mutants: list[Mutant], jobs: int, end: float) -> Iterator[Result]:
+    """Yield what the tests say of mutants, one after the other, and print it; begin none after some time."""
+    waiting = iter(mutants)
+    running: set[Future[Result]] = set()
+    with ProcessPoolExecutor(jobs, FORKS) as pool:
+        while True:
+            if time.monotonic() < end:
+                running |= {pool.submit(judge, mutant) for mutant in islice(waiting, jobs - len(running))}
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for result in (one.result() for one in done):
+                print(result.describe(), flush=True)
+                yield result
+
+
 def main() -> None:
     """Run a sample of mutants and print the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -532,7 +547,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], help="a folder or module; may be repeated")
     parser.add_argument("--tests", action="append", default=[], help="a folder of tests to use, instead of all; repeat")
     parser.add_argument("--minutes", type=float, default=60.0, help="stop starting mutants after so long")
-    parser.add_argument("--coverage", type=Path, help="a folder that holds, or will hold, the coverage for another run")
+    parser.add_argument("--lines", type=Path, help="a file that holds, or will hold, which lines each test runs")
     parser.add_argument("--report", type=Path, help="write the page here too")
     parser.add_argument("--check", type=float, help="fail below this score, 0 to 1")
     options = parser.parse_args()
@@ -540,38 +555,8 @@ def main() -> None:
     places = all_places(options.only)
     sample = draw(places, options.sample, options.seed)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = (options.coverage or Path(scratch)).resolve()
-        folder.mkdir(parents=True, exist_ok=True)
-        copies = [copied(Path(scratch) / f"copy{number}") for number in range(options.jobs)]
-        if not (folder / ".coverage").exists():
-            measure(folder, copies[0], options.jobs, options.tests or COVERING)
-        known = collect(copies[0], options.tests or COVERING)
-        tests = Tests(folder / ".coverage", folder / "durations.txt", known)
-        FORKS.set_forkserver_preload(IMPORTED)
-        if try_tests(tests.fastest(FIRST), copies[0], 5 * LIMIT) != "survived":
-            sys.exit("tests fail without a change: every mutant would seem to be killed")
-        free = list(copies)
-        end = time.monotonic() + options.minutes * 60
-
-        def work(mutant: Mutant) -> Result | None:
-            if time.monotonic() > end:
-                return None
-            covering = tests.covering(mutant.place)
-            copy = free.pop()
-            try:
-                result = run_mutant(mutant, covering, tests.seconds, copy)
-            finally:
-                free.append(copy)
-            shown = f"\n{mutant.diff}" if result.outcome in LEFT else ""
-            print(
-                f"{result.outcome:9} {mutant.place.module}:{mutant.place.line} {result.seconds:.1f} s{shown}",
-                flush=True,
-            )
-            return result
-
-        with ThreadPoolExecutor(options.jobs) as pool:
-            results = [result for result in pool.map(work, sample) if result is not None]
-    page = report(results, len(places), options.seed, tests.describe())
+        results = run(sample, options, Path(scratch).resolve())
+    page = report(results, len(places), options.seed, Judge.current.tests.describe())
     print(page)
     if options.report:
         options.report.write_text(page, encoding="utf-8")
