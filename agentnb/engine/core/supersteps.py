@@ -20,7 +20,14 @@ from agentnb.board.scopes import DELETED, Scope, put
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME, ActivationRow
 from agentnb.engine.core.reducers import ReducedWrite, replaces_value
-from agentnb.engine.core.untracked import Row, clear_untracked, count_waits, get_untracked_keys, hide_untracked
+from agentnb.engine.core.untracked import (
+    Row,
+    clear_untracked,
+    count_waits,
+    get_untracked_keys,
+    hide_untracked,
+    stops_between,
+)
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.errors import ExecutionError, Problem
 from agentnb.recipe.descriptions import END
@@ -220,26 +227,9 @@ def _carry(numbers: list[int]) -> Pushes:
 def _plan_next_superstep(run: Run, frame: Frame, activation: Activation, pushes: Pushes) -> Pushes:
     """Return the next superstep of a frame; if there is none, what its composite node does next."""
     _clear_transients(run, activation)
-    planned = _find_next_superstep(run, frame, activation, pushes)
     if get_untracked_keys(run.plan, activation):
-        rows = [*_list_rows_since(run, frame, activation.row.about), (run.position + 1, activation.row)]
-        following = (run.tables.activations[number] for number, _ in planned)
-        clear_untracked(run, activation, rows, {row.node for row in following if row.frame == frame.id})
-    return planned
-
-
-def _list_rows_since(run: Run, frame: Frame, about: int | None = None) -> list[Row]:
-    """Return the steps of a frame and of those inside it, first to last: all, or those of the last superstep."""
-    found = []
-    for step, row in _iter_steps_back(run, run.position):
-        if step <= frame.row.opened_at or (about is not None and row.frame == frame.id and row.about != about):
-            break
-        found.append((step, row))
-    return found[::-1]
-
-
-def _find_next_superstep(run: Run, frame: Frame, activation: Activation, pushes: Pushes) -> Pushes:
-    """Return the next superstep of a frame; if there is none, what its composite node does next."""
+        rows = [*_list_rows(run, frame, activation.row.about), (run.position + 1, activation.row)]
+        clear_untracked(run, activation, rows, began_with_stop=_began_with_stop(run, activation))
     activations, plan = run.tables.activations, run.plan
     if len(pushes) == 1:
         row = activations[pushes[0][0]]
@@ -265,6 +255,32 @@ def _find_next_superstep(run: Run, frame: Frame, activation: Activation, pushes:
         due, key=lambda number: ((event := activations[number].event) >= 0, event, rank[activations[number].node])
     )
     return [*((number, due[number]) for number in order), *parked.items()]
+
+
+def _list_rows(run: Run, frame: Frame, about: int | None = None) -> list[Row]:
+    """Return the steps of a frame and of those inside it, first to last: all, or those of the last superstep."""
+    found = []
+    for step, row in _iter_steps_back(run, run.position):
+        if step <= frame.row.opened_at or (about is not None and row.frame == frame.id and row.about != about):
+            break
+        found.append((step, row))
+    return found[::-1]
+
+
+def _began_with_stop(run: Run, activation: Activation) -> bool:
+    """Return True if a breakpoint of the recipe lies between an activation's superstep and the one before it."""
+    if not run.plan.stops:
+        return False
+    frame, about = activation.row.frame, activation.row.about
+    due = [run.tables.activations[number] for number in run.frontier()]
+    now = {row.node for row in due if row.frame == frame and row.about == about and row.purpose != PARKED}
+    ended = set[int]()
+    for step, row in _iter_steps_back(run, run.position):
+        if step <= activation.frame.row.opened_at or (ended and row.frame == frame and row.about == about):
+            break
+        if row.frame == frame:
+            (now if row.about == about else ended).add(row.node)
+    return stops_between(run.plan, ended, now)
 
 
 def _open_gates(
@@ -490,7 +506,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
         if most is not None and stage.number > most:
             raise _make_limit_error(work, most)
         work.scope = stage.scope if stage.scope.data else activation.scope
-        if activation.purpose or activation.event >= 0:
+        if activation.purpose or activation.event >= 0 or work.run.plan.untracked:
             _adapt_scope(work)
         return finish(work, perform(work))
 
@@ -498,13 +514,13 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
 
 
 def _adapt_scope(work: Work) -> None:
-    """Add the input that was sent to a node, or hide untracked keys if the inside of a composite node has waited."""
-    if not work.activation.purpose:
-        if not work.activation.node.kind.returns_reduced:
-            work.scope = _make_scope_with_input(work)
-    elif get_untracked_keys(work.run.plan, work.activation):
-        rows = [row for inner in work.frames for row in _list_rows_since(work.run, inner)]
-        if count_waits(work.run, rows):
+    """Add the input that was sent to a node; hide the untracked keys if the run has waited."""
+    run, activation = work.run, work.activation
+    if activation.event >= 0 and not activation.purpose and not activation.node.kind.returns_reduced:
+        work.scope = _make_scope_with_input(work)
+    if get_untracked_keys(run.plan, activation):
+        inside = [row for inner in work.frames for row in _list_rows(run, inner)] if activation.purpose else ()
+        if count_waits(run, inside) or _began_with_stop(run, activation):
             hide_untracked(work)
 
 

@@ -1,8 +1,8 @@
 """Keys of supersteps that are lost when a run waits for a person.
 
-A run that waits continues from the state in which the superstep began. Untracked keys are not part of it: a node that
-has asked runs again without them. Nodes beside it that did not wait have run before, and what they wrote to such keys
-is lost as well; so only what is written after the last wait of a superstep stays.
+A run that waits continues from the state in which its superstep began. Untracked keys are not part of it: a node that
+has asked runs again without them, and so do the nodes behind a breakpoint of the recipe. Nodes that ran before the
+others asked have their writes to such keys lost as well; so only what is written after a superstep's last wait stays.
 """
 
 from __future__ import annotations
@@ -51,37 +51,37 @@ def get_untracked_keys(plan: Plan, activation: Activation) -> Sequence[str]:
     return plan.untracked.get(activation.frame.row.region, ()) if plan.supersteps else ()
 
 
+def stops_between(plan: Plan, ended: Iterable[int], due: Iterable[int]) -> bool:
+    """Return True if a session stops between two supersteps, by the breakpoints of the recipe at their nodes."""
+    stops = plan.stops
+    return any("after" in stops.get(node, ()) for node in ended) or any("before" in stops.get(node, ()) for node in due)
+
+
 def count_waits(run: Run, rows: Sequence[Row]) -> int:
     """Return how often the inside of a composite node has waited, where nodes of one superstep wait together."""
-    supersteps = _list_supersteps(run, rows, {}) if rows else []
-    stops = run.plan.stops
-    before = sum(any("before" in stops.get(node, ()) for node in each.nodes) for each in supersteps)
-    after = sum(any("after" in stops.get(node, ()) for node in each.nodes) for each in supersteps)
-    return before + after + sum(each.most for each in supersteps)
+    count, ended = 0, set[int]()
+    for superstep in _list_supersteps(run, rows, {}) if rows else []:
+        count += superstep.most + stops_between(run.plan, ended, superstep.nodes)
+        ended = superstep.nodes
+    return count + stops_between(run.plan, ended, ())
 
 
-def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], due: Iterable[int]) -> None:
+def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], *, began_with_stop: bool) -> None:
     """Delete the untracked keys of a superstep that has waited, except for what was written after its last wait.
 
     Args:
         rows: the steps of the superstep and those inside its composite nodes, first to last; the last one is being
             committed.
-        due: the nodes of the next superstep.
     """
-    keys, data, stops = get_untracked_keys(run.plan, activation), activation.scope.data, run.plan.stops
-    now = run.position + 1
-    own = {now: sum(call.kind == "human" for call in activation.work.calls)}
-    ended = _list_supersteps(run, rows, own)[-1]
+    keys, data = get_untracked_keys(run.plan, activation), activation.scope.data
+    own = {run.position + 1: sum(call.kind == "human" for call in activation.work.calls)}
+    superstep = _list_supersteps(run, rows, own)[-1]
+    if not superstep.most and not began_with_stop:
+        return
     values = dict.fromkeys(keys, ABSENT)
-    stopped = any("after" in stops.get(node, ()) for node in ended.nodes) or any(
-        "before" in stops.get(node, ()) for node in due
-    )
-    if not stopped:
-        if not ended.most:
-            return
-        for step, count in ended.waits.items():
-            if count == ended.most:
-                values |= {key: value for key, value in _iter_values(run, activation, step) if key in values}
+    for step, count in superstep.waits.items():
+        if count == superstep.most:
+            values |= {key: value for key, value in _iter_values(run, activation, step) if key in values}
     for key, value in values.items():
         if data.get(key, ABSENT) is not value:
             run.write(activation.scope, (key,), value)
@@ -129,4 +129,4 @@ def _iter_values(run: Run, activation: Activation, step: int) -> Iterator[tuple[
             yield str(path[0]), history.new_values[at]
 
 
-__all__ = ["clear_untracked", "count_waits", "get_untracked_keys", "hide_untracked"]
+__all__ = ["clear_untracked", "count_waits", "get_untracked_keys", "hide_untracked", "stops_between"]

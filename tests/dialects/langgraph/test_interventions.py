@@ -6,12 +6,15 @@ import operator
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.runnables import RunnableConfig  # noqa: TC002  (LangGraph reads the annotations)
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime  # noqa: TC002  (LangGraph reads the annotations)
 from langgraph.types import CachePolicy, Command, Send, interrupt
 
 import agentnb as nb
+from agentnb.dialects.langgraph.api import load_graph
 from agentnb.errors import ExecutionError
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -166,8 +169,8 @@ def test_it_asks_again_and_what_it_was_told_stays_as_after_invoke_none():
     assert session.board["out"] == compiled.invoke(Command(resume="two"), THREAD)["out"]
 
 
-def test_a_graph_with_a_checkpointer_needs_no_thread_here():
-    """Decision 0097: LangGraph raises, because its saver has no name for what it saves; no saver is called here."""
+def test_a_session_is_a_thread_whose_id_is_that_of_the_run():
+    """Decision 0097: with that id in its config, LangGraph runs alike; no saver is called here."""
 
     class Fails(InMemorySaver):
         def put(self, *args, **kwargs):
@@ -175,9 +178,21 @@ def test_a_graph_with_a_checkpointer_needs_no_thread_here():
 
         put_writes = get_tuple = put
 
-    graph = graph_of(sends)
-    with pytest.raises(ValueError, match="thread_id"):
-        graph.compile(checkpointer=InMemorySaver()).invoke({"calls": []})
+    def look(state, config: RunnableConfig, runtime: Runtime):
+        return {"out": [config["configurable"]["thread_id"], runtime.execution_info.thread_id]}
+
+    graph = StateGraph(State)
+    graph.add_node("look", look)
+    graph.add_node("inner", StateGraph(State).add_node("look", look).add_edge(START, "look").compile())
+    graph.add_edge(START, "look").add_edge("look", "inner")
     session = nb.Session(nb.load(graph.compile(checkpointer=Fails())), {"calls": []})
     session.run()
-    assert (session.status, session.board["out"]) == ("finished", ["planned", "1 before"])
+    there = graph.compile(checkpointer=InMemorySaver())
+    with pytest.raises(ValueError, match="thread_id"):
+        there.invoke({"calls": []})
+    assert session.board == there.invoke({"calls": []}, {"configurable": {"thread_id": session.run_id}})
+    assert session.board["out"][0] == session.run_id
+    assert session.replay().ok
+    named = nb.Session(load_graph(there, config=THREAD), {"calls": []})
+    named.run()
+    assert named.board == graph.compile(checkpointer=InMemorySaver()).invoke({"calls": []}, THREAD)

@@ -129,14 +129,15 @@ def test_a_breakpoint_of_the_graph_drops_them(side, where):
         checkpointer=InMemorySaver(), **{f"interrupt_{side}": where},
     )  # fmt: skip
     config = {"configurable": {"thread_id": "one"}}
-    graph.invoke({"secret": "in"}, config)
-    while graph.get_state(config).next:
-        graph.invoke(None, config)
     session = Session(load_graph(graph), {"secret": "in"})
-    for _ in range(5):
+    found = graph.invoke({"secret": "in"}, config)
+    session.run()
+    while graph.get_state(config).next:
+        assert session.board == {"log": [], **found}
+        found = graph.invoke(None, config)
         session.run()
-    assert session.status == "finished"
-    assert session.board["log"] == graph.get_state(config).values["log"]
+    session.run()
+    assert (session.status, dict(session.board)) == ("finished", found)
 
 
 def test_going_back_brings_them_back():

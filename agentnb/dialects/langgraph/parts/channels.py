@@ -19,10 +19,9 @@ class Channels:
     """The keys of one graph's state.
 
     `reducers` combine writes with the current value; `transient` keys last for one superstep, `untracked` keys until
-    the run waits for a person, which it does before its first node if `stops_at_start`; `managed` keys are computed
-    when they are read; `messages` are the keys whose reducer assigns random ids to messages without one, `deltas` those
-    of DeltaChannels. `earlier` are the values from which a run continues. `by_key` is True if a dict returned by a node
-    maps keys to their values.
+    the run waits for a person; `managed` keys are computed when they are read; `messages` are the keys whose reducer
+    assigns random ids to messages without one, `deltas` those of DeltaChannels. `earlier` are the values from which a
+    run continues. `by_key` is True if a dict returned by a node maps keys to their values.
     """
 
     def __init__(
@@ -33,7 +32,6 @@ class Channels:
         self.reducers: dict[str, Reducer] = {}
         self.transient: list[str] = []
         self.untracked: list[str] = []
-        self.stops_at_start = False
         self.messages: set[str] = set()
         self.deltas: set[str] = set()
         self.earlier: Mapping[str, Any] = {}
@@ -84,8 +82,6 @@ class Channels:
                 values.setdefault(key, []).append(value)
         found = {}
         for key, channel in self.channels.items():
-            if self.stops_at_start and key in self.untracked:
-                continue
             fresh = channel.from_checkpoint(deepcopy(earlier[key]) if key in earlier else lg.MISSING)
             fresh.update(values.get(key, []))
             if fresh.is_available():

@@ -26,13 +26,21 @@ class Settings:
     """What a recipe passes to its nodes: context, store, and the config with which the graph is invoked.
 
     `only_async`: LangGraph can only await the graph, so its nodes call their async functions; `only_sync`: it can only
-    invoke it, so they call their sync ones.
+    invoke it, so they call their sync ones. `has_saver`: the graph has a checkpointer; a session is then a thread, and
+    its id that of the session's run unless the config has one.
     """
 
-    __slots__ = ("config", "configurable", "context", "only_async", "only_sync", "run_id", "store")
+    __slots__ = ("config", "configurable", "context", "has_saver", "only_async", "only_sync", "run_id", "store")
 
     def __init__(
-        self, config: dict[str, Any], context: Any, store: Any, *, only_async: bool = False, only_sync: bool = False
+        self,
+        config: dict[str, Any],
+        context: Any,
+        store: Any,
+        *,
+        has_saver: bool = False,
+        only_async: bool = False,
+        only_sync: bool = False,
     ) -> None:
         own = {"callbacks": config.get("callbacks") or [], "metadata": dict(config.get("metadata") or {})}
         self.config = {**config, **own}
@@ -41,7 +49,7 @@ class Settings:
             self.config.pop("tags", None)
         self.configurable = dict(self.config.pop("configurable", None) or {})
         self.context, self.store = context, store
-        self.only_async, self.only_sync = only_async, only_sync
+        self.has_saver, self.only_async, self.only_sync = has_saver, only_async, only_sync
         self.run_id = self.config.get("run_id")
 
     def inside(self, graph: Any) -> Settings:
@@ -51,7 +59,13 @@ class Settings:
         outer = {**self.config, "configurable": self.configurable}
         config = lg.ensure_config(graph.config, outer)
         config["tags"] = list(dict.fromkeys([*outer.get("tags", ()), *config["tags"]]))
-        return Settings(config, self.context, self.store, only_async=self.only_async, only_sync=self.only_sync)
+        flags = {name: getattr(self, name) for name in ("has_saver", "only_async", "only_sync")}
+        return Settings(config, self.context, self.store, **flags)
+
+    def get_thread(self, work: Work) -> Any:
+        """Return the id of the thread that a session is; None if nothing needs one."""
+        given = self.configurable.get("thread_id")
+        return work.run.run_id() if given is None and self.has_saver else given
 
 
 def make_config(
@@ -68,6 +82,7 @@ def make_config(
     """
     previous = work.scope.get(lg.keys.PREVIOUS)
     task = f"{work.node.id}:{work.run.position + 1}"
+    thread = settings.get_thread(work)
     runtime = lg.Runtime(
         context=settings.context,
         store=settings.store,
@@ -75,12 +90,13 @@ def make_config(
         previous=None if previous is ABSENT else thaw(previous),
         execution_info=lg.ExecutionInfo(
             checkpoint_id="", checkpoint_ns=task, task_id=task, node_attempt=attempt,
-            thread_id=settings.configurable.get("thread_id"), run_id=settings.run_id,
+            thread_id=thread, run_id=settings.run_id,
         ),
         control=_CONTROL,
     )  # fmt: skip
     configurable = {
         **settings.configurable,
+        **({} if thread is None else {"thread_id": thread}),
         _K.CONFIG_KEY_RUNTIME: runtime,
         _K.CONFIG_KEY_READ: read,
         _K.CONFIG_KEY_CHECKPOINTER: None,  # a graph that a function invokes is part of its step

@@ -69,8 +69,9 @@ def translate(
     store = store if store is not None else compiled.store
     only_async = is_only_async(compiled)
     only_sync = not only_async and is_only_sync(compiled)
-    settings = Settings(config, context, store, only_async=only_async, only_sync=only_sync)
-    translation = _Translation(limit, bool(compiled.checkpointer), problems)
+    has_saver = bool(compiled.checkpointer)
+    settings = Settings(config, context, store, has_saver=has_saver, only_async=only_async, only_sync=only_sync)
+    translation = _Translation(limit, has_saver, problems)
     translation.read(compiled, settings, ROOT, "", Place(f"<graph {name!r}>"))
     if any(problem.severity == "error" for problem in problems):
         return None, problems
@@ -185,7 +186,6 @@ class _Translation:
         self.starts[region] = start
         owner = "" if region == ROOT else region
         title, channels = "" if region == ROOT else region, self.channels[region]
-        channels.stops_at_start = any((node, "before") in self.stops for node in entry)
         lifetimes = tuple(channels.transient), tuple(channels.untracked)
         self.regions[region] = Region(region, entry, title, owner, region != ROOT, *lifetimes)
 
