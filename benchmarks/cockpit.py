@@ -52,7 +52,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Row(NamedTuple):
-    """One figure: what it is of, its unit, the limit, whether more is better, and what drawing anew takes."""
+    """One figure: what it is of, its unit, the limit, whether more is better, and the time of a full redraw."""
 
     what: str
     value: float
