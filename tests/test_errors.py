@@ -112,7 +112,7 @@ def test_what_catches_what(child, parent):
     assert issubclass(child, parent)
 
 
-def test_an_error_that_cannot_be_told_is_told_as_that():
+def test_an_error_that_cannot_be_shown_is_reported_as_such():
     class Mute(Exception):
         def __str__(self):
             raise RuntimeError("no words")

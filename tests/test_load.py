@@ -103,12 +103,12 @@ def test_a_folder_is_no_recipe(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "  ", "- a\n- b", "[1]", "a text\nof two lines", "# only a comment\n"])
-def test_text_that_is_no_mapping_is_told(text):
+def test_text_that_is_no_mapping_is_reported(text):
     problem = first(text)
     assert (problem.code, problem.where) == ("R111", "<text>" if not text.strip() or text[0] == "#" else "<text>:1:1")
 
 
-def test_what_was_tried_is_told_where_no_dialect_knows_it():
+def test_what_was_tried_is_reported_where_no_dialect_knows_it():
     problem = first({"steps": [], "nmae": "x"})
     assert (problem.code, problem.where) == ("R107", "<dict>")
     assert "'steps', 'nmae'" in problem.why
@@ -136,7 +136,7 @@ def test_a_dialect_may_be_named():
     ("source", "dialect"),
     [(HELLO, "networkx"), (nx.DiGraph(), "coreason"), (3, "coreason"), ("[1]", "coreason"), (None, "networkx")],
 )
-def test_a_dialect_that_does_not_fit_is_told(source, dialect):
+def test_a_dialect_that_does_not_fit_is_reported(source, dialect):
     assert first(source, dialect=dialect).code == "R107"
 
 
@@ -144,12 +144,12 @@ def test_a_misspelt_dialect_is_asked_for():
     assert first(HELLO, dialect="coreson").do == "did you mean 'coreason'?"
 
 
-def test_a_text_that_cannot_be_read_is_told_whatever_the_dialect():
+def test_a_text_that_cannot_be_read_is_reported_whatever_the_dialect():
     assert first("a: [1\n", dialect="coreason").code == "R102"
     assert first("a: [1\n").code == "R102"
 
 
-def test_what_is_wrong_with_the_text_is_told_beside_the_dialect():
+def test_what_is_wrong_with_the_text_is_reported_beside_the_dialect():
     with pytest.raises(RecipeError) as caught:
         load("a: 1\na: 2\n")
     assert [problem.code for problem in caught.value.problems] == ["R107", "R103"]
@@ -176,7 +176,7 @@ def test_nothing_of_a_recipe_runs_or_is_imported(tmp_path, monkeypatch):
     assert first("a: !!python/object/apply:os.system ['echo']\n").code == "R107"
 
 
-def test_dialects_are_told():
+def test_dialects_are_listed():
     assert {row.name for row in dialects()} >= {"coreason", "agentruntime", "symphony", "networkx"}
     assert "blackboard" in repr(dialects())
 

@@ -68,7 +68,7 @@ def test_inputs_that_differ_are_the_first_divergence():
     assert found.to_frame().iloc[0]["step_a"] == 0
 
 
-def test_what_led_to_the_divergence_is_told_for_both_runs():
+def test_what_led_to_the_divergence_is_reported_for_both_runs():
     found = nb.compare(ran(), ran(counting(factor=5)))
     one, other = found.slices
     assert one.steps == other.steps == [0, 1, 2, 3]
@@ -85,7 +85,7 @@ def test_a_fork_with_an_edit_parts_where_the_person_edited():
     assert "a person's edit" in parted.reason
 
 
-def test_nested_values_are_told_by_their_path():
+def test_nested_values_are_reported_by_their_path():
     def answering(value):
         graph = nx.DiGraph(name="deep", entry="say")
         graph.add_node("say", function=lambda board: {"answer": {"text": "hi", "score": [1, value]}})
@@ -127,7 +127,7 @@ def test_traces_stored_runs_and_sessions_can_be_compared(tmp_path):
     assert "only" not in kept.draw().svg.split("</style>")[1]
 
 
-def test_a_run_that_ended_earlier_is_told():
+def test_a_run_that_ended_earlier_is_reported():
     a, b = ran(), nb.Session(counting(), {"n": 0, "limit": 2})
     b.run(max_steps=3)
     parted = nb.compare(a, b).first_divergence

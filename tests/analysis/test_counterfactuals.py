@@ -45,7 +45,7 @@ def test_the_changes_that_make_the_run_right_come_first():
     assert found["outcome"].is_monotonic_decreasing
 
 
-def test_an_answer_of_the_world_is_told_from_a_computed_value():
+def test_an_answer_of_the_world_is_distinguished_from_a_computed_value():
     session, _ = refund(rate=0.6)
     found = session.counterfactuals(lambda run: run.board["refund"] > 0)
     right = found[found["outcome"]]
@@ -69,7 +69,7 @@ def test_the_session_its_forks_and_its_store_stay_as_they_are(tmp_path):
     assert list(nb.runs(tmp_path / "runs.db")["run_id"]) == ["one"]
 
 
-def test_given_candidates_and_the_number_of_forks_are_kept_to():
+def test_given_candidates_and_the_number_of_forks_are_respected():
     session, _ = refund()
     found = session.counterfactuals(lambda run: run.board["refund"] > 0, candidates={"fee": [1.0, 30.0]})
     assert list(found["change"]) == ["fee: 20.0 -> 1.0", "fee: 20.0 -> 30.0"]

@@ -98,7 +98,7 @@ def test_a_store_of_traces_and_several_recipes_can_be_counted(tmp_path):
     assert nb.coverage([*runs, other.trace]).runs == 3
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_reported():
     with pytest.raises(ExecutionError, match="A103"):
         nb.coverage([])
     with pytest.raises(ExecutionError, match="A104"):

@@ -111,7 +111,7 @@ def test_a_table_is_independent_of_the_next_access():
     assert "more" not in frames.steps.columns
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_reported():
     run = count(2)
     with pytest.raises(ExecutionError, match="A102"):
         nb.frames([run, run])

@@ -144,7 +144,7 @@ def test_it_draws_and_shows_itself_without_secrets():
     assert set(found._repr_mimebundle_()) >= {"image/svg+xml", "text/plain"}
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_reported():
     session = two_inputs()
     with pytest.raises(ExecutionError, match="X145"):
         session.slice("summ")

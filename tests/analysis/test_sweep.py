@@ -183,7 +183,7 @@ def test_secrets_are_masked_in_the_table():
     assert "hunter2" not in found.runs.to_string()
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_reported():
     with pytest.raises(ExecutionError, match="A110"):
         swept(3)
 
@@ -214,7 +214,7 @@ def test_several_recipes_are_run_with_all_inputs():
 
 
 @pytest.mark.parametrize("recipes", [[], [adding(1, "a"), adding(2, "a")]])
-def test_recipes_that_cannot_be_told_apart_are_a_problem(recipes):
+def test_recipes_that_cannot_be_distinguished_are_a_problem(recipes):
     with pytest.raises(ExecutionError, match="A113"):
         nb.sweep(recipes, [{"n": 1}], progress=False)
 

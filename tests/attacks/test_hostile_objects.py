@@ -114,7 +114,7 @@ def test_a_very_long_repr_is_cut_wherever_it_is_shown(tmp_path):
 
 
 @pytest.mark.parametrize("error", RAISED)
-def test_an_error_that_cannot_be_told_is_named(error):
+def test_an_error_that_cannot_be_shown_is_named(error):
     raised = hostile(error, Exception)
     assert "Hostile" in error_text(raised)
     assert error_line(raised).startswith("Hostile: ")

@@ -178,7 +178,7 @@ def few(items):
 
 
 @pytest.mark.parametrize("names", few(NAMES))
-def test_no_artefact_tells_what_stands_under_a_secret_name(names, tmp_path):
+def test_no_artefact_tells_what_is_under_a_secret_name(names, tmp_path):
     secrets = {name: f"zq-4711-{number}-plain" for number, name in enumerate(names)}
     check({**secrets, "other": 1}, secrets.values(), tmp_path)
 
@@ -200,7 +200,7 @@ def test_no_artefact_tells_a_secret_that_an_error_escapes(wrap, secret, tmp_path
 
 
 @pytest.mark.parametrize("around", AROUND)
-def test_no_artefact_tells_a_part_of_what_stands_under_a_secret_name(around, tmp_path):
+def test_no_artefact_tells_a_part_of_what_is_under_a_secret_name(around, tmp_path):
     secrets = ["swordfish", "quo'te-4711\n-line"]
     check([{"credentials": AROUND[around](secret)} for secret in secrets], secrets, tmp_path)
 

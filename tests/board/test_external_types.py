@@ -16,7 +16,7 @@ class Person(pydantic.BaseModel):
     name: str
 
 
-def test_kinds_of_values_are_told_apart():
+def test_kinds_of_values_are_distinguished():
     assert external_types.is_scalar(np.int64(1))
     assert not external_types.is_scalar(1)
     assert all(map(external_types.is_array, (np.arange(2), pd.Series([1]), pd.DataFrame())))
@@ -56,7 +56,7 @@ def test_no_library_is_imported_to_look_at_a_value():
 
 
 @pytest.mark.parametrize("value", [pd.arrays.SparseArray([0, 1]), pd.arrays.IntervalArray.from_breaks([0, 1, 2])])
-def test_a_column_type_that_cannot_be_kept_exactly_is_not_kept(value):
+def test_a_column_type_that_cannot_be_stored_exactly_is_not_stored(value):
     assert external_types.dump_array(pd.Series(value), lambda item, name=None: item) is None
 
 

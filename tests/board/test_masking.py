@@ -45,7 +45,7 @@ def test_a_number_under_a_name_that_may_be_that_of_a_count_is_no_secret(key):
     assert mask_value({key: 12, "n": {key: ["abc"]}}) == {key: 12, "n": {key: MASK}}
 
 
-def test_what_stands_under_a_secret_name_is_masked_at_any_depth():
+def test_what_is_under_a_secret_name_is_masked_at_any_depth():
     value = {"user": "ann", "login": [{"password": "s3cret", "n": 1}], "token": None}
     expected = {"user": "ann", "login": [{"password": MASK, "n": 1}], "token": None}
     assert mask_value(value) == mask_value(freeze(value)) == to_display(freeze(value)) == expected
@@ -61,7 +61,7 @@ def test_an_object_leaves_as_its_fields_with_its_secrets_masked():
     assert client.api_key == "s3cret"
 
 
-def test_a_text_that_was_told_is_masked_wherever_it_stands(none_hidden):
+def test_a_text_that_was_reported_is_masked_wherever_it_is(none_hidden):
     hide("s3cret-4711", None, "ab")
     assert mask_text("Bearer s3cret-4711") == f"Bearer {MASK}"
     assert isinstance(mask_text("s3cret-4711"), Masked)

@@ -115,7 +115,7 @@ def test_the_items_of_a_list_are_those_that_it_had_when_it_was_frozen():
 
 
 @pytest.mark.parametrize("index", [3, "3", -3, "-3", "x", "1.0"])
-def test_an_item_that_a_list_cannot_have_is_told_with_what_it_has(index):
+def test_an_item_that_a_list_cannot_have_is_reported_with_what_it_has(index):
     with pytest.raises(BoardError) as caught:
         put([1, 2], [index], 9)
     (problem,) = caught.value.problems

@@ -15,7 +15,7 @@ def refused(*words):
     return problem
 
 
-def test_an_unknown_command_is_told_with_those_that_there_are():
+def test_an_unknown_command_is_reported_with_those_that_there_are():
     assert "'rn'" in refused("rn", "x.yaml").what
     assert "run" in refused("rn", "x.yaml").what
 

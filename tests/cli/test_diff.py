@@ -33,7 +33,7 @@ def test_its_document_has_the_divergence_the_slices_and_all_steps(there, capsys)
     assert "swordfish" not in out
 
 
-def test_runs_that_do_not_differ_are_told_by_the_exit_code(there, capsys):
+def test_runs_that_do_not_differ_are_reported_by_the_exit_code(there, capsys):
     kept("one")
     kept("two").trace.to_json("two.json")
     code, out, _ = called(capsys, "diff", "runs.db", "two.json", "--run-a", "one")

@@ -88,7 +88,7 @@ def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
     assert "noise" in err
 
 
-def test_whatever_stands_on_the_board_is_printed_as_json(capsys, monkeypatch):
+def test_whatever_is_on_the_board_is_printed_as_json(capsys, monkeypatch):
     odd = {"topic": "other", "half": "\ud800", "\udfff": 1, "nan": float("nan"), "far": [float("-inf")],
            "long": 10 ** 5000, "set": {1}, 3: b"bytes"}  # fmt: skip
     monkeypatch.setattr(script, "_make_fixed", lambda agent: (agent[0], lambda **_: {"topic": "other", "odd": odd}))

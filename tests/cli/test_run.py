@@ -117,7 +117,7 @@ def test_a_place_that_cannot_be_written_is_a_problem(there, capsys):
     assert "Traceback" not in err
 
 
-def test_a_requirement_that_does_not_hold_is_told_with_the_recipes_own_words(tmp_path, capsys):
+def test_a_requirement_that_does_not_hold_is_reported_with_the_recipes_own_words(tmp_path, capsys):
     file = tmp_path / "needs.yaml"
     rule = "requirements: [{variable: ticket, operator: eq, value: 1, error_message: A ticket is needed.}]\n"
     file.write_text(RECIPE + rule)
@@ -145,7 +145,7 @@ graph:
 """
 
 
-def test_a_node_that_fails_is_told_with_its_place_and_what_to_do(there, capsys):
+def test_a_node_that_fails_is_reported_with_its_place_and_what_to_do(there, capsys):
     Path("fails.yaml").write_text(FAILS)
     code, out, err = called(capsys, "run", "fails.yaml", "-i", 'x={"there": 1}')
     assert (code, "failed after 1 step" in out) == (1, True)
@@ -217,7 +217,7 @@ def test_exit_codes_are_in_the_help(capsys):
         assert [line.split()[0] for line in lines if not line.startswith("   ")] == [*("0", "1", "2", "3", "4", "130")]
 
 
-def test_simulated_answers_are_told(there, capsys):
+def test_simulated_answers_are_reported(there, capsys):
     Path("hello.yaml").write_text(
         "metadata: {name: hello}\ninterface: {}\ntopology: [{id: greet, type: agent, agent_ref: greeter}]\n"
     )

@@ -55,7 +55,7 @@ def test_scenarios_that_pass(capsys):
     assert lines(out) == ([("passed", "refund"), ("passed", "answer")], "2 passed")
 
 
-def test_one_that_fails_is_told_and_is_the_exit_code(capsys):
+def test_one_that_fails_is_reported_and_is_the_exit_code(capsys):
     code, out, _ = called(capsys, "run", "wrong.yaml", "--scenarios", "--script", "script.yaml")
     assert code == 1
     assert lines(out) == ([("passed", "refund"), ("passed", "answer"), ("FAILED", "wrong")], "2 passed, 1 failed")

@@ -45,7 +45,7 @@ def test_a_recipe_its_tools_and_its_model_may_be_objects_of_python(module, capsy
     assert (code, "L583" in err) == (1, True)
 
 
-def test_a_run_is_exported_replayed_and_told_where_it_differs(module, capsys):
+def test_a_run_is_exported_and_replayed_and_its_differences_are_reported(module, capsys):
     called(capsys, "run", f"{module}:make", "--tools", f"search={module}:search", "--input", "question=where",
            "--store", "runs.db")  # fmt: skip
     for name in ("run.json", "run.jsonl", "run.parquet", "run.csv", "run.mmd"):

@@ -53,7 +53,7 @@ def files(folder):
 # -- run --store -----------------------------------------------------------------------------------------------------
 
 
-def test_a_kept_run_is_told_by_its_id(there, capsys):
+def test_a_stored_run_is_reported_by_its_id(there, capsys):
     _, out, _ = called(capsys, *RUN)
     first = nb.runs("runs.db")["run_id"][0]
     assert f"kept as run {first!r} in sqlite:///" in out
@@ -61,7 +61,7 @@ def test_a_kept_run_is_told_by_its_id(there, capsys):
     assert document(capsys, *RUN[:-2])["run_id"] is None
 
 
-def test_a_run_is_kept_where_it_is_asked_for(there, capsys):
+def test_a_run_is_stored_where_it_is_asked_for(there, capsys):
     assert called(capsys, *RUN)[0] == 0
     code, out, _ = called(capsys, "runs", "runs.db")
     line, count = out.splitlines()
@@ -82,7 +82,7 @@ def test_a_run_that_waits_is_kept_as_it_waits_and_can_be_answered(there, capsys)
     assert (session.status, session.board["closed"]) == ("finished", "I want my money")
 
 
-def test_a_store_that_cannot_be_is_told_before_anything_runs(there, capsys):
+def test_a_store_that_cannot_be_is_reported_before_anything_runs(there, capsys):
     code, document, codes = told(capsys, *RUN[:-1], "nowhere/runs.db")
     assert (code, codes) == (1, ["L420"])
     assert "nowhere" in document["problems"][0]["why"]
@@ -256,7 +256,7 @@ def test_secrets_are_not_printed(there, capsys):
         (("runs", "."), "L420"),
     ],
 )
-def test_what_is_not_there_is_told_and_nothing_is_made(there, capsys, words, code):
+def test_what_is_not_there_is_reported_and_nothing_is_made(there, capsys, words, code):
     kept()
     Path("other.json").write_text('{"steps": []}')
     before = files(there)

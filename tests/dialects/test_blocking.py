@@ -79,7 +79,7 @@ async def tool_of_a_live_run(blocking):
         tool_of_a_live_run,
     ],
 )
-def test_the_loop_goes_on_while_a_sync_call_blocks(door):
+def test_the_loop_continues_while_a_sync_call_blocks(door):
     """Ten calls wait for one another, and then for the loop: one at a time, none would return."""
     all_are_there, loop_went_on, seen = threading.Event(), threading.Event(), []
     together = threading.Barrier(10, action=all_are_there.set)

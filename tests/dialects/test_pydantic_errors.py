@@ -93,12 +93,12 @@ def test_nothing_is_said_of_what_is_right():
         ({"free": {"nowhere": True}}, "R114", "free.nowhere"),
     ],
 )
-def test_a_mistake_is_told_once_with_its_place(change, code, where):
+def test_a_mistake_is_reported_once_with_its_place(change, code, where):
     found = [problem for problem in brief({"name": "z", **change}) if problem[1] == "error"]
     assert found == [(code, "error", where)]
 
 
-def test_a_member_of_a_union_is_told_against_its_own_class_alone():
+def test_a_member_of_a_union_is_reported_against_its_own_class_alone():
     problem = told({"name": "z", "animals": [{"type": "dog"}]})[0]
     assert problem.why == "required: tricks; found: type"
 
@@ -110,11 +110,11 @@ def test_a_key_that_is_called_like_a_member_is_no_part_of_a_place():
     ]
 
 
-def test_a_value_that_is_none_of_several_is_told_at_its_place():
+def test_a_value_that_is_none_of_several_is_reported_at_its_place():
     assert {where for _, _, where in brief({"name": "z", "size": []})} == {"size"}
 
 
-def test_what_a_check_says_to_do_is_told():
+def test_what_a_check_says_to_do_is_reported():
     problem = told({"name": "z", "free": {"nowhere": 1}})[0]
     assert (problem.what, problem.why, problem.do) == ("'nowhere' is 1", "the rule is: a zoo is somewhere", "move it")
 
@@ -142,7 +142,7 @@ def test_places_are_those_of_the_text():
     assert [problem.where for problem in problems] == ["<text>:4:17, animals[1].trix", "<text>:4:5, animals[1]"]
 
 
-def test_an_unquoted_word_is_told_as_it_was_written():
+def test_an_unquoted_word_is_reported_as_it_was_written():
     problems = told("name: no\nfree: {yes: 1}\n")
     assert [(problem.code, problem.do) for problem in problems] == [
         ("R109", 'quote it: "yes":'),
@@ -187,7 +187,7 @@ def test_a_dialect_can_have_its_own_words_and_places():
         ({"requirements": 5}, "the rule is: a list is required", "write a list of items"),
     ],
 )
-def test_a_value_of_another_sort_is_told_in_our_own_words(change, why, do):
+def test_a_value_of_another_sort_is_reported_in_our_own_words(change, why, do):
     recipe = {"metadata": {"name": "t"}, "interface": {}, "topology": [{"id": "a", "type": "agent", "agent_ref": "r"}]}
     with pytest.raises(RecipeError) as caught:
         load({**recipe, **change})

@@ -53,7 +53,7 @@ def test_what_only_the_run_shows_is_drawn_and_marked_as_seen():
     assert not read.seen
 
 
-def test_values_stand_where_the_session_stands():
+def test_values_stand_where_the_session_is():
     table = make_board_table(support(), support_run())
     rows = {row.key: row for row in table.rows}
     assert rows["amount"].value == "12.5"

@@ -21,7 +21,7 @@ ROWS = (
 )
 
 
-def test_each_event_stands_below_the_one_that_it_followed_from():
+def test_each_event_is_below_the_one_that_it_followed_from():
     shown = draw_chain("task#1", ROWS)
     boxes = {box.id: box for box in shown.picture.boxes}
     assert [(box.caption, box.lines, box.notes, box.count) for box in boxes.values()] == [

@@ -12,7 +12,7 @@ def test_every_node_and_edge_is_there_once():
     assert [link.ends for link in shown.links if link.index >= 0] == [(e.source, e.target) for e in support().edges]
 
 
-def test_a_mark_stands_before_the_entry_and_lines_lead_into_regions():
+def test_a_mark_is_before_the_entry_and_lines_lead_into_regions():
     shown = picture(support())
     assert [link.ends for link in shown.links if link.kind == "start"] == [("", "classify")]
     assert [link.ends for link in shown.links if link.kind == "enter"] == [("tries", "write"), ("escalate", "page")]

@@ -48,7 +48,7 @@ def test_the_board_is_one_table_with_a_row_a_key_and_lines_to_its_users():
 @pytest.mark.needs_dot
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("run", [None, hostile_run()])
-def test_graphviz_reads_whatever_stands_in_a_recipe(dot, direction, run):
+def test_graphviz_reads_whatever_is_in_a_recipe(dot, direction, run):
     shown = run_dot(dot, draw_recipe(hostile(), direction=direction, run=run).dot, "svg")
     assert "<script" not in shown
 
@@ -75,7 +75,7 @@ def test_markup_is_escaped():
 
 
 @pytest.mark.parametrize("direction", ["up", "tb", ""])
-def test_an_unknown_direction_is_told(direction):
+def test_an_unknown_direction_is_reported(direction):
     with pytest.raises(AgentNbError) as caught:
         draw_recipe(diamond(), direction=direction)
     assert caught.value.problems[0].code == "U205"

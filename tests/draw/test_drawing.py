@@ -62,7 +62,7 @@ def test_it_is_saved_as_png(tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_another_suffix_is_told(plain, tmp_path):
+def test_another_suffix_is_reported(plain, tmp_path):
     with pytest.raises(AgentNbError) as caught:
         draw_recipe(diamond()).save(tmp_path / "picture.svgg")
     assert caught.value.problems[0].code == "U201"

@@ -25,7 +25,7 @@ def middle(svg, node):
 
 
 @pytest.mark.parametrize("layout", ["", "plain"])
-def test_a_wide_fan_out_stands_in_rows_with_each_label_in_its_box(monkeypatch, layout):
+def test_a_wide_fan_out_is_in_rows_with_each_label_in_its_box(monkeypatch, layout):
     monkeypatch.setenv("AGENTNB_LAYOUT", layout)
     svg = draw_recipe(fan(60), board=False).svg
     places = [middle(svg, f"branch_{number}") for number in range(60)]

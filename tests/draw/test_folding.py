@@ -144,7 +144,7 @@ def test_a_recipe_and_a_session_are_drawn_with_closed_regions():
     assert "> region: look_up (3 nodes)  <current, ×2>" in session.draw(collapsed=["look_up"]).text
 
 
-def test_a_region_that_is_not_there_is_told():
+def test_a_region_that_is_not_there_is_reported():
     with pytest.raises(AgentNbError) as caught:
         drawn(["rounds"])
     (problem,) = caught.value.problems

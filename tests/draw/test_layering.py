@@ -87,7 +87,7 @@ def test_neighbours_keep_their_distance(graph, width):
     assert min(x[item] - widths[item] / 2 for item in x) >= -1e-6
 
 
-def test_a_chain_stands_in_one_line():
+def test_a_chain_is_in_one_line():
     ways = [["a", "b"], ["b", "c"]]
     x = place_items([["a"], ["b"], ["c"]], ways, dict.fromkeys("abc", 50.0))
     assert len(set(x.values())) == 1

@@ -37,7 +37,7 @@ def laid_out(shown):
 
 
 @given(recipes(), st.sampled_from(DIRECTIONS))
-def test_no_box_covers_another_and_each_stands_in_its_own_regions(drawn, direction):
+def test_no_box_covers_another_and_each_is_in_its_own_regions(drawn, direction):
     shown = make_picture(drawn, board=False, direction=direction, run=None)
     geometry, rectangles = laid_out(shown)
     assert not [pair for pair in combinations(rectangles, 2) if overlap(rectangles[pair[0]], rectangles[pair[1]])]
@@ -115,7 +115,7 @@ def test_a_chain_grows_in_its_direction(direction, axis, sign):
     assert min(ways) > 0
 
 
-def test_what_follows_a_composite_node_stands_below_its_body():
+def test_what_follows_a_composite_node_is_below_its_body():
     shown = picture(
         recipe(
             [Node("loop", "loop", bodies=("body",)), Node("in", "tool", scope="body"), Node("after", "tool")],

@@ -65,7 +65,7 @@ def test_a_box_of_a_type_is_small_and_says_its_name_and_a_line_what_is_asked():
     assert labels["take", "event: object.created"] == "parcel"
 
 
-def test_what_is_asked_is_told_whole_in_the_tip_and_masked():
+def test_what_is_asked_is_reported_whole_in_the_tip_and_masked():
     where = {"a": {"<": 1, "!=": 0}, "api_key": "sk-123"}
     node = Node("n", "behavior", on=("go",), params={"where": where, "pattern": "(a)-[:b]->(c)", "activate_after": 2})
     (way,) = iter_event_lines(replace(shop(), nodes={"n": node}, edges=(), meta={}))
@@ -74,7 +74,7 @@ def test_what_is_asked_is_told_whole_in_the_tip_and_masked():
     ]  # fmt: skip
 
 
-def test_a_start_stands_before_a_type_that_nobody_here_tells_of():
+def test_a_start_is_before_a_type_that_nobody_here_tells_of():
     picture = make_picture(shop(), board=False, direction="TB", run=None)
     ends = {link.ends[1] for link in picture.links if link.kind == "start"}
     assert ends == set()  # `take` may tell of order.came; any event is everybody's

@@ -43,7 +43,7 @@ def test_the_environment_chooses(monkeypatch):
     assert lay_out(picture(diamond())).layout == "plain"
 
 
-def test_a_wrong_choice_is_told(monkeypatch):
+def test_a_wrong_choice_is_reported(monkeypatch):
     monkeypatch.setenv("AGENTNB_LAYOUT", "dto")
     assert code_of(choose_backend) == "U202"
     monkeypatch.setenv("AGENTNB_LAYOUT", "dot")
@@ -152,7 +152,7 @@ def test_a_graph_that_is_too_hard_for_curves_gets_straight_lines(tmp_path, monke
     assert {link.name for link in shown.links} <= set(geometry.routes)
 
 
-def test_a_program_that_never_answers_is_ended_and_the_plain_layout_takes_its_place(tmp_path, monkeypatch):
+def test_a_program_that_never_answers_is_ended_and_the_plain_layout_replaces_it(tmp_path, monkeypatch):
     pids = program(tmp_path, monkeypatch, "time.sleep(600)")
     assert lay_out(picture(support()), seconds=2).layout == "plain"
     for pid in pids.read_text().split():
@@ -176,6 +176,6 @@ def test_a_png_needs_graphviz(monkeypatch):
 
 
 @pytest.mark.needs_dot
-def test_dot_text_that_graphviz_refuses_is_told(monkeypatch):
+def test_dot_text_that_graphviz_refuses_is_reported(monkeypatch):
     only(monkeypatch, "dot")
     assert code_of(lambda: render_png("no dot at all")) == "U204"

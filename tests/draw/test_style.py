@@ -51,14 +51,14 @@ def test_both_palettes_name_the_same_colours():
     assert list(COLOURS) == list(DARK)
 
 
-def test_each_colour_is_a_variable_with_a_fallback_and_stands_before_it_for_old_viewers():
+def test_each_colour_is_a_variable_with_a_fallback_and_is_before_it_for_old_viewers():
     sheet = make_stylesheet("svg.agentnb")
     assert "fill:#1e293b;fill:var(--agentnb-ink,#1e293b)" in sheet
     assert not re.search(r"[$~@]|\{\{|None", sheet)
     assert set(re.findall(r"--agentnb-([a-z-]+)", sheet)) <= set(COLOURS)
 
 
-def test_every_rule_stands_under_its_scope():
+def test_every_rule_is_under_its_scope():
     rules = [line for line in make_stylesheet(".here svg").splitlines() if line]
     assert rules
     for rule in rules:

@@ -47,7 +47,7 @@ def size_and_rows(direction, **more):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_the_table_stands_beside_the_graph_and_inside_the_picture(direction):
+def test_the_table_is_beside_the_graph_and_inside_the_picture(direction):
     shown = picture(support(), direction=direction)
     geometry = compute_plain_layout(shown)
     left, top = place_board(shown.board, geometry, direction)
@@ -195,7 +195,7 @@ def test_many_flows_are_faint():
     assert groups(write_svg(shown, compute_plain_layout(shown)), "dense")
 
 
-def test_the_table_of_an_empty_recipe_stands_at_the_corner():
+def test_the_table_of_an_empty_recipe_is_at_the_corner():
     for direction in ("TB", "LR"):
         assert place_board(BoardTable((), ()), compute_plain_layout(picture(recipe([]))), direction) == (0.0, 0.0)
 

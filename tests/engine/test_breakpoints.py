@@ -148,7 +148,7 @@ def test_they_can_be_listed_named_and_taken_away():
         ({"when": "n =="}, "R"),
     ],
 )
-def test_what_is_wrong_is_told_at_once(words, code):
+def test_what_is_wrong_is_reported_at_once(words, code):
     run = session(counting(), {"n": 0})
     with pytest.raises(nb.AgentNbError) as caught:
         run.breakpoints.add(**words)
@@ -251,7 +251,7 @@ def test_a_breakpoint_that_could_never_stop_is_refused(clauses, code, order):
     assert refused(**clauses) == [(code, order)]
 
 
-def test_everything_that_is_wrong_with_a_breakpoint_is_told_at_once():
+def test_everything_that_is_wrong_with_a_breakpoint_is_reported_at_once():
     assert [code for code, _ in refused(node="x", edge="y", side="z", on_hit=-1)] == ["X120", "X101", "X120", "X120"]
 
 

@@ -15,7 +15,7 @@ def test_what_is_given_takes_the_place_of_the_recipes_own():
     assert Budget.of(None, {}) == Budget()
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_all_that_is_wrong_is_reported_at_once():
     with pytest.raises(ExecutionError) as caught:
         Budget.of({"max_step": 3, "max_frames": -1, "max_seconds": "5", "max_events": False}, {})
     assert [problem.code for problem in caught.value.problems] == ["X201", "X202", "X202", "X202"]

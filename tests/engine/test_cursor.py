@@ -40,7 +40,7 @@ def test_branches_are_in_the_frontier_and_their_frames_are_open():
     assert [frame.region for frame in get_stack(run)] == ["root", "one"]
 
 
-def test_the_turn_of_a_composite_node_is_told():
+def test_the_turn_of_a_composite_node_is_reported():
     run = session(looping(body(), times=2), {"n": 0})
     run.step(2)
     (following,) = run.frontier

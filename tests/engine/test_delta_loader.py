@@ -53,7 +53,7 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
     )
 
 
-def test_it_goes_on_where_another_process_stopped():
+def test_it_continues_where_another_process_stopped():
     run = go(started(), 5)
     found = DeltaLoader()
     found.add([encode_whole(run.chain)])
@@ -73,7 +73,7 @@ def test_it_goes_on_where_another_process_stopped():
         [{"p": [[0, [[1]] * 7, [[], []], [], {"new": [None, 0, None], "strange": [1]}]]}],
     ],
 )
-def test_what_is_damaged_is_told(slices):
+def test_what_is_damaged_is_reported(slices):
     with pytest.raises(StoreError, match="L402"):
         load_document({"version": VERSION, "slices": slices})
 

@@ -32,7 +32,7 @@ def facts(run):
 
 
 @given(st.integers(0, 10_000), st.data())
-def test_a_revived_run_stands_where_it_stood_and_goes_on_alike(seed, data):
+def test_a_revived_run_stands_where_it_stood_and_continues_alike(seed, data):
     run = odyssey(seed)
     goto(run, data.draw(st.integers(0, run.history.tip)))
     again = restore_run(run.plan, kept(run), clock=run.clock)
@@ -92,7 +92,7 @@ def test_secrets_are_not_kept_and_can_be_asked_for():
     assert restore_run(run.plan, kept(run)).root.scope.data["password"] is MASK
 
 
-def test_chance_and_ids_go_on_where_they_stood():
+def test_chance_and_ids_continue_where_they_stood():
     run = started()
     run.random.random()
     run.ids("call")
@@ -132,7 +132,7 @@ def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
         restore_run(Plan(lesser, KINDS, None), document)
 
 
-def test_what_is_no_log_is_told():
+def test_what_is_no_log_is_reported():
     with pytest.raises(StoreError, match="L402"):
         load_document({"tables": {}})
     with pytest.raises(StoreError, match="L403"):

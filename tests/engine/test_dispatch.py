@@ -173,7 +173,7 @@ def test_an_effect_that_nothing_does_is_a_problem():
     assert "weather" in run.history.errors[1].message
 
 
-def test_a_call_that_is_held_goes_on_when_it_may():
+def test_a_call_that_is_held_continues_when_it_may():
     run = run_of(calls(lambda a: a))
     run.holds_call = lambda work, effect, moment: moment == "after"
     assert go_on(run) == SUSPENDED

@@ -228,7 +228,7 @@ def test_a_node_of_the_record_that_the_replay_lacks_has_no_turn_there():
     assert sides.map_activation(first._replace(frame=7)) is None
 
 
-def test_no_secret_is_told():
+def test_no_secret_is_reported():
     hide("s3cret-of-divergence")
     rows = [
         *iter_inner_differences((1, "n0", "write"), ("api_key",), "one-key", "other-key"),
@@ -242,7 +242,7 @@ def test_no_secret_is_told():
             assert not any(word in text for word in ("one-key", "other-key", "abcd", "efgh", "s3cret-of-divergence"))
 
 
-def test_only_the_first_places_of_a_value_are_told():
+def test_only_the_first_places_of_a_value_are_reported():
     rows = list(iter_inner_differences((1, "n0", "write"), ("a",), list(range(100)), list(range(1, 101))))
     assert (len(rows), rows[0].path) == (20, "a.0")
 

@@ -16,7 +16,7 @@ async def later(work):
     return {"a": 1}
 
 
-def test_without_a_loop_it_says_where_one_is_needed_and_goes_on_inside_one():
+def test_without_a_loop_it_says_where_one_is_needed_and_continues_inside_one():
     run = run_of(lambda work: {}, later, lambda work: {"b": work.board["a"]})
     assert run_plain(run) == LOOP
     assert (run.position, len(run.pending_steps)) == (1, 1)

@@ -111,7 +111,7 @@ def test_the_innermost_place_that_differs_is_named(one, other, path):
     assert [(row.path, row.sure) for row in rows] == [(path, True)]
 
 
-def test_every_place_is_told_in_order():
+def test_every_place_is_reported_in_order():
     one, other = freeze({"a": 1, "b": [1, 2], "c": 3}), freeze({"a": 2, "b": [1, 4, 5], "d": 3})
     assert [row.path for row in iter_innermost_differences(one, other)] == [("a",), ("b", 1), ("b", 2), ("c",), ("d",)]
 

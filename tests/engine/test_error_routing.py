@@ -43,7 +43,7 @@ def test_a_rescue_writes_in_the_failed_step_and_nothing_else_of_it_stays():
 
 
 @pytest.mark.parametrize(("route", "follows"), [(("aside",), ["aside"]), ((), []), (("aside", "on"), ["aside", "on"])])
-def test_a_rescue_may_choose_where_the_run_goes_on(route, follows):
+def test_a_rescue_may_choose_where_the_run_continues(route, follows):
     run = failing(Rescue(route=route))
     go_on(run)
     assert path(run) == ["n0", "f error", *follows]

@@ -140,7 +140,7 @@ def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
 
 
 @pytest.mark.parametrize("staying", [False, True])
-def test_an_errand_is_awaited_while_the_loop_here_goes_on(staying):
+def test_an_errand_is_awaited_while_the_loop_here_continues(staying):
     found, home = [], LoopThread() if staying else None
     gate = threading.Event()
 

@@ -126,7 +126,7 @@ def test_what_nobody_says_follows_from_the_number():
     assert make_event(run, None, "x", None, "ann", {}).id == "evt_002"
 
 
-def test_what_is_said_stands_in_its_place():
+def test_what_is_said_is_in_its_place():
     run = run_of(lambda work: None)
     time = run.clock.now()
     event = make_event(run, None, "x", None, "ann", {"id": "mine", "cause": "evt_9", "time": time, "mark": "m"})
@@ -164,7 +164,7 @@ def test_a_committed_event_differs_in_its_step_alone():
     assert type(kept) is type(event)
 
 
-def test_what_is_told_once_more_keeps_its_number_id_and_time():
+def test_what_is_emitted_once_more_keeps_its_number_id_and_time():
     event = make_event(run_of(lambda work: None), None, "x", None, "ann", {})
     assert restore_event(event, None, {}) is event
     again = restore_event(event, "bob", {"cause": "evt_9", "id": "other", "time": None, "mark": "m"})

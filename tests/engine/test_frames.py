@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests.engine.graph_shapes import begun, branches, step
 
 
-def test_a_frame_knows_what_it_stands_in():
+def test_a_frame_knows_what_it_is_in():
     run = branches().run()
     step(run)
     root, one, two = run.frames.values()

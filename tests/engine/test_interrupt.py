@@ -156,7 +156,7 @@ def ctrl_c():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_after_an_interrupt_a_session_stands_whole_and_goes_on(seed):
+def test_after_an_interrupt_a_session_stands_whole_and_continues(seed):
     chance, session, met = random.Random(seed), Session(recipe()), 0
     session.step()
     while met < INTERRUPTS:

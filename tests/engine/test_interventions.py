@@ -50,7 +50,7 @@ def test_several_edits_at_one_step_are_one_after_the_other():
     assert data(run)["x"] == 3
 
 
-def test_an_edit_that_is_refused_changes_nothing_and_the_run_goes_on():
+def test_an_edit_that_is_refused_changes_nothing_and_the_run_continues():
     run = run_of(count, count, inputs={"x": 0})
     one(run)
     with pytest.raises(BoardError, match="B103"):
@@ -60,7 +60,7 @@ def test_an_edit_that_is_refused_changes_nothing_and_the_run_goes_on():
     assert data(run) == {"x": 0, "n": 2}
 
 
-def test_an_edit_stands_in_the_scope_of_the_next_node():
+def test_an_edit_is_in_the_scope_of_the_next_node():
     run = branches().run()
     step(run)
     assert get_current_scope(run).name == "one@1.0"

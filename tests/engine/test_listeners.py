@@ -32,7 +32,7 @@ def test_one_listener_or_several_in_their_order():
     assert told == ["a", "b", "c"]
 
 
-def test_who_comes_and_goes_is_told():
+def test_who_comes_and_goes_is_notified():
     counted = Counted()
     remove = counted.hooks.add("step", print)
     remove()
@@ -40,7 +40,7 @@ def test_who_comes_and_goes_is_told():
     assert (counted.armed, counted.hooks.rows["step"]) == (2, ())
 
 
-def test_the_others_are_told_when_one_is_dropped():
+def test_the_others_are_notified_when_one_is_dropped():
     told, hooks = [], Counted().hooks
 
     def breaks(what):
@@ -53,7 +53,7 @@ def test_the_others_are_told_when_one_is_dropped():
     assert told == [1, 2]
 
 
-def test_a_listener_may_leave_while_it_is_told():
+def test_a_listener_may_leave_while_it_is_notified():
     told, hooks = [], Counted().hooks
     remove = hooks.add("step", lambda what: (told.append(what), remove()))
     hooks.add("step", told.append)

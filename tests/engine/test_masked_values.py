@@ -23,7 +23,7 @@ def test_what_was_masked_is_known_by_its_path():
     assert list(iter_masks(run.root.scope.data["deep"], ("deep",))) == [("deep", "list", 1, "auth_token")]
 
 
-def test_a_run_that_was_never_kept_asks_for_nothing():
+def test_a_run_that_was_never_stored_asks_for_nothing():
     run = again(started())
     run.has_masked_values = False
     assert find_masked_paths(run) == []

@@ -66,7 +66,7 @@ def test_a_kind_that_nothing_runs_is_a_problem():
     assert [problem.code for problem in caught.value.problems] == ["R204", "R204"]
 
 
-def test_what_cannot_be_bound_is_told_all_at_once():
+def test_what_cannot_be_bound_is_reported_all_at_once():
     with pytest.raises(RecipeError) as caught:
         plan_of(graph("a", "b", a="one", b="two"))
     assert len(caught.value.problems) == 2

@@ -78,7 +78,7 @@ def test_a_failure_that_no_further_attempt_followed_is_final_here_too():
     assert (go_on(again), again.history.errors[1].message) == (FAILED, "nothing goes out")
 
 
-def test_other_arguments_are_told_and_answered_all_the_same():
+def test_other_arguments_are_reported_and_answered_all_the_same():
     run = calling(("tool", "one", {"a": {"b": 1}}, lambda a: 5))
     again, recording = taped(run, ("tool", "one", {"a": {"b": 2}}, never))
     assert (go_on(again), data(again)) == (DONE, {"found": [5]})

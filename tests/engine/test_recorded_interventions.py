@@ -43,7 +43,7 @@ def test_a_skipped_steps_conditions_are_asked_again():
     assert told(Replay(run, plan=other).execute()) == [(1, "n0", "edge", "n0", "n1", "n2")]
 
 
-def test_a_skip_that_cannot_be_done_again_is_told():
+def test_a_skip_that_cannot_be_done_again_is_reported():
     def breaks(board):
         raise ValueError("nobody can say")
 
@@ -54,7 +54,7 @@ def test_a_skip_that_cannot_be_done_again_is_told():
     assert (row.what, row.path, row.ends) == ("act", "skip", True)
 
 
-def test_an_edit_that_finds_no_place_is_told_and_a_next_node_that_is_gone_ends_it():
+def test_an_edit_that_finds_no_place_is_reported_and_a_next_node_that_is_gone_ends_it():
     run = run_of(lambda work: {"a": {"b": 1}}, counting, counting)
     one(run)
     interventions.edit(run, {"a.b": 2})

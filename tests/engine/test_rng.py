@@ -22,7 +22,7 @@ draws = st.lists(st.sampled_from(sorted(DRAWS)), max_size=30)
 
 
 @given(st.integers(0, 99), draws, draws)
-def test_it_goes_on_where_another_one_stood(seed, before, after):
+def test_it_continues_where_another_one_stood(seed, before, after):
     one = SeededRandom(seed)
     for name in before:
         DRAWS[name](one)

@@ -126,7 +126,7 @@ def test_chance_comes_from_the_seed():
     )
 
 
-def test_calls_are_counted_up_to_where_the_run_stands_and_retries_are_not():
+def test_calls_are_counted_up_to_where_the_run_is_and_retries_are_not():
     from agentnb.world.effect import Effect
 
     answers = iter([ValueError("no"), 1, 1])

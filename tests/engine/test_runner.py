@@ -75,7 +75,7 @@ def test_a_changed_node_is_named_at_its_first_step(name):
     )
 
 
-def test_it_goes_on_with_other_values_as_long_as_the_path_agrees():
+def test_it_continues_with_other_values_as_long_as_the_path_agrees():
     run = to_its_end(run_of(counting, counting, counting))
     other = plan_of(leaf("n0", counting), leaf("n1", lambda work: {"n": 10}), leaf("n2", counting))
     replay = Replay(run, plan=other).execute()
@@ -107,7 +107,7 @@ def test_nodes_that_are_gone_or_come_otherwise(nodes, row, why):
     assert why in str(replay.divergences[0])
 
 
-def test_a_node_that_is_gone_is_told_where_it_matters_also_from_the_middle_on():
+def test_a_node_that_is_gone_is_reported_where_it_matters_also_from_the_middle_on():
     run = to_its_end(run_of(counting, counting, counting, counting))
     gone = plan_of(leaf("n0", counting), leaf("n2", counting), leaf("n3", counting), like=run.plan)
     assert told(Replay(run, plan=gone, start=2).execute()) == []
@@ -116,7 +116,7 @@ def test_a_node_that_is_gone_is_told_where_it_matters_also_from_the_middle_on():
     assert "no node 'n1' any more" in str(Replay(run, plan=gone, start=1).execute().divergences[0])
 
 
-def test_a_node_that_stands_in_another_region_is_another_one():
+def test_a_node_that_is_in_another_region_is_another_one():
     run = to_its_end(begun("nested"))
     shape = shape_of("nested")
     nodes = [leaf("look", lambda work: {}) if node.id == "look" else node for node in shape.nodes]
@@ -207,7 +207,7 @@ def test_an_unknown_call_ends_the_replay_and_never_goes_out():
     assert (replay.compared_steps, replay.run.position, replay.run.pending_steps) == (1, 1, {})
 
 
-def test_a_node_that_waits_for_what_never_comes_is_told():
+def test_a_node_that_waits_for_what_never_comes_is_reported():
     async def waits(work):
         await Hold(Effect("human", "who", {}), "answer", "before")
 
@@ -254,7 +254,7 @@ def test_steps_that_were_left_behind_are_no_part_of_it():
         assert (replay.divergences, board(replay.run)) == ([], {"n": 9})
 
 
-def test_a_run_that_stands_in_the_past_is_replayed_up_to_there():
+def test_a_run_that_is_in_the_past_is_replayed_up_to_there():
     run = to_its_end(run_of(counting, counting, counting))
     goto(run, 2)
     replay = Replay(run).execute()

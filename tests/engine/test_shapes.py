@@ -54,7 +54,7 @@ def test_running_ends_as_stepping_does(name):
     assert sorted(path(run)) in (sorted(shape.steps), sorted(shape.ran or []))
 
 
-def test_going_back_shows_each_board_again_and_going_on_ends_the_same(name):
+def test_going_back_shows_each_board_again_and_continuing_ends_the_same(name):
     run = begun(name)
     boards = stepped(run)
     tip = run.position
@@ -79,7 +79,7 @@ def test_a_fork_shares_the_first_steps_and_ends_the_same(name):
 
 
 @pytest.mark.starts_programs
-def test_it_goes_on_from_json_in_another_process(name):
+def test_it_continues_from_json_in_another_process(name):
     run = begun(name)
     stepped(run)
     documents = []

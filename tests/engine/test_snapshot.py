@@ -19,7 +19,7 @@ def test_the_nodes_of_a_record_get_the_numbers_of_the_plan():
     assert make_renumbering(plan, ["route", "gone", "count"]) == {-1: -1, 0: route, 1: -3, 2: count}
 
 
-def test_a_node_that_moved_elsewhere_is_told():
+def test_a_node_that_moved_elsewhere_is_reported():
     run = go(started(), 9)
     recipe = run.plan.recipe
     leaf = recipe.nodes["leaf"]

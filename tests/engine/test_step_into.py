@@ -180,7 +180,7 @@ def test_given_up_its_code_is_left_and_runs_again_later(verb, stops):
 
 
 @pytest.mark.parametrize("stops", [1, 2, 4])
-def test_an_async_node_is_given_up_wherever_it_stands(stops):
+def test_an_async_node_is_given_up_wherever_it_is(stops):
     session = line(talking)
 
     async def main():
@@ -194,7 +194,7 @@ def test_an_async_node_is_given_up_wherever_it_stands(stops):
     assert session.status == "finished"
 
 
-def test_code_that_goes_on_after_it_was_given_up_can_do_nothing_more():
+def test_code_that_continues_after_it_was_given_up_can_do_nothing_more():
     refused = []
 
     def does(work):
@@ -296,7 +296,7 @@ def test_words_of_the_context_last_from_one_await_to_the_next():
     assert (session.board["out"], WORD.get()) == ("inside", "")
 
 
-def test_it_goes_on_in_its_own_thread_only():
+def test_it_continues_in_its_own_thread_only():
     session = line(emitting())
     thread = threading.Thread(target=session.step_into)
     thread.start()

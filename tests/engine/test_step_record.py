@@ -72,7 +72,7 @@ def test_the_last_step_is_read_as_it_is_read_later():
             assert read_step(run.tables, run.history, before + 1) == record.read_step(before + 1)
 
 
-def test_phases_and_failures_are_told():
+def test_phases_and_failures_are_reported():
     run = begun("branches")
     while run.frontier():
         step(run)
@@ -132,7 +132,7 @@ def test_what_the_run_began_with_is_no_edit():
     assert [(row.path, row.new) for row in Record(run).read_initial_writes()] == [(("z",), 0)]
 
 
-def test_where_the_run_stands_in_the_past_the_record_ends_there():
+def test_where_the_run_is_in_the_past_the_record_ends_there():
     run = run_of(lambda work: {"a": 1}, lambda work: {"b": 1})
     one(run)
     one(run)

@@ -41,7 +41,7 @@ def test_many_wait_for_one_another():
     assert not barrier.broken
 
 
-def test_an_iterator_that_has_nothing_left_is_told_and_waits_for_nothing():
+def test_an_iterator_that_has_nothing_left_is_reported_and_waits_for_nothing():
     with pytest.raises(RuntimeError, match="it raised StopIteration") as caught:
         asyncio.run(call_in_thread(next, iter([])))
     assert isinstance(caught.value.__cause__, StopIteration)

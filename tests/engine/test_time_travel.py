@@ -113,7 +113,7 @@ def test_a_branch_that_was_left_can_be_stood_at_again():
     assert again.position == 7
 
 
-def test_a_fork_where_the_run_stands_copies_what_it_stands_on():
+def test_a_fork_where_the_run_is_copies_what_it_is_on():
     run, seen = long_run(5)
     new = fork_run(run, run.plan, 5, "mine")
     one(new)

@@ -27,7 +27,7 @@ def test_a_value_comes_back_from_the_one_before(before, after):
 
 
 @given(st.lists(values), st.lists(values, min_size=1))
-def test_a_list_that_grew_is_told_by_what_came(before, more):
+def test_a_list_that_grew_is_reported_by_what_came(before, more):
     old = freeze(before)
     new = old
     for item in more:
@@ -37,7 +37,7 @@ def test_a_list_that_grew_is_told_by_what_came(before, more):
     assert thaw(decode_difference(through(document), old)) == before + more
 
 
-def test_of_a_mapping_only_what_changed_is_told():
+def test_of_a_mapping_only_what_changed_is_reported():
     old = freeze({f"k{number}": "x" * 100 for number in range(50)})
     document = encode_difference(freeze({**thaw(old), "k1": "y"}, old), old)
     assert document == {"$": "merged", "v": {"k1": "y"}}

@@ -246,7 +246,7 @@ def test_charts_are_displayed_without_a_network(of):
     assert alt.renderers.active == "default"
 
 
-def test_a_missing_library_is_told_with_its_cure(monkeypatch):
+def test_a_missing_library_is_reported_with_its_cure(monkeypatch):
     import sys
 
     trace = nested().trace

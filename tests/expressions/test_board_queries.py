@@ -55,7 +55,7 @@ def test_what_is_neither_a_path_nor_an_expression_is_a_problem_at_once():
             compile_question(text, BOARD)
 
 
-def test_it_is_told_copied_and_explained_as_it_was_written():
+def test_it_is_reported_copied_and_explained_as_it_was_written():
     asked = deepcopy(compile_question("task#1.data.title"))
     assert (asked.text, asked.source, asked.kind) == ("task#1.data.title",) * 2 + ("text",)
     assert asked.reads == (("task#1", "data", "title"),)

@@ -101,7 +101,7 @@ def test_what_is_no_condition(source):
 @pytest.mark.parametrize(
     ("source", "code"), [("", "R301"), ("a b", "R301"), ("a|nosuch", "R303"), ({}, "R312"), ({"nosuch": 1}, "R313")]
 )
-def test_mistakes_are_told_when_it_is_made(source, code):
+def test_mistakes_are_reported_when_it_is_made(source, code):
     with pytest.raises(RecipeError) as caught:
         to_condition(source)
     assert [problem.code for problem in caught.value.problems] == [code]
@@ -234,7 +234,7 @@ def test_what_is_missing_is_not_taken_for_zero(rule, state):
     assert to_condition(rule).with_strictness(strict=False)(state) == to_condition(rule, strict=False)(state)
 
 
-def test_what_is_missing_is_told_with_what_is_there():
+def test_what_is_missing_is_reported_with_what_is_there():
     problem = failure({"<": [{"var": "order.totl"}, 3]}, {"order": {"total": 5}})
     assert problem.do == "did you mean 'total'?"
     assert "order has: total" in problem.why
@@ -264,7 +264,7 @@ def test_only_what_is_read_is_asked_of_the_board():
 
 
 @pytest.mark.parametrize("value", [math.nan, object(), b"bytes", {(1, 2): 3}, "\ud800"])
-def test_what_no_rule_can_compare_is_told_with_its_key(value):
+def test_what_no_rule_can_compare_is_reported_with_its_key(value):
     problem = failure({"==": [{"var": "odd"}, 1]}, {"odd": value})
     assert problem.code == "X312"
 
@@ -290,7 +290,7 @@ def test_a_rule_that_fails_is_a_problem(rule):
 
 
 @pytest.mark.parametrize("number", [10**30, "\ud800"])
-def test_what_the_library_cannot_hold_is_told_at_load(number):
+def test_what_the_library_cannot_hold_is_reported_at_load(number):
     with pytest.raises(RecipeError, match="R315"):
         compile_rule({"==": [{"var": "x"}, number]})
 

@@ -143,7 +143,7 @@ def test_a_message_is_short_and_its_rule_is_not_cut_off():
     [({"type": "string"}, "an object is not of type 'string'"),
      ({"properties": {"a": {"uniqueItems": True}}}, "a list has non-unique elements")],
 )  # fmt: skip
-def test_what_stands_in_an_object_or_a_list_is_not_quoted(schema, message):
+def test_what_is_in_an_object_or_a_list_is_not_quoted(schema, message):
     assert faults(schema, {"password": "open sesame", "a": ["open sesame", "open sesame"]})[0][1] == message
 
 
@@ -194,7 +194,7 @@ assert "rfc3987_syntax.syntax_helpers" in sys.modules
         ({"$ref": "#/nowhere"}, 1, ""),
     ],
 )
-def test_a_rule_is_told_without_the_value(schema, value, rule):
+def test_a_rule_is_reported_without_the_value(schema, value, rule):
     assert [fault.rule for fault in Schema(schema).faults(value)] == [rule]
 
 

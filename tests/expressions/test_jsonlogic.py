@@ -29,7 +29,7 @@ def problems(rule):
     return [(found.code, found.where) for found in check_rule(rule, OPERATORS, Place("r.yaml", 3, 9, "when"))]
 
 
-def test_every_mistake_is_told_with_its_pointer():
+def test_every_mistake_is_reported_with_its_pointer():
     rule = {"and": [{"<": [{"var": "a"}]}, {"a/b": 1}, {"==": [{}, {"var": "x", "y": 1}]}, [{"nope": 2}]]}
     assert problems(rule) == [
         ("R314", "r.yaml:3:9, when, /and/0"),
@@ -171,7 +171,7 @@ def test_behind_a_filter_a_path_begins_at_the_board_again():
         ({"!": [1, 2]}, "it takes 0 to 1"),
     ],
 )
-def test_too_few_or_too_many_arguments_are_told_with_how_many(rule, said):
+def test_too_few_or_too_many_arguments_are_reported_with_how_many(rule, said):
     (problem,) = check_rule(rule, OPERATORS, None)
     ((name, arguments),) = rule.items()
     assert (problem.code, problem.why) == ("R314", said)

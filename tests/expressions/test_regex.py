@@ -47,7 +47,7 @@ def test_one_with_few_is_left_to_python(source):
         (r"(a{1,500}){1,500}", "too large"),
     ],
 )
-def test_what_could_go_on_for_ever_is_refused(source, why):
+def test_what_could_continue_for_ever_is_refused(source, why):
     with pytest.raises(EndlessError, match=why):
         Pattern(source)
 
@@ -62,7 +62,7 @@ def test_one_that_looks_around_and_has_many_ways_is_tried_on_short_texts(source,
     assert pattern.search("a" * longest) == (source == r"(a+)\1+$")
 
 
-def test_a_wrong_pattern_is_told_as_the_library_does():
+def test_a_wrong_pattern_is_reported_as_the_library_does():
     with pytest.raises(re.error, match="unterminated"):
         Pattern("[a")
 

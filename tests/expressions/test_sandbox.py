@@ -298,7 +298,7 @@ def test_an_item_is_never_an_attribute(text):
         ("{{ gone.k is defined }}", "gone"),
     ],
 )
-def test_what_is_missing_has_no_parts_and_is_told_by_its_name(text, name):
+def test_what_is_missing_has_no_parts_and_is_reported_by_its_name(text, name):
     with pytest.raises(ExecutionError) as caught:
         compile_template(text).render(NAMES)
     (problem,) = caught.value.problems

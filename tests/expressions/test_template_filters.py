@@ -94,7 +94,7 @@ def test_wrong_values_are_problems(expression):
 @pytest.mark.parametrize(
     "expression", ["x|upper", "x|sum", "x|join", "x|int", "x.get('k')", "x is even", "x|tojson", "-x", "x ~ 'a'", "[x]"]
 )
-def test_what_is_undefined_is_told_by_its_name(expression):
+def test_what_is_undefined_is_reported_by_its_name(expression):
     with pytest.raises(ExecutionError, match="X321") as caught:
         value(expression)
     assert "'x'" in caught.value.problems[0].what

@@ -81,7 +81,7 @@ def test_a_slip_is_answered_with_what_to_write(text, do):
     assert [refusal.do for refusal in refusals(text)] == [do]
 
 
-def test_every_mistake_is_told_with_its_line():
+def test_every_mistake_is_reported_with_its_line():
     found = refusals("{{ a.__x }}\n{{ b|nosuch }}\n{% block c %}{% endblock %}")
     assert [(refusal.code, refusal.line) for refusal in found] == [("R304", 1), ("R303", 2), ("R305", 3)]
 
@@ -180,7 +180,7 @@ def test_what_a_template_mentions(text, found):
 
 
 @pytest.mark.parametrize("text", ["a.nosuch(1)", "\n a.nosuch(1)"])
-def test_a_mistake_in_an_expression_is_told_with_its_line(text):
+def test_a_mistake_in_an_expression_is_reported_with_its_line(text):
     (refusal,) = refusals(text, bare=True)
     assert refusal.line == 1 + text.count("\n")
     assert "get(), " in refusal.why

@@ -141,7 +141,7 @@ def test_reads(text, reads):
     assert set(compile_template(text).reads) == set(reads)
 
 
-def test_what_is_missing_is_told_with_what_there_is():
+def test_what_is_missing_is_reported_with_what_there_is():
     problem = failure("Dear {{ order.costumer }}", order={"customer": "Ann"}, other=1)
     assert problem.code == "X321"
     assert "'order.costumer'" in problem.what
@@ -149,7 +149,7 @@ def test_what_is_missing_is_told_with_what_there_is():
     assert problem.do == "did you mean 'customer'?"
 
 
-def test_the_name_that_hurt_is_told_not_one_behind_a_default():
+def test_the_name_that_hurt_is_reported_not_one_behind_a_default():
     assert "'second'" in failure("{{ first|default(1) ~ second }}").what
 
 
@@ -244,7 +244,7 @@ def test_a_key_that_is_missing_itself_is_no_error_of_ours():
     assert failure("{{ items[nosuch] }}", items={"a": 1}).code == "X321"
 
 
-def test_what_is_missing_of_a_loops_item_is_told_with_what_there_is():
+def test_what_is_missing_of_a_loops_item_is_reported_with_what_there_is():
     problem = failure("{% for item in items %}{{ item.snipet }}{% endfor %}", items=[{"snippet": "a"}])
     assert (problem.why, problem.do) == ("'item' has: snippet", "did you mean 'snippet'?")
 
@@ -273,7 +273,7 @@ def test_structures_keep_their_shape_and_their_keys():
     assert render_structure(["{{ n }}"], {"n": [1]}) == [[1]]
 
 
-def test_every_mistake_in_a_structure_is_told_with_its_path():
+def test_every_mistake_in_a_structure_is_reported_with_its_path():
     with pytest.raises(RecipeError) as caught:
         compile_structure(
             {"a": ["{{ ok }}", "{{ x| }}"], "b": "{{ y.z( }}"}, get_place=lambda path: Place("r.yaml", path=str(path))

@@ -42,7 +42,7 @@ def test_a_bound_agent_is_called_with_the_nodes_inputs():
         (LLMResponse({"a": 1}), {"a": 1}),
     ],
 )
-def test_a_mapping_is_merged_and_anything_else_stands_under_the_output(answer, wrote):
+def test_a_mapping_is_merged_and_anything_else_is_under_the_output(answer, wrote):
     run = session(agent(), {"about": "rain"}, tools={"writer": lambda topic: answer})
     assert run.step().outputs == wrote
 
@@ -61,7 +61,7 @@ def test_without_inputs_a_bound_agent_is_given_the_board_where_it_takes_one():
     assert alone.step().outputs == {"write": "alone"}
 
 
-def test_an_agent_that_could_never_be_called_is_told_when_the_session_is_made():
+def test_an_agent_that_could_never_be_called_is_reported_when_the_session_is_made():
     with pytest.raises(RecipeError, match="R201"):
         session(agent(), {"about": "rain"}, tools={"writer": lambda subject: subject})
 
@@ -100,7 +100,7 @@ def test_what_a_recipe_says_that_an_agent_answers_comes_in_turn_and_the_last_aga
     assert [step.outputs["draft"] for step in made.trace.steps if step.node_id == "write"] == [1, 2, 2]
 
 
-def test_an_agent_that_fails_stands_at_its_node():
+def test_an_agent_that_fails_is_at_its_node():
     def write(topic):
         raise OSError("no line")
 

@@ -20,7 +20,7 @@ def asked(agent: AgentExecutor, **options: Any) -> Any:
     return session
 
 
-def test_it_sends_what_stands_on_the_board() -> None:
+def test_it_sends_what_is_on_the_board() -> None:
     session = executor("hello", tools=()).session("go")
     session.step(2)
     session.edit({"request": {"messages": [{"role": "user", "content": "other"}], "model": "m"}})
@@ -57,7 +57,7 @@ def test_a_time_out_of_the_config_is_the_calls() -> None:
     assert session.current == "result"
 
 
-def test_without_a_model_the_answer_is_made_up_and_counts_as_one() -> None:
+def test_without_a_model_the_answer_is_simulated_and_counts_as_one() -> None:
     from agentnb import Session, load
 
     session = Session(load({"name": "A", "task": "t", "tools": ["x"]}), {"task": "go"})
@@ -95,7 +95,7 @@ def test_two_rounds_add_up() -> None:
     assert session.board["usage"] == {"requests": 2, "tokens_in": 11, "tokens_out": 22, "cost_usd": None}
 
 
-def test_a_decision_stands_on_the_board() -> None:
+def test_a_decision_is_on_the_board() -> None:
     session = executor(call("ok", n=1)).session("go")
     session.step(4)
     assert session.board["decision"]["kind"] == "tool"
@@ -117,7 +117,7 @@ def test_an_answer_that_a_person_has_edited_is_what_is_read() -> None:
     assert session.board["result"]["response"] == "fixed"
 
 
-def test_what_cannot_be_read_is_the_steps_failure_and_the_run_goes_on() -> None:
+def test_what_cannot_be_read_is_the_steps_failure_and_the_run_continues() -> None:
     session = executor("words").session("go")
     session.step(4)
     assert session.trace.steps[-1].status == "error"
@@ -147,7 +147,7 @@ def test_what_may_not_be_called_does_not_go_out(answer: dict[str, Any], told: st
     assert "tool" not in session.trace.frames.calls.kind.tolist()
 
 
-def test_every_wrong_parameter_is_told_with_its_path() -> None:
+def test_every_wrong_parameter_is_reported_with_its_path() -> None:
     agent = executor({"tool_name": "many", "parameters": {"a": 1, "list": [{"x": "y"}]}}, tools=("many",))
     schema = {
         "type": "object",
@@ -234,7 +234,7 @@ def test_directives_come_once_whatever_else_there_is() -> None:
         assert composed(directives="Never shout.", **fields).count("Never shout.") == 1
 
 
-def test_what_is_not_registered_is_told_as_odd() -> None:
+def test_what_is_not_registered_is_reported_as_odd() -> None:
     session = executor("x", tools=("nobody",)).session("go")
     session.step()
     assert session.trace.steps[0].thought == "odd: no tool is registered as 'nobody'"

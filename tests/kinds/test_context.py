@@ -108,7 +108,7 @@ def test_what_a_rule_knows(tmp_path, rule):
     assert holds(tmp_path, rule)
 
 
-def test_equality_is_that_of_jsonlogic_and_text_with_a_number_is_told(tmp_path):
+def test_equality_is_that_of_jsonlogic_and_text_with_a_number_is_reported(tmp_path):
     assert holds(tmp_path, '{"==": [{var: state.x}, 1]}', {"x": "1"})
     assert not holds(tmp_path, '{"===": [{var: state.x}, 1]}', {"x": "1"})
 
@@ -136,7 +136,7 @@ def test_strictness_is_changed_where_there_is_any():
     assert make_strict(None, strict=False) is None
 
 
-def test_paths_of_the_board_are_told_by_paths_of_names():
+def test_paths_of_the_board_are_reported_by_paths_of_names():
     paths = (("state", "a", "b"), ("a", "b"), ("inputs", "x"), ("result", "y"), ("node", "id"), ("c",), ("state",))
     assert list_board_reads(paths) == (("a", "b"), ("c",))
 
@@ -148,7 +148,7 @@ def test_reads_are_noted_in_the_step(tmp_path):
     assert session.recipe.nodes["look"].reads == ("x", "n")
 
 
-def test_what_is_odd_stands_in_the_step(tmp_path):
+def test_what_is_odd_is_in_the_step(tmp_path):
     graph = """
     nodes:
       - {id: none, type: noop, map: {set: {a: "{{ gone }}"}}}

@@ -15,7 +15,7 @@ def session_of(*branches, says):
 
 
 @pytest.mark.parametrize(("says", "runs"), [(1, "tell"), ([], "note")])
-def test_the_truth_of_the_answer_decides_and_the_run_goes_on_behind(says, runs):
+def test_the_truth_of_the_answer_decides_and_the_run_continues_behind(says, runs):
     session = session_of(tell, note, says=says)
     session.run()
     assert path(session) == ["plan", "ask enter", runs, "ask leave", "plan_2"]

@@ -76,12 +76,12 @@ def test_one_mistake_and_nothing_of_it_is_written(tmp_path):
     assert done.state == {"a": {"deep": 1, "list": [1]}, "x": 1, "history": None}
 
 
-def test_merge_is_merged_into_what_stands_there(tmp_path):
+def test_merge_is_merged_into_what_is_there(tmp_path):
     state = after(tmp_path, "{merge: {a: {list: [2], deep: null, more: 1}, b: {c: 1}, x: null}}")
     assert (state["a"], state["b"], state["x"]) == ({"deep": 1, "list": [1, 2], "more": 1}, {"c": 1}, 1)
 
 
-def test_merge_goes_on_from_what_set_has_written(tmp_path):
+def test_merge_continues_from_what_set_has_written(tmp_path):
     assert after(tmp_path, "{set: {a: [1]}, merge: {a: [2]}}")["a"] == [1, 2]
 
 

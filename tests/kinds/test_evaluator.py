@@ -116,13 +116,13 @@ def test_refinements_are_counted_anew_after_a_pass():
     ]
 
 
-def test_a_score_just_below_is_told_in_full():
+def test_a_score_just_below_is_reported_in_full():
     run = judged(0.7999)
     run.run(max_steps=2)
     assert run.trace.steps[1].thought.startswith("Score 0.7999 is below 0.8:")
 
 
-def test_where_the_judge_gave_no_critique_the_score_stands_for_it():
+def test_where_the_judge_gave_no_critique_the_score_is_for_it():
     run = Session(recipe(), tools={"critic": lambda output: 0.25})
     run.run(max_steps=2)
     assert run.board["critique"] == "Score 0.25 is below 0.80."
@@ -259,7 +259,7 @@ def test_a_judge_is_given_the_value_by_name_or_alone(critic):
 
 
 @pytest.mark.parametrize("critic", [lambda: 1, lambda text, other: 1, lambda *, text: 1, lambda output, other: 1])
-def test_a_judge_that_needs_anything_else_is_told_when_the_session_is_made(critic):
+def test_a_judge_that_needs_anything_else_is_reported_when_the_session_is_made(critic):
     with pytest.raises(RecipeError, match="R135") as caught:
         Session(recipe(), tools={"critic": critic})
     assert "signature" in str(caught.value)
@@ -313,7 +313,7 @@ def test_what_a_recipe_says_that_its_judge_answers_comes_in_turn_and_the_last_ag
     assert first.observation["simulated"] is True
 
 
-def test_a_made_up_score_comes_from_the_runs_seed_and_says_so():
+def test_a_simulated_score_comes_from_the_runs_seed_and_says_so():
     def scores(seed):
         run = Session(recipe(pass_threshold=1, max_refinements=5), seed=seed)
         run.run()
@@ -331,7 +331,7 @@ def test_a_made_up_score_comes_from_the_runs_seed_and_says_so():
 # ------------------------------------------------------------------------------------------------ what is judged
 
 
-def test_where_nothing_stands_there_is_nothing_to_judge():
+def test_where_nothing_is_there_is_nothing_to_judge():
     nodes = [agent("write", metadata={"simulated": {"text": "x"}}), JUDGE, agent("late")]
     made = content([*nodes, agent("publish")], [("write", "judge"), ("publish", "late")])
     run = Session(load(made))
@@ -346,7 +346,7 @@ def test_where_nothing_stands_there_is_nothing_to_judge():
     assert run.trace.steps[-1].inputs == {"output": "by hand"}
 
 
-def test_what_was_judged_is_told_as_it_was_whatever_the_judge_does_with_it():
+def test_what_was_judged_is_recorded_as_it_was_whatever_the_judge_does_with_it():
     run = Session(recipe(), tools={"critic": lambda output: output.clear() or 1,
                                    "write-agent": lambda note="": {"output": {"text": "x"}}})  # fmt: skip
     run.run(max_steps=2)

@@ -34,7 +34,7 @@ def test_the_board_that_it_is_given_cannot_be_written():
     assert "AttributeError" in made.error.what
 
 
-def test_a_mapping_is_merged_none_writes_nothing_and_anything_else_stands_under_the_node():
+def test_a_mapping_is_merged_none_writes_nothing_and_anything_else_is_under_the_node():
     assert run(lambda: {"a": 1}).trace.steps[0].outputs == {"a": 1}
     assert run(lambda: None).trace.steps[0].outputs == {}
     assert run(lambda: 5).trace.steps[0].outputs == {"node": 5}

@@ -72,7 +72,7 @@ def test_what_is_no_object_is_written_under_the_nodes_id(schema, answer, wrote):
     assert step.thought == "Filled 1 field towards: Plan a trip"
 
 
-def test_the_model_is_told_the_goal_the_board_and_the_schema():
+def test_the_model_receives_the_goal_the_board_and_the_schema():
     run = made({"goal": "Plan a trip", "schema": TRIP, "prompt": "Be brief.", "model": "large", "tools": ("search",)},
                {"wish": {"deep": [1, "warm"]}}, llm=[ROME])  # fmt: skip
     assert run.step().action["tools"] == ["search"]
@@ -110,7 +110,7 @@ def test_each_value_of_a_large_board_keeps_at_least_100_characters():
     assert f'"key0": "{"x" * 99}... (52 characters left out)' in asked(run)[1]
 
 
-def test_values_that_json_does_not_have_are_told_as_text():
+def test_values_that_json_does_not_have_are_reported_as_text():
     run = session(inputs={"when": {3, 1}, "odd": {(1, 2): "x"}, "raw": b"abc"}, llm=[ROME])
     run.step()
     assert '"when": ["1", "3"]' in asked(run)[1]
@@ -160,7 +160,7 @@ def test_max_iterations_bounds_how_often_it_is_asked(iterations, times):
     assert (run.status, len(calls(run))) == ("failed", times)
 
 
-def test_many_faults_and_a_long_answer_are_told_in_short():
+def test_many_faults_and_a_long_answer_are_reported_in_short():
     schema = {"type": "object", "required": [f"key{number}" for number in range(40)]}
     run = session(plan(output_schema=schema), llm=lambda _request: {"x": "y" * 5000})
     run.step()
@@ -168,7 +168,7 @@ def test_many_faults_and_a_long_answer_are_told_in_short():
     assert len(run.error.why) < 1500
 
 
-def test_a_wrong_value_under_a_secrets_name_is_not_told():
+def test_a_wrong_value_under_a_secrets_name_is_not_reported():
     schema = {"properties": {"api_key": {"type": "integer"}}}
     run = session(plan(output_schema=schema), llm=lambda _request: {"api_key": "k-0815-plain"})
     run.step()
@@ -177,7 +177,7 @@ def test_a_wrong_value_under_a_secrets_name_is_not_told():
 
 
 @pytest.mark.parametrize("options", [{"llm": [ROME]}, {"tools": {"plan": dict}}, {}], ids=["model", "callable", "none"])
-def test_a_schema_that_is_wrong_itself_is_told_and_nobody_is_asked(options):
+def test_a_schema_that_is_wrong_itself_is_reported_and_nobody_is_asked(options):
     run = session(plan(output_schema={"properties": {"city": {"type": "strng"}}}), **options)
     run.step()
     assert (run.status, run.error.code) == ("failed", "X409")
@@ -185,7 +185,7 @@ def test_a_schema_that_is_wrong_itself_is_told_and_nobody_is_asked(options):
     assert len(calls(run)) == 0
 
 
-def test_a_rescue_goes_on_after_it():
+def test_a_rescue_continues_after_it():
     run = made({"schema": TRIP}, rescue=Rescue({"city": "home"}), llm=lambda _request: "no")
     run.run()
     assert (run.status, run.board["city"]) == ("finished", "home")
@@ -330,12 +330,12 @@ def test_what_is_bound_may_ask_for_the_goal_and_the_schema(function, wrote):
 
 
 @pytest.mark.parametrize("function", [lambda board, other: None, lambda *, other: None])
-def test_what_is_bound_and_needs_anything_else_is_told_when_the_session_is_made(function):
+def test_what_is_bound_and_needs_anything_else_is_reported_when_the_session_is_made(function):
     with pytest.raises(RecipeError, match=r"R202.*missing a required.*'other'"):
         session(tools={"plan": function})
 
 
-def test_without_a_model_the_answer_is_made_up_from_schema_and_seed():
+def test_without_a_model_the_answer_is_simulated_from_schema_and_seed():
     run = session()
     step = run.step()
     assert step.thought == "Filled 2 fields towards: Plan a trip (simulated)"
@@ -361,7 +361,7 @@ def test_what_the_recipe_says_that_it_answers_comes_first():
     assert (wrong.error.code, "the simulated answer" in wrong.error.what) == ("X407", True)
 
 
-def test_a_schema_that_nothing_can_be_made_up_for_says_so():
+def test_a_schema_without_sample_data_says_so():
     run = session(plan(output_schema={"type": "string", "pattern": "(?=x)y"}))
     run.step()
     assert (run.status, run.error.code) == ("failed", "X408")

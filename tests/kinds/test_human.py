@@ -99,7 +99,7 @@ def test_on_a_terminal_the_line_says_for_which_role(monkeypatch):
     assert asked == ["Refund? (for role reviewer)", "Refund?"]
 
 
-def test_an_answer_that_does_not_fit_its_schema_is_refused_and_the_question_goes_on_waiting():
+def test_an_answer_that_does_not_fit_its_schema_is_refused_and_the_question_keeps_waiting():
     made = nx.DiGraph()
     made.add_node("ask", kind="human", prompt="How many?", schema={"type": "integer", "maximum": 5}, output="n")
     run = session(made)

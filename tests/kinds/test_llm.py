@@ -125,7 +125,7 @@ def test_a_prompt_does_not_tell_a_variable_of_something_else(tmp_path, monkeypat
         asked(tmp_path, ["fine"], content)
 
 
-def test_a_variable_that_is_not_set_is_told(tmp_path, monkeypatch):
+def test_a_variable_that_is_not_set_is_reported(tmp_path, monkeypatch):
     monkeypatch.delenv("AGENT_TEST_NAME", raising=False)
     content = graph().replace("Question: {{ x }}", "I am {{env.AGENT_TEST_NAME}}")
     with pytest.raises(AgentRuntimeError, match=r"X333.*AGENT_TEST_NAME"):

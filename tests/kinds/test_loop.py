@@ -103,7 +103,7 @@ def test_a_loop_in_a_loop():
         assert run.board["n"] == path(run).count("add")
 
 
-def test_a_failure_in_the_body_stands_there_and_goes_on_in_the_same_round():
+def test_a_failure_in_the_body_is_there_and_continues_in_the_same_round():
     def fragile(board):
         if board["n"] == 1 and not board.get("fixed"):
             raise ValueError("once")

@@ -99,7 +99,7 @@ def test_a_run_beside_other_code_runs_them_at_the_same_time():
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
-def test_a_run_that_goes_on_in_the_middle_runs_the_rest_at_the_same_time(steps):
+def test_a_run_that_continues_in_the_middle_runs_the_rest_at_the_same_time(steps):
     meet = meeting()
     run = Session(branching(["a1", "a2", function("a3", meet)], [function("b", meet)]))
     run.step(steps)
@@ -301,7 +301,7 @@ def test_a_branch_that_waits_for_a_person_keeps_no_other_waiting():
     assert dict(run.board) == {"ask": "yes", "after": 1, "b": 1, "b2": 1, "done": 1}
 
 
-def test_stepping_goes_on_in_the_other_branches_too():
+def test_stepping_continues_in_the_other_branches_too():
     run = Session(branching([human("ask", "branch0"), "after"], ["b", "b2"]))
     run.step()
     assert (run.step(), run.status) == (None, "waiting")
@@ -339,7 +339,7 @@ def breaking(state):
     return function("bad", does)
 
 
-def test_a_failure_stands_at_its_node_and_the_branches_go_on_once_it_is_mended():
+def test_a_failure_is_at_its_node_and_the_branches_continue_once_it_is_mended():
     state = {"broken": True}
     for way in (lambda run: run.run(), stepped):
         state["broken"] = True
@@ -360,7 +360,7 @@ def test_a_failed_node_can_be_skipped():
 
 
 @pytest.mark.parametrize(("rescue", "end"), [(Rescue({"x": 1}), {"x": 1, "b": 1}), (Rescue({"x": 1}, ()), {"x": 1})])
-def test_a_node_that_is_rescued_goes_on_or_ends_its_branch(rescue, end):
+def test_a_node_that_is_rescued_continues_or_ends_its_branch(rescue, end):
     bad = breaking({"broken": True})
     run = Session(branching([Node(**{**_fields(bad), "rescue": rescue}), "b"], ["c"]))
     run.run()

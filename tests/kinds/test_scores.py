@@ -33,7 +33,7 @@ def test_what_is_a_score(answer, score, critique):
     [None, "good", "", [], [0.5], {}, {"critique": "c"}, {"score": "high"}, {"score": None}, {"score": [1]},
      float("nan"), float("inf"), {"score": float("-inf")}, "NaN", '{"score": NaN}', 1j, 10**400, {"score": "nan"}],
 )  # fmt: skip
-def test_what_is_none_is_told_with_who_answered_it(answer):
+def test_what_is_none_is_reported_with_who_answered_it(answer):
     with pytest.raises(ValueError, match=r"."):
         parse_verdict(answer)
     run = Session(recipe(), tools={"critic": lambda output: answer})

@@ -65,7 +65,7 @@ def test_an_output_that_is_not_there_is_left_out(outputs):
     assert dict(run.board) == {"n": 1, "done": 1}
 
 
-def test_an_input_that_is_not_there_is_left_out_and_told_where_it_is_needed():
+def test_an_input_that_is_not_there_is_left_out_and_reported_where_it_is_needed():
     run = session(inside(inputs={"n": "gone"}, outputs={"m": "n"}), {"x": 1})
     run.run()
     assert (run.status, run.current) == ("failed", "add")
@@ -88,7 +88,7 @@ def test_a_subgraph_in_a_subgraph():
     assert run.board["end"] == 6
 
 
-def test_a_fork_inside_goes_on_inside():
+def test_a_fork_inside_continues_inside():
     run = session(inside(inputs={"n": "n"}, outputs={"m": "n"}), {"n": 1})
     run.step(2)
     fork = run.fork(edit={"n": 7})

@@ -61,7 +61,7 @@ def test_a_model_that_fails_after_a_tool_is_the_nodes_failure_with_its_reason() 
     assert "no answer left" in run.error.why  # type: ignore[union-attr]  # it has failed
 
 
-def test_the_nodes_attempts_let_the_agent_begin_anew() -> None:
+def test_the_nodes_attempts_let_the_agent_start_over() -> None:
     agent = executor(call("bad"), "words", call("ok", n=1), {"tool_name": "none", "response": "x"}, max_calls=2)
     run = session(agent, {"task": "count"}, attempts=2)
     run.run()

@@ -172,7 +172,7 @@ def test_overrides_are_given_the_config_too(tmp_path):
         ({"result": 1, "text": "t"}, 1, "t"),
     ],
 )
-def test_a_result_that_is_no_mapping_stands_under_result(tmp_path, answer, result, text_):
+def test_a_result_that_is_no_mapping_is_under_result(tmp_path, answer, result, text_):
     done = given(
         tmp_path, mapped="{set: {a: '{{ result.result }}', b: '{{ result.text }}'}}", tools={"echo": lambda: answer}
     )
@@ -228,7 +228,7 @@ def test_each_attempt_may_take_the_whole_time(tmp_path):
 
 
 @pytest.mark.parametrize("fault", [{"error": "busy"}, OSError("no line")])
-def test_errors_that_are_told_and_raised_are_tried_again(tmp_path, fault):
+def test_errors_that_are_reported_and_raised_are_tried_again(tmp_path, fault):
     calls = []
 
     def flaky_tool():

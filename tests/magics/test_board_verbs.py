@@ -51,7 +51,7 @@ def test_breakpoints_and_watches_are_taken_away_again(agent, shell):
     assert wrong(agent, "unwatch").code == "U401"
 
 
-def test_what_stands_on_the_board_and_who_wrote_it(agent):
+def test_what_is_on_the_board_and_who_wrote_it(agent):
     assert agent("board n") == 0
     assert agent("who n") == "the inputs"
     agent("step")

@@ -69,7 +69,7 @@ def test_another_session_is_chosen(agent, shell):
     assert wrong(agent, "use").code == "U401"
 
 
-def test_a_run_is_kept_told_and_brought_back(agent, shell, tmp_path):
+def test_a_run_is_stored_reported_and_restored(agent, shell, tmp_path):
     file = tmp_path / "runs.db"
     shell.user_ns["session"] = nb.Session(nb.samples("triage"), {"ticket": "late"}, run_id="mine")
     agent("step 2")

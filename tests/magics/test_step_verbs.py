@@ -35,7 +35,7 @@ def test_run_until(agent, shell, until, position):
     assert shell.user_ns["session"].position == position
 
 
-def test_a_failure_is_told_with_its_problem(agent):
+def test_a_failure_is_reported_with_its_problem(agent):
     agent("board", broken())
     told = agent("run")
     assert told.startswith("failed after step 2, next middle\nX100")

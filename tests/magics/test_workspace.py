@@ -33,7 +33,7 @@ def test_the_last_recipe_is_meant_else_the_variable_recipe():
     assert "'n'" in wrong(bench.recipe, "n").what
 
 
-def test_one_line_says_where_it_stands():
+def test_one_line_says_where_it_is():
     found = session()
     found.step()
     assert format_status(found) == "paused after step 1, next check"

@@ -192,7 +192,7 @@ def test_nothing_is_changed_unless_it_is_allowed(tmp_path):
     asyncio.run(main())
 
 
-def test_a_stored_run_goes_on_with_its_recipe_under_the_name_of_the_assistant(tmp_path):
+def test_a_stored_run_continues_with_its_recipe_under_the_name_of_the_assistant(tmp_path):
     place = str(stored(tmp_path / "runs.db", steps=2))
 
     async def main():

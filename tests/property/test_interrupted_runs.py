@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @given(drawn(), st.integers(0, 100))
-def test_a_drawn_run_goes_on_from_any_entry(what, share):
+def test_a_drawn_run_continues_from_any_entry(what, share):
     session, log = session_of(what.recipe, what.inputs, what.limit), MemoryLog()
     session._parts.persistence.record_new_run(log, "step")
     wanted = facts(finished(session))
@@ -60,7 +60,7 @@ def cut_runs(tmp_path_factory):
 
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.starts_programs
-def test_a_shape_goes_on_from_any_entry_in_another_process(name, cut_runs):
+def test_a_shape_continues_from_any_entry_in_another_process(name, cut_runs):
     session, asked, wanted, files, ends = cut_runs[name]
     assert len(ends) == len(files) > len(session.trace)
     for at, end in enumerate(ends, start=1):

@@ -74,7 +74,7 @@ def test_a_replay_from_the_middle_gives_each_event_its_own_number():
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(doing=ASKED, play=PLAYS)
-def test_a_copy_stands_inside_a_step_as_the_original_does(name, doing, play):
+def test_a_copy_is_inside_a_step_as_the_original_is(name, doing, play):
     log, copy = MemoryLog(), MemoryLog()
     session = kept(name, doing, log)
     for verb, word in play:

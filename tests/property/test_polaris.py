@@ -56,7 +56,7 @@ def test_stepping_and_running_come_to_what_is_predicted(level):
         assert board(steps) == board(whole)
 
 
-def test_no_branch_goes_on_after_another_has_failed():
+def test_no_branch_continues_after_another_has_failed():
     """Whether two steps end at the same moment is up to the threads, so it is tried many times."""
     branches = [[("system",)], [("system",), ("system",), ("failing", None, False)],
                 [("decision", True, [("system",), ("system",)], None)]]  # fmt: skip

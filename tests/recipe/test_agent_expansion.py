@@ -117,7 +117,7 @@ def test_two_nodes_may_share_an_agent_and_two_agents_a_recipe() -> None:
     assert [session.board[name] for name in ("one", "two", "three")] == ["a", "b", "a"]
 
 
-def test_inputs_without_a_task_are_told_in_words() -> None:
+def test_inputs_without_a_task_are_reported_in_words() -> None:
     seen = []
 
     def model(request: Any) -> str:
@@ -139,7 +139,7 @@ def test_what_is_inside_does_not_count_towards_the_steps_of_the_recipe_around_it
     assert session.status == "finished"
 
 
-def test_a_kept_run_with_an_agent_inside_is_opened_and_goes_on(tmp_path: Path) -> None:
+def test_a_stored_run_with_an_agent_inside_is_opened_and_continues(tmp_path: Path) -> None:
     agent, recipe = executor(call("ok", n=2)), networkx_recipe()
     session = nb.Session(recipe, {"question": "go"}, tools={"helper": agent}, store=tmp_path / "runs.db")
     session.step(4)
@@ -181,7 +181,7 @@ def test_a_fork_may_have_a_plain_function_in_the_agents_place(dialect: str) -> N
 
 
 @pytest.mark.parametrize("retry", [1, 3])
-def test_the_retry_of_a_node_lets_the_agent_begin_anew(retry: int) -> None:
+def test_the_retry_of_a_node_lets_the_agent_start_over(retry: int) -> None:
     node = AGENTRUNTIME["graph"]["nodes"][0] | {"retry": {"max_attempts": retry, "backoff": 0}}
     made = {**AGENTRUNTIME, "graph": {**AGENTRUNTIME["graph"], "nodes": [node]}}
     agent = executor("words", "more words", {"tool_name": "none", "response": "at last"})
@@ -283,7 +283,7 @@ def test_an_agent_is_a_system_of_a_polaris_graph_its_task_and_its_answer_are_the
     assert (result.nodes_executed, result.output(str)) == (3, answer)
 
 
-def test_an_agent_stands_in_branches_loops_and_before_handlers_of_a_polaris_graph() -> None:
+def test_an_agent_is_in_branches_loops_and_before_handlers_of_a_polaris_graph() -> None:
     agent = AgentExecutor(AgentConfig(name="echo"), llm=lambda request: request.messages[-1].content + "!")
     graph = Graph().add_system(asks).add_parallel("both", [lambda g: g.add_loop_n("twice", 2, agent), counts_branch])
     assert execute(graph).output(str) == "double 2!!"
@@ -315,7 +315,7 @@ def test_a_fork_may_have_a_plain_function_in_the_place_of_an_agent_of_a_polaris_
     assert (other.status, other.board["builtins.str"]) == ("finished", "double 2 by hand")
 
 
-def test_hooks_are_told_of_an_agent_as_of_a_system() -> None:
+def test_hooks_are_informed_of_an_agent_as_of_a_system() -> None:
     api, seen = HooksAPI(), list[Any]()
     api.register(["OnSystemStart", "OnSystemComplete"], "seen", seen.append)
     execute(polaris_graph(executor(call("ok", n=2))), hooks=api)

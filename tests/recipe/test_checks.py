@@ -56,7 +56,7 @@ def test_a_router_without_routes_is_a_warning():
     assert told(checks.check_routes, recipe([node("choose", "router")])) == [("R120", "warning")]
 
 
-def test_a_route_that_is_drawn_is_told_once():
+def test_a_route_that_is_drawn_is_reported_once():
     made = recipe([node("choose", "router", params={"routes": {"x": "gone"}})], [("choose", "gone", "route")])
     assert [problem.code for problem in made.check()] == ["R104"]
 
@@ -137,12 +137,12 @@ def test_an_evaluator_goes_by_numbers_that_make_sense(params, severity, words):
     assert words in problem.why
 
 
-def test_an_evaluator_that_makes_sense_is_not_told():
+def test_an_evaluator_that_makes_sense_is_not_reported():
     for params in ({}, {"threshold": 0}, {"threshold": 1, "max_refinements": 0}, {"max_refinements": 9}):
         assert evaluator(**params).check() == []
 
 
-def test_each_evaluator_is_told():
+def test_each_evaluator_is_reported():
     made = recipe([node(name, "evaluator", params={"target": "x", "threshold": 2}) for name in "ab"])
     assert told(checks.check_evaluators, made) == [("R136", "warning")] * 2
 
@@ -215,5 +215,5 @@ def test_a_warning_says_where_in_the_text(code):
         ),
     ],
 )
-def test_a_rule_says_where_the_part_stands(code, made):
+def test_a_rule_says_where_the_part_is(code, made):
     assert (code, "g, nodes['r']") in [(problem.code, problem.where) for problem in made.check()]

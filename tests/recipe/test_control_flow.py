@@ -42,7 +42,7 @@ def test_bodies_routes_and_events_are_ways():
     assert told(control_flow.check_reached, made) == []
 
 
-def test_a_circle_without_a_way_out_is_told_once():
+def test_a_circle_without_a_way_out_is_reported_once():
     made = recipe(["a", "b"], [("a", "b"), ("b", "a")], limits={"max_steps": 50})
     (problem,) = control_flow.check_ends(made)
     assert (problem.code, problem.severity) == ("R125", "warning")

@@ -48,7 +48,7 @@ def test_what_decides_how_it_runs_changes_the_fingerprint(other):
     assert recipe([node("a", "function", params={"function": one})]).fingerprint != other.fingerprint
 
 
-def test_conditions_are_told_apart_by_what_they_ask():
+def test_conditions_are_distinguished_by_what_they_ask():
     def made(when):
         return recipe(["a"], [Edge("a", "a", "conditional", to_condition(when), "same label")]).fingerprint
 

@@ -160,7 +160,7 @@ def test_breakpoints_searches_and_exports_work_on_it(kept, tmp_path):
         session.edit({"n": 1})
 
 
-def test_what_is_asked_for_and_is_not_there_is_told(kept, tmp_path):
+def test_what_is_asked_for_and_is_not_there_is_reported(kept, tmp_path):
     path = kept["line"][2]
     with pytest.raises(StoreError, match="L575"):
         nb.open(path, "lime")
@@ -216,7 +216,7 @@ def test_a_pickle_stays_closed(kept, tmp_path):
 
 
 @given(st.data())
-def test_a_damaged_database_is_told_or_shown(kept, tmp_path_factory, data):
+def test_a_damaged_database_is_reported_or_shown(kept, tmp_path_factory, data):
     source = kept[data.draw(st.sampled_from(["nested", "parallel", "answered"]))][2]
     path = tmp_path_factory.mktemp("damaged") / "graph.db"
     path.write_bytes(source.read_bytes())

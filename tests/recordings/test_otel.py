@@ -131,7 +131,7 @@ def places(value, path=()):
 
 
 @given(st.data())
-def test_damaged_spans_are_told_or_shown(tmp_path_factory, data):
+def test_damaged_spans_are_reported_or_shown(tmp_path_factory, data):
     document = json.loads(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": SPANS}]}]}))
     for _ in range(data.draw(st.integers(1, 3))):
         path = data.draw(st.sampled_from(sorted((path for path in places(document) if path), key=repr)))
@@ -277,7 +277,7 @@ def text_of(message):
 
 
 @pytest.mark.parametrize("library", ["openinference", "langsmith"])
-def test_a_failure_is_told_without_the_traceback_around_it(library):
+def test_a_failure_is_reported_without_the_traceback_around_it(library):
     session = nb.open(FILES / f"{library}_failed.jsonl")
     assert session.status == "failed"
     errors = session.trace.frames.steps.set_index("node")["error"].dropna()
@@ -293,7 +293,7 @@ def test_a_failure_is_told_without_the_traceback_around_it(library):
     {"gen_ai.prompt": "[" * 90_000}, {"gen_ai.prompt": "[[[[[]]]]]"}, {"gen_ai.prompt": '{"messages": {"a": 1}}'},
     {"gen_ai.operation.name": 3}, {"openinference.span.kind": 7}, {"traceloop.span.kind": "tool", "tool.name": 5},
 ])  # fmt: skip
-def test_odd_attributes_of_libraries_are_shown_or_told(said, tmp_path):
+def test_odd_attributes_of_libraries_are_shown_or_reported(said, tmp_path):
     path = tmp_path / "spans.json"
     path.write_text(spans_of(("root", {}), ("call", {"openinference.span.kind": "LLM", **said})))
     try:

@@ -81,7 +81,7 @@ def test_a_trace_of_a_run_that_has_not_begun_is_ready(tmp_path):
     assert nb.open(tmp_path / "run.json").status == "ready"
 
 
-def test_a_damaged_question_is_told(tmp_path):
+def test_a_damaged_question_is_reported(tmp_path):
     session = nb.Session(nb.samples("approval"))
     session.run()
     document = json.loads(session.trace.to_json())
@@ -156,7 +156,7 @@ def test_every_sample_travels(name, tmp_path):
     assert again.goto(0).current == session.goto(0).current
 
 
-def test_a_format_may_be_named_and_an_unknown_one_is_told(made, tmp_path):
+def test_a_format_may_be_named_and_an_unknown_one_is_reported(made, tmp_path):
     assert nb.open(made[1], format="trace").position == made[0].position
     with pytest.raises(ExecutionError, match="L570"):
         nb.open(made[1], format="tracee")
@@ -182,7 +182,7 @@ def parts(value, path=()):
 
 
 @given(st.data())
-def test_a_damaged_recipe_in_a_trace_is_told_or_shown(tmp_path_factory, data):
+def test_a_damaged_recipe_in_a_trace_is_reported_or_shown(tmp_path_factory, data):
     session = nb.Session(counter(), {"n": 2})
     session.run()
     document = json.loads(session.trace.to_json())

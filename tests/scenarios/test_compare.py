@@ -84,7 +84,7 @@ def test_not_the_same(expected, actual):
     assert (compared.passed, compared.score, len(compared.mismatches)) == (False, 0.0, 1)
 
 
-def test_the_innermost_places_that_differ_are_told():
+def test_the_innermost_places_that_differ_are_reported():
     expected = {"order": {"lines": [{"price": 3}, {"price": 4}], "paid": True}}
     found = {"order": {"lines": [{"price": 3}, {"price": 5}], "paid": True}}
     assert told(expected, found) == ["order.lines.1.price: expected 4, found 5"]
@@ -110,11 +110,11 @@ def test_tables_can_be_compared():
     assert not compare_exactly({"k": 1}, {"k": table}).passed
 
 
-def test_a_list_that_is_all_wrong_is_told_by_its_first():
+def test_a_list_that_is_all_wrong_is_reported_by_its_first():
     assert len(compare_exactly({"k": [1] * 10_000}, {"k": [2] * 10_000}).mismatches) == MOST_TOLD
 
 
-def test_a_secret_is_not_told():
+def test_a_secret_is_not_reported():
     row = Mismatch(("login", "api_key"), "sk-expected", "sk-found")
     assert str(row) == "login.api_key: expected '********', found '********'"
     assert "sk-" not in repr(row)

@@ -103,12 +103,12 @@ def test_code_of_its_own_is_refused_and_the_others_run():
     assert "exact_match, fuzzy or llm_judge" in report["a"].problem.do
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_all_that_is_wrong_is_reported_at_once():
     given = [5, {"id": "a", "compare": "code_eval"}, {"id": "b", "compare": "x"}, {"id": "b", "inputs": 3}]
     assert codes(refused(given)) == ["X412", "X412", "X412", "X411"]
 
 
-def test_a_mistake_in_a_file_is_told_with_its_place():
+def test_a_mistake_in_a_file_is_reported_with_its_place():
     recipe = refunds("tests:\n  - {id: a, description: b, inputs: {}, validation_logic: exact_match}\n")
     (scenario,) = recipe.scenarios
     assert scenario.place is not None
@@ -143,7 +143,7 @@ def test_a_recipe_may_be_a_dict_or_a_definition(recipe):
     assert nb.run_scenarios(recipe, [GREETS], tools={"speaker": len}, agents=SPEAKER).ok
 
 
-def test_what_is_no_recipe_is_told():
+def test_what_is_no_recipe_is_reported():
     with pytest.raises(ExecutionError, match="X117"):
         nb.run_scenarios("says.yaml", [GREETS])
 

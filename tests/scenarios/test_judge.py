@@ -121,7 +121,7 @@ def test_a_run_that_failed_is_not_judged():
     assert (result.passed, result.problem.code, asked) == (False, "X100", [])
 
 
-def test_a_list_of_answers_goes_on_where_the_run_has_left_it():
+def test_a_list_of_answers_continues_where_the_run_has_left_it():
     closing = scenario({"output": "done"}, "llm_judge", inputs={"ticket": "a"})
     result = ran(refunds(), closing, llm=["read", "done", GOOD])
     assert (result.passed, result.actual) == (True, {"output": "done"})

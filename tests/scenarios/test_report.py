@@ -72,7 +72,7 @@ def test_as_text(report):
     assert lines[3].endswith("text: expected 'Good morning', found 'Good evening', 0.75 alike")
 
 
-def test_many_mismatches_are_told_by_the_first_three():
+def test_many_mismatches_are_reported_by_the_first_three():
     result = ran(RECIPE, scenario(dict.fromkeys("abcde", 1)))
     assert result.description.endswith("; and 2 more")
     assert len(result.mismatches) == 5

@@ -102,7 +102,7 @@ def test_a_value_that_no_board_takes_fails_one_scenario():
     assert {report["a"].problem.code[0], report["b"].problem.code[0]} == {"B"}
 
 
-def test_a_run_that_fails_is_told():
+def test_a_run_that_fails_is_reported():
     result = ran(computed(lambda: 1 / 0), scenario({"n": 1}))
     assert (result.passed, result.status, result.problem.code, result.score) == (False, "failed", "X100", None)
     assert "ZeroDivisionError" in result.description
@@ -208,7 +208,7 @@ def test_chaos_is_the_same_again_from_its_seed_and_differs_by_scenario():
     assert passed(rows[30:], 1) == {row["id"]: first[row["id"]] for row in rows[30:]}  # whichever others run
 
 
-def test_a_strike_is_told_as_one():
+def test_a_strike_is_reported_as_one():
     result = both(refunds(), chaos={"error_rate": 1})["other"]
     assert "made on purpose" in result.description
     assert isinstance(result.session.cause, ChaosError)
@@ -217,7 +217,7 @@ def test_a_strike_is_told_as_one():
 # -- around the runs -------------------------------------------------------------------------------------------------
 
 
-def test_a_listener_is_told_of_each_as_it_ends():
+def test_a_listener_is_informed_of_each_as_it_ends():
     seen = []
     report = both(refunds(), listener=seen.append)
     assert tuple(seen) == report.results

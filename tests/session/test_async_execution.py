@@ -99,7 +99,7 @@ def nested():
     return made, gate
 
 
-def test_over_and_out_let_the_loop_go_on_and_stop_where_the_others_do():
+def test_over_and_out_let_the_loop_continue_and_stop_where_the_others_do():
     async def main():
         for verb, steps in (("step_over", 0), ("step_out", 1)):
             plain, gate = nested()
@@ -190,7 +190,7 @@ def waiting(gate):
     return session_of("line", Shape(nodes, [Edge("node", "next")], ("node",), [], {}))
 
 
-def test_into_lets_the_loop_go_on_and_may_be_taken_up_without_one():
+def test_into_lets_the_loop_continue_and_may_be_taken_up_without_one():
     async def main():
         gate = Barrier()
         run = waiting(gate)
@@ -212,7 +212,7 @@ def test_into_lets_the_loop_go_on_and_may_be_taken_up_without_one():
 
 
 @pytest.mark.parametrize("verb", ["astep_into", "astep", "arun", "start"])
-def test_back_ends_what_goes_on_in_a_loop_of_its_own(verb):
+def test_back_ends_what_continues_in_a_loop_of_its_own(verb):
     async def main():
         gate = Barrier()
         run = waiting(gate)
@@ -248,7 +248,7 @@ def test_a_cancelled_step_into_leaves_the_session_before_the_step():
     live(main)
 
 
-def test_run_back_lets_the_loop_go_on_and_can_be_paused():
+def test_run_back_lets_the_loop_continue_and_can_be_paused():
     async def main():
         run = session(counting(limit=10**9), {"n": 0})
         await run.arun(max_steps=20_000)
@@ -267,7 +267,7 @@ def test_run_back_lets_the_loop_go_on_and_can_be_paused():
     live(main)
 
 
-def test_run_back_pauses_what_goes_on():
+def test_run_back_pauses_what_continues():
     async def main():
         run = session(counting(limit=10**9), {"n": 0})
         run.start()

@@ -184,7 +184,7 @@ def test_an_endless_run_of_quick_nodes_can_be_paused():
     live(main)
 
 
-def test_wait_gives_up_after_its_time_and_the_run_goes_on():
+def test_wait_gives_up_after_its_time_and_the_run_continues():
     async def main():
         gate = Gate()
         run = session(graph("gate", gate=gate))
@@ -199,7 +199,7 @@ def test_wait_gives_up_after_its_time_and_the_run_goes_on():
     live(main)
 
 
-def test_a_failure_is_told_as_always():
+def test_a_failure_is_reported_as_always():
     async def main():
         run = session(broken())
         run.start()
@@ -212,7 +212,7 @@ def test_a_failure_is_told_as_always():
     live(main)
 
 
-def test_it_stops_at_a_person_and_goes_on_with_the_answer():
+def test_it_stops_at_a_person_and_continues_with_the_answer():
     async def main():
         run = session(asking())
         run.start()
@@ -267,7 +267,7 @@ def test_branches_run_at_the_same_time():
     live(main)
 
 
-def test_who_listens_is_told_when_it_begins_and_when_it_ends():
+def test_who_listens_is_notified_when_it_begins_and_when_it_ends():
     async def main():
         told = []
         run = session(counting(), {"n": 0}, hooks={"change": lambda each: told.append(each.status)})
@@ -331,7 +331,7 @@ def test_it_can_be_started_from_another_thread():
     live(main)
 
 
-def test_an_answer_lets_the_run_that_start_began_go_on_by_itself():
+def test_an_answer_lets_the_run_that_start_began_continue_by_itself():
     async def main():
         run = session(asking())
         run.start()

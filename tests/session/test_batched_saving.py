@@ -127,7 +127,7 @@ def test_a_program_that_ends_by_itself_loses_nothing_of_a_batch(place):
 # ---------------------------------------------------------------------------------------------------------- and besides
 
 
-def test_a_run_that_went_back_and_on_again_stands_where_it_went_on():
+def test_a_run_that_went_back_and_on_again_stands_where_it_continued():
     log, copies = MemoryLog(), []
     tools = Tools()
     session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run")

@@ -119,7 +119,7 @@ def test_what_is_no_file_of_breakpoints(tmp_path, text):
     assert problems(session(counting()).breakpoints.load, file)[0].code == "X134"
 
 
-def test_words_that_no_breakpoint_has_are_told_as_add_tells_them(tmp_path):
+def test_words_that_no_breakpoint_has_are_reported_as_add_tells_them(tmp_path):
     file = tmp_path / "points.json"
     rows = [{}, {"node": "check", "side": "left"}, {"node": 5}, {"when": "n =="}, {"edge": "check"}]
     file.write_text(json.dumps({"agentnb": "breakpoints", "rows": rows}), encoding="utf-8")

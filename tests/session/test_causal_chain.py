@@ -64,7 +64,7 @@ def test_an_approvals_chain_goes_from_the_alert_to_what_was_granted():
     assert set(frame[frame.relation == "effect"].type) >= {"object.created", "patch.applied"}
 
 
-def test_it_is_that_of_where_the_run_stands():
+def test_it_is_that_of_where_the_run_is():
     session = team()
     assert len(session.goto(1).chain("task#1")) < len(session.goto(2).chain("task#1"))
     session.goto(0)
@@ -73,7 +73,7 @@ def test_it_is_that_of_where_the_run_stands():
     assert caught.value.problems[0].code == "X161"
 
 
-def test_what_is_not_there_is_told_with_what_may_be_meant():
+def test_what_is_not_there_is_reported_with_what_may_be_meant():
     with pytest.raises(ExecutionError) as caught:
         team().chain("tusk#1")
     (problem,) = caught.value.problems

@@ -26,7 +26,7 @@ def test_a_session_runs_a_recipe_and_nothing_else(recipe):
         nb.Session(recipe)
 
 
-def test_a_recipe_with_errors_does_not_run_and_all_of_them_are_told():
+def test_a_recipe_with_errors_does_not_run_and_all_of_them_are_reported():
     nodes = {"a": Node("a", "noop"), "b": Node("b", "unheard")}
     recipe = Recipe("bad", "test", nodes, (), ("gone",))
     with pytest.raises(nb.RecipeError) as caught:
@@ -104,7 +104,7 @@ def told(inputs, given, **meta):
         ({"$ref": "#/nowhere"}, 1, "input 'x' cannot be checked", "its schema refers to '/nowhere'"),
     ],
 )
-def test_a_rule_that_an_input_breaks_is_told(schema, value, what, why):
+def test_a_rule_that_an_input_breaks_is_reported(schema, value, what, why):
     found = told({"x": schema}, {"x": value})
     assert len(found) == bool(what)
     for code, said, because in found:
@@ -113,7 +113,7 @@ def test_a_rule_that_an_input_breaks_is_told(schema, value, what, why):
         assert why in because
 
 
-def test_every_input_is_told_of():
+def test_every_input_is_reported():
     inputs = {
         "a": {"type": "string"},
         "b": {"minimum": 1},
@@ -175,7 +175,7 @@ def test_a_whole_number_is_an_integer_however_it_is_written():
     assert [code for code, _, _ in told({"x": {"type": "integer"}}, {"x": 3.5})] == ["R206"]
 
 
-def test_a_default_that_breaks_its_own_schema_is_told():
+def test_a_default_that_breaks_its_own_schema_is_reported():
     with pytest.raises(nb.RecipeError) as caught:
         session(declared(x={"minimum": 3, "default": 1}))
     assert codes(caught) == ["R208"]
@@ -183,7 +183,7 @@ def test_a_default_that_breaks_its_own_schema_is_told():
 
 
 @pytest.mark.starts_programs
-def test_simple_types_are_told_without_jsonschema():
+def test_simple_types_are_reported_without_jsonschema():
     code = (
         "import sys, networkx as nx, agentnb as nb\n"
         "graph = nx.DiGraph(inputs={'x': {'type': ['string', 'null'], 'default': 'a', 'description': 'd'}})\n"

@@ -47,7 +47,7 @@ def test_a_replay_reads_what_the_run_has_read(team):
     assert team.session.fork(2).replay().ok
 
 
-def test_a_run_that_was_kept_replays_in_another_process(team, tmp_path):
+def test_a_run_that_was_stored_replays_in_another_process(team, tmp_path):
     team.session.close()
     again = ag.Runtime.load(str(tmp_path / "runs.db"), behaviors=team.behaviors, replay_strict=True)
     assert again.replay().ok

@@ -11,7 +11,7 @@ from tests.session.shape_sessions import session_of
 from tests.session.small_sessions import broken, counting, graph, session
 
 
-def test_hooks_are_told_of_each_moment():
+def test_hooks_are_informed_of_each_moment():
     told = []
     hooks = {
         "step": lambda step: told.append(("step", step.node_id, step.status)),
@@ -32,7 +32,7 @@ def test_hooks_are_told_of_each_moment():
     assert told == [("step", "middle", "ok"), ("step", "last", "ok"), ("end", "finished")]
 
 
-def test_change_is_told_after_every_verb():
+def test_change_is_reported_after_every_verb():
     told = []
     run = session(counting(), {"n": 0}, hooks={"change": lambda each: told.append(each.position)})
     for verb in (run.step, run.back, lambda: run.edit({"n": 1}), lambda: run.set_next("done"), lambda: run.goto(0),
@@ -43,7 +43,7 @@ def test_change_is_told_after_every_verb():
         assert told[-1] == run.position
 
 
-def test_a_listener_that_raises_is_dropped_with_a_warning_and_the_run_goes_on():
+def test_a_listener_that_raises_is_dropped_with_a_warning_and_the_run_continues():
     told = []
 
     def breaks(step):
@@ -113,7 +113,7 @@ def test_the_inputs_are_copied():
     assert "more" not in run.board
 
 
-def test_a_failure_is_told_before_what_it_has_cancelled():
+def test_a_failure_is_reported_before_what_it_has_cancelled():
     told = []
     run = session_of("branches")
     run._parts.state.hooks.add_all({"step": lambda step: told.append((step.node_id, step.status)),

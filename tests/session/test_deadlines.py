@@ -58,7 +58,7 @@ def test_who_is_asked_can_read_how_long_there_is():
     assert run.pending[0].arguments["timeout"] == LONG
 
 
-def test_when_the_time_is_up_the_next_run_goes_on_with_a_failed_step():
+def test_when_the_time_is_up_the_next_run_continues_with_a_failed_step():
     run, watch = waiting()
     watch.go_on(LONG)
     assert run.status != "waiting"
@@ -113,7 +113,7 @@ def test_going_back_and_on_asks_again_and_gives_the_whole_time():
     assert run.board["answer"] == "yes"
 
 
-def test_a_live_run_goes_on_by_itself_when_the_time_is_up():
+def test_a_live_run_continues_by_itself_when_the_time_is_up():
     async def main():
         run = session(asking(0.02))
         run.start()
@@ -123,7 +123,7 @@ def test_a_live_run_goes_on_by_itself_when_the_time_is_up():
     live(main)
 
 
-def test_a_step_by_hand_ends_by_itself_and_the_run_stands_behind_it():
+def test_a_step_by_hand_ends_by_itself_and_the_run_is_behind_it():
     async def main():
         run = session(asking(0.02))
         await run.astep()

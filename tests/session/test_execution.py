@@ -64,7 +64,7 @@ def test_run_until(until, position):
     assert run.status == "finished"
 
 
-def test_until_a_node_that_is_next_already_goes_on_to_the_next_time():
+def test_until_a_node_that_is_next_already_continues_to_the_next_time():
     run = session(counting(), {"n": 0})
     run.run(until="check")
     run.run(until="check")
@@ -324,7 +324,7 @@ def test_a_composite_inside_another_is_over_when_it_is_left():
     assert (run.step_over().node_id, run.current) == ("outer", "after")
 
 
-def test_a_composite_that_stands_before_its_leave_is_left():
+def test_a_composite_that_is_before_its_leave_is_left():
     run = nested()
     run.step(5)
     assert (run.current, run.step_over().phase, run.current) == ("inner", "leave", "last")
@@ -351,7 +351,7 @@ def test_parallel_branches_are_gone_over_together():
     assert [run.step_over().node_id for _ in range(5)] == ["open", "x", "y", "meet", "after"]
 
 
-def test_a_call_that_is_held_stops_them_and_they_go_on_with_it():
+def test_a_call_that_is_held_stops_them_and_they_continue_with_it():
     run = session(looping(calling("look"), times=2), {"word": "rain"}, tools={"look": lambda word: word})
     run.breakpoints.add(call="tool")
     assert (run.step_over().node_id, run.status) == ("before", "in_flight")
@@ -366,7 +366,7 @@ def test_they_end_with_the_budget_and_say_so():
     assert run.step_over() is None
 
 
-def test_who_listens_to_the_end_is_told():
+def test_who_listens_to_the_end_is_notified():
     told = []
     run = session(looping(graph("x"), times=2), hooks={"end": lambda one: told.append(one.position)})
     run.step_over()

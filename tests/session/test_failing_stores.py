@@ -88,7 +88,7 @@ def ends_well(session, tools):
 
 
 @WAYS
-def test_a_session_stays_whole_and_goes_on_when_the_cause_is_gone(store, durability):
+def test_a_session_stays_whole_and_continues_when_the_cause_is_gone(store, durability):
     tools = Tools()
     session = begun(store, tools, durability)
     session.step(4)
@@ -107,7 +107,7 @@ def test_a_session_stays_whole_and_goes_on_when_the_cause_is_gone(store, durabil
 
 
 @WAYS
-def test_a_run_stops_where_it_cannot_be_kept(store, durability):
+def test_a_run_stops_where_it_cannot_be_stored(store, durability):
     tools = Tools()
     session = begun(store, tools, durability)
     broken = store.broken()
@@ -134,7 +134,7 @@ def test_a_call_that_is_out_comes_back_and_is_not_made_again(store, durability):
     ends_well(session, tools)
 
 
-def test_a_call_that_cannot_be_kept_does_not_go_out(store):
+def test_a_call_that_cannot_be_stored_does_not_go_out(store):
     tools = Tools()
     session = begun(store, tools)
     session.step(3)
@@ -176,7 +176,7 @@ def test_a_live_run_stops_and_says_why_to_whoever_waits(store):
     ends_well(session, tools)
 
 
-def test_a_cockpit_is_told_though_it_cannot_be_kept(store):
+def test_a_cockpit_is_notified_though_the_step_cannot_be_stored(store):
     session = begun(store, Tools())
     told = []
     session.subscribe(lambda each: told.append(each.position), "change")
@@ -225,7 +225,7 @@ def whole():
 
 
 @pytest.mark.parametrize("call", ["weigh 0", "count 1", "price 0", "shaky 1", "look 0"])
-def test_the_answered_calls_of_a_step_that_could_not_go_on_are_not_made_again(store, whole, call):
+def test_the_answered_calls_of_a_step_that_could_not_continue_are_not_made_again(store, whole, call):
     tools = Parts()
     session = told_in_parts.begin(tools, store.log, rounds=2)
     broken = store.broken()
@@ -279,7 +279,7 @@ def test_a_question_waits_on_while_the_store_fails(store):
     is_kept(session)
 
 
-def test_a_fork_that_cannot_be_kept_is_none(store):
+def test_a_fork_that_cannot_be_stored_is_none(store):
     tools = Tools()
     session = begun(store, tools)
     session.step(3)
@@ -317,7 +317,7 @@ wait()
 
 
 @pytest.mark.starts_programs
-def test_the_second_of_two_programs_is_told_who_writes_a_run(place):
+def test_the_second_of_two_programs_learns_who_writes_a_run(place):
     tools = Tools()
     recipe = looping(tools)
     with Elsewhere(place, HOLDS) as they:
@@ -337,7 +337,7 @@ def test_the_second_of_two_programs_is_told_who_writes_a_run(place):
         third.close()
 
 
-def test_the_second_of_two_sessions_of_one_program_is_told_too(place):
+def test_the_second_of_two_sessions_of_one_program_learns_it_too(place):
     tools = Tools()
     recipe = looping(tools)
     first = nb.Session(recipe, {"n": 0}, store=place, run_id="run")
@@ -378,7 +378,7 @@ def things(way):
 @WAYS
 @pytest.mark.parametrize("way", ["function", "tool"])
 @pytest.mark.filterwarnings("ignore:.*Thing:UserWarning")
-def test_a_value_without_a_codec_is_told_and_kept_when_there_is_one(way, durability, monkeypatch, tmp_path):
+def test_a_value_without_a_codec_is_reported_and_kept_when_there_is_one(way, durability, monkeypatch, tmp_path):
     monkeypatch.setattr(codec, "_BY_TYPE", {**codec._BY_TYPE})
     monkeypatch.setattr(codec, "_BY_NAME", {**codec._BY_NAME})
     session = nb.Session(things(way), {}, store=tmp_path / "runs.db", run_id="run", durability=durability)

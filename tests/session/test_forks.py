@@ -166,7 +166,7 @@ def test_a_run_may_be_forked_very_often():
 
 @pytest.mark.parametrize("asked_before", [False, True])
 @pytest.mark.parametrize("log", [None, MemoryLog()])
-def test_after_a_reset_a_branch_that_was_left_is_told_once(log, asked_before):
+def test_after_a_reset_a_branch_that_was_left_is_reported_once(log, asked_before):
     run = Session(load(counting()), {"n": 0}, store=log, run_id=f"r{asked_before}")
     run.step(4)
     run.goto(2)

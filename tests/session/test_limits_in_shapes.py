@@ -196,7 +196,7 @@ def test_a_limit_stops_a_shape_or_does_not_touch_it(shape, name):
 
 @UNPRICED
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_is_used_and_what_is_left_make_the_limit_wherever_it_stands(shape):
+def test_what_is_used_and_what_is_left_make_the_limit_wherever_it_is(shape):
     budget = {**dict.fromkeys(LIMITS, 100), "max_cost_usd": Decimal("0.7"), "max_seconds": 10**6}
     run = budgeted(shape, budget)
     run.run()

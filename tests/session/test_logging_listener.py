@@ -78,7 +78,7 @@ def test_a_run_that_only_listens_is_idle():
 
 
 @pytest.mark.parametrize("level", ["INFO", "WARNING"])
-def test_a_node_that_fails_is_told_once(level):
+def test_a_node_that_fails_is_reported_once(level):
     with logging_to(level) as lines:
         run = session(broken())
         run.run()
@@ -102,7 +102,7 @@ def test_what_was_odd_in_a_step_is_a_warning():
     assert lines.told("WARNING") == ["step 4: node 'parse', odd: unexpected JSON: it has no 'tool_name'"]
 
 
-def test_a_failure_that_nodes_around_it_fall_by_is_told_once():
+def test_a_failure_that_nodes_around_it_fall_by_is_reported_once():
     def breaks():
         raise ValueError("no")
 
@@ -116,7 +116,7 @@ def test_a_failure_that_nodes_around_it_fall_by_is_told_once():
     assert lines.told() == ["step 2: node 'a' failed: ValueError: no"]
 
 
-def test_a_failure_beside_which_branches_are_cancelled_is_told():
+def test_a_failure_beside_which_branches_are_cancelled_is_reported():
     with logging_to("DEBUG") as lines:
         run = budgeted("branches")
         run.run()
@@ -127,7 +127,7 @@ def test_a_failure_beside_which_branches_are_cancelled_is_told():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_each_step_is_told_in_every_shape(shape):
+def test_each_step_is_reported_in_every_shape(shape):
     with logging_to("DEBUG") as lines:
         run = budgeted(shape)
         run.run()
@@ -211,7 +211,7 @@ def test_a_time_out_is_the_reason():
 # ---------------------------------------------------------------------------------------------- going about in a run
 
 
-def test_steps_that_are_passed_again_are_not_told_again():
+def test_steps_that_are_passed_again_are_not_reported_again():
     with logging_to("DEBUG") as lines:
         run = session(counting(), {"n": 0})
         run.run(max_steps=4)
@@ -263,7 +263,7 @@ def test_where_only_errors_are_asked_for_only_errors_are_written():
     assert [row["level"] for row in lines.rows] == ["ERROR"]
 
 
-def test_a_live_run_with_branches_is_told_whole():
+def test_a_live_run_with_branches_is_reported_whole():
     async def main():
         with logging_to("DEBUG") as lines:
             run = session(fan("x", "y", "z"))

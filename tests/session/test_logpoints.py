@@ -15,7 +15,7 @@ def counting(**inputs):
     return nb.Session(nb.load(graph), {"n": 0, **inputs})
 
 
-def test_a_logpoint_writes_its_message_and_the_run_goes_on(capsys):
+def test_a_logpoint_writes_its_message_and_the_run_continues(capsys):
     session = counting()
     point = session.breakpoints.log("n is {{ n }}", node="add", side="after")
     session.run()
@@ -53,7 +53,7 @@ def test_it_is_saved_and_loaded_as_a_logpoint(tmp_path, capsys):
     assert "n is 3" in capsys.readouterr().out
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_reported():
     session = counting()
     with pytest.raises(nb.ExecutionError, match="X116"):
         session.breakpoints.log("hello")

@@ -181,7 +181,7 @@ def test_a_line_of_json_has_what_every_record_has_and_what_applies():
     assert (second["level"], second["message"]) == ("ERROR", "no room")
 
 
-def test_an_exception_of_anybodys_line_is_told():
+def test_an_exception_of_anybodys_line_is_reported():
     with logging_to() as lines:
         try:
             raise ValueError("it broke")
@@ -323,7 +323,7 @@ def test_a_redactor_that_raises_warns_once_and_does_not_stop_the_run():
 # -------------------------------------------------------------------------------------------------------------- store
 
 
-def test_a_run_that_cannot_be_kept_is_an_error():
+def test_a_run_that_cannot_be_stored_is_an_error():
     run = session(graph("a"))
     with logging_to("ERROR") as lines:
         run.run()
@@ -339,6 +339,6 @@ def test_a_run_that_cannot_be_kept_is_an_error():
     assert (second["error_type"], second["error_message"], "reason" in second) == ("OSError", "gone", False)
 
 
-def test_nobody_is_told_of_it_where_the_log_is_off(capsys):
+def test_nobody_is_informed_of_it_where_the_log_is_off(capsys):
     store_failed(session(graph("a"))._parts.state, OSError("gone"))
     assert capsys.readouterr().err == ""

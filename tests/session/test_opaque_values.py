@@ -55,7 +55,7 @@ def goes_on(session):
 
 @WAYS
 @HOW_OFTEN
-def test_it_is_told_of_which_step_and_node_it_is_and_where_it_stands(way, durability, tmp_path):
+def test_it_says_of_which_step_and_node_it_is_and_where_the_run_is(way, durability, tmp_path):
     session, _, problem = unfit(way, durability, tmp_path / "runs.db")
     assert problem.code == "L401"
     assert problem.where in ("step 2, 'make', key 'made'", "step 2, 'make', tool 'make'")
@@ -64,7 +64,7 @@ def test_it_is_told_of_which_step_and_node_it_is_and_where_it_stands(way, durabi
 
 @WAYS
 @HOW_OFTEN
-def test_it_goes_on_when_a_person_has_written_the_key_anew(way, durability, tmp_path):
+def test_it_continues_when_a_person_has_written_the_key_anew(way, durability, tmp_path):
     session, _, _ = unfit(way, durability, tmp_path / "runs.db")
     with pytest.raises(StoreError, match="L401"):
         session.edit({"besides": 2})
@@ -78,7 +78,7 @@ def test_it_goes_on_when_a_person_has_written_the_key_anew(way, durability, tmp_
 @WAYS
 @HOW_OFTEN
 @pytest.mark.parametrize("verb", ["retry", "back"])
-def test_it_goes_on_when_the_step_runs_again_and_makes_something_else(way, durability, verb, tmp_path):
+def test_it_continues_when_the_step_runs_again_and_makes_something_else(way, durability, verb, tmp_path):
     session, maker, _ = unfit(way, durability, tmp_path / "runs.db")
     with pytest.raises(StoreError, match="L401"):
         session.retry()
@@ -91,7 +91,7 @@ def test_it_goes_on_when_the_step_runs_again_and_makes_something_else(way, durab
 
 @WAYS
 @HOW_OFTEN
-def test_it_goes_on_when_a_codec_takes_it(way, durability, monkeypatch, tmp_path):
+def test_it_continues_when_a_codec_takes_it(way, durability, monkeypatch, tmp_path):
     monkeypatch.setattr(codec, "_BY_TYPE", {**codec._BY_TYPE})
     monkeypatch.setattr(codec, "_BY_NAME", {**codec._BY_NAME})
     session, _, _ = unfit(way, durability, tmp_path / "runs.db")
@@ -116,7 +116,7 @@ def test_an_edit_and_the_inputs_are_named_too(tmp_path):
     goes_on(session)
 
 
-def test_what_somebody_else_has_written_over_can_be_kept_elsewhere(tmp_path):
+def test_what_somebody_else_has_written_over_can_be_stored_elsewhere(tmp_path):
     recipe = nb.load(graph("a", "b"))
     session = nb.Session(recipe, {"n": 1}, store=tmp_path / "runs.db", run_id="run")
     session._parts.state.log.release("run")

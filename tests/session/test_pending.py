@@ -34,7 +34,7 @@ def test_a_call_is_held_before_it_goes_out():
     assert (call.kind, call.node, dict(call.arguments)) == ("call", "look", {"word": "rain"})
 
 
-def test_it_goes_on_with_the_next_step():
+def test_it_continues_with_the_next_step():
     run = held()
     step = run.step()
     assert (step.node_id, step.outputs, run.status) == ("look", {"look": "about rain"}, "paused")
@@ -210,7 +210,7 @@ def test_an_approval_is_no_answer_and_an_answer_no_approval():
     assert (run.status, other.status) == ("waiting", "waiting")
 
 
-def test_a_run_that_start_began_goes_on_after_it():
+def test_a_run_that_start_began_continues_after_it():
     run = leave()
 
     async def test():

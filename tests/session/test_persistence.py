@@ -14,7 +14,7 @@ from tests.session.gated_nodes import Gate, live
 from tests.session.small_sessions import counting, graph, session
 
 
-def test_a_session_without_a_store_is_kept_nowhere():
+def test_a_session_without_a_store_is_stored_nowhere():
     session = nb.Session(nb.load(counting()), {"n": 0})
     session.run()
     session.close()
@@ -102,7 +102,7 @@ def test_what_moves_is_not_closed_so_that_no_step_of_it_is_lost():
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_copy_of_what_was_kept_nowhere_stands_inside_its_step_too(name, tmp_path):
+def test_a_copy_of_what_was_kept_nowhere_is_inside_its_step_too(name, tmp_path):
     run = paused_calls.kept(name, ["tool", "emit", "human", "tool"])
     while run.status != "waiting":
         run.step()

@@ -18,7 +18,7 @@ def boxes(drawing):
     return {box.id: (box.caption, box.marks) for box in drawing.picture.boxes}
 
 
-def test_objects_are_drawn_where_the_run_stands_with_what_the_last_step_changed():
+def test_objects_are_drawn_where_the_run_is_with_what_the_last_step_changed():
     run = incident()
     assert boxes(run.draw_objects(1)) == {"service#1": ("service v1", ("new",)), "alert#2": ("alert v1", ("new",))}
     found = boxes(run.draw_objects(6))

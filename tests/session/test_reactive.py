@@ -20,7 +20,7 @@ def listening():
     return run
 
 
-def test_a_run_that_listens_is_idle_and_goes_on_with_an_event():
+def test_a_run_that_listens_is_idle_and_continues_with_an_event():
     run = listening()
     assert (run.status, run.current, run.step()) == ("idle", None, None)
     run.emit("hello", {"to": "ada"})

@@ -110,7 +110,7 @@ def test_the_limits_of_a_recipe_go_with_it_and_those_of_the_session_stay():
 # --------------------------------------------------------------------------------------------- forks that go on with it
 
 
-def test_a_fork_goes_on_with_another_recipe_and_keeps_its_first_steps():
+def test_a_fork_continues_with_another_recipe_and_keeps_its_first_steps():
     run = session(counting(), {"n": 0})
     run.run()
     made = counting(2)

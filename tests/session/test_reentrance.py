@@ -82,7 +82,7 @@ def test_a_nearly_named_node_is_asked_for():
         line().run(until=3.5)
 
 
-def test_a_run_begins_anew_from_what_it_was_given():
+def test_a_run_starts_over_from_what_it_was_given():
     given = {"items": [1]}
     graph = nx.DiGraph()
     graph.add_node("a", function=lambda: {"done": True})

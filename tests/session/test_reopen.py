@@ -41,7 +41,7 @@ def where(request, tmp_path):
     return MemoryLog() if request.param == "memory" else tmp_path / "runs.db"
 
 
-def test_a_run_goes_on_where_it_stood(where):
+def test_a_run_continues_where_it_stood(where):
     recipe = looping()
     session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", name="first")
     session.step(3)
@@ -208,7 +208,7 @@ def test_what_was_masked_is_asked_for(where):
         given._parts.persistence.fill({"nothing": 1})
 
 
-def test_an_edited_recipe_is_told_and_goes_on_where_it_fits(where):
+def test_an_edited_recipe_is_reported_and_continues_where_it_fits(where):
     session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1")
     session.step(3)
     session.close()
@@ -318,7 +318,7 @@ def test_every_shape_can_be_read_without_its_recipe(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_shape_goes_on_after_it_was_opened_in_the_middle(name, tmp_path):
+def test_every_shape_continues_after_it_was_opened_in_the_middle(name, tmp_path):
     session = session_of(name)
     session._parts.state._run_id = "r"
     wanted = facts(finished(session_of(name)))

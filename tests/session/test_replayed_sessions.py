@@ -108,7 +108,7 @@ def test_a_time_out_takes_its_edge_again():
     finds_nothing(run)
 
 
-def test_a_run_that_stands_at_a_failure():
+def test_a_run_that_is_at_a_failure():
     run = session(broken())
     run.run()
     run.retry()

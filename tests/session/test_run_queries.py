@@ -8,7 +8,7 @@ from agentnb.session.run_queries import get_first_keys
 from tests.session.small_sessions import add, asking, broken, counting, fan, graph, path, session
 
 
-def test_a_failure_is_told_at_its_step_alone():
+def test_a_failure_is_reported_at_its_step_alone():
     run = session(broken())
     run.run()
     assert [run.goto(k).status for k in range(3)] == ["ready", "paused", "failed"]
@@ -18,7 +18,7 @@ def test_a_failure_is_told_at_its_step_alone():
     assert run.status == "paused"
 
 
-def test_a_fork_of_a_failed_run_stands_at_the_failure_too():
+def test_a_fork_of_a_failed_run_is_at_the_failure_too():
     run = session(broken())
     run.run()
     fork = run.fork()
@@ -27,7 +27,7 @@ def test_a_fork_of_a_failed_run_stands_at_the_failure_too():
     assert (fork.status, run.status) == ("finished", "failed")
 
 
-def test_a_failure_in_a_parallel_branch_is_told_over_the_cancelled_ones():
+def test_a_failure_in_a_parallel_branch_is_reported_over_the_cancelled_ones():
     def breaks():
         raise ValueError("b broke")
 

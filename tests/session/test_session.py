@@ -26,7 +26,7 @@ def test_retry_is_a_new_step():
     assert path(run) == ["first", "middle error", "middle error", "middle"]
 
 
-def test_skip_goes_on_as_if_the_node_had_written_this():
+def test_skip_continues_as_if_the_node_had_written_this():
     run = session(broken())
     run.run()
     step = run.skip({"middle": "mine"})
@@ -58,7 +58,7 @@ def test_an_edit_is_seen_at_once_and_belongs_to_the_step_before():
     assert dict(run.board) == {}
 
 
-def test_an_edit_before_the_first_step_stands_at_the_start():
+def test_an_edit_before_the_first_step_is_at_the_start():
     run = session(counting(), {"n": 0})
     run.edit({"n": 2})
     run.step()
@@ -204,7 +204,7 @@ def test_the_error_of_a_failed_run_has_four_answers_and_its_cause():
     assert (run.error, run.cause) == (None, None)
 
 
-def test_a_problem_raised_in_a_node_is_told_in_its_own_words():
+def test_a_problem_raised_in_a_node_is_reported_in_its_own_words():
     problem = nb.Problem("X999", "my own", "here", "because", "do this")
     run = session(broken(ExecutionError(problem)))
     run.run()
@@ -218,7 +218,7 @@ def test_an_error_is_gone_once_the_next_node_is_another():
     assert (run.status, run.error) == ("paused", None)
 
 
-def test_frontier_frames_and_cursor_say_where_it_stands():
+def test_frontier_frames_and_cursor_say_where_it_is():
     run = session(fan("a", "b"))
     run.step()
     assert [(one.node, one.phase) for one in run.frontier] == [("a", "start"), ("b", "start")]
@@ -275,7 +275,7 @@ def test_who_wrote_counts_writes_above_and_below_a_path():
     assert run.who_wrote("d.list") == 3
 
 
-def test_a_session_says_where_it_stands_in_one_line():
+def test_a_session_says_where_it_is_in_one_line():
     run = session(graph("a", "b", name="line"))
     run.step()
     assert repr(run) == "<Session 'line': paused after step 1, next 'b'>"
@@ -293,7 +293,7 @@ def test_it_is_drawn_with_the_run_on_it():
     assert run.draw().dot != run.recipe.draw().dot
 
 
-def test_subscribers_are_told_after_each_step_until_they_leave():
+def test_subscribers_are_notified_after_each_step_until_they_leave():
     run, seen = session(graph("a", "b", "c")), []
     stop = run.subscribe(seen.append)
     run.step(2)

@@ -31,7 +31,7 @@ def test_a_recipes_tools_are_loaded_now_and_not_before(tmp_path):
     assert make_world(recipe).tools["echo"]() == "changed"
 
 
-def test_what_is_given_stands_in_place_of_them_and_is_given_their_config(tmp_path):
+def test_what_is_given_is_in_place_of_them_and_is_given_their_config(tmp_path):
     content = text(line("a")).replace('impl: "tools.py#echo"', 'impl: "tools.py#echo", config: {k: 1}')
     world = make_world(load(write(tmp_path, content)), tools={"echo": lambda **given: given, "more": len})
     assert world.tools["echo"](q=2) == {"k": 1, "q": 2}
@@ -39,7 +39,7 @@ def test_what_is_given_stands_in_place_of_them_and_is_given_their_config(tmp_pat
     assert set(world.tools) == {"echo", "add", "failing", "raising", "more"}
 
 
-def test_all_that_cannot_be_loaded_is_told_at_once(tmp_path):
+def test_all_that_cannot_be_loaded_is_reported_at_once(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     (tmp_path / "tools.py").write_text("def echo(): ...\n")
     with pytest.raises(RecipeError) as caught:
@@ -78,7 +78,7 @@ def test_what_has_not_changed_of_a_recipe_is_taken_over_as_it_is(tmp_path):
     assert other.llm is not old.llm
 
 
-def test_a_tool_that_has_changed_is_loaded_anew_and_one_that_is_gone_is_gone(tmp_path):
+def test_a_tool_that_has_changed_is_reloaded_and_one_that_is_gone_is_gone(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     old = make_world(recipe, tools={"add": lambda **given: given, "more": len})
     changed = text(line("a")).replace('impl: "tools.py#add"', 'impl: "tools.py#echo", config: {by: 7}')

@@ -189,7 +189,7 @@ def test_emit(name, two):
     assert went(two).count("greet error") == (3 if name == "reactive" else 0)
 
 
-def test_skip_goes_on_as_if_the_node_had_written_this(name):
+def test_skip_continues_as_if_the_node_had_written_this(name):
     session = session_of(name)
     made = session.skip({"mine": 1})
     assert (made.node_id, made.status, session.board["mine"]) == (shape_of(name).steps[0].split()[0], "skipped", 1)

@@ -12,7 +12,7 @@ from tests.session.small_sessions import asking, counting, fan, graph, path, ses
 
 
 @pytest.mark.parametrize(("until", "position"), [("check", 1), (4, 4), ("n == 2", 3), (10**6, 7)])
-def test_start_goes_on_to_a_place_as_run_does(until, position):
+def test_start_continues_to_a_place_as_run_does(until, position):
     async def main():
         run, plain = session(counting(), {"n": 0}), session(counting(), {"n": 0})
         run.start(until)
@@ -40,7 +40,7 @@ def test_a_place_that_lies_behind_is_not_gone_to():
     live(main)
 
 
-def test_a_run_to_a_node_goes_on_to_there_after_the_answer():
+def test_a_run_to_a_node_continues_to_there_after_the_answer():
     async def main():
         run = session(asking())
         run.start("after")
@@ -86,7 +86,7 @@ def test_who_goes_elsewhere_ends_the_rest_too(verb):
     live(main)
 
 
-def test_the_speed_may_change_while_it_goes_on():
+def test_the_speed_may_change_while_it_continues():
     async def main():
         run = session(counting(limit=10**9), {"n": 0})
         run.start()

@@ -50,7 +50,7 @@ def test_what_a_run_was_begun_with_is_in_its_head():
     assert same == session._parts.run.chaos
 
 
-def test_a_head_that_is_damaged_is_told():
+def test_a_head_that_is_damaged_is_reported():
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0}, store=log)
     row = log.run(session.run_id)
@@ -146,7 +146,7 @@ def test_what_can_be_no_id_is_refused(run_id, store):
         nb.Session(nb.load(counting()), {"n": 0}, store=store, run_id=run_id)
 
 
-def test_a_function_that_breaks_cannot_be_kept_but_the_rest_is():
+def test_a_function_that_breaks_cannot_be_stored_but_the_rest_is():
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0}, store=log)
     session.breakpoints.add(when=lambda board: board["n"] > 5)

@@ -247,7 +247,7 @@ def test_what_a_failed_step_has_cost_counts():
 # ----------------------------------------------------------------------------------------------- a step given up
 
 
-def test_that_a_step_was_given_up_is_an_act_and_what_it_used_is_told():
+def test_that_a_step_was_given_up_is_an_act_and_what_it_used_is_reported():
     run = Session(sampling(), llm=Model(), budget={"max_llm_calls": 2})
     run.run()
     act = run.trace.frames.interventions.iloc[-1]

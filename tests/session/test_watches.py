@@ -6,7 +6,7 @@ from agentnb.errors import RecipeError
 from tests.session.small_sessions import counting, session
 
 
-def test_watches_show_their_values_where_the_session_stands():
+def test_watches_show_their_values_where_the_session_is():
     run = session(counting(), {"n": 0})
     run.watch("n * 2").watch({"==": [{"var": "n"}, 1]})
 
@@ -23,7 +23,7 @@ def test_watches_show_their_values_where_the_session_stands():
     assert repr(run.watches).splitlines()[0] == "n * 2: 0"
 
 
-def test_what_cannot_be_worked_out_is_told_in_its_place():
+def test_what_cannot_be_worked_out_is_reported_in_its_place():
     run = session(counting(), {"n": 0})
     run.watch(lambda board: board["gone"])
     (told,) = run.watches.values()

@@ -43,7 +43,7 @@ def test_before_the_first_step_there_is_nothing_to_tell(run):
     assert (run.why().step, run.why().conditions) == (0, ())
 
 
-def test_the_conditions_of_edges_are_told_with_what_they_read(run):
+def test_the_conditions_of_edges_are_reported_with_what_they_read(run):
     why = run.goto(1).why()
     assert (why.step, why.node, why.targets) == (1, "look", ("route",))
     taken, other = why.conditions
@@ -57,7 +57,7 @@ def test_the_conditions_of_edges_are_told_with_what_they_read(run):
     ]
 
 
-def test_the_cases_of_a_router_are_told_each(run):
+def test_the_cases_of_a_router_are_reported_each(run):
     why = run.goto(2).why()
     assert (why.targets, [asked.value for asked in why.conditions]) == (("b",), [False, True])
     assert why.conditions[0].operands == (("state.n", 1),)
@@ -80,7 +80,7 @@ def test_it_tells_the_board_as_the_node_left_it(run):
     assert run.why().conditions[0].operands == (("state.n", 1),)
 
 
-def test_routes_by_a_value_are_told_too():
+def test_routes_by_a_value_are_reported_too():
     stop = Session(samples("triage"), answers=["approve"])
     stop.step(2)
     why = stop.why()
@@ -89,7 +89,7 @@ def test_routes_by_a_value_are_told_too():
     )  # fmt: skip
 
 
-def test_conditions_of_other_dialects_are_told():
+def test_conditions_of_other_dialects_are_reported():
     stop = session(counting(), {"n": 0})
     stop.step(2)
     (asked,) = stop.why().conditions
@@ -98,7 +98,7 @@ def test_conditions_of_other_dialects_are_told():
     assert stop.why().conditions[0].value is True
 
 
-def test_a_callable_is_told_by_its_value():
+def test_a_callable_is_reported_by_its_value():
     made = nx.DiGraph()
     made.add_node("a", kind="noop")
     made.add_node("b", kind="noop")
@@ -108,7 +108,7 @@ def test_a_callable_is_told_by_its_value():
     assert [(asked.value, asked.taken) for asked in stop.why().conditions] == [(True, True)]
 
 
-def test_a_failed_step_that_goes_on_is_told_with_its_failure(tmp_path):
+def test_a_failed_step_that_continues_is_reported_with_its_failure(tmp_path):
     graph = """
     nodes:
       - {id: try, type: tool, uses: failing, on_error: {resume: true}}
@@ -192,14 +192,14 @@ def test_a_loop_with_a_predicate_says_why_it_goes_round_and_why_it_ends():
     assert (stop.why().targets, stop.why().conditions[0].taken) == (("ask",), True)
 
 
-def test_a_predicate_that_cannot_be_asked_is_told_and_not_raised():
+def test_a_predicate_that_cannot_be_asked_is_reported_and_not_raised():
     stop = Session(load(Graph().add_conditional_branch("ask", Plan, lambda plan: plan.done > 0, tell)))
     stop.run()
     assert stop.status == "failed"
     assert "no 'Plan' is stored" in repr(stop.why())
 
 
-def test_of_a_kept_run_without_its_recipe_it_says_where_it_went(tmp_path):
+def test_of_a_stored_run_without_its_recipe_it_says_where_it_went(tmp_path):
     session = Session(load(typed()), store=tmp_path / "runs.db")
     session.run(until="note")
     session.close()
@@ -207,7 +207,7 @@ def test_of_a_kept_run_without_its_recipe_it_says_where_it_went(tmp_path):
     assert (why.node, why.targets, why.conditions) == ("route", ("note",), ())
 
 
-def test_any_step_is_told_wherever_the_run_stands(run):
+def test_any_step_is_reported_wherever_the_run_is(run):
     steps = range(len(run.trace) + 1)
     stood = [run.goto(step).why() for step in steps]
     run.goto(0)
@@ -264,7 +264,7 @@ def test_a_delivery_says_its_event_who_told_of_it_and_what_that_followed_from():
     )
 
 
-def test_each_clause_is_told_with_the_value_that_was_there():
+def test_each_clause_is_reported_with_the_value_that_was_there():
     asked = {each.condition: each.operands for each in incident().why().conditions}
     assert asked["on 'patch.applied'"] == (("type", "patch.applied"),)
     assert asked["where diff.alerts.new is 2"] == (("diff.alerts.new", 2),)
@@ -273,7 +273,7 @@ def test_each_clause_is_told_with_the_value_that_was_there():
     assert all(each.taken and each.value is True for each in incident().why().conditions)
 
 
-def test_what_came_from_outside_says_so_and_what_waits_for_what_was_told():
+def test_what_came_from_outside_says_so_and_what_waits_for_what_was_emitted():
     why = incident().why(1)
     assert (why.delivered_event.step, why.delivered_event.emitter, why.delivered_event.causes) == (None, "user", ())
     assert why.targets == ("correlate",)
@@ -288,7 +288,7 @@ def test_of_a_relation_it_says_which():
     assert asked["relation blocks"] == (("its id", "rel_002"),)
 
 
-def test_operators_of_a_clause_are_told_one_by_one_and_secrets_masked():
+def test_operators_of_a_clause_are_reported_one_by_one_and_secrets_masked():
     node = Node("hears", "noop", on=("go",), params={"where": {"n": {">": 1, "<": 9}, "token": "abc"}})
     run = Session(Recipe("r", "test", {"hears": node}, (), ()))
     run.emit("go", {"n": 5, "token": "abc"}).run()
@@ -305,6 +305,6 @@ def test_a_node_that_listens_and_leads_on_says_both():
     assert run.why(2).delivered_event is None
 
 
-def test_a_long_way_back_is_told_by_its_nearest_events():
+def test_a_long_way_back_is_reported_by_its_nearest_events():
     came = DeliveredEvent("e99", "tick", "tick", 99, tuple(f"e{n}" for n in range(98, -1, -1)))
     assert str(came).endswith("after e98 <- e97 <- e96 <- e95 <- e94 <- e93 <- e92 <- e91 and 91 more before")

@@ -18,7 +18,7 @@ def said(run, *words):
     return run.why_not(*words).reason
 
 
-def test_a_condition_that_did_not_hold_is_told_with_what_it_read():
+def test_a_condition_that_did_not_hold_is_reported_with_what_it_read():
     run = session(counting(), {"n": 0})
     run.step(2)
     why = run.why_not("done")
@@ -87,7 +87,7 @@ def test_a_turn_that_a_person_took_away():
     assert said(run, "b") == "it has been removed from the frontier: set_next 'c' after step 1"
 
 
-def test_the_routes_of_a_router_are_told_by_their_values():
+def test_the_routes_of_a_router_are_reported_by_their_values():
     run = Session(samples("triage"), answers=["approve"])
     run.run()
     never = next(edge.target for edge in run.recipe.edges if run.why_not(edge.target).fired is None)

@@ -10,7 +10,7 @@ def told(text):
     return [(problem.code, problem.where) for problem in read_text(text).problems]
 
 
-def test_a_second_key_is_told_with_both_places_and_dropped():
+def test_a_second_key_is_reported_with_both_places_and_dropped():
     source = read_text("a: 1\nb: 2\na: {c: 3}\n")
     (problem,) = source.problems
     assert (problem.code, problem.where) == ("R103", "<text>:3:1, a")
@@ -18,7 +18,7 @@ def test_a_second_key_is_told_with_both_places_and_dropped():
     assert source.content == {"a": 1, "b": 2}
 
 
-def test_each_further_key_is_told():
+def test_each_further_key_is_reported():
     assert told("a: 1\na: 2\na: 3") == [("R103", "<text>:2:1, a"), ("R103", "<text>:3:1, a")]
 
 
@@ -63,7 +63,7 @@ def test_merged_keys_give_way_to_those_that_stand_there():
     assert not source.problems
 
 
-def test_a_merge_of_what_is_no_mapping_is_told():
+def test_a_merge_of_what_is_no_mapping_is_reported():
     assert told("it: {<<: 3}") == [("R102", "<text>:1:10, it['<<']")]
 
 

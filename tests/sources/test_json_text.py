@@ -57,11 +57,11 @@ def test_broken_json_says_where_and_what_to_do(text, where, do):
     assert do in problem.do
 
 
-def test_a_second_key_is_told():
+def test_a_second_key_is_reported():
     (problem,) = read_text('{"a": 1, "a": 2}').problems
     assert (problem.code, problem.where) == ("R103", "<text>:1:10, a")
 
 
-def test_a_number_without_an_end_is_told():
+def test_a_number_without_an_end_is_reported():
     (problem,) = read_text('{"a": ' + "1" * 5000 + "}").problems
     assert (problem.code, problem.where) == ("R114", "<text>:1:7, a")

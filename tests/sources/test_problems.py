@@ -22,7 +22,7 @@ def test_a_word_that_is_no_text_is_explained_by_what_yaml_makes_of_it():
     assert problems.make_unquoted_key_problem("yes", place).do == 'quote it: "yes":'
 
 
-def test_a_dict_is_not_told_about_quotes():
+def test_a_dict_gets_no_advice_about_quotes():
     assert "YAML" not in problems.make_unquoted_key_problem("True", Place("<dict>")).why
     assert problems.make_unquoted_value_problem("True", Place("<dict>")).do == "write 'True'"
 

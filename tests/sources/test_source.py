@@ -20,7 +20,7 @@ def test_every_key_and_item_knows_its_place():
     assert str(source.locate(("a", 0, "b"), key=True)) == "some.yaml:2:5, a[0].b"
 
 
-def test_what_is_not_there_stands_at_what_is_around_it():
+def test_what_is_not_there_is_at_what_is_around_it():
     source = read_text("a:\n  b: 1\n")
     assert source.locate(("a", "missing")) == Place("<text>", 1, 1, "a.missing")
 
@@ -78,7 +78,7 @@ def test_what_is_too_large_is_not_read(tmp_path):
     assert codes(read_file(file)) == ["R108"]
 
 
-def test_control_characters_are_told_with_their_place():
+def test_control_characters_are_reported_with_their_place():
     (problem,) = read_text("a: b\nc: \x07").problems
     assert (problem.code, problem.where) == ("R102", "<text>:2:4")
     assert "U+0007" in problem.what

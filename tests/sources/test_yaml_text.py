@@ -64,7 +64,7 @@ def test_unquoted_words_as_keys_are_noted():
         ("? [a, b]\n: 1", "R114", "<text>:1:3"),
     ],
 )
-def test_what_a_recipe_cannot_hold_is_told(text, code, where):
+def test_what_a_recipe_cannot_hold_is_reported(text, code, where):
     (problem,) = read_text(text).problems
     assert (problem.code, problem.where) == (code, where)
 

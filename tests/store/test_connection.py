@@ -70,7 +70,7 @@ def test_what_has_arrived_without_our_knowing_is_not_kept_twice(log, does):
     assert log.run("one").steps == 3
 
 
-def test_more_can_be_kept_at_the_second_try(log):
+def test_more_can_be_stored_at_the_second_try(log):
     breaks(log, "COMMIT", does=True)
     with pytest.raises(Exception, match="L4"):
         log.append("one", some(2, 3))
@@ -78,7 +78,7 @@ def test_more_can_be_kept_at_the_second_try(log):
     assert list(log.entries("one")) == some(1, 6)
 
 
-def test_something_else_cannot_be_kept_in_its_place(log):
+def test_something_else_cannot_be_stored_in_its_place(log):
     breaks(log, "COMMIT", does=True)
     with pytest.raises(Exception, match="L4"):
         log.append("one", some(2, 3))

@@ -210,7 +210,7 @@ def test_an_id_names_one_run(store):
     store.log.append("one", some(3, 3))
 
 
-def test_a_run_that_is_not_there_is_told(store):
+def test_a_run_that_is_not_there_is_reported(store):
     store.log.create(row("run_one"))
     acts = [
         (store.log.run, ("run_on",)),

@@ -22,22 +22,22 @@ def test_each_failure_has_four_answers(code):
     assert problem.do
 
 
-def test_each_failure_is_told_apart():
+def test_each_failure_is_distinguished():
     assert len({words.what for words in _WORDS.values()}) == len(_WORDS)
 
 
-def test_a_secret_is_not_told():
+def test_a_secret_is_not_reported():
     hide("s3cr3t-77")
     assert "s3cr3t-77" not in str(make_driver_error("L421", "runs.db", ValueError("no login with s3cr3t-77")))
 
 
-def test_an_error_without_words_is_told_by_its_name():
+def test_an_error_without_words_is_reported_by_its_name():
     assert make_driver_error("L427", "runs.db", KeyError()).problems[0].why == "the database reports: KeyError"
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "~nobody-has-this-name/runs.db", ".", "file/inside.db"])
 @pytest.mark.parametrize("use", [SqlLog.runs, lambda log: log.create(row("one"))], ids=["read", "written"])
-def test_what_can_be_no_file_is_told_as_a_problem(name, use, tmp_path, monkeypatch):
+def test_what_can_be_no_file_is_reported_as_a_problem(name, use, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(StoreError) as caught:

@@ -37,7 +37,7 @@ def test_what_comes_while_somebody_reads_is_not_read():
 
 
 @pytest.mark.parametrize("known", [0, 3, 300])
-def test_a_wrong_id_is_told_the_runs_that_are_there(known):
+def test_a_wrong_id_is_reported_with_the_runs_that_are_there(known):
     log = MemoryLog()
     for number in range(known):
         log.create(row(f"run-{number}"))

@@ -67,7 +67,7 @@ def test_a_store_of_a_newer_agentnb_is_left_as_it_is(log, path):
 
 
 @pytest.mark.parametrize("key", ["a", "z"])
-def test_what_else_stands_beside_the_version_is_ignored(path, key):
+def test_what_else_is_beside_the_version_is_ignored(path, key):
     log = SqlLog(path)
     log.create(row(), some(1, 2))
     log.close()
@@ -93,7 +93,7 @@ def test_a_store_that_has_lost_a_table_is_damaged(log, path):
     refused("L422", log.append, "one", some(2, 2))
 
 
-def test_a_damaged_file_is_told(log, path):
+def test_a_damaged_file_is_reported(log, path):
     log.create(row(), some(1, 2000, "x" * 100))
     log.close()
     whole = path.read_bytes()

@@ -75,7 +75,7 @@ def test_a_folder_that_cannot_be_written_takes_no_store(unprivileged):
     log.close()
 
 
-def test_a_file_that_may_not_be_read_is_told(unprivileged):
+def test_a_file_that_may_not_be_read_is_reported(unprivileged):
     log = SqlLog(unprivileged / "runs.db")
     log.create(row())
     log.close()

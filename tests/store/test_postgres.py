@@ -87,7 +87,7 @@ def test_a_server_that_is_gone_holds_no_close_up(postgres_server, log):
     other.close()
 
 
-def test_a_connection_that_ends_while_nobody_uses_it_is_made_anew(log, other):
+def test_a_connection_that_ends_while_nobody_uses_it_is_recreated(log, other):
     log.create(row(), some(1, 1))
     for act in (
         lambda: log.append("one", some(2, 2)),
@@ -191,30 +191,30 @@ def test_a_claim_that_fails_leaves_no_lock(log, postgres_url):
 # ----------------------------------------------------------------------------------------------------- what it refuses
 
 
-def test_nobody_there_is_told():
+def test_nobody_there_is_reported():
     log = open_log(f"postgresql://ann:s3cr3t-77@127.0.0.1:{free_port()}/runs")
     for act in (log.runs, lambda: log.create(row())):
         assert "s3cr3t-77" not in refused("L421", act)
 
 
-def test_a_wrong_password_is_told_without_it(postgres_server):
+def test_a_wrong_password_is_reported_without_it(postgres_server):
     port = postgres_server.port
     said = refused("L420", SqlLog(f"postgresql://agentnb:wr0ng-77@127.0.0.1:{port}/postgres").runs)
     assert "password authentication failed" in said
     assert "wr0ng-77" not in said
 
 
-def test_a_database_that_is_not_there_is_told(postgres_server):
+def test_a_database_that_is_not_there_is_reported(postgres_server):
     url = postgres_server.url.replace("/postgres", "/nothing")
     assert '"nothing" does not exist' in refused("L420", SqlLog(url).create, row())
 
 
 @pytest.mark.parametrize("rest", ["/runs?nothing=1", "/runs?nothing", "/%zz"])
-def test_a_url_that_cannot_be_read_is_told_without_its_password(rest):
+def test_a_url_that_cannot_be_read_is_reported_without_its_password(rest):
     assert "p%zz" not in refused("L414", SqlLog(f"postgresql://ann:p%zz-77@host{rest}").runs)
 
 
-def test_a_locked_table_is_told(log, other):
+def test_a_locked_table_is_reported(log, other):
     log.create(row(), some(1, 1))
     with other.transaction():
         other.execute("LOCK TABLE agentnb_standing IN ACCESS EXCLUSIVE MODE")
@@ -245,7 +245,7 @@ def test_a_database_that_can_only_be_read_is_read(log, postgres_url):
     reader.close()
 
 
-def test_a_right_that_is_missing_is_told(postgres_server, postgres_url, other):
+def test_a_right_that_is_missing_is_reported(postgres_server, postgres_url, other):
     other.execute("DROP ROLE IF EXISTS guest")
     other.execute("CREATE ROLE guest LOGIN PASSWORD 'gu3st-77'")
     schema = other.execute("SELECT current_schema()").fetchone()[0]
@@ -256,11 +256,11 @@ def test_a_right_that_is_missing_is_told(postgres_server, postgres_url, other):
     guest.close()
 
 
-def test_a_schema_that_is_not_there_is_told(postgres_server):
+def test_a_schema_that_is_not_there_is_reported(postgres_server):
     refused("L420", SqlLog(f"{postgres_server.url}?options=-csearch_path%3Dnowhere").create, row())
 
 
-def test_a_text_that_no_server_keeps_is_told(log):
+def test_a_text_that_no_server_keeps_is_reported(log):
     log.create(row())
     refused("L429", log.create, row("two", name="a\0b"))
     assert [run.run_id for run in log.runs()] == ["one"]
@@ -296,7 +296,7 @@ def test_a_store_that_has_lost_a_table_is_damaged(log, other):
         ("FATAL:  no pg_hba.conf entry for host", "L420"),
     ],
 )
-def test_who_is_not_let_in_is_told_by_the_words(said, code):
+def test_a_denied_login_is_recognised_by_its_words(said, code):
     assert PostgresServer("", "there", 1).failure(psycopg.OperationalError(said)).problems[0].code == code
 
 
@@ -321,7 +321,7 @@ def test_who_is_not_let_in_is_told_by_the_words(said, code):
         (psycopg.errors.SyntaxError, "L427"),
     ],
 )
-def test_what_a_server_says_is_told_in_our_words(error, code):
+def test_what_a_server_says_is_reported_in_our_words(error, code):
     problem = PostgresServer("", "there", 1).failure(error("so it is")).problems[0]
     assert (problem.code, problem.where) == (code, "there")
     assert "so it is" in problem.why

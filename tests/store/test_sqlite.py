@@ -157,7 +157,7 @@ def test_who_begins_a_file_at_the_same_time_is_waited_for(path):
 # ---------------------------------------------------------------------------------------------- full, locked, forbidden
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost(log):
+def test_a_full_disk_is_reported_and_nothing_is_lost(log):
     log.create(row(), some(1, 3))
     connection = log._link._connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -195,14 +195,14 @@ log.close()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no limit to set")
-def test_a_limit_of_the_system_is_told_and_nothing_is_lost(path):
+def test_a_limit_of_the_system_is_reported_and_nothing_is_lost(path):
     with Elsewhere(str(path), LIMITED) as they:
         they.ends()
     with changed(path, "SELECT 1") as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_locked_file_is_told_and_can_be_read(log, path):
+def test_a_locked_file_is_reported_and_can_be_read(log, path):
     log.create(row(), some(1, 1))
     with changed(path, "BEGIN EXCLUSIVE") as other:
         for act in (
@@ -278,7 +278,7 @@ def test_the_end_of_a_log_waits_for_nobody(log, path):
     other.close()
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
+def test_a_folder_that_is_not_there_is_reported(tmp_path):
     log = SqlLog(tmp_path / "deep" / "runs.db")
     assert "there is no folder" in refused("L420", log.create, row())
     refused("L410", log.runs)
@@ -294,7 +294,7 @@ def test_a_folder_is_no_store(tmp_path):
     refused("L420", log.create, row())
 
 
-def test_what_a_driver_says_is_told_with_its_name(path):
+def test_what_a_driver_says_is_reported_with_its_name(path):
     file = sqlite.SqliteFile(str(path), "runs.db", 1)
     error = sqlite3.OperationalError("a new kind")
     error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_TOOBIG, "SQLITE_TOOBIG"

@@ -80,7 +80,7 @@ def test_its_url_names_the_same_store(tmp_path):
         (b"runs.db", "neither a path nor a URL"),
     ],
 )
-def test_anything_else_is_told_the_forms(where, said):
+def test_anything_else_is_reported_with_the_forms(where, said):
     told = refused("L414", open_log, where)
     assert said in told
     assert "s3cr3t-77" not in told

@@ -116,7 +116,7 @@ def test_a_program_is_named_without_its_arguments(monkeypatch):
     assert identify_writer("x").program == "triage.ipynb"
 
 
-def test_a_run_that_is_held_is_told_with_its_writer(mine):
+def test_a_run_that_is_held_is_reported_with_its_writer(mine):
     other = replace(mine, pid=4711, program="train.py")
     problem = make_writer_error("one", other, "runs.db").problems[0]
     assert (problem.code, problem.where) == ("L411", "runs.db")

@@ -332,7 +332,7 @@ def test_python_recipes_are_named_as_module_and_object(tmp_path, monkeypatch):
 
 
 @given(st.data())
-def test_a_damaged_golden_is_told_or_opens(tmp_path_factory, data):
+def test_a_damaged_golden_is_reported_or_opens(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("golden")
     path = record_golden(session(), folder / "asking.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -347,7 +347,7 @@ def test_a_damaged_golden_is_told_or_opens(tmp_path_factory, data):
         pass
 
 
-def test_a_missing_golden_is_told(tmp_path):
+def test_a_missing_golden_is_reported(tmp_path):
     with pytest.raises(StoreError, match="R340"):
         replay_golden(graph(), tmp_path / "none.jsonl")
 

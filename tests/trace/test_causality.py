@@ -79,7 +79,7 @@ def test_it_goes_back_to_the_roots_and_forward_to_the_end():
     }
 
 
-def test_it_stands_in_the_order_of_the_events_and_says_what_each_is_about():
+def test_it_is_in_the_order_of_the_events_and_says_what_each_is_about():
     links = find_chain(LOG, "a")
     assert [link.event.seq for link in links] == sorted(link.event.seq for link in links)
     about = index_by_object(LOG)

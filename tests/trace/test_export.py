@@ -62,21 +62,21 @@ def test_what_no_codec_takes_is_kept_as_text():
 @pytest.mark.parametrize(
     "text", ["", "no json", "[1]", "{}", '{"format": "agentnb.trace"}', "[" * 100_000], ids=range(6)
 )
-def test_what_is_no_trace_is_told(text, tmp_path):
+def test_what_is_no_trace_is_reported(text, tmp_path):
     file = tmp_path / "x.json"
     file.write_text(text)
     with pytest.raises(StoreError, match="L402"):
         SimulationTrace.read(file)
 
 
-def test_a_damaged_trace_is_told():
+def test_a_damaged_trace_is_reported():
     document = json.loads(to_json_text(SimulationTrace.of(go(started(), 3))))
     for key in ("slices", "nodes", "outcome"):
         with pytest.raises(StoreError, match="L402"):
             trace_of(json.dumps({name: value for name, value in document.items() if name != key}))
 
 
-def test_a_trace_of_a_newer_version_is_told():
+def test_a_trace_of_a_newer_version_is_reported():
     document = json.loads(to_json_text(SimulationTrace.of(started()))) | {"version": 99}
     with pytest.raises(StoreError, match="L403"):
         trace_of(json.dumps(document))

@@ -159,7 +159,7 @@ def test_a_person_is_no_node():
     assert frames.steps.outputs.iloc[-1] == {"n": 2, "log": {"n": 1}}
 
 
-def test_frames_stay_as_they_were_while_the_run_goes_on():
+def test_frames_stay_as_they_were_while_the_run_continues():
     run = go(started(), 10)
     trace = SimulationTrace.of(run)
     early = trace.frames

@@ -41,7 +41,7 @@ def told(graph):
     return changes(json.loads(json.dumps(to_snapshot(nb.load(made())))), nb.load(graph))
 
 
-def test_what_has_changed_is_told_line_by_line():
+def test_what_has_changed_is_reported_line_by_line():
     assert told(made()) == []
     more = made()
     more.add_node("c", kind="noop")
@@ -58,7 +58,7 @@ def test_what_has_changed_is_told_line_by_line():
     assert "was" in line
 
 
-def test_no_secret_of_a_recipe_is_kept():
+def test_no_secret_of_a_recipe_is_stored():
     graph = made()
     graph.nodes["a"]["headers"] = {"authorization": "Bearer abcd-1234"}
     assert "abcd-1234" not in json.dumps(to_snapshot(nb.load(graph)))

@@ -47,7 +47,7 @@ def counting(**budget):
     return nb.Session(nb.load(graph), {"n": 0}, budget=budget)
 
 
-def test_what_can_be_done_is_told_where_it_can_be_done():
+def test_what_can_be_done_is_reported_where_it_can_be_done():
     assert able(ticket_recipe.session()) == {"set_next"}
     assert able(failed()) == {"retry", "skip", "set_next"}
     assert able(nb.Session(nb.samples("team"))) == {"emit", "set_next"}
@@ -77,7 +77,7 @@ def test_an_event_may_have_no_payload_but_not_no_type():
     assert len(session.events) == 1
 
 
-def test_the_latest_events_are_told_the_last_one_first():
+def test_the_latest_events_are_listed_the_last_one_first():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "Tell of swifts."})
     session.run()
@@ -129,7 +129,7 @@ def test_what_the_recipe_requires_cannot_be_skipped():
     assert session.position == 1
 
 
-def test_a_limit_that_is_used_up_is_told_raised_and_lifted():
+def test_a_limit_that_is_used_up_is_reported_raised_and_lifted():
     session = counting(max_steps=3)
     session.run()
     assert session.status == "exhausted"

@@ -23,7 +23,7 @@ def rows(session):
     return {row[0]: row[1:] for row in found}, more
 
 
-def test_a_row_says_what_stands_there_of_what_type_and_who_wrote_it():
+def test_a_row_says_what_is_there_of_what_type_and_who_wrote_it():
     session = ticket_recipe.session()
     session.step()
     session.edit({"order": Order(1, [1])})

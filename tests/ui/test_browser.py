@@ -141,7 +141,7 @@ def test_a_saved_notebook_has_the_state_that_the_cockpit_showed_last(notebook):
     page.page.wait_for_function(f"({SAVED})().some(data => (data['text/html'] || '').includes('step 2 of 3'))")
 
 
-def test_who_is_asked_answers_in_the_cockpit_and_the_run_goes_on(notebook):
+def test_who_is_asked_answers_in_the_cockpit_and_the_run_continues(notebook):
     page = notebook("quickstart.ipynb")
     page.run("import agentnb as nb")
     page.run('nb.samples("triage")')
@@ -259,7 +259,7 @@ def test_chords_of_the_notebook_work_while_the_cockpit_has_the_focus(notebook, p
     assert field.input_value() == "x"
 
 
-def test_a_reloaded_page_shows_where_the_session_stands(notebook):
+def test_a_reloaded_page_shows_where_the_session_is(notebook):
     page = notebook("more.ipynb")
     cockpit = page.cockpit(page.run("slow = nb.Session"))
     cockpit.press("Step")
@@ -271,7 +271,7 @@ def test_a_reloaded_page_shows_where_the_session_stands(notebook):
     cockpit.shows(step=2)
 
 
-def test_a_run_goes_on_while_the_page_is_loaded_anew(notebook):
+def test_a_run_continues_while_the_page_is_reloaded(notebook):
     page = notebook("more.ipynb")
     cockpit = page.cockpit(page.run("slow = nb.Session"))
     cockpit.press("Over")

@@ -52,12 +52,12 @@ class Colour(enum.Enum):
         (ABSENT, "nothing", "Absent"),
     ],
 )
-def test_a_value_is_told_as_python_writes_it_and_a_text_as_it_is(value, text, kind):
+def test_a_value_is_reported_as_python_writes_it_and_a_text_as_it_is(value, text, kind):
     frozen = freeze(value)
     assert (display_text(frozen), get_type_name(frozen)) == (text, kind)
 
 
-def test_what_is_long_stands_in_lines():
+def test_what_is_long_is_in_lines():
     text = display_text(freeze({"first": ["x" * 40, "y" * 40], "second": Place("z" * 80, key=False)}))
     assert text.split("\n") == [
         "{",
@@ -73,7 +73,7 @@ def test_what_is_long_stands_in_lines():
     ]
 
 
-def test_an_array_and_what_lies_by_reference_are_told():
+def test_an_array_and_what_lies_by_reference_are_reported():
     class Shy:
         def __repr__(self):
             raise RuntimeError("no")
@@ -93,7 +93,7 @@ def test_a_secret_is_masked_by_its_name_at_any_depth_and_by_its_value():
     assert Cells().text("at", "said", "say c0rrect-horse")["text"] == f"say {MASK}"
 
 
-def test_a_secret_is_not_told_by_cutting_through_it():
+def test_a_secret_is_not_reported_by_cutting_through_it():
     hide("0123456789-secret")
     cell = Cells().of("at", "key", "x" * (CUT - 5) + "0123456789-secret")
     assert "01234" not in cell["text"]
@@ -108,7 +108,7 @@ def test_a_cell_is_cut_and_says_so():
     assert (short["text"], short["cut"]) == ("x", False)
 
 
-def test_one_cell_is_told_whole_and_the_others_stay_cut():
+def test_one_cell_is_reported_whole_and_the_others_stay_cut():
     cells = Cells("b")
     assert cells.of("a", "text", "x" * 5000)["cut"]
     assert not cells.of("b", "text", "y\n" * 2500)["cut"]

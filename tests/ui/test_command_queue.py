@@ -134,7 +134,7 @@ def test_commands_keep_their_order_and_a_slider_on_its_way_goes_to_its_last_plac
     in_loop(check, ticket="hello")
 
 
-def test_a_run_goes_on_beside_other_code_and_pause_goes_first():
+def test_a_run_continues_beside_other_code_and_pause_goes_first():
     async def check(session, desk, painter):
         gate = asyncio.Event()
         session = hanging(gate)
@@ -251,7 +251,7 @@ def test_leave_is_given_or_refused_by_what_is_typed(typed, said):
     assert (codes(desk), session.board["said"]) == ([], {**said, "by": None})
 
 
-def test_what_is_looked_at_is_told_beside_a_step_in_flight_and_paints_nothing():
+def test_what_is_looked_at_is_reported_beside_a_step_in_flight_and_paints_nothing():
     async def check(*_):
         gate = asyncio.Event()
         session = hanging(gate)
@@ -297,7 +297,7 @@ def test_stop_lets_go_of_a_step_in_flight():
     in_loop(check)
 
 
-def test_stop_ends_a_run_that_goes_on_by_itself():
+def test_stop_ends_a_run_that_continues_by_itself():
     async def check(*_):
         session = hanging(asyncio.Event())
         desk, _ = made(session)

@@ -36,7 +36,7 @@ async def until(holds):
 
 
 @pytest.mark.parametrize("verb", ["over", "run"])
-def test_other_code_goes_on_while_a_long_command_does_and_pause_ends_it(verb):
+def test_other_code_continues_while_a_long_command_does_and_pause_ends_it(verb):
     async def check(*_):
         session, gate = gated()
         desk, painter = made(session)
@@ -119,7 +119,7 @@ def test_who_goes_elsewhere_does_not_wait_for_what_was_still_to_begin():
     in_loop(check)
 
 
-def test_the_speed_changes_while_a_run_goes_on():
+def test_the_speed_changes_while_a_run_continues():
     async def check(*_):
         session, gate = gated(times=1000)
         gate.set()

@@ -102,7 +102,7 @@ def test_leave_is_given_and_refused():
     assert session.board["said"]["approved"] is True
 
 
-def test_only_a_look_is_told_something():
+def test_only_a_look_receives_something():
     session = ticket_recipe.session()
     assert run_command(session, "query", "key", "ticket")["field"]["text"] == "money back"
     assert run_command(session, "step") is None

@@ -116,7 +116,7 @@ def test_a_run_to_a_node_is_chosen(session, widgets):
     assert widgets.to.disabled
 
 
-def test_the_controls_let_the_loop_go_on():
+def test_the_controls_let_the_loop_continue():
     async def main():
         session = ticket_recipe.session("hello")
         made = session.controls()

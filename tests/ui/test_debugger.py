@@ -39,7 +39,7 @@ def test_a_message_of_the_page_is_a_command(session, debugger):
     assert session.board["decision"] == "yes"
 
 
-def test_the_page_is_told_when_its_command_is_done(debugger, monkeypatch):
+def test_the_page_is_notified_when_its_command_is_done(debugger, monkeypatch):
     said = []
     monkeypatch.setattr(
         debugger, "send", lambda content, buffers=None: said.append((content, debugger.state["position"]))
@@ -67,7 +67,7 @@ def test_a_page_that_asks_is_sent_the_whole_state(debugger, monkeypatch):
     assert sent == ["state"]
 
 
-def test_a_page_is_told_what_it_looks_at(debugger, monkeypatch):
+def test_a_page_receives_what_it_looks_at(debugger, monkeypatch):
     said = []
     monkeypatch.setattr(debugger, "send", lambda content, buffers=None: said.append(content))
     page_says(debugger, "query", value="key", target="ticket", number=3)
@@ -97,7 +97,7 @@ def test_a_step_never_lays_the_drawing_out_again(session, debugger):
     assert "data-static" not in before
 
 
-def test_a_picture_that_fails_is_said_and_the_run_goes_on(session, debugger, monkeypatch):
+def test_a_picture_that_fails_is_said_and_the_run_continues(session, debugger, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(session._parts.pictures, "view", lambda: 1 / 0)
         session.step()
@@ -137,7 +137,7 @@ def test_a_closed_cockpit_hears_no_more(session):
     assert made.state["position"] == 0
 
 
-def test_where_no_page_can_run_it_a_picture_stands_in_its_place(debugger):
+def test_where_no_page_can_run_it_a_picture_is_in_its_place(debugger):
     content, _ = debugger._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in content
     assert content["image/svg+xml"].startswith("<svg")
@@ -224,7 +224,7 @@ def test_a_run_that_is_not_there_is_a_problem_and_nothing_else_changes(session, 
     assert debugger.session is session
 
 
-def test_a_session_of_another_recipe_is_drawn_anew_and_one_of_the_same_is_not(session, debugger):
+def test_a_session_of_another_recipe_is_redrawn_and_one_of_the_same_is_not(session, debugger):
     drawn = debugger.svg
     debugger.turn_to(session.fork())
     assert debugger.svg is drawn
@@ -246,7 +246,7 @@ def test_a_cockpit_that_was_turned_to_a_fork_is_the_forks_and_the_run_gets_anoth
     second.close()
 
 
-def test_who_turns_to_a_fork_need_not_wait_for_the_step_that_goes_on_and_finds_it_going_on():
+def test_who_turns_to_a_fork_need_not_wait_for_the_step_that_continues_and_finds_it_continuing():
     async def main():
         gate = asyncio.Event()
         session = hanging(gate)

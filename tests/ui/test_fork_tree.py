@@ -28,13 +28,13 @@ def test_a_run_alone_is_a_tree_of_one(session):
     }  # fmt: skip
 
 
-def test_an_expectation_is_told_with_whether_it_holds(session):
+def test_an_expectation_is_reported_with_whether_it_holds(session):
     session.fork(at=0, name="again", expect="reply == 'no'", note="refused").run()
     row = list_forks(session)["rows"][-1]
     assert (row["note"], row["expected"], row["holds"]) == ("refused", "reply == 'no'", True)
 
 
-def test_each_fork_stands_below_the_run_that_it_began_from(session):
+def test_each_fork_is_below_the_run_that_it_began_from(session):
     one = session.fork(at=1, name="one")
     session.fork(at=2, name="two")
     one.step()
@@ -70,7 +70,7 @@ def test_a_run_is_found_by_its_id_from_everywhere_in_the_tree(session):
     assert caught.value.problems[0].code == "U310"
 
 
-def test_of_very_many_forks_those_around_the_shown_one_are_told(session):
+def test_of_very_many_forks_those_around_the_shown_one_are_reported(session):
     made = [session.fork(at=1, name=f"f{number}") for number in range(ROWS + 50)]
     found = list_forks(made[-1])
     assert (len(found["rows"]), found["more"], found["rows"][-1]["shown"]) == (ROWS, 51, True)

@@ -81,7 +81,7 @@ def test_a_layout_that_fails_says_so_each_time_it_is_asked_for(monkeypatch):
         asked_until_there(session, [])
 
 
-def test_what_is_told_is_json_and_cached():
+def test_what_is_reported_is_json_and_cached():
     session = research(8)
     found = run_query(session, "drawing", ["look_up"])
     assert json.loads(json.dumps(found)) == found
@@ -89,12 +89,12 @@ def test_what_is_told_is_json_and_cached():
     assert graph_view.get_drawing(session, ["look_up", "each"]) is graph_view.get_drawing(session, ["each", "look_up"])
 
 
-def test_a_region_that_is_not_there_is_told():
+def test_a_region_that_is_not_there_is_reported():
     with pytest.raises(AgentNbError, match="U206"):
         run_query(research(), "drawing", ["lookup"])
 
 
-def test_only_rows_with_another_key_than_was_drawn_are_told():
+def test_only_rows_with_another_key_than_was_drawn_are_reported():
     session = ticket_recipe.session("hello")
     assert marks(session)["rows"] == {}
     session.step()
@@ -104,7 +104,7 @@ def test_only_rows_with_another_key_than_was_drawn_are_told():
     assert marks(session)["rows"] == {str(rows): ["brand", "brand"], str(rows + 1): ["another", "another"]}
 
 
-def test_no_value_is_told_twice():
+def test_no_value_is_reported_twice():
     session = ticket_recipe.session("hello")
     session.edit({"ticket": "a value that is told by the board"})
     assert "told by the board" not in json.dumps(marks(session))
@@ -131,7 +131,7 @@ def test_nothing_is_laid_out_for_the_marks(monkeypatch):
     assert "current" in json.dumps(marks(session))
 
 
-def test_lines_that_the_run_has_shown_are_told_when_they_are_asked_for():
+def test_lines_that_the_run_has_shown_are_reported_when_they_are_asked_for():
     session = ticket_recipe.session("hello")
     assert marks(session)["board"] == {"more": "", "flows": ""}
     session.run()
@@ -148,7 +148,7 @@ def test_the_lines_of_a_closed_region_are_those_of_its_box():
     assert "read region: look_up" in graph_view.query_flows(session, ["look_up"])["flows"]
 
 
-def test_lines_that_do_not_hold_where_the_run_stands_are_gone():
+def test_lines_that_do_not_hold_where_the_run_is_are_gone():
     """Inside a region with a board of its own other keys are seen, and other nodes write them."""
     nodes = [
         Node("outer", "subgraph", reads=("task",), writes=("result",), bodies=("own",)),

@@ -33,7 +33,7 @@ def test_a_search_tells_the_steps_before_and_after_the_position(session):
         ("eror < 1", "Did you mean 'error'?"),
     ],
 )
-def test_a_mistake_is_told_in_terms_of_the_expression(session, text, told):
+def test_a_mistake_is_reported_in_terms_of_the_expression(session, text, told):
     assert told.casefold() in run_query(session, "find", text)["wrong"].casefold()
     assert told.casefold() in run_query(session, "condition", {"text": text}).casefold()
     assert run_query(session, "condition", {"text": "error < 1"}) == ""

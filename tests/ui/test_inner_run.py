@@ -14,7 +14,7 @@ def test_a_leaf_has_no_inside():
     assert describe_inner_run(session, steps_of(session, "measure")[0]) is None
 
 
-def test_a_loop_is_told_round_by_round():
+def test_a_loop_is_reported_round_by_round():
     session = nb.Session(nb.samples("refine"))
     session.run()
     entered, *again, left = steps_of(session, "improve")
@@ -27,7 +27,7 @@ def test_a_loop_is_told_round_by_round():
     assert describe_inner_run(session, again[1]) == describe_inner_run(session, left) == found
 
 
-def test_branches_are_told_each():
+def test_branches_are_reported_each():
     session = nb.Session(nb.samples("search"))
     session.run()
     entered = steps_of(session, "side_by_side", "enter")[1]

@@ -26,7 +26,7 @@ def last_intervention(session):
         (lambda session: session.set_budget(max_steps=9), "the limit max_steps was set to 9"),
     ],
 )
-def test_each_act_is_told_in_a_few_words(does, words):
+def test_each_act_is_reported_in_a_few_words(does, words):
     session = ticket_recipe.session()
     session.step()
     does(session)

@@ -83,7 +83,7 @@ class Cockpit:
 
 @pytest.mark.parametrize("node", ["tick", "slow"])
 @pytest.mark.parametrize("verb", ["run", "over"])
-def test_pause_ends_what_goes_on_and_cells_work_meanwhile(live, verb, node):
+def test_pause_ends_what_continues_and_cells_work_meanwhile(live, verb, node):
     cockpit = Cockpit(live, f"session_of({node})")
     cockpit.press(verb)
     cockpit.passes(3)
@@ -117,7 +117,7 @@ def test_what_start_began_in_a_cell_is_paused_and_gone_on_with(live):
     cockpit.shows(status="paused", position=1)
 
 
-def test_into_and_run_to_go_on_beside_the_notebook(live):
+def test_into_and_run_to_continue_beside_the_notebook(live):
     cockpit = Cockpit(live, "session_of(tick, times=3)")
     cockpit.press("into")
     cockpit.shows(position=1)

@@ -60,7 +60,7 @@ def test_a_node_says_what_it_reads_writes_and_is_given():
     )
 
 
-def test_a_function_is_told_by_its_source_the_recipes_own_and_one_that_was_bound():
+def test_a_function_is_reported_by_its_source_the_recipes_own_and_one_that_was_bound():
     (own,) = told(nb.Session(nb.samples("refine")), "measure")["definition"]
     assert 'return {"error": abs(guess * guess - number)}' in own["text"]
     text, function = told(nb.Session(nb.samples("rag")), "find")["definition"]
@@ -77,7 +77,7 @@ def test_a_function_is_told_by_its_source_the_recipes_own_and_one_that_was_bound
         ("refine", "start", []),
     ],
 )
-def test_a_prompt_is_told_as_it_is_written(sample, name, prompt):
+def test_a_prompt_is_reported_as_it_is_written(sample, name, prompt):
     found = list(iter_prompts(nb.samples(sample).nodes[name]))
     assert [role for role, _ in found] == [role for role, _ in prompt]
     assert all(text.startswith(start) for (_, text), (_, start) in zip(found, prompt, strict=True))

@@ -123,7 +123,7 @@ CONTRAST = """root => {
 
 
 @pytest.mark.parametrize("stand", STANDS)
-def test_axe_finds_nothing_and_what_stands_in_a_node_can_be_read(host, stand):
+def test_axe_finds_nothing_and_what_is_in_a_node_can_be_read(host, stand):
     on = host(STANDS[stand]())
     on.show()
     on.obey()

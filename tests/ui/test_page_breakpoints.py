@@ -21,7 +21,7 @@ def margin(on, name):
     return node(on, name).locator(".agentnb-reach")
 
 
-def test_a_breakpoint_of_the_drawing_stops_the_run_and_stands_in_the_list(on):
+def test_a_breakpoint_of_the_drawing_stops_the_run_and_is_in_the_list(on):
     margin(on, "tell").click()
     on.obey()
     on.session.run()
@@ -119,7 +119,7 @@ def test_a_breakpoint_can_be_set_while_it_runs(on):
     assert ("stop_at", None) in on.sent()
 
 
-def test_the_stack_says_where_it_stands_and_what_comes_next(host):
+def test_the_stack_says_where_it_is_and_what_comes_next(host):
     session = nb.Session(nb.samples("research"))
     on = host(session)
     session.step(8)

@@ -84,7 +84,7 @@ def test_its_place_is_a_text_that_can_be_copied(host):
     assert place.evaluate("element => getComputedStyle(element).userSelect") == "all"
 
 
-def test_it_looks_once_for_what_has_not_changed_and_rests_while_a_run_goes_on(on):
+def test_it_looks_once_for_what_has_not_changed_and_rests_while_a_run_continues(on):
     opened(on)
     on.show()
     on.show()
@@ -255,7 +255,7 @@ def test_a_behavior_says_what_set_it_off_and_why_it_was_not(host):
     assert "it listens to 'object.created'" in listens.get_by_role("status").inner_text()
 
 
-def test_a_type_of_events_is_told_when_it_is_picked_in_the_graph(host):
+def test_a_type_of_events_is_reported_when_it_is_picked_in_the_graph(host):
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "How swifts live"})
     session.step(4)

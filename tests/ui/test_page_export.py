@@ -515,7 +515,7 @@ def test_no_folder_of_this_machine_is_in_the_page(name, tmp_path):
     assert str(tmp_path) not in text
 
 
-def test_an_unanswered_question_is_told_without_javascript():
+def test_an_unanswered_question_is_reported_without_javascript():
     session = nb.Session(nb.samples("approval"))
     session.run()
     text = session.to_html()

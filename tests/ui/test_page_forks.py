@@ -82,7 +82,7 @@ def test_where_no_fork_can_begin_the_button_says_so_and_asks_nothing(on):
     assert on.sent() == []
 
 
-def test_a_run_that_goes_on_is_not_asked_about_until_it_rests(on):
+def test_a_run_that_continues_is_not_asked_about_until_it_rests(on):
     for _ in range(5):
         on.show(status="running", length=9)
     assert [one for one in on.page.evaluate("host.sent") if one["value"] == "forks"] == []

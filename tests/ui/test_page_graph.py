@@ -138,7 +138,7 @@ def test_a_key_that_comes_up_gets_a_row_of_its_own(on):
     assert row(on, "sent").count() == 0
 
 
-def test_the_lines_of_the_node_where_the_run_stands_are_lit(on):
+def test_the_lines_of_the_node_where_the_run_is_are_lit(on):
     lit = "[...document.querySelectorAll('g.flow.active')].map(({ dataset: d }) => `${d.direction} ${d.node}`)"
     assert sorted(on.page.evaluate(lit)) == ["read classify", "write classify"]
     on.session.step()

@@ -63,7 +63,7 @@ def test_a_click_on_a_key_shows_what_led_to_its_value(host):
     assert on.marked("in-slice") == []
 
 
-def test_the_history_of_a_key_stands_in_a_card_and_its_nodes_light_up(host):
+def test_the_history_of_a_key_is_in_a_card_and_its_nodes_light_up(host):
     on = host(refined())
     settled(on)
     on.page.locator("tr[data-row=error] th").hover()
@@ -94,7 +94,7 @@ def test_the_search_field_goes_to_the_previous_and_the_next_step_found(host):
     assert "2 of 15" in on.page.locator(".agentnb-finder").inner_text()
 
 
-def test_a_mistake_stands_at_its_field_and_what_was_typed_stays(host):
+def test_a_mistake_is_at_its_field_and_what_was_typed_stays(host):
     on = host(ticket_recipe.session("hello"))
     box = on.page.get_by_label("stop when this holds", exact=True)
     box.fill("reply ==")

@@ -53,14 +53,14 @@ def test_a_piece_that_was_lost_is_asked_for_and_one_that_comes_twice_is_not_put_
     assert wanted(on) == []
 
 
-def test_another_attempt_begins_anew_and_says_so(on):
+def test_another_attempt_starts_over_and_says_so(on):
     hear(on, row(0, "half an ans"))
     hear(on, row(0, "all of it", attempt=2))
     assert card(on).locator(".agentnb-stream-text").text_content() == "all of it"
     assert "attempt 2" in card(on).inner_text()
 
 
-def test_what_was_said_stands_until_the_run_goes_on(on):
+def test_what_was_said_stands_until_the_run_continues(on):
     hear(on, row(0, "It is said"))
     on.session.step()
     on.show()

@@ -181,7 +181,7 @@ def test_of_a_long_run_only_what_is_seen_is_on_the_page(host):
     assert names(on)[0] == "step 1: add"
 
 
-def test_a_run_that_goes_on_is_asked_about_a_few_times_a_second(host):
+def test_a_run_that_continues_is_asked_about_a_few_times_a_second(host):
     on = shown(host, counting(10))
     for _ in range(30):
         on.session.step()

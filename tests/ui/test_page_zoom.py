@@ -92,7 +92,7 @@ def test_it_is_dragged_and_a_drag_is_no_click(on):
     assert (chosen(on), done(on)) == ([], [])
 
 
-def test_it_follows_where_the_run_stands_unless_told_not_to(host):
+def test_it_follows_the_run_unless_told_not_to(host):
     session = nb.Session(long(60))
     on = host(session)
     on.page.emulate_media(reduced_motion="reduce")
@@ -110,7 +110,7 @@ def test_it_follows_where_the_run_stands_unless_told_not_to(host):
     assert on.page.evaluate(IN_SIGHT, "n0")
 
 
-def test_a_page_that_is_shown_later_shows_where_the_run_stands(host):
+def test_a_page_that_is_shown_later_shows_where_the_run_is(host):
     """A notebook puts a view together before the view has a place and a size."""
     session = nb.Session(long(60))
     session.step(50)

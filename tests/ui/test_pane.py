@@ -33,7 +33,7 @@ def whole_run(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_node_and_each_step_of_each_sample_can_be_told(name):
+def test_each_node_and_each_step_of_each_sample_can_be_reported(name):
     session = whole_run(name)
     told = [describe_node_pane(session, node) for node in session.recipe.nodes]
     told += [describe_step_pane(session, number) for number in range(1, len(session.trace) + 1)]
@@ -56,7 +56,7 @@ def test_to_look_changes_nothing():
     assert (session.position, dict(session.board), session.frontier, len(session.trace)) == before
 
 
-def test_a_node_is_told_with_its_last_step_up_to_where_the_run_stands():
+def test_a_node_is_reported_with_its_last_step_up_to_where_the_run_is():
     session = nb.Session(nb.samples("refine"))
     session.run()
     steps = [step.step for step in session.trace.steps if step.node_id == "measure"]
@@ -69,7 +69,7 @@ def test_a_node_is_told_with_its_last_step_up_to_where_the_run_stands():
     assert (describe_node_pane(session, "measure")["step"], find_last_step(session, "measure")) == (None, None)
 
 
-def test_later_steps_that_are_kept_can_be_told_too():
+def test_later_steps_that_are_kept_can_be_reported_too():
     session = ticket_recipe.session("hello")
     session.run()
     session.goto(1)
@@ -77,18 +77,18 @@ def test_later_steps_that_are_kept_can_be_told_too():
 
 
 @pytest.mark.parametrize("number", [0, -1, 99, "1", None, True])
-def test_of_a_step_that_there_is_not_nothing_is_told(number):
+def test_of_a_step_that_there_is_not_nothing_is_reported(number):
     session = ticket_recipe.session()
     session.step()
     found = describe_step_pane(session, number)
     assert (found["node"], found["step"]) == (None, None)
 
 
-def test_of_a_node_that_there_is_not_it_is_told_that_it_is_gone():
+def test_of_a_node_that_there_is_not_it_is_reported_that_it_is_gone():
     assert describe_node_pane(ticket_recipe.session(), "nobody")["node"] == {"id": "nobody", "missing": True}
 
 
-def test_what_was_cut_is_told_whole_on_demand():
+def test_what_was_cut_is_reported_whole_on_demand():
     session = ticket_recipe.session("money " * 300 + "back")
     session.step()
     (cell,) = describe_step_pane(session, 1)["step"]["inputs"]
@@ -99,7 +99,7 @@ def test_what_was_cut_is_told_whole_on_demand():
     assert get_whole_cell(session, ["step", 1, "nowhere"]) == {}
 
 
-def test_no_secret_is_told_cut_or_whole():
+def test_no_secret_is_reported_cut_or_whole():
     key = "sk-live-0815-4711"
 
     def sign(api_key):

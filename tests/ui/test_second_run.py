@@ -35,7 +35,7 @@ def test_the_second_run_stands_where_the_first_does(two):
     assert fork.position == before  # it is looked at, not moved
 
 
-def test_what_differs_is_told_for_the_graph_the_board_and_the_timeline(two):
+def test_what_differs_is_reported_for_the_graph_the_board_and_the_timeline(two):
     session, fork = two
     open_beside(session, fork)
     session.goto(8)
@@ -62,7 +62,7 @@ def test_a_stored_trace_can_be_the_second_run_and_none_closes_it(two, tmp_path):
     cockpit.close()
 
 
-def test_the_alignment_follows_a_run_that_goes_on(two):
+def test_the_alignment_follows_a_run_that_continues(two):
     session, _ = two
     fork = session.fork(at=1, name="later")
     open_beside(session, fork)

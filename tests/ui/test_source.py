@@ -92,7 +92,7 @@ def double(n, token="abc-secret"):
     return {"n": 2 * n}
 
 
-def test_the_source_of_a_function_is_told_with_its_place():
+def test_the_source_of_a_function_is_reported_with_its_place():
     found = find_function(double)
     assert found.text == f'def double(n, token={MASK}):\n    return {{"n": 2 * n}}'
     assert found.place == f"{__file__}:{double.__code__.co_firstlineno}"
@@ -115,7 +115,7 @@ def test_what_was_made_from_a_text_is_not_shown_as_the_program_of_the_command_li
     assert find_raise(caught.value)["lines"] == []
 
 
-def test_a_node_that_is_built_in_python_is_told_by_its_function():
+def test_a_node_that_is_built_in_python_is_reported_by_its_function():
     graph = nx.DiGraph(name="g")
     graph.add_node("double", function=double, inputs={"n": "n"})
     recipe = nb.load(graph)

@@ -12,7 +12,7 @@ def still(session):
     return render_still(make_screen(session, session.recipe.draw(board=False)), session.draw().svg)
 
 
-def test_it_says_where_the_run_stands_and_shows_picture_and_board():
+def test_it_says_where_the_run_is_and_shows_picture_and_board():
     session = ticket_recipe.session()
     session.run()
     page = still(session)

@@ -59,7 +59,7 @@ def test_a_change_says_what_stood_there_before_and_who_made_it():
     assert acts[0]["new"]["text"] == "refund"
 
 
-def test_a_route_is_told_with_each_condition_and_what_it_read_at_any_step():
+def test_a_route_is_reported_with_each_condition_and_what_it_read_at_any_step():
     session = ticket_recipe.session()
     session.run()
     session.answer("yes")
@@ -121,7 +121,7 @@ def test_a_failure_that_the_recipe_handles_is_a_warning_with_each_attempt():
     assert (found["frame"], found["round"]) == ("each / look_up", 1)
 
 
-def test_a_call_of_a_model_is_told_by_who_says_what_with_its_tokens():
+def test_a_call_of_a_model_is_reported_by_who_says_what_with_its_tokens():
     def model(request):
         return LLMResponse("blue light is scattered", "small", Usage(12, 5))
 
@@ -134,7 +134,7 @@ def test_a_call_of_a_model_is_told_by_who_says_what_with_its_tokens():
     assert (call["result"]["text"], call["error"], call["arguments"]) == ("blue light is scattered", None, [])
 
 
-def test_a_call_of_a_tool_is_told_with_its_arguments():
+def test_a_call_of_a_tool_is_reported_with_its_arguments():
     session = nb.Session(nb.samples("rag"))
     session.step()
     (call,) = told(session, 1)["calls"]
@@ -142,7 +142,7 @@ def test_a_call_of_a_tool_is_told_with_its_arguments():
     assert (call["messages"], call["attempt"], call["tokens"]) == ([], 1, None)
 
 
-def test_a_delivery_is_told_with_what_it_came_from_and_what_it_led_to():
+def test_a_delivery_is_reported_with_what_it_came_from_and_what_it_led_to():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "How swifts live"})
     session.step(9)
@@ -168,7 +168,7 @@ def test_in_which_round_and_branch_a_step_was():
     assert [told(session, step)["round"] for step in notes] == list(range(1, len(notes) + 1))
 
 
-def test_what_a_node_thought_is_told():
+def test_what_a_node_thought_is_reported():
     session = nb.Session(nb.samples("triage"))
     session.step(2)
     assert texts(told(session, 2)["notes"])["thought"].startswith("Router decision based on topic=refund")
@@ -183,7 +183,7 @@ def test_a_fork_tells_the_steps_that_it_shares():
     assert "by a person" in [change["note"] for change in told(fork, 1)["outputs"]]
 
 
-def test_a_run_that_was_kept_is_told_without_its_recipe(tmp_path):
+def test_a_run_that_was_stored_is_reported_without_its_recipe(tmp_path):
     session = nb.Session(nb.samples("rag"), store=tmp_path / "runs.db", run_id="one")
     session.run()
     before = [told(session, number) for number in range(1, 4)]

@@ -39,7 +39,7 @@ def test_a_row_a_step_in_order_as_the_trace_has_them():
     assert {depth for _, _, depth, _, _ in known} == {0, 1, 2}
 
 
-def test_branches_that_run_side_by_side_are_told_apart():
+def test_branches_that_run_side_by_side_are_distinguished():
     session = nb.Session(nb.samples("search"))
     session.run()
     assert {branch for _, _, _, branch, _ in steps_of(session)} == {-1, 0, 1}
@@ -76,7 +76,7 @@ def test_a_mark_stands_where_a_fork_begins_on_both_runs():
     assert make_timeline(session, None)["overview"]["fork"] == [[1, 1]]
 
 
-def test_a_step_made_in_the_past_leaves_a_mark_where_the_later_steps_went_on():
+def test_a_step_made_in_the_past_leaves_a_mark_where_the_later_steps_continued():
     session = ticket_recipe.session("hello")
     session.run()
     before = list_branches(session)
@@ -97,14 +97,14 @@ def test_a_secret_is_in_no_mark():
 
 
 @pytest.mark.parametrize("which", [None, {}, {"from": "x", "to": None}, {"from": True, "to": 2}, 7])
-def test_a_page_that_asks_for_nothing_sensible_is_told_the_overview(which):
+def test_a_page_that_asks_for_nothing_sensible_receives_the_overview(which):
     session = ticket_recipe.session("hello")
     session.step()
     found = make_timeline(session, which)
     assert (found["length"], found["overview"]["size"]) == (1, 2)
 
 
-def test_of_a_long_run_a_window_and_few_numbers_are_told():
+def test_of_a_long_run_a_window_and_few_numbers_are_reported():
     session = counting(50_000)
     session.edit({"n": "none"})
     session.step()

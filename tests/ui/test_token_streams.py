@@ -91,13 +91,13 @@ def test_a_secret_is_never_sent_not_even_in_pieces(hearing):
     assert hearing.shown() == "key: ********, and ski. sk-4711-never"
 
 
-def test_another_attempt_begins_anew(hearing):
+def test_another_attempt_starts_over(hearing):
     hearing.say("half an ans")
     hearing.say("all of it", attempt=2)
     assert (hearing.rows[-1]["at"], hearing.rows[-1]["attempt"], hearing.shown()) == (0, 2, "all of it")
 
 
-def test_a_very_long_text_is_cut_and_its_length_still_told(hearing):
+def test_a_very_long_text_is_cut_and_its_length_still_reported(hearing):
     for _ in range(3):
         hearing.say("x" * LONGEST)
     assert len(hearing.shown()) == LONGEST
@@ -112,7 +112,7 @@ def test_what_ends_before_the_first_time_comes_is_never_shown():
     assert (run.board["said"], rows) == ("at once", [])
 
 
-def test_who_hears_no_more_is_told_nothing(hearing):
+def test_who_hears_no_more_receives_nothing(hearing):
     hearing.streams.close()
     hearing.say("late")
     assert hearing.rows == []
@@ -146,7 +146,7 @@ def text_of(rows):
     return "".join(row["text"] for row in rows)
 
 
-def test_the_cockpit_is_told_the_text_while_the_model_says_it_the_last_piece_too():
+def test_the_cockpit_receives_the_text_while_the_model_says_it_the_last_piece_too():
     gate = asyncio.Event()
 
     async def reads(cockpit, sent):
@@ -169,7 +169,7 @@ def test_a_call_that_is_given_up_is_dropped():
     assert (sent[-1]["text"], sent[-1]["over"]) == ("", DROPPED)
 
 
-def test_a_page_that_has_missed_a_piece_is_told_all_of_it():
+def test_a_page_that_has_missed_a_piece_receives_all_of_it():
     gate = asyncio.Event()
 
     async def asks(cockpit, sent):

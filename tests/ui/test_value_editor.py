@@ -65,7 +65,7 @@ def test_many_parts_come_a_page_at_a_time(session):
     assert parts(session, "many", start=PAGE) == [(str(number), str(number)) for number in range(PAGE, PAGE + 5)]
 
 
-def test_a_deep_write_is_told_as_its_own(session):
+def test_a_deep_write_is_reported_as_its_own(session):
     session.edit({"order.line.count": 4})
     session.run()
     assert describe_value(session, ["order", "line", "count"])["by"] == [1, None]
@@ -106,7 +106,7 @@ def test_a_secret_is_filled_and_never_read(session):
         edit(session, {"text": "********", "as": "secret"}, ["api_key"])
 
 
-def test_what_stands_below_a_secrets_name_is_not_opened(session):
+def test_what_is_below_a_secrets_name_is_not_opened(session):
     session.edit({"credentials": {"user": "ada", "word": "open-4711"}})
     assert parts(session, "credentials") == []
     found = describe_value(session, ["credentials", "word"])["field"]

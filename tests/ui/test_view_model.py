@@ -179,7 +179,7 @@ def test_what_failed_is_a_problem_with_its_four_answers():
     assert state["sentence"].endswith("'tell' failed. Step tries it again.")
 
 
-def test_what_broke_off_a_run_that_went_on_by_itself_is_shown():
+def test_what_broke_off_a_run_that_continued_by_itself_is_shown():
     session = ticket_recipe.session()
     session._parts.state.background_error = MemoryError()
     (problem,) = shown(session)["problems"]
@@ -262,7 +262,7 @@ def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it()
     assert shown(reopen_run(log, log.run(), session._parts.run.plan))["chips"] == []
 
 
-def test_a_call_of_another_process_that_never_came_back_is_told():
+def test_a_call_of_another_process_that_never_came_back_is_reported():
     log, cuts = MemoryLog(), MemoryLog()
     session = asking("cycle", "tool")
     session._parts.persistence.record_new_run(log, "step")
@@ -285,7 +285,7 @@ def test_the_frames_around_the_next_node_and_why_it_is_next():
     assert found["next"] == [{"node": "archive", "why": "entry of 'look_up'", "turn": "start", "branch": None}]
 
 
-def test_branches_that_wait_for_their_turn_are_all_told():
+def test_branches_that_wait_for_their_turn_are_all_reported():
     session = session_of("branches")
     session.step()
     found = describe_positions(session)

@@ -64,7 +64,7 @@ def test_what_can_be_called_so_is_fine(function, inputs):
     check_signature(Node("n", "function", inputs=inputs), function)
 
 
-def test_a_wrong_signature_is_told_before_anything_runs_and_all_at_once():
+def test_a_wrong_signature_is_reported_before_anything_runs_and_all_at_once():
     made = graph("a", "b", a=lambda x, y: None, b=lambda p, q: None)
     with pytest.raises(RecipeError) as caught:
         session(made)
@@ -157,6 +157,6 @@ def test_a_models_settings_never_say_what_is_asked(model, settings):
         (lambda request: "yes", False),  # it may ask anybody
     ],
 )
-def test_a_models_effect_says_where_its_answers_are_only_made_up(llm, is_simulated):
+def test_a_models_effect_says_where_its_answers_are_only_simulated(llm, is_simulated):
     options = {"timeout": 3}
     assert find_options(World(llm=llm), options) == ({"timeout": 3, "is_simulated": True} if is_simulated else options)

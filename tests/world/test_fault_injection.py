@@ -116,7 +116,7 @@ def test_an_answer_takes_the_latency_once_more_for_each_hundred_tokens():
         ({"a": 1}, 2),
     ],
 )
-def test_tokens_are_those_that_are_told_else_guessed_by_length(answer, tokens):
+def test_tokens_are_those_that_are_reported_else_guessed_by_length(answer, tokens):
     assert count_tokens(answer) == tokens
 
 
@@ -162,7 +162,7 @@ def test_wrong_words_and_values_are_refused(given, cure):
     assert cure in problem.do
 
 
-def test_all_wrong_values_are_told_at_once():
+def test_all_wrong_values_are_reported_at_once():
     with pytest.raises(ExecutionError) as raised:
         Chaos(latency_ms=-1, error_rate=2)
     assert [problem.where for problem in raised.value.problems] == ["chaos, latency_ms", "chaos, error_rate"]

@@ -109,7 +109,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize(("schema", "why"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-def test_what_cannot_be_made_up_says_why_and_what_to_do(schema, why):
+def test_what_cannot_be_simulated_says_why_and_what_to_do(schema, why):
     with pytest.raises(ExecutionError, match="X408") as caught:
         fill(schema, 1, where="node 'plan'")
     (problem,) = caught.value.problems
@@ -188,7 +188,7 @@ def test_any_schema_of_usual_parts_can_be_filled(schema, seed):
     assert list(Schema(schema).faults(fill(schema, seed))) == []
 
 
-def test_an_object_that_has_to_have_more_keys_than_can_be_made_is_told():
+def test_an_object_that_has_to_have_more_keys_than_can_be_made_is_reported():
     with pytest.raises(ExecutionError, match="X408") as caught:
         fill({"type": "object", "minProperties": 20_000}, seed=1)
     assert "as many keys" in caught.value.problems[0].why

@@ -41,6 +41,6 @@ def test_what_is_merged_stays_as_it_was():
     assert other == {"required": ["b"], "properties": {"a": {"minimum": 1}}}
 
 
-def test_types_that_exclude_each_other_are_told():
+def test_types_that_exclude_each_other_are_reported():
     with pytest.raises(CannotError, match="string or null and integer"):
         merge_schemas({"type": ["string", "null"]}, {"type": "integer"})

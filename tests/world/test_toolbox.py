@@ -44,7 +44,7 @@ def test_an_attempt_raises_what_the_tool_raises() -> None:
         Toolbox(registry()).attempt("own", NOW)()
 
 
-def test_who_learns_is_told_what_came_of_a_tool() -> None:
+def test_who_learns_receives_what_came_of_a_tool() -> None:
     told: list[Any] = []
 
     class Context:

@@ -32,7 +32,7 @@ def test_a_tool_is_found_by_its_name():
         World().tool("look", node)
 
 
-def test_every_missing_tool_is_told_at_once():
+def test_every_missing_tool_is_reported_at_once():
     made = graph("a", "b", a="lookup", b="reply")
     with pytest.raises(RecipeError) as caught:
         session(made, tools={"other": len})

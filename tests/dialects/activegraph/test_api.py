@@ -54,7 +54,7 @@ def test_over_is_the_whole_event_and_into_each_of_its_events(research):
     assert session.trace.steps[-1].node_id == "work"
 
 
-def test_the_graph_is_what_it_was_where_the_run_stands(research):
+def test_the_graph_is_what_it_was_where_the_run_is(research):
     team = runtime(*research)
     tell(team, goal="go")
     session, seen = team.session, []
@@ -191,7 +191,7 @@ def test_a_runtime_is_a_recipe_that_can_be_drawn(research):
     assert all(word in text for word in ("plan", "on goal.created", "followed", "done"))
 
 
-def test_causes_are_told_as_a_chain(research):
+def test_causes_are_reported_as_a_chain(research):
     team = runtime(*research)
     team.run_goal("go")
     chain = team.trace.causal_chain("task#1")

@@ -162,7 +162,7 @@ def test_back_and_fork_show_what_waited_there(waits):
     assert session.pending == ()
 
 
-def test_a_run_that_was_kept_waits_for_the_same_leave(waits, tmp_path):
+def test_a_run_that_was_stored_waits_for_the_same_leave(waits, tmp_path):
     path = waits.save_state(tmp_path / "shop.db")
     waits.session.change("approval_001", arguments={"data": {"copies": 9}})
     waits.session.close()
@@ -247,7 +247,7 @@ def test_a_decision_in_the_past_begins_a_branch(waits):
     assert len(session.forks) == 1
 
 
-def test_a_live_run_goes_on_with_what_was_granted(waits):
+def test_a_live_run_continues_with_what_was_granted(waits):
     async def live():
         waits.session.start()
         await waits.session.wait()

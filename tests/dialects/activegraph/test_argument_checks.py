@@ -68,7 +68,7 @@ def test_a_runtime_needs_a_graph_and_a_pack_is_a_pack():
     assert runtime.status(recent=0).recent_events == ()
 
 
-def test_a_policy_has_lists_for_one_text_would_allow_whatever_stands_in_it():
+def test_a_policy_has_lists_for_one_text_would_allow_whatever_is_in_it():
     with pytest.raises(InvalidArgumentType, match=r"X519.*'task'"):
         Policy(can_create="task")
     assert Policy(can_create=("task",)).can_create == ("task",)

@@ -34,7 +34,7 @@ def test_a_behavior_is_set_off_no_more_when_its_calls_are_used_up():
     assert "budget: its max_behavior_calls=3 is used up" in str(chain.session.why_not("hop"))
 
 
-def test_others_go_on():
+def test_others_continue():
     @on("go")
     def note(event, graph, ctx):
         graph.add_object("note", {})

@@ -53,7 +53,7 @@ def test_a_function_that_a_call_does_not_run_is_refused(fn):
         LLMBehavior("a", nothing, on=["go"], handler=fn)
 
 
-def test_an_unknown_operator_of_where_is_told_where_it_is_written():
+def test_an_unknown_operator_of_where_is_reported_where_it_is_written():
     with pytest.raises(AgentNbError, match="X504"):
         Behavior("a", nothing, on=["go"], where={"n": {"~": 1}})
 

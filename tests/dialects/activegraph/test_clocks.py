@@ -17,7 +17,7 @@ def test_every_clock_tells_utc_in_whole_seconds():
     assert told[-1] == "2026-01-01T00:00:00Z"
 
 
-def test_a_clock_that_ticks_goes_on_each_time_it_is_asked_and_a_frozen_one_does_not():
+def test_a_clock_that_ticks_continues_each_time_it_is_asked_and_a_frozen_one_does_not():
     ticking, frozen = TickingClock("2026-01-01T00:00:58Z", step_seconds=2), FrozenClock("2026-01-01T00:00:58Z")
     assert [ticking.now(), ticking.now()] == ["2026-01-01T00:00:58Z", "2026-01-01T00:01:00Z"]
     assert frozen.now() == frozen.now()
@@ -48,7 +48,7 @@ def test_ids_count_by_their_sort_and_objects_all_together():
     assert re.fullmatch(r"[0-9A-HJKMNP-TV-Z]{26}", ids.run())
 
 
-def test_ids_go_on_after_the_highest_of_a_log_and_never_go_back():
+def test_ids_continue_after_the_highest_of_a_log_and_never_go_back():
     team = runtime()
     one = team.graph.add_object("task", {})
     team.graph.add_relation(one.id, one.id, "next")

@@ -68,7 +68,7 @@ def test_a_view_shows_the_last_events(recent, shown):
                  words={"view_spec": {"recent_events": recent}}) == shown  # fmt: skip
 
 
-def test_a_behavior_is_told_of_its_frame_its_policy_and_the_time():
+def test_a_behavior_knows_its_frame_its_policy_and_the_time():
     frame, policy = Frame("a memo", id="frame_007"), Policy()
     found = given(lambda event, graph, ctx: (ctx.frame.id, ctx.policy, ctx.settings, ctx.clock.now()), frame=frame,
                   policy=policy)  # fmt: skip
@@ -83,7 +83,7 @@ def test_chance_is_the_runs_own_so_that_the_same_seed_draws_the_same():
     assert given(draw, seed=3) == given(draw, seed=3) != given(draw, seed=4)
 
 
-def test_what_cannot_be_done_is_told_as_a_failure():
+def test_what_cannot_be_done_is_reported_as_a_failure():
     @on("go")
     def vectors(event, graph, ctx):
         ctx.embed(["a"])

@@ -18,7 +18,7 @@ def kept(log):
     return found
 
 
-def test_a_delivery_is_kept_as_it_is_told_and_what_says_nothing_new_with_what_comes_next():
+def test_a_delivery_is_stored_as_it_is_emitted_and_what_says_nothing_new_with_what_comes_next():
     place, seen = MemoryLog(), []
 
     @on("go", "again")

@@ -121,7 +121,7 @@ def test_every_limit_ends_a_run(limit, steps):
     assert team.status().budget.exhausted_by == limit
 
 
-def test_a_policy_is_kept_to():
+def test_a_policy_is_enforced():
     @on("goal.created")
     def greedy(event, graph, ctx):
         graph.add_object("task", {})

@@ -100,7 +100,7 @@ def test_the_incident_board_where_a_change_was_denied():
     assert "  patch.applied (event)  <×2>\n      -> propose [diff.alerts.new = 2, (a:aler…]" in text
 
 
-def test_failures_are_told_of_by_everybody_who_may_fail_and_surely_by_who_has():
+def test_failures_are_emitted_by_everybody_who_may_fail_and_surely_by_who_has():
     @on("go")
     def breaks(event, graph, ctx):
         raise ValueError("no")
@@ -123,7 +123,7 @@ def test_failures_are_told_of_by_everybody_who_may_fail_and_surely_by_who_has():
     assert "behavior.failed (event)  <last, ×1>" in after
 
 
-def test_one_who_hears_of_everything_stands_behind_any_event():
+def test_one_who_hears_of_everything_is_behind_any_event():
     @on("*")
     def log(event, graph, ctx):
         pass

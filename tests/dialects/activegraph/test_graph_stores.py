@@ -201,7 +201,7 @@ def test_going_back_and_forth_the_store_has_what_there_was(store, research):
     assert (shown(team.graph), ids(store.all_objects())) == ([], [])
 
 
-def test_a_run_that_is_loaded_or_forked_lies_where_it_is_told(store, research, tmp_path):
+def test_a_run_that_is_loaded_or_forked_is_stored_where_it_is_told(store, research, tmp_path):
     team = runtime(*research, persist_to=tmp_path / "run.db")
     team.run_goal("find out")
     forked = team.fork(team.graph.events[-1].id, graph_store=store)

@@ -57,7 +57,7 @@ def test_what_a_session_makes_names_the_run_of_that_session():
     assert session.board["task#1"]["provenance"]["run_id"] == session.run_id
 
 
-def test_a_kept_run_replays_with_behaviors_made_anew(tmp_path):
+def test_a_stored_run_replays_with_behaviors_recreated(tmp_path):
     session = nb.Session(nb.samples("team"), store=tmp_path / "run.db")
     session.emit("goal.created", {"goal": "x"})
     session.run()

@@ -117,7 +117,7 @@ def test_the_log_tells_the_question_as_it_went_out(held):
     assert held.replay().ok
 
 
-def test_a_question_that_nobody_changes_is_told_as_in_a_run_that_is_not_held(held):
+def test_a_question_that_nobody_changes_is_recorded_as_in_a_run_that_is_not_held(held):
     asks = LLMBehavior("ask", keep, on=["go"], handler=keep, output_schema=Text)
     free = Runtime(Graph(), behaviors=[asks], llm_provider=answered)
     free.session.emit("go", {})
@@ -140,7 +140,7 @@ def test_what_was_asked_otherwise_is_known_by_that_question_alone(held):
     assert again.graph.objects("text")[0].data == {"text": "as it was"}
 
 
-def test_what_is_left_of_a_conversation_goes_on_from_the_changed_question():
+def test_what_is_left_of_a_conversation_continues_from_the_changed_question():
     heard = []
 
     class Model:
@@ -168,7 +168,7 @@ def test_what_is_left_of_a_conversation_goes_on_from_the_changed_question():
     assert team.replay().ok
 
 
-def test_a_run_that_goes_on_by_itself_does_what_one_by_hand_does():
+def test_a_run_that_continues_by_itself_does_what_one_by_hand_does():
     by_hand, live = team(), team()
     by_hand.session.emit("goal.created", {"goal": "x"}).run()
 

@@ -18,7 +18,7 @@ def second(event, graph, ctx):
     graph.emit("second", {})
 
 
-def test_behaviors_hear_what_is_told_from_then_on():
+def test_behaviors_hear_what_is_emitted_from_then_on():
     kept = graph()
     kept.add_object("book", {})
     kept.session.emit("go", {})

@@ -73,7 +73,7 @@ def test_what_was_answered_is_not_asked_again_in_a_fork_that_uses_the_cache():
     assert len(LLMCache.from_events(team.graph.events)) == 1
 
 
-def test_what_a_kept_run_was_answered_is_not_asked_again_where_it_is_loaded_so(tmp_path):
+def test_what_a_stored_run_was_answered_is_not_asked_again_where_it_is_loaded_so(tmp_path):
     behaviors, options = thinking(("one", None, ()))
     team = runtime(*behaviors, persist_to=tmp_path / "run.db", **options)
     team.run_goal("go")
@@ -169,7 +169,7 @@ def test_a_runtime_without_a_model_says_so_before_anything_runs():
     assert team.graph.events == []
 
 
-def test_a_kept_run_of_a_model_is_replayed_on_its_answers(tmp_path):
+def test_a_stored_run_of_a_model_is_replayed_on_its_answers(tmp_path):
     behavior, answers = think(['{"text": "one"}'], output_schema=Note)
     team = runtime(behavior, llm_provider=answers, persist_to=tmp_path / "run.db")
     team.run_goal("go")

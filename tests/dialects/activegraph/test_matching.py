@@ -72,7 +72,7 @@ def test_events_of_the_run_itself_have_a_turn_only_where_somebody_names_them(pla
     assert not Matcher([any_], events["go"].seq).has_listeners(events["go"]), "it was told before"
 
 
-def test_a_long_queue_is_not_written_anew_for_events_that_no_pattern_asks_about(plain, patterned):
+def test_a_long_queue_is_not_rewritten_for_events_that_no_pattern_asks_about(plain, patterned):
     @on("begin")
     def share(event, graph, ctx):
         for number in range(event.payload["times"]):

@@ -89,7 +89,7 @@ def test_models_and_tools_are_counted(counted):
     assert len(counts.found["tools_duration_seconds", "look"]) == 2
 
 
-def test_what_there_is_now_is_told(counted):
+def test_what_there_is_now_is_reported(counted):
     team, counts = counted
     assert counts.found["queue_depth",][-1] == 0
     assert counts.found["budget_events_remaining", team.run_id][-1] == 50 - team.status().budget.used["max_events"]

@@ -76,7 +76,7 @@ def test_what_is_no_such_answer_fails_and_says_how(text, reason):
     assert (error.behavior, error.reason) == ("ask", reason)
 
 
-def test_a_client_is_told_the_schema_and_what_the_behavior_says_otherwise_than_usual():
+def test_a_client_receives_the_schema_and_what_the_behavior_says_otherwise_than_usual():
     client = Client('{"text": "x"}')
     asked(client, output_schema=Note, temperature=0.0, max_tokens=50, timeout_seconds=5, model="small")
     (request,) = client.requests
@@ -86,7 +86,7 @@ def test_a_client_is_told_the_schema_and_what_the_behavior_says_otherwise_than_u
 
 
 @pytest.mark.parametrize("seconds", [59, 61])
-def test_a_client_is_told_a_time_out_other_than_the_usual(seconds):
+def test_a_client_receives_a_time_out_other_than_the_usual(seconds):
     client = Client("text")
     asked(client, timeout_seconds=seconds)
     assert [request.timeout for request in client.requests] == [seconds]
@@ -157,13 +157,13 @@ def test_a_client_may_answer_later():
     assert found.replay().ok
 
 
-def test_what_fails_later_is_told_as_what_fails_at_once():
+def test_what_fails_later_is_reported_as_what_fails_at_once():
     now, later = (asked(client) for client in (lambda request: 1 / 0, Later(ZeroDivisionError("division by zero"))))
     assert [error[2:5] for error in now.errors] == [error[2:5] for error in later.errors]
     assert now.errors[0].reason == "llm.network_error"
 
 
-def test_a_script_goes_by_the_behavior_and_by_where_the_run_stands():
+def test_a_script_goes_by_the_behavior_and_by_where_the_run_is():
     found = asked({"ask": ['{"text": "one"}', '{"text": "two"}']}, output_schema=Note)
     session = found.session
     session.back()
@@ -188,7 +188,7 @@ def test_a_model_that_streams_is_heard():
 
 
 @pytest.mark.parametrize("schema", [None, Note])
-def test_a_client_may_call_the_tools_that_it_is_told_of(schema):
+def test_a_client_may_call_the_tools_that_it_knows_of(schema):
     client = Client("")
     answers = iter(['```json\n{"tool_name": "look", "parameters": {"q": "rain"}}\n```', '{"text": "wet"}'])
 

@@ -64,7 +64,7 @@ def test_tools_are_offered_natively_where_the_client_takes_plain_calls(protocol,
     assert '{"twice": 4}' in json.dumps(bodies[1]["messages"]).replace('\\"', '"')
 
 
-def test_gemini_is_told_the_tools_in_words_for_the_log_has_no_place_for_its_signatures(serve):
+def test_gemini_receives_the_tools_in_words_for_the_log_has_no_place_for_its_signatures(serve):
     server = serve(Gemini.whole('{"tool_name": "math.twice", "parameters": {"n": 1}}'), Gemini.whole("done"))
     found, answers = asked(client(Gemini, server))
     assert (found.errors, answers) == ([], [None])

@@ -8,7 +8,7 @@ import pytest
 from tests.dialects.activegraph.runtimes import graph
 
 
-def test_what_is_read_is_told_as_a_dict_of_its_own():
+def test_what_is_read_is_reported_as_a_dict_of_its_own():
     kept = graph()
     made = kept.add_object("book", {"tags": ["a"]}, evidence=["a list"])
     relation = kept.add_relation(made.id, "book#9", "near")

@@ -56,7 +56,7 @@ def test_a_pack_registers_nothing_until_it_is_loaded():
     assert plan not in get_registry()
 
 
-def test_a_pack_is_loaded_once_and_told_of():
+def test_a_pack_is_loaded_once_and_reported():
     team = runtime()
     assert (team.load_pack(PACK, {"n": 7}), team.load_pack(PACK)) == (True, False)
     assert team.loaded_packs() == [PACK]
@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(pack, settings, code):
 
 
 @pytest.mark.parametrize("kind", ["object_types", "relation_types"])
-def test_a_type_that_two_packs_define_is_told_with_the_pack_that_has_it(kind):
+def test_a_type_that_two_packs_define_is_reported_with_the_pack_that_has_it(kind):
     def pack(name, *types):
         made = [ObjectType(each, Task) if kind == "object_types" else RelationType(each) for each in types]
         return Pack(name, "1", **{kind: made})

@@ -47,7 +47,7 @@ def test_without_an_id_the_run_that_was_written_last_is_loaded(place, research):
     loaded.session.close()
 
 
-def test_a_fork_of_a_kept_run_is_kept_and_forks_work_alike(place, research):
+def test_a_fork_of_a_stored_run_is_stored_and_forks_work_alike(place, research):
     team = runtime(*research, persist_to=place)
     team.run_goal("go")
     whole = log(team)
@@ -108,7 +108,7 @@ def test_without_a_store_the_errors_are_those_that_python_programs_catch(tmp_pat
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3])
-def test_a_loaded_run_is_exhausted_until_it_goes_on(place, research, limit):
+def test_a_loaded_run_is_exhausted_until_it_continues(place, research, limit):
     team = runtime(*research, persist_to=place, budget={"max_behavior_calls": limit})
     team.run_goal("one")
     assert team.status().state == "exhausted"
@@ -122,7 +122,7 @@ def test_a_loaded_run_is_exhausted_until_it_goes_on(place, research, limit):
     loaded.session.close()
 
 
-def test_a_loaded_run_goes_on_while_the_first_runtime_lives(place, research):
+def test_a_loaded_run_continues_while_the_first_runtime_lives(place, research):
     first = runtime(*research, persist_to=place)
     first.run_goal("one")
     loaded = Runtime.load(str(place), behaviors=research)

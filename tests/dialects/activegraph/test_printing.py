@@ -42,7 +42,7 @@ def test_the_failures_are_those_of_the_log(told):
     assert "ValueError: no" in failed.payload["traceback"]
 
 
-def test_the_causes_of_an_object_lead_back_to_what_was_told_from_outside(told):
+def test_the_causes_of_an_object_lead_back_to_what_was_emitted_from_outside(told):
     assert [event.type for event in told.trace.causes("task#1")][:2] == ["object.created", "goal.created"]
     assert told.trace.causal_chain("task#1").splitlines()[0] == "task#1 (task)"
     assert told.trace.causes("task#9") == []
@@ -70,7 +70,7 @@ def test_a_runtime_prints_its_log_and_its_graph(told, tmp_path, capsys):
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == len(told.graph.events)
 
 
-def test_calls_are_told_with_what_they_took_and_are_part_of_the_causes():
+def test_calls_are_reported_with_what_they_took_and_are_part_of_the_causes():
     @on("thought")
     def notes(event, graph, ctx):
         graph.add_object("other", {})

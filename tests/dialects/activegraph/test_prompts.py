@@ -47,7 +47,7 @@ def test_a_model_is_told_who_it_is_and_what_it_is_all_about():
     assert schema == Note.model_json_schema()
 
 
-def test_it_is_told_of_the_graph_and_of_the_event_without_what_differs_from_run_to_run():
+def test_it_is_informed_of_the_graph_and_of_the_event_without_what_differs_from_run_to_run():
     _, (text,) = asked(creates=["note"])
     assert '- book#1 (book, version 1): {"title": "Emma"}' in text
     assert "- book#1 -near-> book#1 {}" in text

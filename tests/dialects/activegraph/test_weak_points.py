@@ -125,7 +125,7 @@ def test_a_fork_at_any_event_loses_nothing(research):
         assert log(fork) == log(whole), event.id
 
 
-def test_a_run_that_is_kept_and_opened_after_any_step_ends_as_the_whole_one(tmp_path, research):
+def test_a_run_that_is_stored_and_opened_after_any_step_ends_as_the_whole_one(tmp_path, research):
     whole = runtime(*research, budget={"max_behavior_calls": 50})
     whole.run_goal("go")
     for step in range(whole.session.position + 1):
@@ -142,7 +142,7 @@ def test_a_run_that_is_kept_and_opened_after_any_step_ends_as_the_whole_one(tmp_
         loaded.session.close()
 
 
-def test_what_a_budget_has_stopped_within_a_fan_out_goes_on_later(tmp_path):
+def test_what_a_budget_has_stopped_within_a_fan_out_continues_later(tmp_path):
     fan = []
     for number in range(4):
 
@@ -180,7 +180,7 @@ def test_a_run_in_memory_forks_too():
 # -- 6: timers -------------------------------------------------------------------------------------------------------
 
 
-def test_a_timer_whose_events_never_come_is_told_and_does_not_spin(tmp_path):
+def test_a_timer_whose_events_never_come_is_reported_and_does_not_spin(tmp_path):
     @on("goal.created", activate_after=3)
     def later(event, graph, ctx):
         graph.emit("late", {})

@@ -187,7 +187,7 @@ def test_without_either_the_recipes_provider_is_asked(tmp_path):
         ("{mine: {type: openai_compatible, api_key: '{{env.AGENT_TEST_KEY}}'}}", "mine:some", "X333.*AGENT_TEST_KEY"),
     ],
 )
-def test_a_provider_that_cannot_be_asked_is_told(tmp_path, monkeypatch, settings, llm, told):
+def test_a_provider_that_cannot_be_asked_is_reported(tmp_path, monkeypatch, settings, llm, told):
     monkeypatch.delenv("AGENT_TEST_KEY", raising=False)
     with pytest.raises(AgentRuntimeError, match=f"(?s){told}"):
         built(tmp_path, ASKS % "", PROMPTS, head=provided(settings, llm)).run({"x": 1})
@@ -198,7 +198,7 @@ def test_a_providers_mistake_comes_before_missing_inputs(tmp_path):
         built(tmp_path, line("a"), head=provided("{mine: {type: gone}}")).run({})
 
 
-def test_no_model_is_told_when_one_is_asked_and_nothing_catches_that(tmp_path):
+def test_no_model_is_reported_when_one_is_asked_and_nothing_catches_that(tmp_path):
     graph = ASKS % ", on_error: {resume: true}"
     with pytest.raises(AgentRuntimeError, match=r"X417.*'say'") as caught:
         built(tmp_path, graph, PROMPTS).run({"x": 1})
@@ -302,7 +302,7 @@ def test_what_a_tool_raises_of_the_runs_own_is_not_caught(tmp_path):
     assert not isinstance(caught.value, NodeExecutionError)
 
 
-def test_an_override_that_is_no_tool_is_told_as_such(tmp_path):
+def test_an_override_that_is_no_tool_is_reported_as_such(tmp_path):
     graph = "nodes: [{id: a, type: tool, uses: echo}]"
     with pytest.raises(RecipeError) as caught:
         built(tmp_path, graph).run({"x": 1}, tool_overrides={"echo": 5})
@@ -311,7 +311,7 @@ def test_an_override_that_is_no_tool_is_told_as_such(tmp_path):
     assert "tools.py" not in str(problem)
 
 
-def test_an_output_that_nobody_wrote_is_told_and_none_is_a_value(tmp_path):
+def test_an_output_that_nobody_wrote_is_reported_and_none_is_a_value(tmp_path):
     with pytest.raises(AgentRuntimeError, match=r"X421.*gone"):
         built(tmp_path, line("a"), outputs="[log, gone]").run({"x": 1})
     assert built(tmp_path, line("a"), outputs="[log, a]").run({"x": 1})["a"] is None

@@ -99,7 +99,7 @@ def test_peoples_conditions_know_what_the_recipes_own_rules_know(when):
 
 
 @pytest.mark.parametrize("kept", ["[" * 100_000, json.dumps({}), "null"])
-def test_what_is_no_conversation_is_told_and_stays_as_it_is(tmp_path, monkeypatch, kept):
+def test_what_is_no_conversation_is_reported_and_stays_as_it_is(tmp_path, monkeypatch, kept):
     monkeypatch.chdir(tmp_path)  # the own folder of an agent that was built from a dict
     file = tmp_path / "talk.json"
     file.write_text(kept)

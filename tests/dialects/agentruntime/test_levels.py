@@ -142,7 +142,7 @@ edges: [{from: one, to: two}]
     assert done.state["log"] == ["work"] * 3
 
 
-def test_the_ways_of_a_body_are_not_followed_and_that_is_told(tmp_path):
+def test_the_ways_of_a_body_are_not_followed_and_that_is_reported(tmp_path):
     graph = (
         line("work", "after")
         + """
@@ -214,7 +214,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("word", UNKNOWN)
-def test_a_name_that_leads_nowhere_is_told_when_it_is_loaded(word):
+def test_a_name_that_leads_nowhere_is_reported_when_it_is_loaded(word):
     node, code = UNKNOWN[word]
     assert code in codes(text(f"{line('b')}\n  - {node}"))
 
@@ -228,7 +228,7 @@ def test_an_id_is_there_once_in_its_graph():
     assert codes(text(line("a", "b", "a"))) == ["R106"]
 
 
-def test_a_subgraph_that_nobody_runs_is_told():
+def test_a_subgraph_that_nobody_runs_is_reported():
     assert problems(text(line("a"), INNER)) == [("R183", "warning")] * 2
 
 

@@ -261,7 +261,7 @@ def test_tracing_does_nothing_and_says_so_once():
 
 
 @pytest.mark.parametrize("kind", ["redis", "postgres"])
-def test_a_memory_of_another_kind_is_told(kind):
+def test_a_memory_of_another_kind_is_reported(kind):
     assert "R186" in codes(text(line("a"), f"memory: {{enabled: true, kind: {kind}, dsn: some}}"))
 
 
@@ -309,7 +309,7 @@ def told(content, code):
     return [problem for problem in load(content).check() if problem.code == code]
 
 
-def test_two_tools_of_one_id_are_told_and_the_last_one_counts(tmp_path):
+def test_two_tools_of_one_id_are_reported_and_the_last_one_counts(tmp_path):
     graph = "nodes: [{id: a, type: tool, uses: echo, inputs: {n: 1}, map: {set: {a: '{{ result.result }}'}}}]"
     content = text(graph).replace("tools:\n", 'tools:\n  - {id: echo, kind: python, impl: "tools.py#raising"}\n')
     (problem,) = told(content, "R240")
@@ -330,7 +330,7 @@ def meta(llm, providers):
 
 
 @pytest.mark.parametrize("llm", ["opnai:gpt", "opnai"])
-def test_a_default_model_whose_provider_is_not_listed_is_told(llm):
+def test_a_default_model_whose_provider_is_not_listed_is_reported(llm):
     (problem,) = told(meta(llm, "openai: {model: m}"), "R241")
     assert (problem.severity, problem.do) == ("warning", "did you mean 'openai'?")
     assert problem.where.endswith(", meta.defaults.llm")
@@ -339,7 +339,7 @@ def test_a_default_model_whose_provider_is_not_listed_is_told(llm):
     assert told(meta(":gpt", "openai: {}"), "R241") == []
 
 
-def test_without_any_provider_it_is_told_too():
+def test_without_any_provider_it_is_reported_too():
     (problem,) = told(meta("ours:m", ""), "R241")
     assert problem.do == "add 'ours' under meta.providers"
 
@@ -347,13 +347,13 @@ def test_without_any_provider_it_is_told_too():
 @pytest.mark.parametrize(
     ("settings", "path"), [("{type: opnai}", "meta.providers.ours.type"), ("{}", "meta.providers.ours")]
 )
-def test_an_unknown_kind_of_provider_is_told_at_its_place(settings, path):
+def test_an_unknown_kind_of_provider_is_reported_at_its_place(settings, path):
     (problem,) = told(meta("ours:m", f"ours: {settings}"), "R242")
     assert (problem.severity, problem.where.split(", ")[-1]) == ("warning", path)
     assert told(meta("ours:m", "ours: {type: openai_compatible}"), "R242") == []
 
 
-def test_a_setting_that_is_not_known_is_told_at_its_place():
+def test_a_setting_that_is_not_known_is_reported_at_its_place():
     content = meta("openai:m", "openai: {tempratur: 1, temperature: 1, kwargs: {tempratur: 1}}, claude: {modle: x}")
     first, second = told(content, "R243")
     assert (first.severity, first.do) == ("warning", "did you mean 'temperature'?")
@@ -368,7 +368,7 @@ def test_a_setting_that_is_not_known_is_told_at_its_place():
     ("settings", "code"),
     [("{type: nobody}", "X330"), ("{}", "X332"), ("{api_key: '{{env.NOPE_X}}'}", "X333"), ("{model: 5}", "X334")],
 )
-def test_what_is_wrong_with_a_provider_is_told_at_its_place(tmp_path, monkeypatch, settings, code):
+def test_what_is_wrong_with_a_provider_is_reported_at_its_place(tmp_path, monkeypatch, settings, code):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(AgentRuntimeError, match=code) as caught:
         Session(load(write(tmp_path, meta("openai:m", f"openai: {settings}"))), {"x": 1})
@@ -376,7 +376,7 @@ def test_what_is_wrong_with_a_provider_is_told_at_its_place(tmp_path, monkeypatc
     assert ", meta.providers.openai" in caught.value.problems[0].where
 
 
-def test_a_prompt_that_names_a_variable_which_is_not_set_is_told_at_its_place(tmp_path, monkeypatch):
+def test_a_prompt_that_names_a_variable_which_is_not_set_is_reported_at_its_place(tmp_path, monkeypatch):
     monkeypatch.delenv("NOPE_X", raising=False)
     content = text("nodes: [{id: a, type: llm, prompt: ask}]", "prompts: {templates: {ask: {user: '{{env.NOPE_X}}'}}}")
     with pytest.raises(AgentRuntimeError, match="X333") as caught:
@@ -384,7 +384,7 @@ def test_a_prompt_that_names_a_variable_which_is_not_set_is_told_at_its_place(tm
     assert caught.value.problems[0].where.endswith(", prompts.templates.ask.user")
 
 
-def test_a_loop_that_does_not_end_is_told_in_the_words_of_its_file(tmp_path):
+def test_a_loop_that_does_not_end_is_reported_in_the_words_of_its_file(tmp_path):
     graph = """
     nodes:
       - {id: go, type: loop, body: a, until: {"==": [{var: state.n}, 1]}, max_iterations: 3}
@@ -428,12 +428,12 @@ def test_the_first_values_come_first_then_the_other_keys_of_the_shape(tmp_path):
         ("null", {"k": None}, {"k": None}),
     ],
 )
-def test_an_input_is_merged_into_what_stands_there(tmp_path, init, given, merged):
+def test_an_input_is_merged_into_what_is_there(tmp_path, init, given, merged):
     assert begun(tmp_path, {"a": given}, a=init)["a"] == merged
 
 
 @pytest.mark.parametrize("given", [[2], None, {"k": 1}])
-def test_or_it_takes_its_place(tmp_path, given):
+def test_or_it_replaces_it(tmp_path, given):
     assert begun(tmp_path, {"a": given}, reducer="replace")["a"] == given
 
 
@@ -471,7 +471,7 @@ def test_the_callers_own_values_stay_as_they_are(tmp_path):
     assert (given, state["x"]) == ({"x": {"deep": [1]}}, {"deep": [1, 2]})
 
 
-def test_an_agent_can_run_again_and_begins_anew(tmp_path):
+def test_an_agent_can_run_again_and_starts_over(tmp_path):
     agent = ran(tmp_path, text(line("a")), {"x": 1}).agent
     assert agent.run({"x": 2}) == {**agent.run({"x": 3}), "x": 2}
     assert agent.run({"x": 1})["log"] == ["a"]

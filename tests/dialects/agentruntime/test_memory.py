@@ -54,7 +54,7 @@ def agent(request, tmp_path):
     return agent_of(tmp_path, request.param)
 
 
-def test_what_was_said_stands_before_the_next_runs_messages(agent):
+def test_what_was_said_is_before_the_next_runs_messages(agent):
     assert said(agent.run({"said": "one"})) == ["one", "one!"]
     state = agent.run({"said": "two"})
     assert said(state) == ["one", "one!", "two", "two!"]
@@ -118,7 +118,7 @@ def test_messages_that_a_node_cuts_short_are_not_kept_twice(tmp_path):
     assert said(kept)[:6] == ["one", "one!", "two", "two!", "three", "three!"]
 
 
-def test_other_code_may_go_on_with_files_and_tables(tmp_path):
+def test_other_code_may_continue_with_files_and_tables(tmp_path):
     for kind in ("file", "sqlite"):
         agent_of(tmp_path, kind).run({"said": "one"})
         assert said(agent_of(tmp_path, kind).run({"said": "two"})) == ["one", "one!", "two", "two!"]
@@ -189,7 +189,7 @@ def test_names_that_differ_are_kept_apart(tmp_path):
 
 
 @pytest.mark.parametrize("broken", ["{", "[1]", '{"a": 1}', '[{"type": "human"}, {}]', "\xff"])
-def test_a_broken_file_is_told_and_stays_as_it_is(tmp_path, broken):
+def test_a_broken_file_is_reported_and_stays_as_it_is(tmp_path, broken):
     agent = agent_of(tmp_path)
     agent.run({"said": "one"})
     file = tmp_path / "kept/default.json"
@@ -199,7 +199,7 @@ def test_a_broken_file_is_told_and_stays_as_it_is(tmp_path, broken):
     assert file.read_bytes() == broken.encode("latin-1")
 
 
-def test_a_broken_table_is_told(tmp_path):
+def test_a_broken_table_is_reported(tmp_path):
     (tmp_path / "kept.db").write_text(
         "this is not a database, and it is longer than a header of one would ever be" * 20
     )
@@ -207,7 +207,7 @@ def test_a_broken_table_is_told(tmp_path):
         agent_of(tmp_path, "sqlite").run({"said": "one"})
 
 
-def test_a_place_that_cannot_be_written_to_is_told(tmp_path):
+def test_a_place_that_cannot_be_written_to_is_reported(tmp_path):
     (tmp_path / "kept").write_text("a file where the folder should be")
     with pytest.raises(AgentRuntimeError, match=r"X430|X423"):
         agent_of(tmp_path).run({"said": "one"})
@@ -242,7 +242,7 @@ def test_messages_that_a_caller_brings_stand_behind_what_was_kept(tmp_path):
         ({"role": "critic", "content": "a"}, ("critic", "critic", "a")),
     ],
 )
-def test_what_stands_there_is_one_message_with_a_role(given, message):
+def test_what_is_there_is_one_message_with_a_role(given, message):
     found = to_message(given)
     assert (found["type"], found["role"], found["content"]) == message
 

@@ -137,7 +137,7 @@ def test_what_type_a_node_is_may_be_left_to_its_keys():
         ("{id: a, type: noop, map: {}}", "R114"),
     ],
 )
-def test_mistakes_in_templates_and_rules_are_told_when_it_is_loaded(node, code):
+def test_mistakes_in_templates_and_rules_are_reported_when_it_is_loaded(node, code):
     assert code in codes(text(f"{line('b')}\n  - {node}"))
 
 

@@ -70,7 +70,7 @@ def test_what_a_text_reads_is_known():
     assert set(prompt.reads) == {("a", "b"), ("c",), ("d",), ("e",)}
 
 
-def test_two_texts_are_told_apart_by_their_partials():
+def test_two_texts_are_distinguished_by_their_partials():
     assert only("{{> p }}", p="a").source != only("{{> p }}", p="b").source
 
 
@@ -126,7 +126,7 @@ def test_what_is_put_in_is_not_read_again():
     assert shown("{{ x }}", {"x": "{{> p }}{{ y }}"}, p="!") == "{{> p }}{{ y }}"
 
 
-def test_an_unknown_partial_is_told_with_one_that_is_near():
+def test_an_unknown_partial_is_reported_with_one_that_is_near():
     problem = compiled("{{> bse }}", {"base": "x"})[1][0]
     assert (problem.code, problem.do) == ("R171", "did you mean 'base'?")
     assert codes('{{ partial("nope") }}') == ["R171"]
@@ -135,16 +135,16 @@ def test_an_unknown_partial_is_told_with_one_that_is_near():
 @pytest.mark.parametrize(
     "mark", ["{{> a b }}", "{{ partial(x) }}", '{{ partial("p") | upper }}', "{% if partial('p') %}{% endif %}"]
 )
-def test_a_partial_that_is_named_otherwise_is_told(mark):
+def test_a_partial_that_is_named_otherwise_is_reported(mark):
     assert codes(mark, p="x") == ["R172"]
 
 
 @pytest.mark.parametrize("laid", ["{1: 2}", '{"a b": 1}', "{x: 1}", '{"loop": 1}'])
-def test_names_that_are_none_are_told(laid):
+def test_names_that_are_none_are_reported(laid):
     assert codes(f'{{{{ partial("p", {laid}) }}}}', p="x") == ["R174"]
 
 
-def test_a_circle_of_partials_is_told_once():
+def test_a_circle_of_partials_is_reported_once():
     assert codes("{{> a }}{{> b }}", a="{{> b }}", b="{{> c }}", c="{{> a }}") == ["R175"]
     assert codes("x", a="{{> a }}") == ["R175"]
 
@@ -161,7 +161,7 @@ def test_partials_do_not_grow_without_end():
     assert set(found) == {"R302"}
 
 
-def test_a_mistake_in_a_partial_is_told_once_where_it_stands():
+def test_a_mistake_in_a_partial_is_reported_once_where_it_is():
     problems = compiled("{{> p }}{{> p }}", {"p": "{{ x | uper }}"})[1]
     assert [(p.code, p.where, p.do) for p in problems] == [
         ("R303", "<dict>, prompts.partials.p", "did you mean 'upper'?")
@@ -187,7 +187,7 @@ def test_a_hostile_text_ends_in_problems(bomb):
 # ---------------------------------------------------------------------------------------------------- the environment
 
 
-def test_a_variable_of_the_environment_takes_its_place():
+def test_a_variable_of_the_environment_replaces_it():
     prompt = only("Key {{env.KEY}}, {{ env.OTHER }}, {{env.KEY}}; {{ x }}")
     assert prompt.needs == ("KEY", "OTHER")
     assert prompt.reads == (("x",),)
@@ -264,7 +264,7 @@ prompts:
 """
 
 
-def test_a_problem_in_a_block_stands_at_its_line():
+def test_a_problem_in_a_block_is_at_its_line():
     source = read_text(FILE)
     _, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
     assert [(p.code, p.where) for p in problems] == [
@@ -311,7 +311,7 @@ NUMBERS = ("n", "one", "two", "three", "four", "five", "six", "seven")
         ("seven", "19:7, prompts.partials.deep, line 2"),
     ],
 )
-def test_a_failure_stands_at_its_line_in_the_text_that_it_is_of(name, where):
+def test_a_failure_is_at_its_line_in_the_text_that_it_is_of(name, where):
     source = read_text(WITH_PARTIALS)
     found, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
     assert problems == []

@@ -101,7 +101,7 @@ def test_a_timeout_is_a_number_or_says_its_seconds(given, seconds):
 
 
 @pytest.mark.parametrize("given", [0, -1, True, "soon", {"seconds": 0}, {"seconds": float("inf")}, [3]])
-def test_a_timeout_that_is_no_time_is_told_once(given):
+def test_a_timeout_that_is_no_time_is_reported_once(given):
     found = told(content({"id": "n", "timeout": given}))
     assert [code for code, _, _ in found] == ["R114"]
     assert found[0][2].startswith("<dict>, graph.nodes[0].timeout")
@@ -139,7 +139,7 @@ def test_a_rule_is_a_mapping_or_a_boolean(rule):
 
 
 @pytest.mark.parametrize("rule", ["state.a > 3", 3, ["a"]])
-def test_a_rule_of_another_sort_is_told(rule):
+def test_a_rule_of_another_sort_is_reported(rule):
     problem = first(content({"id": "n", "cases": [{"when": rule, "to": "b"}]}))
     assert (problem.code, problem.where) == ("R114", "<dict>, graph.nodes[0].cases[0].when")
     assert problem.do.startswith('write it as {"==":')
@@ -160,7 +160,7 @@ def test_a_rule_of_another_sort_is_told(rule):
         ({"id": ""}, "R114", ".id"),
     ],
 )
-def test_a_node_that_cannot_be_is_told_once(fields, code, where):
+def test_a_node_that_cannot_be_is_reported_once(fields, code, where):
     assert told(content({"id": "n", **fields})) == [(code, "error", f"<dict>, graph.nodes[0]{where}")]
 
 
@@ -184,7 +184,7 @@ def test_a_node_that_cannot_be_is_told_once(fields, code, where):
         ({"subgraphs": {"s": {"inputs": ["a"], "outputs": ["a"]}}}, "R113", "subgraphs.s"),
     ],
 )  # fmt: skip
-def test_a_part_that_cannot_be_is_told_with_its_place(changes, code, where):
+def test_a_part_that_cannot_be_is_reported_with_its_place(changes, code, where):
     assert told(content(**changes)) == [(code, "error", f"<dict>, {where}")]
 
 
@@ -262,7 +262,7 @@ def test_edges_say_from_and_to():
     assert [code for code, _, _ in told(content(graph=graph))] == ["R112", "R113"]
 
 
-def test_tracing_is_read_and_told_once():
+def test_tracing_is_read_and_reported_once():
     definition, problems = read(
         make_plain_source(content(meta={"name": "t", "defaults": {"tracing": {"enabled": True}}}))
     )

@@ -292,7 +292,7 @@ def test_what_burr_injects():
     compare(make, most=5)
 
 
-def test_an_application_that_has_begun_goes_on():
+def test_an_application_that_has_begun_continues():
     def make() -> Any:
         application = counting(("count", "count", expr("n < 4")), ("count", "measure"))
         application.step()

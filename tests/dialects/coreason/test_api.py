@@ -94,7 +94,7 @@ def test_an_agent_without_inputs_map_sees_nothing():
     assert executor.trace.steps[0].inputs == {}
 
 
-def test_an_answer_that_is_no_mapping_stands_under_output():
+def test_an_answer_that_is_no_mapping_is_under_output():
     assert run(recipe(["a"]), {}, agents={"a": lambda: "text"}).context == {"output": "text"}
 
 
@@ -287,7 +287,7 @@ def test_with_the_same_clock_seed_and_run_id_the_same_trace_comes_out(tmp_path):
         (nx.DiGraph(), "load(...)"),
     ],
 )
-def test_what_is_no_recipe_is_told_of_load(given, order):
+def test_what_is_no_recipe_is_reported_with_a_hint_at_load(given, order):
     with pytest.raises(ExecutionError) as caught:
         GraphExecutor(given, {})
     (problem,) = caught.value.problems
@@ -295,7 +295,7 @@ def test_what_is_no_recipe_is_told_of_load(given, order):
     assert order in problem.do
 
 
-def test_max_steps_of_none_is_the_usual_50_and_a_text_is_told():
+def test_max_steps_of_none_is_the_usual_50_and_a_text_is_reported():
     endless = recipe(["a", "b"], [("a", "b"), ("b", "a")])
     assert len(run(endless, {}, max_steps=None).trace.steps) == 50
     assert run(endless, {}, max_steps=-1).trace.steps == []
@@ -311,7 +311,7 @@ def test_an_agent_that_no_node_asks_for_is_warned_of():
         GraphExecutor(made, {}, agents={"other": lambda: 1})
 
 
-def test_an_agent_that_is_not_callable_is_told_without_another_name_to_mean():
+def test_an_agent_that_is_not_callable_is_reported_without_another_name_to_mean():
     with pytest.raises(RecipeError, match="R203: 'write-agent' is not callable") as caught:
         GraphExecutor(recipe([agent("write")]), {}, agents={"write-agent": 5})
     assert "did you mean" not in caught.value.problems[0].do
@@ -372,19 +372,19 @@ def test_what_is_written_into_the_context_is_on_the_blackboard():
 CAPPED = recipe([plain("a"), plain("b")], [("a", "b")], policy={"budget_cap_usd": 0.5})
 
 
-def test_a_cap_on_costs_that_are_not_known_is_told_once():
+def test_a_cap_on_costs_that_are_not_known_is_reported_once():
     with pytest.warns(UserWarning, match=r"budget_cap_usd\) is 0.5, but the cost of 'a' is not known") as told:
         run(CAPPED, {}, llm=lambda _request: "text")
     assert len(told) == 1
 
 
 @pytest.mark.parametrize("llm", [None, ["one", "two"], lambda _: LLMResponse("x", usage=Usage(1, 1, Decimal("0.1")))])
-def test_a_cap_on_costs_that_are_known_is_not_told(llm):
+def test_a_cap_on_costs_that_are_known_is_not_reported(llm):
     with warnings.catch_warnings(action="error"):
         assert len(run(CAPPED, {}, llm=llm).trace.steps) == 2
 
 
-def test_inputs_under_a_key_that_is_no_text_are_told_as_inputs():
+def test_inputs_under_a_key_that_is_no_text_are_reported_as_inputs():
     with pytest.raises(BoardError, match="B105") as caught:
         GraphExecutor(ROUND, {1: 2})
     assert (caught.value.problems[0].where, caught.value.problems[0].do) == ("the inputs", "use '1'")

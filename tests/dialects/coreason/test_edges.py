@@ -17,7 +17,7 @@ def test_an_id_names_one_node():
     assert ("R106", "error", "<text>:5:10, topology[1].id") in problems(text)
 
 
-def test_a_route_to_nowhere_stands_at_its_value():
+def test_a_route_to_nowhere_is_at_its_value():
     text = (
         "metadata: {name: t}\ninterface: {}\ntopology:\n"
         "  - {id: r, type: router, input_key: k, routes: {x: b}, default_route: c}\n"
@@ -28,7 +28,7 @@ def test_a_route_to_nowhere_stands_at_its_value():
     ]
 
 
-def test_the_edges_of_a_router_are_ignored_and_told():
+def test_the_edges_of_a_router_are_ignored_and_reported():
     recipe = load(content([router("r", {"x": "a"}, "a"), "a"], [("r", "a")]))
     assert [problem.code for problem in recipe.check()] == ["R119"]
     assert {kind for _, _, kind in ways(recipe)} == {"route"}
@@ -61,5 +61,5 @@ def test_in_a_draft_a_missing_target_behind_a_good_edge_does_no_harm():
     assert "gone" not in recipe.nodes
 
 
-def test_an_edge_from_nowhere_is_told():
+def test_an_edge_from_nowhere_is_reported():
     assert codes(content(["a"], [("gone", "a")])) == ["R104"]

@@ -106,7 +106,7 @@ def test_two_nodes_of_a_draft_have_two_ids():
     assert ("R106", "error", "<dict>, topology.nodes[1].id") in problems(twice)
 
 
-def test_all_dangling_edges_are_told():
+def test_all_dangling_edges_are_reported():
     lost = content(["a"], [("a", "x"), ("y", "a"), ("y", "z")])
     assert [where for code, _, where in problems(lost) if code == "R104"] == [
         f"<dict>, topology.edges[{number}]" for number in (0, 1, 2, 2)

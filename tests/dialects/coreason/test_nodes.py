@@ -105,13 +105,13 @@ def test_retries_are_seen_among_the_calls():
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_without_a_recovery_that_goes_on_nothing_is_rescued(kind):
+def test_without_a_recovery_that_continues_nothing_is_rescued(kind):
     for recovery in (None, {}, {"behavior": "route_to_fallback", "fallback_node_id": "x", "default_output": {"a": 1}}):
         assert node(kind, recovery=recovery).rescue is None
 
 
 @pytest.mark.parametrize("kind", ["agent", "human", "generative"])
-def test_a_node_goes_on_by_its_edges(kind):
+def test_a_node_continues_by_its_edges(kind):
     given = node(kind, recovery={"behavior": "continue_with_default", "default_output": {"a": 1}})
     assert given.rescue == Rescue({"a": 1})
     assert "a" in given.writes
@@ -119,7 +119,7 @@ def test_a_node_goes_on_by_its_edges(kind):
     assert node(kind, recovery={"behavior": "ignore", "default_output": {"a": 1}}).rescue == Rescue({})
 
 
-def test_a_node_that_chooses_goes_on_by_its_good_route():
+def test_a_node_that_chooses_continues_by_its_good_route():
     ignore = {"recovery": {"behavior": "ignore"}}
     assert node("router", **ignore).rescue == Rescue({}, ("d",))
     assert node("router", default_route="", **ignore).rescue == Rescue({}, ())
@@ -134,7 +134,7 @@ def test_a_node_that_chooses_goes_on_by_its_good_route():
         ({"behavior": "ignore"}, {}),
     ],
 )
-def test_a_run_goes_on_from_the_failed_step(recovery, wrote):
+def test_a_run_continues_from_the_failed_step(recovery, wrote):
     def write():
         raise OSError("line")
 
@@ -160,7 +160,7 @@ def prompt(policy=None, **more):
     return node("agent", policy, **more).params.get("prompt")
 
 
-def test_what_an_agent_is_told_first():
+def test_what_an_agent_receives_first():
     safe = {"safety_preamble": "Do no harm."}
     profile = {"role": "editor", "task_primitive": "shorten"}
     assert prompt() is None
@@ -172,7 +172,7 @@ def test_what_an_agent_is_told_first():
     assert prompt(system_prompt_override="Write.", cognitive_profile=profile) == "Write."
 
 
-def test_an_agent_that_is_only_wished_for_is_told_the_wish():
+def test_an_agent_that_is_only_wished_for_receives_the_wish():
     made = node("agent", agent_ref={"intent": "write well", "constraints": ["short", "plain"]})
     assert made.params["prompt"] == "write well\nConditions:\n- short\n- plain"
     assert (made.params["ref"], made.params["wanted"]["intent"]) == ("n", "write well")

@@ -60,7 +60,7 @@ def test_a_fork_becomes_a_section_that_ends_where_its_ways_meet():
     assert told(recipe) == []
 
 
-def test_what_stands_in_a_branch_keeps_all_but_its_region():
+def test_what_is_in_a_branch_keeps_all_but_its_region():
     edges = [("f", "a"), ("f", "b"), ("a", "j"), ("b", "j")]
     plain, recipe = load(content(["f", "a", "b", "j"], edges)), parallel(["f", "a", "b", "j"], edges)
     before, after = plain.nodes["a"], recipe.nodes["a"]
@@ -263,7 +263,7 @@ def test_where_one_fork_is_no_section_another_still_is():
     assert [p.what.split("'")[1] for p in recipe.check() if p.code == "R137"] == ["g"]
 
 
-def test_an_edge_to_nowhere_is_told_elsewhere():
+def test_an_edge_to_nowhere_is_reported_elsewhere():
     nodes = {name: Node(name, "noop") for name in "fab"}
     edges = (Edge("f", "a"), Edge("f", "b"), Edge("a", "gone"))
     assert make_sections(nodes, edges, "f") == (nodes, edges, {}, ())
@@ -325,7 +325,7 @@ def test_an_evaluator_refines_inside_its_branch_and_its_forced_end_is_the_branch
     assert last.thought.endswith("forced end of the branch")
 
 
-def test_a_fallback_to_where_the_ways_meet_goes_on_there_once():
+def test_a_fallback_to_where_the_ways_meet_continues_there_once():
     def breaks():
         raise ValueError("it broke")
 

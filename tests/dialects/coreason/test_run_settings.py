@@ -67,7 +67,7 @@ def test_the_recipes_tests_are_its_scenarios():
     assert first.compare == "fuzzy"
 
 
-def test_where_a_recipe_comes_from_is_told_in_its_traces():
+def test_where_a_recipe_comes_from_is_reported_in_its_traces():
     old = {"name": "t", "generated_by": "me", "confidence_score": 0.5, "version": "1"}
     assert run(recipe(metadata=old)).trace.metadata["provenance"] == {"generated_by": "me", "confidence_score": 0.5}
     new = {"name": "t", "provenance": {"type": "ai", "generated_by": "a model"}}

@@ -50,7 +50,7 @@ def text(node, head=HEAD):
         (HEAD + "topology:\n", "R114", "<text>:3:10, topology"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(source, code, where):
+def test_a_mistake_is_reported_with_its_place(source, code, where):
     assert (code, "error", where) in problems(source)
 
 
@@ -66,7 +66,7 @@ def test_words_that_are_near_are_asked_for():
     assert first(text("{id: a, type: human, promt: x}")).do == "write 'prompt' instead of 'promt'"
 
 
-def test_a_number_is_told_as_it_was_written():
+def test_a_number_is_reported_as_it_was_written():
     assert first(text("{id: 012, type: agent}")).do == 'quote it: "012"'
 
 
@@ -85,21 +85,21 @@ def test_the_place_in_a_short_topology_is_the_one_that_was_written():
     assert problems(HEAD + graph)[0] == ("R104", "error", "<text>:4:59, topology.steps[0].routes.x")
 
 
-def test_an_id_that_is_no_text_is_told_once():
+def test_an_id_that_is_no_text_is_reported_once():
     nodes = [{"id": 1, "type": "agent", "agent_ref": "x"}]
     assert problems(content(nodes, [("1", "1")], "1")) == [("R114", "error", "<dict>, topology.nodes[0].id")]
 
 
-def test_a_dict_is_told_by_its_path():
+def test_a_dict_is_reported_by_its_path():
     assert problems(content([{"id": "a", "type": "human"}])) == [("R113", "error", "<dict>, topology.nodes[0]")]
 
 
-def test_a_union_is_told_against_one_of_its_members():
+def test_a_union_is_reported_against_one_of_its_members():
     node = {"id": "a", "type": "agent", "agent_ref": {"intend": "x"}}
     assert sorted(code for code, _, _ in problems(content([node]))) == ["R112", "R113"]
 
 
-def test_an_item_is_told_with_its_list():
+def test_an_item_is_reported_with_its_list():
     assert "'editable_fields[0]' is the number 3" in first_of(
         changed(release_22(), ("topology", "nodes", 0, "interaction", "editable_fields"), [3])
     )
@@ -149,7 +149,7 @@ SOLVED = ("topology", "nodes", 5, "solver")
         (("topology", "edges", 0, "condition"), 3),
     ],
 )
-def test_a_value_of_another_sort_is_told(path, value):
+def test_a_value_of_another_sort_is_reported(path, value):
     _is_told_at(changed({**release_21(), "apiVersion": "coreason.ai/v2"}, path, value), path, {"R114"})
 
 
@@ -200,7 +200,7 @@ def test_a_value_of_another_sort_is_told(path, value):
         (("topology", "nodes", 5, "output_schema"), "text"),
     ],
 )
-def test_a_value_of_another_sort_in_a_later_file_is_told(path, value):
+def test_a_value_of_another_sort_in_a_later_file_is_reported(path, value):
     _is_told_at(changed(release_22(), path, value), path, {"R114"})
 
 
@@ -233,7 +233,7 @@ def test_a_value_of_another_sort_in_a_later_file_is_told(path, value):
         ("topology", "nodes", 6, "default_route"),
     ],
 )
-def test_a_key_that_is_needed_is_told_where_it_belongs(path):
+def test_a_key_that_is_needed_is_reported_where_it_belongs(path):
     found = [problem for problem in problems(without(release_22(), path)) if problem[0] == "R113"]
     assert found == [("R113", "error", _where(path[:-1]))]
 
@@ -269,7 +269,7 @@ def test_a_key_that_is_needed_is_told_where_it_belongs(path):
         SOLVED,
     ],
 )
-def test_a_key_that_is_not_known_is_told(path):
+def test_a_key_that_is_not_known_is_reported(path):
     _is_told_at(changed(release_22(), (*path, "zzz"), 1), (*path, "zzz"), {"R112"})
 
 
@@ -291,7 +291,7 @@ def _is_told_at(recipe, path, codes):
     assert found[0][1].startswith(_where(path))
 
 
-def test_all_problems_of_a_bad_file_are_told_at_once(monkeypatch):
+def test_all_problems_of_a_bad_file_are_reported_at_once(monkeypatch):
     monkeypatch.chdir(GOLDEN)
     with pytest.raises(RecipeError) as caught:
         load("bad_recipe.yaml")

@@ -101,7 +101,7 @@ def test_a_tools_arguments_are_changed_before_it_is_called(make):
 
 
 @pytest.mark.parametrize("way", ["run", "arun"])
-def test_arguments_that_a_tool_refuses_are_told_to_the_model_in_a_replay_too(way):
+def test_arguments_that_a_tool_refuses_are_reported_to_the_model_in_a_replay_too(way):
     agent = create_agent(model(asks("add", {"a": "two", "b": 3}), AIMessage("sorry")), [add])
     session = Session(load(agent), {"messages": [HumanMessage("2+3?")]})
     if way == "run":

@@ -147,7 +147,7 @@ def test_a_waiting_node_runs_again_without_an_answer_as_after_invoke_none():
     assert session.replay().ok
 
 
-def test_it_asks_again_and_what_it_was_told_stays_as_after_invoke_none():
+def test_it_asks_again_and_earlier_answers_stay_as_after_invoke_none():
     def asks(state):
         return {"out": [interrupt("first"), interrupt("second")]}
 

@@ -954,7 +954,7 @@ def _drains(state, runtime: Runtime):
     runtime.control.request_drain()
 
 
-def test_a_run_goes_on_from_the_state_of_an_earlier_one():
+def test_a_run_continues_from_the_state_of_an_earlier_one():
     graph = chain(("a", says("a")), ("b", lambda state: {"n": state.get("n", 0) + 1}), checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "t"}}
     graph.invoke({"xs": ["one"]}, config)
@@ -970,7 +970,7 @@ def test_a_run_goes_on_from_the_state_of_an_earlier_one():
 
 
 @pytest.mark.parametrize("saver", [None, InMemorySaver])
-def test_a_subgraph_with_a_checkpointer_of_its_own_goes_on_where_it_ended(saver):
+def test_a_subgraph_with_a_checkpointer_of_its_own_continues_where_it_ended(saver):
     def counts(state):
         return {"xs": ["x"], "n": len(state.get("xs", []))}
 

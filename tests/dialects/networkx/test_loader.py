@@ -149,7 +149,7 @@ def test_a_condition_may_be_a_callable_and_is_not_called():
         load(graph).edges[0].when({})
 
 
-def test_a_condition_that_cannot_be_read_stands_at_its_edge():
+def test_a_condition_that_cannot_be_read_is_at_its_edge():
     graph = nx.DiGraph(name="g")
     graph.add_edge("a", "b", when="n >")
     assert told(graph) == [("R301", "<graph 'g'>, edges['a', 'b'].when")]
@@ -196,7 +196,7 @@ def test_a_graph_without_nodes_is_no_recipe():
     assert [code for code, _ in told(nx.DiGraph())] == ["R105"]
 
 
-def test_an_unknown_kind_is_told_where_it_stands():
+def test_an_unknown_kind_is_reported_where_it_is():
     assert told(one(kind="agnet")) == [("R117", "<graph 'g'>, nodes['a']")]
 
 

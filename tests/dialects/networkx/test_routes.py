@@ -51,7 +51,7 @@ def test_a_plain_edge_to_a_target_draws_its_route():
     assert recipe.check() == []
 
 
-def test_a_plain_edge_elsewhere_is_ignored_and_told():
+def test_a_plain_edge_elsewhere_is_ignored_and_reported():
     assert codes(graph(("r", "a"), ("r", "b"), routes={"x": "a"})) == ["R119", "R115"]
 
 

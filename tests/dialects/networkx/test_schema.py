@@ -40,7 +40,7 @@ def told(given, known):
         ("while", words.parse_condition, "n > 1", 7),
     ],
 )
-def test_a_value_fits_or_is_told(name, reader, good, bad):
+def test_a_value_fits_or_is_reported(name, reader, good, bad):
     found, problems = told({name: good}, {name: reader})
     assert name in found
     assert problems == []
@@ -65,7 +65,7 @@ def test_an_attribute_that_looks_like_a_known_one_is_asked_for():
     assert problems == [("R112", "warning", "<graph 'g'>, nodes['a'].funtion")]
 
 
-def test_an_attribute_of_another_kind_is_told():
+def test_an_attribute_of_another_kind_is_reported():
     _, problems = told({"prompt": "Hi"}, {**words.COMMON, **words.BY_KIND["function"]})
     assert problems == [("R112", "warning", "<graph 'g'>, nodes['a'].prompt")]
 

@@ -149,7 +149,7 @@ def test_the_error_has_what_was_raised_as_its_cause_and_the_steps_up_to_there():
     assert [step.node_id for step in caught.value.trace.steps] == ["plan", "fail"]
 
 
-def test_empty_bodies_only_count_and_empty_parallel_nodes_go_on():
+def test_empty_bodies_only_count_and_empty_parallel_nodes_continue():
     assert execute(Graph().add_loop_n("again", 3, nothing)).nodes_executed == 1
     assert execute(Graph().add_parallel("both", [nothing]).add_system(plan)).nodes_executed == 3
     assert execute(Graph().add_system(plan).add_loop("again", Plan, lambda _: True, nothing)).nodes_executed == 2
@@ -157,7 +157,7 @@ def test_empty_bodies_only_count_and_empty_parallel_nodes_go_on():
     assert refused(hollow) == ("MaxIterationsExceeded", "again")
 
 
-def test_what_does_not_hang_together_is_told_as_validate_tells_it():
+def test_what_does_not_hang_together_is_reported_as_validate_tells_it():
     graph = Graph().add_system(plan)
     graph.entry = "gone"
     assert refused(graph) == ("InvalidEntryPoint", "gone")

@@ -26,7 +26,7 @@ def test_a_chain_begins_at_its_first_node_and_links_each_to_the_one_before():
     assert Graph().is_empty
 
 
-def test_ids_are_names_and_a_second_one_of_a_name_has_a_number_wherever_it_stands():
+def test_ids_are_names_and_a_second_one_of_a_name_has_a_number_wherever_it_is():
     graph = Graph().add_system(plan).add_loop_n("again", 2, lambda inner: inner.add_system(plan).add_system(plan))
     assert [node.id for node in graph.nodes] == ["plan", "again", "plan_2", "plan_3"]
     assert graph.get_node("plan_3").name == "plan"

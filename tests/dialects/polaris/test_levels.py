@@ -6,7 +6,7 @@ from agentnb.dialects.polaris.schema import SequentialEdge
 from tests.dialects.polaris.polaris_graphs import Plan, fail, fix, note, plan, tell, work
 
 
-def test_each_node_stands_in_the_subgraph_that_it_is_walked_to_in():
+def test_each_node_is_in_the_subgraph_that_it_is_walked_to_in():
     def branch(graph):
         graph.add_loop_n("again", 2, work).add_system(tell)
 

@@ -126,13 +126,13 @@ def test_behind_a_handler_the_level_ends():
     assert (path(session), session.status) == (["plan", "fail error", "fix", "note"], "finished")
 
 
-def test_with_resume_the_run_goes_on_after_the_failed_system():
+def test_with_resume_the_run_continues_after_the_failed_system():
     session = session_of(failing(resume=True))
     session.run()
     assert path(session) == ["plan", "fail error", "fix", "note", "tell"]
 
 
-def test_behind_a_handler_in_a_body_the_loop_goes_on_with_its_next_round():
+def test_behind_a_handler_in_a_body_the_loop_continues_with_its_next_round():
     def body(graph):
         risky = graph.add_system_node(fail)
         graph.add_error_handler(risky, fix).add_system(note)
@@ -255,7 +255,7 @@ def test_a_system_is_not_run_again_by_a_replay():
     assert len(ran) == 1
 
 
-def test_a_kept_run_goes_on_in_a_session_that_is_opened(tmp_path):
+def test_a_stored_run_continues_in_a_session_that_is_opened(tmp_path):
     def recipe():
         graph = Graph("kept").add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 3, work)
         return nb.load(graph.add_system(tell))
@@ -275,7 +275,7 @@ def handled(graph):
     graph.add_error_handler(failed, lambda g: g.add_system(fix).add_system(note), resume=True).add_system(tell)
 
 
-def test_a_kept_run_goes_on_from_every_step(tmp_path):
+def test_a_stored_run_continues_from_every_step(tmp_path):
     def one_round(graph):
         graph.add_parallel(
             "both", [handled, lambda g: g.add_switch("route", Plan, lambda plan: plan.goal, {"tea": work})]

@@ -60,7 +60,7 @@ def test_a_function_that_does_not_say_may_return_anything():
     assert read_system(one, {}).gives is None
 
 
-def test_a_marked_function_is_called_as_it_is_and_knows_types_that_are_local_where_it_stands():
+def test_a_marked_function_is_called_as_it_is_and_knows_types_that_are_local_where_it_is():
     @dataclass
     class Local:
         n: int
@@ -134,7 +134,7 @@ def test_what_cannot_be_a_system_is_refused_with_what_to_do(function, told):
     assert problem.do
 
 
-def test_all_parameters_that_say_too_little_are_told_at_once():
+def test_all_parameters_that_say_too_little_are_reported_at_once():
     with pytest.raises(RecipeError) as caught:
         read_system(untold, {})
     assert [problem.why.split("'")[1] for problem in caught.value.problems] == ["a", "b"]

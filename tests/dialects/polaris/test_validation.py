@@ -94,7 +94,7 @@ def test_each_mistake_is_an_error_that_names_its_node(graph, kind, node):
     assert found in caught.value.problems
 
 
-def test_what_builders_leave_empty_is_told():
+def test_what_builders_leave_empty_is_reported():
     graph = Graph().add_system(plan).add_conditional_branch("ask", Plan, bool, nothing, nothing)
     graph.add_loop_n("again", 2, nothing).add_parallel("both", []).add_switch("route", Plan, str, {})
     assert [kind for kind, _ in errors(graph)] == [
@@ -107,7 +107,7 @@ def test_a_branch_that_is_left_out_is_no_mistake():
     assert Graph().add_system(plan).add_conditional_branch("ask", Plan, bool, tell).validate().ok
 
 
-def test_a_loop_whose_predicate_is_asked_before_there_is_a_value_is_told():
+def test_a_loop_whose_predicate_is_asked_before_there_is_a_value_is_reported():
     graph = Graph().add_loop("again", Plan, bool, plan)
     assert errors(graph) == [("LoopPredicateOutputNotThere", "again")]
     assert "Plan" in graph.validate().errors[0].what
@@ -128,7 +128,7 @@ def test_what_one_branch_may_produce_may_be_there():
     assert (errors(graph), warnings(graph)) == ([], [])
 
 
-def test_what_a_handler_produces_counts_behind_it_only_where_the_run_goes_on():
+def test_what_a_handler_produces_counts_behind_it_only_where_the_run_continues():
     for resume in (True, False):
         graph = Graph().add_system(plan)
         graph.add_error_handler(graph.add_system_node(work), note, resume=resume)

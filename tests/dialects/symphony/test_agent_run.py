@@ -22,7 +22,7 @@ def tried(*, success: bool, **words: Any) -> dict[str, Any]:
     return {"name": "x", "parameters": {}, "success": success, "result": None, "error": None, **words}
 
 
-def test_it_goes_on_as_long_as_the_model_may_be_asked() -> None:
+def test_it_continues_as_long_as_the_model_may_be_asked() -> None:
     goes_on = ToolResultStage(AgentConfig(name="A", tools=["x"], max_calls=2))
     board: dict[str, Any] = {"usage": {"requests": 1}, "answer": "a", "tools_executed": [tried(success=True, result=1)]}
     found = goes_on(board)

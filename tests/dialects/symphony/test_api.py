@@ -88,7 +88,7 @@ def test_what_was_not_asked_for_fails_with_the_raw_answer(answer: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["", None])
-def test_an_empty_answer_is_told_as_one(answer: Any) -> None:
+def test_an_empty_answer_is_reported_as_one(answer: Any) -> None:
     done = executor(LLMResponse(answer, "m")).execute_task("go")
     assert not done.success
     assert "empty" in done.result.response
@@ -168,7 +168,7 @@ def test_a_task_can_be_done_inside_a_running_loop() -> None:
     assert asyncio.run(main())
 
 
-def test_more_calls_let_the_agent_go_on_after_a_tool() -> None:
+def test_more_calls_let_the_agent_continue_after_a_tool() -> None:
     agent = executor(call("ok", n=2), call("ok", n=3), {"tool_name": "none", "response": "done"}, max_calls=3)
     done = agent.execute_task("double twice")
     assert (done.success, done.result.response) == (True, "done")
@@ -267,7 +267,7 @@ def test_a_callable_is_asked_by_symphonys_own_request() -> None:
     assert request.llm_config == {"model": "m", "temperature": 0.1}
 
 
-def test_what_a_config_gets_wrong_is_told_at_once() -> None:
+def test_what_a_config_gets_wrong_is_reported_at_once() -> None:
     with pytest.raises(nb.RecipeError) as caught:
         AgentExecutor({"name": "", "max_calls": 0, "task": 3})
     assert {problem.code for problem in caught.value.problems} == {"R114"}
@@ -303,7 +303,7 @@ class Undecided:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_whatever_a_tool_returns_can_be_told(result: Any, max_calls: int) -> None:
+def test_whatever_a_tool_returns_can_be_reported(result: Any, max_calls: int) -> None:
     agent = executor(call("odd"), *[NONE] * (max_calls - 1), tools=("odd",), max_calls=max_calls)
     agent.tools.register_tool("odd", lambda given: result)
     done = agent.execute_task("go")

@@ -213,7 +213,7 @@ def test_a_session_hears_the_pieces_and_its_time_limit_holds(serve):
 
 
 @pytest.mark.parametrize("whole", [lambda handler: handler, LLMHandler.get_provider], ids=["handler", "provider"])
-def test_a_script_goes_on_with_a_run_and_says_that_it_is_one(whole):
+def test_a_script_continues_with_a_run_and_says_that_it_is_one(whole):
     handler = whole(LLMHandler.of(["first", "second"]))
     made = nx.DiGraph(name="two")
     for name in ("one", "two"):
@@ -235,7 +235,7 @@ def test_a_value_stays_one_in_a_session_unless_json_is_asked_for_as_text():
     assert (client.complete(plain).content, client.complete(asked).content) == ({"a": 1}, '{"a": 1}')
 
 
-def test_a_provider_that_a_session_names_and_nobody_knows_is_told():
+def test_a_provider_that_a_session_names_and_nobody_knows_is_reported():
     handler = LLMHandler()
     handler.register_provider("mine", ["x"])
     run = Session(talk(provider="yours"), {"q": "why"}, llm=handler)

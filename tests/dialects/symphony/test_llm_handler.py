@@ -126,7 +126,7 @@ def test_a_single_model_answers_for_every_provider():
         (({"provider": "openai", "api_key": KEY, "temperature": "hot"},), "X334"),
     ],
 )
-def test_what_is_no_provider_is_told(given, code):
+def test_what_is_no_provider_is_reported(given, code):
     handler = LLMHandler()
     with pytest.raises(AgentRuntimeError, match=code) as raised:
         handler.register_provider(*given)
@@ -188,7 +188,7 @@ def test_what_the_environment_gives_has_its_settings(monkeypatch, serve):
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("gpt-4o-mini", 0.7, 2048)
 
 
-def test_a_provider_that_there_is_not_is_told_with_those_there_are():
+def test_a_provider_that_there_is_not_is_reported_with_those_there_are():
     handler = LLMHandler()
     handler.register_provider("local", ["x"])
     with pytest.raises(AgentRuntimeError, match=r"X465: there is no provider 'lokal'(.|\n)*local(.|\n)*mean 'local'"):
@@ -197,7 +197,7 @@ def test_a_provider_that_there_is_not_is_told_with_those_there_are():
         handler.complete(LLMRequest(HI, provider="openai"))
 
 
-def test_no_provider_at_all_is_told_with_what_to_do():
+def test_no_provider_at_all_is_reported_with_what_to_do():
     with pytest.raises(AgentRuntimeError, match=r"X465: there is no model provider(.|\n)*OPENAI_API_KEY"):
         LLMHandler().complete(LLMRequest(HI))
 

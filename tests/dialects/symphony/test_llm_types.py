@@ -81,7 +81,7 @@ def test_the_names_of_the_original_are_taken_too():
     assert LLMRequest(HI, response_format={"type": "json_object"}).expects_json_response
 
 
-def test_a_key_never_stands_in_a_request():
+def test_a_key_never_appears_in_a_request():
     asked = LLMRequest(HI, {"model": "m", "apiKey": KEY, "base_url": "http://127.0.0.1", "headers": {"x": "y"}})
     assert asked.settings == {}
     assert KEY not in repr(asked) + str(asked.arguments) + str(asked.llm_config)
@@ -119,12 +119,12 @@ def test_a_request_of_the_world_keeps_its_place_and_its_listener():
 
 
 @pytest.mark.parametrize("messages", [[], (), None, "Hi", {"role": "user", "content": "Hi"}, 5], ids=repr)
-def test_a_request_without_messages_is_told(messages):
+def test_a_request_without_messages_is_reported(messages):
     with pytest.raises(AgentRuntimeError, match="X461"):
         LLMRequest(messages)
 
 
-def test_every_message_that_is_none_is_told_at_once():
+def test_every_message_that_is_none_is_reported_at_once():
     rows = ["Hi", {"role": "usr", "content": "x"}, {"content": "x"}, {"role": "user", "content": 5}, *HI, None]
     with pytest.raises(AgentRuntimeError) as raised:
         LLMRequest(rows)
@@ -141,17 +141,17 @@ def test_a_message_without_a_text_is_an_empty_one(role):
 
 
 @pytest.mark.parametrize("config", [5, ["m"], True, dict, print], ids=repr)
-def test_a_configuration_that_is_none_is_told(config):
+def test_a_configuration_that_is_none_is_reported(config):
     with pytest.raises(AgentRuntimeError, match="X463"):
         LLMRequest(HI, config)
 
 
-def test_a_setting_that_is_wrong_is_told():
+def test_a_setting_that_is_wrong_is_reported():
     with pytest.raises(AgentRuntimeError, match=r"X334: 'temperature' is 'hot'(.|\n)*X334: 'request_timeout'"):
         LLMRequest(HI, {"temperature": "hot", "timeout": -1})
 
 
-def test_what_is_no_request_is_told():
+def test_what_is_no_request_is_reported():
     with pytest.raises(AgentRuntimeError, match="X461"):
         request_of("Hello")
 

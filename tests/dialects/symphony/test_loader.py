@@ -50,7 +50,7 @@ def test_an_agent_from_a_file_runs_with_what_the_session_is_given(tmp_path: Path
     assert (sent["model"], sent["temperature"], sent["max_tokens"]) == ("small", 0.1, 50)
 
 
-def test_without_a_model_the_answer_is_made_up_in_the_form_that_was_asked_for() -> None:
+def test_without_a_model_the_answer_is_simulated_in_the_form_that_was_asked_for() -> None:
     session = nb.Session(nb.load(TEXT), {"task": "go"})
     session.run()
     assert session.board["result"]["success"]
@@ -88,14 +88,14 @@ def test_a_file_elsewhere_is_not_read(tmp_path: Path, name: str) -> None:
     assert session.board["system_prompt"].startswith(name)
 
 
-def test_all_mistakes_are_told_at_once_with_their_places() -> None:
+def test_all_mistakes_are_reported_at_once_with_their_places() -> None:
     with pytest.raises(nb.RecipeError) as caught:
         nb.load("name: A\ntask: t\nmaxCalls: none\ntools: {a: 1}\nllm: {temperature: -1}\ntols: [a]\n")
     told = {(problem.code, problem.where.partition(":")[2].partition(":")[0]) for problem in caught.value.problems}
     assert {("R114", "3"), ("R114", "4"), ("R114", "5"), ("R112", "6")} <= told
 
 
-def test_a_step_stands_where_the_field_that_it_depends_on_stands() -> None:
+def test_a_step_stands_where_the_field_that_it_depends_on_is() -> None:
     lines = {"name": "A", "description": "d", "task": "t", "tools": "[x]", "llm": "{model: m}", "maxCalls": "3"}
     for left_out in (None, "llm", "maxCalls", "task"):
         given = {field: value for field, value in lines.items() if field != left_out}

@@ -39,7 +39,7 @@ def sent(session, number):
     return session.trace.frames.calls.query("kind == 'llm'").iloc[number]["arguments"]
 
 
-def test_tools_are_offered_and_the_protocol_is_not_told() -> None:
+def test_tools_are_offered_and_the_protocol_is_not_reported() -> None:
     session = executor("Fine.").session("t")
     session.run()
     asked = sent(session, 0)
@@ -94,7 +94,7 @@ def test_several_calls_of_one_answer_are_made_in_turn_and_answered_each() -> Non
     assert session.trace.steps[3].thought == "Let me see."
 
 
-def test_calls_of_later_answers_are_told_apart_though_their_ids_are_the_same() -> None:
+def test_calls_of_later_answers_are_distinguished_though_their_ids_are_the_same() -> None:
     session = executor(asks(("ok", {"n": 1})), asks(("ok", {"n": 2}), ("ok", {"n": 3})), "Done.").session("t")
     session.run()
     told = [message["content"] for message in sent(session, 2)["messages"] if message["role"] == "tool"]
@@ -107,7 +107,7 @@ def test_calls_of_later_answers_are_told_apart_though_their_ids_are_the_same() -
     [("nobody", {}, "nobody"), ("other", {}, "other"), ("none", {}, "none"), ("ok", {"n": "x"}, "n")],
     ids=["unknown", "not the agent's", "called none", "wrong parameters"],
 )
-def test_a_call_that_may_not_go_out_is_told_to_the_model(name, arguments, error) -> None:
+def test_a_call_that_may_not_go_out_is_reported_to_the_model(name, arguments, error) -> None:
     session = executor(asks((name, arguments), ("ok", {"n": 2})), "Sorry.").session("t")
     session.run()
     refused, made = (json.loads(each["content"]) for each in sent(session, 1)["messages"][-2:])
@@ -190,7 +190,7 @@ def test_pieces_of_a_stream_keep_their_calls() -> None:
     assert [tool["result"] for tool in session.board["tools_executed"]] == [{"twice": 4}]
 
 
-def test_without_a_model_the_answer_is_made_up_in_words() -> None:
+def test_without_a_model_the_answer_is_simulated_in_words() -> None:
     config = AgentConfig(name="A", tools=["ok"], llm={"native_tools": True})
     session = AgentExecutor(config, tools=registry()).session("t", llm=None)
     session.run()
@@ -247,7 +247,7 @@ def test_a_run_goes_back_and_on_again_to_the_same_end() -> None:
     assert report.ok, report.first_divergence
 
 
-def test_a_stored_run_opens_replays_and_goes_on(tmp_path) -> None:
+def test_a_stored_run_opens_replays_and_continues(tmp_path) -> None:
     path = tmp_path / "runs.db"
     agent = executor(asks(("ok", {"n": 1}), ("bad", {})), "Done.")
     session = agent.session("t", store=str(path), run_id="r", clock=FrozenClock())
@@ -267,7 +267,7 @@ def test_a_stored_run_opens_replays_and_goes_on(tmp_path) -> None:
     again.close()
 
 
-def test_a_run_that_was_cut_amid_its_calls_goes_on(tmp_path) -> None:
+def test_a_run_that_was_cut_amid_its_calls_continues(tmp_path) -> None:
     path = tmp_path / "runs.db"
     agent = executor(asks(("ok", {"n": 1}), ("ok", {"n": 2})), "Done.")
     session = agent.session("t", store=str(path), run_id="r")

@@ -21,7 +21,7 @@ def test_no_tools_are_no_text():
     assert protocol_text.format_tools([]) == ""
 
 
-def test_a_tool_without_a_schema_is_told_by_its_name_and_what_it_does():
+def test_a_tool_without_a_schema_is_reported_by_its_name_and_what_it_does():
     text = protocol_text.format_tools([("look_up", "Looks an order up.", None), ("bare", "", None)])
     assert text.endswith("## look_up\nLooks an order up.\n\n## bare")
 

@@ -33,7 +33,7 @@ def test_nothing_and_null_are_no_tools() -> None:
     assert AgentConfig(name="A", directives=["a", "b"]).directives == "a\nb"
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     with pytest.raises(RecipeError) as caught:
         AgentConfig(name="", tools=[3], max_calls=-1, timeout="soon", llm={"temperature": -3})
     assert len(caught.value.problems) == 5
@@ -48,7 +48,7 @@ def test_a_key_is_not_shown() -> None:
     assert "sk-secret" not in repr(AgentConfig(name="A", llm={"model": "m", "apiKey": "sk-secret"}))
 
 
-def test_no_tool_is_called_none_and_each_is_told_once() -> None:
+def test_no_tool_is_called_none_and_each_is_reported_once() -> None:
     assert AgentConfig(name="A", tools=["b", "a", "b"]).tools == ["b", "a"]
     with pytest.raises(RecipeError, match="none"):
         AgentConfig(name="A", tools=["none"])

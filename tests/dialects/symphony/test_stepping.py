@@ -29,7 +29,7 @@ def test_each_part_of_the_lifecycle_is_a_step() -> None:
     assert session.status == "finished"
 
 
-def test_the_loop_stands_in_the_graph() -> None:
+def test_the_loop_is_in_the_graph() -> None:
     agent = executor(call("ok", n=2), NONE, max_calls=2)
     kinds = {(edge.source, edge.target): edge.kind for edge in agent.recipe.edges}
     assert kinds["next_round", "request"] == "loop_back"
@@ -106,7 +106,7 @@ def test_a_breakpoint_on_a_tools_call_stops_before_it() -> None:
     assert held(session).name == "ok"
 
 
-def test_what_is_not_done_says_where_it_stands_and_what_is_used_up() -> None:
+def test_what_is_not_done_says_where_it_is_and_what_is_used_up() -> None:
     session = executor(call("ok", n=2)).session("go", budget={"max_steps": 3})
     for until, why in ((0, "its status is ready after step 0"), (2, "its status is paused after step 2")):
         session.run(until=until)
@@ -166,7 +166,7 @@ def test_a_replay_calls_no_tool_and_tells_no_context() -> None:
     assert told == ["ok"]
 
 
-def test_an_agents_run_is_kept_and_goes_on_elsewhere(tmp_path: Path) -> None:
+def test_an_agents_run_is_stored_and_continues_elsewhere(tmp_path: Path) -> None:
     agent = executor(call("ok", n=2), NONE, max_calls=2)
     session = agent.session("go", store=tmp_path / "runs.db")
     session.run(until="tool")
@@ -212,7 +212,7 @@ def test_the_log_is_heard_where_logging_is_set_up_plainly_and_else_not_at_all(se
     assert heard == ([["WARNING", "agentnb.run"], ["ERROR", "agentnb.run"]] if setup else [])
 
 
-def test_a_tool_that_takes_too_long_is_a_failed_result_and_the_agent_may_go_on() -> None:
+def test_a_tool_that_takes_too_long_is_a_failed_result_and_the_agent_may_continue() -> None:
     import threading
 
     never = threading.Event()
@@ -227,7 +227,7 @@ def test_a_tool_that_takes_too_long_is_a_failed_result_and_the_agent_may_go_on()
     assert rows.error.str.startswith("TimeoutError").tolist() == [True, True]
 
 
-def test_who_learns_from_tools_is_told_once_and_what_it_raises_changes_nothing() -> None:
+def test_who_learns_from_tools_is_notified_once_and_what_it_raises_changes_nothing() -> None:
     told: list[Any] = []
 
     class Context:
@@ -275,7 +275,7 @@ def test_a_result_can_be_read_whatever_a_person_has_made_of_the_board(key: str, 
         assert isinstance(done.result.response, str)
 
 
-def test_no_secret_of_a_call_is_kept(tmp_path: Path) -> None:
+def test_no_secret_of_a_call_is_stored(tmp_path: Path) -> None:
     agent = executor(call("pay", api_key="sk-ours-4711"), {"tool_name": "none", "response": "sk-ours-4711, hunter-2"},
                      tools=("pay",), max_calls=2)  # fmt: skip
     given: list[Any] = []

@@ -175,7 +175,7 @@ def test_without_a_folder_no_file_is_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("content", "why"), [(b"\xff\xfe", "not UTF-8"), (b"x" * 1_000_001, "1,000,001 bytes")])
-def test_a_file_that_cannot_be_read_is_told(content, why, tmp_path):
+def test_a_file_that_cannot_be_read_is_reported(content, why, tmp_path):
     (tmp_path / "own.md").write_bytes(content)
     with pytest.raises(AgentRuntimeError, match=rf"X467: the system prompt 'own.md'(.|\n)*{why}"):
         generate({"system_prompt": "own.md"}, folder=tmp_path)
@@ -194,12 +194,12 @@ def test_a_file_that_cannot_be_read_is_told(content, why, tmp_path):
     ],
 )
 @pytest.mark.parametrize("made", [dict, lambda words: SimpleNamespace(**words)], ids=["mapping", "object"])
-def test_what_came_of_a_tool_is_told_as_json(made, tool, said):
+def test_what_came_of_a_tool_is_reported_as_json(made, tool, said):
     lines = format_tool_report(made({"name": "look_up", **tool}), 2).splitlines()
     assert json.loads(lines[1]) == {"tool_name": "look_up", **said}
     assert ("has run" in lines[0]) is tool["success"]
 
 
 @pytest.mark.parametrize(("left", "said"), [(3, "3 more times. Call another tool"), (1, "once more. Give your answer")])
-def test_how_often_it_may_still_respond_is_told(left, said):
+def test_how_often_it_may_still_respond_is_reported(left, said):
     assert said in format_tool_report({"name": "add", "success": True, "result": 1}, left)

@@ -87,6 +87,6 @@ def test_json_that_breaks_off_in_a_stream_cannot_be_read(serve):
         ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, on_token=[].append))
 
 
-def test_a_refusal_is_told(serve):
+def test_a_refusal_is_reported(serve):
     with pytest.raises(LLMError, match="X344: anthropic:m-1 gave no answer: refusal"):
         ask(client(Anthropic, serve(Anthropic.whole(content=[], stop_reason="refusal"))))

@@ -68,7 +68,7 @@ def test_none_in_other_letters_is_the_name_of_a_tool(name: str) -> None:
     "answer",
     ['{"answer": 42}', "[1]", "null", "3", '"text"', '{"tool_name": 3, "parameters": {}}', '{"tool_name": ""}'],
 )
-def test_json_of_another_form_is_told_and_kept_as_it_came(answer: str) -> None:
+def test_json_of_another_form_is_reported_and_kept_as_it_came(answer: str) -> None:
     found = parse_decision(answer)
     assert (found.kind, found.response) == ("other", answer)
     assert found.why

@@ -170,7 +170,7 @@ def test_a_client_sees_the_context_of_who_asks():
 
 @in_a_loop
 @pytest.mark.parametrize("sort", [Telling, Later])
-def test_pieces_come_as_they_are_told_and_are_the_answer(loop, sort):
+def test_pieces_come_as_they_are_reported_and_are_the_answer(loop, sort):
     pieces, response = both(Pieces(sort("Hel", "lo ", "you"), request()), loop=loop)
     assert pieces == ["Hel", "lo ", "you"]
     assert response.content == "Hello you"
@@ -192,7 +192,7 @@ def test_what_does_not_stream_is_one_piece(loop, content, pieces):
 
 
 @in_a_loop
-def test_the_end_that_was_not_told_comes_last(loop):
+def test_the_end_that_was_not_reported_comes_last(loop):
     assert both(Pieces(Telling("Hel", content="Hello"), request()), loop=loop)[0] == ["Hel", "lo"]
 
 
@@ -203,7 +203,7 @@ def test_other_pieces_than_the_answer_are_a_mistake_of_the_client(loop):
 
 
 @in_a_loop
-def test_who_listens_already_is_told_too(loop):
+def test_who_listens_already_is_notified_too(loop):
     heard = []
     both(Pieces(Telling("a", "b"), request(on_token=heard.append)), loop=loop)
     assert heard == ["a", "b"]

@@ -68,7 +68,7 @@ def test_who_is_refused_is_told_which_key_to_check():
         (OSError(), "OSError"),
     ],
 )
-def test_what_the_server_said_is_found_wherever_it_stands(error, text):
+def test_what_the_server_said_is_found_wherever_it_is(error, text):
     assert find_server_message(error) == text
 
 

@@ -73,12 +73,12 @@ def test_an_answer_that_is_cut_at_its_most_tokens_is_one(serve):
         (of_json({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}), "PROHIBITED_CONTENT"),
     ],
 )
-def test_a_refusal_is_told(answer, said, serve):
+def test_a_refusal_is_reported(answer, said, serve):
     with pytest.raises(LLMError, match=f"X344: gemini:m-1 gave no answer: {said}"):
         ask(client(Gemini, serve(answer)))
 
 
-def test_a_rate_limit_may_be_told_in_the_answer(serve):
+def test_a_rate_limit_may_be_reported_in_the_answer(serve):
     info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3.5s"}
     error = {"code": 429, "message": "slow", "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "x"}, info]}
     with pytest.raises(LLMError, match=r"after 3\.5 s") as raised:

@@ -111,7 +111,7 @@ class Plain:
         return LLMResponse("".join(self.pieces), "plain", Usage(1, 1))
 
 
-def test_nobody_is_told_where_nobody_listens():
+def test_nobody_is_notified_where_nobody_listens():
     plain = Plain("a", "b")
     run = session(talk(), {"q": "why"}, llm=plain)
     stop = run.subscribe(print, to="token")
@@ -141,7 +141,7 @@ def test_a_listener_that_raises_is_dropped_and_the_answer_comes_whole():
     assert (heard, run.board["a"]) == (["a"], "ab")
 
 
-def test_each_attempt_is_told_apart_and_what_comes_too_late_is_not_told():
+def test_each_attempt_is_distinguished_and_what_comes_too_late_is_not_reported():
     plain = Plain("a", "b", gate=threading.Event())
     run, heard = session(talk(timeout=0.3, attempts=2), {"q": "why"}, llm=plain), []
     run.subscribe(lambda token: heard.append((token.attempt, token.text)), to="token")
@@ -208,7 +208,7 @@ def test_a_key_of_the_environment_is_as_secret(serve, monkeypatch):
     assert [text for text in everything_shown(run) if "key-of-the-environment" in text] == []
 
 
-def test_a_missing_key_is_told_before_the_first_step(monkeypatch):
+def test_a_missing_key_is_reported_before_the_first_step(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(AgentRuntimeError, match="X332"):
         session(talk(), {"q": "why"}, llm="openai:gpt")

@@ -97,7 +97,7 @@ def sent_of(serve, own, settings):
     return sent(serve, request(settings=settings), OpenAI.whole('{"n": 1}'), **own).body
 
 
-def test_a_model_without_json_mode_is_told_with_what_to_do(serve):
+def test_a_model_without_json_mode_is_reported_with_what_to_do(serve):
     refused = OpenAI.failed(400, "Invalid parameter: 'response_format' of type 'json_object' is not supported.")
     server = serve(refused)
     with pytest.raises(LLMError, match=r"X336(.|\n)*do: .*`json_object: false` in its provider's settings"):
@@ -106,7 +106,7 @@ def test_a_model_without_json_mode_is_told_with_what_to_do(serve):
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_a_refusal_is_told(streams, serve):
+def test_a_refusal_is_reported(streams, serve):
     answer = OpenAI.whole(None, refusal="I will not.")
     if streams:
         whole = OpenAI.stream("x")

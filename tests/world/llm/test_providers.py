@@ -55,7 +55,7 @@ def test_settings_take_their_variables_from_the_environment(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["open_ai:m", "opnai", "gpt-4o", "nobody:m"])
-def test_an_unknown_provider_is_told_with_those_there_are(text):
+def test_an_unknown_provider_is_reported_with_those_there_are(text):
     with pytest.raises(AgentRuntimeError, match=r"X330: .* is not a provider(.|\n)*openai_compatible, lmstudio"):
         client_of(text)
 

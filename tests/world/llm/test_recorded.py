@@ -103,7 +103,7 @@ def test_another_message_is_answered_all_the_same_unless_it_must_not(first):
     assert "message 1 was system: 'Ask.', and is system: 'Ask nicely.'" in run.error.why
 
 
-def test_a_message_more_or_less_is_told_in_strict_mode(first):
+def test_a_message_more_or_less_is_reported_in_strict_mode(first):
     client = RecordedClient(first.trace, strict=True)
     with pytest.raises(ExecutionError, match=r"X341(.|\n)*message 1 was user: (.|\n)*is not there"):
         client.complete(LLMRequest((), node="tell"))
@@ -141,7 +141,7 @@ def test_a_call_that_failed_fails_again(error, kind):
         RecordedClient(run).complete(LLMRequest((), node="ask"))
 
 
-def test_a_listener_is_told_the_whole_answer_at_once(first):
+def test_a_listener_receives_the_whole_answer_at_once(first):
     heard = []
     RecordedClient(first).complete(LLMRequest((), node="ask", on_token=heard.append))
     RecordedClient(first).complete(LLMRequest((), node="tell", on_token=heard.append))  # no text
@@ -149,6 +149,6 @@ def test_a_listener_is_told_the_whole_answer_at_once(first):
 
 
 @pytest.mark.parametrize("trace", [5, None, [1], {"a": 1}])
-def test_what_is_no_trace_is_told(trace):
+def test_what_is_no_trace_is_reported(trace):
     with pytest.raises(ExecutionError, match="X343"):
         RecordedClient(trace)

@@ -35,7 +35,7 @@ def test_a_script_without_an_answer_left_says_so(script):
 
 
 @pytest.mark.parametrize("script", [["a", {"b": 1}], {"n": ["a", {"b": 1}]}])
-def test_a_text_is_told_as_one_piece(script):
+def test_a_text_is_reported_as_one_piece(script):
     heard = []
     for number in (0, 1):
         ScriptedClient(script).complete(LLMRequest((), node="n", number=number, of_node=number, on_token=heard.append))

@@ -30,12 +30,12 @@ def test_settings_come_back_without_those_that_are_none():
         ("prices", {"input": None}, "input: USD"),
     ],
 )
-def test_what_a_setting_must_be_is_told(word, value, asked):
+def test_what_a_setting_must_be_is_reported(word, value, asked):
     with pytest.raises(AgentRuntimeError, match=rf"X334: {word!r} is (.|\n)*where: here(.|\n)*{asked}"):
         check_settings({word: value}, "here")
 
 
-def test_all_that_is_wrong_is_told_at_once_and_no_key_among_it():
+def test_all_that_is_wrong_is_reported_at_once_and_no_key_among_it():
     with pytest.raises(AgentRuntimeError) as raised:
         check_settings({"api_key": 12345678, "temperature": "x", "headers": 1}, "here")
     assert len(raised.value.problems) == 3

@@ -30,7 +30,7 @@ def test_it_can_speak_for_a_session():
     }
 
 
-def test_a_schema_is_kept_to():
+def test_a_schema_is_enforced():
     schema = {"type": "object", "properties": {"title": {"type": "string"}, "n": {"type": "integer", "minimum": 3}},
               "required": ["title", "n"]}  # fmt: skip
     request = LLMRequest((), node="writer", settings={"schema": schema})
@@ -74,7 +74,7 @@ topology: [{id: one, type: agent, agent_ref: greeter}]
     [prompted, lambda: prompted(llm="simulated"), agentruntime, coreason, symphony],
     ids=["networkx", "by name", "agentruntime", "coreason", "symphony"],
 )  # fmt: skip
-def test_a_simulated_answer_is_told_wherever_it_is_seen(made, monkeypatch):
+def test_a_simulated_answer_is_reported_wherever_it_is_seen(made, monkeypatch):
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     run = made()

@@ -6,16 +6,16 @@ from agentnb.board.values import freeze
 from agentnb.world.llm.text import to_json_text, to_text
 
 
-def test_a_text_is_told_as_it_is_and_anything_else_as_json():
+def test_a_text_is_reported_as_it_is_and_anything_else_as_json():
     assert to_text("é") == "é"
     assert to_text(["é", None]) == '["é", null]'
 
 
-def test_frozen_values_are_told_as_what_they_are():
+def test_frozen_values_are_reported_as_what_they_are():
     assert to_text(freeze({"a": [{"b": 1}]})) == '{"a": [{"b": 1}]}'
 
 
-def test_what_json_does_not_have_is_told_as_text():
+def test_what_json_does_not_have_is_reported_as_text():
     assert to_json_text({"a": {2, 1}, "b": 1j, (1,): "left out"}) == '{"a": ["1", "2"], "b": "1j"}'
 
 
@@ -33,7 +33,7 @@ def test_a_value_that_contains_itself_has_no_text():
         to_json_text(circle)
 
 
-def test_what_cannot_be_told_is_told_as_its_sort():
+def test_what_cannot_be_shown_is_reported_as_its_type():
     class Silent:
         def __str__(self):
             raise ValueError("no words")

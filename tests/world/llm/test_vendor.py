@@ -91,7 +91,7 @@ def test_the_settings_of_a_request_come_before_those_of_the_client(protocol, ser
 
 
 @each
-def test_pieces_are_told_in_order_and_the_answer_is_the_whole(protocol, serve):
+def test_pieces_are_reported_in_order_and_the_answer_is_the_whole(protocol, serve):
     server, heard = serve(protocol.stream("Hel", "lo ", "ümlaut")), []
     answer = ask(client(protocol, server, prices={"input": 1, "output": 1}), request(on_token=heard.append))
     assert (heard, answer.content) == (["Hel", "lo ", "ümlaut"], "Hello ümlaut")
@@ -119,7 +119,7 @@ def test_a_stream_that_breaks_off_is_no_answer(protocol, how, serve):
 
 
 @each
-def test_an_error_amid_a_stream_is_told(protocol, serve):
+def test_an_error_amid_a_stream_is_reported(protocol, serve):
     heard = []
     with pytest.raises(LLMError, match=r"X336.*it is too much") as raised:
         ask(client(protocol, serve(protocol.stream_fails("Hel", "it is too much"))), request(on_token=heard.append))
@@ -188,7 +188,7 @@ def test_the_time_of_a_node_comes_before_that_of_the_settings(protocol, serve):
 
 
 @each
-def test_a_connection_that_is_cut_amid_the_answer_is_told(protocol, serve):
+def test_a_connection_that_is_cut_amid_the_answer_is_reported(protocol, serve):
     server = serve(protocol.whole()._replace(cut=True))
     with pytest.raises(LLMError, match=r"X337: the connection to .* failed") as raised:
         ask(client(protocol, server))
@@ -196,7 +196,7 @@ def test_a_connection_that_is_cut_amid_the_answer_is_told(protocol, serve):
 
 
 @each
-def test_a_server_that_is_not_there_is_told(protocol, serve):
+def test_a_server_that_is_not_there_is_reported(protocol, serve):
     server = serve(protocol.whole())
     made = client(protocol, server)
     server.http.server_close()
@@ -211,7 +211,7 @@ def test_a_server_that_is_not_there_is_told(protocol, serve):
     [Answer(b'{"id": '), Answer(b"<html>hello", kind="text/html"), Answer(b"[1]"), Answer(b"{}"), Answer(b'{"a": 1}')],
     ids=["bad JSON", "HTML", "a list", "nothing in it", "something else"],
 )
-def test_what_is_no_answer_of_the_protocol_is_told(protocol, answer, serve):
+def test_what_is_no_answer_of_the_protocol_is_reported(protocol, answer, serve):
     server = serve(answer)
     with pytest.raises(LLMError, match=r"X338: .* sent a response that cannot be parsed") as raised:
         ask(client(protocol, server))
@@ -246,7 +246,7 @@ def test_an_answer_with_a_schema_is_its_value(protocol, streams, serve):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_answer_that_is_not_the_json_asked_for_is_told(protocol, serve):
+def test_an_answer_that_is_not_the_json_asked_for_is_reported(protocol, serve):
     with pytest.raises(LLMError, match=r"X339.*\n.*\n.*the answer is not JSON") as raised:
         ask(client(protocol, serve(protocol.whole("I would rather not."))), request(settings={"schema": SCHEMA}))
     assert (raised.value.is_retryable, raised.value.usage) == (True, Usage(7, 3))  # it was paid for
@@ -275,7 +275,7 @@ def test_what_is_never_awaited_asks_nobody(serve):
 
 
 @pytest.mark.parametrize("kind", sorted(set(PROVIDERS) - {"openai_compatible", "lmstudio"}))
-def test_a_missing_key_is_told_when_the_client_is_made(kind, monkeypatch):
+def test_a_missing_key_is_reported_when_the_client_is_made(kind, monkeypatch):
     for name in PROVIDERS[kind].variables:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(AgentRuntimeError, match=rf"X332: there is no API key for '{kind}'") as raised:
@@ -292,14 +292,14 @@ def test_the_key_may_come_from_the_environment(protocol, serve, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", sorted(PROVIDERS))
-def test_a_package_that_is_missing_is_told_with_its_extra(kind, monkeypatch):
+def test_a_package_that_is_missing_is_reported_with_its_extra(kind, monkeypatch):
     monkeypatch.setattr("agentnb.world.llm.vendor.find_spec", lambda name: None)
     order = r'pip install "agentnb\[(openai|anthropic|gemini)\]"'
     with pytest.raises(AgentRuntimeError, match=rf"X331(.|\n)*settings of(.|\n)*{order}"):
         client_of(f"{kind}:m", {"api_key": KEY})
 
 
-def test_no_model_named_is_told_at_the_first_request(serve):
+def test_no_model_named_is_reported_at_the_first_request(serve):
     made = client_of("openai", {"base_url": serve(OpenAI.whole()).url, "api_key": KEY})
     with pytest.raises(AgentRuntimeError, match="X335"):
         ask(made)
@@ -397,7 +397,7 @@ def test_each_loop_has_its_own_and_it_is_closed_when_the_loop_ends(pool, made):
     assert [client.closed for client in made] == [True, True]
 
 
-def test_a_loop_that_goes_on_keeps_its_client(pool, made):
+def test_a_loop_that_continues_keeps_its_client(pool, made):
     async def main():
         await pool.client()
         await asyncio.sleep(0)

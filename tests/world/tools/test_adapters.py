@@ -101,7 +101,7 @@ def test_an_object_that_can_only_be_awaited_is(found):
         (None, {"text": None, "json": None, "items": None}),
     ],
 )
-def test_what_an_object_answers_is_told_under_the_keys_of_every_tool(value, parts):
+def test_what_an_object_answers_is_reported_under_the_keys_of_every_tool(value, parts):
     told = describe_answer(value)
     assert told | parts == told
     assert (told["status"], told["result"], told["error"]) == (200, value, None)
@@ -136,7 +136,7 @@ class Picky:
         (spec("m.py#x"), 5, {}, "is an int, and cannot be called"),
     ],
 )
-def test_what_cannot_be_a_tool_is_told(made, found, config, said):
+def test_what_cannot_be_a_tool_is_reported(made, found, config, said):
     told = problem(made, found, config)
     assert told.code == "R161"
     assert said in told.what

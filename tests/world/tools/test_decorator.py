@@ -101,7 +101,7 @@ class Shop:
         (lambda: tool(input_schema=5)(lambda x: x), "R190"),
     ],
 )
-def test_what_cannot_be_a_tool_says_so_where_it_stands(make, code):
+def test_what_cannot_be_a_tool_says_so_where_it_is(make, code):
     with pytest.raises(RecipeError) as raised:
         make()
     assert [problem.code for problem in raised.value.problems] == [code]

@@ -131,7 +131,7 @@ def test_without_a_limit_who_blocks_calls_in_its_own_thread():
     assert awaited(threading.get_ident) != threading.get_ident()
 
 
-def test_the_loop_goes_on_while_a_plain_function_runs():
+def test_the_loop_continues_while_a_plain_function_runs():
     go = threading.Event()
 
     async def main():

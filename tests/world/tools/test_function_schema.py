@@ -176,7 +176,7 @@ def test_what_cannot_be_a_tool_says_why(function, what):
         assert problem.where.endswith(f"test_function_schema.py:{function.__code__.co_firstlineno}")
 
 
-def test_all_parameters_that_are_wrong_are_told_at_once():
+def test_all_parameters_that_are_wrong_are_reported_at_once():
     def bad(x, /, *xs, **words): ...
 
     with pytest.raises(RecipeError) as raised:

@@ -251,7 +251,7 @@ def test_a_name_and_password_in_the_address_are_sent_as_such(url):
         ({"timeout": True}, "its timeout is 'True'"),
     ],
 )
-def test_a_request_that_cannot_be_one_is_told_at_the_start_and_at_the_call(config, said):
+def test_a_request_that_cannot_be_one_is_reported_at_the_start_and_at_the_call(config, said):
     problem = wrong("http", kind="http", config=config)
     assert problem.code == "R163"
     assert said in problem.what

@@ -154,7 +154,7 @@ def test_a_folder_or_a_pipe_is_no_file(tmp_path):
         ("", "R155"),
     ],
 )
-def test_an_impl_that_cannot_be_one_is_told_shortly(tmp_path, impl, code):
+def test_an_impl_that_cannot_be_one_is_reported_shortly(tmp_path, impl, code):
     write(tmp_path, "search.py", RUN)
     problem = wrong(impl, folder=tmp_path)
     assert problem.code == code
@@ -199,7 +199,7 @@ def test_a_name_that_is_none_in_python_is_fine_for_a_file(tmp_path):
     assert tool("my_tool.py#run", folder=tmp_path)() == 2
 
 
-def test_a_module_that_fails_is_told_with_its_line(tmp_path):
+def test_a_module_that_fails_is_reported_with_its_line(tmp_path):
     known = set(sys.modules)
     file = write(tmp_path, "search.py", "def inner():\n    raise ValueError('no index')\n\ninner()\n")
     problem = wrong("search.py#run", folder=tmp_path)
@@ -211,7 +211,7 @@ def test_a_module_that_fails_is_told_with_its_line(tmp_path):
     assert not [name for name in set(sys.modules) - known if name.endswith(".search")]
 
 
-def test_a_plain_import_of_a_sibling_is_told_how_to_be_written(tmp_path):
+def test_a_plain_import_of_a_sibling_is_reported_with_how_to_write_it(tmp_path):
     write(tmp_path, "near_by.py", "A = 1")
     write(tmp_path, "search.py", "import near_by\n")
     assert wrong("search.py#run", folder=tmp_path).do == "write `from .near_by import ...` for a file beside it"
@@ -319,7 +319,7 @@ def test_a_check_imports_no_package(package, tmp_path):
     assert not any(name.startswith("mytools_t") for name in sys.modules)
 
 
-def test_a_recipe_without_a_folder_is_not_told_of_its_files():
+def test_a_recipe_without_a_folder_gets_no_advice_about_its_files():
     assert checked("tools.py#run") == []
     assert checked("os#system") == ["R158"]
 
@@ -348,7 +348,7 @@ def test_an_allowed_folder_lends_nothing_either_and_the_recipe_s_own_does(tmp_pa
     assert tool("search.py#sqrt", folder=tmp_path / "shared").__name__ == "t"
 
 
-def test_a_package_that_cannot_be_imported_is_told(package):
+def test_a_package_that_cannot_be_imported_is_reported(package):
     problem = wrong("mytools_t.broken#run", allow=["mytools_t"])
     assert (problem.code, problem.do) == ("R159", "install 'no_such_module_at_all'")
     problem = wrong("mytools_t.nowhere#run", allow=["mytools_t"])

@@ -15,7 +15,7 @@ def load(*specs, folder=None, allow=(), **given):
     return load_tools({row.id: row for row in specs}, folder=folder, allow=allow, passed=given)
 
 
-def test_all_problems_are_told_at_once_and_by_their_place(tmp_path):
+def test_all_problems_are_reported_at_once_and_by_their_place(tmp_path):
     write(tmp_path, "a.py", "raise ValueError('no')")
     with pytest.raises(RecipeError) as caught:
         load(
@@ -62,7 +62,7 @@ def test_an_async_function_or_an_object_may_be_given():
     assert tools["two"](a="b")["text"] == "b"
 
 
-def test_what_is_given_and_is_no_tool_is_told():
+def test_what_is_given_and_is_no_tool_is_reported():
     with pytest.raises(RecipeError) as caught:
         load(spec("x#y", id="one"), one=5)
     assert caught.value.problems[0].code == "R161"

@@ -86,7 +86,7 @@ def problem(tool, **inputs):
     return caught.value.problems[0]
 
 
-def test_what_a_server_answers_is_told_under_the_keys_of_every_tool(shared):
+def test_what_a_server_answers_is_reported_under_the_keys_of_every_tool(shared):
     keys = {"status": 200, "json": {"result": 3}, "text": "3", "items": None, "result": 3, "error": None}
     assert call(shared["add"], a=1, b=2) == keys
     found = call(shared["find"], query="x", most=1)
@@ -108,7 +108,7 @@ def test_a_failure_in_the_server_is_a_failure_of_the_tool(shared):
     assert "validation error" in find_failure(call(shared["add"], a="x", b=1))
 
 
-def test_a_tool_that_the_server_does_not_have_is_told(shared):
+def test_a_tool_that_the_server_does_not_have_is_reported(shared):
     told = problem(shared["finf"])
     assert (told.code, told.do) == ("X351", "did you mean 'find'?")
 
@@ -158,7 +158,7 @@ def test_nothing_is_started_before_the_first_call(tmp_path):
     assert "no database" in told.why  # the server's own last words
 
 
-def test_a_command_that_is_not_there_is_told(tmp_path):
+def test_a_command_that_is_not_there_is_reported(tmp_path):
     rows = {"t": spec("", kind="mcp", config={"command": "agentnb-no-such-program"})}
     tools = load_tools(rows, folder=tmp_path, allow=["agentnb-no-such-program"], passed={})
     told = problem(tools["t"])
@@ -166,7 +166,7 @@ def test_a_command_that_is_not_there_is_told(tmp_path):
     assert "FileNotFoundError" in told.why
 
 
-def test_a_server_that_ends_in_a_call_is_told_and_started_again_by_the_next(own):
+def test_a_server_that_ends_in_a_call_is_reported_and_started_again_by_the_next(own):
     tools = own("crash", "pid")
     first = call(tools["pid"])["result"]
     assert problem(tools["crash"]).code == "X350"
@@ -190,7 +190,7 @@ def test_a_call_that_takes_too_long_ends(own, tmp_path):
     assert call(tools["pid"])["result"]
 
 
-def test_a_server_that_is_closed_during_a_call_is_told(own, tmp_path):
+def test_a_server_that_is_closed_during_a_call_is_reported(own, tmp_path):
     tools = own("wait", "pid")
     call(tools["pid"])
 

@@ -104,7 +104,7 @@ def test_what_servers_are_usually_given_may_be_set(own, name):
     assert settings({"command": "bin/serve", "env": {name: "x"}}, own).env == ((name, "x"),)
 
 
-def test_every_variable_that_is_not_allowed_is_told_at_once(own):
+def test_every_variable_that_is_not_allowed_is_reported_at_once(own):
     with pytest.raises(RecipeError) as caught:
         settings({"command": "bin/serve", "env": {"LD_PRELOAD": "x", "BROWSER": "y"}}, own)
     assert [problem.code for problem in caught.value.problems] == ["R210", "R210"]
@@ -149,7 +149,7 @@ def test_a_server_that_is_there_already_needs_its_address_only():
         ({"command": "a", "args": ["\0"]}, "has a null character"),
     ],
 )
-def test_a_config_that_names_no_server_is_told(config, said):
+def test_a_config_that_names_no_server_is_reported(config, said):
     problem = wrong(config)
     assert problem.code == "R164"
     assert said in problem.what

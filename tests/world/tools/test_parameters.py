@@ -72,7 +72,7 @@ def test_a_json_schema_tells_all_with_paths():
                       "received": "integer"}  # fmt: skip
 
 
-def test_a_missing_key_is_told_at_its_own_path_whatever_it_is_called():
+def test_a_missing_key_is_reported_at_its_own_path_whatever_it_is_called():
     name = 'it\'s "odd"\n'
     schema = {"type": "object", "properties": {"in": {"required": [name]}}, "additionalProperties": False}
     assert faults(schema, {"in": {}}) == [(f"t.inputParams.in.{name}", MISSING)]
@@ -119,7 +119,7 @@ def test_each_form_shows_itself_as_a_json_schema_of_its_readers_own():
         ({}, False),
     ],
 )
-def test_the_forms_are_told_apart(schema, required):
+def test_the_forms_are_distinguished(schema, required):
     assert bool(faults(schema, {})) is required
 
 
@@ -163,7 +163,7 @@ def test_a_later_change_of_what_was_given_changes_nothing():
     assert list(parameters.iter_errors({"a": "text"}, "t")) == []
 
 
-def test_a_secret_is_not_told():
+def test_a_secret_is_not_reported():
     hide("hush-hush-2")
     schema = {"type": "object", "properties": {"api_key": {"pattern": "^a"}, "city": {"maxLength": 3}}}
     given = {"api_key": "xyzzy-3", "city": "hush-hush-2"}

@@ -78,7 +78,7 @@ def test_a_tool_may_return_a_result_a_value_or_nothing(run):
 
 @ALL_WAYS
 @pytest.mark.parametrize("name", ["z", "", None, 5, ["t"], {"t": 1}])
-def test_an_unknown_tool_is_told_with_those_that_there_are(run, name):
+def test_an_unknown_tool_is_reported_with_those_that_there_are(run, name):
     result = run(registry_of(first=echo, second=echo), name)
     assert not result.success
     assert result.error == f"Tool {name!r} not found. Available tools: first, second"
@@ -86,7 +86,7 @@ def test_an_unknown_tool_is_told_with_those_that_there_are(run, name):
 
 
 @ALL_WAYS
-def test_a_tool_that_is_not_allowed_is_told_with_those_that_are(run):
+def test_a_tool_that_is_not_allowed_is_reported_with_those_that_are(run):
     registry = registry_of(a=echo, b=echo, c=echo)
     result = run(registry, "c", allowed=["a", "b"])
     assert not result.success
@@ -106,7 +106,7 @@ def test_a_tool_that_is_not_allowed_is_told_with_those_that_are(run):
         ({"type": "object", "properties": {"list": {"items": {"required": ["x"]}}}}, {"list": [{}]}, ["list[0].x"]),
     ],
 )
-def test_all_that_is_wrong_with_parameters_is_told_at_once(run, schema, params, paths):
+def test_all_that_is_wrong_with_parameters_is_reported_at_once(run, schema, params, paths):
     called = []
     result = run(registry_of(t={"handler": called.append, "inputSchema": schema}), "t", params)
     assert not result.success
@@ -136,7 +136,7 @@ def test_parameters_without_an_end_are_a_failure(run):
 
 
 @ALL_WAYS
-def test_a_tool_without_a_handler_is_not_executable_and_its_parameters_are_told_first(run):
+def test_a_tool_without_a_handler_is_not_executable_and_its_parameters_are_reported_first(run):
     registry = registry_of(t={"inputSchema": OWN})
     assert run(registry, "t", {"city": "Oslo"}).error == "Tool 't' is not executable: it has no handler"
     assert "Input validation failed" in run(registry, "t").error
@@ -275,7 +275,7 @@ CONTEXTS = pytest.mark.parametrize("cls", [Learning, AsyncLearning])
 
 @WAYS
 @CONTEXTS
-def test_the_context_is_told_of_each_run_once_and_changes_nothing(run, cls):
+def test_the_context_is_informed_of_each_run_once_and_changes_nothing(run, cls):
     context = cls()
     assert isinstance(context, ContextIntelligenceAPI)
     registry = registry_of(t=ToolConfig("t", handler=Failing(ValueError("no"), {"a": 1}), type="search", retry_count=1))
@@ -294,7 +294,7 @@ def test_the_context_is_told_of_each_run_once_and_changes_nothing(run, cls):
 
 
 @WAYS
-def test_the_context_is_told_of_a_failure_and_of_nothing_that_did_not_run(run):
+def test_the_context_is_informed_of_a_failure_and_of_nothing_that_did_not_run(run):
     context = Learning()
     registry = ToolRegistry(context=context)
     registry.register_tool("bad", lambda _: 1 / 0)

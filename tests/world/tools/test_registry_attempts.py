@@ -23,7 +23,7 @@ def test_a_failure_is_tried_again_and_each_attempt_has_the_parameters(run):
 
 
 @WAYS
-def test_the_last_failure_is_told_and_no_attempt_follows_a_success(run):
+def test_the_last_failure_is_reported_and_no_attempt_follows_a_success(run):
     handler = Failing(ValueError("first"), ValueError("second"), 5, 6)
     registry = registry_of(t=ToolConfig("t", handler=handler, retry_count=1))
     assert run(registry, "t").error == "Tool 't' failed: ValueError: second"

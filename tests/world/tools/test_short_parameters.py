@@ -58,7 +58,7 @@ def test_only_what_is_required_may_not_be_missing():
     assert faults(source, {"a": "x", "more": object()}) == []
 
 
-def test_texts_have_lengths_and_patterns_and_all_is_told_at_once():
+def test_texts_have_lengths_and_patterns_and_all_is_reported_at_once():
     source = {"p": {"type": "string", "minLength": 2, "maxLength": 3, "pattern": "^[a-z]*$"}}
     assert faults(source, {"p": "ab"}) == []
     assert faults(source, {"p": "A"}) == [
@@ -87,7 +87,7 @@ def test_paths_lead_into_objects_and_lists():
     assert faults(source, {"meta": None}) == [("t.meta.role", MISSING)]
 
 
-def test_what_was_expected_and_received_is_told():
+def test_what_was_expected_and_received_is_reported():
     source = {"p": {"type": "string", "pattern": "^a"}, "q": {"type": "number", "required": True}}
     assert [(each["expected"], each["received"]) for each in iter_errors(read(source), {"p": "b"}, "t")] == [
         ("pattern: ^a", "'b'"),
@@ -95,7 +95,7 @@ def test_what_was_expected_and_received_is_told():
     ]
 
 
-def test_a_secret_is_not_told():
+def test_a_secret_is_not_reported():
     source = {"api_key": {"type": "string", "pattern": "^a"},
               "token": {"type": "object", "objectSchema": {"inner": {"type": "string", "pattern": "^a"}}},
               "p": {"type": "string", "pattern": "^a"}}  # fmt: skip
@@ -141,11 +141,11 @@ def test_words_may_be_written_in_snake_case():
         ({"type": "array", "arrayItemSchema": 5}, "schema.p.arrayItemSchema", "a parameter is described by an int"),
     ],
 )
-def test_mistakes_are_told_with_their_place(parameter, where, what):
+def test_mistakes_are_reported_with_their_place(parameter, where, what):
     assert wrong({"p": parameter}) == [("R190", where, what)]
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_mistakes_are_reported_at_once():
     assert len(wrong({1: {}, "p": {"type": "text", "minLength": "x"}, "q": {}})) == 4
     circle = {"type": "object"}
     circle["objectSchema"] = {"p": circle}

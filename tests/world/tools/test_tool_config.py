@@ -157,7 +157,7 @@ def test_a_mistake_says_so(given, code, what):
     assert problems(given) == [(code, what)]
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_mistakes_are_reported_at_once():
     assert len(problems({"retries": 5, "timeout": -1, "inputSchema": {"a": {}, "b": {}}, "handler": 5})) == 5
     assert [problem.what for problem in ToolConfig("", timeout=-1).check()] == [
         "'' is not a name of a tool",

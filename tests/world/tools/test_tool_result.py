@@ -77,7 +77,7 @@ def test_a_result_as_a_dict_is_the_same_result():
     assert make_failure("why", METRICS).to_dict()["success"] is False
 
 
-def test_no_secret_stands_in_an_error():
+def test_no_secret_is_in_an_error():
     hide("s3cr3t-4711")
     for answer in (ValueError("key s3cr3t-4711"), {"success": False, "error": "key s3cr3t-4711"}):
         assert "s3cr3t" not in to_result(answer, "order").error

@@ -40,6 +40,6 @@ def test_a_behavior_that_was_put_off_and_never_came_is_there(tmp_path):
     assert list(nb.open_activegraph(path).recipe.nodes) == ["start", "hop", "late"]
 
 
-def test_two_of_one_name_are_told_apart(late_path):
+def test_two_of_one_name_are_distinguished(late_path):
     both = [Delivery("a", "behavior", "e1"), Delivery("a", "relation_behavior", "e1")]
     assert set(assign_names(both, read_log(late_path)).values()) == {"a", "a (relation_behavior)", "late"}

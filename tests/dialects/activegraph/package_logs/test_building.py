@@ -151,7 +151,7 @@ def test_the_frontier_is_what_was_waiting(late_path):
     ]
 
 
-def test_what_a_delivery_read_is_told_where_the_log_knows(tmp_path):
+def test_what_a_delivery_read_is_reported_where_the_log_knows(tmp_path):
     import activegraph
 
     def look(event, graph, ctx):

@@ -55,7 +55,7 @@ def made(path, budget):
 
 
 @pytest.mark.parametrize("calls", [1, 2, 4, 5, 8, 100])
-def test_a_run_of_the_package_goes_on_as_in_the_package(tmp_path, calls):
+def test_a_run_of_the_package_continues_as_in_the_package(tmp_path, calls):
     there, here = tmp_path / "there.db", tmp_path / "here.db"
     made(there, {"max_behavior_calls": calls})
     shutil.copy(there, here)
@@ -117,7 +117,7 @@ def test_what_is_added_is_read_by_the_package_and_by_a_second_load(tmp_path):
         again.run_goal("too late")
 
 
-def test_approvals_and_the_team_go_on(tmp_path, team_path):
+def test_approvals_and_the_team_continue(tmp_path, team_path):
     path = tmp_path / "team.db"
     shutil.copy(team_path, path)
     loaded = ours.Runtime.load(path, "run-team", behaviors=programs.team(ours))

@@ -42,7 +42,7 @@ def test_left_out_the_run_is_the_one_that_was_written_last(mine):
     assert read_log(mine).run.run_id == "newest"
 
 
-def test_a_run_that_only_events_speak_of_is_told_too(mine):
+def test_a_run_that_only_events_speak_of_is_reported_too(mine):
     programs.change(mine, "DELETE FROM runs WHERE run_id = 'run-team'")
     assert len(read_log(mine, "run-team").events) == 34
     assert "run-team" in {run.run_id for run in read_runs(mine)}

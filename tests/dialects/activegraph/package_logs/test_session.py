@@ -101,7 +101,7 @@ def test_nothing_can_be_done_to_it(team, act):
 # -- going through it --------------------------------------------------------------------------------------------------
 
 
-def test_it_stands_at_the_end_and_goes_everywhere(team):
+def test_it_is_at_the_end_and_goes_everywhere(team):
     assert (team.position, team.status, team.current) == (7, "idle", None)
     assert team.step() is None
     team.goto(0)
@@ -235,7 +235,7 @@ def test_the_trace_is_a_trace_like_any_other(team, tmp_path):
     assert team.trace.wide("task#1.data.status")["task#1.data.status"].tolist()[:3] == ["open", "done", "done"]
 
 
-def test_it_can_be_kept_as_a_run_of_ours(team, tmp_path):
+def test_it_can_be_stored_as_a_run_of_ours(team, tmp_path):
     team.save(tmp_path / "ours.db")
     kept = nb.open(tmp_path / "ours.db")
     assert len(kept.trace) == 7

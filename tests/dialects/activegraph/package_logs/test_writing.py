@@ -34,7 +34,7 @@ def test_all_runs_of_a_store_find_place_in_one(team_path, tmp_path):
         assert programs.loaded(copy, run.run_id) == programs.loaded(team_path, run.run_id)
 
 
-def test_the_package_goes_on_with_it(team_path, tmp_path):
+def test_the_package_continues_with_it(team_path, tmp_path):
     copy = tmp_path / "copy.db"
     nb.open_activegraph(team_path, "run-team").to_activegraph(copy, run_id="again")
     runtime = activegraph.Runtime.load(str(copy), "again", behaviors=programs.team())
