@@ -54,7 +54,7 @@ def test_a_run_is_exported_and_replayed_and_its_differences_are_reported(module,
     code, _, err = called(capsys, "export", "run.json", "-o", "run.jsn")
     assert (code, "U592" in err, "'.json'" in err) == (1, True, True)
     code, out, _ = called(capsys, "replay", f"{module}:make", "run.jsonl")
-    assert (code, "holds" in out) == (0, True)
+    assert (code, "matches" in out) == (0, True)
     assert "WHERE" in Path("run.jsonl").read_text()
     redact = ("--redact", "found", "--redact", "calls.search.result.found")
     code, _, err = called(capsys, "export", "runs.db", "-o", "redacted.jsonl", *redact)

@@ -55,7 +55,7 @@ def test_a_golden_holds_for_its_recipe_and_nothing_is_called(golden):
     assert replay_golden(graph(), golden).ok
     report = replay_golden(session(), golden, holds=("route", "values", "reads", "calls"))
     assert (report.ok, report.steps, calls) == (True, 3, [])
-    assert "holds" in str(report)
+    assert "matches" in str(report)
 
 
 def test_an_edited_recipe_fails_with_step_node_path_and_both_values(golden):

@@ -129,7 +129,7 @@ def test_what_was_done_and_where_a_fork_begins_is_marked_there_and_on_the_slider
     on = shown(host, session)
     marks = on.page.locator(".agentnb-steps .agentnb-tick")
     assert "category = 'odd' was set manually" in marks.first.get_attribute("title")
-    assert "'other' begins here" in marks.first.get_attribute("title")
+    assert "'other' starts here" in marks.first.get_attribute("title")
     ticks = on.page.locator(".agentnb-marks .agentnb-tick")
     assert [one.get_attribute("data-kind") for one in ticks.all()] == ["intervention"]
     assert ticks.first.get_attribute("title") == "step 1: intervention, 2 forks"

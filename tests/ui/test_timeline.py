@@ -71,7 +71,7 @@ def test_a_mark_stands_where_a_fork_begins_on_both_runs():
     session.run()
     fork = session.fork(at=1, name="other")
     fork.step()
-    assert make_timeline(session, {"from": 1, "to": 3})["marks"] == [[1, "fork", "'other' begins here"]]
+    assert make_timeline(session, {"from": 1, "to": 3})["marks"] == [[1, "fork", "'other' starts here"]]
     assert make_timeline(fork, {"from": 1, "to": 3})["marks"] == [[1, "fork", "here this run left 'triage'"]]
     assert make_timeline(session, None)["overview"]["fork"] == [[1, 1]]
 

@@ -82,7 +82,7 @@ def test_an_answer_that_nothing_can_keep_is_a_row_of_its_attempt():
 def test_a_model_that_answers_nothing_has_failed():
     prompts = {"templates": {"p": {"user": "{{ x }}"}}}
     made = agent({"id": "say", "type": "llm", "prompt": "p"}, prompts=prompts)
-    with pytest.raises(NodeExecutionError, match="answered a NoneType"):
+    with pytest.raises(NodeExecutionError, match="answered with a NoneType"):
         made.run({"x": 1}, llm_callable=lambda node, prompt: None)
 
 

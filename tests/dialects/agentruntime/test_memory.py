@@ -255,7 +255,7 @@ def test_more_that_a_message_holds_is_kept(tmp_path):
 
 @pytest.mark.parametrize("memory", ["{enabled: true, kind: file}", "{enabled: true, kind: sqlite}"])
 def test_it_says_where(memory):
-    with pytest.raises(RecipeError, match="needs"):
+    with pytest.raises(RecipeError, match="requires"):
         build_agent_from_yaml(yaml.safe_load(content(memory)))
 
 

@@ -22,7 +22,7 @@ def test_settings_come_back_without_those_that_are_none():
         ("kwargs", "x", "a mapping"),
         ("schema", "object", "JSON Schema"),
         ("json_object", "yes", "true or false"),
-        ("stop", [1], "a list of texts"),
+        ("stop", [1], "a list of strings"),
         ("prices", {"in": 1}, "input: USD"),
         ("prices", {"input": -1}, "input: USD"),
         ("prices", {"input": "dear"}, "input: USD"),
