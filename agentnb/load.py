@@ -177,7 +177,7 @@ def _recognise(source: Source) -> Dialect:
 def _unknown(source: Source) -> Iterator[Problem]:
     """R107: the dialect of a recipe is not known."""
     content = source.content
-    tried = "; ".join(f"{row.name} ({row.creation_events})" for row in DIALECTS.values())
+    tried = "; ".join(f"{row.name} ({row.identified_by})" for row in DIALECTS.values())
     if isinstance(content, Mapping):
         keys = ", ".join(map(repr, list(content)[:8])) or "none"
         guesses = (did_you_mean(key, _TOP_WORDS, "") for key in content if key not in _TOP_WORDS)
@@ -188,4 +188,4 @@ def _unknown(source: Source) -> Iterator[Problem]:
         yield make_mapping_problem(source.locate(), describe_content(source))
     else:
         yield Problem("R107", f"{describe_content(source)} is not a recipe", str(source.locate()),
-                      f"tried: {tried}", f"give {_SORTS}")  # fmt: skip
+                      f"tried: {tried}", f"pass {_SORTS}")  # fmt: skip

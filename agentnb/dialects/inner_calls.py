@@ -1,6 +1,6 @@
-"""Calls that the user's function of a node makes by itself, in its middle: effects of the step.
+"""Calls that a node's user function makes while it runs: effects of the step.
 
-What performs such a call (a model, a tool) asks `CALLS` whether it runs in a step, and in which.
+The code that performs such a call (a model, a tool) finds the step that it runs in, if any, in `CALLS`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ if TYPE_CHECKING:
 
 
 class Suspended(BaseException):
-    """Raised through a node's function when a call is held; it runs again with the results of its earlier calls."""
+    """Raised through a node's function when a call is held.
+
+    The function runs again with the results of its earlier calls.
+    """
 
     def __init__(self, key: int | str, coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
         self.key, self.coroutine, self.waits_for = key, coroutine, waits_for
 
 
 class CallEnd(NamedTuple):
-    """How a call has ended."""
+    """The end of a call."""
 
     value: Any = None
     error: Exception | None = None
@@ -46,16 +49,16 @@ class CallEnd(NamedTuple):
 
 @dataclass
 class Calls:
-    """The calls of a node's function in one attempt of its step. The function may run several times in it.
+    """The calls of a node's function in one attempt of its step. The function may run several times during the attempt.
 
-    It runs again after a call was held, with the results of all earlier calls (`ends`: by number, or by the key that
-    a call was made with).
+    It runs again after a call was held, with the results of all earlier calls (`ends`: by number, or by the key of the
+    call).
 
-    A coroutine may make calls in tasks of its own, which cannot be suspended, as `driver`, the task that runs the step,
-    can: a held call (`suspended`) interrupts the function then, and `running` are those whose calls go on meanwhile.
+    A coroutine may make calls in its own tasks. Such a task cannot be suspended, unlike `driver`, the task that runs
+    the step: a held call (`suspended`) then interrupts the function, and the calls in `running` continue meanwhile.
     """
 
-    # What interrupts a function so that it can run again
+    # The exceptions that interrupt a function so that it can run again
     stops: ClassVar[tuple[type[BaseException], ...]] = (Suspended,)
 
     work: Work
@@ -67,7 +70,7 @@ class Calls:
     lock: RLock = field(default_factory=RLock)
 
     def call(self, effect: Effect, key: str | None = None) -> Any:
-        """Perform an effect at once, from a function that cannot await."""
+        """Perform an effect synchronously, from a function that cannot await."""
         with self.lock:  # a node may call several tools in threads
             known = self._make_key(key)
             if known not in self.ends:
@@ -107,7 +110,7 @@ class Calls:
     async def run_until_ended(self, run: Callable[[], Any], stopped: BaseException | None = None) -> Any:
         """Run a node's function until none of `stops` interrupts it; return its result.
 
-        `stopped` is what has interrupted it already.
+        `stopped` is the exception that has already interrupted it.
         """
         while True:
             if stopped is not None:
@@ -130,15 +133,15 @@ class Calls:
         self.call_count = 0
 
     def to_question(self, _error: Exception) -> dict[str, Any] | None:
-        """Return what is recorded of a tool that raised an error in order to ask a person; None if it did not ask."""
+        """Return the record of a tool that raised an error in order to ask a person; None if it did not ask."""
         return None
 
     def to_recorded(self, answer: Any) -> Any:
-        """Return what is recorded of the answer of a tool."""
+        """Return the record of a tool's answer."""
         return {"value": answer}
 
     def answer_in(self, result: Any) -> Any:
-        """Return the answer of a tool: one that was given now, recorded, or changed by a person."""
+        """Return the answer of a tool, whether new, recorded, or changed by a person."""
         return result
 
     def _make_key(self, key: str | None) -> int | str:
@@ -170,7 +173,7 @@ async def _drive_to_end(coroutine: Coroutine[Any, Any, Any]) -> CallEnd:
 
 @types.coroutine
 def _drive_until_held(key: int | str, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, CallEnd]:
-    """Await a call in a task that a function has made.
+    """Await a call in a task that a function has created.
 
     Raises:
         Suspended: the call is held.
@@ -217,7 +220,7 @@ def _await_rest(suspended: Suspended) -> Generator[Any, Any, Any]:
 
 @types.coroutine
 def run_in_context(context: Context, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """Await a coroutine in a context of its own."""
+    """Await a coroutine in a separate context."""
     error: BaseException | None = None
     reply: Any = None
     calls = context.get(CALLS)
@@ -237,7 +240,7 @@ def run_in_context(context: Context, coroutine: Coroutine[Any, Any, Any]) -> Gen
 
 @contextmanager
 def outside(name: str) -> Iterator[None]:
-    """Perform the call with this name: it makes no effects of its own, so a tool that asks a model is one call."""
+    """Perform the call with this name. Its inner calls are not effects, so a tool that calls a model is one call."""
     calls, performed = CALLS.set(None), PERFORMED.set(name)
     try:
         yield
@@ -247,12 +250,15 @@ def outside(name: str) -> Iterator[None]:
 
 
 def stream(work: Work, chunk: Any) -> None:
-    """Emit what a function or one of its calls has streamed; its actor is the call, if one is being performed."""
+    """Emit a chunk that a function or one of its calls streams.
+
+    Its actor is the call that is being performed, if any.
+    """
     work.emit("custom", chunk, PERFORMED.get())
 
 
 def _repeat_stream(work: Work) -> None:
-    """Emit what recorded calls have streamed: they are not performed again."""
+    """Emit the streamed output of recorded calls, because they are not performed again."""
     while (
         work.run.recorded is not None
         and (event := work.run.recorded.next_event(work)) is not None

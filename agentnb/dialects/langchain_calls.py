@@ -1,10 +1,10 @@
-"""LangChain's chat models and tools: their calls in the user's function of a node become effects of the step.
+"""LangChain's chat models and tools: their calls in a node's user function become effects of the step.
 
-Callbacks cannot answer in a model's place, as a replay must. So the methods through which each call of a model or of a
-tool goes are wrapped once; outside the step of a node the wrappers do nothing.
+Callbacks cannot answer in place of a model, as a replay must. Therefore the methods that every call of a model or a
+tool passes through are wrapped once; outside the step of a node the wrappers do nothing.
 
-If the session has a model, it answers in place of the program's models. Arguments and answers are recorded in
-LangChain's form all the same, so that one record serves both.
+If the session has a model, it answers instead of the program's models. Arguments and answers are recorded in
+LangChain's form in either case, so one record serves both.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PARAMS: Final = "invocation_params"
 def _request(
     messages: Any, stop: Any, kwargs: Mapping[str, Any], settings_of_model: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what is recorded of a request, which includes the settings of the model object itself."""
+    """Return the record of a request, which includes the settings of the model object itself."""
     found: dict[str, Any] = {"messages": messages_to_dict(list(messages))}
     if stop:
         found["stop"] = list(stop)
@@ -54,7 +54,7 @@ def _request(
 
 
 def _list_settings(model: Any) -> dict[str, Any]:
-    """Return the settings of a model object, as LangChain tells them to callbacks: its name, temperature ..."""
+    """Return the settings of a model object as LangChain passes them to callbacks: its name, temperature ..."""
     found = model._get_invocation_params()  # noqa: SLF001  (what it gives to callbacks)
     return {name: value for name, value in found.items()
             if value is not None and name not in ("_type", "stop") and _is_plain(value)}  # fmt: skip
@@ -63,7 +63,7 @@ def _list_settings(model: Any) -> dict[str, Any]:
 def _list_options(
     kwargs: Mapping[str, Any], changed: Mapping[str, Any], settings_of_model: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the options with which a model is called: a setting that a person has changed is one of them."""
+    """Return the options with which a model is called, including settings that a person has changed."""
     settings = changed.get(_PARAMS, settings_of_model)
     edited = {
         name: value
@@ -80,7 +80,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _to_response(model: Any, result: Any) -> LLMResponse:
-    """Return what a model answered, as it is recorded."""
+    """Return the record of a model's answer."""
     message = result.generations[0].message
     used = getattr(message, "usage_metadata", None) or {}
     usage = Usage(used.get("input_tokens"), used.get("output_tokens"))
@@ -103,7 +103,7 @@ class _SessionRequest:
         self.request: LLMRequest = requests.next()
 
     def to_response(self, response: LLMResponse) -> LLMResponse:
-        """Return the response as it is recorded: with LangChain's message."""
+        """Return the response as it is recorded: as LangChain's message."""
         return replace(response, content=message_to_dict(self.exchange.to_message(response)), tool_calls=())
 
 
@@ -112,14 +112,17 @@ def _has_session_model(calls: Calls) -> bool:
 
 
 def _to_model_result(response: Any) -> Any:
-    """Return what the model's caller expects, from an answer that was given now, recorded, or changed by a person."""
+    """Return the value that the model's caller expects, for an answer that is new, recorded, or changed by a person."""
     content = getattr(response, "content", response)
     message = messages_from_dict([content])[0] if isinstance(content, Mapping) else AIMessage(str(content))
     return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ignore[misc]  # classes without types
-    """Passes what a model streams to the run's listener; LangChain's models stream if such a handler is there."""
+    """Passes streamed tokens of a model to the run's listener.
+
+    LangChain's models stream if such a handler is present.
+    """
 
     def __init__(self, calls: Calls, model: str) -> None:
         work = calls.work
@@ -132,16 +135,16 @@ class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ign
             self.listener(self.work.node.id, token, 1, self.of_node, self.model)
 
     def tap_output_aiter(self, run_id: Any, output: Any) -> Any:
-        """Return an iterator as it is."""
+        """Return the iterator unchanged."""
         return output
 
     def tap_output_iter(self, run_id: Any, output: Any) -> Any:
-        """Return an iterator as it is."""
+        """Return the iterator unchanged."""
         return output
 
 
 def _to_chunk(calls: Calls, model: Any, manager: Any) -> Any:
-    """Return the manager of a model's callbacks, with the run's listener among them, if there is one."""
+    """Return the callback manager of a model, with the run's listener added, if there is one."""
     if manager is not None and calls.work.run.on_token is not None:
         manager.handlers = [*manager.handlers, TokenListener(calls, _name_of(model))]
     return manager
@@ -191,7 +194,8 @@ def _wrap_model(cls: Any) -> None:
             raise
 
     def streams(self: Any, *args: Any, **kwargs: Any) -> bool:
-        return CALLS.get() is None and should_stream(self, *args, **kwargs)  # in a step, an answer comes as a whole
+        # in a step, an answer is returned as a whole
+        return CALLS.get() is None and should_stream(self, *args, **kwargs)
 
     cls._generate_with_cache, cls._agenerate_with_cache, cls._should_stream = run_generate, run_agenerate, streams
 
@@ -214,7 +218,7 @@ def _to_recorded(calls: Calls, answer: Any) -> Any:
 
 
 def _to_question(calls: Calls, error: Exception) -> dict[str, Any]:
-    """Return what is recorded of a tool that has asked a person, by what it raised.
+    """Return the record of a tool that asked a person, from the exception that it raised.
 
     Raises:
         Exception: it was an error.
@@ -235,9 +239,9 @@ def _answer_in(calls: Calls, result: Any) -> Any:
 
 
 def _validate_again(tool: Any, tool_input: Any, kwargs: Mapping[str, Any], error: Exception) -> None:
-    """Raise what the schema of a tool says of arguments that it refused when the call was made.
+    """Raise the validation error of a tool for arguments that it rejected when the call was made.
 
-    An error that comes from the record is not of pydantic's class, by which agents know that a model may try again.
+    A recorded error does not have pydantic's class, by which agents recognise that a model may try again.
     """
     if type(error).__name__ == ValidationError.__name__ and not isinstance(error, ValidationError):
         tool._parse_input(tool_input, kwargs.get("tool_call_id"))  # noqa: SLF001  (all that `run` does before it calls it)
@@ -291,7 +295,7 @@ def _make_install() -> Callable[[], None]:
     done: list[bool] = []
 
     def install() -> None:
-        """Wrap the methods of LangChain's models and tools, the first time."""
+        """Wrap the methods of LangChain's models and tools, once."""
         if not done:
             done.append(True)
             _wrap_model(BaseChatModel)

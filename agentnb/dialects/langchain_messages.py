@@ -17,19 +17,19 @@ from agentnb.world.llm.structured import find_json
 from agentnb.world.llm.text import to_json_text, to_text
 
 _ROLES: Final = {"ai": "assistant", "human": "user", "system": "system", "tool": "tool"}
-_TEXTS: Final = frozenset({"text", "reasoning", "thinking", "tool_call", "tool_use"})  # blocks that need no other form
-_REQUIRED: Final = frozenset({"any", "required"})  # choices of a tool that leave open which
-_SIGNATURES: Final = "agentnb_signatures"  # what a vendor requires back with the calls of a message
+_TEXTS: Final = frozenset({"text", "reasoning", "thinking", "tool_call", "tool_use"})  # blocks that need no conversion
+_REQUIRED: Final = frozenset({"any", "required"})  # tool choices that require a call but not a specific tool
+_SIGNATURES: Final = "agentnb_signatures"  # data that a vendor requires back with the calls of a message
 
 
 class Exchange:
     """One call of a LangChain model, answered by a model of agentnb.
 
-    `arguments` describe the request, as those of an effect do. If the program requires one tool, or an answer that fits
-    a schema, the model is asked for JSON that fits it.
+    `arguments` describe the request, like those of an effect. If the program requires one tool, or an answer that
+    matches a schema, the model is asked for matching JSON.
 
     Raises:
-        ExecutionError: L545, a message holds something else than text.
+        ExecutionError: L545, a message contains something other than text.
     """
 
     def __init__(self, messages: Sequence[BaseMessage], stop: Any, options: Mapping[str, Any]) -> None:
@@ -55,7 +55,7 @@ class Exchange:
         if signatures := {call.id: call.signature for call in response.tool_calls if call.signature}:
             extra[_SIGNATURES] = signatures
         if self.required is not None and not calls:
-            with suppress(ValueError):  # words without JSON are passed on as they are
+            with suppress(ValueError):  # text without JSON is passed on unchanged
                 arguments = find_json(content)
                 if isinstance(arguments, Mapping):
                     calls, text = [{"name": self.required["name"], "args": dict(arguments), "id": "call_1"}], ""
@@ -106,7 +106,7 @@ def _to_definition(tool: Any) -> dict[str, Any]:
 
 
 def _find_required_tool(tools: Sequence[Mapping[str, Any]], choice: Any) -> Mapping[str, Any] | None:
-    """Return the one tool that a model has to call; None if it may choose."""
+    """Return the one tool that a model must call; None if it may choose."""
     if isinstance(choice, Mapping):
         function = choice.get("function")
         choice = function.get("name") if isinstance(function, Mapping) else choice.get("name") or choice.get("type")
@@ -116,7 +116,7 @@ def _find_required_tool(tools: Sequence[Mapping[str, Any]], choice: Any) -> Mapp
 
 
 def _find_schema(options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the JSON Schema that an answer has to fit: of OpenAI's option or of Anthropic's; None without one."""
+    """Return the JSON Schema that an answer must match, from OpenAI's or Anthropic's option; None without one."""
     form = options.get("response_format") or options.get("output_format") or options.get("output_config")
     if isinstance(form, type):
         return dict(convert_to_openai_tool(form)["function"]["parameters"])

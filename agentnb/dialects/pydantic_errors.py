@@ -80,7 +80,7 @@ def _get_part(value: Any, key: str | int) -> Any:
 
 
 def check_words(source: Source) -> Iterator[Problem]:
-    """R109: an unquoted word that YAML reads as a boolean or null where a text is required."""
+    """R109: an unquoted word that YAML reads as a boolean or null where a string is required."""
     for path, word in source.odd_keys.items():
         yield make_unquoted_key_problem(word, source.locate(path, key=True))
 

@@ -35,7 +35,7 @@ class Dialect:
     name: str
     description: str
     sources: str
-    creation_events: str
+    identified_by: str
     is_document: bool
     recognise: Callable[[object], bool]
     load: Callable[[Source], tuple[Recipe | None, list[Problem]]]
@@ -94,7 +94,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "activegraph",
             "behaviors on events, around a graph of objects that follows from a log",
             "an activegraph Runtime",
-            "being a Runtime of agentnb.dialects.activegraph",
+            "a Runtime object of agentnb.dialects.activegraph",
             is_document=False,
             recognise=activegraph.recognise,
             load=activegraph.load,
@@ -103,7 +103,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "langgraph",
             "LangGraph's own programs: state with reducers, nodes in supersteps",
             "a StateGraph, compiled or not",
-            "being a graph of LangGraph",
+            "a graph object of LangGraph",
             is_document=False,
             recognise=langgraph.recognise,
             load=langgraph.load,
@@ -112,7 +112,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "burr",
             "Burr's own applications: actions on a state, and transitions between them",
             "a Burr Application",
-            "being an Application of Burr",
+            "an Application object of Burr",
             is_document=False,
             recognise=burr.recognise,
             load=burr.load,
@@ -170,7 +170,7 @@ def _check_content(source: Source, dialect: Dialect) -> None:
             *source.problems,
             Problem("R107", f"{describe_content(source)} cannot be read as {dialect.name}", str(source.locate()),
                     f"{dialect.name} takes {dialect.sources}",
-                    f"give {f'a mapping with {dialect.creation_events}' if dialect.is_document else dialect.sources}"),
+                    f"pass {f'a mapping with {dialect.identified_by}' if dialect.is_document else dialect.sources}"),
         )  # fmt: skip
 
 

@@ -16,13 +16,13 @@ def make_unsupported_problem(construct: str, place: Place | str, do: str) -> Pro
 
 
 def breakpoints_inside(place: Place | str) -> Problem:
-    """Return the Problem of a graph with breakpoints of its own that a function invokes."""
+    """Return the Problem of a graph with its own breakpoints that a function invokes."""
     construct = "a graph with interrupt_before or interrupt_after that a function invokes"
     return make_unsupported_problem(construct, place, "compile it without them, or add it as a node")
 
 
 def make_compile_problem(error: Exception, place: Place | str) -> Problem:
-    """Return the Problem of a graph that LangGraph itself refuses.
+    """Return the Problem of a graph that LangGraph itself rejects.
 
     L532: LangGraph cannot compile a graph.
     """

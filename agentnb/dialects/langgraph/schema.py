@@ -35,7 +35,7 @@ def is_state_graph(value: Any) -> bool:
 
 
 def is_entrypoint(value: Any) -> bool:
-    """Return True for a compiled graph that @entrypoint has made of a function."""
+    """Return True for a compiled graph that @entrypoint created from a function."""
     return is_compiled(value) and len(value.nodes) == 1 and value.channels.keys() >= {START, END, PREVIOUS}
 
 

@@ -74,7 +74,7 @@ class AgentExecutor:
         If neither the executor nor the shared LLMHandler has a model, it is simulated, as in every session.
 
         Raises:
-            RecipeError: R206, the task is not a text.
+            RecipeError: R206, the task is not a string.
         """
         if self.llm is None and "llm" not in options and LLMHandler.get_instance().known:
             options["llm"] = LLMHandler.get_instance()

@@ -240,7 +240,7 @@ class Breakpoints:
         if all(value is None for value in clauses.values()):
             raise ExecutionError(
                 Problem("X116", "this breakpoint has no clause", ADD,
-                        "a breakpoint stops where its clauses hold", f"give one of: {', '.join(clauses)}")
+                        "a breakpoint stops where its clauses hold", f"pass one of: {', '.join(clauses)}")
             )  # fmt: skip
         settings = {"side": "before", "on_hit": 1, "once": False, **options, **clauses}
         problems = [*self._check_names(clauses["node"], clauses["edge"]), *_check_arguments(settings)]

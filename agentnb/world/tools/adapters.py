@@ -96,7 +96,7 @@ def _make_invoker(spec: ToolSpec, method: Callable[[Any], Any], config: Mapping[
         raise ExecutionError(
             Problem("X352", f"tool {spec.id!r} received no {key!r}", str(spec.place or f"tool {spec.id!r}"),
                     f"its `input_key` is {key!r}, and it received: {', '.join(values) or 'nothing'}",
-                    did_you_mean(key, values, f"give {key!r} in the node's inputs, or in the tool's config"))
+                    did_you_mean(key, values, f"pass {key!r} in the node's inputs, or in the tool's config"))
         )  # fmt: skip
 
     if is_async(method):

@@ -185,7 +185,7 @@ def _find_faults(config: Mapping[str, Any]) -> list[Fault]:
     if bool(command) == bool(url):
         both = "both `command` and `url`" if command else "neither `command` nor `url`"
         found.append((f"has {both}", "a server is started, or is there already",
-                      "give `command` and `args` to start one, or the `url` of one"))  # fmt: skip
+                      "set `command` and `args` to start a server, or the `url` of a running one"))  # fmt: skip
     elif url and not url.strip().lower().startswith(("http://", "https://")):
         found.append(("has an invalid `url`", "servers are reached over http or https", "write https://..."))
     if any("\0" in str(text) for text in (command, *(config.get("args") or ()), config.get("cwd"))):

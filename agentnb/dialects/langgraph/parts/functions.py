@@ -115,7 +115,7 @@ def _lacks_sync_function(runnable: Any) -> bool:
 
 
 def _list_unimplemented_wrappers(*, awaited: bool = False) -> list[Any]:
-    """Return the sync (or async) functions that middleware has if it defines only the others: all they do is raise."""
+    """Return the sync (or async) functions of middleware that only raise, because it defines only the other form."""
     module = sys.modules.get("langchain.agents.middleware.types")
     if module is None:
         return []

@@ -293,7 +293,7 @@ class NodeCall:
     ) -> Outcome:
         """Return the outcome of a node one of whose conditional edges has failed, if an error handler follows.
 
-        As in LangGraph, what the node wrote stays, and the edges before the one that failed are followed.
+        As in LangGraph, the node's writes stay, and the edges before the one that failed are followed.
         """
         if not self.plan.handled or isinstance(error, lg.GraphBubbleUp):
             raise error
@@ -302,7 +302,7 @@ class NodeCall:
         return half
 
     def select_for_branches(self, calls: NodeCalls, result: Any, updates: Updates) -> tuple[Updates, Any]:
-        """Return what conditional edges see besides the state: the node's own updates, and its result."""
+        """Return the input of conditional edges besides the state: the node's own updates, and its result."""
         return updates, result
 
     async def _await_outcome(
@@ -418,7 +418,7 @@ def make_input(plan: NodePlan, work: Work, event: Event | None) -> Any:
 
 
 def _without_untracked(plan: NodePlan, sent: Any) -> Any:
-    """Return the input of a Send as LangGraph's checkpoint keeps it."""
+    """Return the input of a Send as LangGraph's checkpoint stores it."""
     untracked = plan.channels.untracked
     return {key: value for key, value in sent.items() if key not in untracked} if isinstance(sent, dict) else sent
 
@@ -652,7 +652,7 @@ def _make_merge_error(what: str) -> Exception:
 def _make_no_parent_error(plan: NodePlan, upward: lg.ParentCommand) -> Exception:
     """Return the error of a node that leads out of the outermost graph, with its cause; nothing handles it.
 
-    L544: a node of LangGraph leads out of its graph, which is inside no other.
+    L544: a node of LangGraph leads out of its graph, which has no parent graph.
     """
     error = SuperstepError(
         Problem("L544", f"node {plan.name!r} leads out of its graph, which has no parent graph", f"node {plan.name!r}",

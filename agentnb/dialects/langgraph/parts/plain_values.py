@@ -14,7 +14,7 @@ def to_plain_send(packet: Any) -> dict[str, Any]:
 
 
 def from_plain_send(values: dict[str, Any]) -> Any:
-    """Return the Send that `to_plain_send` has made plain."""
+    """Return the Send for the plain values of `to_plain_send`."""
     limits = values["timeout"]
     timeout = limits and lg.TimeoutPolicy(
         run_timeout=limits["run"], idle_timeout=limits["idle"], refresh_on=limits["refresh_on"]
@@ -23,14 +23,14 @@ def from_plain_send(values: dict[str, Any]) -> Any:
 
 
 def to_plain_command(command: Any) -> dict[str, Any]:
-    """Return a Command that updates and goes, in plain values."""
+    """Return a Command with updates and targets as plain values."""
     goto = command.goto if isinstance(command.goto, list | tuple) else [command.goto]
     targets = [to_plain_send(to) if isinstance(to, lg.Send) else to for to in goto]
     return {"update": command.update, "goto": targets, "graph": command.graph}
 
 
 def from_plain_command(values: dict[str, Any]) -> Any:
-    """Return the Command that `to_plain_command` has made plain."""
+    """Return the Command for the plain values of `to_plain_command`."""
     targets = [from_plain_send(to) if isinstance(to, dict) else to for to in values["goto"]]
     return lg.Command(update=values["update"], goto=targets, graph=values["graph"])
 

@@ -1,4 +1,4 @@
-"""Retry policies of LangGraph: whether a node or a task is tried again, and after how long."""
+"""Retry policies of LangGraph: whether a node or a task is retried, and after what delay."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Settings:
         self.run_id = self.config.get("run_id")
 
     def inside(self, graph: Any) -> Settings:
-        """Return what a subgraph passes to its nodes: it may have its own tags and metadata."""
+        """Return the settings that a subgraph passes to its nodes: it may have its own tags and metadata."""
         if not graph.config:
             return self
         outer = {**self.config, "configurable": self.configurable}
@@ -63,7 +63,7 @@ class Settings:
         return Settings(config, self.context, self.store, **flags)
 
     def get_thread(self, work: Work) -> Any:
-        """Return the id of the thread that a session is; None if nothing needs one."""
+        """Return the id of the thread that a session represents; None if nothing needs one."""
         given = self.configurable.get("thread_id")
         return work.run.run_id() if given is None and self.has_saver else given
 
@@ -118,7 +118,7 @@ def make_inner_config(
 
 
 def _add_task(configurable: dict[str, Any], task: str, answers: list[Any]) -> None:
-    """Add what LangGraph needs for a node or a task: its id, and the source of answers to its questions."""
+    """Add the values that LangGraph needs for a node or a task: its id, and the source of answers to its questions."""
     numbers = count()
 
     def next_answer(_consume: bool = False) -> Any:
@@ -139,7 +139,7 @@ class _Control(lg.RunControl):  # type: ignore[misc]  # a class without types
     __slots__ = ()
 
     def request_drain(self, reason: str = "shutdown") -> None:
-        """Refuse: only the person who runs a session pauses it."""
+        """Reject the request: only the person who runs a session can pause it."""
         raise ExecutionError(
             make_unsupported_problem("request_drain()", "runtime.control", "pause the session, or use a breakpoint")
         )

@@ -34,10 +34,10 @@ class StartCall(NodeCall):
         return channels.first_values(updates, earlier)
 
     def select_for_branches(self, calls: NodeCalls, result: Any, updates: Updates) -> tuple[Updates, Any]:
-        """Return the input of this graph; keys outside the state reach the conditions, too."""
+        """Return the input of this graph; conditions also see keys outside the state."""
         frame = calls.work.activation.frame.row
         return [], calls.work.inputs if frame.parent < 0 else thaw(frame.inputs)
 
     def _write_transient(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Return the keys of the input that last for one superstep: that is the one after this node's."""
+        """Return the transient keys of the input: they last for the superstep after this node's."""
         return {key: state[key] for key in self.plan.channels.transient if key in state}

@@ -40,7 +40,7 @@ NO_RULES = TaskRules()
 
 
 def enable_tasks(config: dict[str, Any], calls: NodeCalls, rules: TaskRules, is_async: bool, path: str = "") -> None:
-    """Make a config one in which a function can call tasks; `path` is that of the function, if it is a task itself."""
+    """Enable a config so that a function can call tasks; `path` is that of the function, if it is a task itself."""
     config["configurable"][_CALL] = _Caller(calls, config, rules, is_async, path)
 
 
@@ -125,7 +125,7 @@ class _Arguments:
 
 
 class _Task:
-    """One use of a task. Its attempts by the retry policies are calls of their own."""
+    """One use of a task. Each attempt under the retry policies is a separate call."""
 
     policies: Sequence[Any] = ()
     limits: dict[str, Any] | None = None
@@ -193,7 +193,7 @@ class _Task:
             limit = None if self.limits is None else TimeLimit(self.runnable.name, self.limits)
             if limit is not None:
                 config = limit.scope.wrap_config(config)
-            lg.var_child_runnable_config.set(config)  # an async task has a context of its own
+            lg.var_child_runnable_config.set(config)  # an async task has its own context
             try:
                 ending = self.runnable.ainvoke(call, config)
                 result = await (ending if limit is None else limit.keep(ending))

@@ -35,7 +35,7 @@ def make_time_limit(name: str, limits: dict[str, Any] | None, work: Work) -> Tim
 class TimeLimit:
     """The time limit of one attempt of a node. The clock is paused while one of its calls is.
 
-    `scope` is LangGraph's own, which sees what counts as progress.
+    `scope` is LangGraph's own, which detects progress.
     """
 
     def __init__(self, name: str, limits: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class TimeLimit:
             self.scope.close()
 
     def left(self) -> tuple[float, str]:
-        """Return the seconds that are left, and which limit ends first."""
+        """Return the remaining seconds, and which limit ends first."""
         now = monotonic()
         ends = []
         if self.run is not None:
@@ -108,7 +108,7 @@ class _Timer:
         self._set()
 
     def end(self, error: BaseException | None) -> None:
-        """Stop; a cancellation that was this timer's own is over."""
+        """Stop, and clear the cancellation if this timer caused it."""
         self.handle.cancel()
         if self.limit.expired and isinstance(error, asyncio.CancelledError) and self.task is not None:
             self.task.uncancel()

@@ -41,7 +41,7 @@ from agentnb.errors import Place, Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
 Start = StartCall | EntrypointCall
-# What LangGraph raises where a superstep fails, by the codes of the engine's problems.
+# The exceptions that LangGraph raises when a superstep fails, by the codes of the engine's problems.
 _ERROR_CLASSES = MappingProxyType({"L530": lg.InvalidUpdateError, "L533": lg.GraphRecursionError})
 
 
@@ -100,7 +100,7 @@ def translate(
 def _compile(graph: Any, problems: list[Problem]) -> Any:
     place = Place(f"<{type(graph).__name__}>")
     if is_builder(graph):
-        blueprint = copy(graph)  # compiling marks a graph, and fills defaults into its nodes
+        blueprint = copy(graph)  # compiling marks a graph and fills in defaults of its nodes
         blueprint.nodes = {name: copy(spec) for name, spec in graph.nodes.items()}
         try:
             return blueprint.compile()
@@ -121,7 +121,7 @@ def _compile(graph: Any, problems: list[Problem]) -> Any:
 class _Translation:
     """A graph and its subgraphs being translated, and the problems so far.
 
-    `has_saver`: the graph has a checkpointer, so subgraphs may have a state that stays.
+    `has_saver`: the graph has a checkpointer, so subgraphs may have a persistent state.
     """
 
     def __init__(self, limit: int, has_saver: bool, problems: list[Problem]) -> None:
@@ -308,11 +308,11 @@ class _Translation:
                 make_unsupported_problem("a time-out of a subgraph", place, "set it on the nodes inside")
             )
         if not is_compiled(spec.runnable):
-            for inner in process.subgraphs or ():  # which the node's function refers to
+            for inner in process.subgraphs or ():  # those that the node's function refers to
                 self._check_invoked(inner, place)
 
     def _check_invoked(self, inner: Any, place: Place) -> None:
-        """Check a graph that a function invokes by itself, and those inside it."""
+        """Check a graph that a function invokes itself, and the graphs inside it."""
         graphs = [inner, *(graph for _, graph in inner.get_subgraphs(recurse=True))]
         if self.has_saver and any(graph.checkpointer is True for graph in graphs):
             self.problems.append(
@@ -390,7 +390,7 @@ class _Translation:
 
 
 def _cached(call: NodeCall, graph: Any, name: str, policy: Any) -> NodeCall | CachedCall:
-    """Return what a node calls: if it has a cache policy and its graph a cache, the cache is looked up before."""
+    """Return the function of a node: if it has a cache policy and its graph a cache, the cache is checked first."""
     if graph.cache is None or not policy:
         return call
     namespace = (lg.keys.CACHE_NS_WRITES, lg.identifier(graph.nodes[name]) or "__dynamic__", name)
@@ -398,7 +398,7 @@ def _cached(call: NodeCall, graph: Any, name: str, policy: Any) -> NodeCall | Ca
 
 
 def begins_early(builder: Any) -> bool:
-    """Return True if START is a node of its own, which runs in a superstep before the first: its edges choose."""
+    """Return True if START is a separate node, which runs in a superstep before the first."""
     targets = [end for begin, end in builder.edges if begin == START and end != END]
     return bool(builder.branches.get(START)) or any(builder.nodes[target].defer for target in targets)
 
