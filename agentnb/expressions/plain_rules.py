@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -227,7 +228,7 @@ def _parse_number(text: str) -> int | float | None:
     number = float(text)
     if not math.isfinite(number):
         return None
-    return int(text) if text.lstrip("+-").isdigit() and abs(number) < _WIDE else number
+    return exact if text.lstrip("+-").isdigit() and -_WIDE <= (exact := int(text)) < _WIDE else number
 
 
 def _number(value: Any) -> int | float:
@@ -247,7 +248,7 @@ def _number(value: Any) -> int | float:
 def _normalize(value: float) -> Any:
     """Return a result of arithmetic: integers as int, or as float if too wide for 64 bits; infinity as null."""
     if isinstance(value, int):
-        return value if -_WIDE <= value < _WIDE else float(value)
+        return value if -_WIDE <= value < _WIDE else _normalize(float(value))
     if not math.isfinite(value):
         return None
     return int(value) if value.is_integer() and -_WIDE <= value < _WIDE else value
@@ -265,7 +266,7 @@ def _format_float(value: float) -> str:
     text = repr(value or 0.0)
     if "e-" in text:
         return format(Decimal(text), "f")
-    return text.replace("e+", "e") if "e" not in text or abs(value) >= _WIDE else f"{value:.1f}"
+    return text.replace("e+", "e") if "e" not in text or not -_WIDE <= value < _WIDE else f"{value:.1f}"
 
 
 def _is_same(left: Any, right: Any) -> bool:
@@ -361,7 +362,9 @@ def _subtract(values: list[Any]) -> Any:
     if not values:
         raise _make_invalid_error()
     first, *rest = map(_number, values)
-    return _normalize(first - sum(rest)) if rest else _normalize(-first)
+    if rest:
+        return _normalize(first - sum(rest))
+    return _normalize(-float(first) if isinstance(values[0], str) else -first)
 
 
 def _divide(values: list[Any]) -> Any:
@@ -371,9 +374,9 @@ def _divide(values: list[Any]) -> Any:
     if len(numbers) == 1:
         numbers.insert(0, 1)
     result, are_integers = numbers[0], all(isinstance(number, int) for number in numbers)
-    for divisor in numbers[1:]:
+    for at, divisor in enumerate(numbers[1:], 1):
         if not divisor:
-            raise _make_nan_error()
+            return _divide_by_zero(values, at, result)
         whole = isinstance(result, int) and isinstance(divisor, int) and result % divisor == 0
         result = result // divisor if whole else float(result) / float(divisor)
     return result if are_integers and isinstance(result, float) else _normalize(result)
@@ -383,12 +386,23 @@ def _compute_remainder(values: list[Any]) -> Any:
     if len(values) < 2:
         raise _make_invalid_error()
     result, *divisors = map(_number, values)
-    for divisor in divisors:
+    for at, divisor in enumerate(divisors, 1):
         if not divisor:
-            raise _make_nan_error()
+            return _divide_by_zero(values, at, result)
         whole = isinstance(result, int) and isinstance(divisor, int)
         result = math.copysign(1, result) * (abs(result) % abs(divisor)) if whole else math.fmod(result, divisor)
     return _normalize(result)
+
+
+def _divide_by_zero(values: list[Any], at: int, result: float) -> Any:
+    """Return the largest number if what was divided, or by what, is not a number itself; of zero, zero.
+
+    Raises:
+        RuleError: both are numbers; of more than two values, only the last one counts.
+    """
+    if len(values) == 1 or (_is_number(values[at]) and (len(values) > 2 or _is_number(values[0]))):
+        raise _make_nan_error()
+    return math.copysign(sys.float_info.max, result) if result else 0
 
 
 def _check_number(values: list[Any]) -> None:
@@ -396,7 +410,7 @@ def _check_number(values: list[Any]) -> None:
 
 
 def _check_divisor(values: list[Any]) -> None:
-    if not _number(values[-1]) and len(values) > 1:
+    if not _number(values[-1]) and len(values) > 1 and _is_number(values[-1]):
         raise _make_nan_error()
 
 
@@ -430,11 +444,16 @@ def _concatenate(values: list[Any]) -> str:
 
 
 def _take_substring(text: Any, start: Any = None, length: Any = None) -> str:
-    text = _format_text(text)
+    text, start, length = _format_text(text), _to_index(start), _to_index(length)
     begin = start if _is_int(start) else 0
     begin = max(begin + len(text), 0) if begin < 0 else begin
     end = len(text) if not _is_int(length) else begin + length if length >= 0 else len(text) + length
     return str(text[begin : max(end, begin)])
+
+
+def _to_index(value: Any) -> Any:
+    """Return an integer that is written as a float."""
+    return int(value) if isinstance(value, float) and value.is_integer() and -_WIDE <= value < _WIDE else value
 
 
 def _is_int(value: Any) -> bool:
@@ -465,7 +484,7 @@ def _measure_length(value: Any) -> int:
 
 
 def _slice(values: list[Any]) -> Any:
-    whole, *bounds = values
+    whole, bounds = values[0], [_to_index(bound) for bound in values[1:]]
     if whole is None:
         return None
     if not isinstance(whole, str | list) or not all(bound is None or _is_int(bound) for bound in bounds):

@@ -3,8 +3,10 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import pytest
+
 from agentnb.engine.core.drivers import LOOP, find_heads, run_in_loop, run_in_own_loop, run_plain, step_in_loop
-from agentnb.engine.core.run import DONE, FAILED, GO, PAUSED
+from agentnb.engine.core.run import DONE, EXHAUSTED, FAILED, GO, PAUSED
 from agentnb.recipe.model import Edge
 from tests.engine.graph_shapes import Meeting, branches, go_on, path, step
 from tests.engine.small_runs import data, run_of
@@ -122,6 +124,18 @@ def test_the_result_of_branches_is_in_their_order_whoever_is_first():
     assert go_on(run) == DONE
     assert path(run) == ["both enter", "second", "first", "both leave"]
     assert data(run)["both"] == ["first", "second"]
+
+
+@pytest.mark.parametrize("limit", range(1, 6))
+def test_branches_take_exactly_as_many_steps_as_the_limit_allows(limit):
+    shape = branches()
+    for node in shape.nodes:
+        if node.id in ("first", "left", "second", "right"):
+            node.params["do"] = lambda work: {"out": 1}
+    run = shape.run()
+    run.limit = limit
+    run.set_next_due()
+    assert (go_on(run), run.counted_steps) == ((EXHAUSTED, limit) if limit < 5 else (DONE, 5))
 
 
 def test_a_failing_branch_ends_the_others():

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from agentnb.engine.core.run import DONE, FAILED
 from agentnb.engine.core.work import Body, Enter
 from agentnb.recipe.model import Edge, Node, Region, Rescue
-from tests.engine.graph_shapes import go_on, leaf, path, step
+from agentnb.world.effect import Effect
+from tests.engine.graph_shapes import Meeting, branches, go_on, leaf, path, step
 from tests.engine.small_runs import data, run_of
 from tests.engine.test_scheduler import When, nothing
 from tests.session.small_sessions import graph, looping, session
@@ -138,3 +141,28 @@ def test_a_failure_in_one_lane_cancels_the_others_in_the_order_of_the_queue():
     for _ in range(3):
         step(run)
     assert path(run)[-1] == "second cancelled"
+
+
+def test_a_call_of_a_step_that_is_cancelled_is_recorded_with_it():
+    meeting = Meeting()
+
+    async def asks(work):
+        await work.call(Effect("llm", "model", {"messages": [{"role": "user", "content": "hi"}]}))
+        meeting.begun.add("asked")
+        await asyncio.Event().wait()
+
+    async def breaks(work):
+        await work.loop()
+        await meeting.wait_for("asked")
+        raise ValueError("left breaks")
+
+    shape = branches()
+    shape.llm = lambda request: "hello"
+    for node in shape.nodes:
+        if node.id in ("left", "right"):
+            node.params["do"] = breaks if node.id == "left" else asks
+    run = shape.run()
+    go_on(run)
+    assert "right cancelled" in path(run)
+    (call,) = run.history.calls
+    assert (path(run)[call.step - 1], call.response is not None) == ("right cancelled", True)

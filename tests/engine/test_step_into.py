@@ -283,6 +283,24 @@ def test_an_interrupt_inside_leaves_the_session_before_the_step():
     assert session.status == "finished"
 
 
+@pytest.mark.parametrize("verb", ["step_into", "astep"])
+def test_a_cancellation_of_its_own_leaves_it_as_without_being_stepped_into(verb):
+    async def does(work):
+        work.emit("one")
+        await work.loop()
+        await asyncio.sleep(0)
+        raise asyncio.CancelledError("mine")
+
+    async def main():
+        session.step_into()
+        with pytest.raises(asyncio.CancelledError, match="mine"):
+            await session.astep() if verb == "astep" else session.step_into()
+
+    session = line(does)
+    asyncio.run(main())
+    assert (session.position, session.held_at, session.status) == (0, "", "ready")
+
+
 def test_words_of_the_context_last_from_one_await_to_the_next():
     async def does(work):
         WORD.set("inside")

@@ -38,6 +38,33 @@ def test_each_of_many_rules_has_the_same_outcome():
     assert differ == []
 
 
+WIDE = 2**63
+NUMBERS = [
+    0,
+    -0.0,
+    2,
+    -8,
+    2.5,
+    WIDE // 2,
+    2**53 + 1,
+    1e15,
+    1e16,
+    1e30,
+    *(sign * WIDE + by for sign in (1, -1) for by in (-1, 0, 1)),
+]
+ALMOST = [*map(str, NUMBERS), "+5", "1e3", "0x10", " 7 ", "", None, True, False]
+
+
+@pytest.mark.parametrize(
+    "name", ["+", "-", "*", "/", "%", "===", "==", "<", "min", "max", "abs", "cat", "substr", "slice"]
+)
+def test_numbers_at_the_limits_and_what_is_almost_a_number_give_the_same(name):
+    for value in (*NUMBERS, *ALMOST):
+        for arguments in (["v"], ["v", 1], [1, "v"], ["v", "v"], [8, 2, "v"], [8, "v", 2], ["v", "2"], ["héllo", "v"]):
+            rule = {name: [{"var": "v"} if one == "v" else one for one in arguments]}
+            assert outcome(PLAIN, rule, {"v": value}) == outcome(LIBRARY, rule, {"v": value}), (rule, value)
+
+
 # With these the library may be done, or refuse an argument, before it evaluates a later one that fails.
 EARLY = {"throw", "exists", "abs", "ceil", "floor", "slice", "sort", "/", "%"}
 ARITIES = {row["name"]: (row["min_args"], row["max_args"]) for row in PLAIN.operators() if row["name"] not in EARLY}

@@ -16,8 +16,10 @@ because a `+` has eleven changes and a `<` five, most of them alike.
 Left out are mutants that no test can find or that none has to: annotations and protocols, which nothing runs; the
 wording of Problems; `is` for `==` and back, which agree on what this code compares; caches and their sizes, `slots` and
 `frozen` of dataclasses, the signs in a list of parameters, `strict` of `zip`, and decorators for type checkers and for
-those who implement an abstract class, which change no result; and changes that are no Python. It needs a system that
-can fork, and Python 3.12.
+those who implement an abstract class, which change no result; constants that set only how fast something is; an index
+of 0 that becomes -1, which is the same in all lists of one member (it becomes 1 instead); `==` with a text that becomes
+`<` or the like, as the order of names means nothing (it becomes `!=`); and changes that are no Python. It needs a
+system that can fork, and Python 3.12.
 """
 
 from __future__ import annotations
@@ -94,6 +96,11 @@ LEFT = {"survived", "uncovered"}  # outcomes of mutants that no test finds
 # Decorators that change how fast something is, or what a type checker says of it; and arguments that check ourselves.
 UNTESTED = {"abstractmethod", "cache", "lru_cache", "final", "overload", "override", "runtime_checkable"}
 UNTESTED |= {"dataclass.frozen", "dataclass.slots", "zip.strict"}
+# Constants that set how often something is kept, how much is read at once, or from which size a faster way is taken.
+TUNED = {"EVERY", "LOOK_BACK", "MAX_THREADS", "SLICE_NS", "SLOW_NS", "BLOCKS_NS", "CHECKPOINT_ROWS", "NEAR", "SHORT"}
+TUNED |= {"AT_ONCE", "SMALL", "_CACHED_LOANS", "_EXPOSED", "_PAGES", "_CHUNK", "_FIRST", "_KEPT", "_IDLE", "MIN_WAIT"}
+# What a change makes of a text, as a pattern, and what it was: the same in what is compared or counted here.
+ALIKE = {r"\[ -1\]": {"[0]"}, r'[<>]=?(?= *")': {"==", "!="}}
 
 
 HEAD = """\
@@ -155,9 +162,17 @@ def untested_spans(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         if isinstance(node, ast.Call):
             found += [one for one in node.keywords if f"{called(node)}.{one.arg}" in UNTESTED]
             found += [*node.args, *node.keywords] if called(node) in WORDED else []
+        if isinstance(node, ast.Assign | ast.AnnAssign) and names_in(node) & TUNED:
+            found.append(node.value)
         found += [one for one in getattr(node, "decorator_list", []) if called(one) in UNTESTED]
         spans += [((e.lineno, max(e.col_offset - 1, 0)), (e.end_lineno, e.end_col_offset)) for e in found if e]
     return spans
+
+
+def names_in(assignment: ast.Assign | ast.AnnAssign) -> set[str]:
+    """Return the names that an assignment sets."""
+    targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
+    return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
 
 
 def called(expression: ast.expr) -> str:
@@ -221,9 +236,19 @@ def mutant_at(place: Place, chance: random.Random) -> Mutant | None:
     code = (ROOT / place.module).read_text(encoding="utf-8")
     for name, occurrence in chance.sample(place.changes, len(place.changes)):
         mutated = mutate_code(code, cosmic_ray.plugins.get_operator(name)(), occurrence)
-        if mutated is not None and mutated != code and is_python(mutated):
+        if mutated is not None and mutated != code and not is_alike(code, mutated) and is_python(mutated):
             return Mutant(place, mutated, difference(code, mutated))
     return None
+
+
+def is_alike(code: str, mutated: str) -> bool:
+    """Return whether a change is one of those that mean the same here; see `ALIKE`."""
+    return any(
+        mutated[: found.start()] + was + mutated[found.end() :] == code
+        for pattern, before in ALIKE.items()
+        for found in re.finditer(pattern, mutated)
+        for was in before
+    )
 
 
 def is_python(code: str) -> bool:

@@ -195,7 +195,7 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes) -> 
         return _rewrite(history, [*front, *_carry(queue)])
     resumes = [push for push in pushes if activations[push[0]].frame != frame.id]  # the step has ended its frame
     if resumes:
-        return _rewrite(history, [*resumes[:1], *_carry([n for n in queue if activations[n].frame != frame.id])])
+        return _rewrite(history, [*resumes, *_carry([n for n in queue if activations[n].frame != frame.id])])
     own = [number for number in queue if activations[number].frame == frame.id]
     outer = _carry([number for number in queue if activations[number].frame != frame.id])
     current = [

@@ -224,3 +224,11 @@ def test_every_option_of_an_entrypoint_and_a_task_is_known():
     }  # fmt: skip
     of_task = inspect.signature(task).parameters.keys() - {"kwargs"}
     assert of_task == {"__func_or_none__", "name", "retry_policy", "cache_policy", "timeout"}
+
+
+def test_the_choice_at_the_start_of_a_graph_is_no_step_of_a_budget():
+    chooses = StateGraph(State).add_node("b", first)
+    chooses.add_conditional_edges(START, lambda state: "b", ["b"])
+    run = Session(load(chooses.compile()), {}, budget={"max_steps": 1})
+    run.run()
+    assert (run.status, run.position, run.board["n"]) == ("finished", 2, 1)
