@@ -165,4 +165,4 @@ def test_a_call_of_a_step_that_is_cancelled_is_recorded_with_it():
     go_on(run)
     assert "right cancelled" in path(run)
     (call,) = run.history.calls
-    assert (path(run)[call.step - 1], call.response is not None) == ("right cancelled", True)
+    assert (path(run)[call.step - 1], call.error) == ("right cancelled", None)
