@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agentnb.engine.core.untracked import hide_untracked
+from agentnb.engine.core.waits import hide_untracked
 from agentnb.engine.core.work import Kind, Perform, Work
 from agentnb.recipe.model import Node
 from agentnb.world.call_arguments import (

@@ -20,12 +20,16 @@ from agentnb.board.scopes import DELETED, Scope, put
 from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME, ActivationRow
 from agentnb.engine.core.reducers import ReducedWrite, replaces_value
-from agentnb.engine.core.untracked import (
+from agentnb.engine.core.waits import (
     Row,
     clear_untracked,
+    count_supersteps,
     count_waits,
+    find_last_wait,
     get_untracked_keys,
+    has_asked,
     hide_untracked,
+    may_have_waited,
     stops_between,
 )
 from agentnb.engine.core.work import Append, Outcome
@@ -267,8 +271,12 @@ def _list_rows(run: Run, frame: Frame, about: int | None = None) -> list[Row]:
     return found[::-1]
 
 
-def _began_with_stop(run: Run, activation: Activation) -> bool:
-    """Return True if a breakpoint of the recipe lies between an activation's superstep and the one before it."""
+def _began_with_stop(run: Run, activation: Activation, *, after_only: bool = False) -> bool:
+    """Return True if a breakpoint of the recipe lies between an activation's superstep and the one before it.
+
+    Args:
+        after_only: only those on the side `after` count.
+    """
     if not run.plan.stops:
         return False
     frame, about = activation.row.frame, activation.row.about
@@ -280,7 +288,7 @@ def _began_with_stop(run: Run, activation: Activation) -> bool:
             break
         if row.frame == frame:
             (now if row.about == about else ended).add(row.node)
-    return stops_between(run.plan, ended, now)
+    return stops_between(run.plan, ended, () if after_only else now)
 
 
 def _open_gates(
@@ -304,8 +312,7 @@ def _end_supersteps(run: Run, frame: Frame, activation: Activation) -> Pushes:
 
     If the limit of supersteps is reached, the node that ran last is next, and fails.
     """
-    most: int | None = activation.node.node.params.get("max_supersteps")
-    if most is not None and get_stage(run, activation).number >= most:
+    if _reaches_limit(run, activation, get_stage(run, activation).number, ends=True):
         return [(run.get_activation(activation.node.index, frame, 0, -1, -1 - activation.row.about).id, CARRIED)]
     if frame.parent is None:
         return []
@@ -503,8 +510,8 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
     def run_isolated(work: Work) -> Any:
         activation = work.activation
         stage = get_stage(work.run, activation)
-        if most is not None and stage.number > most:
-            raise _make_limit_error(work, most)
+        if most is not None and stage.number > most and _reaches_limit(work.run, activation, stage.number - 1):
+            raise _make_limit_error(work, stage.number - 1)
         work.scope = stage.scope if stage.scope.data else activation.scope
         if activation.purpose or activation.event >= 0 or work.run.plan.untracked:
             _adapt_scope(work)
@@ -515,13 +522,53 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
 
 def _adapt_scope(work: Work) -> None:
     """Add the input that was sent to a node; hide the untracked keys if the run has waited."""
-    run, activation = work.run, work.activation
+    activation = work.activation
     if activation.event >= 0 and not activation.purpose and not activation.node.kind.returns_reduced:
         work.scope = _make_scope_with_input(work)
-    if get_untracked_keys(run.plan, activation):
-        inside = [row for inner in work.frames for row in _list_rows(run, inner)] if activation.purpose else ()
-        if count_waits(run, inside) or _began_with_stop(run, activation):
-            hide_untracked(work)
+    if get_untracked_keys(work.run.plan, activation) and _waits_now(work):
+        hide_untracked(work)
+
+
+def _waits_now(work: Work) -> bool:
+    """Return True if a step continues after a wait: its own, one inside of it, or a breakpoint before its superstep."""
+    run, activation = work.run, work.activation
+    inside = [row for inner in work.frames for row in _list_rows(run, inner)] if activation.purpose else ()
+    return has_asked(activation) or count_waits(run, inside) > 0 or _began_with_stop(run, activation)
+
+
+def get_superstep_limit(run: Run, activation: Activation, *, begins: bool = False, ends: bool = False) -> int | None:
+    """Return the number of the last superstep that the frame of an activation may reach; None if there is no limit.
+
+    The parameter `supersteps_after_wait` of its node is how many more are allowed after one that has waited for a
+    person; without it, `max_supersteps` limits all of them.
+
+    Args:
+        begins: whether the superstep of the activation may begin is asked. Breakpoints before it are behind the limit.
+        ends: the step of the activation is being committed, and ends its superstep.
+    """
+    params = activation.node.node.params
+    most: int | None = params.get("max_supersteps")
+    more: int | None = params.get("supersteps_after_wait")
+    if most is None or more is None or not may_have_waited(run, activation):
+        return most
+    frame, about = activation.frame, activation.row.about
+    rows = _list_rows(run, frame)
+    if ends:
+        last = find_last_wait(run, [*rows, (run.position + 1, activation.row)], activation)
+    else:
+        rows = rows[: len(rows) - len(_list_rows(run, frame, about))]
+        waits = _began_with_stop(run, activation, after_only=True) if begins else _waits_now(activation.work)
+        last = count_supersteps(run, rows) + 1 if waits else find_last_wait(run, rows)
+    return last + more if last else most
+
+
+def _reaches_limit(run: Run, activation: Activation, number: int, *, ends: bool = False) -> bool:
+    """Return True if no superstep may follow the one of this number."""
+    most = activation.node.node.params.get("max_supersteps")
+    if most is None or number < most:
+        return False
+    limit = get_superstep_limit(run, activation, begins=not ends, ends=ends)
+    return limit is not None and number >= limit
 
 
 def choose_after_skip(run: Run, activation: Activation, writes: Mapping[str, Any]) -> Sequence[str | SendTarget]:

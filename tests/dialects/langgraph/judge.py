@@ -19,7 +19,7 @@ STEPS = 3_000  # of a run here, those inside subgraphs included
 # A graph inside a loop may double a list in every superstep, and a program that asks may run for ever.
 MOST_ITEMS = 500  # of a list in the state, where LangGraph's run is cut
 MOST_TASKS = 1_000  # node runs there, those inside subgraphs not included
-UNENDED = {"GraphRecursionError", "TooLargeError", "asks on"}
+UNENDED = {"TooLargeError", "asks on"}
 
 
 class TooLargeError(Exception):
@@ -173,8 +173,7 @@ def compare(
     asked before, and their answers and writes are dropped.
     """
     theirs = in_langgraph(graph, inputs, limit, answers, is_async, **config)
-    # LangGraph counts supersteps from each answer on.
-    session = Session(load_graph(ours or graph, config={"recursion_limit": STEPS if theirs.asked else limit}), inputs)
+    session = Session(load_graph(ours or graph, config={"recursion_limit": limit}), inputs)
     is_cut = theirs.ended == "TooLargeError" or (theirs.asked and theirs.ended in UNENDED)
     most = max((tasks for tasks, _ in theirs.states), default=0) if is_cut else MOST_TASKS
     here = in_agentnb(session, answers, most, len(theirs.asked) if is_cut else None)

@@ -15,7 +15,7 @@ from agentnb.dialects.inner_calls import CALLS, Calls, Suspended
 from agentnb.dialects.langgraph.errors import breakpoints_inside
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_command, to_plain_command
-from agentnb.engine.core.untracked import hide_untracked
+from agentnb.engine.core.waits import hide_untracked
 from agentnb.errors import ExecutionError
 from agentnb.world.effect import Effect
 

@@ -25,7 +25,13 @@ from agentnb.dialects.langgraph.parts.task_calls import NO_RULES, TaskRules, ena
 from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, make_time_limit, to_plain_limits
 from agentnb.dialects.langgraph.schema import END
 from agentnb.engine.core.reducers import Part, ReducedWrite, replaces_value
-from agentnb.engine.core.supersteps import SuperstepError, apply_write, find_handled_failure, get_stage
+from agentnb.engine.core.supersteps import (
+    SuperstepError,
+    apply_write,
+    find_handled_failure,
+    get_stage,
+    get_superstep_limit,
+)
 from agentnb.engine.core.work import Outcome, SendTarget
 from agentnb.errors import ExecutionError, Problem
 from agentnb.text import safe_str
@@ -451,9 +457,9 @@ def superstep_of(plan: NodePlan, work: Work) -> int:
 
 def compute_managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
     """Return a value that LangGraph computes from the number of the superstep."""
-    number, most = superstep_of(plan, work), work.node.params["max_supersteps"]
+    number, most = superstep_of(plan, work), get_superstep_limit(work.run, work.activation)
     scratchpad = lg.PregelScratchpad(
-        step=number, stop=most - plan.begins_early, call_counter=int, interrupt_counter=int,
+        step=number, stop=(most or 0) - plan.begins_early, call_counter=int, interrupt_counter=int,
         get_null_resume=bool, resume=[], subgraph_counter=int,
     )  # fmt: skip
     return spec.get(scratchpad)

@@ -1,4 +1,4 @@
-"""Keys of supersteps that are lost when a run waits for a person.
+"""What changes when a run in supersteps has waited for a person: untracked keys are lost, limits count anew.
 
 A run that waits continues from the state in which its superstep began. Untracked keys are not part of it: a node that
 has asked runs again without them, and so do the nodes behind a breakpoint of the recipe. Nodes that ran before the
@@ -60,10 +60,41 @@ def stops_between(plan: Plan, ended: Iterable[int], due: Iterable[int]) -> bool:
 def count_waits(run: Run, rows: Sequence[Row]) -> int:
     """Return how often the inside of a composite node has waited, where nodes of one superstep wait together."""
     count, ended = 0, set[int]()
-    for superstep in _list_supersteps(run, rows, {}) if rows else []:
+    for superstep in _list_supersteps(run, rows):
         count += superstep.most + stops_between(run.plan, ended, superstep.nodes)
         ended = superstep.nodes
     return count + stops_between(run.plan, ended, ())
+
+
+def find_last_wait(run: Run, rows: Sequence[Row], activation: Activation | None = None) -> int:
+    """Return the number of the last superstep that has waited; 0 if none has.
+
+    Args:
+        rows: the steps of a frame, and of those inside it, first to last.
+        activation: if not None, its step is the last of them, and is being committed.
+    """
+    found, ended = 0, set[int]()
+    for number, superstep in enumerate(_list_supersteps(run, rows, activation), 1):
+        if superstep.most or stops_between(run.plan, ended, superstep.nodes):
+            found = number
+        ended = superstep.nodes
+    return found
+
+
+def count_supersteps(run: Run, rows: Sequence[Row]) -> int:
+    """Return the number of supersteps in these steps of a frame, and of those inside it."""
+    return len(_list_supersteps(run, rows))
+
+
+def may_have_waited(run: Run, activation: Activation) -> bool:
+    """Return False if a run has not waited for a person yet; this is quick."""
+    calls = (call for history, _ in run.parts() for call in history.calls)
+    return bool(run.plan.stops) or has_asked(activation) or any(call.kind == "human" for call in calls)
+
+
+def has_asked(activation: Activation) -> bool:
+    """Return True if the step of an activation has asked a person."""
+    return any(call.kind == "human" for call in activation.work.calls)
 
 
 def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], *, began_with_stop: bool) -> None:
@@ -74,8 +105,7 @@ def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], *, be
             committed.
     """
     keys, data = get_untracked_keys(run.plan, activation), activation.scope.data
-    own = {run.position + 1: sum(call.kind == "human" for call in activation.work.calls)}
-    superstep = _list_supersteps(run, rows, own)[-1]
+    superstep = _list_supersteps(run, rows, activation)[-1]
     if not superstep.most and not began_with_stop:
         return
     values = dict.fromkeys(keys, ABSENT)
@@ -87,13 +117,18 @@ def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], *, be
             run.write(activation.scope, (key,), value)
 
 
-def _list_supersteps(run: Run, rows: Sequence[Row], own: dict[int, int]) -> list[_Superstep]:
+def _list_supersteps(run: Run, rows: Sequence[Row], activation: Activation | None = None) -> list[_Superstep]:
     """Return the supersteps of a frame whose steps, and those inside its composite nodes, are `rows`.
 
-    `own` has the number of waits of the step that is being committed.
+    The step of `activation` is the last of them, and is being committed.
     """
-    frame, inside, found = rows[0][1].frame, list[Row](), list[_Superstep]()
-    waits = own | _count_questions(run, rows[0][0])
+    found: list[_Superstep] = []
+    if not rows:
+        return found
+    frame, inside = rows[0][1].frame, list[Row]()
+    waits = _count_questions(run, rows[0][0])
+    if activation is not None:
+        waits[rows[-1][0]] = sum(call.kind == "human" for call in activation.work.calls)
     for step, row in rows:
         if row.frame != frame:
             inside.append((step, row))
@@ -129,4 +164,15 @@ def _iter_values(run: Run, activation: Activation, step: int) -> Iterator[tuple[
             yield str(path[0]), history.new_values[at]
 
 
-__all__ = ["clear_untracked", "count_waits", "get_untracked_keys", "hide_untracked", "stops_between"]
+__all__ = [
+    "Row",
+    "clear_untracked",
+    "count_supersteps",
+    "count_waits",
+    "find_last_wait",
+    "get_untracked_keys",
+    "has_asked",
+    "hide_untracked",
+    "may_have_waited",
+    "stops_between",
+]

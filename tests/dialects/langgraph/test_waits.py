@@ -1,4 +1,4 @@
-"""Keys that LangGraph does not keep in checkpoints: they are lost when a person answers, or at a breakpoint."""
+"""What changes when a run waits for a person: keys that checkpoints do not keep are lost, limits count anew."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Annotated, TypedDict
 import pytest
 from langgraph.channels import UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
+from langgraph.errors import GraphRecursionError
+from langgraph.graph import END, START, StateGraph
+from langgraph.managed import IsLastStep, RemainingSteps  # noqa: TC002  (LangGraph reads the annotations)
 from langgraph.types import Send, interrupt
 
 from agentnb.dialects.langgraph.api import load_graph
@@ -149,3 +151,52 @@ def test_going_back_brings_them_back():
     assert session.who_wrote("secret") == 2
     session.back()
     assert session.board["secret"] == "a's"
+
+
+class Counted(TypedDict, total=False):
+    log: Annotated[list, operator.add]
+    left: RemainingSteps
+    last: IsLastStep
+
+
+def rounds(most, *, asks=0, inner=None, **options):
+    """Return a graph of three nodes that runs `most` rounds; the second one asks, or is a graph."""
+
+    def choose(state):
+        return "a" if len(state["log"]) < 3 * most else END
+
+    made = StateGraph(Counted)
+    for name, function in {"a": node("a"), "b": inner or node("b", asks), "c": node("c")}.items():
+        made.add_node(name, function)
+    made.add_edge(START, "a").add_edge("a", "b").add_edge("b", "c")
+    made.add_conditional_edges("c", choose, ["a", END])
+    return made.compile(**options)
+
+
+ASKING = graph_of({"x": node("x"), "y": node("y", 1)}, *line("x", "y"), ("y", END), schema=Counted)
+
+
+@pytest.mark.parametrize("limit", [2, 3, 4, 5])
+@pytest.mark.parametrize("graph", [rounds(3, asks=1), rounds(2, asks=2), rounds(5, inner=ASKING), rounds(3)])
+def test_limits_count_anew_after_an_answer(graph, limit):
+    theirs, session = compare(graph, {"log": []}, limit, answers=lambda question: question)
+    assert bool(theirs.asked) == any(session.trace.frames.calls.kind == "human")
+    assert session.replay().ok
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4])
+@pytest.mark.parametrize("where", [{"interrupt_before": ["b"]}, {"interrupt_after": ["b"]}, {"interrupt_before": "*"}])
+def test_limits_count_anew_after_a_breakpoint(where, limit):
+    graph = rounds(3, checkpointer=InMemorySaver(), **where)
+    config = {"configurable": {"thread_id": "one"}, "recursion_limit": limit}
+    session = Session(load_graph(graph, config=config), {"log": []})
+    try:
+        graph.invoke({"log": []}, config)
+        while graph.get_state(config).next:
+            graph.invoke(None, config)
+    except GraphRecursionError:
+        pass
+    while session.status in ("ready", "paused"):
+        session.run()
+    state = graph.get_state(config)
+    assert (session.status == "failed", session.board["log"]) == (bool(state.next), state.values["log"])
