@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from agentnb.board.masking import mask_atoms, mask_value, register_secrets, to_display
@@ -70,6 +71,15 @@ def test_a_text_that_was_reported_is_masked_wherever_it_is(none_hidden):
     for leaving in (mask_value(value), mask_value(freeze(value)), to_display(freeze(value))):
         assert "s3cret" not in repr(leaving)
     assert "s3cret" not in safe_repr(freeze(value), limit=500)
+
+
+@pytest.mark.parametrize("dtype", [object, str])
+def test_an_array_of_texts_is_masked_and_keeps_its_shape(dtype, none_hidden):
+    register_secrets(freeze({"password": "s3cret-4711"}))
+    array = np.array([["s3cret-4711", "open"], ["a", "b"]], dtype=dtype)
+    for leaving in (mask_value(array), mask_value(freeze(array))):
+        assert (leaving.tolist(), leaving.dtype.kind) == ([[MASK, "open"], ["a", "b"]], array.dtype.kind)
+    assert array[0, 0] == "s3cret-4711"
 
 
 def test_a_column_is_masked_where_a_value_is_a_secret(none_hidden):

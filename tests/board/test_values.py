@@ -308,3 +308,17 @@ def test_a_mapping_that_is_made_of_pairs_is_the_frozen_mapping(count, part):
     made, wanted = make_frozen_pairs(names, parts, freeze), freeze(dict(zip(names, parts, strict=True)))
     assert (list(made), made.flat, made.extent) == (list(wanted), wanted.flat, wanted.extent)
     assert repr(made) == repr(wanted)
+
+
+class Route(tuple):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("make", [lambda inner: Pair(1, inner), lambda inner: Route((1, inner))])
+def test_a_tuple_of_a_class_of_its_own_does_not_change_with_what_is_in_it(make):
+    inner = [2]
+    frozen = freeze(make(inner))
+    inner.append(3)
+    assert thaw(frozen)[1] == [2]
+    atoms = make("atom")
+    assert freeze(atoms) is atoms

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from agentnb.engine.core.time_travel import (
 )
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.recipe.model import Edge
-from tests.engine.graph_shapes import board, path
+from tests.engine.graph_shapes import board, leaf, path
 from tests.engine.small_runs import data, one, run_of
 from tests.session.small_sessions import add, graph, looping, session
 
@@ -213,3 +214,20 @@ def test_frames_that_are_open_at_a_checkpoint_are_open_again():
     for at in (checkpoint + 40 + n for checkpoint in checkpoints for n in range(3)):
         run.goto(at)
         assert (run.current, len(run.stack)) == (nodes[at], 1 if nodes[at] == "again" else 2)
+
+
+def test_going_back_counts_the_steps_that_count():
+    nodes = [replace(leaf(f"m{n}", lambda work: {"n": 1}), counted=n % 2 == 0) for n in range(4)]
+    edges = [Edge("n0", "m0"), *(Edge(f"m{n}", f"m{n + 1}") for n in range(3))]
+    run = run_of(lambda work: {"n": 0}, nodes=nodes, edges=edges)
+    counts = [run.counted_steps]
+    for _ in range(5):
+        one(run)
+        counts.append(run.counted_steps)
+    assert counts == [0, 1, 2, 2, 3, 3]
+    for at in (4, 3, 2, 1, 0):
+        undo(run)
+        assert (run.position, run.counted_steps) == (at, counts[at])
+    for at in (2, 5, 3, 0, 4):
+        goto(run, at)
+        assert run.counted_steps == counts[at]

@@ -1,12 +1,13 @@
 """Mutation testing: change the code in one place, run the tests that cover the place, and see whether one fails.
 
-Cosmic Ray makes the mutants; `sys.monitoring` says which tests run a line, and only those are run: first those of the
-module's own file, then those of its area, then the fastest of each other file. A line that runs on import, or in a
-cached function, belongs to the tests that run a line which names what it defines. All tests are collected once, in a
-process that has imported everything, and a fork of it runs them with the changed functions; a change that is not inside
-of a function, and one that survives, is tried in a new process. A test that fails counts if it fails again by itself,
-and passes without the change. A sample (seeded) keeps a run within an hour: places are drawn, and one change at each,
-because a `+` has eleven changes and a `<` five, most of them alike.
+Cosmic Ray makes the mutants; `sys.monitoring` says which tests run a line, and only those are run: in turn those that
+take different ways through the function around it, of each way first those of the module's own file, then those of its
+area, then the fastest of each other file. A line that runs on import, or in a cached function, belongs to the tests
+that run a line which names what it defines. All tests are collected once, in a process that has imported everything,
+and a fork of it runs them with the changed functions; a change that is not inside of a function, and one that survives,
+is tried in a new process. A test that fails counts if it fails again by itself, and passes without the change. A sample
+(seeded) keeps a run within an hour: places are drawn, and one change at each, because a `+` has eleven changes and a
+`<` five, most of them alike.
 
     pip install -e ".[lab,test,mutants]"
     python tests/mutants/run.py                                  # 400 mutants of the code named below
@@ -18,8 +19,8 @@ wording of Problems; `is` for `==` and back, which agree on what this code compa
 `frozen` of dataclasses, the signs in a list of parameters, `strict` of `zip`, and decorators for type checkers and for
 those who implement an abstract class, which change no result; constants that set only how fast something is; an index
 of 0 that becomes -1, which is the same in all lists of one member (it becomes 1 instead); `==` with a text that becomes
-`<` or the like, as the order of names means nothing (it becomes `!=`); and changes that are no Python. It needs a
-system that can fork, and Python 3.12.
+`<` or the like, as the order of names means nothing (it becomes `!=`); other ways to add flags of `re`; and changes
+that are no Python. It needs a system that can fork, and Python 3.12.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ UNTESTED |= {"dataclass.frozen", "dataclass.slots", "zip.strict"}
 TUNED = {"EVERY", "LOOK_BACK", "MAX_THREADS", "SLICE_NS", "SLOW_NS", "BLOCKS_NS", "CHECKPOINT_ROWS", "NEAR", "SHORT"}
 TUNED |= {"AT_ONCE", "SMALL", "_CACHED_LOANS", "_EXPOSED", "_PAGES", "_CHUNK", "_FIRST", "_KEPT", "_IDLE", "MIN_WAIT"}
 # What a change makes of a text, as a pattern, and what it was: the same in what is compared or counted here.
-ALIKE = {r"\[ -1\]": {"[0]"}, r'[<>]=?(?= *")': {"==", "!="}}
+ALIKE = {r"\[ -1\]": {"[0]"}, r'[<>]=?(?= *")': {"==", "!="}, r"[\^+](?= re\.)": {"|"}}
 
 
 HEAD = """\
@@ -279,26 +280,30 @@ class Tests:
                     self._lines[module][test] = bits
 
     def covering(self, place: Place) -> list[str]:
-        """Return the tests for a place: the module's own file, the other ones of its area, then a few of each file."""
+        """Return the tests for a place, those that take different ways through its function in turn."""
         found = self._running(place.module, range(place.line, place.last_line + 1))
         # A module is imported, and a cached function called, in the first of the tests that need it.
         lines, names = on_import(ROOT / place.module, place.line)
         found |= self._running(place.module, lines)
         named = self._naming(names | cached_around(ROOT / place.module, place.line)) - found
-        own = tests_of(place.module)
-        tests = [test for group in (found, named) for test in self._in_order(group, place.module)]
-        tests.sort(key=lambda test: test.split("::")[0] != own)
+        around = sum(1 << number for number in function_around(ROOT / place.module, place.line))
+        ways: dict[int, set[str]] = defaultdict(set)  # by the lines of the function around it that they run
+        for test in found:
+            ways[self._lines[place.module][test] & around].add(test)
+        tests = in_turn([self._in_order(ways[lines], place.module) for lines in sorted(ways)])
+        tests += self._in_order(named, place.module)
         used = accumulate(self.seconds[test] for test in tests)
         return [test for test, seconds in zip(tests, used, strict=True) if seconds < SECONDS][:MOST]
 
     def _in_order(self, tests: set[str], module: str) -> list[str]:
-        """Return tests of a module: those of its area, then the other ones; first a few of each file, the fastest."""
+        """Return tests of a module: its own file, those of its area, then a few of each other file, the fastest."""
         by_file: dict[str, list[str]] = defaultdict(list)
-        for test in sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test)):
+        for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
             by_file[test.split("::")[0]].append(test)
+        own = by_file.pop(tests_of(module), [])
         near = sorted(by_file.values(), key=lambda tests: -closeness(tests[0], module))
         nearest = [tests for tests in near if closeness(tests[0], module) == closeness(near[0][0], module)]
-        return [
+        return own + [
             test
             for files in (nearest, near[len(nearest) :])
             for test in [test for tests in files for test in tests[:EACH]] + in_turn([tests[EACH:] for tests in files])
@@ -379,6 +384,16 @@ def on_import(path: Path, line: int) -> tuple[range, set[str]]:
             case _:
                 block = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
     return body, names
+
+
+def function_around(path: Path, line: int) -> range:
+    """Return the lines of the outermost function, outside or in a class, that a line is in."""
+    block = parse(path).body
+    while statement := next((one for one in block if first_line(one) <= line <= (one.end_lineno or 0)), None):
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            return range(statement.lineno, (statement.end_lineno or 0) + 1)
+        block = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
+    return range(0)
 
 
 def cached_around(path: Path, line: int) -> set[str]:

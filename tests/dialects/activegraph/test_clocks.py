@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -46,6 +47,21 @@ def test_ids_count_by_their_sort_and_objects_all_together():
     ]
     assert [ids.object("task"), ids.object("claim"), ids.object("task")] == ["task#1", "claim#2", "task#3"]
     assert re.fullmatch(r"[0-9A-HJKMNP-TV-Z]{26}", ids.run())
+
+
+def test_ids_that_a_program_made_up_are_not_counted():
+    ids = IDGen()
+    for id_ in ("task#2", "7", "task#none", "#", "none"):
+        ids.saw_in("object.created", {"id": id_})
+    assert ids.object("task") == "task#3"
+
+
+def test_ids_of_runs_hold_the_time_in_milliseconds():
+    before, made, after = time.time(), IDGen().run(), time.time()
+    number = 0
+    for letter in made:
+        number = number << 5 | "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(letter)
+    assert int(before * 1000) <= number >> 80 <= int(after * 1000)
 
 
 def test_ids_continue_after_the_highest_of_a_log_and_never_go_back():
