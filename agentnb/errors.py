@@ -185,10 +185,10 @@ def require_library(library: str, extra: str, where: str) -> Iterator[None]:
         ) from None  # fmt: skip
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """Return "did you mean 'x'?" for the known word most similar to `word`, else `otherwise`."""
+def did_you_mean(word: str, known: Iterable[str], fallback: str) -> str:
+    """Return "did you mean 'x'?" for the known word most similar to `word`, else `fallback`."""
     similar = close_match(word, known)
-    return otherwise if similar is None else f"did you mean {similar!r}?"
+    return fallback if similar is None else f"did you mean {similar!r}?"
 
 
 def close_match(word: str, known: Iterable[str]) -> str | None:

@@ -71,23 +71,23 @@ class StepKeys:
             for row in range(1, last + 1):
                 activation, phase = activations[history.step_activations[row]], history.step_flags[row] & 3
                 node, inside = nodes[activation.node].id, frames[activation.frame]
-                here: tuple[int, ...] = (of_frames.get((inside.parent, inside.owner), 1) if activation.frame else 1,)
+                prefix: tuple[int, ...] = (of_frames.get((inside.parent, inside.owner), 1) if activation.frame else 1,)
                 for begins in loops.get(node, ()):
-                    loop = activation.frame, here, begins
+                    loop = activation.frame, prefix, begins
                     if node == begins and phase in (RUN, ENTER):
                         rounds[loop] = rounds.get(loop, 0) + 1
-                    here = (*here, rounds.get(loop, 0))
+                    prefix = (*prefix, rounds.get(loop, 0))
                 position = node, self.frame(activation.frame), phase
                 visits[position] = visits.get(position, 0) + 1
-                within[*position, here] = visit = within.get((*position, here), 0) + 1
+                within[*position, prefix] = visit = within.get((*position, prefix), 0) + 1
                 if phase in (ENTER, AGAIN):
                     of_frames[activation.frame, activation.node] = (
                         of_frames.get((activation.frame, activation.node), 0) + 1 if phase == AGAIN else 1
                     )
                 for number in history.opened_frames.get(history.base + row, ()):
-                    self._name_frame(number, here, visit)
+                    self._name_frame(number, prefix, visit)
                 self.visits.append(visits[position])
-                yield StepKey(*position, here, visit)
+                yield StepKey(*position, prefix, visit)
 
     def _name_frame(self, number: int, rounds: tuple[int, ...], visit: int) -> None:
         row = self.reading.tables.frames[number]

@@ -93,12 +93,12 @@ def make_board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, roo
     view = run or RunView()
     areas = map_areas(recipe)
     area_of = get_area(recipe, view, areas)
-    here = [node for node in recipe.nodes.values() if areas[node.scope] == area_of]
+    nodes = [node for node in recipe.nodes.values() if areas[node.scope] == area_of]
     literal: dict[str, Any] = dict.fromkeys([*recipe.init, *recipe.inputs, *recipe.outputs, *view.board])
     touched: dict[Access, Touched] = {"read": {}, "write": {}}
     for access in touched:
-        touched[access] = dict(_iter_touched(here, view, access, literal))
-    own = list_own_keys(recipe, here, literal)
+        touched[access] = dict(_iter_touched(nodes, view, access, literal))
+    own = list_own_keys(recipe, nodes, literal)
     keys = dict.fromkeys([*own, *map(str, view.board)])
     keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
     if room is None:

@@ -90,10 +90,10 @@ def cut(text: str, width: float, size: float) -> str:
     return "".join(taken).rstrip() + "…"
 
 
-def wrap(text: str, width: float, size: float, most: int = 2) -> tuple[str, ...]:
-    """Return `text` in at most `most` lines of `width` points; a last line that is too long is truncated."""
+def wrap(text: str, width: float, size: float, max_lines: int = 2) -> tuple[str, ...]:
+    """Return `text` in at most `max_lines` lines of `width` points; a last line that is too long is truncated."""
     text, lines = clean(text), list[str]()
-    while text and len(lines) < most - 1 and measure_width(text, size) > width:
+    while text and len(lines) < max_lines - 1 and measure_width(text, size) > width:
         end = _find_line_end(text, width, size)
         lines.append(text[:end].rstrip())
         text = text[end:].lstrip()

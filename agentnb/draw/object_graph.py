@@ -28,10 +28,10 @@ def draw_graph(title: str, now: Board, before: Board | None = None, *, most: int
         before: the board before the last step: differences are marked; None marks nothing.
         most: the maximum number of objects drawn: changed ones first, then the newest.
     """
-    there, past = list_objects(now), {} if before is None else list_objects(before)
-    removed = {id: each for id, each in past.items() if id not in there}
-    every = {**there, **removed}
-    changes = {} if before is None else dict(_changes(there, past))
+    objects, past = list_objects(now), {} if before is None else list_objects(before)
+    removed = {id: each for id, each in past.items() if id not in objects}
+    every = {**objects, **removed}
+    changes = {} if before is None else dict(_changes(objects, past))
     ties = dict(_iter_relations(now))
     lost = {} if before is None else {id: each for id, each in _iter_relations(before) if id not in ties}
     fresh = set() if before is None else set(ties) - dict(_iter_relations(before)).keys()
@@ -48,7 +48,7 @@ def draw_graph(title: str, now: Board, before: Board | None = None, *, most: int
     ]
     hidden = len(every) + len(ghosts) - len(names)
     rest = f"and {hidden} more objects; {len(names)} are drawn" if hidden else ""
-    text_lines = [f"{title}: {len(there)} objects, {len(ties)} relations", *_iter_words(items, lines)]
+    text_lines = [f"{title}: {len(objects)} objects, {len(ties)} relations", *_iter_words(items, lines)]
     return draw_sketch(title, items, lines, text_lines, rest=rest, what="graph of objects:")
 
 

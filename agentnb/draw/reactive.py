@@ -300,8 +300,8 @@ def iter_reactive_lines(recipe: Recipe, picture: Picture) -> Iterator[str]:
             continue
         kind = "event" if box.kind == "event" else clean(box.kind)
         marks = ", ".join((*(mark for mark in box.marks if mark != "visited"), *([box.count] if box.count else [])))
-        here = "> " if "current" in box.marks else "  "
-        yield f"{here}{names[box.id]} ({kind}){f'  <{marks}>' if marks else ''}"
+        marker = "> " if "current" in box.marks else "  "
+        yield f"{marker}{names[box.id]} ({kind}){f'  <{marks}>' if marks else ''}"
         yield from ends.get(box.id, ())
 
 

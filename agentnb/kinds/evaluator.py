@@ -265,16 +265,16 @@ def _simulate(node: Node, ref: str, name: str, options: Mapping[str, Any]) -> Ef
 def _make_nothing_error(work: Work, name: str) -> ExecutionError:
     node = work.node
     writers = [other.node.id for other in work.run.plan.nodes if name in other.node.writes and other.node is not node]
-    who = (
+    writers_text = (
         f"the nodes that declare that they write it: {list_names(writers)}"
         if writers
         else "no node declares that it writes it"
     )
     if name in work.run.plan.recipe.inputs:
-        who += "; it is an input of the recipe that was not passed"
+        writers_text += "; it is an input of the recipe that was not passed"
     return ExecutionError(
         Problem("X404", f"evaluator {node.id!r} has no value to evaluate: there is no {name!r} on the board",
-                str(node.place or f"node {node.id!r}"), who,
+                str(node.place or f"node {node.id!r}"), writers_text,
                 f"write it in an earlier node, pass it as an input, or call session.edit({{{name!r}: ...}})")
     )  # fmt: skip
 

@@ -140,7 +140,7 @@ class _GenerativeTask:
             return None, [str(error)]
         return value, self.faults(value)
 
-    def make_refusal(self, answers: Sequence[Any], faults: Sequence[str], who: str) -> ExecutionError:
+    def make_refusal(self, answers: Sequence[Any], faults: Sequence[str], performer: str) -> ExecutionError:
         """Return X407: what is wrong with the last answer, and its beginning."""
         more = [f"and {len(faults) - MOST_FAULTS} more"] if len(faults) > MOST_FAULTS else []
         content = getattr(answers[-1], "content", answers[-1])
@@ -148,7 +148,7 @@ class _GenerativeTask:
         return ExecutionError(
             Problem(
                 "X407",
-                f"{who} gave node {self.node.id!r} no answer that matches its schema{times}",
+                f"{performer} gave node {self.node.id!r} no answer that matches its schema{times}",
                 self.where,
                 f"{'; '.join([*faults[:MOST_FAULTS], *more])}. It answered: {safe_repr(freeze(content), limit=300)}",
                 "fix the schema or the prompt, use another model, or go back and run it again",

@@ -84,9 +84,11 @@ class InjectedArguments:
             if value is not ABSENT:
                 yield take.name, value
             elif take.needed:
-                who = f"node {self.work.node.id!r}: parameter {take.name!r} requires {get_type_name(take.kind)!r}, and "
+                consumer = (
+                    f"node {self.work.node.id!r}: parameter {take.name!r} requires {get_type_name(take.kind)!r}, and "
+                )
                 raise AgentRuntimeError(
-                    make_missing_resource_problem(take.kind, format_position(self.work), self.resources, who)
+                    make_missing_resource_problem(take.kind, format_position(self.work), self.resources, consumer)
                 )
             elif take.none:
                 yield take.name, None

@@ -309,12 +309,12 @@ def make_type_problem(work: Work, value: Any, declared: Sequence[Any], name: str
                    f"return a {expected}, or annotate it: -> {returned}")  # fmt: skip
 
 
-def make_missing_resource_problem(kind: type, where: str, resources: Resources, who: str = "") -> Problem:
+def make_missing_resource_problem(kind: type, where: str, resources: Resources, consumer: str = "") -> Problem:
     """X451: a resource of a type is required and does not exist."""
     name = get_type_name(kind)
     return Problem(
         "X451",
-        f"{who}there is no resource {name!r}",
+        f"{consumer}there is no resource {name!r}",
         where,
         f"the resources here are: {', '.join(resources.names()) or 'none'}",
         f"pass it: Session(recipe, resources={{{name}: ...}}), or context.insert(...) before a run starts",

@@ -32,13 +32,13 @@ def check_variable(name: str, where: str) -> str:
     return name
 
 
-def split_name(args: list[str], otherwise: str, verb: str) -> tuple[str, str]:
+def split_name(args: list[str], default: str, verb: str) -> tuple[str, str]:
     """Return the text before `as`, and the variable after it.
 
     Raises:
         ExecutionError: U401, the text is empty, or the variable name is invalid.
     """
-    target = otherwise
+    target = default
     if "as" in args[1:]:
         at = args.index("as", 1)
         target, args = " ".join(args[at + 1 :]), args[:at]
@@ -58,15 +58,15 @@ def require_text(args: list[str], verb: str, what: str) -> str:
     return " ".join(args)
 
 
-def number(args: list[str], otherwise: int | None, verb: str) -> int:
-    """Return the number in the words; `otherwise` if there are no words.
+def number(args: list[str], default: int | None, verb: str) -> int:
+    """Return the number in the words; `default` if there are no words.
 
     Raises:
         ExecutionError: U401, it is not a number from 0 on.
     """
     text = args[0] if args else ""
-    if not text and otherwise is not None:
-        return otherwise
+    if not text and default is not None:
+        return default
     if not text.isdecimal():
         raise make_argument_error(f"{text!r} is not a step number", f"%agent {verb} {text}",
         f"{verb} requires a number",

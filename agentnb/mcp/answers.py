@@ -52,7 +52,7 @@ def to_line(text: object, longest: int = _VALUE) -> str:
     return safe_str(text, longest)
 
 
-def list_rows(rows: Iterable[Any], more: Callable[[int], str], *, start: int = 0, most: int = 50) -> dict[str, Any]:
+def list_rows(rows: Iterable[Any], more: Callable[[int], str], *, start: int = 0, limit: int = 50) -> dict[str, Any]:
     """Return the first rows that fit into an answer, and how to ask for the rest.
 
     Args:
@@ -63,17 +63,17 @@ def list_rows(rows: Iterable[Any], more: Callable[[int], str], *, start: int = 0
     rows = iter(rows)
     for row in rows:
         used += len(json.dumps(row, ensure_ascii=False))
-        if len(found) == most or (found and used > ROWS):
+        if len(found) == limit or (found and used > ROWS):
             return {"rows": found, "more": more(start + len(found))}
         found.append(row)
     return {"rows": found}
 
 
-def shorten_items(values: Mapping[str, Any], most: int = 40, longest: int = 200) -> dict[str, Any]:
+def shorten_items(values: Mapping[str, Any], limit: int = 40, longest: int = 200) -> dict[str, Any]:
     """Return the first items of a mapping, each cut; `…` says how many are left out."""
     found: dict[str, Any] = {}
     used = 0
-    for key, value in islice(values.items(), most):
+    for key, value in islice(values.items(), limit):
         found[to_line(key, 100)] = item = shorten_value(value, longest, key=key)
         used += len(json.dumps(item))
         if used > ROWS // 2:

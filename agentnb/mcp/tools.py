@@ -122,9 +122,9 @@ class Tools:
             **self._describe_status(session),
             "recipe": to_line(recipe.name, 200),
             "dialect": recipe.dialect,
-            "inputs": shorten_items(session.inputs, most=20),
-            "nodes": list_rows(nodes, lambda more: f"{len(recipe.nodes) - more} more", most=60),
-            "edges": list_rows(edges, lambda more: f"{len(recipe.edges) - more} more", most=60),
+            "inputs": shorten_items(session.inputs, limit=20),
+            "nodes": list_rows(nodes, lambda more: f"{len(recipe.nodes) - more} more", limit=60),
+            "edges": list_rows(edges, lambda more: f"{len(recipe.edges) - more} more", limit=60),
             "read_only": not self._runs.changes or self._runs.is_free(session),
         }
 
@@ -185,12 +185,12 @@ class Tools:
             **_make_row(found),
             "frame": to_line(found.frame, 100),
             "seconds": round(found.seconds, 6),
-            "inputs": shorten_items(found.inputs, most=15),
+            "inputs": shorten_items(found.inputs, limit=15),
             "writes": list_rows(
-                writes, lambda more: f"writes {more + 1} and later: board(path=..., at={step})", most=15
+                writes, lambda more: f"writes {more + 1} and later: board(path=..., at={step})", limit=15
             ),
             "reads": [to_line(read.key, 100) for read in islice(found.reads, 30)],
-            "calls": list_rows(calls, lambda more: f"calls {more + 1} and later are not shown", most=5),
+            "calls": list_rows(calls, lambda more: f"calls {more + 1} and later are not shown", limit=5),
             **({"thought": to_line(found.thought, 600)} if found.thought else {}),
         }
 
@@ -214,7 +214,7 @@ class Tools:
         if not path:
             keys = ({"key": to_line(key, 100), "value": shorten_value(to_display(value, key), 200, key=key)}
                     for key, value in data.items())  # fmt: skip
-            return answer | list_rows(keys, lambda more: f"{len(data) - more} more keys: board(path=KEY)", most=60)
+            return answer | list_rows(keys, lambda more: f"{len(data) - more} more keys: board(path=KEY)", limit=60)
         parts = resolve_path(path, data)
         value: Any = data.get(parts[0], ABSENT)
         value = get_at(value, parts[1:]) if len(parts) > 1 and value is not ABSENT else value
@@ -311,7 +311,7 @@ class Tools:
             "first_divergence": {"step_a": first.step_a, "step_b": first.step_b, "node": to_line(first.node or "", 100),
                                  "path": to_line(first.path, 200), "reason": to_line(first.reason, 600)},
             "led_to_it": {"a": slices[0], "b": slices[1]},
-            "differences": list_rows(rows, lambda more: f"{len(found.differences) - more} more", most=30),
+            "differences": list_rows(rows, lambda more: f"{len(found.differences) - more} more", limit=30),
         }  # fmt: skip
 
     # -- moved --------------------------------------------------------------------------------------------------------

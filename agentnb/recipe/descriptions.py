@@ -29,11 +29,11 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-def list_names(names: Iterable[str], most: int = 12) -> str:
-    """Return names as a readable list of at most `most` items, without iterating over more of them."""
+def list_names(names: Iterable[str], limit: int = 12) -> str:
+    """Return names as a readable list of at most `limit` items, without iterating over more of them."""
     every = names if isinstance(names, Collection) else list(names)
-    more = f" and {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(safe_str(name, 200) for name in islice(every, most)) + more if every else "none"
+    more = f" and {len(every) - limit} more" if len(every) > limit else ""
+    return ", ".join(safe_str(name, 200) for name in islice(every, limit)) + more if every else "none"
 
 
 def format_place(recipe: Recipe, place: Place | None) -> str:

@@ -127,11 +127,11 @@ class Approvals(Protocol):
         """Return the pending requests at the current position, in order."""
         ...
 
-    def decide(self, session: Any, leave: ApprovalRequest, verdict: Mapping[str, Any]) -> None:
+    def decide(self, session: Any, approval: ApprovalRequest, verdict: Mapping[str, Any]) -> None:
         """Execute or reject a request: the verdict contains `approved`, `by` whom, and the `reason`."""
         ...
 
-    def change(self, session: Any, leave: ApprovalRequest, arguments: Mapping[str, Any]) -> None:
+    def change(self, session: Any, approval: ApprovalRequest, arguments: Mapping[str, Any]) -> None:
         """Replace the arguments of a pending request."""
         ...
 

@@ -77,7 +77,7 @@ def compare_exactly(expected: Mapping[str, Any], result: Mapping[str, Any]) -> C
     return ComparisonResult(not mismatches, 0.0 if mismatches else 1.0, mismatches)
 
 
-def compare_texts(expected: Mapping[str, Any], result: Mapping[str, Any], least: float) -> ComparisonResult:
+def compare_texts(expected: Mapping[str, Any], result: Mapping[str, Any], threshold: float) -> ComparisonResult:
     """Compare the texts of each expected key with those found; the score is the lowest similarity.
 
     A value that is not text is compared as its JSON with sorted keys.
@@ -88,7 +88,9 @@ def compare_texts(expected: Mapping[str, Any], result: Mapping[str, Any], least:
         for actual in (result.get(key, ABSENT),)
     ]
     score = min((row.similarity or 0.0 for row in rows), default=1.0)
-    return ComparisonResult(score >= least, score, tuple(row for row in rows if (row.similarity or 0.0) < least))
+    return ComparisonResult(
+        score >= threshold, score, tuple(row for row in rows if (row.similarity or 0.0) < threshold)
+    )
 
 
 def measure_likeness(left: Any, right: Any) -> float:

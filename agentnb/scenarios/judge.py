@@ -35,11 +35,11 @@ Answer with one JSON object and nothing else:
 
 def judge_result(
     scenario: Scenario, expected: Mapping[str, Any] | None, actual: Mapping[str, Any], run: Session, llm: Any,
-    clock: Clock | None = None, least: float = LIKE,
+    clock: Clock | None = None, threshold: float = LIKE,
 ) -> tuple[ComparisonResult, str]:  # fmt: skip
     """Return the model's verdict on a result, and its reason. Secrets are masked in what it receives.
 
-    A score alone passes from `least` on; otherwise the model's own verdict counts. A script continues where the run
+    A score alone passes from `threshold` on; otherwise the model's own verdict counts. A script continues where the run
     stopped reading it; one with answers by node answers under "judge".
 
     Raises:
@@ -58,7 +58,7 @@ def judge_result(
     if session.error is not None:
         raise ExecutionError(session.error)
     board = session.board
-    return _judge_answer(board[_VERDICT] if _VERDICT in board else dict(board), scenario, least)
+    return _judge_answer(board[_VERDICT] if _VERDICT in board else dict(board), scenario, threshold)
 
 
 def remove_judge(llm: Any, recipe: Recipe) -> Any:
@@ -92,7 +92,7 @@ class _ContinuedClient:
         return self._client.complete(replace(request, number=number, of_node=of_node))
 
 
-def _judge_answer(answer: Any, scenario: Scenario, least: float) -> tuple[ComparisonResult, str]:
+def _judge_answer(answer: Any, scenario: Scenario, threshold: float) -> tuple[ComparisonResult, str]:
     try:
         found = find_verdict(answer)
         score = float(bool(found.passed)) if found.score is None else found.score
@@ -105,7 +105,7 @@ def _judge_answer(answer: Any, scenario: Scenario, least: float) -> tuple[Compar
                     f"it answered {safe_repr(answer, limit=120)}",
                     'its model must answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
         ) from error  # fmt: skip
-    passed = score >= least if found.passed is None else found.passed
+    passed = score >= threshold if found.passed is None else found.passed
     return ComparisonResult(passed, score), "" if found.comment is None else str(found.comment)
 
 

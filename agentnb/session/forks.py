@@ -194,7 +194,7 @@ class Forks:
         top = self._state.session
         while top.parent is not None:
             top = top.parent
-        here = {session.run_id: session for session in _collect_all(top)}
+        sessions = {session.run_id: session for session in _collect_all(top)}
         first: Any = top
         row = self._find_stored(top.run_id)
         seen = {top.run_id}
@@ -202,7 +202,7 @@ class Forks:
             seen.add(row.parent)
             row = self._find_stored(row.parent)
             first = first if row is None else row
-        return "\n".join(self._format_lines(first, 0, here, set()))
+        return "\n".join(self._format_lines(first, 0, sessions, set()))
 
     def _find_stored(self, run_id: str) -> RunRow | None:
         """Return the row of a run in the store; None if it is not there."""
@@ -216,7 +216,7 @@ class Forks:
                 raise
             return None
 
-    def _format_lines(self, item: Any, depth: int, here: Mapping[str, Any], seen: set[str]) -> list[str]:
+    def _format_lines(self, item: Any, depth: int, sessions: Mapping[str, Any], seen: set[str]) -> list[str]:
         """Return the lines of a session, or of a run that exists only in the store, and of all its forks."""
         seen.add(item.run_id)
         mark, forks = " <- here" if item is self._state.session else "", []
@@ -235,10 +235,10 @@ class Forks:
         known = {fork.run_id for fork in forks}
         if row is not None and self._state.log is not None:
             stored = reversed(self._state.log.runs(RunQuery(parent=item.run_id)))
-            forks += [here.get(fork.run_id, fork) for fork in stored if fork.run_id not in known]
+            forks += [sessions.get(fork.run_id, fork) for fork in stored if fork.run_id not in known]
         for fork in forks:
             if fork.run_id not in seen:
-                lines += self._format_lines(fork, depth + 1, here, seen)
+                lines += self._format_lines(fork, depth + 1, sessions, seen)
         return lines
 
 
@@ -257,11 +257,11 @@ def _describe_hypothesis(session: Session) -> str:
 
 def find_parting(session: Session, other: Session) -> int | None:
     """Return the last step that the runs of two sessions share; None if they share no history."""
-    history, there = get_state(session).run.chain, get_state(other).run.chain
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(history, there, strict=False)))
+    history, other_history = get_state(session).run.chain, get_state(other).run.chain
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(history, other_history, strict=False)))
     if not shared:
         return None
-    ends = [chain[shared].base if shared < len(chain) else chain[-1].tip for chain in (history, there)]
+    ends = [chain[shared].base if shared < len(chain) else chain[-1].tip for chain in (history, other_history)]
     return min(ends)
 
 

@@ -188,9 +188,9 @@ class Interventions:
         check_not_running(state, f"{action}()")
         self._resume_pending("approval", id)
         approved, approvals = action == "approve", state.recipe.approvals
-        pending_step, leave = find_pending_step_or_none(state.run, "approval", id), find_approval(state.run, id)
-        if pending_step is None and leave is not None and approvals is not None:
-            approvals.decide(state.session, leave, make_verdict(approved=approved, by=by, reason=reason))
+        pending_step, approval = find_pending_step_or_none(state.run, "approval", id), find_approval(state.run, id)
+        if pending_step is None and approval is not None and approvals is not None:
+            approvals.decide(state.session, approval, make_verdict(approved=approved, by=by, reason=reason))
             self._background.continue_after_answer()
             self._notifications.save_and_notify()
             return None
@@ -248,11 +248,11 @@ class Interventions:
         self._resume_pending("call", id_)
         self._resume_pending("approval", id_)
         run, approvals = state.run, state.recipe.approvals
-        leave, pending_step = find_approval(run, id_), find_pending_step_or_none(run, "approval", id_)
-        if leave is not None and pending_step is None and approvals is not None:
+        approval, pending_step = find_approval(run, id_), find_pending_step_or_none(run, "approval", id_)
+        if approval is not None and pending_step is None and approvals is not None:
             if answer is not ABSENT:
-                raise make_answer_error(leave.name)
-            approvals.change(state.session, leave, {**leave.arguments, **(arguments or {})})
+                raise make_answer_error(approval.name)
+            approvals.change(state.session, approval, {**approval.arguments, **(arguments or {})})
             self._notifications.save_and_notify()
             return
         pending_step = pending_step or find_pending_step(run, "call", id_)

@@ -170,12 +170,12 @@ class Account:
         for row in range(self.rows, end):
             event = activations[history.step_activations[row]].event
             if event >= 0:
-                here = history.base + row
-                while self.activated_steps and self.activated_steps[-1] >= here:  # after an interrupt
+                position = history.base + row
+                while self.activated_steps and self.activated_steps[-1] >= position:  # after an interrupt
                     self.activated_steps.pop()
                 del self.max_depths[len(self.activated_steps) + 1 :], self.started[len(self.activated_steps) + 1 :]
-                self.first_steps.setdefault(event, here)
-                self.activated_steps.append(here)
+                self.first_steps.setdefault(event, position)
+                self.activated_steps.append(position)
                 self.started.append(
                     self.started[-1] + (not _defers(history, activations[history.step_activations[row]]))
                 )
@@ -210,12 +210,12 @@ _NOTHING: Final = UsageTotals(AttemptUsage(), 0, 0, 0, 0, 0)
 
 def _account(history: History) -> Account:
     """Return the totals of a history; creates those of its parents first."""
-    missing, here = [], history
-    while here not in _accounts:
-        missing.append(here)
-        if here.parent is None:
+    missing, current = [], history
+    while current not in _accounts:
+        missing.append(current)
+        if current.parent is None:
             break
-        here = here.parent
+        current = current.parent
     for one in reversed(missing):
         before = _NOTHING if one.parent is None else measure_usage(one.parent, one.base)
         _accounts[one] = Account(before)
@@ -243,25 +243,25 @@ def measure_usage(history: History, step: int) -> UsageTotals:
 def has_set_off(history: History, event: int, step: int) -> bool:
     """Return True if an event has activated a node, up to a step."""
     with _lock:
-        here: History | None = history
-        while here is not None:
-            account = _account(here)
-            account.count_deliveries_up_to(here, min(step, here.tip))
+        current: History | None = history
+        while current is not None:
+            account = _account(current)
+            account.count_deliveries_up_to(current, min(step, current.tip))
             if account.first_steps.get(event, step + 1) <= step:
                 return True
-            step, here = min(step, here.base), here.parent
+            step, current = min(step, current.base), current.parent
         return False
 
 
 def get_depth(history: History, event: str | int, step: int) -> int:
     """Return the causal depth of an event (by id or number), as known up to a step; 0 for none."""
     with _lock:
-        here: History | None = history
-        while here is not None:
-            found = _account(here).depth_of(here, event, step)
+        current: History | None = history
+        while current is not None:
+            found = _account(current).depth_of(current, event, step)
             if found is not None:
                 return found
-            step, here = min(step, here.base), here.parent
+            step, current = min(step, current.base), current.parent
         return 0
 
 

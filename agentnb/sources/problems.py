@@ -8,10 +8,10 @@ from pathlib import Path
 from agentnb.errors import Place, Problem, close_match, did_you_mean
 
 
-def make_unreadable_problem(where: str, error: OSError, otherwise: str) -> Problem:
+def make_unreadable_problem(where: str, error: OSError, default: str) -> Problem:
     """R101: a file cannot be read."""
     reason = error.strerror or type(error).__name__
-    return Problem("R101", f"{where!r} cannot be read", where, f"the operating system reports: {reason}", otherwise)
+    return Problem("R101", f"{where!r} cannot be read", where, f"the operating system reports: {reason}", default)
 
 
 def make_file_type_problem(where: str) -> Problem:

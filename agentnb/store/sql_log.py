@@ -310,9 +310,9 @@ class SqlLog:
             raise make_writer_error(run_id, read(writer), self.url)
         if run_id in self._link.unsure and last <= entries[-1].seq:
             parameters = {"number": number, "after": entries[0].seq - 1, "until": last}
-            there = [tuple(row) for row in cursor.execute(self._statements.chunk, parameters).fetchall()]
-            if there and there == [(seq, step, _to_column_text(body)) for seq, step, body in entries[: len(there)]]:
-                return entries[len(there) :]
+            stored = [tuple(row) for row in cursor.execute(self._statements.chunk, parameters).fetchall()]
+            if stored and stored == [(seq, step, _to_column_text(body)) for seq, step, body in entries[: len(stored)]]:
+                return entries[len(stored) :]
         raise make_overtaken_error(run_id, last, entries[0].seq, self.url)
 
     def _add(self, cursor: Any, number: int, entries: Sequence[Entry]) -> None:

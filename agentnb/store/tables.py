@@ -138,7 +138,7 @@ def _build_statements() -> dict[str, Any]:
 
 def _build_writing_statements() -> dict[str, Any]:
     states, parameter = _standing.c, _make_parameter
-    here, own_writer = states.run == parameter("number", Integer), states.writer == parameter("own_writer")
+    is_expected_state, own_writer = states.run == parameter("number", Integer), states.writer == parameter("own_writer")
     values = {
         "status": func.coalesce(parameter("is_status"), states.status),
         "steps": func.coalesce(parameter("is_steps", Integer), states.steps),
@@ -150,7 +150,7 @@ def _build_writing_statements() -> dict[str, Any]:
     number_of = select(_runs.c.number).where(_runs.c.run_id == parameter("run_id"))
     move = (
         update(_standing)
-        .where(here, own_writer, states.last == parameter("before", Integer))
+        .where(is_expected_state, own_writer, states.last == parameter("before", Integer))
         .values(last=parameter("after", Integer), **values)
     )
     moved = move.returning(states.run).cte("moved")
@@ -161,9 +161,9 @@ def _build_writing_statements() -> dict[str, Any]:
         "insert_entry": insert(_entries).inline(),
         "advance": move,
         "append": insert(_entries).from_select(["run", "seq", "step", "body"], one),
-        "update_run": update(_standing).where(here, own_writer).values(at=place, **values),
-        "take_over": update(_standing).where(here).values(writer=parameter("own_writer")),
-        "get_state": select(states.last, states.writer).where(here),
+        "update_run": update(_standing).where(is_expected_state, own_writer).values(at=place, **values),
+        "take_over": update(_standing).where(is_expected_state).values(writer=parameter("own_writer")),
+        "get_state": select(states.last, states.writer).where(is_expected_state),
         "insert_version": insert(_meta).inline(),
         "release": update(_standing).where(own_writer, states.run == number_of.scalar_subquery()).values(writer=null()),
     }

@@ -67,15 +67,15 @@ def is_alive(writer: Writer | None) -> bool:
 
 def make_writer_error(run_id: str, writer: Writer | None, where: str) -> StoreError:
     """L411: another process is writing this run, or has written to it since."""
-    who = str(writer) if writer else "another program"
+    owner = str(writer) if writer else "another program"
     if writer is not None and (writer.pid, writer.host) == (os.getpid(), socket.gethostname()):
-        who = f"another log of this process: {who}"
+        owner = f"another log of this process: {owner}"
     return StoreError(
         Problem(
             "L411",
             f"run {run_id!r} is being written by another session",
             where,
-            f"a run has one writer at a time; currently {who}",
+            f"a run has one writer at a time; currently {owner}",
             "continue there, or close the run there (or end that program) and try again, or save this session to "
             "another store: session.save('other.db')",
         )

@@ -255,12 +255,12 @@ class Columns:
         """The values at each write's path before and after the write: (old, new)."""
         where = self.write_paths
         new = Values.of(self.new_values, where, self.secret)
-        there = find_used(where, len(self.codes))
-        deep = [number for number in there if len(self.codes[number][1]) > 1]
+        used = find_used(where, len(self.codes))
+        deep = [number for number in used if len(self.codes[number][1]) > 1]
         if not deep and new.plain and not (self.write_codes & 3).any():
             # Only whole keys were set: old values are atoms too, and absent at a key's first write.
             absent = np.zeros(len(where), dtype=bool)
-            absent[find_firsts(where, there)] = True
+            absent[find_firsts(where, used)] = True
             return Values(
                 to_objects(mask_atoms(self.old_values), len(where)), where, self.secret, absent=absent, plain=True
             ), new

@@ -211,11 +211,11 @@ class StepIndex:
         return self._get_outputs(step) if known is None else known
 
     def _get_outputs(self, step: int) -> dict[str, Any]:
-        here, found = self.tables.frames[self.activation(step).frame].scope, dict[str, Any]()
+        own_scope, found = self.tables.frames[self.activation(step).frame].scope, dict[str, Any]()
         appended: dict[str, list[Any]] = {}
         for history, row, by_person in self.rows(step):
             scope, path = self.tables.codes[history.write_codes[row] >> 2]
-            if scope == here and not by_person and history.new_values[row] is not ABSENT:
+            if scope == own_scope and not by_person and history.new_values[row] is not ABSENT:
                 add_output(found, appended, format_path(path), history.write_codes[row] & 3, history.new_values[row])
         return found
 

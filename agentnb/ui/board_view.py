@@ -74,9 +74,9 @@ def make_rows(session: Session, view: RunView) -> tuple[list[Row], int]:
     return _make_rows(session, view, keys[:ROWS]), max(len(keys) - ROWS, 0)
 
 
-def search_rows(session: Session, which: Any) -> dict[str, Any]:
+def search_rows(session: Session, request: Any) -> dict[str, Any]:
     """Return the rows whose key or value contains a text: {rows, total}, one page beginning at row `start`."""
-    query = which if isinstance(which, dict) else {}
+    query = request if isinstance(request, dict) else {}
     word, start = str(query.get("word") or "").casefold(), max(int(query.get("start") or 0), 0)
     view = get_parts(session).pictures.view()
     rows = _make_rows(session, view, _order_keys(session.recipe, view))

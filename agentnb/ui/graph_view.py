@@ -65,13 +65,13 @@ def draw_at_once(session: Session) -> str:
     return f"drawing {next(_numbers)}" if large else drawing.bare_svg
 
 
-def query_drawing(session: Session, which: Any) -> dict[str, Any]:
-    """Return a picture with the regions `which` collapsed; if it names none, with those collapsed at first.
+def query_drawing(session: Session, request: Any) -> dict[str, Any]:
+    """Return a picture with the regions `request` collapsed; if it names none, with those collapsed at first.
 
     `folds` has the regions as {box: region}, the nodes as {node inside: box} and the edges as {edge: edge drawn for
     it}.
     """
-    closed = find_collapsed(session) if which is None else [str(scope) for scope in which]
+    closed = find_collapsed(session) if request is None else [str(scope) for scope in request]
     drawing = get_drawing(session, closed)
     small = len(drawing.picture.links) <= AT_ONCE
     svg = drawing.bare_svg if small else _draw_in_thread(session, repr(sorted(closed)), lambda: drawing.bare_svg)
@@ -110,12 +110,12 @@ def _draw_in_thread(session: Session, name: str, make: Callable[[], str]) -> str
     return jobs.pop(name).result() if jobs[name].done() else None
 
 
-def query_flows(session: Session, which: Any) -> dict[str, Any]:
-    """Return the lines between nodes and board that differ from those drawn with the regions `which` collapsed.
+def query_flows(session: Session, request: Any) -> dict[str, Any]:
+    """Return the lines between nodes and board that differ from those drawn with the regions `request` collapsed.
 
     `flows` are those to draw, as in `agentnb.draw.svg_patch`; `missing` are drawn ones that no longer apply.
     """
-    drawing = get_drawing(session, [str(scope) for scope in which or ()])
+    drawing = get_drawing(session, [str(scope) for scope in request or ()])
     view, board = get_parts(session).pictures.view(), drawing.picture.board
     table = make_table(drawing.recipe, drawing.picture, view)
     if board is None or table is None:

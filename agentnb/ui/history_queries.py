@@ -41,12 +41,12 @@ def _to_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"
 
 
-def describe_condition_error(session: Session, which: Any) -> str:
+def describe_condition_error(session: Session, request: Any) -> str:
     """Return what is wrong with a condition or a path typed into a field; empty if it is valid here.
 
-    `which` is {text, use}: `watch` for a watch, anything else for a condition.
+    `request` is {text, use}: `watch` for a watch, anything else for a condition.
     """
-    query = which if isinstance(which, dict) else {}
+    query = request if isinstance(request, dict) else {}
     text = str(query.get("text") or "").strip()
     board = session.board if query.get("use") == "watch" else None
     try:
@@ -58,12 +58,12 @@ def describe_condition_error(session: Session, which: Any) -> str:
     return ""
 
 
-def query_find(session: Session, which: Any) -> dict[str, Any]:
+def query_find(session: Session, request: Any) -> dict[str, Any]:
     """Return where a condition holds: `total` steps, the nearest `before` and `after` the position, `hits` around it.
 
-    `rank` is the number of hits up to the position. `which` is the condition.
+    `rank` is the number of hits up to the position. `request` is the condition.
     """
-    text = str(which or "").strip()
+    text = str(request or "").strip()
     try:
         steps = _find(session, text)
     except AgentNbError as error:
@@ -91,12 +91,12 @@ def _find(session: Session, text: str) -> list[int]:
     return known[1]
 
 
-def query_history(session: Session, which: Any) -> dict[str, Any]:
+def query_history(session: Session, request: Any) -> dict[str, Any]:
     """Return the latest values of a key up to the position, newest first, and the nodes that read and write it.
 
     `rows` are [step, node, text, number or None]; step 0 stands for the inputs, a node None for a person.
     """
-    key = str(which)
+    key = str(request)
     rows: list[list[Any]] = []
     at = session.position
     while len(rows) < _LATEST and at >= 0:
@@ -138,12 +138,12 @@ def _describe_write(session: Session, key: str, step: int) -> list[Any]:
     return [step, node, text, number]
 
 
-def query_slice(session: Session, which: Any) -> dict[str, Any]:
+def query_slice(session: Session, request: Any) -> dict[str, Any]:
     """Return what led to the value of a key: rows of [step, node, key, via, distance, inferred], nearest first.
 
     `steps` and `nodes` are all those in it; `wrong` says why there is no slice.
     """
-    key = str(which)
+    key = str(request)
     try:
         found = session.slice(format_path((key,)))
     except AgentNbError as error:

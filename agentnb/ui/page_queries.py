@@ -47,8 +47,8 @@ QUERIES: Final[dict[str, Callable[[Session, Any], Any]]] = {
 }
 
 
-def run_query(session: Session, what: Any, which: Any) -> Any:
-    """Return the result of a query as plain values, truncated and masked; `which` selects the object.
+def run_query(session: Session, what: Any, request: Any) -> Any:
+    """Return the result of a query as plain values, truncated and masked; `request` selects the object.
 
     Raises:
         AgentNbError: U308, the query does not exist; otherwise what the session raises.
@@ -60,4 +60,4 @@ def run_query(session: Session, what: Any, which: Any) -> Any:
                     f"its queries are: {', '.join(QUERIES)}",
                     did_you_mean(str(what), QUERIES, "reload the page so that it matches this version"))
         )  # fmt: skip
-    return found(session, which)
+    return found(session, request)

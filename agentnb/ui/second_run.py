@@ -167,18 +167,18 @@ def _are_alike(key: str, left: Any, right: Any) -> bool:
         return False
 
 
-def query_second(session: Session, which: Any) -> dict[str, Any]:
+def query_second(session: Session, request: Any) -> dict[str, Any]:
     """Return the steps of the second run around one, and what differs as a whole.
 
     `rows` are [node, status, change, the corresponding step of the first run or None] from step `first` on; `steps` the
     changed steps of the first run, by number; `nodes` the marks of the nodes; `counts` the numbers of changes;
-    `verdict` whether the runs satisfy what was expected. `which` is {around}: a step of the second run.
+    `verdict` whether the runs satisfy what was expected. `request` is {around}: a step of the second run.
     """
     second = _SECOND.get(session)
     if second is None:
         return {"first": 1, "rows": [], "steps": {}, "nodes": {}, "counts": {}, "verdict": []}
     found, trace = second.follow(session), trace_of(second.run)
-    around = which.get("around") if isinstance(which, dict) else None
+    around = request.get("around") if isinstance(request, dict) else None
     middle = around if isinstance(around, int) and not isinstance(around, bool) else 1
     first = max(min(middle - WINDOW // 2, len(trace) - WINDOW + 1), 1)
     pairs = {row.pair.step_b: (row.change, row.pair.step_a) for row in found.rows if row.pair.step_b}

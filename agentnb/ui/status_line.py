@@ -41,9 +41,9 @@ def _format_status(session: Session) -> str:
     """Return the status of the run and what comes next."""
     status, position, current = get_state(session).status, session.position, session.current
     if status in _ENDS:
-        leave = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
+        approvals = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
         emits = " Emit an event to go on." if status == "idle" and not get_state(session).read_only_reason else ""
-        return _ENDS[status] + (f" Approval is requested for: {leave}." if leave else emits)
+        return _ENDS[status] + (f" Approval is requested for: {approvals}." if approvals else emits)
     if status == "waiting":
         nodes = [repr(pending.node) for pending in session.pending] or [repr(current)]
         return f"Now {', '.join(nodes)} {'waits' if len(nodes) == 1 else 'wait'} for a person."

@@ -50,7 +50,7 @@ def _number(history: History) -> int:
     return found
 
 
-def make_timeline(session: Session, which: Any) -> dict[str, Any]:
+def make_timeline(session: Session, request: Any) -> dict[str, Any]:
     """Return the steps of a window, the marks on them, and the overview of all steps.
 
     `steps` are rows of [index into `names`, phase, depth, branch or -1, status, ms]; `marks` of [position, kind, text].
@@ -59,10 +59,10 @@ def make_timeline(session: Session, which: Any) -> dict[str, Any]:
     fork.
 
     Args:
-        which: {from, to}: the first and last step of the window; without it, no steps are sent.
+        request: {from, to}: the first and last step of the window; without it, no steps are sent.
     """
     reading = session.trace.reading()
-    query = which if isinstance(which, Mapping) else {}
+    query = request if isinstance(request, Mapping) else {}
     first = max(_make_reply(query.get("from"), 1), 1)
     last = min(_make_reply(query.get("to"), 0), reading.tip, first + WINDOW - 1)
     marks = list(_iter_marks(session, reading))

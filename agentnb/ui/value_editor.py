@@ -32,12 +32,12 @@ _HIDDEN_PART: Final = "part of a secret, which is not shown"
 _UNNAMED: Final = "it has no path; change the value that contains it"
 
 
-def list_branch(session: Session, which: Any) -> dict[str, Any]:
+def list_branch(session: Session, request: Any) -> dict[str, Any]:
     """Return parts of a value, one page beginning at `start`: {rows, total}; a row is [name, text, type, label].
 
     A name is None if no path can address it.
     """
-    query = which if isinstance(which, dict) else {}
+    query = request if isinstance(request, dict) else {}
     path, start = parse_path(session, query.get("path")), max(int(query.get("start") or 0), 0)
     if any(is_secret(name) for name in path):
         return {"rows": [], "total": 0}
@@ -61,9 +61,9 @@ def _iterate_named(parts: Any) -> Iterator[tuple[object, Any]]:
     return iter(parts.items()) if isinstance(parts, Mapping) else enumerate(parts)
 
 
-def describe_value(session: Session, which: Any) -> dict[str, Any]:
+def describe_value(session: Session, request: Any) -> dict[str, Any]:
     """Return a value of the board in full, to read or edit, with its type and the step that wrote it."""
-    path = parse_path(session, which)
+    path = parse_path(session, request)
     value = _get_at(session, path)
     text = _format_text(session, path)
     step = None
@@ -226,9 +226,9 @@ def _is_mask(typed: Any) -> bool:
     return (typed.get("text") if isinstance(typed, dict) else typed) == MASK
 
 
-def describe_value_error(session: Session, which: Any) -> str:
+def describe_value_error(session: Session, request: Any) -> str:
     """Return a description of what is wrong with a typed value; empty if it can be written."""
-    query = which if isinstance(which, dict) else {}
+    query = request if isinstance(request, dict) else {}
     try:
         parse_typed(session, query.get("typed"), parse_path(session, query.get("path")))
     except AgentNbError as error:

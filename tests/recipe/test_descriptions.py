@@ -17,7 +17,7 @@ from tests.recipe.small_recipes import node, recipe
 
 def test_names_are_listed_up_to_so_many():
     assert list_names(["a", "b"]) == "a, b"
-    assert list_names(map(str, range(20)), most=3) == "0, 1, 2 and 17 more"
+    assert list_names(map(str, range(20)), limit=3) == "0, 1, 2 and 17 more"
     assert list_names([]) == "none"
 
 

@@ -131,12 +131,12 @@ class GraphExecutor:
         Raises:
             ExecutionError: X202, it is not a number.
         """
-        most = get_state(self.session).limits.budget.max_steps
-        return MAX_STEPS if most is None else most
+        limit = get_state(self.session).limits.budget.max_steps
+        return MAX_STEPS if limit is None else limit
 
     @max_steps.setter
-    def max_steps(self, most: int | None) -> None:
-        self.session.set_budget(max_steps=_check_steps(most))
+    def max_steps(self, limit: int | None) -> None:
+        self.session.set_budget(max_steps=_check_steps(limit))
 
     @property
     def recipe(self) -> Any:
@@ -187,11 +187,11 @@ class _Context(dict[str, Any]):
     clear = MutableMapping.clear
 
 
-def _check_steps(most: Any) -> Any:
+def _check_steps(limit: Any) -> Any:
     """Return a limit of steps; a value that is not a number is passed on to the budget, which rejects it."""
-    if most is None:
+    if limit is None:
         return MAX_STEPS
-    return max(most, 0) if isinstance(most, int | float) and not isinstance(most, bool) else most
+    return max(limit, 0) if isinstance(limit, int | float) and not isinstance(limit, bool) else limit
 
 
 def _select_agents(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -302,8 +302,8 @@ def read(
                 found[name] = _compile(known[name](value), known[name], place, name)
             except InvalidValue as unfit:
                 why, do = unfit.args
-                here = str(make_inner_place(place, name))
-                problems.append(Problem("R114", f"{name!r} is {shorten_value(value)}", here, why, do))
+                attribute_place = str(make_inner_place(place, name))
+                problems.append(Problem("R114", f"{name!r} is {shorten_value(value)}", attribute_place, why, do))
             except RecipeError as error:
                 problems += error.problems
     return found

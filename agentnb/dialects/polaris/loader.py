@@ -178,8 +178,8 @@ class _Translation:
             times = self.max_iterations if node.max_iterations is None else node.max_iterations
             return [], [], {"times": times, **hollow}, bodies
         condition = self._make_asked(node.name, node.output_type, node.termination, until=True)
-        most = self.max_iterations if node.max_iterations is None else node.max_iterations
-        return [condition.key], [], {"while": condition, "max": most, **hollow}, bodies
+        limit = self.max_iterations if node.max_iterations is None else node.max_iterations
+        return [condition.key], [], {"while": condition, "max": limit, **hollow}, bodies
 
     def _make_asked(self, name: str, kind: Any, function: Any, *, until: bool = False) -> TypedCondition:
         return TypedCondition(name, kind, self._make_key(kind), function, until=until)

@@ -405,12 +405,12 @@ def _write_message(row: Breakpoint, board: Mapping[str, Any]) -> str:
 
 
 def _check_edge(edge: tuple[Any, Any], edges: Iterable[Edge]) -> Iterator[Problem]:
-    there = {(edge.source, edge.target) for edge in edges}
-    if edge in there:
+    existing = {(edge.source, edge.target) for edge in edges}
+    if edge in existing:
         return
     source, target = edge
-    leads = sorted(to for by, to in there if by == source)
-    order = f"write edge={(target, source)!r}" if (target, source) in there else "use one of them"
+    leads = sorted(to for by, to in existing if by == source)
+    order = f"write edge={(target, source)!r}" if (target, source) in existing else "use one of them"
     yield Problem("X119", f"there is no edge {source!r} -> {target!r}", ADD,
                   f"edges lead from {source!r} to: {', '.join(leads) or 'no node'}",
                   did_you_mean(str(target), leads, order))  # fmt: skip
@@ -449,8 +449,8 @@ def _check_arguments(options: Mapping[str, Any]) -> Iterator[Problem]:
                       "add two breakpoints; call= can be combined with node=, when=, step= and side=")  # fmt: skip
 
 
-def _is_count(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+def _is_count(value: Any, minimum: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
 
 
 def _check_error(error: Any) -> Iterator[Problem]:

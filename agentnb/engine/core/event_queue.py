@@ -46,11 +46,11 @@ def advance(run: Run, activation: Activation) -> int:
         history.push_activations.extend(new)
         history.push_values.extend([CARRIED] * len(new))
     _forget(run, activation)
-    here = run.queue_start
-    if history.push_activations[here] == activation.id:
-        at = history.row_after(here)
+    start = run.queue_start
+    if history.push_activations[start] == activation.id:
+        at = history.row_after(start)
     else:  # a person has moved another activation to the front
-        rest = history.queue(here, len(history.push_activations))
+        rest = history.queue(start, len(history.push_activations))
         rest.remove(activation.id)
         at = _write(run, rest)
     over = None if activation.event < 0 or activation.row.about <= LATE else activation.event

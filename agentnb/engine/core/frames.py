@@ -46,11 +46,11 @@ class Frame:
 
     def is_within(self, frame: Frame) -> bool:
         """Return True if this frame is `frame` or is nested in it."""
-        here: Frame | None = self
-        while here is not None and here.depth >= frame.depth:
-            if here is frame:
+        current: Frame | None = self
+        while current is not None and current.depth >= frame.depth:
+            if current is frame:
                 return True
-            here = here.parent
+            current = current.parent
         return False
 
 

@@ -460,8 +460,8 @@ class Run:
 
         Includes events of steps in flight and of interrupted steps that have not started again.
         """
-        here = next(history for history in reversed(self.chain) if history.base <= self.position)
-        highest = max(here.last_event(self.position), here.last_inherited_event)
+        history = next(history for history in reversed(self.chain) if history.base <= self.position)
+        highest = max(history.last_event(self.position), history.last_inherited_event)
         if self.recorded is not None:
             highest = max(highest, self.recorded.last_event())
         if not self.pending_steps:

@@ -198,17 +198,18 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes = []
             return moved
     run.queue_index = None
     queue = run.frontier()
-    here = queue.index(activation.id) if activation.id in queue else 0
-    rest = [number for place, number in enumerate(queue) if place != here or number != activation.id]
+    own_place = queue.index(activation.id) if activation.id in queue else 0
+    rest = [number for place, number in enumerate(queue) if place != own_place or number != activation.id]
     last = max(
-        (i for i, number in enumerate(rest) if get_frame(run, number).is_within(activation.frame)), default=here - 1
+        (i for i, number in enumerate(rest) if get_frame(run, number).is_within(activation.frame)),
+        default=own_place - 1,
     )
     at = last + 1
-    plain = here == 0 and at == len(rest) and not front and not history.replacements
+    plain = own_place == 0 and at == len(rest) and not front and not history.replacements
     new: Pushes = [*front, *_carry(rest[:at]), *pushes, *_carry(rest[at:])]
-    if here:
-        new = [*_carry(rest[:here]), *front, *_carry(rest[here:at]), *pushes, *_carry(rest[at:])]
-    new = _schedule_resume(run, activation, expand(run, _queue_joins(run, new), activation.work.emitted), here)
+    if own_place:
+        new = [*_carry(rest[:own_place]), *front, *_carry(rest[own_place:at]), *pushes, *_carry(rest[at:])]
+    new = _schedule_resume(run, activation, expand(run, _queue_joins(run, new), activation.work.emitted), own_place)
     unchanged = zip(new, rest, strict=False)
     if plain and len(new) >= len(rest) and all(push[0] == number and push[1] is CARRIED for push, number in unchanged):
         new = new[len(rest) :]
@@ -263,7 +264,7 @@ def expand(run: Run, queue: Pushes, emitted: Sequence[Event] = ()) -> Pushes:
     return queue
 
 
-def _schedule_resume(run: Run, activation: Activation, queue: Pushes, here: int) -> Pushes:
+def _schedule_resume(run: Run, activation: Activation, queue: Pushes, own_place: int) -> Pushes:
     """Schedule a composite node to resume when nothing inside it is left in the queue."""
     frame = activation.frame
     if frame.parent is None:
@@ -276,7 +277,7 @@ def _schedule_resume(run: Run, activation: Activation, queue: Pushes, here: int)
         if any(inner.is_within(other) for other in group):
             return queue
     owner = run.get_activation(frame.row.owner, frame.parent, RESUME)
-    return [*queue[:here], (owner.id, CARRIED), *queue[here:]]
+    return [*queue[:own_place], (owner.id, CARRIED), *queue[own_place:]]
 
 
 def make_event_entries(run: Run, work: Any) -> Pushes:

@@ -94,10 +94,10 @@ def _start_thread(behind: Flushable, seconds: float, name: str) -> None:
 
 def _flush_periodically(behind: weakref.ref[Flushable], seconds: float, closed: threading.Event) -> None:
     while True:
-        here = behind()
-        if here is None or not here.catch_up():
+        lag = behind()
+        if lag is None or not lag.catch_up():
             return
-        del here
+        del lag
         if closed.wait(seconds):
             return
 

@@ -269,16 +269,16 @@ class Journal:
 
     def _list_histories(self, tip: int) -> list[tuple[History, int]]:
         run = self.run
-        here = (run.history, tip - run.history.base + 1)
+        current = (run.history, tip - run.history.base + 1)
         if run.chain is self._chain and len(run.abandoned_branches) == self._branch_count:
-            return [here]
+            return [current]
         others = {
             id(history): history
             for chain, _ in [*run.abandoned_branches[self._branch_count :], (run.chain, 0)]
             for history in chain
         }
         others.pop(id(run.history), None)
-        return [*((history, len(history.push_ends)) for history in others.values()), here]
+        return [*((history, len(history.push_ends)) for history in others.values()), current]
 
     def _encode_state(self) -> Json:
         """Return what has changed in the run besides its histories."""

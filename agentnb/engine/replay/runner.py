@@ -236,10 +236,10 @@ class Replay:
         expected, found = self.sides.map_activation(recorded.activation), list_next_activations(self.run)
         plan, name = self.run.plan, self.sides.name(recorded.activation)
         region = self.source.tables.frames[recorded.activation.frame].region
-        there = plan.recipe.nodes.get(name)
+        node = plan.recipe.nodes.get(name)
         why = f"the recipe has no node {name!r} any more"
-        if there is not None:
-            why = f"it was in region {region!r} and is now in {there.scope!r}" if there.scope != region else ""
+        if node is not None:
+            why = f"it was in region {region!r} and is now in {node.scope!r}" if node.scope != region else ""
             for activation in found:
                 if not why and activation.row == expected:
                     return activation
@@ -312,9 +312,9 @@ class Replay:
         scope = run.root.scope if frame is None else frame.scope
         inputs = run.plan.nodes[replayed.activation.node].node.inputs or {}
         keys = {str(path[0]) for _, path in replayed.reads} | {str(path[0]) for path in inputs.values()}
-        here = replayed.step - run.history.base
+        replayed_row = replayed.step - run.history.base
         before = {str(run.tables.codes[run.history.write_codes[at] >> 2][1][0]): run.history.old_values[at]
-                  for at in range(row[here - 1], row[here])}  # fmt: skip
+                  for at in range(row[replayed_row - 1], row[replayed_row])}  # fmt: skip
         for key in sorted(keys):
             values = (scope.get(key), before.get(key, ABSENT))
             if (scope.id, key) in self._masked_keys or not all(map(is_known, values)):

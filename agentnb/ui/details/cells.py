@@ -63,9 +63,9 @@ class Cells:
     def _get_room(self, at: str) -> int:
         return WHOLE if at == self.wanted else min(self._cut, max(self._left, _FEW))
 
-    def _make_cell(self, at: str, name: str, kind: str, text: str, room: int, most: int) -> Cell:
+    def _make_cell(self, at: str, name: str, kind: str, text: str, room: int, limit: int) -> Cell:
         lines = text.split("\n")
-        shown = "\n".join(lines if at == self.wanted else lines[:most])[:room]
+        shown = "\n".join(lines if at == self.wanted else lines[:limit])[:room]
         self._left -= len(shown)
         cell = {
             "at": at,

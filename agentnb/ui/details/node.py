@@ -214,9 +214,9 @@ def _iter_edges(recipe: Recipe, node: Node) -> Iterator[list[Any]]:
         yield [leads, to_line(edge.target if leads else edge.source), edge.kind, to_line(edge.condition)]
 
 
-def explain_not_run(session: Session, which: Any) -> dict[str, Any]:
-    """Return the reasons why a node did not run, as lines; `which` is [node, event id or None]."""
-    node, event = which if isinstance(which, list) and len(which) == 2 else (which, None)
+def explain_not_run(session: Session, request: Any) -> dict[str, Any]:
+    """Return the reasons why a node did not run, as lines; `request` is [node, event id or None]."""
+    node, event = request if isinstance(request, list) and len(request) == 2 else (request, None)
     try:
         found = session.why_not(str(node), None if event is None else str(event))
     except AgentNbError as error:

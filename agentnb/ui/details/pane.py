@@ -31,9 +31,9 @@ def describe_step_pane(session: Session, number: Any, cells: Cells | None = None
     return _describe(session, session.trace.steps[number - 1].node_id, number, cells or Cells())
 
 
-def get_whole_cell(session: Session, which: Any) -> dict[str, Any]:
-    """Return one cell in full; `which` is [node or step, its id, the cell's `at`]. Empty if it no longer exists."""
-    kind, name, at = which
+def get_whole_cell(session: Session, request: Any) -> dict[str, Any]:
+    """Return one cell in full; `request` is [node or step, its id, the cell's `at`]. Empty if it no longer exists."""
+    kind, name, at = request
     cells = Cells(str(at))
     (describe_node_pane if kind == "node" else describe_step_pane)(session, name, cells)
     return cells.wanted_cell

@@ -109,14 +109,14 @@ def _writes(reading: StepIndex, number: int, cells: Cells) -> Iterator[dict[str,
     """Yield what a step changed: the key, the value before and after, how, and by which person, if any."""
     writes = reading.writes(number)
     people = [by_person for _, _, by_person in reading.rows(number)]
-    here = reading.tables.frames[reading.activation(number).frame].scope
+    own_scope = reading.tables.frames[reading.activation(number).frame].scope
     for place, ((scope, path, op, old, new, in_place), by_person) in enumerate(zip(writes, people, strict=True)):
         if place == ROWS:
             yield {"key": make_more_cell(len(writes) - ROWS)["text"], "old": None, "new": None, "op": "", "note": ""}
             return
         key, notes = format_path(path), ["changed in place"] if in_place else []
         notes += ["by a person"] if by_person else []
-        notes += [] if scope == here else [f"on the board of {reading.frame_name(scope)}"]
+        notes += [] if scope == own_scope else [f"on the board of {reading.frame_name(scope)}"]
         yield {
             "key": to_line(key),
             "old": None if old is ABSENT else cells.of(f"old/{place}", key, old),

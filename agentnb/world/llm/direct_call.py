@@ -73,8 +73,8 @@ async def acomplete(client: LLMClient, request: LLMRequest) -> LLMResponse:
         if not scope.expired():
             raise
     provider, model = getattr(client, "provider", None), request.model or getattr(client, "model", None)
-    who = f"{provider}:{model}" if provider and model else "the model"
-    raise TimeoutError(f"{who} has not answered within {limit:g} s")
+    model_name = f"{provider}:{model}" if provider and model else "the model"
+    raise TimeoutError(f"{model_name} has not answered within {limit:g} s")
 
 
 class Pieces(Iterator[str], AsyncIterator[str]):

@@ -112,14 +112,14 @@ class Modules:
             self._raise_no_base(spec, written)
         may = [path for path in paths if self.allowed.holds_file(path)]
         if not may:
-            here = (
+            location = (
                 f"the recipe's folder is {self.allowed.recipe_folder}"
                 if self.allowed.recipe_folder
                 else "the recipe has no folder"
             )
             raise RecipeError(
                 Problem("R156", f"tool {spec.id!r} comes from {_cut(str(paths[0]))}, which is not allowed",
-                        _format_where(spec), f"{here}; also allowed: {', '.join(self.allowed.words) or 'nothing'}",
+                        _format_where(spec), f"{location}; also allowed: {', '.join(self.allowed.words) or 'nothing'}",
                         "move the file into the recipe's folder, or allow its own: "
                         + describe_how_to_allow(_cut(str(paths[0].parent))))
             )  # fmt: skip

@@ -168,11 +168,11 @@ def iter_errors(
     Values whose names mark them as secrets are not shown; with `secret`, no values are shown.
     """
     for name, parameter in parameters.items():
-        here = f"{path}.{name}"
+        parameter_path = f"{path}.{name}"
         if isinstance(value, Mapping) and name in value:
-            yield from _iter_value_errors(parameter, value[name], here, secret=secret or is_secret(name))
+            yield from _iter_value_errors(parameter, value[name], parameter_path, secret=secret or is_secret(name))
         elif parameter.required:
-            yield _make_detail(here, MISSING, parameter.type, "undefined")
+            yield _make_detail(parameter_path, MISSING, parameter.type, "undefined")
 
 
 def _iter_value_errors(parameter: Parameter, value: Any, path: str, *, secret: bool) -> Iterator[Detail]:

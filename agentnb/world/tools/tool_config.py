@@ -200,8 +200,10 @@ def _lift(config: ToolConfig) -> ToolConfig:
     """Return a tool with the fields in its `config` moved to the top, and completed from its handler."""
     found: dict[str, Any] = {}
     if isinstance(config.config, Mapping):
-        there = {_CAMEL.get(word, word): value for word, value in config.config.items() if isinstance(word, str)}
-        found = {word: there[word] for word in _LIFTED if getattr(config, word) is None and there.get(word) is not None}
+        lifted = {_CAMEL.get(word, word): value for word, value in config.config.items() if isinstance(word, str)}
+        found = {
+            word: lifted[word] for word in _LIFTED if getattr(config, word) is None and lifted.get(word) is not None
+        }
     handler = found.get("handler", config.handler)
     marked = _read_mark(handler)
     if marked is not None:

@@ -69,25 +69,25 @@ class Approvals:
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
-    def decide(self, session: Session, leave: ApprovalRequest, verdict: Mapping[str, Any]) -> None:
+    def decide(self, session: Session, approval: ApprovalRequest, verdict: Mapping[str, Any]) -> None:
         """Approve or deny a request.
 
         Raises:
             PackSchemaViolation: R323, an object does not fit its pack's type; then nothing is decided.
         """
         by, reason = verdict["by"], verdict["reason"]
-        if leave.arguments["what"] == "object":
+        if approval.arguments["what"] == "object":
             if verdict["approved"]:
-                self.grant(session, leave.id, by)
+                self.grant(session, approval.id, by)
             else:
-                self.refuse(session, leave.id, reason, by)
+                self.refuse(session, approval.id, reason, by)
             return
-        hand = self._get_actor(session, leave.id)
+        hand = self._get_actor(session, approval.id)
         if verdict["approved"]:
-            hand.apply_patch(leave.id, by or DEFAULT_ACTOR)
+            hand.apply_patch(approval.id, by or DEFAULT_ACTOR)
         else:
             hand.actor = by or DEFAULT_ACTOR
-            hand.reject_patch(leave.id, reason)
+            hand.reject_patch(approval.id, reason)
 
     def grant(self, session: Session, approval_id: str, by: str | None) -> str:
         """Create a requested object, and return its id."""
@@ -107,24 +107,24 @@ class Approvals:
                 "denied_by": by or DEFAULT_ACTOR, "reason": reason}  # fmt: skip
         hand.record("approval.denied", payload, actor="runtime", cause=hand.cause, frame=hand.frame)
 
-    def change(self, session: Session, leave: ApprovalRequest, arguments: Mapping[str, Any]) -> None:
+    def change(self, session: Session, approval: ApprovalRequest, arguments: Mapping[str, Any]) -> None:
         """Replace the data, or the value of a patch, in a request for approval; recorded as an event.
 
         Raises:
             ExecutionError: X126, another part of it is changed, or the data is not a mapping.
             ReservedFieldError: X506, the data has a field of the graph's own.
         """
-        what, (word,) = leave.arguments["what"], leave.free
-        _check_changed(leave, word, arguments)
+        what, (word,) = approval.arguments["what"], approval.free
+        _check_changed(approval, word, arguments)
         check_own(arguments[word], "change")
-        hand = self._get_actor(session, leave.id)
+        hand = self._get_actor(session, approval.id)
         if what == "patch":
-            patch = {**thaw(hand.ledger.get(leave.id)), "value": arguments[word]}
+            patch = {**thaw(hand.ledger.get(approval.id)), "value": arguments[word]}
             payload = {"patch": patch, "target": patch["target"], "changed_by": DEFAULT_ACTOR}
         else:
             payload = {
-                "approval_id": leave.id,
-                "object_type": leave.name,
+                "approval_id": approval.id,
+                "object_type": approval.name,
                 "data": arguments[word],
                 "changed_by": DEFAULT_ACTOR,
             }
@@ -178,10 +178,10 @@ def _leave(id_: str, request: Mapping[str, Any], node: str, board: Mapping[str, 
         return ApprovalRequest(
             id_, node, type_, {"prompt": _format_prompt(question, request.get("reason")), **arguments}, ("data",)
         )
-    does = "be replaced" if request["op"] == "replace" else "be changed"
+    action = "be replaced" if request["op"] == "replace" else "be changed"
     arguments = {"what": "patch", "target": request["target"], "op": request["op"], "value": request["value"],
                  "evidence": request.get("evidence") or []}  # fmt: skip
-    question = f"May the data of {safe_repr(request['target'])} {does}?"
+    question = f"May the data of {safe_repr(request['target'])} {action}?"
     return ApprovalRequest(
         id_,
         node,
@@ -202,19 +202,19 @@ def _format_prompt(question: str, why: str | None) -> str:
     return f"{question} {why}" if why else question
 
 
-def _check_changed(leave: ApprovalRequest, word: str, arguments: Mapping[str, Any]) -> None:
+def _check_changed(approval: ApprovalRequest, word: str, arguments: Mapping[str, Any]) -> None:
     """X126: a change of a request for approval affects more than its data, or the data is not valid.
 
     Raises:
         ExecutionError: X126.
     """
-    other = [name for name, value in arguments.items() if name != word and leave.arguments.get(name) != value]
+    other = [name for name, value in arguments.items() if name != word and approval.arguments.get(name) != value]
     if other or not isinstance(arguments.get(word), Mapping):
         what = f"{other[0]!r} cannot be changed" if other else f"{word!r} is not a mapping of fields"
         raise ExecutionError(
-            Problem("X126", f"{what} in an approval of {leave.name!r}", f"{leave.id!r} of {leave.node!r}",
-                    f"a person decides on this {leave.arguments['what']}: only its {word!r} may be changed",
-                    f"change only {word!r}, or deny({leave.id!r}) and let the agent request it again")
+            Problem("X126", f"{what} in an approval of {approval.name!r}", f"{approval.id!r} of {approval.node!r}",
+                    f"a person decides on this {approval.arguments['what']}: only its {word!r} may be changed",
+                    f"change only {word!r}, or deny({approval.id!r}) and let the agent request it again")
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from agentnb.text import safe_repr, safe_str
 _VIEW: Final = ("around", "depth", "include_types", "recent_events")
 
 
-def check_type(value: Any, kind: type | tuple[type, ...], where: str, should: str) -> None:
+def check_type(value: Any, kind: type | tuple[type, ...], where: str, expected: str) -> None:
     """Raise an error for an argument of the wrong type; None is accepted.
 
     X519: an argument has the wrong type; `why` states the expected one.
@@ -21,26 +21,26 @@ def check_type(value: Any, kind: type | tuple[type, ...], where: str, should: st
         InvalidArgumentType: X519.
     """
     if value is not None and not isinstance(value, kind):
-        raise make_type_error(value, where, should)
+        raise make_type_error(value, where, expected)
 
 
 def make_type_error(
-    value: Any, where: str, should: str, kind: type[InvalidArgumentType] = InvalidArgumentType
+    value: Any, where: str, expected: str, kind: type[InvalidArgumentType] = InvalidArgumentType
 ) -> InvalidArgumentType:
     """Return the error that states the expected type."""
     return kind(
-        Problem("X519", f"{safe_repr(value)} is not accepted here", where, f"expected {should}", f"pass {should}")
+        Problem("X519", f"{safe_repr(value)} is not accepted here", where, f"expected {expected}", f"pass {expected}")
     )
 
 
-def to_list(value: Any, where: str, should: str) -> list[Any]:
+def to_list(value: Any, where: str, expected: str) -> list[Any]:
     """Return an argument for several values as a list.
 
     Raises:
         InvalidArgumentType: X519, it is not a list.
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise make_type_error(value, where, should)
+        raise make_type_error(value, where, expected)
     return list(value)
 
 
@@ -50,8 +50,8 @@ def to_behaviors(value: Any) -> list[Any]:
     Raises:
         InvalidArgumentType: X519, one of them is not a behavior.
     """
-    should = "a list of behaviors: functions under @behavior, or Behavior(name, function, on=[...])"
-    found = to_list(value, "Runtime(behaviors=...)", should)
+    expected = "a list of behaviors: functions under @behavior, or Behavior(name, function, on=[...])"
+    found = to_list(value, "Runtime(behaviors=...)", expected)
     for each in found:
         check_behavior(each, "Runtime(behaviors=...)")
     return found
@@ -75,11 +75,11 @@ def to_tools(value: Any) -> list[Any]:
     Raises:
         InvalidArgumentType: X519, one of them is not a tool.
     """
-    should = "a list of tools: functions under @tool"
-    found = to_list(value, "tools=...", should)
+    expected = "a list of tools: functions under @tool"
+    found = to_list(value, "tools=...", expected)
     wanting = next((each for each in found if isinstance(each, type) or not hasattr(each, "to_definition")), None)
     if wanting is not None:
-        raise make_type_error(wanting, "tools=...", should, InvalidToolRegistration)
+        raise make_type_error(wanting, "tools=...", expected, InvalidToolRegistration)
     return found
 
 

@@ -86,8 +86,8 @@ def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> di
                                 for limit in limits}  # fmt: skip
     counts = get_ledger(run).sync().work
     for event in () if counts is None else counts.emitted:
-        for who, limit, amount in _uses(event):
-            if who == name and limit in found:
+        for behavior, limit, amount in _uses(event):
+            if behavior == name and limit in found:
                 found[limit] += amount
     return found
 

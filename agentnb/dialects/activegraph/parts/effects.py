@@ -83,12 +83,12 @@ class EffectCaller:
         found.session_model = ClientProvider(world.llm)
         return found
 
-    def retries(self, attempts: int | None, first: float | None, most: float | None) -> dict[str, Any]:
+    def retries(self, attempts: int | None, first: float | None, maximum: float | None) -> dict[str, Any]:
         """Return the retry policy of model requests in a Runtime's terms; None for the default."""
         return {
             "llm_retry_max_attempts": self.attempts if attempts is None else attempts,
             "llm_retry_initial_delay_seconds": self.delays[0] if first is None else first,
-            "llm_retry_max_delay_seconds": self.delays[1] if most is None else most,
+            "llm_retry_max_delay_seconds": self.delays[1] if maximum is None else maximum,
         }
 
     def fill_caches(self, events: Iterable[Any]) -> None:
@@ -158,8 +158,8 @@ class EffectCaller:
 
     async def wait(self, work: Work, attempt: int, failure: Mapping[str, Any]) -> None:
         """Wait before a model request is retried."""
-        first, most = self.delays
-        seconds = max(min(first * 2**attempt, most), float(failure.get("retry_after_seconds") or 0.0))
+        first, maximum = self.delays
+        seconds = max(min(first * 2**attempt, maximum), float(failure.get("retry_after_seconds") or 0.0))
         clock = work.run.clock
         await work.call(Effect("sleep", "retry", {"seconds": seconds}, target=clock.sleep, repeatable=True))
 

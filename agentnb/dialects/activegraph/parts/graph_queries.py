@@ -45,10 +45,10 @@ def find_near(ledger: Ledger | EarlierGraph, object_id: str, depth: int) -> tupl
     reached, border, relation_ids = {object_id}, [object_id], set[str]()
     for _ in range(depth):
         following = []
-        for here in border:
-            for id_ in ledger.touching(here):
+        for current_id in border:
+            for id_ in ledger.touching(current_id):
                 relation = ledger.relation(id_)
-                other = relation["target"] if relation["source"] == here else relation["source"]
+                other = relation["target"] if relation["source"] == current_id else relation["source"]
                 relation_ids.add(id_)  # one whose other end is missing, too: it exists, and others may share that end
                 if other not in reached:
                     reached.add(other)
@@ -102,11 +102,11 @@ def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Seque
     own, other = ("target", "source") if direction == "left" else ("source", "target")
     for id_ in ledger.touching(objects[-1]):
         relation = ledger.relation(id_)
-        there = ledger.object(relation[other])
-        if relation[own] != objects[-1] or there is ABSENT or type_ not in (None, relation["type"]):
+        neighbour = ledger.object(relation[other])
+        if relation[own] != objects[-1] or neighbour is ABSENT or type_ not in (None, relation["type"]):
             continue
-        if types[index + 1] in (None, there["type"]):
-            yield from _from(ledger, [*objects, there["id"]], [*relations, id_], types, hops)
+        if types[index + 1] in (None, neighbour["type"]):
+            yield from _from(ledger, [*objects, neighbour["id"]], [*relations, id_], types, hops)
 
 
 __all__ = ["Chain", "EarlierGraph", "find_chains", "find_near", "parse_direction"]

@@ -54,8 +54,8 @@ class RuntimeInspection:
         last = run.get_last_activation()
         if not self._is_at_limit(taken) or last is None or last.about <= LATE:
             return taken
-        over, most = self.graph.ledger.tick(last.event), self.budget.limits.get("max_events")
-        return min(taken, over if most is None else max(over, int(most)))
+        over, limit = self.graph.ledger.tick(last.event), self.budget.limits.get("max_events")
+        return min(taken, over if limit is None else max(over, int(limit)))
 
     def _is_at_limit(self, taken: int) -> bool:
         """Return True if a limit of the run is used up, even if no deliveries are left."""
@@ -64,7 +64,7 @@ class RuntimeInspection:
             return False
         status = self.graph.session.status
         used = {**status.used, "max_events": taken, "max_behavior_calls": self.graph.ledger.started}
-        return status == "exhausted" or any(used.get(name, 0) >= most for name, most in limits.items())
+        return status == "exhausted" or any(used.get(name, 0) >= limit for name, limit in limits.items())
 
     def _count_excess_deliveries(self) -> int:
         """Return the number of events that were processed or have no listeners, before the first waiting one."""

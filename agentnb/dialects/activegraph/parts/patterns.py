@@ -120,11 +120,11 @@ class Pattern:
         if index == len(self.relations):
             yield bound
             return
-        hop, node, here = self.relations[index], self.nodes[index + 1], bound[self.nodes[index].name]
-        for id_ in graph.touching(here):
+        hop, node, current = self.relations[index], self.nodes[index + 1], bound[self.nodes[index].name]
+        for id_ in graph.touching(current):
             relation = graph.relation(id_)
             own, other = ("source", "target") if hop.forward else ("target", "source")
-            if relation["type"] != hop.type or relation[own] != here:
+            if relation["type"] != hop.type or relation[own] != current:
                 continue
             neighbour = relation[other]
             if bound.get(node.name, neighbour) != neighbour or bound.get(hop.name, id_) != id_:

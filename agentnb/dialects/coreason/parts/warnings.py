@@ -57,8 +57,8 @@ def _check_unenforced(definition: RecipeDefinition, written: RecipeInput) -> Ite
         asking = [(n, node) for n, node in enumerate(definition.topology.nodes) if asks(node)]
         if asking:
             number = asking[0][0]
-            there: Path = ("topology", "nodes", number)
-            yield _warn_shown_only((*there, *path), written, f" at {list_names(node.id for _, node in asking)}")
+            node_path: Path = ("topology", "nodes", number)
+            yield _warn_shown_only((*node_path, *path), written, f" at {list_names(node.id for _, node in asking)}")
 
 
 def _is_set(part: Any, word: str) -> bool:
@@ -204,13 +204,13 @@ def _check_fallbacks(definition: RecipeDefinition, written: RecipeInput) -> Iter
     done: set[str] = set()
     for start in leads:
         visited: dict[str, None] = {}
-        here = start
-        while here in leads and here not in visited and here not in done:
-            visited[here] = None
-            here = leads[here]
-        if here in visited:
-            circle = list(visited)[list(visited).index(here) :]
-            yield Problem("R142", f"fallbacks form a cycle: {' -> '.join([*circle, here])}", where_by_node[here],
+        node_id = start
+        while node_id in leads and node_id not in visited and node_id not in done:
+            visited[node_id] = None
+            node_id = leads[node_id]
+        if node_id in visited:
+            circle = list(visited)[list(visited).index(node_id) :]
+            yield Problem("R142", f"fallbacks form a cycle: {' -> '.join([*circle, node_id])}", where_by_node[node_id],
                           "if all of them fail, the run cycles until its step limit",
                           "remove one fallback, or fall back to a node outside the cycle", "warning")  # fmt: skip
         done.update(visited)

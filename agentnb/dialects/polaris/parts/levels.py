@@ -64,9 +64,9 @@ class Levels:
         """Walk a subgraph and everything nested in it, using a stack, because the depth is not limited."""
         waiting = [level]
         while waiting:
-            here = waiting.pop(0)
-            self.levels.append(here)
-            self._add_chain(here.entry, here.region, None, waiting)
+            current = waiting.pop(0)
+            self.levels.append(current)
+            self._add_chain(current.entry, current.region, None, waiting)
 
     def _add_chain(self, first: str, region: str, handler: Handler | None, waiting: list[Level]) -> None:
         """Walk from a node to the end of its chain, including handlers."""

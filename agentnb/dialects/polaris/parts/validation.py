@@ -82,8 +82,8 @@ def validate(graph: Graph) -> ValidationResult:
     R197: two parallel branches produce the same type.
     R198: a node of a graph is never reached, or a chain of nodes comes back to itself.
     """
-    seen = _CheckedGraph(graph)
-    found = [finding for rule in RULES for finding in rule(seen)]
+    checked = _CheckedGraph(graph)
+    found = [finding for rule in RULES for finding in rule(checked)]
     errors = tuple(each for each in found if each.severity == "error")
     return ValidationResult(errors, tuple(each for each in found if each.severity != "error"))
 
@@ -120,78 +120,78 @@ class _CheckedGraph:
 Rule = Callable[[_CheckedGraph], Iterator[Finding]]
 
 
-def check_entry(seen: _CheckedGraph) -> Iterator[Finding]:
+def check_entry(checked: _CheckedGraph) -> Iterator[Finding]:
     """The entry of a graph is one of its nodes."""
-    entry = seen.graph.entry
+    entry = checked.graph.entry
     if entry is None:
-        yield seen.note("NoEntryPoint", None, f"graph {seen.graph.name!r} has no entry",
-                        "a run starts at the first node that was added", "add a system")  # fmt: skip
-    elif entry not in seen.nodes:
-        yield seen.note("InvalidEntryPoint", entry, f"the entry {entry!r} does not exist",
-                        f"the nodes are: {seen.join()}", "use one of them")  # fmt: skip
+        yield checked.note("NoEntryPoint", None, f"graph {checked.graph.name!r} has no entry",
+                           "a run starts at the first node that was added", "add a system")  # fmt: skip
+    elif entry not in checked.nodes:
+        yield checked.note("InvalidEntryPoint", entry, f"the entry {entry!r} does not exist",
+                           f"the nodes are: {checked.join()}", "use one of them")  # fmt: skip
 
 
-def check_edges(seen: _CheckedGraph) -> Iterator[Finding]:
+def check_edges(checked: _CheckedGraph) -> Iterator[Finding]:
     """Every edge starts and ends at a node."""
-    for edge in seen.graph.edges:
+    for edge in checked.graph.edges:
         for kind, end in (("InvalidEdgeSource", edge.source), ("InvalidEdgeTarget", edge.target)):
-            if end not in seen.nodes:
+            if end not in checked.nodes:
                 verb = "begins" if kind == "InvalidEdgeSource" else "ends"
-                yield seen.note(kind, end, f"edge {edge.id!r} {verb} at {end!r}, which does not exist",
-                                f"the nodes are: {seen.join()}", "use one of them, or remove the edge",
-                                edge=edge.id)  # fmt: skip
+                yield checked.note(kind, end, f"edge {edge.id!r} {verb} at {end!r}, which does not exist",
+                                   f"the nodes are: {checked.join()}", "use one of them, or remove the edge",
+                                   edge=edge.id)  # fmt: skip
 
 
-def check_decisions(seen: _CheckedGraph) -> Iterator[Finding]:
+def check_decisions(checked: _CheckedGraph) -> Iterator[Finding]:
     """A decision has a predicate and its branches; one branch may be left out, none may be empty."""
-    for node in seen.nodes.values():
+    for node in checked.nodes.values():
         if not isinstance(node, DecisionNode):
             continue
         if node.predicate is None:
-            yield seen.note("MissingPredicate", node.id, f"decision {node.name!r} has no predicate",
-                            "its predicate chooses the branch", "add one",
-                            name=node.name)  # fmt: skip
+            yield checked.note("MissingPredicate", node.id, f"decision {node.name!r} has no predicate",
+                               "its predicate chooses the branch", "add one",
+                               name=node.name)  # fmt: skip
         for label, branch in (("true", node.true_branch), ("false", node.false_branch)):
             if branch is None and label not in node.left_out:
-                yield seen.note("MissingBranch", node.id, f"decision {node.name!r} has an empty branch {label!r}",
-                                "its builder added no nodes", "add a system there, or leave when_false out",
-                                name=node.name, branch=label)  # fmt: skip
-            elif branch is not None and branch not in seen.nodes:
-                yield _check_branch(seen, node.id, node.name, label, branch)
+                yield checked.note("MissingBranch", node.id, f"decision {node.name!r} has an empty branch {label!r}",
+                                   "its builder added no nodes", "add a system there, or leave when_false out",
+                                   name=node.name, branch=label)  # fmt: skip
+            elif branch is not None and branch not in checked.nodes:
+                yield _check_branch(checked, node.id, node.name, label, branch)
 
 
-def _check_branch(seen: _CheckedGraph, id: str, name: str, label: str, target: str) -> Finding:
-    return seen.note("InvalidBranchTarget", id,
+def _check_branch(checked: _CheckedGraph, id: str, name: str, label: str, target: str) -> Finding:
+    return checked.note("InvalidBranchTarget", id,
     f"branch {label!r} of {name!r} starts at {target!r}, which does not exist",
-                     f"the nodes are: {seen.join()}", "use one of them", branch=label, target=target)  # fmt: skip
+                        f"the nodes are: {checked.join()}", "use one of them", branch=label, target=target)  # fmt: skip
 
 
-def check_switches(seen: _CheckedGraph) -> Iterator[Finding]:
+def check_switches(checked: _CheckedGraph) -> Iterator[Finding]:
     """A switch has a discriminator and at least one target, with distinct keys."""
-    for node in seen.nodes.values():
+    for node in checked.nodes.values():
         if not isinstance(node, SwitchNode):
             continue
         if node.discriminator is None:
-            yield seen.note("MissingDiscriminator", node.id, f"switch {node.name!r} has no discriminator",
-                            "the key that it returns chooses the case", "add one", name=node.name)  # fmt: skip
+            yield checked.note("MissingDiscriminator", node.id, f"switch {node.name!r} has no discriminator",
+                               "the key that it returns chooses the case", "add one", name=node.name)  # fmt: skip
         if not node.cases and node.default is None:
-            yield seen.note("EmptySwitch", node.id, f"switch {node.name!r} has neither a case nor a default",
-                            "no key leads anywhere", "add a case with at least one node",
-                            name=node.name)  # fmt: skip
+            yield checked.note("EmptySwitch", node.id, f"switch {node.name!r} has neither a case nor a default",
+                               "no key leads anywhere", "add a case with at least one node",
+                               name=node.name)  # fmt: skip
         for (key, target), repeated in zip(node.cases, _iter_repeats(node.cases), strict=True):
-            if target not in seen.nodes:
-                yield seen.note("InvalidCaseTarget", node.id,
+            if target not in checked.nodes:
+                yield checked.note("InvalidCaseTarget", node.id,
                         f"case {safe_repr(key)} of {node.name!r} begins at {target!r}, "
-                                "which does not exist", f"the nodes are: {seen.join()}", "use one of them",
-                                case=key, target=target)  # fmt: skip
+                                   "which does not exist", f"the nodes are: {checked.join()}", "use one of them",
+                                   case=key, target=target)  # fmt: skip
             if repeated:
-                yield seen.note("DuplicateCase", node.id, f"switch {node.name!r} has case {safe_repr(key)} twice",
-                                "the first case that equals the key is used, so this one is never reached",
-                                "rename it, or remove it", severity="warning", name=node.name, case=key)  # fmt: skip
-        if node.default is not None and node.default not in seen.nodes:
-            yield seen.note("InvalidDefaultTarget", node.id, f"the default of {node.name!r} starts at "
-                            f"{node.default!r}, which does not exist", f"the nodes are: {seen.join()}",
-                            "use one of them", target=node.default)  # fmt: skip
+                yield checked.note("DuplicateCase", node.id, f"switch {node.name!r} has case {safe_repr(key)} twice",
+                                   "the first case that equals the key is used, so this one is never reached",
+                                   "rename it, or remove it", severity="warning", name=node.name, case=key)  # fmt: skip
+        if node.default is not None and node.default not in checked.nodes:
+            yield checked.note("InvalidDefaultTarget", node.id, f"the default of {node.name!r} starts at "
+                               f"{node.default!r}, which does not exist", f"the nodes are: {checked.join()}",
+                               "use one of them", target=node.default)  # fmt: skip
 
 
 def _iter_repeats(cases: Iterable[tuple[Any, str]]) -> Iterator[bool]:
@@ -242,118 +242,120 @@ def _to_hashable(key: Any) -> Any:
     return key
 
 
-def check_parallels(seen: _CheckedGraph) -> Iterator[Finding]:
+def check_parallels(checked: _CheckedGraph) -> Iterator[Finding]:
     """The branches of a parallel node exist, and its join is a join."""
-    for node in seen.nodes.values():
+    for node in checked.nodes.values():
         if isinstance(node, ParallelNode):
             if not node.branches:
-                yield seen.note("EmptyParallel", node.id, f"parallel {node.name!r} has no branches",
-                                "a builder that adds no nodes makes no branch", "add a system to a branch",
-                                name=node.name)  # fmt: skip
+                yield checked.note("EmptyParallel", node.id, f"parallel {node.name!r} has no branches",
+                                   "a builder that adds no nodes makes no branch", "add a system to a branch",
+                                   name=node.name)  # fmt: skip
             for target in node.branches:
-                if target not in seen.nodes:
-                    yield _check_branch(seen, node.id, node.name, "parallel", target)
+                if target not in checked.nodes:
+                    yield _check_branch(checked, node.id, node.name, "parallel", target)
             if node.join is None:
-                yield seen.note("MissingJoin", node.id, f"parallel {node.name!r} has no join",
-                                "its branches meet at a join", "add a join", name=node.name)  # fmt: skip
-            elif not isinstance(seen.nodes.get(node.join), JoinNode):
-                yield seen.note("InvalidJoinTarget", node.id, f"the join of {node.name!r} is {node.join!r}, which does "
-                                "not exist", f"the nodes are: {seen.join()}", "name a join",
-                                target=node.join)  # fmt: skip
+                yield checked.note("MissingJoin", node.id, f"parallel {node.name!r} has no join",
+                                   "its branches meet at a join", "add a join", name=node.name)  # fmt: skip
+            elif not isinstance(checked.nodes.get(node.join), JoinNode):
+                yield checked.note("InvalidJoinTarget", node.id, f"the join of {node.name!r} is {node.join!r}, which "
+                                   "does not exist", f"the nodes are: {checked.join()}", "name a join",
+                                   target=node.join)  # fmt: skip
         elif isinstance(node, JoinNode):
             if not node.sources:
-                yield seen.note("EmptyJoinSources", node.id, f"join {node.id!r} has no sources",
-                                "branches meet at a join", "add the first nodes of its branches")  # fmt: skip
+                yield checked.note("EmptyJoinSources", node.id, f"join {node.id!r} has no sources",
+                                   "branches meet at a join", "add the first nodes of its branches")  # fmt: skip
             for source in node.sources:
-                if source not in seen.nodes:
-                    yield seen.note("InvalidJoinSource", node.id, f"join {node.id!r} waits for {source!r}, which is "
-                                    "not there", f"the nodes are: {seen.join()}", "use one of them",
-                                    source=source)  # fmt: skip
+                if source not in checked.nodes:
+                    yield checked.note("InvalidJoinSource", node.id, f"join {node.id!r} waits for {source!r}, which is "
+                                       "not there", f"the nodes are: {checked.join()}", "use one of them",
+                                       source=source)  # fmt: skip
 
 
-def check_loops(seen: _CheckedGraph) -> Iterator[Finding]:
+def check_loops(checked: _CheckedGraph) -> Iterator[Finding]:
     """A loop has a body and an end, and its predicate can be evaluated."""
-    for node in seen.nodes.values():
+    for node in checked.nodes.values():
         if not isinstance(node, LoopNode):
             continue
         if node.termination is None and node.max_iterations is None:
-            yield seen.note("NoTerminationCondition", node.id, f"loop {node.name!r} has no end condition",
-                            "it has neither a predicate nor a number of rounds", "add one",
-                            name=node.name)  # fmt: skip
+            yield checked.note("NoTerminationCondition", node.id, f"loop {node.name!r} has no end condition",
+                               "it has neither a predicate nor a number of rounds", "add one",
+                               name=node.name)  # fmt: skip
         if node.body_entry is None:
-            yield seen.note("EmptyLoopBody", node.id, f"loop {node.name!r} is empty",
-                            "its builder added no nodes", "add a system to its body", name=node.name)  # fmt: skip
-        elif node.body_entry not in seen.nodes:
-            yield seen.note("InvalidLoopBody", node.id, f"the body of {node.name!r} starts at {node.body_entry!r}, "
-                            "which does not exist", f"the nodes are: {seen.join()}", "use one of them",
-                            target=node.body_entry)  # fmt: skip
+            yield checked.note("EmptyLoopBody", node.id, f"loop {node.name!r} is empty",
+                               "its builder added no nodes", "add a system to its body", name=node.name)  # fmt: skip
+        elif node.body_entry not in checked.nodes:
+            yield checked.note("InvalidLoopBody", node.id, f"the body of {node.name!r} starts at {node.body_entry!r}, "
+                               "which does not exist", f"the nodes are: {checked.join()}", "use one of them",
+                               target=node.body_entry)  # fmt: skip
         elif node.termination is not None:
-            yield from _check_predicate(seen, node)
+            yield from _check_predicate(checked, node)
 
 
-def _check_predicate(seen: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
+def _check_predicate(checked: _CheckedGraph, node: LoopNode) -> Iterator[Finding]:
     """A loop's predicate reads outputs of its body that are also available before the first iteration."""
     kind, name = node.output_type, get_type_name(node.output_type)
-    if not seen.flow.inside(node.body_entry).holds(kind):
-        yield seen.note("LoopPredicateOutputNotProduced", node.id, f"nothing in loop {node.name!r} produces {name!r}",
-                        "its predicate reads it, and would return the same each time",
-                        f"add a system to its body that returns a {name}",
-                        expected_output=kind, name=node.name)  # fmt: skip
-    before = seen.flow.available.get(node.id)
+    if not checked.flow.inside(node.body_entry).holds(kind):
+        yield checked.note("LoopPredicateOutputNotProduced", node.id,
+                           f"nothing in loop {node.name!r} produces {name!r}",
+                           "its predicate reads it, and would return the same each time",
+                           f"add a system to its body that returns a {name}",
+                           expected_output=kind, name=node.name)  # fmt: skip
+    before = checked.flow.available.get(node.id)
     if before is not None and not before.holds(kind):
-        yield seen.note("LoopPredicateOutputNotThere", node.id, f"loop {node.name!r} reads {name!r} before there "
-                        "is one", "its predicate is evaluated before round 1 too, and no node before it returns one",
-                        f"add a system before it that returns a {name}, or call graph.given({name})",
-                        expected_output=kind, name=node.name)  # fmt: skip
+        yield checked.note("LoopPredicateOutputNotThere", node.id, f"loop {node.name!r} reads {name!r} before there "
+                           "is one", "its predicate is evaluated before round 1 too, and no node before it returns one",
+                           f"add a system before it that returns a {name}, or call graph.given({name})",
+                           expected_output=kind, name=node.name)  # fmt: skip
 
 
-def check_outputs(seen: _CheckedGraph) -> Iterator[Finding]:
+def check_outputs(checked: _CheckedGraph) -> Iterator[Finding]:
     """An output that a system, a decision or a switch requires can be available when it runs."""
-    for id, kind, who in seen.flow.required_outputs():
-        before = seen.flow.available.get(id)
+    for id, kind, consumer in checked.flow.required_outputs():
+        before = checked.flow.available.get(id)
         if before is not None and not before.holds(kind):
             name = get_type_name(kind)
-            yield seen.note("OutputNotProduced", id, f"{who} requires {name!r}, which no node before it produces",
-                            "an output exists once a system that returns its type has run",
-                            f"add a system before it that returns a {name}, or call graph.given({name})",
-                            severity="warning", output_type=kind)  # fmt: skip
+            yield checked.note("OutputNotProduced", id,
+                               f"{consumer} requires {name!r}, which no node before it produces",
+                               "an output exists once a system that returns its type has run",
+                               f"add a system before it that returns a {name}, or call graph.given({name})",
+                               severity="warning", output_type=kind)  # fmt: skip
 
 
-def check_conflicts(seen: _CheckedGraph) -> Iterator[Finding]:
+def check_conflicts(checked: _CheckedGraph) -> Iterator[Finding]:
     """Parallel branches produce different types."""
-    for node in seen.nodes.values():
+    for node in checked.nodes.values():
         if isinstance(node, ParallelNode):
-            kinds = [seen.flow.inside(branch).kinds for branch in node.branches]
+            kinds = [checked.flow.inside(branch).kinds for branch in node.branches]
             for kind in dict.fromkeys(kind for branch in kinds for kind in branch):
                 count = sum(kind in branch for branch in kinds)
                 if count > 1:
-                    yield seen.note("ConflictingParallelOutputs", node.id,
-                                    f"{count} branches of {node.name!r} produce {get_type_name(kind)!r}",
-                                    "outputs are merged in branch order: that of the last branch stays",
-                                    "return a different type in each branch", severity="warning",
-                                    name=node.name, output_type=kind)  # fmt: skip
+                    yield checked.note("ConflictingParallelOutputs", node.id,
+                                       f"{count} branches of {node.name!r} produce {get_type_name(kind)!r}",
+                                       "outputs are merged in branch order: that of the last branch stays",
+                                       "return a different type in each branch", severity="warning",
+                                       name=node.name, output_type=kind)  # fmt: skip
 
 
-def check_reached(seen: _CheckedGraph) -> Iterator[Finding]:
+def check_reached(checked: _CheckedGraph) -> Iterator[Finding]:
     """Every node is reachable, including through timeout handlers, and there are no cycles."""
-    shut = {edge.target for edge in seen.graph.edges if edge.kind in ("error", "timeout")} - {
-        handler.edge.target for handler in seen.levels.handlers
+    shut = {edge.target for edge in checked.graph.edges if edge.kind in ("error", "timeout")} - {
+        handler.edge.target for handler in checked.levels.handlers
     }
-    for id in seen.nodes:
-        if id not in seen.levels.of and seen.graph.entry in seen.nodes:
+    for id in checked.nodes:
+        if id not in checked.levels.of and checked.graph.entry in checked.nodes:
             kind = "HandlerNeverTaken" if id in shut else "Unreachable"
             why = "another handler of the same node was added before it" if id in shut else "no edge leads to it"
-            yield seen.note(kind, id, f"node {id!r} is never reached", why, "remove it, or add an edge to it",
-                            severity="warning")  # fmt: skip
-    for handler in seen.levels.handlers:
-        edge, node = handler.edge, seen.nodes[handler.edge.source]
+            yield checked.note(kind, id, f"node {id!r} is never reached", why, "remove it, or add an edge to it",
+                               severity="warning")  # fmt: skip
+    for handler in checked.levels.handlers:
+        edge, node = handler.edge, checked.nodes[handler.edge.source]
         if edge.kind == "timeout" and isinstance(node, SystemNode) and node.timeout is None:
-            yield seen.note("HandlerNeverTaken", edge.target, f"time-out handler {edge.target!r} is never reached",
-                            f"system {node.id!r} has no time-out", f"graph.set_timeout({node.id!r}, seconds)",
-                            severity="warning")  # fmt: skip
-    for id in seen.levels.repeated_steps:
-        yield seen.note("Cycle", id, f"the nodes after {id!r} lead back to it", "a run would never end",
-                        "use add_loop to repeat nodes", severity="warning")  # fmt: skip
+            yield checked.note("HandlerNeverTaken", edge.target, f"time-out handler {edge.target!r} is never reached",
+                               f"system {node.id!r} has no time-out", f"graph.set_timeout({node.id!r}, seconds)",
+                               severity="warning")  # fmt: skip
+    for id in checked.levels.repeated_steps:
+        yield checked.note("Cycle", id, f"the nodes after {id!r} lead back to it", "a run would never end",
+                           "use add_loop to repeat nodes", severity="warning")  # fmt: skip
 
 
 RULES: Final[tuple[Rule, ...]] = (
