@@ -28,9 +28,10 @@ def asks(*calls, text=""):
     ]}  # fmt: skip
 
 
-def executor(*answers, tools=("ok", "bad", "throws"), llm=None, **fields):
+def executor(*answers, tools=("ok", "bad", "throws"), llm=None, native=True, **fields):
+    model = NATIVE if native else {"model": "m-1"}
     config = AgentConfig(
-        **{"name": "Helper", "task": "Help people", "tools": list(tools), "llm": NATIVE, "max_calls": 4, **fields}
+        **{"name": "Helper", "task": "Help people", "tools": list(tools), "llm": model, "max_calls": 4, **fields}
     )
     return AgentExecutor(config, llm=list(answers) if llm is None else llm, tools=registry())
 
@@ -52,6 +53,16 @@ def test_tools_are_offered_and_the_protocol_is_not_reported() -> None:
     assert "JSON" not in system
     assert "doubles a number" not in system
     assert "Use a tool" in system
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_what_makes_a_request_writes_what_the_recipe_says(native) -> None:
+    session = executor("Fine.", llm=None, native=native).session("t")
+    session.run()
+    writes = session.trace.frames.writes
+    for name in ("system_prompt", "request"):
+        assert {*writes[writes["node"] == name]["key"]} == {*session.recipe.nodes[name].writes}
+    assert ("tools" in session.recipe.nodes["system_prompt"].writes) is native
 
 
 def test_plain_text_is_the_answer() -> None:
