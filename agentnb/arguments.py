@@ -284,6 +284,8 @@ def _kind(parameter: Parameter) -> _Kind | None:
     if all(word in _TYPES for word in alternatives):
         types = tuple(kind for word in alternatives for kind in _TYPES[word])
         return _Kind(annotation, types, plain_path if PurePath in types else plain_value)
+    if alternatives[0].startswith("Mapping[str,") and alternatives[1:] == ["object", "None"]:
+        return _Kind(annotation, (object,), _plain_if_mapping)
     if alternatives[0].startswith("Mapping[") and alternatives[1:] in ([], ["None"]):
         types = (dict, type(None)) if alternatives[1:] else (dict,)
         return _Kind(
@@ -319,6 +321,11 @@ def plain_mapping(value: Any) -> Any:
         return value
     found = readable_mapping(value)
     return {plain_value(key): item for key, item in found.items()} if type(found) is dict else found
+
+
+def _plain_if_mapping(value: Any) -> Any:
+    """Return a mapping as `plain_mapping` does, and any other object as it is."""
+    return plain_mapping(value) if call(issubclass, type(value), Mapping) is True else value
 
 
 def readable_mapping(value: Any) -> Any:

@@ -263,7 +263,8 @@ class Recipe:
     `routing` selects which of a node's ordinary edges are followed: the `first` whose condition holds, or `all` of
     them; `supersteps` also follows all, and nodes scheduled at the same time do not see each other's writes. `tools`
     are the tools that its nodes call, loaded when a session starts. `begin` creates the first board from the inputs;
-    None merges them over `init`. `finish` is called once, with inputs and board, at the end of a run. `timeouts`
+    None merges them over `init`. `read_inputs` turns inputs that are not a mapping into one; None: there are no others.
+    `finish` is called once, with inputs and board, at the end of a run. `timeouts`
     selects the edges for a timeout: those of kind `timeout` only ("own"), or those of kind `error` if a node has none
     of them ("error"). `limits` are the recipe's own budget (`max_steps`, ...). `reactive` decides which nodes an event
     activates; None: by the event types they listen to. `approvals` finds pending approvals on the board; None if only
@@ -281,6 +282,7 @@ class Recipe:
     regions: Mapping[str, Region] = field(default_factory=lambda: NOTHING)
     tools: Mapping[str, ToolSpec] = field(default_factory=lambda: NOTHING)
     begin: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    read_inputs: Callable[[Any], Mapping[str, Any]] | None = None
     finish: Callable[[Mapping[str, Any], Mapping[str, Any]], None] | None = None
     routing: Routing = "first"
     timeouts: Literal["own", "error"] = "own"

@@ -6,7 +6,7 @@ X117: the first argument is not a recipe.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -217,8 +217,11 @@ def _resolve_path(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def to_inputs(inputs: Any) -> dict[str, Any]:
+def to_inputs(inputs: Any, read: Callable[[Any], Mapping[str, Any]] | None = None) -> dict[str, Any]:
     """Return a session's inputs as a new dict; an empty one for None.
+
+    Args:
+        read: the recipe's own way to read inputs that are not a mapping.
 
     Raises:
         RecipeError: R207, they are not a mapping.
@@ -229,10 +232,16 @@ def to_inputs(inputs: Any) -> dict[str, Any]:
             if not isinstance(key, str):
                 raise make_key_error(key, _INPUTS)
         return dict(inputs or {})
+    why, cause = "inputs map board keys to initial values", None
+    if read is not None:
+        try:
+            return dict(read(inputs))
+        except Exception as error:  # noqa: BLE001  (a class of the user's, or of a framework)
+            why, cause = f"the recipe cannot read them: {type(error).__name__}: {safe_str(error, 2_000)}", error
     raise RecipeError(
-        Problem("R207", f"the inputs are {with_article(type(inputs).__name__)}, not a mapping", _INPUTS,
-                "inputs map board keys to initial values", "pass a dict: {KEY: VALUE}")
-    )  # fmt: skip
+        Problem("R207", f"the inputs are {with_article(type(inputs).__name__)}, not a mapping", _INPUTS, why,
+                "pass a dict: {KEY: VALUE}")
+    ) from cause  # fmt: skip
 
 
 def check_answers(recipe: Recipe, answers: Any, llm: Any = None) -> None:

@@ -69,7 +69,7 @@ class Session:
     def __init__(
         self,
         recipe: Recipe,
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | object | None = None,
         *,
         llm: Any = None,
         tools: Mapping[str, Callable[..., Any]] | None = None,
@@ -90,7 +90,7 @@ class Session:
         """Create a session positioned before the first step.
 
         Args:
-            inputs: the first values on the board.
+            inputs: the first values on the board; for a LangGraph program, anything that its `invoke` takes.
             llm: the model: a client, a text "provider:model", a callable of the request, a list (in the order in which
                 calls begin), or a mapping node -> list (for parallel branches); see agentnb.world.llm.
             tools: name (of a tool, a function, an agent) -> callable.

@@ -69,7 +69,7 @@ def make_run(
     """
     recipe = prepare_recipe(recipe, tools)
     check_answers(recipe, answers, llm)
-    values = {key: thaw(freeze(value)) for key, value in to_inputs(inputs).items()}
+    values = {key: thaw(freeze(value)) for key, value in to_inputs(inputs, recipe.read_inputs).items()}
     warning = ""
     if validate_inputs:
         check_inputs(recipe, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from agentnb.board.paths import APPEND, OPS, get_at
@@ -173,7 +173,7 @@ class StepIndex:
         return [(scope, path) for _, path in self.nodes[activation.node].inputs]
 
     def inputs(self, step: int) -> Any:
-        """Return the frozen inputs of a step: as recorded by its node, else the values of the keys that it read."""
+        """Return the frozen inputs of a step: as recorded by its node, else what was sent to it and what it read."""
         found = self._inputs.get(step)
         return self._get_inputs(step) if found is None else found
 
@@ -184,12 +184,23 @@ class StepIndex:
         activation = self.activation(step)
         if not activation.purpose and self.nodes[activation.node].inputs:
             return self.arguments(activation, self.replica(step - 1))
-        reads = self.reads(step)
+        reads, sent = self.reads(step), self._find_sent_input(activation)
         if not reads:
-            return {}
+            return sent
         replica = self.replica(step - 1)
         values = {key: replica.get(scope, key) for scope, key in reads}
-        return {key: value for key, value in values.items() if value is not ABSENT}
+        return {**{key: value for key, value in values.items() if value is not ABSENT}, **sent}
+
+    def _find_sent_input(self, activation: ActivationRow) -> dict[str, Any]:
+        """Return the frozen input that a `Send` gave to an activation; a value that is no mapping is its `input`."""
+        if activation.event < 0 or activation.purpose:
+            return {}
+        places = ((history, history.find_event_index(activation.event)) for history in reversed(self.chain))
+        event = next((history.events[place] for history, place in places if place >= 0), None)
+        if event is None or event.type != "send":
+            return {}
+        value = event.payload.get("input")
+        return dict(value) if isinstance(value, Mapping) else {"input": value}
 
     def arguments(self, activation: ActivationRow, replica: StateProjection) -> dict[str, Any]:
         """Return the arguments of an activation's node, by name; paths that do not exist are omitted."""
@@ -240,8 +251,8 @@ class StepIndex:
                     yield note.inputs
                 elif type(plan) is list:
                     yield {name: root[key] for name, key in plan if key in root}
-                elif plan is ABSENT:
-                    yield {key: value for key, value in values.items() if value is not ABSENT}
+                elif type(plan) is dict:
+                    yield {**{key: value for key, value in values.items() if value is not ABSENT}, **plan}
                 else:
                     yield self.arguments(plan, replica)
                 written = replica.apply(history, written, history.write_ends[row])
@@ -249,11 +260,11 @@ class StepIndex:
     def _find_argument_keys(self, number: int) -> Any:
         """Return (name, key) of the arguments of an activation that are whole keys of the root scope.
 
-        If some are not, return the activation; if its node has no arguments, ABSENT.
+        If some are not, return the activation; if its node has no arguments, the input that was sent to it.
         """
         activation = self.tables.activations[number]
         if activation.purpose or activation.node < 0 or not self.nodes[activation.node].inputs:
-            return ABSENT
+            return self._find_sent_input(activation)
         inputs = self.nodes[activation.node].inputs
         if self.tables.frames[activation.frame].scope or any(len(path) > 1 for _, path in inputs):
             return activation

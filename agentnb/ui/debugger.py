@@ -324,7 +324,7 @@ def open_cockpit(session: Session) -> Debugger:
 
 
 @plain_arguments
-def debug(recipe: Any, inputs: Mapping[str, Any] | None = None, **options: Any) -> Debugger:
+def debug(recipe: Any, inputs: Mapping[str, Any] | object | None = None, **options: Any) -> Debugger:
     """Create a session and return its cockpit: short for `Debugger(Session(recipe, inputs, **options))`.
 
     Args:

@@ -262,11 +262,15 @@ WAITS_WHEN_CUT = GRAPH | {"nodes": {"a": NODE | {"goto": ["a"], "defer": True}, 
 
 
 @st.composite
-def plans(draw, outer: tuple[str, ...] = (), is_async: bool | None = None, *, caches: bool = False) -> dict[str, Any]:
+def plans(
+    draw, outer: tuple[str, ...] = (), is_async: bool | None = None, *, caches: bool = False, asks: bool = True
+) -> dict[str, Any]:
     """Draw the plan of a graph of two to six nodes, some of which are graphs; `outer` are the nodes around it.
 
     Args:
-        caches: half of the nodes have a cache policy.
+        caches: half of the nodes have a cache policy; they ask nothing, because of equal Sends that wait for an answer
+            LangGraph takes one more from the cache after each.
+        asks: some nodes ask.
     """
     depth = bool(outer)
     is_async = draw(st.booleans()) if is_async is None else is_async
@@ -277,6 +281,7 @@ def plans(draw, outer: tuple[str, ...] = (), is_async: bool | None = None, *, ca
     leaver = names[0] if depth and _rarely(draw, 2) else None
     for name in names:
         leaves = draw(st.integers(1, 4)) if name == leaver else 0
+        cache = draw(st.none() | st.tuples(st.none() | st.integers(0, 3), st.booleans())) if caches else None
         targets = st.none() | st.none() | st.lists(_target(names), max_size=2)
         nodes[name] = {
             "writes": draw(st.sets(st.sampled_from(KEYS), max_size=2)),
@@ -284,24 +289,28 @@ def plans(draw, outer: tuple[str, ...] = (), is_async: bool | None = None, *, ca
             "leaves": leaves,
             "defer": _rarely(draw, 6),
             "fails": leaver in (None, name) and _rarely(draw, 20),
-            "asks": max(0, draw(st.integers(0, 9)) - 7),
+            "asks": max(0, draw(st.integers(0, 9)) - 7) if asks and cache is None else 0,
             "flaky": max(0, draw(st.integers(0, 13 if leaver else 14)) - 12),
             "private": _rarely(draw, 6),
             "handled": _rarely(draw, 8),
             "awaits": is_async and draw(st.booleans()),
-            "cache": draw(st.none() | st.tuples(st.none() | st.integers(0, 3), st.booleans())) if caches else None,
+            "cache": cache,
         }
     pair = st.tuples(st.sampled_from(names), st.sampled_from([*names, END]))
     joined = st.tuples(st.lists(st.sampled_from(names), min_size=2, max_size=3, unique=True), st.sampled_from(names))
     choices = st.lists(st.lists(_target(names), min_size=1, max_size=3), min_size=1, max_size=3)
     graphs = {name for name in names if not depth and _rarely(draw, 6)}
+    inside = {
+        name: draw(plans(tuple(names), is_async, caches=caches, asks=asks and nodes[name]["cache"] is None))
+        for name in sorted(graphs)
+    }
     conditions = draw(st.dictionaries(st.sampled_from(names), choices, max_size=3))
     return {
         "schema": draw(st.sampled_from(["typed", "data", "model", *(["own"] if depth else [])])),
         "input_schema": _rarely(draw, 5),
         "output_schema": depth and _rarely(draw, 5),
         "nodes": nodes,
-        "inside": {name: draw(plans(outer=tuple(names), is_async=is_async, caches=caches)) for name in sorted(graphs)},
+        "inside": inside,
         "entry": draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)),
         "entry_choice": draw(st.none() | st.none() | choices),
         "edges": draw(st.lists(pair, max_size=5, unique=True)),

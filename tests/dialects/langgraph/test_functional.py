@@ -141,8 +141,9 @@ def test_inputs_of_any_type_and_what_an_earlier_run_has_saved():
         total = (previous or 0) + step
         return entrypoint.final(value=f"total {total}", save=total)
 
-    first = Session(load(counter), {"__start__": 2})
+    first = Session(load(counter), 2)
     first.run()
+    assert first.replay().ok
     assert dict(first.board) == {"__end__": "total 2", "__previous__": 2}
     second = Session(load(counter), {"__start__": 3, "__previous__": first.board["__previous__"]})
     second.run()

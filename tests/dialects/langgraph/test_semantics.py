@@ -179,6 +179,8 @@ def test_sends_run_once_each_with_an_input_of_their_own():
     _, session = compare(graph.compile(), {"n": 3})
     assert session.board["xs"][1] == "got {'item': 1}"
     assert [step.node_id for step in session.trace.steps] == ["__start__", "work", "work", "work", "end"]
+    sent = [{"item": 0}, {"item": 1}, {"item": 2}]
+    assert [step.inputs for step in session.trace.steps[1:4]] == sent == [*session.trace.frames.steps.inputs[1:4]]
 
 
 def test_each_of_many_sends_costs_the_same():
@@ -441,6 +443,15 @@ def test_nodes_get_an_object_of_their_schema(schema):
     graph.add_edge("b", "a")
     graph.add_conditional_edges("a", lambda state: END if state.n == 4 else "b")
     compare(graph.compile(), {"n": 1})
+    session = Session(load(graph), schema(n=1))
+    session.run()
+    assert session.board == graph.compile().invoke(schema(n=1))
+
+
+@pytest.mark.parametrize("value", [Command(goto="a"), "text", [1], 3])
+def test_an_input_that_invoke_does_not_take_is_a_problem(value):
+    with pytest.raises(RecipeError, match="R207"):
+        Session(load(chain(("a", says("a")))), value)
 
 
 class Private(TypedDict):

@@ -11,6 +11,7 @@ from agentnb.dialects.langgraph.parts.functions import unwrap_function
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan
 from agentnb.dialects.langgraph.parts.retries import to_policies
 from agentnb.dialects.langgraph.parts.runtime import Settings
+from agentnb.dialects.langgraph.parts.start_call import refuse_command
 from agentnb.dialects.langgraph.parts.task_calls import TaskRules
 from agentnb.dialects.langgraph.parts.time_limit import to_plain_limits
 from agentnb.dialects.langgraph.schema import PREVIOUS, START
@@ -32,6 +33,15 @@ class EntrypointCall(NodeCall):
         )  # fmt: skip
         super().__init__(plan, process.bound)
         self.function = unwrap_function(process.bound)
+
+    def read_inputs(self, value: Any) -> dict[str, Any]:
+        """Return an input that is not a mapping as inputs.
+
+        Raises:
+            TypeError: it is a Command.
+        """
+        refuse_command(value)
+        return {START: value}
 
     def begin(self, inputs: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the first state for inputs: the input, and the value saved by an earlier run.

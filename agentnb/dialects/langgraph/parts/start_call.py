@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import thaw
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, Updates, read_updates
-from agentnb.dialects.langgraph.parts.package import RunnableCallable
+from agentnb.dialects.langgraph.parts.package import Command, RunnableCallable
 
 if TYPE_CHECKING:
     from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls
+
+
+def refuse_command(value: Any) -> None:
+    """Raise TypeError for a Command as the input of a session."""
+    if isinstance(value, Command):
+        raise TypeError("a Command continues a thread: use answer(), edit() or set_next() of its session")
 
 
 class StartCall(NodeCall):
@@ -19,6 +25,16 @@ class StartCall(NodeCall):
     def __init__(self, plan: NodePlan, id: str) -> None:
         self.id, self.keys = id, plan.keys
         super().__init__(plan, RunnableCallable(self._write_transient, name=id, trace=False))
+
+    def read_inputs(self, value: Any) -> dict[str, Any]:
+        """Return an input that is not a mapping as inputs: the fields of an object, pairs, or the value of "__root__".
+
+        Raises:
+            InvalidUpdateError: LangGraph does not accept it.
+            TypeError: it is a Command.
+        """
+        refuse_command(value)
+        return dict(read_updates(self.plan, value))
 
     def begin(self, graph_input: Any, earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the first state for an input, after an earlier state."""

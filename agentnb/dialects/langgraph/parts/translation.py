@@ -88,6 +88,7 @@ def translate(
         outputs=tuple(compiled.output_channels) if isinstance(compiled.output_channels, list) else (only,),
         regions=MappingProxyType(translation.regions),
         begin=start.begin,
+        read_inputs=start.read_inputs,
         routing="supersteps",
         timeouts="error",
         init=MappingProxyType({}),
