@@ -443,9 +443,9 @@ def test_nodes_get_an_object_of_their_schema(schema):
     graph.add_edge("b", "a")
     graph.add_conditional_edges("a", lambda state: END if state.n == 4 else "b")
     compare(graph.compile(), {"n": 1})
-    session = Session(load(graph), schema(n=1))
+    session = Session(load(graph), schema(n=1, xs=[]))
     session.run()
-    assert session.board == graph.compile().invoke(schema(n=1))
+    assert session.board == graph.compile().invoke(schema(n=1, xs=[]))
 
 
 @pytest.mark.parametrize("value", [Command(goto="a"), "text", [1], 3])
