@@ -41,4 +41,19 @@ def make_context_problem(error: Exception, place: Place | str) -> Problem:
     return Problem("L543", "the context does not fit context_schema", str(place), why, "pass a context that fits")
 
 
-__all__ = ["breakpoints_inside", "make_compile_problem", "make_context_problem", "make_unsupported_problem"]
+def make_answer_problem(place: str) -> Problem:
+    """Return the Problem of an answer that is a Command, as `invoke` takes it.
+
+    L588: an answer to a LangGraph program is a Command.
+    """
+    why = "answer() takes what interrupt() returns, without a Command around it"
+    return Problem("L588", "the answer is a Command", place, why, "call retry(), then answer(command.resume)")
+
+
+__all__ = [
+    "breakpoints_inside",
+    "make_answer_problem",
+    "make_compile_problem",
+    "make_context_problem",
+    "make_unsupported_problem",
+]

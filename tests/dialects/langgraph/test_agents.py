@@ -7,13 +7,15 @@ import warnings
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelCallLimitMiddleware
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import interrupt
+from langgraph.types import Command, interrupt
 
 from agentnb.load import load
 from agentnb.session import Session
@@ -98,6 +100,29 @@ def test_a_tools_arguments_are_changed_before_it_is_called(make):
     session.run()
     assert [message.content for message in session.board["messages"]] == ["2+3?", "", "103", "so"]
     assert [call for call in CALLS if call[0] == "add"] == [("add", 100, 3)]
+
+
+def test_limits_of_middleware_count_anew_after_an_approval():
+    """They count in an `UntrackedValue`, which is lost when LangGraph waits for a person."""
+
+    def agent():
+        middleware = [HumanInTheLoopMiddleware(interrupt_on={"add": True}), ModelCallLimitMiddleware(run_limit=2)]
+        says = asks("add", {"a": 2, "b": 3}), asks("add", {"a": 5, "b": 3}), AIMessage("it is 8")
+        return create_agent(model(*says), [add], middleware=middleware, checkpointer=InMemorySaver())
+
+    question, approval = {"messages": [HumanMessage("2+3+3?")]}, {"decisions": [{"type": "approve"}]}
+    there, thread = agent(), {"configurable": {"thread_id": "one"}}
+    found = there.invoke(question, thread)
+    while "__interrupt__" in found:
+        found = there.invoke(Command(resume=approval), thread)
+    session = Session(load(agent()), question)
+    session.run()
+    while session.pending:
+        session.answer(approval)
+        session.run()
+    assert [message.content for message in found["messages"]] == ["2+3+3?", "", "5", "", "8", "it is 8"]
+    assert [message.content for message in session.board["messages"]] == ["2+3+3?", "", "5", "", "8", "it is 8"]
+    assert session.replay().ok
 
 
 @pytest.mark.parametrize("way", ["run", "arun"])

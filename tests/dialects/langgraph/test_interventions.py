@@ -196,3 +196,15 @@ def test_a_session_is_a_thread_whose_id_is_that_of_the_run():
     named = nb.Session(load_graph(there, config=THREAD), {"calls": []})
     named.run()
     assert named.board == graph.compile(checkpointer=InMemorySaver()).invoke({"calls": []}, THREAD)
+
+
+def test_an_answer_that_is_a_command_is_refused():
+    graph = StateGraph(State).add_node("ask", lambda state: {"out": [interrupt("?")]}).add_edge(START, "ask")
+    session = nb.Session(nb.load(graph))
+    session.run()
+    session.answer(Command(resume="yes"))
+    assert session.status == "failed"
+    assert "L588" in str(session.error)
+    session.retry()
+    session.answer("yes")
+    assert session.board["out"] == ["yes"]

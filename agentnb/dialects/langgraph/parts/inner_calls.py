@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 from agentnb.board.values import thaw
 from agentnb.dialects import langchain_calls
 from agentnb.dialects.inner_calls import CALLS, Calls, Suspended
-from agentnb.dialects.langgraph.errors import breakpoints_inside
+from agentnb.dialects.langgraph.errors import breakpoints_inside, make_answer_problem
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_command, to_plain_command
 from agentnb.engine.core.waits import hide_untracked
@@ -53,6 +53,8 @@ class NodeCalls(Calls):
             raise ExecutionError(breakpoints_inside(f"node {self.work.node.id!r}"))
         question = interrupt.args[0][0]
         answer = thaw(await self.work.call(Effect("human", self.work.node.id, {"prompt": question.value})))
+        if isinstance(answer, lg.Command):
+            raise ExecutionError(make_answer_problem(f"node {self.work.node.id!r}"))
         self.answers[question.id if question.id in self.answers else ""].append(answer)
         hide_untracked(self.work)
         self.ends.clear()
