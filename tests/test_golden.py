@@ -42,7 +42,7 @@ def model(name):
     return lambda _request: left.pop(0) if len(left) > 1 else left[0]
 
 
-def told(value):
+def to_json(value):
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -55,18 +55,18 @@ def lines(session):
         yield f"{step.step:>3} {step.node_id} {marks}".rstrip() + (f"  in {step.frame}" if step.frame != "root" else "")
         for call in calls:
             if call["step"] == step.step:
-                came = f"fails: {call['error']}" if isinstance(call["error"], str) else told(call["result"])
+                came = f"fails: {call['error']}" if isinstance(call["error"], str) else to_json(call["result"])
                 waited = f" after {call['backoff_seconds']:g} s" if call["backoff_seconds"] else ""
                 yield f"      calls {call['name']} ({call['attempt']}{waited}): {came}"
         for write in step.writes:
             sign = {"append": "+= ", "set": "= "}.get(write.op)
-            yield f"      {write.key} {sign + told(write.new) if sign else 'is deleted'}"
+            yield f"      {write.key} {sign + to_json(write.new) if sign else 'is deleted'}"
         if step.error is not None:
             yield f"      {step.error}"
         led = [edge["target"] for edge in edges if edge["step"] == step.step]
         if led:
             yield f"      -> {', '.join(led)}"
-    yield f"  {session.status}: {told(dict(session.board))}"
+    yield f"  {session.status}: {to_json(dict(session.board))}"
     yield from [f"  {session.error.code}: {session.error.what}"] if session.error else []
 
 
@@ -82,7 +82,7 @@ def test_it_runs_as_it_is_written_down(name, request):
     recipe, found = load(FOLDER / f"{name}.yaml"), []
     assert recipe.check() == []
     for inputs in RUNS[name]:
-        found += [f"{name} {told(inputs)}", *lines(run_of(recipe, name, inputs)), ""]
+        found += [f"{name} {to_json(inputs)}", *lines(run_of(recipe, name, inputs)), ""]
     page = FOLDER / f"{name}.txt"
     if request.config.getoption("--update-golden"):
         page.write_text("\n".join(found), encoding="utf-8")

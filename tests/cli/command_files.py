@@ -37,7 +37,7 @@ def called(capsys, *words):
     return code, printed.out, printed.err
 
 
-def told(capsys, *words):
+def run_for_json(capsys, *words):
     """Return a command's exit code, the one document that it prints, and the codes of its problems."""
     code, out, err = called(capsys, *words, "--json")
     document = json.loads(out)

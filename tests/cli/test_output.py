@@ -12,7 +12,7 @@ import pytest
 from agentnb import cli
 from agentnb.cli import run, script
 from agentnb.cli.output import print_json
-from tests.cli.command_files import RECIPE, called, told
+from tests.cli.command_files import RECIPE, called, run_for_json
 
 pytestmark = pytest.mark.usefixtures("there")
 RUN = ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
@@ -20,19 +20,19 @@ RUN = ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
 
 def test_a_run_that_waits(capsys):
     Path("script.yaml").write_text("agents: {reader: {topic: refund}}\n")
-    code, document, codes = told(capsys, *RUN)
+    code, document, codes = run_for_json(capsys, *RUN)
     assert (code, document["status"], document["current"], codes) == (4, "waiting", "ask", ["U905"])
 
 
 def test_a_run_that_fails(capsys, monkeypatch):
     monkeypatch.setattr(script, "_make_fixed", lambda agent: (agent[0], lambda **_: 1 / 0))
-    code, document, codes = told(capsys, *RUN)
+    code, document, codes = run_for_json(capsys, *RUN)
     assert (code, document["status"], codes) == (1, "failed", ["X100"])
     assert document["error"].startswith("X100")
 
 
 def test_a_run_that_spends_its_budget(capsys):
-    assert told(capsys, *RUN, "--max-steps", "2")[::2] == (3, [])
+    assert run_for_json(capsys, *RUN, "--max-steps", "2")[::2] == (3, [])
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_run_that_spends_its_budget(capsys):
 def test_a_command_that_fails(capsys, words, wanted):
     inputs = "{properties: {ticket: {type: string}}, required: [ticket]}"
     Path("required.yaml").write_text(RECIPE.replace("{ticket: {type: string}}", inputs))
-    code, _, codes = told(capsys, *words)
+    code, _, codes = run_for_json(capsys, *words)
     assert (code, codes) == (1, [wanted])
 
 
@@ -69,7 +69,7 @@ def interrupted(*_):
 
 def test_an_interrupt(capsys, monkeypatch):
     monkeypatch.setattr(run, "_make_result", interrupted)
-    code, _, codes = told(capsys, *RUN)
+    code, _, codes = run_for_json(capsys, *RUN)
     assert (code, codes) == (130, ["U907"])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentnb.cli import script
-from tests.cli.command_files import RECIPE, called, told
+from tests.cli.command_files import RECIPE, called, run_for_json
 
 TESTS = """\
 tests:
@@ -63,7 +63,7 @@ def test_one_that_fails_is_reported_and_is_the_exit_code(capsys):
 
 
 def test_as_one_document(capsys):
-    code, document, codes = told(capsys, "run", "wrong.yaml", "--scenarios", "--script", "script.yaml")
+    code, document, codes = run_for_json(capsys, "run", "wrong.yaml", "--scenarios", "--script", "script.yaml")
     assert (code, document["ok"], document["passed"], document["failed"], codes) == (1, False, 2, 1, [])
     wrong = document["scenarios"][2]
     assert (wrong["id"], wrong["passed"], wrong["score"], wrong["status"]) == ("wrong", False, 0.0, "finished")
@@ -94,14 +94,14 @@ def test_a_recipe_without_scenarios_says_what_to_write(capsys, word):
 
 @pytest.mark.parametrize(("words", "named"), [(("-i", "ticket=a"), "--input"), (("--trace", "out.json"), "--trace")])
 def test_words_of_one_run_do_not_go_with_scenarios(capsys, words, named):
-    code, document, codes = told(capsys, *RUN, *words)
+    code, document, codes = run_for_json(capsys, *RUN, *words)
     assert (code, codes) == (1, ["U908"])
     assert document["problems"][0]["what"].startswith(named)
     assert not Path("out.json").exists()
 
 
 def test_the_budget_of_steps_is_that_of_each(capsys):
-    _, document, codes = told(capsys, *RUN, "--max-steps", "2")
+    _, document, codes = run_for_json(capsys, *RUN, "--max-steps", "2")
     assert [row["status"] for row in document["scenarios"]] == ["exhausted", "exhausted"]
     assert [row["steps"] for row in document["scenarios"]] == [2, 2]
     assert codes == ["X416", "X416"]
@@ -110,7 +110,7 @@ def test_the_budget_of_steps_is_that_of_each(capsys):
 def test_chaos_strikes_by_the_seed(capsys):
     words = ("--chaos", "error_rate=0.5", "--chaos", "latency_ms=0")
     found = [
-        tuple(row["passed"] for row in told(capsys, *RUN, *words, "--seed", str(seed))[1]["scenarios"])
+        tuple(row["passed"] for row in run_for_json(capsys, *RUN, *words, "--seed", str(seed))[1]["scenarios"])
         for seed in (*range(8), *range(8))
     ]
     assert found[:8] == found[8:]
@@ -118,7 +118,7 @@ def test_chaos_strikes_by_the_seed(capsys):
 
 
 def test_chaos_that_strikes_always(capsys):
-    code, document, codes = told(capsys, *RUN, "--chaos", "error_rate=1")
+    code, document, codes = run_for_json(capsys, *RUN, "--chaos", "error_rate=1")
     assert (code, document["failed"], codes) == (1, 2, ["X100", "X100"])
     assert "made on purpose" in document["scenarios"][0]["told"]
 
@@ -133,7 +133,7 @@ def test_chaos_in_wrong_words(capsys, word, cure):
 
 def test_chaos_for_a_single_run(capsys):
     words = ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
-    code, document, _ = told(capsys, *words, "--chaos", "error_rate=1")
+    code, document, _ = run_for_json(capsys, *words, "--chaos", "error_rate=1")
     assert (code, document["status"]) == (1, "failed")
     assert "chaos struck" in document["error"]
 
@@ -142,7 +142,7 @@ def test_a_script_has_a_judge_too(capsys):
     Path("tested.yaml").write_text(RECIPE + TESTS.replace("exact_match", "llm_judge"))
     judge = """llm: {judge: '{"score": 0.7, "passed": true, "reason": "It is closed."}'}\n"""
     Path("script.yaml").write_text(Path("script.yaml").read_text() + judge)
-    code, document, _ = told(capsys, *RUN)
+    code, document, _ = run_for_json(capsys, *RUN)
     assert (code, document["scenarios"][0]["score"]) == (0, 0.7)
     assert document["scenarios"][0]["reason"] == "It is closed."
     # The same script serves a single run, which has no judge.

@@ -12,7 +12,7 @@ import pytest
 import agentnb as nb
 from agentnb.cli.stores import TABLES
 from agentnb.trace.trace import SimulationTrace
-from tests.cli.command_files import called, told
+from tests.cli.command_files import called, run_for_json
 
 RUN = ("run", "refunds.yaml", "--input", "ticket=I want my money", "--script", "script.yaml", "--store", "runs.db")
 
@@ -30,7 +30,7 @@ def counting(**nodes):
     return nb.load(graph)
 
 
-def kept(run_id="one", store="runs.db", recipe=None, **options):
+def store_run(run_id="one", store="runs.db", recipe=None, **options):
     """Keep a whole run; return its session."""
     session = nb.Session(recipe or counting(), {"n": 0}, store=store, run_id=run_id, **options)
     session.run()
@@ -56,7 +56,7 @@ def files(folder):
 def test_a_stored_run_is_reported_by_its_id(there, capsys):
     _, out, _ = called(capsys, *RUN)
     first = nb.runs("runs.db")["run_id"][0]
-    assert f"kept as run {first!r} in sqlite:///" in out
+    assert f"stored as run {first!r} in sqlite:///" in out
     assert document(capsys, *RUN)["run_id"] == nb.runs("runs.db")["run_id"][0] != first
     assert document(capsys, *RUN[:-2])["run_id"] is None
 
@@ -83,7 +83,7 @@ def test_a_run_that_waits_is_kept_as_it_waits_and_can_be_answered(there, capsys)
 
 
 def test_a_store_that_cannot_be_is_reported_before_anything_runs(there, capsys):
-    code, document, codes = told(capsys, *RUN[:-1], "nowhere/runs.db")
+    code, document, codes = run_for_json(capsys, *RUN[:-1], "nowhere/runs.db")
     assert (code, codes) == (1, ["L420"])
     assert "nowhere" in document["problems"][0]["why"]
     assert not Path("nowhere").exists()
@@ -98,7 +98,7 @@ def test_forks_stand_under_the_run_that_they_began_from(there, capsys):
     fork = session.fork(at=2, name="what if", edit={"n": 7})
     fork.run()
     fork.fork(at=1, name="once more")
-    kept("two")
+    store_run("two")
     _, out, _ = called(capsys, "runs", "runs.db")
     *lines, count = out.splitlines()
     indents = [len(line) - len(line.lstrip()) for line in lines]
@@ -111,7 +111,7 @@ def test_forks_stand_under_the_run_that_they_began_from(there, capsys):
 
 def test_runs_are_filtered_and_listed_page_by_page(there, capsys):
     for number in range(5):
-        kept(f"run-{number}", name="odd" if number % 2 else "even")
+        store_run(f"run-{number}", name="odd" if number % 2 else "even")
     _, out, _ = called(capsys, "runs", "runs.db", "--contains", "even", "--limit", "2")
     *lines, count = out.splitlines()
     assert ([line.split()[0] for line in lines], count) == (["run-4", "run-2"], "2 runs; older ones: --after run-2")
@@ -129,7 +129,7 @@ def test_runs_are_filtered_and_listed_page_by_page(there, capsys):
     )
     assert [row["run_id"] for row in document(capsys, *words, "--after", "run-2")["runs"]] == ["run-1", "run-0"]
     assert document(capsys, *words, "--fingerprint", "other")["runs"] == []
-    assert told(capsys, "runs", "runs.db", "--status", "finnished")[2] == ["L546"]
+    assert run_for_json(capsys, "runs", "runs.db", "--status", "finnished")[2] == ["L546"]
 
 
 def test_a_run_that_nobody_runs_any_more_was_interrupted_after_what_is_kept(there, capsys):
@@ -146,7 +146,7 @@ def test_a_run_that_nobody_runs_any_more_was_interrupted_after_what_is_kept(ther
 
 
 def test_the_runs_as_json(there, capsys):
-    session = kept(name="Zählen 数")
+    session = store_run(name="Zählen 数")
     session = nb.open("runs.db", "one", recipe=counting())
     fork = session.fork(at=1)
     second, first = document(capsys, "runs", "runs.db")["runs"]
@@ -157,7 +157,7 @@ def test_the_runs_as_json(there, capsys):
 
 
 def test_a_name_cannot_move_the_terminals_cursor(there, capsys):
-    kept("a\nb", name="\x1b[2Jgone")
+    store_run("a\nb", name="\x1b[2Jgone")
     _, out, _ = called(capsys, "runs", "runs.db")
     assert len(out.splitlines()) == 2
     assert "\x1b" not in out
@@ -168,8 +168,8 @@ def test_a_name_cannot_move_the_terminals_cursor(there, capsys):
 
 
 def test_the_steps_of_the_run_that_was_written_last(there, capsys):
-    kept("one")
-    kept("two", recipe=counting(end=lambda: {"end": "\x1b[1mof it"}))
+    store_run("one")
+    store_run("two", recipe=counting(end=lambda: {"end": "\x1b[1mof it"}))
     code, out, _ = called(capsys, "trace", "runs.db")
     head, *steps, end = out.splitlines()
     assert code == 0
@@ -182,8 +182,8 @@ def test_the_steps_of_the_run_that_was_written_last(there, capsys):
 
 
 def test_one_run_of_several_and_one_table_of_it(there, capsys):
-    kept("one")
-    kept("two")
+    store_run("one")
+    store_run("two")
     _, out, _ = called(capsys, "trace", "runs.db", "--run", "one", "--table", "writes")
     assert "run one" in out
     assert [line.split()[0] for line in out.splitlines()[1:-1]] == ["0", "1", "2", "3"]
@@ -220,7 +220,7 @@ def test_each_table_as_json_has_the_rows_of_the_frame(there, capsys, table):
 
 
 def test_a_trace_is_written_and_read_again(there, capsys):
-    kept()
+    store_run()
     assert called(capsys, "trace", "runs.db", "--output", "trace.json")[0] == 0
     assert len(SimulationTrace.read("trace.json")) == 3
     stored = document(capsys, "trace", "runs.db")
@@ -257,10 +257,10 @@ def test_secrets_are_not_printed(there, capsys):
     ],
 )
 def test_what_is_not_there_is_reported_and_nothing_is_made(there, capsys, words, code):
-    kept()
+    store_run()
     Path("other.json").write_text('{"steps": []}')
     before = files(there)
-    result, _, codes = told(capsys, *words)
+    result, _, codes = run_for_json(capsys, *words)
     assert (result, codes) == (1, [code])
     result, out, err = called(capsys, *words)
     assert (result, out) == (1, "")

@@ -55,7 +55,7 @@ class Zoo(Part):
         return self
 
 
-def told(content):
+def list_problems(content):
     """Return every problem of a zoo: unknown keys first, then what is wrong."""
     source = read_text(content) if isinstance(content, str) else make_plain_source(content)
     written = ValidatedInput(source, source.content, Zoo)
@@ -68,12 +68,17 @@ def told(content):
 
 
 def brief(content):
-    return [(problem.code, problem.severity, problem.where.removeprefix("<dict>, ")) for problem in told(content)]
+    return [
+        (problem.code, problem.severity, problem.where.removeprefix("<dict>, ")) for problem in list_problems(content)
+    ]
 
 
 def test_nothing_is_said_of_what_is_right():
     homes = {"a": {"street": "s", "no": 3}, "b": {"street": "t", "number": 4}}
-    assert told({"name": "z", "animals": [{"type": "cat", "lives": 9}], "homes": homes, "free": {"x": {"y": 1}}}) == []
+    assert (
+        list_problems({"name": "z", "animals": [{"type": "cat", "lives": 9}], "homes": homes, "free": {"x": {"y": 1}}})
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ def test_a_mistake_is_reported_once_with_its_place(change, code, where):
 
 
 def test_a_member_of_a_union_is_reported_against_its_own_class_alone():
-    problem = told({"name": "z", "animals": [{"type": "dog"}]})[0]
+    problem = list_problems({"name": "z", "animals": [{"type": "dog"}]})[0]
     assert problem.why == "required: tricks; found: type"
 
 
@@ -115,7 +120,7 @@ def test_a_value_that_is_none_of_several_is_reported_at_its_place():
 
 
 def test_what_a_check_says_to_do_is_reported():
-    problem = told({"name": "z", "free": {"nowhere": 1}})[0]
+    problem = list_problems({"name": "z", "free": {"nowhere": 1}})[0]
     assert (problem.what, problem.why, problem.do) == ("'nowhere' is 1", "the rule is: a zoo is somewhere", "move it")
 
 
@@ -132,18 +137,18 @@ def test_an_unknown_key_is_a_warning_where_the_class_leaves_it_aside(change, whe
 
 
 def test_a_key_is_asked_for_by_the_name_that_is_near():
-    unknown, missing = told({"nme": "z"})
+    unknown, missing = list_problems({"nme": "z"})
     assert unknown.do == "did you mean 'name'?"
     assert missing.do == "write 'name' instead of 'nme'"
 
 
 def test_places_are_those_of_the_text():
-    problems = told("name: z\nanimals:\n  - {type: cat, lives: 9}\n  - {type: dog, trix: [sit]}\n")
+    problems = list_problems("name: z\nanimals:\n  - {type: cat, lives: 9}\n  - {type: dog, trix: [sit]}\n")
     assert [problem.where for problem in problems] == ["<text>:4:17, animals[1].trix", "<text>:4:5, animals[1]"]
 
 
 def test_an_unquoted_word_is_reported_as_it_was_written():
-    problems = told("name: no\nfree: {yes: 1}\n")
+    problems = list_problems("name: no\nfree: {yes: 1}\n")
     assert [(problem.code, problem.do) for problem in problems] == [
         ("R109", 'quote it: "yes":'),
         ("R109", 'quote it: "no"'),

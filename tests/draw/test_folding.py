@@ -15,7 +15,7 @@ from agentnb.draw.run_view import RunView
 from agentnb.errors import AgentNbError
 from agentnb.recipe.model import ROOT, Edge, Node, Region
 from tests.draw.drawn_recipes import SVG, groups, hostile, hostile_run, recipe, recipes, support, support_run, texts
-from tests.draw.test_svg_patch import apply, said
+from tests.draw.test_svg_patch import apply, describe_picture
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def nested():
     return recipe(nodes, edges, regions=regions)
 
 
-def drawn(closed, run=None, given=None):
+def draw_closed(closed, run=None, given=None):
     return draw_recipe(given or nested(), run=run, spare=2, collapsed=closed)
 
 
@@ -58,7 +58,7 @@ def box(drawing, name):
 
 
 def test_a_closed_region_is_one_box_with_its_name_and_all_lines_lead_to_it():
-    root = ET.fromstring(drawn(["round"]).bare_svg)
+    root = ET.fromstring(draw_closed(["round"]).bare_svg)
     assert {group.get("data-node") for group in groups(root, "node")} == {"begin", "loop", "region: round", "end"}
     (made,) = groups(root, "kind-region")
     assert "Each round" in texts(made)
@@ -72,7 +72,7 @@ def test_a_closed_region_is_one_box_with_its_name_and_all_lines_lead_to_it():
 
 
 def test_lines_with_the_same_ends_and_kind_are_one_and_its_tip_names_them_all():
-    drawing = drawn(["round"])
+    drawing = draw_closed(["round"])
     assert dict(drawing.picture.folds.edges) == {1: -1, 4: 3, 7: -1}  # 7 is inside
     (joined,) = [link for link in drawing.picture.links if link.index == 3]
     assert (joined.label, joined.tip.count("→")) == ("", 2)
@@ -80,12 +80,12 @@ def test_lines_with_the_same_ends_and_kind_are_one_and_its_tip_names_them_all():
 
 
 def test_only_what_is_closed_is_closed():
-    drawing = drawn(["deep"])
+    drawing = draw_closed(["deep"])
     assert dict(drawing.picture.folds.nodes) == {"inner": "region: deep"}
     assert [area.scope for area in drawing.picture.areas] == ["round"]
     (area,) = drawing.picture.areas
     assert box(drawing, "region: deep").area == area.name
-    assert dict(drawn(["deep", "round"]).picture.folds.regions) == {"region: round": "round"}
+    assert dict(draw_closed(["deep", "round"]).picture.folds.regions) == {"region: round": "round"}
 
 
 def test_its_marks_sum_up_what_is_inside():
@@ -93,39 +93,41 @@ def test_its_marks_sum_up_what_is_inside():
         current="inner", next=frozenset({"sub", "end"}), visited={"first": 2, "inner": 3, "end": 1},
         failed=frozenset({"inner"}), waiting=frozenset({"first"}), breakpoints=frozenset({"sub"}),
     )  # fmt: skip
-    made = box(drawn(["round"], run), "region: round")
+    made = box(draw_closed(["round"], run), "region: round")
     assert made.marks == ("visited", "waiting", "failed", "current", "breakpoint")
     assert made.count == "×5"
-    assert box(drawn(["round"], run), "end").marks == ("visited", "next")
-    assert box(drawn(["round"]), "region: round").marks == ()
+    assert box(draw_closed(["round"], run), "end").marks == ("visited", "next")
+    assert box(draw_closed(["round"]), "region: round").marks == ()
 
 
 def test_it_reads_and_writes_on_the_board_what_its_nodes_do():
-    table = drawn(["round"]).picture.board
+    table = draw_closed(["round"]).picture.board
     flows = {(flow.direction, flow.node): [table.rows[row].key for row in flow.rows] for flow in table.flows}
     assert flows["read", "region: round"] == ["n", "draft"]
     assert flows["write", "region: round"] == ["draft", "found"]
-    assert [row.key for row in table.rows] == [row.key for row in drawn([]).picture.board.rows]
+    assert [row.key for row in table.rows] == [row.key for row in draw_closed([]).picture.board.rows]
 
 
 @pytest.mark.parametrize("closed", [["body"], ["oncall"], ["body", "oncall"]])
 @pytest.mark.parametrize("view", [support_run(), RunView(), RunView(current="write", visited={"critic": 3})])
 def test_a_patched_picture_is_the_picture_drawn_with_the_run(closed, view):
-    bare = drawn(closed, given=support())
+    bare = draw_closed(closed, given=support())
     patch = json.loads(json.dumps(bare.patch(view)))
-    assert said(apply(bare.bare_svg, patch)) == said(ET.fromstring(drawn(closed, view, support()).bare_svg))
+    assert describe_picture(apply(bare.bare_svg, patch)) == describe_picture(
+        ET.fromstring(draw_closed(closed, view, support()).bare_svg)
+    )
 
 
 def test_hostile_names_are_closed_too():
     drawing = hostile()
     scopes = [area.scope for area in draw_recipe(drawing).picture.areas]
-    root = ET.fromstring(drawn(scopes, hostile_run(), drawing).bare_svg)
+    root = ET.fromstring(draw_closed(scopes, hostile_run(), drawing).bare_svg)
     assert groups(root, "kind-region")
     assert not [each for each in root.iter() if each.tag in (f"{SVG}script", f"{SVG}b")]
 
 
 def test_the_text_names_the_region_and_not_what_is_inside():
-    text = drawn(["round"], RunView(current="inner", visited={"inner": 1})).text
+    text = draw_closed(["round"], RunView(current="inner", visited={"inner": 1})).text
     assert "> region: round (3 nodes)  <current, ×1>" in text
     assert "inner (tool)" not in text
 
@@ -134,7 +136,7 @@ def test_a_region_may_be_called_as_a_node_is():
     given_ = recipe(
         [Node("region: r", "tool"), Node("a", "tool", scope="r")], regions={"r": Region("r", ("a",), "R", "region: r")}
     )
-    assert dict(drawn(["r"], given=given_).picture.folds.regions) == {"region: region: r": "r"}
+    assert dict(draw_closed(["r"], given=given_).picture.folds.regions) == {"region: region: r": "r"}
 
 
 def test_a_recipe_and_a_session_are_drawn_with_closed_regions():
@@ -146,7 +148,7 @@ def test_a_recipe_and_a_session_are_drawn_with_closed_regions():
 
 def test_a_region_that_is_not_there_is_reported():
     with pytest.raises(AgentNbError) as caught:
-        drawn(["rounds"])
+        draw_closed(["rounds"])
     (problem,) = caught.value.problems
     assert (problem.code, "round" in problem.do) == ("U206", True)
 

@@ -17,7 +17,7 @@ def _plain(monkeypatch):
     monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
 
 
-def drawn():
+def draw_example():
     things = [
         GenericBox("a", "cap", "A", ("note 1", "note 2"), badge="+ new", marks=("new",)),
         GenericBox("b", "cap", "B"),
@@ -28,7 +28,7 @@ def drawn():
 
 
 def test_things_and_ties_are_boxes_and_lines_with_all_their_words():
-    root = ET.fromstring(drawn().svg)
+    root = ET.fromstring(draw_example().svg)
     a, b, rest = groups(root, "node")
     assert [word.text for word in a.iter(f"{SVG}text")] == ["cap", "A", "note 1", "note 2"]
     assert a.find(f".//{SVG}tspan").text == "+ new"
@@ -42,12 +42,12 @@ def test_things_and_ties_are_boxes_and_lines_with_all_their_words():
 
 
 def test_a_box_is_as_high_as_its_notes_need():
-    a, b, _ = drawn().picture.boxes
+    a, b, _ = draw_example().picture.boxes
     assert a.height - b.height == pytest.approx(21, abs=1)
 
 
 def test_it_is_a_drawing_in_every_form(tmp_path):
-    shown = drawn()
+    shown = draw_example()
     assert shown.text == "in words\nand 3 more"
     assert repr(shown) == "<Drawing of 'Two': 3 boxes, 1 lines>"
     assert "A" in shown.mermaid
@@ -60,7 +60,7 @@ def test_it_is_a_drawing_in_every_form(tmp_path):
 
 
 def test_a_page_that_says_of_every_picture_that_a_run_lies_on_it_takes_no_colour_from_things():
-    root = ET.fromstring(drawn().svg)
+    root = ET.fromstring(draw_example().svg)
     assert all("kind-thing" in group.get("class").split() for group in groups(root, "node"))
     blank = [rule for rule in make_stylesheet().splitlines() if ".has-run .node" in rule and "fill:#ffffff" in rule]
     assert blank

@@ -32,13 +32,13 @@ from tests.draw.drawn_recipes import (
 TAGS = {"svg", "style", "g", "rect", "path", "text", "tspan", "title", "polygon", "circle"}
 
 
-def drawn(given, run=None, **more):
+def draw_svg(given, run=None, **more):
     shown = picture(given, run, **more)
     return write_svg(shown, compute_plain_layout(shown))
 
 
 def tree(given, run=None, **more):
-    return ET.fromstring(drawn(given, run, **more))
+    return ET.fromstring(draw_svg(given, run, **more))
 
 
 def test_each_part_can_be_found_by_its_own_name():
@@ -110,7 +110,7 @@ def test_no_run_moves_or_resizes_anything(direction):
 
 @pytest.mark.parametrize("run", [None, hostile_run()])
 def test_hostile_texts_stay_texts(run):
-    svg = drawn(hostile(), run)
+    svg = draw_svg(hostile(), run)
     root = ET.fromstring(svg)
     assert {element.tag.removeprefix(SVG) for element in root.iter()} == TAGS
     names = {name for element in root.iter() for name in element.attrib}
@@ -130,7 +130,7 @@ def test_any_recipe_gives_well_formed_svg(given):
 
 
 def test_no_two_pictures_on_a_page_share_a_name_and_nothing_comes_from_outside():
-    svg = drawn(support(), support_run())
+    svg = draw_svg(support(), support_run())
     assert ' id="' not in svg
     assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", svg)
 
@@ -159,7 +159,7 @@ def test_an_empty_recipe_is_drawn_as_its_empty_board():
     root = tree(recipe([]))
     assert groups(root, "node") == []
     assert "nothing on it yet" in texts(groups(root, "board")[0])
-    assert ET.fromstring(drawn(recipe([]), board=False)).get("viewBox") == "0 0 24 24"
+    assert ET.fromstring(draw_svg(recipe([]), board=False)).get("viewBox") == "0 0 24 24"
 
 
 def test_a_recipe_of_300_nodes_is_drawn():

@@ -75,7 +75,7 @@ def fill_flows(root, flows):
         heads.set("d", entry["heads"])
 
 
-def said(root):
+def describe_picture(root):
     """All that a picture says, flows in any order and without the attributes that only old viewers read."""
     dull = {"stroke", "stroke-width", "fill"}
 
@@ -103,13 +103,13 @@ def patched_and_drawn(recipe, view, direction):
 @pytest.mark.parametrize("view", [support_run(), RunView(), RunView(current="send", visited={"send": 3})])
 def test_a_patched_picture_is_the_picture_drawn_with_the_run(direction, view):
     patched, drawn = patched_and_drawn(support(), view, direction)
-    assert said(patched) == said(drawn)
+    assert describe_picture(patched) == describe_picture(drawn)
 
 
 def test_hostile_texts_are_patched_as_they_are_drawn():
     view = replace(hostile_run(), board=dict.fromkeys(HOSTILE, "</svg>"))
     patched, drawn = patched_and_drawn(hostile(), view, "TB")
-    assert said(patched) == said(drawn)
+    assert describe_picture(patched) == describe_picture(drawn)
 
 
 NODES = list(diamond().nodes)
@@ -135,7 +135,7 @@ VIEWS = st.builds(
 @given(VIEWS)
 def test_any_run_is_patched_as_it_is_drawn(view):
     patched, drawn = patched_and_drawn(diamond(), view, "TB")
-    assert said(patched) == said(drawn)
+    assert describe_picture(patched) == describe_picture(drawn)
 
 
 @given(VIEWS, VIEWS)

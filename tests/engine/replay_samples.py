@@ -25,7 +25,7 @@ def to_its_end(run, how=step):
     return run
 
 
-def told(replay):
+def to_rows(replay):
     return [(row.step, row.node, row.what, row.path, row.recorded, row.replayed) for row in replay.divergences]
 
 

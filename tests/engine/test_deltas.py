@@ -18,7 +18,7 @@ from agentnb.secrets import MASK
 from tests.trace.random_runs import KINDS, counter, go, node, odyssey, started
 
 
-def kept(run, **words):
+def dump_as_json(run, **words):
     return json.loads(json.dumps(dump(run, **words)))
 
 
@@ -35,7 +35,7 @@ def facts(run):
 def test_a_revived_run_stands_where_it_stood_and_continues_alike(seed, data):
     run = odyssey(seed)
     goto(run, data.draw(st.integers(0, run.history.tip)))
-    again = restore_run(run.plan, kept(run), clock=run.clock)
+    again = restore_run(run.plan, dump_as_json(run), clock=run.clock)
     assert facts(again) == facts(run)
     for _ in range(3):
         step = data.draw(st.integers(0, run.history.tip))
@@ -50,12 +50,12 @@ def test_a_revived_run_stands_where_it_stood_and_continues_alike(seed, data):
 @given(st.integers(0, 10_000))
 def test_a_log_of_a_revived_run_is_the_same_log(seed):
     run = odyssey(seed)
-    assert kept(restore_run(run.plan, kept(run))) == kept(run)
+    assert dump_as_json(restore_run(run.plan, dump_as_json(run))) == dump_as_json(run)
 
 
 def test_a_long_run_is_revived_with_its_checkpoints():
     run = go(started(), 3000)
-    again = restore_run(run.plan, kept(run))
+    again = restore_run(run.plan, dump_as_json(run))
     assert len(again.history.checkpoints) > 3
     for step in (0, 1, 511, 512, 1024, 1500, 2999, 3000):
         goto(run, step)
@@ -80,7 +80,7 @@ def test_what_shares_its_parts_is_kept_as_the_difference():
         go(run, 1)
     assert run.position == 40
     assert len(json.dumps(dump(run))) - before < 40 * 300
-    again = restore_run(plan, kept(run))
+    again = restore_run(plan, dump_as_json(run))
     assert again.root.scope.data["log"] == run.root.scope.data["log"]
     assert again.history.new_values[-1]["k2"] is again.history.old_values[-1]["k2"]
     assert list(again.history.old_values[-2].items) == list(run.history.old_values[-2].items)
@@ -89,14 +89,14 @@ def test_what_shares_its_parts_is_kept_as_the_difference():
 def test_secrets_are_not_kept_and_can_be_asked_for():
     run = go(started(), 20)
     assert "s3cret" not in json.dumps(dump(run))
-    assert restore_run(run.plan, kept(run)).root.scope.data["password"] is MASK
+    assert restore_run(run.plan, dump_as_json(run)).root.scope.data["password"] is MASK
 
 
 def test_chance_and_ids_continue_where_they_stood():
     run = started()
     run.random.random()
     run.ids("call")
-    again = restore_run(run.plan, kept(run))
+    again = restore_run(run.plan, dump_as_json(run))
     assert again.random.random() == run.random.random()
     assert again.ids("call") == run.ids("call")
 
@@ -115,7 +115,7 @@ def test_a_value_that_no_codec_takes_is_refused_or_kept_as_text():
 
 def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
     run = go(started(), 9)
-    document = kept(run)
+    document = dump_as_json(run)
     recipe = run.plan.recipe
     turned = Recipe(
         "turned", "graph", dict(reversed(recipe.nodes.items())), recipe.edges, recipe.entry, regions=recipe.regions

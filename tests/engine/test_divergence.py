@@ -14,7 +14,7 @@ from tests.engine.small_runs import one, run_of
 INPUTS = {"n": 1, "list": [0], "deep": {"x": {"y": 1}}}
 
 
-def made(function):
+def make_plan(function):
     nodes = [leaf("left", lambda work: {}), leaf("right", lambda work: {})]
     run = run_of(
         function, nodes=nodes, edges=[Edge("n0", "left", "route"), Edge("n0", "right", "route")], inputs=INPUTS
@@ -25,14 +25,14 @@ def made(function):
 
 def differ(function, other, level="values", **words):
     """Return what differs where a node was one function and is another: (what, path, recorded, replayed, ends)."""
-    then, now = made(function), made(other)
+    then, now = make_plan(function), make_plan(other)
     sides = Sides(Record(then), now)
     rows = list(compare_steps(Record(then).read_step(1), Record(now).read_step(1), sides, level, **words))
     assert all((row.step, row.node) == (1, "n0") for row in rows)
     return rows
 
 
-def told(rows):
+def to_rows(rows):
     return [(row.what, row.path, row.recorded, row.replayed, row.ends) for row in rows]
 
 
@@ -86,7 +86,7 @@ def goes(*targets, value=None):
 )
 def test_writes(then, now, row, sentence):
     (found,) = differ(lambda work: then, lambda work: now)
-    assert told([found]) == [(*row, False)]
+    assert to_rows([found]) == [(*row, False)]
     assert sentence in str(found)
     assert differ(lambda work: then, lambda work: now, "path") == []
 
@@ -103,13 +103,13 @@ def test_each_write_of_a_path_is_compared_in_its_turn():
 
         return node
 
-    assert told(differ(twice(1, 2), twice(1, 3))) == [("write", "a", 2, 3, False)]
-    assert told(differ(twice(1, 2), twice(1))) == [("write", "a", 2, ABSENT, False)]
+    assert to_rows(differ(twice(1, 2), twice(1, 3))) == [("write", "a", 2, 3, False)]
+    assert to_rows(differ(twice(1, 2), twice(1))) == [("write", "a", 2, ABSENT, False)]
 
 
 def test_a_failure_and_none():
     (row,) = differ(fails(ValueError("no")), lambda work: {})
-    assert told([row]) == [("error", "", "ValueError: no", ABSENT, True)]
+    assert to_rows([row]) == [("error", "", "ValueError: no", ABSENT, True)]
     assert "it failed with ValueError: no, and the replay does not fail" in str(row)
     (row,) = differ(lambda work: {}, fails(ValueError("no")), "path")
     assert "it did not fail, and the replay fails with ValueError: no" in str(row)
@@ -117,17 +117,17 @@ def test_a_failure_and_none():
 
 def test_what_failures_say():
     rows = differ(fails(ValueError("one")), fails(ValueError("two")))
-    assert told(rows) == [("error", "", "ValueError: one", "ValueError: two", False)]
+    assert to_rows(rows) == [("error", "", "ValueError: one", "ValueError: two", False)]
     assert differ(fails(ValueError("one")), fails(TypeError("one")), "path") == []
     assert differ(fails(ValueError("at 0x7f00aa")), fails(ValueError("at 0x7f00bb"))) == []
 
 
 def test_events_by_type_payload_and_number():
     (row,) = differ(emits(("a", {"n": 1})), emits(("a", {"n": 2})))
-    assert told([row]) == [("event", "a.n", 1, 2, False)]
+    assert to_rows([row]) == [("event", "a.n", 1, 2, False)]
     assert "it emitted 1 as 'a.n', and the replay emits 2" in str(row)
     (row,) = differ(emits(("a", 1)), emits(("b", 1)))
-    assert (told([row]), "it emitted 'a', and the replay emits 'b'" in str(row)) == (
+    assert (to_rows([row]), "it emitted 'a', and the replay emits 'b'" in str(row)) == (
         [("event", "type", "a", "b", False)],
         True,
     )
@@ -141,12 +141,12 @@ def test_events_by_type_payload_and_number():
 
 def test_edges_by_target_and_by_the_value_of_their_condition():
     (row,) = differ(goes("left"), goes("right"), "path")
-    assert told([row]) == [("edge", "n0", "left", "right", True)]
+    assert to_rows([row]) == [("edge", "n0", "left", "right", True)]
     assert "'n0' led to 'left', and in the replay to 'right'" in str(row)
-    assert told(differ(goes("left", "right"), goes("left"))) == [("edge", "n0", "left, right", "left", True)]
-    assert told(differ(goes("left"), goes())) == [("edge", "n0", "left", ABSENT, True)]
+    assert to_rows(differ(goes("left", "right"), goes("left"))) == [("edge", "n0", "left, right", "left", True)]
+    assert to_rows(differ(goes("left"), goes())) == [("edge", "n0", "left", ABSENT, True)]
     (row,) = differ(goes("left", value=1), goes("left", value=2))
-    assert told([row]) == [("edge", "n0 -> left", 1, 2, False)]
+    assert to_rows([row]) == [("edge", "n0 -> left", 1, 2, False)]
     assert "the condition of edge n0 -> left was 1, and in the replay it is 2" in str(row)
     assert differ(goes("left", value=1), goes("left", value=2), "path") == []
 
@@ -162,14 +162,14 @@ def reads(*keys):
 def test_reads_are_compared_on_their_level_alone():
     assert differ(reads("n"), reads("list")) == []
     rows = differ(reads("n"), reads("list"), "reads")
-    assert told(rows) == [("read", "list", False, True, False), ("read", "n", True, False, False)]
+    assert to_rows(rows) == [("read", "list", False, True, False), ("read", "n", True, False, False)]
     assert "it did not read 'list', and the replay does" in str(rows[0])
     assert str(rows[1]).endswith("it read 'n', and the replay does not")
 
 
 def test_what_a_callable_may_have_read_is_not_missed():
     assert differ(reads("n"), reads(), "reads", own_reads=False) == []
-    assert told(differ(reads(), reads("n"), "reads", own_reads=False)) == [("read", "n", False, True, False)]
+    assert to_rows(differ(reads(), reads("n"), "reads", own_reads=False)) == [("read", "n", False, True, False)]
 
 
 def test_one_thing_follows_from_another_in_this_order():

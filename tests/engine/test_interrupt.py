@@ -71,7 +71,7 @@ def recipe() -> Recipe:
                   regions={region.id: region for region in regions})  # fmt: skip
 
 
-def shown(session: Session) -> tuple[object, ...]:
+def describe_session(session: Session) -> tuple[object, ...]:
     frames = [(frame.node, frame.region, frame.iteration, frame.scope) for frame in session.cursor.frames]
     frontier = [(entry.node, entry.phase, entry.depth) for entry in session.frontier]
     return session.position, repr(dict(session.board)), frontier, frames, session._parts.run.counted_steps
@@ -163,13 +163,13 @@ def test_after_an_interrupt_a_session_stands_whole_and_continues(seed):
         if not interrupted(lambda made=session: move(made, chance), chance.random() * LONGEST):
             continue
         met += 1
-        stands = shown(session)
-        assert shown(done_afresh(session)) == stands
+        stands = describe_session(session)
+        assert describe_session(done_afresh(session)) == stands
         assert stands[0] <= len(session.trace)
         session.goto(0).goto(stands[0])
-        assert shown(session) == stands
+        assert describe_session(session) == stands
         assert session.step() is not None
-        assert shown(done_afresh(session)) == shown(session)
+        assert describe_session(done_afresh(session)) == describe_session(session)
         if len(session.trace) > TOO_LONG:
             session = Session(recipe())
 
@@ -184,7 +184,7 @@ def test_a_step_that_is_cut_is_done_once_when_it_is_done_again(seed):
         session.run(until=200)
         whole = Session(recipe())
         whole.run(max_steps=200)
-        assert shown(session) == shown(whole)
+        assert describe_session(session) == describe_session(whole)
 
 
 class Interrupt:
@@ -287,7 +287,7 @@ def test_an_interrupt_at_any_moment_of_a_move_leaves_a_session_whole(name):
         acts = [(act.step, act.action, act.target, repr(act.new)) for act in acts_of(session)]
         past = repr((session.position, acts))
         if past not in known:
-            known[past] = shown(done_afresh(session))
+            known[past] = describe_session(done_afresh(session))
         return known[past]
 
     session = make()
@@ -296,10 +296,10 @@ def test_an_interrupt_at_any_moment_of_a_move_leaves_a_session_whole(name):
     for at in range(random.randint(1, EVERY), moments + 1, EVERY):
         session = session if name in TRAVELS else make()
         interrupt = Interrupt(at).during(lambda made=session: work(made))
-        assert shown(session) == expected(session), interrupt.where
+        assert describe_session(session) == expected(session), interrupt.where
         if name not in TRAVELS:
             session.step()
-            assert shown(session) == expected(session), interrupt.where
+            assert describe_session(session) == expected(session), interrupt.where
         elif name == "fork":
             fork = session.fork(50)
-            assert shown(fork) == expected(fork), interrupt.where
+            assert describe_session(fork) == expected(fork), interrupt.where

@@ -43,7 +43,7 @@ def taped(run, *effects, level="values", changes=(), **inputs):
     return again, again.recorded
 
 
-def told(recording):
+def list_divergences(recording):
     return [(row.what, row.path, row.recorded, row.replayed, row.ends) for row in recording.divergences]
 
 
@@ -82,13 +82,13 @@ def test_other_arguments_are_reported_and_answered_all_the_same():
     run = calling(("tool", "one", {"a": {"b": 1}}, lambda a: 5))
     again, recording = taped(run, ("tool", "one", {"a": {"b": 2}}, never))
     assert (go_on(again), data(again)) == (DONE, {"found": [5]})
-    assert told(recording) == [("call", "one.a.b", 1, 2, False)]
+    assert list_divergences(recording) == [("call", "one.a.b", 1, 2, False)]
 
 
 def test_the_path_alone_says_nothing_of_arguments():
     run = calling(("tool", "one", {"a": 1}, lambda a: 5))
     again, recording = taped(run, ("tool", "one", {"a": 2}, never), level="path")
-    assert (go_on(again), told(recording)) == (DONE, [])
+    assert (go_on(again), list_divergences(recording)) == (DONE, [])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_path_alone_says_nothing_of_arguments():
 def test_another_call_is_not_answered(effect, recorded, replayed):
     again, recording = taped(calling(("tool", "one", {"a": 1}, lambda a: 5)), effect)
     assert (go_on(again), again.position) == (EXHAUSTED, 0)
-    assert told(recording) == [("call", effect[1], recorded, replayed, True)]
+    assert list_divergences(recording) == [("call", effect[1], recorded, replayed, True)]
 
 
 def test_a_call_more_than_recorded_is_not_made():
@@ -127,10 +127,10 @@ def test_calls_that_are_not_made_any_more_are_missing():
 def test_arguments_that_a_person_gave_are_no_difference():
     run = calling(("tool", "one", {"a": "edited"}, lambda a: 5))
     again, recording = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "edited"}])
-    assert (go_on(again), told(recording)) == (DONE, [])
+    assert (go_on(again), list_divergences(recording)) == (DONE, [])
     again, recording = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "else"}])
     go_on(again)
-    assert told(recording) == [("call", "one.a", "edited", "own", False)]
+    assert list_divergences(recording) == [("call", "one.a", "edited", "own", False)]
 
 
 def test_what_cannot_be_sent_fails_the_node_before_any_row():

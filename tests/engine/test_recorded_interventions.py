@@ -14,7 +14,7 @@ from agentnb.engine.replay.runner import Replay
 from agentnb.recipe.model import Edge, Node, Region
 from agentnb.world.effect import Effect
 from tests.engine.graph_shapes import board, leaf, step
-from tests.engine.replay_samples import counting, plan_of, to_its_end, told
+from tests.engine.replay_samples import counting, plan_of, to_its_end, to_rows
 from tests.engine.small_runs import data, one, run_of
 
 
@@ -40,7 +40,7 @@ def test_a_skipped_steps_conditions_are_asked_again():
     run = run_of(counting, counting)
     interventions.skip(run, {"a": 1})
     other = plan_of(leaf("n0", counting), leaf("n1", counting), leaf("n2", counting), edges=[Edge("n0", "n2")])
-    assert told(Replay(run, plan=other).execute()) == [(1, "n0", "edge", "n0", "n1", "n2")]
+    assert to_rows(Replay(run, plan=other).execute()) == [(1, "n0", "edge", "n0", "n1", "n2")]
 
 
 def test_a_skip_that_cannot_be_done_again_is_reported():
@@ -61,7 +61,7 @@ def test_an_edit_that_finds_no_place_is_reported_and_a_next_node_that_is_gone_en
     to_its_end(run)
     other = plan_of(leaf("n0", lambda work: {"a": 7}), leaf("n1", counting), leaf("n2", counting))
     replay = Replay(run, plan=other).execute()
-    assert [(row[0], *row[2:]) for row in told(replay)] == [
+    assert [(row[0], *row[2:]) for row in to_rows(replay)] == [
         (1, "write", "a", {"b": 1}, 7),
         (1, "act", "a.b", 2, ABSENT),
     ]
@@ -71,7 +71,7 @@ def test_an_edit_that_finds_no_place_is_reported_and_a_next_node_that_is_gone_en
     interventions.set_next(run, "n2")
     to_its_end(run)
     replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", counting))).execute()
-    assert [(row[0], *row[2:]) for row in told(replay)] == [(1, "act", "n2", "n2", ABSENT)]
+    assert [(row[0], *row[2:]) for row in to_rows(replay)] == [(1, "act", "n2", "n2", ABSENT)]
     assert (replay.compared_steps, replay.divergences[0].ends) == (1, True)
 
 

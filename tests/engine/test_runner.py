@@ -19,7 +19,7 @@ from agentnb.recipe.model import Edge, Recipe
 from agentnb.world.effect import Effect
 from agentnb.world.world import World
 from tests.engine.graph_shapes import KINDS, SHAPES, begun, board, go_on, leaf, shape_of, step
-from tests.engine.replay_samples import counting, never, plan_of, to_its_end, told
+from tests.engine.replay_samples import counting, never, plan_of, to_its_end, to_rows
 from tests.engine.small_runs import data, run_of
 
 # ------------------------------------------------------------------------------------------------------- what it finds
@@ -79,7 +79,7 @@ def test_it_continues_with_other_values_as_long_as_the_path_agrees():
     run = to_its_end(run_of(counting, counting, counting))
     other = plan_of(leaf("n0", counting), leaf("n1", lambda work: {"n": 10}), leaf("n2", counting))
     replay = Replay(run, plan=other).execute()
-    assert told(replay) == [(2, "n1", "write", "n", 2, 10), (3, "n2", "write", "n", 3, 11)]
+    assert to_rows(replay) == [(2, "n1", "write", "n", 2, 10), (3, "n2", "write", "n", 3, 11)]
     assert replay.compared_steps == 3
 
 
@@ -87,7 +87,7 @@ def test_where_the_ways_part_it_ends():
     run = to_its_end(run_of(counting, counting, counting))
     nodes = [leaf(f"n{number}", counting) for number in range(3)]
     replay = Replay(run, plan=plan_of(*nodes, edges=[Edge("n0", "n2"), Edge("n2", "n1")])).execute()
-    assert told(replay) == [(1, "n0", "edge", "n0", "n1", "n2")]
+    assert to_rows(replay) == [(1, "n0", "edge", "n0", "n1", "n2")]
     assert (replay.compared_steps, replay.divergences[0].ends) == (0, True)
 
 
@@ -103,15 +103,15 @@ def test_where_the_ways_part_it_ends():
 def test_nodes_that_are_gone_or_come_otherwise(nodes, row, why):
     run = to_its_end(run_of(counting, counting, counting))
     replay = Replay(run, plan=plan_of(*(leaf(name, counting) for name in nodes))).execute()
-    assert told(replay) == [row]
+    assert to_rows(replay) == [row]
     assert why in str(replay.divergences[0])
 
 
 def test_a_node_that_is_gone_is_reported_where_it_matters_also_from_the_middle_on():
     run = to_its_end(run_of(counting, counting, counting, counting))
     gone = plan_of(leaf("n0", counting), leaf("n2", counting), leaf("n3", counting), like=run.plan)
-    assert told(Replay(run, plan=gone, start=2).execute()) == []
-    (row,) = told(Replay(run, plan=gone, start=1).execute())
+    assert to_rows(Replay(run, plan=gone, start=2).execute()) == []
+    (row,) = to_rows(Replay(run, plan=gone, start=1).execute())
     assert row == (2, "n1", "node", "", "n1", "n1")
     assert "no node 'n1' any more" in str(Replay(run, plan=gone, start=1).execute().divergences[0])
 
@@ -134,9 +134,9 @@ def test_a_failure_that_does_not_come_again_and_one_that_is_new():
 
     run = to_its_end(run_of(counting, bad))
     replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", counting))).execute()
-    assert told(replay)[0] == (2, "n1", "error", "", "ValueError: no", ABSENT)
+    assert to_rows(replay)[0] == (2, "n1", "error", "", "ValueError: no", ABSENT)
     replay = Replay(run, plan=plan_of(leaf("n0", bad), leaf("n1", bad))).execute()
-    assert told(replay) == [
+    assert to_rows(replay) == [
         (1, "n0", "error", "", ABSENT, "ValueError: no"),
         (1, "n0", "write", "n", 1, ABSENT),
         (1, "n0", "edge", "n0", "n1", ABSENT),
@@ -152,7 +152,7 @@ def test_what_the_recipe_begins_with():
     to_its_end(run)
     assert Replay(run, plan=plan({"n": 1, "m": 9})).execute().divergences == []
     replay = Replay(run, plan=plan({"n": 5})).execute()
-    assert told(replay) == [(0, None, "write", "n", 1, 5), (1, "n0", "write", "n", 2, 6)]
+    assert to_rows(replay) == [(0, None, "write", "n", 1, 5), (1, "n0", "write", "n", 2, 6)]
     assert Replay(run, plan=plan({"n": 5}), level="path").execute().divergences == []
 
 
@@ -202,7 +202,7 @@ def test_an_unknown_call_ends_the_replay_and_never_goes_out():
 
     run = to_its_end(run_of(counting, counting))
     replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", node))).execute()
-    ((number, name, what, path, _, called),) = told(replay)
+    ((number, name, what, path, _, called),) = to_rows(replay)
     assert (number, name, what, path, called) == (2, "n1", "call", "look", "tool 'look'")
     assert (replay.compared_steps, replay.run.position, replay.run.pending_steps) == (1, 1, {})
 
@@ -270,7 +270,7 @@ def test_a_fork_replays_each_step_with_what_it_was_made_with():
     assert board(fork) == {"n": 90}
     for start in (0, 1, 2):
         assert Replay(fork, start=start).execute().divergences == []
-    assert [row[0] for row in told(Replay(fork, plan=other).execute())] == [1]
+    assert [row[0] for row in to_rows(Replay(fork, plan=other).execute())] == [1]
 
 
 def test_to_begin_in_the_middle_leaves_the_record_open_for_edits():

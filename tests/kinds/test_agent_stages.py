@@ -14,7 +14,7 @@ from agentnb.world.llm.base import Usage
 from tests.dialects.symphony.symphony_agents import call, executor
 
 
-def asked(agent: AgentExecutor, **options: Any) -> Any:
+def ask_agent(agent: AgentExecutor, **options: Any) -> Any:
     session = agent.session("go", **options)
     session.step(3)
     return session
@@ -31,7 +31,7 @@ def test_it_sends_what_is_on_the_board() -> None:
 
 
 def test_usage_is_what_the_model_says() -> None:
-    session = asked(executor(LLMResponse("x", "m", Usage(3, 4)), tools=()))
+    session = ask_agent(executor(LLMResponse("x", "m", Usage(3, 4)), tools=()))
     assert session.board["usage"] == {"requests": 1, "tokens_in": 3, "tokens_out": 4, "cost_usd": None}
 
 
@@ -39,7 +39,7 @@ def test_a_failure_is_the_steps_and_says_why_on_the_board() -> None:
     def broken(_request: Any) -> Any:
         raise ConnectionError("no line")
 
-    session = asked(AgentExecutor(AgentConfig(name="A"), llm=broken))
+    session = ask_agent(AgentExecutor(AgentConfig(name="A"), llm=broken))
     assert session.trace.steps[-1].status == "error"
     assert session.board["failure"] == {"node": "llm", "type": "ConnectionError", "message": "no line"}
     assert session.current == "result"
@@ -52,7 +52,7 @@ def test_a_time_out_of_the_config_is_the_calls() -> None:
         await asyncio.sleep(60)
         return "late"
 
-    session = asked(AgentExecutor(AgentConfig(name="A", timeout=0.05), llm=slow))
+    session = ask_agent(AgentExecutor(AgentConfig(name="A", timeout=0.05), llm=slow))
     assert "longer than 0.05 s" in session.board["failure"]["message"]
     assert session.current == "result"
 

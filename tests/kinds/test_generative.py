@@ -26,7 +26,7 @@ def session(node=None, inputs=None, **options):
     return nb.Session(nb.load(json.dumps(content([node or plan()]))), inputs or {"wish": "warm"}, **options)
 
 
-def made(params, inputs=None, rescue=None, **options):
+def make_run(params, inputs=None, rescue=None, **options):
     node = Node("plan", "generative", params=params, rescue=rescue)
     return nb.Session(Recipe("made", "test", {"plan": node}, (), ("plan",)), inputs, **options)
 
@@ -35,7 +35,7 @@ def calls(run):
     return run.trace.frames.calls
 
 
-def asked(run, number=-1):
+def get_prompts(run, number=-1):
     return [message["content"] for message in calls(run)["arguments"].iloc[number]["messages"]]
 
 
@@ -73,10 +73,10 @@ def test_what_is_no_object_is_written_under_the_nodes_id(schema, answer, wrote):
 
 
 def test_the_model_receives_the_goal_the_board_and_the_schema():
-    run = made({"goal": "Plan a trip", "schema": TRIP, "prompt": "Be brief.", "model": "large", "tools": ("search",)},
-               {"wish": {"deep": [1, "warm"]}}, llm=[ROME])  # fmt: skip
+    params = {"goal": "Plan a trip", "schema": TRIP, "prompt": "Be brief.", "model": "large", "tools": ("search",)}
+    run = make_run(params, {"wish": {"deep": [1, "warm"]}}, llm=[ROME])
     assert run.step().action["tools"] == ["search"]
-    system, user = asked(run)
+    system, user = get_prompts(run)
     assert system.startswith("Be brief.\n\n")
     assert "JSON" in system
     assert user.startswith("Goal: Plan a trip\n")
@@ -98,7 +98,7 @@ def test_a_large_board_is_cut_and_its_small_values_are_all_there():
     inputs = {"first": "x" * 200_000, **{f"key{number}": number for number in range(50)}, "last": "seen"}
     run = session(inputs=inputs, llm=[ROME])
     run.step()
-    user = asked(run)[1]
+    user = get_prompts(run)[1]
     assert len(user) < 25_000
     assert "characters left out" in user
     assert '"last": "seen"' in user
@@ -107,13 +107,13 @@ def test_a_large_board_is_cut_and_its_small_values_are_all_there():
 def test_each_value_of_a_large_board_keeps_at_least_100_characters():
     run = session(inputs={f"key{number}": "x" * 150 for number in range(250)}, llm=[ROME])
     run.step()
-    assert f'"key0": "{"x" * 99}... (52 characters left out)' in asked(run)[1]
+    assert f'"key0": "{"x" * 99}... (52 characters left out)' in get_prompts(run)[1]
 
 
 def test_values_that_json_does_not_have_are_reported_as_text():
     run = session(inputs={"when": {3, 1}, "odd": {(1, 2): "x"}, "raw": b"abc"}, llm=[ROME])
     run.step()
-    assert '"when": ["1", "3"]' in asked(run)[1]
+    assert '"when": ["1", "3"]' in get_prompts(run)[1]
     assert run.board["city"] == "Rome"
 
 
@@ -134,8 +134,8 @@ def test_a_model_whose_answer_does_not_fit_is_told_what_is_wrong_and_asked_again
     assert step.outputs == ROME
     assert step.thought == "Filled 2 fields towards: Plan a trip (after 2 answers that did not fit)"
     assert calls(run)["result"].tolist() == ["no idea", NO_DAYS, ROME]
-    assert [len(asked(run, number)) for number in range(3)] == [2, 4, 6]
-    *_, first, why_first, second, why_second = asked(run)
+    assert [len(get_prompts(run, number)) for number in range(3)] == [2, 4, 6]
+    *_, first, why_first, second, why_second = get_prompts(run)
     assert (first, second) == ("no idea", json.dumps(NO_DAYS))
     assert "not JSON" in why_first
     assert "- days: 0 is less than the minimum of 1" in why_second
@@ -186,7 +186,7 @@ def test_a_schema_that_is_wrong_itself_is_reported_and_nobody_is_asked(options):
 
 
 def test_a_rescue_continues_after_it():
-    run = made({"schema": TRIP}, rescue=Rescue({"city": "home"}), llm=lambda _request: "no")
+    run = make_run({"schema": TRIP}, rescue=Rescue({"city": "home"}), llm=lambda _request: "no")
     run.run()
     assert (run.status, run.board["city"]) == ("finished", "home")
     assert run.trace.steps[0].status == "error"
@@ -200,7 +200,7 @@ def test_a_model_that_raises_is_tried_as_often_as_the_node_says():
             raise error
         return ROME
 
-    run = made({"schema": TRIP, "attempts": 3}, llm=answer)
+    run = make_run({"schema": TRIP, "attempts": 3}, llm=answer)
     assert run.step().outputs == ROME
     assert calls(run)["attempt"].tolist() == [1, 2, 3]
 
@@ -233,7 +233,7 @@ def test_an_ensemble_asks_for_several_and_takes_one(method, answers, wrote, said
     assert step.outputs == wrote
     assert step.thought == f"Filled {len(wrote)} fields towards: Plan a trip {said}"
     assert len(calls(run)) == 3
-    assert {len(asked(run, number)) for number in range(3)} == {2}
+    assert {len(get_prompts(run, number)) for number in range(3)} == {2}
 
 
 def test_values_that_only_look_alike_are_different_votes():
@@ -253,7 +253,7 @@ def test_what_is_merged_has_to_fit_too_else_the_whole_answers_vote():
 def test_an_ensemble_of_which_none_fits_is_asked_again_as_one_would_be():
     run = session(ensemble(n=2), llm=["no", NO_DAYS, "no", ROME])
     assert run.step().outputs == ROME
-    assert [len(asked(run, number)) for number in range(4)] == [2, 2, 4, 6]
+    assert [len(get_prompts(run, number)) for number in range(4)] == [2, 2, 4, 6]
     never = session(ensemble(n=2), llm=lambda _request: "no")
     never.step()
     assert (never.error.code, len(calls(never))) == ("X407", 4)

@@ -29,7 +29,7 @@ def graph(rest="", *, mapped=MAP):
                 "  - {id: never, type: noop, on_error: {to: rescue}}", PROMPTS)  # fmt: skip
 
 
-def asked(tmp_path, llm, content=None, **options):
+def ask_model(tmp_path, llm, content=None, **options):
     session = Session(load(write(tmp_path, content or graph())), {"x": "sky"}, llm=llm, clock=FrozenClock(), **options)
     session.run()
     return session
@@ -37,7 +37,7 @@ def asked(tmp_path, llm, content=None, **options):
 
 def test_it_asks_with_the_prompts_texts_in_their_order_and_maps_the_answer(tmp_path):
     requests = []
-    session = asked(tmp_path, lambda request: requests.append(request) or LLMResponse("blue", usage=Usage(7, 2)))
+    session = ask_model(tmp_path, lambda request: requests.append(request) or LLMResponse("blue", usage=Usage(7, 2)))
     assert [(message.role, message.content) for message in requests[0].messages] == [
         ("system", "Be brief, sky."), ("user", "Question: sky"), ("assistant", "Well,"), ("user", "And 0?"),
     ]  # fmt: skip
@@ -48,23 +48,23 @@ def test_it_asks_with_the_prompts_texts_in_their_order_and_maps_the_answer(tmp_p
 
 
 def test_without_a_model_the_answer_is_simulated_and_the_call_says_so(tmp_path):
-    session = asked(tmp_path, None)
+    session = ask_model(tmp_path, None)
     assert session.board["a"] == "Mocked output from say"
     (call,) = session.trace.frames.calls.to_dict("records")
     assert (call["kind"], call["provider"], call["model"]) == ("agent", "simulated", "simulated")
 
 
 def test_an_answer_that_is_json_is_read(tmp_path):
-    session = asked(tmp_path, ['{"k": [1]}'])
+    session = ask_model(tmp_path, ['{"k": [1]}'])
     assert (session.board["a"], session.board["b"]) == ('{"k": [1]}', {"k": [1]})
-    assert asked(tmp_path, [{"text": "t", "json": {"k": 2}, "status": 201}]).board["c"] == 201
+    assert ask_model(tmp_path, [{"text": "t", "json": {"k": 2}, "status": 201}]).board["c"] == 201
 
 
 @pytest.mark.parametrize("error", ["quota", {"type": "quota", "message": "later"}])
 def test_a_truthy_error_is_a_failure(tmp_path, error):
-    session = asked(tmp_path, [{"error": error, "text": "half"}])
+    session = ask_model(tmp_path, [{"error": error, "text": "half"}])
     assert (session.status, session.current, session.board["a"]) == ("failed", "say", None)
-    session = asked(tmp_path, [{"error": error}], graph(", on_error: {to: rescue}"))
+    session = ask_model(tmp_path, [{"error": error}], graph(", on_error: {to: rescue}"))
     assert [step.node_id for step in session.trace.steps] == ["say", "rescue", "never"]
 
 
@@ -78,7 +78,7 @@ def test_failed_answers_and_exceptions_are_tried_again(tmp_path):
             raise answer
         return answer
 
-    session = asked(tmp_path, llm, content)
+    session = ask_model(tmp_path, llm, content)
     assert (session.status, session.board["a"]) == ("finished", "blue")
     rows = session.trace.frames.calls
     assert (rows["attempt"].tolist(), rows["backoff_seconds"].tolist()) == ([1, 2, 3], [0, 2, 2])
@@ -86,7 +86,7 @@ def test_failed_answers_and_exceptions_are_tried_again(tmp_path):
 
 
 def test_without_a_model_a_sessions_answer_is_simulated(tmp_path):
-    session = asked(tmp_path, None)
+    session = ask_model(tmp_path, None)
     assert session.board["a"] == "Mocked output from say"
     assert session.trace.frames.calls["kind"].tolist() == ["agent"]
 
@@ -113,7 +113,7 @@ def test_a_prompt_of_the_environment_is_masked(tmp_path, monkeypatch):
     monkeypatch.setenv("AGENT_TEST_NAME", "Ada-4711")
     content = graph().replace("Question: {{ x }}", "I am {{env.AGENT_TEST_NAME}}")
     requests = []
-    session = asked(tmp_path, lambda request: requests.append(request) or "fine", content)
+    session = ask_model(tmp_path, lambda request: requests.append(request) or "fine", content)
     assert "Ada-4711" in requests[0].prompt
     assert "Ada-4711" not in repr(session.trace.frames.calls.to_dict("records"))
 
@@ -122,11 +122,11 @@ def test_a_prompt_does_not_tell_a_variable_of_something_else(tmp_path, monkeypat
     monkeypatch.setenv("GITHUB_TOKEN", "ghp-own3d-4711")
     content = graph().replace("Question: {{ x }}", "I am {{env.GITHUB_TOKEN}}")
     with pytest.raises(AgentRuntimeError, match=r"X361.*GITHUB_TOKEN"):
-        asked(tmp_path, ["fine"], content)
+        ask_model(tmp_path, ["fine"], content)
 
 
 def test_a_variable_that_is_not_set_is_reported(tmp_path, monkeypatch):
     monkeypatch.delenv("AGENT_TEST_NAME", raising=False)
     content = graph().replace("Question: {{ x }}", "I am {{env.AGENT_TEST_NAME}}")
     with pytest.raises(AgentRuntimeError, match=r"X333.*AGENT_TEST_NAME"):
-        asked(tmp_path, ["fine"], content)
+        ask_model(tmp_path, ["fine"], content)

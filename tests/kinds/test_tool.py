@@ -124,7 +124,7 @@ def test_its_options_hold_for_each_way_to_call_it(timeout, inputs):
 # -- with inputs that are templates, and a map ----------------------------------------------------------------------
 
 
-def given(
+def run_tool(
     tmp_path,
     inputs="{}",
     rest="",
@@ -141,18 +141,18 @@ def given(
 
 
 def test_its_inputs_are_rendered_and_keep_their_type(tmp_path):
-    done = given(tmp_path, "{q: '{{ x }}', text: 'about {{ x }}', deep: [{k: '{{ log }}'}], plain: 1.5}")
+    done = run_tool(tmp_path, "{q: '{{ x }}', text: 'about {{ x }}', deep: [{k: '{{ log }}'}], plain: 1.5}")
     assert done.state["a"] == {"q": 1, "text": "about 1", "deep": [{"k": []}], "plain": 1.5}
     assert done.session.trace.steps[0].inputs == done.state["a"]
 
 
 def test_config_goes_beside_them_and_they_win(tmp_path):
-    done = given(tmp_path, "{k: 2}", uses="own", config="{k: 1, more: [1]}")
+    done = run_tool(tmp_path, "{k: 2}", uses="own", config="{k: 1, more: [1]}")
     assert done.state["a"] == {"k": 2, "more": [1]}
 
 
 def test_overrides_are_given_the_config_too(tmp_path):
-    done = given(
+    done = run_tool(
         tmp_path,
         "{k: 2}",
         uses="own",
@@ -173,7 +173,7 @@ def test_overrides_are_given_the_config_too(tmp_path):
     ],
 )
 def test_a_result_that_is_no_mapping_is_under_result(tmp_path, answer, result, text_):
-    done = given(
+    done = run_tool(
         tmp_path, mapped="{set: {a: '{{ result.result }}', b: '{{ result.text }}'}}", tools={"echo": lambda: answer}
     )
     assert (done.state["a"], done.state["b"]) == (result, text_)
@@ -181,21 +181,21 @@ def test_a_result_that_is_no_mapping_is_under_result(tmp_path, answer, result, t
 
 def test_a_timeout_is_never_forced_on_a_function_that_takes_none(tmp_path):
     seen = []
-    done = given(tmp_path, rest=", timeout: {seconds: 60}", tools={"echo": lambda: seen.append(None) or "fine"})
+    done = run_tool(tmp_path, rest=", timeout: {seconds: 60}", tools={"echo": lambda: seen.append(None) or "fine"})
     assert (done.state["a"], len(seen) > 0) == ("fine", True)
 
 
 def test_one_that_takes_a_timeout_is_given_it(tmp_path):
-    done = given(tmp_path, rest=", timeout: {seconds: 60}", tools={"echo": lambda timeout=None: timeout})
+    done = run_tool(tmp_path, rest=", timeout: {seconds: 60}", tools={"echo": lambda timeout=None: timeout})
     assert done.state["a"] == 60
-    done = given(tmp_path, "{timeout: 5}", ", timeout: {seconds: 60}", tools={"echo": lambda timeout=None: timeout})
+    done = run_tool(tmp_path, "{timeout: 5}", ", timeout: {seconds: 60}", tools={"echo": lambda timeout=None: timeout})
     assert done.state["a"] == 5
 
 
 def test_a_sync_tool_that_takes_too_long_is_a_timeout_and_takes_the_error_edge(tmp_path):
     gate = threading.Event()
     try:
-        done = given(
+        done = run_tool(
             tmp_path,
             rest=", timeout: {seconds: 0.02}, on_error: {resume: true}",
             tools={"echo": lambda: gate.wait(None)},
@@ -256,9 +256,11 @@ def test_an_async_tool_is_awaited(tmp_path):
     async def later(q):
         return {"result": q + 1}
 
-    assert given(tmp_path, "{q: '{{ x }}'}", tools={"echo": later}).state["a"] == 2
+    assert run_tool(tmp_path, "{q: '{{ x }}'}", tools={"echo": later}).state["a"] == 2
 
 
 def test_what_a_tool_changes_in_its_arguments_does_not_change_the_board(tmp_path):
-    done = given(tmp_path, "{items: '{{ log }}'}", tools={"echo": lambda items: items.append(1) or {"result": items}})
+    done = run_tool(
+        tmp_path, "{items: '{{ log }}'}", tools={"echo": lambda items: items.append(1) or {"result": items}}
+    )
     assert (done.state["a"], done.state["log"]) == ([1], [])

@@ -35,7 +35,7 @@ graph.add_edge("add", "add", when="total < 50")
 """
 
 
-async def said(client, tool, **arguments):
+async def ask_server(client, tool, **arguments):
     found = await client.call_tool(tool, arguments)
     return json.loads(found.content[0].text)
 
@@ -48,10 +48,10 @@ def test_agentnb_mcp_serves_the_runs_of_a_store_on_stdin_and_stdout(tmp_path):
 
     async def main():
         async with Client(stdio_client(started), client_info=ME) as client:
-            assert (await said(client, "list_runs"))["rows"][0]["store"] == str(place)
-            assert (await said(client, "open_run", run="first"))["status"] == "waiting"
-            assert (await said(client, "back"))["position"] == 2
-            assert (await said(client, "fork"))["problems"][0]["code"] == "X528"
+            assert (await ask_server(client, "list_runs"))["rows"][0]["store"] == str(place)
+            assert (await ask_server(client, "open_run", run="first"))["status"] == "waiting"
+            assert (await ask_server(client, "back"))["position"] == 2
+            assert (await ask_server(client, "fork"))["problems"][0]["code"] == "X528"
 
     asyncio.run(main())
 
@@ -70,9 +70,9 @@ def test_agentnb_mcp_continues_a_run_with_its_recipe_and_prints_nothing_into_the
 
     async def main():
         async with Client(stdio_client(started), client_info=ME) as client:
-            await said(client, "open_run", run="first")
-            await said(client, "edit", changes={"total": 30})
-            assert (await said(client, "run_until"))["status"] == "finished"
+            await ask_server(client, "open_run", run="first")
+            await ask_server(client, "edit", changes={"total": 30})
+            assert (await ask_server(client, "run_until"))["status"] == "finished"
 
     asyncio.run(main())
     again = nb.open(tmp_path / "runs.db", "first")
@@ -95,9 +95,9 @@ def test_a_live_session_is_served_on_localhost_and_people_see_what_the_assistant
         with session.serve_mcp(changes=True) as server:
             assert server.url.startswith("http://127.0.0.1:")
             async with Client(streamable_http_client(server.url), client_info=ME) as client:
-                assert (await said(client, "step"))["position"] == 1
-                await said(client, "edit", changes={"price": 100})
-                assert (await said(client, "run_until"))["status"] == "waiting"
+                assert (await ask_server(client, "step"))["position"] == 1
+                await ask_server(client, "edit", changes={"price": 100})
+                assert (await ask_server(client, "run_until"))["status"] == "waiting"
             assert [call.split(" ", 1)[1] for call in server.calls][:2] == [
                 "helper: step()", "helper: edit(changes={'price': 100})",
             ]  # fmt: skip

@@ -58,7 +58,7 @@ def session_of(recipe: Any, inputs: Any, limit: int | None) -> Session:
     return session_of_run(run, Limits(Budget(max_steps=limit)), recipe.name, dict(inputs), "r")
 
 
-def shown(session: Session) -> dict[str, Any]:
+def describe_session(session: Session) -> dict[str, Any]:
     """Return all that a session shows where it stands."""
     cursor = session.cursor
     return {

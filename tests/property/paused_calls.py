@@ -46,7 +46,7 @@ def held_shape(name: str, doing: list[str]) -> Shape:
     return replace(shape, nodes=nodes, llm=shape.llm or (lambda request: request.prompt.upper()))
 
 
-def kept(name: str, doing: list[str], log: MemoryLog | None = None) -> Session:
+def make_session(name: str, doing: list[str], log: MemoryLog | None = None) -> Session:
     """Return a session of such a shape, kept in a log where one is given."""
     session = session_of(name, held_shape(name, doing))
     if log is not None:

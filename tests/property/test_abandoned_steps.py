@@ -76,7 +76,7 @@ def session_of(name: str, does: list[str], **limits: int) -> Session:
     return session_of_run(run, Limits(Budget(**limits)), name, dict(shape.inputs), "r")
 
 
-def told(session: Session) -> Any:
+def describe_session(session: Session) -> Any:
     return {**facts(session), "times": [str(event.time) for event in session.events]}
 
 
@@ -90,7 +90,7 @@ def to_its_end(session: Session) -> Session:
 @settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(does=DOES, way=WAYS, limit=st.sampled_from(["max_tool_calls", "max_llm_calls", "max_frames"]))
 def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, limit):
-    wanted = told(to_its_end(session_of(name, does)))
+    wanted = describe_session(to_its_end(session_of(name, does)))
     session = session_of(name, does, **{limit: 0})
     if way != "in memory":
         session._parts.persistence.record_new_run(MemoryLog(), "step")
@@ -102,7 +102,7 @@ def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, li
             session.close()
             session = reopen_run(log, log.run("r"), plan)
         session.set_budget(**{limit: most})
-    assert told(session) == wanted
+    assert describe_session(session) == wanted
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -111,8 +111,8 @@ def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, li
 def test_what_a_step_had_drawn_before_a_crash_it_draws_again(name, does, share):
     session, log = session_of(name, does), MemoryLog()
     session._parts.persistence.record_new_run(log, "step")
-    wanted, plan = told(to_its_end(session)), session._parts.run.plan
+    wanted, plan = describe_session(to_its_end(session)), session._parts.run.plan
     shorter = cut(log, "r", 1 + share * log.last("r") // 100)
     again = to_its_end(reopen_run(shorter, shorter.run("r"), plan))
-    assert told(again) == wanted
+    assert describe_session(again) == wanted
     assert again.replay().ok

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agentnb.engine.core import scheduler
 from agentnb.errors import BoardError, ExecutionError
-from tests.property.modelled_sessions import expected, session_of, shown
+from tests.property.modelled_sessions import describe_session, expected, session_of
 from tests.property.reference_model import Model
 from tests.property.strategies import Drawn, acts, drawn
 
@@ -72,7 +72,7 @@ class Pair:
         return fork
 
     def stands_as_its_model(self) -> None:
-        assert shown(self.session) == expected(self.model)
+        assert describe_session(self.session) == expected(self.model)
 
     def holds_as_its_model(self) -> None:
         """Every step of it shows what the model shows, and then it stands where it stood."""
@@ -142,7 +142,7 @@ def test_a_fresh_run_with_the_same_acts_shows_the_same(what, script):
         for step in range(last, -1, -1):
             fresh.goto(step)
             pair.session.goto(step)
-            assert shown(fresh) == shown(pair.session)
+            assert describe_session(fresh) == describe_session(pair.session)
 
 
 @given(drawn(), acts)
@@ -154,7 +154,7 @@ def test_the_first_steps_of_a_fork_are_its_parents(what, script):
         for step in range(at + 1):
             fork.goto(step)
             pair.session.goto(step)
-            assert shown(fork) == shown(pair.session)
+            assert describe_session(fork) == describe_session(pair.session)
 
 
 @settings(max_examples=settings.default.max_examples // 4)  # threads and loops are slow to begin
@@ -164,7 +164,7 @@ def test_branches_that_run_at_the_same_time_leave_what_they_leave_in_turn(what):
     pair.model.run(60)
     assume(pair.model.status == "finished" and all(state.row.status == "ok" for state in pair.model.states[1:]))
     pair.session.run(max_steps=200)
-    stands, wanted = shown(pair.session), expected(pair.model)
+    stands, wanted = describe_session(pair.session), expected(pair.model)
     assert {**stands, "row": None} == {**wanted, "row": None}  # which branch ended last is a matter of time
     for step in range(pair.model.tip, -1, -1):
         pair.session.goto(step)

@@ -13,7 +13,7 @@ from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog
 from tests.engine.graph_shapes import SHAPES
 from tests.property.interrupted_runs import facts
-from tests.property.paused_calls import done, ended, finds_nothing, kept
+from tests.property.paused_calls import done, ended, finds_nothing, make_session
 
 ASKED = st.lists(st.sampled_from(["tool", "llm", "human", "emit"]), min_size=1, max_size=3)
 SENT = st.fixed_dictionaries({"prompt": st.sampled_from(["one", "two"])})
@@ -32,7 +32,7 @@ PLAYS = st.lists(st.one_of(st.just(("go", "step_into")), ACT), min_size=4, max_s
 @settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(doing=ASKED, play=PLAYS, lasts=st.booleans())
 def test_a_replay_finds_nothing_of_what_was_changed_inside(name, doing, play, lasts):
-    session = kept(name, doing, MemoryLog() if lasts else None)
+    session = make_session(name, doing, MemoryLog() if lasts else None)
     for verb, word in play:
         session = done(session, verb, word)
         finds_nothing(session)
@@ -40,7 +40,7 @@ def test_a_replay_finds_nothing_of_what_was_changed_inside(name, doing, play, la
 
 
 def test_a_step_of_another_branch_sees_an_event_from_outside_only_where_it_had_come():
-    session = kept("branches", ["human"])
+    session = make_session("branches", ["human"])
     for verb, word in (("go", "step"), ("go", "step_into"), ("emit", "outside"), ("go", "step_into"), ("go", "step")):
         session = done(session, verb, word)
     ended(session)
@@ -52,7 +52,7 @@ def test_a_step_of_another_branch_sees_an_event_from_outside_only_where_it_had_c
 
 
 def test_an_event_from_outside_takes_no_number_of_a_step_that_was_cut():
-    session = kept("reactive", ["emit"], MemoryLog())
+    session = make_session("reactive", ["emit"], MemoryLog())
     for verb, word in (("go", "step_into"), ("reopen", None), ("emit", "outside")):
         session = done(session, verb, word)
     ended(session)
@@ -63,7 +63,7 @@ def test_an_event_from_outside_takes_no_number_of_a_step_that_was_cut():
 
 
 def test_a_replay_from_the_middle_gives_each_event_its_own_number():
-    session = kept("reactive", ["emit", "human"], MemoryLog())
+    session = make_session("reactive", ["emit", "human"], MemoryLog())
     for verb, word in (("go", "run"), ("emit", "greeting.done"), ("reopen", None)):
         session = done(session, verb, word)
     ended(session)
@@ -76,7 +76,7 @@ def test_a_replay_from_the_middle_gives_each_event_its_own_number():
 @given(doing=ASKED, play=PLAYS)
 def test_a_copy_is_inside_a_step_as_the_original_is(name, doing, play):
     log, copy = MemoryLog(), MemoryLog()
-    session = kept(name, doing, log)
+    session = make_session(name, doing, log)
     for verb, word in play:
         if verb != "reopen":
             session = done(session, verb, word)
@@ -94,7 +94,7 @@ def test_a_copy_is_inside_a_step_as_the_original_is(name, doing, play):
 
 
 def test_a_step_that_was_entered_is_saved_where_the_run_has_gone_back_before_its_frame():
-    session = kept("branches", ["emit", "tool"], MemoryLog())
+    session = make_session("branches", ["emit", "tool"], MemoryLog())
     for _ in range(3):
         session = done(session, "go", "step_into")
     session = done(session, "back", None)
@@ -106,7 +106,7 @@ def test_a_step_that_was_entered_is_saved_where_the_run_has_gone_back_before_its
 
 def test_a_question_that_was_withdrawn_is_withdrawn_in_a_copy_too():
     log, copy = MemoryLog(), MemoryLog()
-    session = kept("branches", ["tool", "human"], log)
+    session = make_session("branches", ["tool", "human"], log)
     for verb in ("step_into", "step_into", "step_into", "step_into", "step_into", "stop"):
         session = done(session, "stop", None) if verb == "stop" else done(session, "go", verb)
         session.save(copy)
@@ -119,7 +119,7 @@ def test_a_question_that_was_withdrawn_is_withdrawn_in_a_copy_too():
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("steps", [["step_into"] * 3, ["step", "step_into", "step_into"], ["step", "step"]])
 def test_an_edit_and_an_event_during_a_step_come_between_its_reads_in_a_replay_too(name, steps):
-    session = kept(name, ["tool", "human"])
+    session = make_session(name, ["tool", "human"])
     for verb, word in (*(("go", step) for step in steps), ("edit", {"told": 1}), ("emit", "outside"), ("go", "step")):
         session = done(session, verb, word)
     finds_nothing(ended(session))

@@ -12,7 +12,7 @@ from agentnb.engine.persistence.journal import Batch
 from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog
 from agentnb.trace.export import trace_of
-from tests.property.modelled_sessions import session_of, shown
+from tests.property.modelled_sessions import describe_session, session_of
 from tests.property.reference_model import Model
 from tests.property.strategies import Drawn, acts, drawn
 from tests.property.test_engine import Pair
@@ -87,6 +87,6 @@ def test_a_run_that_is_opened_again_shows_what_its_model_shows(what, script, reo
 @given(drawn(), acts, reopenings, st.integers(1, 5))
 def test_batches_lose_nothing_that_is_put_away(what, script, reopening, size):
     for pair in played(what, script, reopening, Batch(size, 60_000)):
-        stood = shown(pair.session)
+        stood = describe_session(pair.session)
         pair.reopen()
-        assert shown(pair.session) == stood
+        assert describe_session(pair.session) == stood

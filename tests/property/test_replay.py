@@ -13,7 +13,7 @@ from agentnb.engine.replay.runner import Replay
 from agentnb.errors import BoardError, ExecutionError
 from agentnb.session.replay_report import ReplayReport
 from agentnb.world.world import World
-from tests.property.modelled_sessions import session_of, shown
+from tests.property.modelled_sessions import describe_session, session_of
 from tests.property.node_programs import board_function, input_function
 from tests.property.strategies import WITH_BOARD, WITH_INPUTS, WITH_WORK, Drawn, acts, asks, drawn, ops, share
 
@@ -59,11 +59,11 @@ def played(what: Drawn, script: list[tuple[str, Any]]) -> list[Any]:
 @given(drawn(), scripts)
 def test_a_replay_of_any_run_finds_nothing(what, script):
     for session in played(what, script):
-        stood = shown(session)
+        stood = describe_session(session)
         for start in {0, session.position // 2, session.position}:
             report = session.replay(start, strict="reads")
             assert (report.divergences, report.unsure) == ((), ())
-        assert shown(session) == stood
+        assert describe_session(session) == stood
 
 
 # ------------------------------------------------------------------------------------------------------ edited recipes

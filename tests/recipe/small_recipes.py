@@ -18,5 +18,5 @@ def recipe(nodes, edges=(), entry=None, regions=(), **more):
     return Recipe("made", "test", {each.id: each for each in made}, ways, entry, regions=every, **more)
 
 
-def told(rule, made):
+def list_codes(rule, made):
     return [(problem.code, problem.severity) for problem in rule(made)]

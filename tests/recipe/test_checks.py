@@ -7,7 +7,7 @@ from agentnb.kinds import KINDS
 from agentnb.recipe import checks
 from agentnb.recipe.checks import iter_dangling_edges, make_entry_problem
 from agentnb.recipe.model import ROOT, Edge, Region
-from tests.recipe.small_recipes import node, recipe, told
+from tests.recipe.small_recipes import list_codes, node, recipe
 
 
 def test_a_good_recipe_has_no_problems():
@@ -23,7 +23,7 @@ def test_an_edge_has_to_lead_to_a_node():
 
 
 def test_an_edge_has_to_begin_at_a_node():
-    assert told(checks.check_edges, recipe(["b"], [("a", "b")])) == [("R104", "error")]
+    assert list_codes(checks.check_edges, recipe(["b"], [("a", "b")])) == [("R104", "error")]
 
 
 def test_in_a_draft_that_is_a_warning():
@@ -44,16 +44,16 @@ def test_among_many_mistakes_only_the_first_are_guessed_at():
 def test_a_route_has_to_lead_to_a_node_or_to_the_end(kind):
     ways = {"routes": {"x": "", "y": "nowhere"}, "default": "a", "pass_route": "nowhere", "fail_route": ""}
     made = recipe(["a", node("choose", kind, params=ways)])
-    assert told(checks.check_routes, made) == [("R120", "error")]
+    assert list_codes(checks.check_routes, made) == [("R120", "error")]
 
 
 def test_a_route_called_otherwise_is_not_the_default():
     made = recipe([node("choose", "router", params={"routes": {"otherwise": "nowhere"}, "default": ""})])
-    assert told(checks.check_routes, made) == [("R120", "error")]
+    assert list_codes(checks.check_routes, made) == [("R120", "error")]
 
 
 def test_a_router_without_routes_is_a_warning():
-    assert told(checks.check_routes, recipe([node("choose", "router")])) == [("R120", "warning")]
+    assert list_codes(checks.check_routes, recipe([node("choose", "router")])) == [("R120", "warning")]
 
 
 def test_a_route_that_is_drawn_is_reported_once():
@@ -62,16 +62,16 @@ def test_a_route_that_is_drawn_is_reported_once():
 
 
 def test_a_recipe_begins_at_its_own_nodes():
-    assert told(checks.check_entry, recipe(["a"], entry=["b"])) == [("R105", "error")]
-    assert told(checks.check_entry, recipe(["a"], entry=[])) == [("R105", "error")]
-    assert told(checks.check_entry, recipe([])) == [("R105", "error")]
+    assert list_codes(checks.check_entry, recipe(["a"], entry=["b"])) == [("R105", "error")]
+    assert list_codes(checks.check_entry, recipe(["a"], entry=[])) == [("R105", "error")]
+    assert list_codes(checks.check_entry, recipe([])) == [("R105", "error")]
 
 
 def test_a_recipe_begins_at_the_top():
     made = recipe(
         [node("l", "loop", bodies=("l",)), node("in", scope="l")], entry=["in"], regions=[Region("l", ("in",))]
     )
-    assert told(checks.check_entry, made) == [("R105", "error")]
+    assert list_codes(checks.check_entry, made) == [("R105", "error")]
 
 
 def test_a_missing_entry_asks_for_the_one_that_is_near():
@@ -87,23 +87,23 @@ def test_a_missing_entry_asks_for_the_one_that_is_near():
 )
 def test_a_region_belongs_to_a_node_and_begins_inside(region):
     made = recipe([node("l", "loop", bodies=("l",)), "out", node("in", scope="l")], regions=[region])
-    assert told(checks.check_regions, made) == [("R116", "error")]
+    assert list_codes(checks.check_regions, made) == [("R116", "error")]
 
 
 def test_a_node_names_only_regions_that_there_are():
-    assert told(checks.check_regions, recipe([node("a", scope="nowhere")])) == [("R116", "error")]
-    assert told(checks.check_regions, recipe([node("a", "loop", bodies=("nowhere",))])) == [("R116", "error")]
+    assert list_codes(checks.check_regions, recipe([node("a", scope="nowhere")])) == [("R116", "error")]
+    assert list_codes(checks.check_regions, recipe([node("a", "loop", bodies=("nowhere",))])) == [("R116", "error")]
 
 
 @pytest.mark.parametrize("kind", ["loop", "subgraph"])
 def test_what_is_a_frame_has_something_inside(kind):
-    assert told(checks.check_bodies, recipe([node("a", kind)])) == [("R121", "error")]
+    assert list_codes(checks.check_bodies, recipe([node("a", kind)])) == [("R121", "error")]
 
 
 def test_an_edge_stays_in_its_region():
     region = Region("l", ("in",), owner="l")
     made = recipe([node("l", "loop", bodies=("l",)), node("in", scope="l")], [("l", "in")], regions=[region])
-    assert told(checks.check_scopes, made) == [("R122", "error")]
+    assert list_codes(checks.check_scopes, made) == [("R122", "error")]
 
 
 def test_an_edge_is_of_a_kind_that_there_is():
@@ -144,7 +144,7 @@ def test_an_evaluator_that_makes_sense_is_not_reported():
 
 def test_each_evaluator_is_reported():
     made = recipe([node(name, "evaluator", params={"target": "x", "threshold": 2}) for name in "ab"])
-    assert told(checks.check_evaluators, made) == [("R136", "warning")] * 2
+    assert list_codes(checks.check_evaluators, made) == [("R136", "warning")] * 2
 
 
 def test_the_flow_is_looked_at_only_where_the_parts_hang_together():
@@ -163,7 +163,7 @@ def test_errors_come_first_and_each_problem_once():
 
 
 def test_the_top_region_needs_no_owner():
-    assert told(checks.check_regions, recipe(["a"], regions=[Region(ROOT, ("a",))])) == []
+    assert list_codes(checks.check_regions, recipe(["a"], regions=[Region(ROOT, ("a",))])) == []
 
 
 LINES = {

@@ -3,15 +3,15 @@ from __future__ import annotations
 from agentnb.expressions.conditions import to_condition
 from agentnb.recipe import control_flow
 from agentnb.recipe.model import Edge, Region
-from tests.recipe.small_recipes import node, recipe, told
+from tests.recipe.small_recipes import list_codes, node, recipe
 
 HOLDS = to_condition("n > 1")
 
 
 def test_an_edge_behind_one_that_always_holds_is_never_taken():
     made = recipe(["a", "b", "c"], [("a", "b"), ("a", "c")])
-    assert told(control_flow.check_taken, made) == [("R118", "warning")]
-    assert told(control_flow.check_reached, made) == [("R115", "warning")]
+    assert list_codes(control_flow.check_taken, made) == [("R118", "warning")]
+    assert list_codes(control_flow.check_reached, made) == [("R115", "warning")]
 
 
 def test_a_condition_lets_the_next_edge_in():
@@ -26,11 +26,11 @@ def test_a_label_is_no_condition():
 
 def test_parallel_and_error_edges_shut_nothing_out():
     ways = [("a", "b", "parallel"), ("a", "c", "parallel"), ("a", "d", "error"), ("a", "e")]
-    assert told(control_flow.check_taken, recipe(list("abcde"), ways)) == []
+    assert list_codes(control_flow.check_taken, recipe(list("abcde"), ways)) == []
 
 
 def test_where_all_edges_are_taken_none_is_shut_out():
-    assert told(control_flow.check_taken, recipe(["a", "b", "c"], [("a", "b"), ("a", "c")], routing="all")) == []
+    assert list_codes(control_flow.check_taken, recipe(["a", "b", "c"], [("a", "b"), ("a", "c")], routing="all")) == []
 
 
 def test_bodies_routes_and_events_are_ways():
@@ -39,7 +39,7 @@ def test_bodies_routes_and_events_are_ways():
         [("a", "routed", "route"), ("a", "told", "event")],
         regions=[Region("a", ("in",), owner="a")],
     )
-    assert told(control_flow.check_reached, made) == []
+    assert list_codes(control_flow.check_reached, made) == []
 
 
 def test_a_circle_without_a_way_out_is_reported_once():
@@ -51,7 +51,7 @@ def test_a_circle_without_a_way_out_is_reported_once():
 
 def test_an_error_edge_is_no_way_out():
     made = recipe(["a", "b", "c"], [("a", "b"), ("b", "a"), ("b", "c", "error")])
-    assert told(control_flow.check_ends, made) == [("R125", "warning")]
+    assert list_codes(control_flow.check_ends, made) == [("R125", "warning")]
 
 
 def test_a_router_may_end_by_a_route_or_for_want_of_a_default():
@@ -61,14 +61,14 @@ def test_a_router_may_end_by_a_route_or_for_want_of_a_default():
         {"routes": {"x": ""}, "default": "a"},
     ):
         made = recipe(["a", node("r", "router", params=params)], [("a", "r"), ("r", "a", "route")])
-        assert told(control_flow.check_ends, made) == []
+        assert list_codes(control_flow.check_ends, made) == []
     made = recipe(["a", node("r", "router", params={"routes": {}, "default": "a"})], [("a", "r"), ("r", "a", "route")])
-    assert told(control_flow.check_ends, made) == [("R125", "warning")]
+    assert list_codes(control_flow.check_ends, made) == [("R125", "warning")]
 
 
 def test_a_node_whose_edges_all_have_conditions_may_end():
     made = recipe(["a"], [Edge("a", "a", "conditional", HOLDS)])
-    assert told(control_flow.check_ends, made) == []
+    assert list_codes(control_flow.check_ends, made) == []
 
 
 def test_a_misspelt_key_is_asked_for():
@@ -80,7 +80,7 @@ def test_a_misspelt_key_is_asked_for():
 
 def test_where_no_inputs_are_declared_any_key_may_be_given():
     nodes = [node("a", writes=("topic",)), node("b", reads=("topics",))]
-    assert told(control_flow.check_reads, recipe(nodes, [("a", "b")])) == []
+    assert list_codes(control_flow.check_reads, recipe(nodes, [("a", "b")])) == []
 
 
 def test_an_ignored_edge_names_the_kind_that_ignores_it():

@@ -35,7 +35,7 @@ class Line:
     price: float
 
 
-def told(expected, found):
+def list_mismatches(expected, found):
     return list(map(str, compare_exactly(expected, found).mismatches))
 
 
@@ -87,11 +87,11 @@ def test_not_the_same(expected, actual):
 def test_the_innermost_places_that_differ_are_reported():
     expected = {"order": {"lines": [{"price": 3}, {"price": 4}], "paid": True}}
     found = {"order": {"lines": [{"price": 3}, {"price": 5}], "paid": True}}
-    assert told(expected, found) == ["order.lines.1.price: expected 4, found 5"]
+    assert list_mismatches(expected, found) == ["order.lines.1.price: expected 4, found 5"]
 
 
 def test_what_is_missing_and_what_is_too_much():
-    assert told({"a": 1, "b": [1, 2], "c": {"x": 1}}, {"b": [1], "c": {"x": 1, "y": 2}}) == [
+    assert list_mismatches({"a": 1, "b": [1, 2], "c": {"x": 1}}, {"b": [1], "c": {"x": 1, "y": 2}}) == [
         "a: expected 1, but it is not there",
         "b.1: expected 2, but it is not there",
         "c.y: 2 is unexpected",

@@ -141,7 +141,7 @@ def looping(tools: Tools, **attributes: Any) -> Any:
     return nb.load(made)
 
 
-def told(session: Any) -> Any:
+def get_trace_document(session: Any) -> Any:
     """Return a session's trace, as it would be written, but for the tables: rows that nothing names stay untold."""
     trace = json.loads(session.trace.to_json())
     return [each["p"] for each in trace["slices"]], trace["outcome"]
@@ -152,7 +152,7 @@ def is_kept(session: Any) -> None:
     log, run_id = session._parts.state.log, session.run_id
     # `open` would have the session keep what it has not
     again = reopen_run(log, log.run(run_id), session._parts.run.plan)
-    assert told(again) == told(session)
+    assert get_trace_document(again) == get_trace_document(session)
     assert (again.position, dict(again.board)) == (session.position, dict(session.board))
     numbers = [entry.seq for entry in log.entries(run_id)]
     assert numbers == list(range(1, len(numbers) + 1))

@@ -76,7 +76,7 @@ def test_a_default_of_the_recipe_counts_as_given():
     assert session(declared(x={"type": "integer", "default": 3}), {"x": 4}).board["x"] == 4
 
 
-def told(inputs, given, **meta):
+def list_problems(inputs, given, **meta):
     """Return (code, what, why) of what is wrong with inputs."""
     recipe = Recipe("r", "test", {"a": Node("a", "noop")}, (), ("a",), inputs=inputs, meta=meta)
     try:
@@ -105,7 +105,7 @@ def told(inputs, given, **meta):
     ],
 )
 def test_a_rule_that_an_input_breaks_is_reported(schema, value, what, why):
-    found = told({"x": schema}, {"x": value})
+    found = list_problems({"x": schema}, {"x": value})
     assert len(found) == bool(what)
     for code, said, because in found:
         assert code == "R208"
@@ -119,7 +119,7 @@ def test_every_input_is_reported():
         "b": {"minimum": 1},
         "c": {"properties": {"d": {"type": "null"}, "e": {"const": 1}}},
     }
-    found = told(inputs, {"a": 1, "b": 0, "c": {"d": 1, "e": 2}}, required=["z"])
+    found = list_problems(inputs, {"a": 1, "b": 0, "c": {"d": 1, "e": 2}}, required=["z"])
     assert [(code, what) for code, what, _ in found] == [
         ("R205", "input 'z' is missing"),
         ("R206", "input 'a' is an int"),
@@ -131,15 +131,15 @@ def test_every_input_is_reported():
 
 def test_a_secret_input_is_not_shown():
     secret = "sk-4711-x"
-    (named,) = told({"api_key": {"minLength": 40}}, {"api_key": secret})
-    (inside,) = told({"user": {"properties": {"token": {"enum": [1]}}}}, {"user": {"token": secret}})
-    (around,) = told({"user": {"maxProperties": 0}}, {"user": {"token": secret}})
+    (named,) = list_problems({"api_key": {"minLength": 40}}, {"api_key": secret})
+    (inside,) = list_problems({"user": {"properties": {"token": {"enum": [1]}}}}, {"user": {"token": secret}})
+    (around,) = list_problems({"user": {"maxProperties": 0}}, {"user": {"token": secret}})
     assert not any(secret in text for text in (*named, *inside, *around))
 
 
 @pytest.mark.parametrize("schema", [{"type": 42}, "string", {"type": "text"}, {"minimum": "x", "type": "integer"}])
 def test_what_is_no_schema_is_not_asked(schema):
-    assert told({"x": schema}, {"x": [1]}) == []
+    assert list_problems({"x": schema}, {"x": [1]}) == []
 
 
 def test_a_schema_of_all_inputs_is_asked_as_one():
@@ -150,7 +150,7 @@ def test_a_schema_of_all_inputs_is_asked_as_one():
         "additionalProperties": False,
         "$defs": {"few": {"maximum": 3}},
     }
-    found = told(whole["properties"], {"n": 7, "other": 1, "m": 1}, input_schema=whole, required=["q"])
+    found = list_problems(whole["properties"], {"n": 7, "other": 1, "m": 1}, input_schema=whole, required=["q"])
     assert [(code, what) for code, what, _ in found] == [
         ("R205", "input 'q' is missing"),
         ("R208", "input 'n' is 7"),
@@ -159,20 +159,22 @@ def test_a_schema_of_all_inputs_is_asked_as_one():
     ]
     assert "'more' is a required property" in found[2][2]
     assert "('other' was unexpected)" in found[3][2]
-    (typed,) = told(whole["properties"], {"q": 5, "more": 1}, input_schema=whole | {"additionalProperties": True})
+    (typed,) = list_problems(
+        whole["properties"], {"q": 5, "more": 1}, input_schema=whole | {"additionalProperties": True}
+    )
     assert typed[:2] == ("R206", "input 'q' is an int")
 
 
 def test_where_the_schema_of_all_inputs_is_wrong_each_is_asked_alone():
     whole = {"properties": {"q": {"type": 42}, "n": {"maximum": 3}}, "required": "q"}
-    assert [what for _, what, _ in told(whole["properties"], {"q": 1, "n": 4}, input_schema=whole)] == [
+    assert [what for _, what, _ in list_problems(whole["properties"], {"q": 1, "n": 4}, input_schema=whole)] == [
         "input 'n' is 4"
     ]
 
 
 def test_a_whole_number_is_an_integer_however_it_is_written():
-    assert told({"x": {"type": "integer"}}, {"x": 3.0}) == []
-    assert [code for code, _, _ in told({"x": {"type": "integer"}}, {"x": 3.5})] == ["R206"]
+    assert list_problems({"x": {"type": "integer"}}, {"x": 3.0}) == []
+    assert [code for code, _, _ in list_problems({"x": {"type": "integer"}}, {"x": 3.5})] == ["R206"]
 
 
 def test_a_default_that_breaks_its_own_schema_is_reported():

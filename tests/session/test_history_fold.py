@@ -50,7 +50,7 @@ def made():
     yield from (nb.Session(nb.samples(name)) for name in ("research", "triage"))
 
 
-def told(run):
+def describe_steps(run):
     """Return what a picture and a board say of a run at each of its steps, from its end back and on again."""
     found = []
     for step in [*range(run.position, -1, -1), *range(len(run.trace) + 1)]:
@@ -72,7 +72,7 @@ def test_many_rows_tell_what_each_by_itself_does(monkeypatch, number):
         run.goto(len(run.trace) // 2)
         run.edit({"n": 5})
         run.run()
-        return told(run)
+        return describe_steps(run)
 
     one_by_one = gone(1 << 40)
     assert gone(0) == one_by_one

@@ -19,7 +19,7 @@ def noting(calls):
     return look
 
 
-def held(side="before", **options):
+def make_held_run(side="before", **options):
     run = session(calling(**options), {"word": "rain"})
     run.breakpoints.add(call="tool", side=side)
     run.run()
@@ -28,27 +28,27 @@ def held(side="before", **options):
 
 def test_a_call_is_held_before_it_goes_out():
     calls = []
-    run = held(answer=noting(calls))
+    run = make_held_run(answer=noting(calls))
     assert (run.status, run.position, run.current, calls) == ("in_flight", 1, "look", [])
     (call,) = run.pending
     assert (call.kind, call.node, dict(call.arguments)) == ("call", "look", {"word": "rain"})
 
 
 def test_it_continues_with_the_next_step():
-    run = held()
+    run = make_held_run()
     step = run.step()
     assert (step.node_id, step.outputs, run.status) == ("look", {"look": "about rain"}, "paused")
     assert run.pending == ()
 
 
 def test_or_with_the_next_run():
-    run = held()
+    run = make_held_run()
     run.run()
     assert (run.status, run.board["look"]) == ("finished", "about rain")
 
 
 def test_its_arguments_can_be_changed():
-    run = held()
+    run = make_held_run()
     run.change(run.pending[0].id, arguments={"word": "snow"})
     assert dict(run.pending[0].arguments) == {"word": "snow"}
     run.run()
@@ -59,7 +59,7 @@ def test_its_arguments_can_be_changed():
 
 def test_an_answer_before_it_goes_out_replaces_it():
     calls = []
-    run = held(answer=noting(calls))
+    run = make_held_run(answer=noting(calls))
     run.change("look", answer="mine")
     run.run()
     assert (run.board["look"], calls) == ("mine", [])
@@ -67,7 +67,7 @@ def test_an_answer_before_it_goes_out_replaces_it():
 
 
 def test_after_it_came_back_its_answer_is_seen_and_can_be_changed():
-    run = held(side="after")
+    run = make_held_run(side="after")
     assert run.pending[0].answer == "about rain"
     run.change(run.pending[0].id, answer="mine")
     run.run()
@@ -76,7 +76,7 @@ def test_after_it_came_back_its_answer_is_seen_and_can_be_changed():
 
 
 def test_what_is_changed_is_a_copy():
-    run = held()
+    run = make_held_run()
     arguments = {"word": ["snow"]}
     run.change("look", arguments=arguments)
     arguments["word"].append("more")
@@ -87,7 +87,7 @@ def test_what_is_changed_is_a_copy():
 @pytest.mark.parametrize("move", [lambda run: run.back(), lambda run: run.goto(1), lambda run: run.stop()])
 def test_going_elsewhere_gives_the_call_up_and_it_goes_out_again_later(move):
     calls = []
-    run = held(answer=noting(calls))
+    run = make_held_run(answer=noting(calls))
     move(run)
     assert (run.pending, calls) == ((), [])
     assert "cancelled" in run.trace.frames.interventions["action"].tolist()
@@ -98,7 +98,7 @@ def test_going_elsewhere_gives_the_call_up_and_it_goes_out_again_later(move):
 
 
 def test_an_edit_leaves_what_waits_as_it_was_asked():
-    run = held()
+    run = make_held_run()
     run.edit({"word": "snow"})
     assert dict(run.pending[0].arguments) == {"word": "rain"}
     run.run()
@@ -128,7 +128,7 @@ def test_an_answer_is_no_call_and_a_call_no_answer():
     with pytest.raises(ExecutionError, match="'ask'"):
         run.change("ask", answer="yes")
     with pytest.raises(ExecutionError, match="X115"):
-        held().answer("yes")
+        make_held_run().answer("yes")
 
 
 def test_the_call_can_be_named_by_its_effect_too():
@@ -274,7 +274,7 @@ def test_so_does_one_of_async_code():
 
 
 def test_start_lets_go_what_is_held():
-    run = held()
+    run = make_held_run()
 
     async def test():
         await run.start().wait()

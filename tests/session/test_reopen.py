@@ -16,7 +16,7 @@ from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog, open_log
 from tests.engine.graph_shapes import SHAPES
 from tests.property.interrupted_runs import facts, finished
-from tests.property.modelled_sessions import shown
+from tests.property.modelled_sessions import describe_session
 from tests.session.shape_sessions import session_of
 from tests.session.small_sessions import asking
 
@@ -295,7 +295,7 @@ def test_every_shape_is_saved_and_opened_at_each_step(name, tmp_path):
         session.save(tmp_path / "runs.db")
         log = open_log(tmp_path / "runs.db")
         again = reopen_run(log, log.run("r"), session._parts.run.plan)
-        assert shown(again) == shown(session)
+        assert describe_session(again) == describe_session(session)
         again.goto(tip)
         assert facts(again) == {**wanted, "status": again.status}
         again.close()
@@ -311,7 +311,7 @@ def test_every_shape_can_be_read_without_its_recipe(name, tmp_path):
     for k in [*range(session.position, -1, -1), session.position]:
         read.goto(k)
         session.goto(k)
-        assert shown(read) == shown(session)
+        assert describe_session(read) == describe_session(session)
     assert all(node in read.draw().dot for node in session.recipe.nodes)
     with pytest.raises(nb.ExecutionError, match="L450"):
         read.step()

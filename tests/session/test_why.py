@@ -161,7 +161,7 @@ def typed():
     return graph.add_switch("route", Result, lambda result: result.text, {"tea 1": note, "tea 2": tell}, note)
 
 
-def told(why):
+def to_rows(why):
     return [(asked.condition, asked.target, asked.value, asked.taken) for asked in why.conditions]
 
 
@@ -170,10 +170,10 @@ def test_a_decision_and_a_switch_say_why_as_soon_as_they_are_entered():
     stop.run(until="tell")
     why = stop.why()
     assert (why.node, why.targets) == ("ask", ("tell",))
-    assert told(why) == [("ask(Plan) is true", "tell", True, True), ("ask(Plan) is false", "", False, False)]
+    assert to_rows(why) == [("ask(Plan) is true", "tell", True, True), ("ask(Plan) is false", "", False, False)]
     assert why.conditions[0].operands == (("Plan", Plan("tea", 1)),)
     stop.run(until="note")
-    assert told(stop.why()) == [
+    assert to_rows(stop.why()) == [
         ("route(Result) == 'tea 1'", "note", True, True),
         ("route(Result) == 'tea 2'", "tell_2", False, False),
         ("route(Result) is anything else", "note_2", False, False),

@@ -14,7 +14,7 @@ from tests.session.small_sessions import graph as line
 from tests.session.test_reactive import listening
 
 
-def said(run, *words):
+def explain(run, *words):
     return run.why_not(*words).reason
 
 
@@ -43,7 +43,7 @@ def test_a_way_that_another_one_came_before():
 def test_what_is_next_what_waits_and_what_ran():
     run = session(fan("x", "y"))
     run.step(2)
-    assert [said(run, node) for node in ("y", "meet", "x", "after", "open")] == [
+    assert [explain(run, node) for node in ("y", "meet", "x", "after", "open")] == [
         "it is next",
         "it waits: 1 step is before it, and it joins 'y'",
         "no incoming edge is open now; it ran in step 2",
@@ -55,13 +55,13 @@ def test_what_is_next_what_waits_and_what_ran():
 
 def test_a_node_inside_another_one():
     run = session(looping(line("x"), times=2))
-    assert said(run, "x") == "it is inside 'again', which is not open here"
+    assert explain(run, "x") == "it is inside 'again', which is not open here"
     run.step(2)
-    assert said(run, "again").startswith("it is next; it ran in step 1")
-    assert said(run, "done") == "no incoming edge is open now"
+    assert explain(run, "again").startswith("it is next; it ran in step 1")
+    assert explain(run, "done") == "no incoming edge is open now"
     assert run.why_not("done").incoming_edges[0].result == "step 1 went into it, and it has not been left"
     run.step()
-    assert said(run, "again") == "it was entered, and its inner nodes are still running; it ran in step 3"
+    assert explain(run, "again") == "it was entered, and its inner nodes are still running; it ran in step 3"
 
 
 def test_error_edges_and_failures():
@@ -77,14 +77,14 @@ def test_error_edges_and_failures():
     assert run.why_not("a").incoming_edges[0].result == "step 3 failed: it broke"
     assert run.why_not("fix", 0).incoming_edges[0].result == "'a' has not run"
     run.goto(2)
-    assert said(run, "b") == "it is next"
+    assert explain(run, "b") == "it is next"
 
 
 def test_a_turn_that_a_person_took_away():
     run = session(line("a", "b", "c"))
     run.step()
     run.set_next("c")
-    assert said(run, "b") == "it has been removed from the frontier: set_next 'c' after step 1"
+    assert explain(run, "b") == "it has been removed from the frontier: set_next 'c' after step 1"
 
 
 def test_the_routes_of_a_router_are_reported_by_their_values():
@@ -97,22 +97,24 @@ def test_the_routes_of_a_router_are_reported_by_their_values():
 
 def test_no_event_of_its_types_has_come():
     run = listening()
-    assert said(run, "greet") == "no event of its types has been emitted: it listens to 'hello'; emitted: none at all"
+    assert (
+        explain(run, "greet") == "no event of its types has been emitted: it listens to 'hello'; emitted: none at all"
+    )
     run.emit("bye").run()
-    assert said(run, "greet").endswith("emitted: evt_001 'bye'")
-    assert said(run, "greet", "evt_001") == "event evt_001 is a 'bye', and it listens to 'hello'"
-    assert said(run, "log", "evt_001") == "it fired for event evt_001 'bye' in step 2"
+    assert explain(run, "greet").endswith("emitted: evt_001 'bye'")
+    assert explain(run, "greet", "evt_001") == "event evt_001 is a 'bye', and it listens to 'hello'"
+    assert explain(run, "log", "evt_001") == "it fired for event evt_001 'bye' in step 2"
 
 
 def test_a_delivery_that_waits_and_one_that_is_not_matched_yet():
     run = listening()
     run.emit("hello").emit("hello")
-    assert said(run, "greet") == "event evt_001 'hello' is delivered to it next"
-    assert said(run, "log") == "the delivery of event evt_001 'hello' waits: 1 step is before it"
-    assert said(run, "log", "evt_002") == "event evt_002 'hello' has not been matched yet: 2 steps are before it"
+    assert explain(run, "greet") == "event evt_001 'hello' is delivered to it next"
+    assert explain(run, "log") == "the delivery of event evt_001 'hello' waits: 1 step is before it"
+    assert explain(run, "log", "evt_002") == "event evt_002 'hello' has not been matched yet: 2 steps are before it"
     run.step(2)
     assert (run.why_not("log", "evt_001").fired, run.why_not("log").event) == (3, "evt_002")
-    assert said(run, "log", 2) == "event evt_001 'hello' is delivered to it next"  # as it stood then
+    assert explain(run, "log", 2) == "event evt_001 'hello' is delivered to it next"  # as it stood then
 
 
 def test_a_delivery_that_a_person_skipped_or_took_away():
@@ -123,7 +125,7 @@ def test_a_delivery_that_a_person_skipped_or_took_away():
     assert (why.fired, why.reason) == (None, "a person skipped it for event evt_001 'hello' in step 2")
     run.set_next("begin")
     taken = "the delivery of event evt_001 'hello' was removed from the frontier: set_next 'begin' after step 2"
-    assert said(run, "log") == taken
+    assert explain(run, "log") == taken
 
 
 def test_an_event_of_a_step_that_is_in_flight():
@@ -134,9 +136,9 @@ def test_an_event_of_a_step_that_is_in_flight():
     nodes = [leaf("emits", emits), leaf("hears", lambda work: {}, on=("heard",))]
     run = session_of("flies", Shape(nodes, [], ("emits",), [], {}))
     run.run()
-    assert said(run, "hears") == "event evt_001 'heard' was emitted by 'emits', whose step has not finished"
+    assert explain(run, "hears") == "event evt_001 'heard' was emitted by 'emits', whose step has not finished"
     run.answer("yes")
-    assert said(run, "hears") == "event evt_001 'heard' is delivered to it next"
+    assert explain(run, "hears") == "event evt_001 'heard' is delivered to it next"
 
 
 @pytest.mark.parametrize(("words", "code"), [(("nobody",), "X101"), (("a", 9), "X111"), (("a", "evt_009"), "X111"),

@@ -6,7 +6,7 @@ from agentnb.sources import read_text
 from agentnb.sources.builder import MAX_DEPTH, MAX_NODES, Builder, StopReadingError
 
 
-def told(text):
+def list_problems(text):
     return [(problem.code, problem.where) for problem in read_text(text).problems]
 
 
@@ -19,18 +19,18 @@ def test_a_second_key_is_reported_with_both_places_and_dropped():
 
 
 def test_each_further_key_is_reported():
-    assert told("a: 1\na: 2\na: 3") == [("R103", "<text>:2:1, a"), ("R103", "<text>:3:1, a")]
+    assert list_problems("a: 1\na: 2\na: 3") == [("R103", "<text>:2:1, a"), ("R103", "<text>:3:1, a")]
 
 
 @pytest.mark.parametrize(
     "form", ["[" * 200 + "]" * 200, "{a: " * 200 + "1" + "}" * 200, '{"a":' * 200 + "1" + "}" * 200]
 )
 def test_deep_nesting_is_refused(form):
-    assert [code for code, _ in told(form)] == ["R108"]
+    assert [code for code, _ in list_problems(form)] == ["R108"]
 
 
 def test_the_deepest_that_is_allowed_is_read():
-    assert not told("[" * MAX_DEPTH + "]" * MAX_DEPTH)
+    assert not list_problems("[" * MAX_DEPTH + "]" * MAX_DEPTH)
 
 
 def test_aliases_count_as_often_as_they_are_used():
@@ -44,11 +44,11 @@ def test_aliases_count_as_often_as_they_are_used():
 
 def test_merges_count_too():
     bomb = f"a: &a {{{', '.join(f'k{n}: 1' for n in range(1000))}}}\n" + "b:\n" + "  - {<<: *a}\n" * 200
-    assert [code for code, _ in told(bomb)] == ["R108"]
+    assert [code for code, _ in list_problems(bomb)] == ["R108"]
 
 
 def test_a_value_may_stand_for_itself_no_deeper():
-    assert [code for code, _ in told("a: &a [1, *a]")] == ["R108"]
+    assert [code for code, _ in list_problems("a: &a [1, *a]")] == ["R108"]
 
 
 def test_an_alias_without_an_anchor_asks_for_the_one_that_is_near():
@@ -64,12 +64,12 @@ def test_merged_keys_give_way_to_those_that_stand_there():
 
 
 def test_a_merge_of_what_is_no_mapping_is_reported():
-    assert told("it: {<<: 3}") == [("R102", "<text>:1:10, it['<<']")]
+    assert list_problems("it: {<<: 3}") == [("R102", "<text>:1:10, it['<<']")]
 
 
 def test_an_alias_may_be_a_key():
     assert read_text("a: &k word\n*k : 1\n").content == {"a": "word", "word": 1}
-    assert [code for code, _ in told("a: &k [1]\n*k : 1\n")] == ["R114"]
+    assert [code for code, _ in list_problems("a: &k [1]\n*k : 1\n")] == ["R114"]
 
 
 def test_too_many_values_stop_the_reading():

@@ -64,7 +64,7 @@ def test_before_anything_has_run_there_are_none():
     assert isinstance(edges, pd.DataFrame)
 
 
-def told(session):
+def list_edges(session):
     reading = session.trace.reading()
     names = [node.id for node in reading.nodes]
     return [
@@ -76,7 +76,7 @@ def told(session):
 def test_each_delivery_says_whose_step_told_of_the_event():
     team = reactive.team()
     team.run_goal("Write about swifts")
-    found = told(team.session)
+    found = list_edges(team.session)
     assert found[:3] == [
         (1, None, "plan", "goal.created"), (2, "plan", "search", "object.created"),
         (3, "plan", "search", "object.created"),
@@ -89,7 +89,7 @@ def test_in_a_fork_too():
     team.run_goal("Write about swifts")
     fork = team.session.fork(at=3)
     fork.run()
-    assert told(fork) == told(team.session)
+    assert list_edges(fork) == list_edges(team.session)
 
 
 def test_a_run_without_events_has_none():
@@ -97,4 +97,4 @@ def test_a_run_without_events_has_none():
     graph.add_node("only", function=lambda: {"n": 1}, inputs={})
     session = nb.Session(nb.load(graph))
     session.run()
-    assert told(session) == []
+    assert list_edges(session) == []

@@ -100,21 +100,21 @@ def everything(session: nb.Session) -> dict[str, Any]:
     return found
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return the text of all that is in a value."""
     if isinstance(value, pd.DataFrame):
-        return repr({name: [shown(item) for item in value[name]] for name in value.columns if name != "spoilt"})
+        return repr({name: [format_value(item) for item in value[name]] for name in value.columns if name != "spoilt"})
     if isinstance(value, pd.Series | np.ndarray):
-        return repr([shown(item) for item in value.tolist()])
+        return repr([format_value(item) for item in value.tolist()])
     if isinstance(value, dict):
-        return repr({key: shown(item) for key, item in value.items()})
+        return repr({key: format_value(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
-        return repr([shown(item) for item in value])
+        return repr([format_value(item) for item in value])
     return repr(value)
 
 
 def texts(session: nb.Session) -> dict[str, str]:
-    return {name: shown(value) for name, value in everything(session).items()}
+    return {name: format_value(value) for name, value in everything(session).items()}
 
 
 NAMED = list(everything(finished()))
@@ -133,7 +133,7 @@ def read_trace(lasting, tmp_path_factory):
     file = tmp_path_factory.mktemp("read") / "trace.json"
     lasting[0].trace.to_json(file)
     trace = nb.SimulationTrace.read(file)
-    return trace, (trace.to_json(), {each: shown(frame) for each, frame in trace.frames.items()})
+    return trace, (trace.to_json(), {each: format_value(frame) for each, frame in trace.frames.items()})
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -143,7 +143,7 @@ def test_a_change_inside_a_returned_value_stays_there(name, read, lasting, read_
         trace, before = read_trace
         frames = {f"frames.{each}": trace.frames[each] for each in NAMES}
         spoil(frames.get(name, trace.state_at(len(trace)) if name == "state_at" else getattr(trace, name, None)), {})
-        assert (trace.to_json(), {each: shown(frame) for each, frame in trace.frames.items()}) == before
+        assert (trace.to_json(), {each: format_value(frame) for each, frame in trace.frames.items()}) == before
         return
     session, before = lasting
     spoil(everything(session)[name], {})

@@ -29,7 +29,7 @@ def test_every_sample_is_kept_as_json_and_looks_the_same(name):
     assert changes(kept, recipe) == []
 
 
-def made(limit=3, **attributes):
+def make_graph(limit=3, **attributes):
     graph = nx.DiGraph(name="g", entry="a")
     graph.add_node("a", function=lambda n: {"n": n + 1}, inputs={"n": "n"}, **attributes)
     graph.add_node("b", kind="noop")
@@ -37,29 +37,29 @@ def made(limit=3, **attributes):
     return graph
 
 
-def told(graph):
-    return changes(json.loads(json.dumps(to_snapshot(nb.load(made())))), nb.load(graph))
+def list_changes(graph):
+    return changes(json.loads(json.dumps(to_snapshot(nb.load(make_graph())))), nb.load(graph))
 
 
 def test_what_has_changed_is_reported_line_by_line():
-    assert told(made()) == []
-    more = made()
+    assert list_changes(make_graph()) == []
+    more = make_graph()
     more.add_node("c", kind="noop")
     more.add_edge("b", "c")
-    assert told(more) == ["node 'c' is new", "edge 'b' -> 'c' (sequential) is new"]
-    assert told(made(4)) == [
+    assert list_changes(more) == ["node 'c' is new", "edge 'b' -> 'c' (sequential) is new"]
+    assert list_changes(make_graph(4)) == [
         "edge 'a' -> 'b' (conditional when n > 3) is gone",
         "edge 'a' -> 'b' (conditional when n > 4) is new",
     ]
-    other = made()
+    other = make_graph()
     other.nodes["a"]["function"] = lambda n: {"n": n + 2}
-    (line,) = told(other)
+    (line,) = list_changes(other)
     assert line.startswith("node 'a', params.")
     assert "was" in line
 
 
 def test_no_secret_of_a_recipe_is_stored():
-    graph = made()
+    graph = make_graph()
     graph.nodes["a"]["headers"] = {"authorization": "Bearer abcd-1234"}
     assert "abcd-1234" not in json.dumps(to_snapshot(nb.load(graph)))
 

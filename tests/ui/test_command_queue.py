@@ -23,7 +23,7 @@ class Painter:
         self.places.append((self.session.position, self.session.status))
 
 
-def made(session):
+def make_queue(session):
     painter = Painter(session)
     return CommandQueue(session, painter), painter
 
@@ -42,7 +42,7 @@ async def settled(desk):
 def in_loop(check, **options):
     async def main():
         session = ticket_recipe.session(**options)
-        desk, painter = made(session)
+        desk, painter = make_queue(session)
         await check(session, desk, painter)
         desk.close()
 
@@ -51,7 +51,7 @@ def in_loop(check, **options):
 
 def test_without_a_loop_a_command_is_carried_out_at_once():
     session = ticket_recipe.session("hello")
-    desk, painter = made(session)
+    desk, painter = make_queue(session)
     done = []
     desk.ask(Request("step", done=lambda: done.append(session.position)))
     assert done == [1]
@@ -66,7 +66,7 @@ def test_without_a_loop_a_command_is_carried_out_at_once():
 
 def test_an_answer_commits_the_step_of_its_node():
     session = ticket_recipe.session()
-    desk, _ = made(session)
+    desk, _ = make_queue(session)
     desk.ask(Request("run"))
     desk.ask(Request("answer", "yes", "ask"))
     assert session.board["decision"] == "yes"
@@ -83,7 +83,7 @@ def test_an_answer_commits_the_step_of_its_node():
 )
 def test_what_goes_wrong_is_kept_for_the_screen_until_the_next_command(command, code):
     session = ticket_recipe.session()
-    desk, _ = made(session)
+    desk, _ = make_queue(session)
     desk.ask(command)
     assert codes(desk) == [code]
     desk.ask(Request("step"))
@@ -98,7 +98,7 @@ def test_an_unexpected_error_has_four_answers_too():
 
 def test_after_close_nothing_is_heard():
     session = ticket_recipe.session()
-    desk, painter = made(session)
+    desk, painter = make_queue(session)
     desk.close()
     session.step()
     assert painter.places == []
@@ -138,7 +138,7 @@ def test_a_run_continues_beside_other_code_and_pause_goes_first():
     async def check(session, desk, painter):
         gate = asyncio.Event()
         session = hanging(gate)
-        desk, painter = made(session)
+        desk, painter = make_queue(session)
         desk.ask(Request("run"))
         await settled(desk)
         assert session.status == "running"
@@ -185,7 +185,7 @@ def test_a_step_that_takes_long_is_at_work_until_it_ends():
 def test_who_goes_elsewhere_need_not_wait_for_a_step_in_flight(away):
     async def check(*_):
         session = hanging(asyncio.Event())
-        desk, _ = made(session)
+        desk, _ = make_queue(session)
         desk.ask(Request("step"))
         await asyncio.sleep(0.01)
         desk.ask(away)
@@ -227,7 +227,7 @@ def test_a_picture_that_takes_long_is_painted_less_often(monkeypatch):
 def test_however_long_a_picture_takes_the_end_is_shown_soon():
     async def check(*_):
         session = ticket_recipe.session("hello")
-        desk, painter = made(session)
+        desk, painter = make_queue(session)
         session.run()
         desk._painted, desk._rest = time.monotonic(), 10**6
         session.start()
@@ -244,7 +244,7 @@ def test_however_long_a_picture_takes_the_end_is_shown_soon():
 )
 def test_leave_is_given_or_refused_by_what_is_typed(typed, said):
     session = to_where_it_waits(asking("cycle", "approval"))
-    desk, _ = made(session)
+    desk, _ = make_queue(session)
     desk.ask(Request("answer", "perhaps", "again"))
     assert (codes(desk), session.status) == (["X124"], "waiting")
     desk.ask(Request("answer", typed, "again"))
@@ -255,7 +255,7 @@ def test_what_is_looked_at_is_reported_beside_a_step_in_flight_and_paints_nothin
     async def check(*_):
         gate = asyncio.Event()
         session = hanging(gate)
-        desk, painter = made(session)
+        desk, painter = make_queue(session)
         desk.ask(Request("goto", 99))
         await settled(desk)
         desk.ask(Request("step"))
@@ -277,7 +277,7 @@ def test_what_is_looked_at_is_reported_beside_a_step_in_flight_and_paints_nothin
 
 def test_a_look_leaves_the_problems_of_the_last_command_on_the_screen():
     session = ticket_recipe.session()
-    desk, painter = made(session)
+    desk, painter = make_queue(session)
     desk.ask(Request("goto", 99))
     painter.places.clear()
     desk.ask(Request("query", "key", target="ticket"))
@@ -287,7 +287,7 @@ def test_a_look_leaves_the_problems_of_the_last_command_on_the_screen():
 def test_stop_lets_go_of_a_step_in_flight():
     async def check(*_):
         session = hanging(asyncio.Event())
-        desk, _ = made(session)
+        desk, _ = make_queue(session)
         desk.ask(Request("step"))
         await asyncio.sleep(0.01)
         desk.ask(Request("stop"))
@@ -300,7 +300,7 @@ def test_stop_lets_go_of_a_step_in_flight():
 def test_stop_ends_a_run_that_continues_by_itself():
     async def check(*_):
         session = hanging(asyncio.Event())
-        desk, _ = made(session)
+        desk, _ = make_queue(session)
         desk.ask(Request("run"))
         await settled(desk)
         desk.ask(Request("stop"))
@@ -320,7 +320,7 @@ def test_the_kernel_s_interrupt_ends_a_command_and_not_the_loop(verb):
         recipe = ticket_recipe.recipe()
         recipe.nodes["classify"].params["function"] = interrupted
         session = ticket_recipe.Session(recipe, {"ticket": "x"}, validate_inputs=False)
-        desk, painter = made(session)
+        desk, painter = make_queue(session)
         desk.ask(Request(verb))
         await asyncio.wait_for(settled(desk), 10)
         assert (session.position, session.current) == (0, "classify")

@@ -10,7 +10,7 @@ import pytest
 import agentnb as nb
 from agentnb.ui.command_queue import Request
 from tests.ui import ticket_recipe
-from tests.ui.test_command_queue import codes, in_loop, made, settled
+from tests.ui.test_command_queue import codes, in_loop, make_queue, settled
 
 
 def gated(times=3):
@@ -39,7 +39,7 @@ async def until(holds):
 def test_other_code_continues_while_a_long_command_does_and_pause_ends_it(verb):
     async def check(*_):
         session, gate = gated()
-        desk, painter = made(session)
+        desk, painter = make_queue(session)
         desk.ask(Request(verb))
         await until(lambda: session.position == 1)
         for _ in range(10):
@@ -64,7 +64,7 @@ def test_other_code_continues_while_a_long_command_does_and_pause_ends_it(verb):
 def test_each_command_comes_to_its_end_beside_other_code(verb, position):
     async def check(*_):
         session, gate = gated()
-        desk, painter = made(session)
+        desk, painter = make_queue(session)
         gate.set()
         if verb == "out":
             session.step()
@@ -82,7 +82,7 @@ def test_each_command_comes_to_its_end_beside_other_code(verb, position):
 def test_a_second_step_is_carried_out_after_the_first_and_not_once_it_is_paused():
     async def check(*_):
         session, gate = gated()
-        desk, _ = made(session)
+        desk, _ = make_queue(session)
         done = []
         for number in range(2):
             desk.ask(Request("step", done=lambda number=number: done.append(number)))
@@ -108,7 +108,7 @@ def test_who_goes_elsewhere_does_not_wait_for_what_was_still_to_begin():
     async def check(*_):
         session, _ = gated()
         session.step()
-        desk, _ = made(session)
+        desk, _ = make_queue(session)
         for _ in range(3):
             desk.ask(Request("step"))
         await until(lambda: desk.at_work)
@@ -123,7 +123,7 @@ def test_the_speed_changes_while_a_run_continues():
     async def check(*_):
         session, gate = gated(times=1000)
         gate.set()
-        desk, _ = made(session)
+        desk, _ = make_queue(session)
         desk.ask(Request("speed", 0.001))
         desk.ask(Request("run"))
         await until(lambda: session.position == 1)

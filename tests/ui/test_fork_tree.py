@@ -14,7 +14,7 @@ def session():
     return made
 
 
-def told(session):
+def list_rows(session):
     return [
         (row["name"], row["depth"], row["from"], row["position"], row["length"]) for row in list_forks(session)["rows"]
     ]
@@ -39,10 +39,10 @@ def test_each_fork_is_below_the_run_that_it_began_from(session):
     session.fork(at=2, name="two")
     one.step()
     one.fork(name="inner")
-    assert told(session) == [
+    assert list_rows(session) == [
         ("triage", 0, None, 3, 3), ("one", 1, 1, 2, 2), ("inner", 2, 2, 2, 2), ("two", 1, 2, 2, 2),
     ]  # fmt: skip
-    assert told(one) == told(session)
+    assert list_rows(one) == list_rows(session)
     assert [row["name"] for row in list_forks(one)["rows"] if row["shown"]] == ["one"]
 
 
@@ -57,7 +57,7 @@ def test_later_steps_that_a_run_has_left_are_a_fork_too(session):
 
 def test_what_was_before_a_reset_shares_no_step(session):
     session.reset()
-    assert told(session) == [("triage", 0, None, 0, 0), ("triage, before reset", 1, None, 3, 3)]
+    assert list_rows(session) == [("triage", 0, None, 0, 0), ("triage, before reset", 1, None, 3, 3)]
 
 
 def test_a_run_is_found_by_its_id_from_everywhere_in_the_tree(session):

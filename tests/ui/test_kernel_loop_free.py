@@ -22,7 +22,7 @@ from tests.session.gated_nodes import Barrier, live, until
 from tests.session.shape_sessions import session_of
 from tests.session.small_sessions import graph, session
 from tests.ui import ticket_recipe
-from tests.ui.test_command_queue import made, settled
+from tests.ui.test_command_queue import make_queue, settled
 
 
 def test_into_a_slow_node_leaves_the_loop_free():
@@ -30,7 +30,7 @@ def test_into_a_slow_node_leaves_the_loop_free():
         slow = Barrier()
         run = session(graph("a", "gate", gate=slow))
         run.step()
-        desk, _ = made(run)
+        desk, _ = make_queue(run)
         desk.ask(Request("into"))
         await until(slow.begun.is_set)  # with the loop held, nothing here would run before the node has ended
         assert not slow.go.is_set()
@@ -53,7 +53,7 @@ def test_after_an_answer_a_slow_node_leaves_the_loop_free():
         run = Session(
             Recipe("triage", "test", nodes, recipe.edges, recipe.entry), {"ticket": "money back"}, validate_inputs=False
         )
-        desk, _ = made(run)
+        desk, _ = make_queue(run)
         desk.ask(Request("run"))
         await until(lambda: run.status == "waiting")
         desk.ask(Request("answer", "yes", "ask"))
@@ -78,7 +78,7 @@ def test_what_an_approval_lets_a_node_do_leaves_the_loop_free():
 
         run = session_of("pays", Shape([leaf("pay", pay)], [], ("pay",), [], {}))
         run.step()
-        desk, _ = made(run)
+        desk, _ = make_queue(run)
         desk.ask(Request("approve"))
         await until(slow.begun.is_set)
         slow.go.set()
@@ -132,7 +132,7 @@ def test_a_slow_function_leaves_the_loop_free_also_the_first_time(make, verb):
     async def main():
         slow = Barrier()
         run = Session(nb.load(make(slow)), {})
-        desk, _ = made(run)
+        desk, _ = make_queue(run)
         desk.ask(Request(verb))
         await until(slow.begun.is_set)
         assert not slow.go.is_set()
@@ -149,7 +149,7 @@ def test_what_a_function_does_after_the_answer_leaves_the_loop_free(kind, way):
     async def main():
         slow = Barrier()
         run = Session(nb.load(ASKING[kind](slow)), {})
-        desk, _ = made(run)
+        desk, _ = make_queue(run)
         desk.ask(Request(way))
         await until(lambda: run.status == "waiting")
         await settled(desk)
@@ -167,7 +167,7 @@ def test_a_function_that_is_stopped_after_the_answer_writes_nothing_and_runs_aga
     async def main():
         slow = Barrier()
         run = Session(nb.load(ASKING["a function"](slow)), {})
-        desk, _ = made(run)
+        desk, _ = make_queue(run)
         desk.ask(Request("step"))
         await until(lambda: run.status == "waiting")
         await settled(desk)
@@ -203,7 +203,7 @@ async def _awaits(board):
 def test_async_code_that_blocks_the_kernel_is_named(verb):
     async def main():
         run = _blocking_graph("blocks", _blocks)
-        desk, _ = made(run)
+        desk, _ = make_queue(run)
         desk.ask(Request(verb))
         await until(lambda: run.status == "finished")
         await settled(desk)
@@ -218,7 +218,7 @@ def test_async_code_that_awaits_or_is_stepped_into_blocks_nothing():
     async def main():
         for function, verb in ((_awaits, "step"), (_blocks, "into")):
             run = _blocking_graph("free", function)
-            desk, _ = made(run)
+            desk, _ = make_queue(run)
             beats = 0
             desk.ask(Request(verb))
             while run.status != "finished":

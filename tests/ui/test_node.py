@@ -12,7 +12,7 @@ from agentnb.ui.details.node import describe_node, explain_not_run, iter_prompts
 from tests.ui import ticket_recipe
 
 
-def told(session, name):
+def describe(session, name):
     return describe_node(session, name, Cells())
 
 
@@ -29,7 +29,7 @@ def team():
 
 
 def test_a_node_says_where_it_is_written_and_how():
-    found = told(nb.Session(nb.samples("triage")), "sort")
+    found = describe(nb.Session(nb.samples("triage")), "sort")
     assert found["place"].endswith("samples/triage.yaml:26")
     assert (found["path"], found["kind"], found["missing"]) == ("topology.nodes[1].id", "router", False)
     (definition,) = found["definition"]
@@ -45,25 +45,25 @@ def test_a_node_says_where_it_is_written_and_how():
 
 
 def test_a_node_says_what_it_reads_writes_and_is_given():
-    facts = dict(told(nb.Session(nb.samples("triage")), "check_order")["facts"])
+    facts = dict(describe(nb.Session(nb.samples("triage")), "check_order")["facts"])
     assert facts == {
         "inputs": "text ← ticket, customer ← customer",
         "reads": "ticket, customer",
         "writes": "order, charges, refund",
     }
-    inside = dict(told(nb.Session(nb.samples("research")), "archive")["facts"])
+    inside = dict(describe(nb.Session(nb.samples("research")), "archive")["facts"])
     assert inside["inside"] == "answer, look_up"
     assert inside["calls"].startswith("archive (python, tools/research.py#archive, ")
     assert (
-        dict(told(nb.Session(nb.samples("research")), "answer")["facts"])["steps"]
+        dict(describe(nb.Session(nb.samples("research")), "answer")["facts"])["steps"]
         == "are not counted towards max_steps"
     )
 
 
 def test_a_function_is_reported_by_its_source_the_recipes_own_and_one_that_was_bound():
-    (own,) = told(nb.Session(nb.samples("refine")), "measure")["definition"]
+    (own,) = describe(nb.Session(nb.samples("refine")), "measure")["definition"]
     assert 'return {"error": abs(guess * guess - number)}' in own["text"]
-    text, function = told(nb.Session(nb.samples("rag")), "find")["definition"]
+    text, function = describe(nb.Session(nb.samples("rag")), "find")["definition"]
     assert (text["text"].startswith("- id: find"), function["text"].startswith("def search(")) == (True, True)
     assert "text_search.py:" in function["name"]
 
@@ -86,23 +86,23 @@ def test_a_prompt_is_reported_as_it_is_written(sample, name, prompt):
 def test_whose_turn_it_is():
     session = ticket_recipe.session()
     session.step(2)
-    assert told(session, "ask")["now"] == "waits for a person"
-    assert told(session, "tell")["now"] == ""
+    assert describe(session, "ask")["now"] == "waits for a person"
+    assert describe(session, "tell")["now"] == ""
     again = ticket_recipe.session("hello")
-    assert told(again, "classify")["now"] == "is next"
+    assert describe(again, "classify")["now"] == "is next"
     held = nb.Session(nb.samples("rag"))
     held.step_into()
-    assert told(held, "find")["now"].startswith("is at work, held before")
+    assert describe(held, "find")["now"].startswith("is at work, held before")
     failed = ticket_recipe.session(answers=["explode"])
     failed.run()
-    assert told(failed, "tell")["now"] == "has failed"
+    assert describe(failed, "tell")["now"] == "has failed"
     nested = nb.Session(nb.samples("refine"))
     nested.step(3)
-    assert told(nested, "improve")["now"] == "was entered, and has not been left"
+    assert describe(nested, "improve")["now"] == "was entered, and has not been left"
 
 
 def test_a_behavior_says_when_it_is_set_off(team):
-    found = told(team, "search")
+    found = describe(team, "search")
     assert texts(found["reacts"]) == {
         "on": "['object.created']",
         "where": "{'object.type': 'task', 'object.data.kind': 'question'}",
@@ -110,7 +110,7 @@ def test_a_behavior_says_when_it_is_set_off(team):
     }
     assert (found["listens"], found["label"]) == (True, "")
     assert found["definition"][0]["text"].startswith("def search(")
-    assert texts(told(team, "unblock")["reacts"])["relation type"] == "blocks"
+    assert texts(describe(team, "unblock")["reacts"])["relation type"] == "blocks"
 
 
 def test_a_behavior_says_all_that_it_was_registered_with():
@@ -119,7 +119,7 @@ def test_a_behavior_says_all_that_it_was_registered_with():
         """Do nothing."""
 
     session = Runtime(Graph(), behaviors=[late]).session
-    assert texts(told(session, "late")["reacts"]) == {
+    assert texts(describe(session, "late")["reacts"]) == {
         "on": "['a']",
         "pattern": "(t:task)",
         "activate after": "2",
@@ -130,7 +130,7 @@ def test_a_behavior_says_all_that_it_was_registered_with():
 
 def test_a_type_of_events_says_who_told_of_it_and_whom_it_set_off(team):
     name = next(id_ for id_ in ids_of(team) if get_event_type(team.recipe, id_) == "task.done")
-    found = told(team, name)
+    found = describe(team, name)
     facts = dict(found["facts"])
     assert (facts["emitted"], facts["emitted by"], facts["triggered"]) == ("3 times", "search (×3)", "unblock (×3)")
     assert [event["type"] for event in found["latest"]] == ["task.done"] * 3

@@ -17,7 +17,7 @@ def pane(on):
     return on.page.locator("[data-pane=objects]")
 
 
-def drawn(on):
+def list_drawn(on):
     return on.page.evaluate(
         "[...document.querySelectorAll('[data-pane=objects] g.node')].map(group => group.dataset.node)"
     )
@@ -28,13 +28,13 @@ def test_the_objects_of_a_reactive_run_stand_beside_the_graph(host, incident):
     assert pane(on).is_visible()
     on.show()
     on.obey()
-    assert drawn(on) == []
+    assert list_drawn(on) == []
     assert pane(on).get_by_text("No objects yet.").is_visible()
     incident.emit("alert.raised", {"service": "api", "text": "slow"})
     incident.step(2)
     on.show()
     on.obey()
-    assert set(drawn(on)) == {"service#1", "alert#2", "incident#3"}
+    assert set(list_drawn(on)) == {"service#1", "alert#2", "incident#3"}
     assert pane(on).locator("g.edge").count() == 1
 
 

@@ -8,7 +8,7 @@ from agentnb.recipe.model import Edge, Node, Recipe
 from tests.session.shape_sessions import asking, to_where_it_waits
 from tests.ui import ticket_recipe
 from tests.ui.test_page import CONTRAST
-from tests.ui.test_prompts import held
+from tests.ui.test_prompts import make_held_session
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -27,7 +27,7 @@ def approving(host):
 
 @pytest.fixture
 def calling(host):
-    return host(held())
+    return host(make_held_session())
 
 
 def card(on):

@@ -20,7 +20,7 @@ def settle(on):
         quiet = 0 if asked else quiet + 1
 
 
-def shown(host, session):
+def show_timeline(host, session):
     on = host(session)
     settle(on)
     return on
@@ -50,7 +50,7 @@ def counting(count):
 
 
 def test_each_step_is_a_named_option_in_order(host):
-    on = shown(host, finished())
+    on = show_timeline(host, finished())
     assert names(on) == ["step 1: classify", "step 2: refuse", "step 3: tell"]
     assert on.page.get_by_role("listbox", name="steps of the run").get_by_role("option").count() == 3
     assert steps(on).nth(1).get_attribute("aria-setsize") == "3"
@@ -60,7 +60,7 @@ def test_each_step_is_a_named_option_in_order(host):
 
 
 def test_a_run_without_steps_says_how_to_begin(host):
-    on = shown(host, ticket_recipe.session())
+    on = show_timeline(host, ticket_recipe.session())
     assert on.page.get_by_text("No step yet").is_visible()
     on.session.step()
     on.show()
@@ -70,7 +70,7 @@ def test_a_run_without_steps_says_how_to_begin(host):
 
 
 def test_a_click_goes_there_and_later_steps_are_marked_as_later(host):
-    on = shown(host, finished())
+    on = show_timeline(host, finished())
     steps(on).first.click()
     assert on.obey() == ["goto"]
     settle(on)
@@ -81,7 +81,7 @@ def test_a_click_goes_there_and_later_steps_are_marked_as_later(host):
 
 
 def test_arrows_choose_a_step_and_enter_goes_there(host):
-    on = shown(host, finished())
+    on = show_timeline(host, finished())
     box = on.page.get_by_role("listbox", name="steps of the run")
     box.press("ArrowLeft")
     box.press("ArrowLeft")
@@ -100,7 +100,7 @@ def test_a_failed_and_a_skipped_step_have_a_sign_and_a_word(host):
     session.skip()
     session.edit({"reply": "refund: explode"})
     session.run()
-    on = shown(host, session)
+    on = show_timeline(host, session)
     told = [(one.get_attribute("data-status"), one.text_content()[0]) for one in steps(on).all()]
     assert told == [("ok", "c"), ("skipped", "»"), ("failed", "✕")]
     assert "failed" in steps(on).nth(2).get_attribute("aria-label")
@@ -110,7 +110,7 @@ def test_a_failed_and_a_skipped_step_have_a_sign_and_a_word(host):
 def test_nested_steps_stand_in_lanes_of_their_own(host):
     session = nb.Session(nb.samples("refine"))
     session.step(12)
-    on = shown(host, session)
+    on = show_timeline(host, session)
     places = "[...document.querySelectorAll('.agentnb-step')].map(one => [one.dataset.step, one.style.top])"
     tops = dict(on.page.evaluate(places))
     by_depth = {}
@@ -126,7 +126,7 @@ def test_what_was_done_and_where_a_fork_begins_is_marked_there_and_on_the_slider
     session.edit({"category": "odd"})
     session.fork(name="other")
     session.run()
-    on = shown(host, session)
+    on = show_timeline(host, session)
     marks = on.page.locator(".agentnb-steps .agentnb-tick")
     assert "category = 'odd' was set manually" in marks.first.get_attribute("title")
     assert "'other' starts here" in marks.first.get_attribute("title")
@@ -140,7 +140,7 @@ def test_what_was_done_and_where_a_fork_begins_is_marked_there_and_on_the_slider
 
 def test_another_way_takes_the_place_of_the_steps_that_were_left(host):
     session = finished()
-    on = shown(host, session)
+    on = show_timeline(host, session)
     session.goto(1)
     session.set_next("tell")
     session.edit({"reply": "none"})
@@ -152,7 +152,7 @@ def test_another_way_takes_the_place_of_the_steps_that_were_left(host):
 
 def test_another_run_of_the_same_length_is_not_taken_for_this_one(host):
     session = finished()
-    on = shown(host, session)
+    on = show_timeline(host, session)
     on.session = session.fork(at=1)
     on.session.set_next("tell")
     on.session.step()
@@ -166,7 +166,7 @@ def test_another_run_of_the_same_length_is_not_taken_for_this_one(host):
 
 
 def test_of_a_long_run_only_what_is_seen_is_on_the_page(host):
-    on = shown(host, counting(100_000))
+    on = show_timeline(host, counting(100_000))
     assert names(on)[-1] == "step 100000: add"
     assert steps(on).count() < 100
     overview = on.page.locator(".agentnb-overview")
@@ -182,7 +182,7 @@ def test_of_a_long_run_only_what_is_seen_is_on_the_page(host):
 
 
 def test_a_run_that_continues_is_asked_about_a_few_times_a_second(host):
-    on = shown(host, counting(10))
+    on = show_timeline(host, counting(10))
     for _ in range(30):
         on.session.step()
         on.show(status="running")
@@ -194,7 +194,7 @@ def test_a_run_that_continues_is_asked_about_a_few_times_a_second(host):
 
 def test_a_closed_timeline_asks_for_the_current_step_alone(host):
     session = ticket_recipe.session("hello")
-    on = shown(host, session)
+    on = show_timeline(host, session)
     on.button("Timeline").click()
     session.run()
     on.show()
@@ -211,7 +211,7 @@ def test_a_closed_timeline_asks_for_the_current_step_alone(host):
 
 
 def test_steps_are_made_smaller_and_larger(host):
-    on = shown(host, counting(60))
+    on = show_timeline(host, counting(60))
     assert steps(on).last.text_content() == "add"
     few = steps(on).count()
     for _ in range(3):
@@ -231,7 +231,7 @@ def test_a_name_is_text_and_nothing_else(host):
     session = nb.Session(nb.load(graph))
     session.run()
     session.edit({"n": "<script>window.harmed=1</script>"})
-    on = shown(host, session)
+    on = show_timeline(host, session)
     assert "<img" in steps(on).first.text_content()
     assert on.page.evaluate("window.harmed") is None
     assert on.page.locator(".agentnb-timeline img").count() == 0

@@ -10,7 +10,7 @@ from tests.session import small_sessions
 pytestmark = pytest.mark.needs_chromium
 
 
-def told(on, **over):
+def finish_commands(on, **over):
     """Say that all that was sent is done, and show where the session stands."""
     messages = on.page.evaluate("host.sent.splice(0)")
     on.show(**over)
@@ -24,14 +24,14 @@ def test_what_is_pressed_meanwhile_is_done_once_the_first_is(host):
     on = host()
     for _ in range(3):
         on.button("Step").click()
-    assert [told(on) for _ in range(4)] == [["step"], ["step"], ["step"], []]
+    assert [finish_commands(on) for _ in range(4)] == [["step"], ["step"], ["step"], []]
 
 
 def test_no_more_than_a_few_wait(host):
     on = host()
     for _ in range(20):
         on.button("Step").click()
-    assert [len(told(on)) for _ in range(6)] == [1, 1, 1, 1, 0, 0]
+    assert [len(finish_commands(on)) for _ in range(6)] == [1, 1, 1, 1, 0, 0]
 
 
 def test_it_waits_while_the_step_is_seen_to_be_at_work(host):
@@ -39,11 +39,11 @@ def test_it_waits_while_the_step_is_seen_to_be_at_work(host):
     on.button("Step").click()
     on.show(status="running", can=["pause", "stop"])
     on.button("Step").click(force=True)
-    assert told(on, status="running", can=["pause", "stop"]) == ["step"]
-    assert told(on, status="running", can=["pause", "stop"]) == []
+    assert finish_commands(on, status="running", can=["pause", "stop"]) == ["step"]
+    assert finish_commands(on, status="running", can=["pause", "stop"]) == []
     on.show()
-    assert told(on) == ["step"]
-    assert told(on) == []
+    assert finish_commands(on) == ["step"]
+    assert finish_commands(on) == []
 
 
 def test_a_key_that_is_held_down_asks_for_one_more_at_a_time(host):
@@ -51,11 +51,11 @@ def test_a_key_that_is_held_down_asks_for_one_more_at_a_time(host):
     on.page.get_by_label("agentnb cockpit").focus()
     for _ in range(9):
         on.page.keyboard.down("ArrowRight")
-    assert told(on) == ["step"]
+    assert finish_commands(on) == ["step"]
     for _ in range(9):
         on.page.keyboard.down("ArrowRight")
     on.page.keyboard.up("ArrowRight")
-    assert [told(on), told(on), told(on)] == [["step"], ["step"], []]
+    assert [finish_commands(on), finish_commands(on), finish_commands(on)] == [["step"], ["step"], []]
 
 
 @pytest.mark.parametrize("other", ["Back", "Pause"])
@@ -65,8 +65,8 @@ def test_who_asks_for_something_else_wants_it_no_more(host, other):
     on.button("Step").click()
     on.button("Step").click()
     on.button(other).click()
-    assert told(on) == ["step", other.lower()]
-    assert told(on) == []
+    assert finish_commands(on) == ["step", other.lower()]
+    assert finish_commands(on) == []
 
 
 PROBLEM = {"code": "X1", "what": "", "where": "", "why": "", "do": "", "severity": "error"}
@@ -79,15 +79,15 @@ def test_nothing_more_is_done_after_a_step_that_did_not_go_well(host, over):
     on = host()
     on.button("Step").click()
     on.button("Step").click()
-    assert told(on, **over) == ["step"]
-    assert told(on) == []
+    assert finish_commands(on, **over) == ["step"]
+    assert finish_commands(on) == []
 
 
 def test_a_run_is_begun_once(host):
     on = host()
     on.button("Run").click()
     on.button("Run").click()
-    assert [told(on), told(on)] == [["run"], []]
+    assert [finish_commands(on), finish_commands(on)] == [["run"], []]
 
 
 def test_the_speed_is_chosen_and_shown(host):

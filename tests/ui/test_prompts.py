@@ -14,7 +14,7 @@ from agentnb.ui.prompts import apply_change, describe_pending, give
 from tests.session.shape_sessions import asking, to_where_it_waits
 
 
-def held(steps=3):
+def make_held_session(steps=3):
     """Return a session that is held inside its agent: before its call goes out, or one further after it came back.
 
     Its agent has no model and no simulated answers, so its answer is a text.
@@ -38,16 +38,16 @@ def test_an_approval_says_for_what_and_with_what():
 
 
 def test_a_call_shows_what_it_sends_and_then_what_it_answers():
-    before = describe_pending(held(3).pending[0])
+    before = describe_pending(make_held_session(3).pending[0])
     assert texts(before["arguments"])["user message"] == "Comment 7 by Kim: You are a fool."
     assert before["answer"] is None
-    after = describe_pending(held(4).pending[0])
+    after = describe_pending(make_held_session(4).pending[0])
     assert texts(after["answer"])["tool_name"] == "none"
     assert json.loads(json.dumps(after)) == after
 
 
 def test_a_call_that_is_held_goes_out_as_it_was_changed():
-    session = held()
+    session = make_held_session()
     (pending,) = session.pending
     apply_change(session, {"arguments": [[["messages", 1, "content"], "Comment 8: Hello."]]}, pending.id)
     messages = session.pending[0].arguments["messages"]
@@ -60,7 +60,7 @@ def test_a_call_that_is_held_goes_out_as_it_was_changed():
 
 
 def test_a_call_that_has_gone_on_cannot_be_changed():
-    session = held()
+    session = make_held_session()
     (pending,) = session.pending
     session.step()
     with pytest.raises(AgentNbError, match="U307"):
@@ -68,7 +68,7 @@ def test_a_call_that_has_gone_on_cannot_be_changed():
 
 
 def test_a_call_is_answered_in_its_place_before_it_goes_out():
-    session = held()
+    session = make_held_session()
     (pending,) = session.pending
     assert describe_pending(pending)["model"] is True
     apply_change(session, {"reply": {"text": "It is harmless.", "as": "text"}}, pending.id)

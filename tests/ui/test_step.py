@@ -11,7 +11,7 @@ from agentnb.world.llm.base import LLMResponse, Usage
 from tests.ui import ticket_recipe
 
 
-def told(session, number):
+def describe(session, number):
     found = step_details(session, number, Cells())
     json.dumps(found)
     return found
@@ -24,7 +24,7 @@ def texts(cells):
 def test_a_step_says_how_it_went_and_what_was_given_and_written():
     session = ticket_recipe.session("hello")
     session.step()
-    found = told(session, 1)
+    found = describe(session, 1)
     assert (found["step"], found["node"], found["phase"], found["status"], found["frame"]) == (
         1,
         "classify",
@@ -43,7 +43,7 @@ def test_a_change_says_what_stood_there_before_and_who_made_it():
     session = ticket_recipe.session("hello")
     session.step()
     session.edit({"category": "refund", "ticket": nb.ABSENT})
-    made, by_hand, deleted = told(session, 1)["outputs"]
+    made, by_hand, deleted = describe(session, 1)["outputs"]
     assert (made["note"], by_hand["note"], by_hand["old"]["text"], by_hand["new"]["text"]) == (
         "",
         "by a person",
@@ -51,7 +51,7 @@ def test_a_change_says_what_stood_there_before_and_who_made_it():
         "refund",
     )
     assert (deleted["op"], deleted["new"], deleted["old"]["text"]) == ("delete", None, "hello")
-    acts = told(session, 1)["interventions"]
+    acts = describe(session, 1)["interventions"]
     assert [(act["action"], act["target"], act["actor"]) for act in acts] == [
         ("edit", "category", "user"),
         ("edit", "ticket", "user"),
@@ -63,20 +63,20 @@ def test_a_route_is_reported_with_each_condition_and_what_it_read_at_any_step():
     session = ticket_recipe.session()
     session.run()
     session.answer("yes")
-    found = told(session, 1)
+    found = describe(session, 1)
     assert [(one["target"], one["kind"], one["condition"]) for one in found["targets"]] == [
         ("ask", "conditional", "category == 'refund'")
     ]
     triage = nb.Session(nb.samples("triage"))
     triage.step(4)
-    asked = told(triage, 2)["why"]
+    asked = describe(triage, 2)["why"]
     assert [(one["condition"], one["target"], one["value"], one["taken"]) for one in asked] == [
         ("topic == 'refund'", "check_order", "True", True),
         ("topic == 'bug'", "find_bug", "False", False),
     ]
     assert asked[0]["operands"] == [["topic", "refund"]]
     triage.back(4)
-    assert told(triage, 2)["why"] == asked
+    assert describe(triage, 2)["why"] == asked
 
 
 def test_a_condition_that_cannot_be_asked_again_is_said_to_be_so():
@@ -88,7 +88,7 @@ def test_a_condition_that_cannot_be_asked_again_is_said_to_be_so():
     edges = (Edge("a", "b", "conditional", Once("n", 1), "n == 1"),)
     session = Session(Recipe("g", "test", nodes, edges, ("a",)), {"n": 1}, validate_inputs=False)
     session.step()
-    found = told(session, 1)
+    found = describe(session, 1)
     assert [one["condition"] for one in found["why"]] == ["cannot be evaluated: RuntimeError"]
     assert [one["target"] for one in found["targets"]] == ["b"]
 
@@ -98,9 +98,9 @@ def test_a_failure_is_a_card():
     session.run()
     assert session.status == "failed"
     number = len(session.trace)
-    assert told(session, number)["error"]["code"] == "X100"
+    assert describe(session, number)["error"]["code"] == "X100"
     session.skip({"sent": False})
-    card = told(session, number)["error"]
+    card = describe(session, number)["error"]
     assert card["what"] == "'tell' failed: ValueError: <b>the till is empty</b>"
     assert card["severity"] == "error"
 
@@ -109,7 +109,7 @@ def test_a_failure_that_the_recipe_handles_is_a_warning_with_each_attempt():
     session = nb.Session(nb.samples("research"))
     session.run()
     number = next(step.step for step in session.trace.steps if step.status == "error")
-    found = told(session, number)
+    found = describe(session, number)
     assert (found["error"]["severity"], found["error"]["code"]) == ("warning", "")
     assert [(call["attempt"], call["kind"], call["result"]) for call in found["calls"]] == [
         (1, "tool", None),
@@ -127,7 +127,7 @@ def test_a_call_of_a_model_is_reported_by_who_says_what_with_its_tokens():
 
     session = nb.Session(nb.samples("rag"), llm=model)
     session.run()
-    (call,) = told(session, 3)["calls"]
+    (call,) = describe(session, 3)["calls"]
     assert [cell["name"] for cell in call["messages"]] == ["system", "user"]
     assert call["messages"][1]["text"].startswith("Question: Why is the sky blue")
     assert call["tokens"] == [12, 5]
@@ -137,7 +137,7 @@ def test_a_call_of_a_model_is_reported_by_who_says_what_with_its_tokens():
 def test_a_call_of_a_tool_is_reported_with_its_arguments():
     session = nb.Session(nb.samples("rag"))
     session.step()
-    (call,) = told(session, 1)["calls"]
+    (call,) = describe(session, 1)["calls"]
     assert texts(call["arguments"]) == {"query": "Why is the sky blue, and red in the evening?"}
     assert (call["messages"], call["attempt"], call["tokens"]) == ([], 1, None)
 
@@ -146,7 +146,7 @@ def test_a_delivery_is_reported_with_what_it_came_from_and_what_it_led_to():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "How swifts live"})
     session.step(9)
-    found = told(session, 9)
+    found = describe(session, 9)
     assert (found["node"], found["delivered"]["type"], found["delivered"]["actor"]) == (
         "review",
         "object.created",
@@ -163,15 +163,15 @@ def test_in_which_round_and_branch_a_step_was():
     session = nb.Session(nb.samples("search"))
     session.run()
     looks = [step.step for step in session.trace.steps if step.node_id == "look"]
-    assert [told(session, step)["branch"] for step in looks] == [0] * len(looks)
+    assert [describe(session, step)["branch"] for step in looks] == [0] * len(looks)
     notes = [step.step for step in session.trace.steps if step.node_id == "note"]
-    assert [told(session, step)["round"] for step in notes] == list(range(1, len(notes) + 1))
+    assert [describe(session, step)["round"] for step in notes] == list(range(1, len(notes) + 1))
 
 
 def test_what_a_node_thought_is_reported():
     session = nb.Session(nb.samples("triage"))
     session.step(2)
-    assert texts(told(session, 2)["notes"])["thought"].startswith("Router decision based on topic=refund")
+    assert texts(describe(session, 2)["notes"])["thought"].startswith("Router decision based on topic=refund")
 
 
 def test_a_fork_tells_the_steps_that_it_shares():
@@ -179,17 +179,17 @@ def test_a_fork_tells_the_steps_that_it_shares():
     session.run()
     fork = session.fork(at=1, edit={"ticket": "money back"})
     fork.step()
-    assert told(fork, 1)["node"] == "classify"
-    assert "by a person" in [change["note"] for change in told(fork, 1)["outputs"]]
+    assert describe(fork, 1)["node"] == "classify"
+    assert "by a person" in [change["note"] for change in describe(fork, 1)["outputs"]]
 
 
 def test_a_run_that_was_stored_is_reported_without_its_recipe(tmp_path):
     session = nb.Session(nb.samples("rag"), store=tmp_path / "runs.db", run_id="one")
     session.run()
-    before = [told(session, number) for number in range(1, 4)]
+    before = [describe(session, number) for number in range(1, 4)]
     session.close()
     kept = nb.open(tmp_path / "runs.db", "one")
-    after = [told(kept, number) for number in range(1, 4)]
+    after = [describe(kept, number) for number in range(1, 4)]
     assert [one["node"] for one in after] == [one["node"] for one in before]
     assert [texts(one["inputs"]) for one in after] == [texts(one["inputs"]) for one in before]
     assert after[2]["calls"][0]["messages"] == before[2]["calls"][0]["messages"]
@@ -199,5 +199,5 @@ def test_a_step_that_a_person_skipped_says_so():
     session = ticket_recipe.session(answers=["explode"])
     session.run()
     session.skip({"sent": True})
-    found = told(session, len(session.trace))
+    found = describe(session, len(session.trace))
     assert (found["status"], found["error"]) == ("skipped", None)

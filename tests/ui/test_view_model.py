@@ -20,7 +20,7 @@ from tests.session.shape_sessions import asking, session_of, to_where_it_waits
 from tests.ui import ticket_recipe
 
 
-def shown(session, *problems):
+def make_state(session, *problems):
     return make_screen(session, session.recipe.draw(board=False), problems)
 
 
@@ -37,7 +37,7 @@ def row(state, key):
 
 
 def test_at_the_start_the_inputs_are_on_the_board_and_the_first_node_is_current():
-    state = shown(ticket_recipe.session())
+    state = make_state(ticket_recipe.session())
     assert (state["status"], state["position"], state["length"], state["current"]) == ("ready", 0, 0, "classify")
     assert row(state, "ticket") == ["ticket", "'money back'", [], "str", [0, ""]]
     assert row(state, "decision") == ["decision", None, [], "", None]
@@ -48,7 +48,7 @@ def test_at_the_start_the_inputs_are_on_the_board_and_the_first_node_is_current(
 def test_a_step_marks_what_it_read_and_wrote_and_says_so():
     session = ticket_recipe.session()
     session.step()
-    state = shown(session)
+    state = make_state(session)
     assert row(state, "category") == ["category", "'refund'", ["written", "read"], "str", [1, "classify"]]
     assert row(state, "ticket")[2] == ["read"]
     assert marks(state, "ask") == ["current"]
@@ -59,13 +59,13 @@ def test_a_step_marks_what_it_read_and_wrote_and_says_so():
 def test_a_secret_does_not_reach_the_screen():
     session = ticket_recipe.session()
     session.step()
-    assert ticket_recipe.KEY not in json.dumps(shown(session))
+    assert ticket_recipe.KEY not in json.dumps(make_state(session))
 
 
 def test_all_of_it_is_json():
     session = ticket_recipe.session()
     session.edit({"odd": {3: (1, b"x"), "none": None}, "deep": {"a": {"b": float("inf")}}})
-    state = shown(session)
+    state = make_state(session)
     assert json.loads(json.dumps(state)) == state
 
 
@@ -77,14 +77,14 @@ def test_a_value_that_cannot_be_shown_says_so():
     session = ticket_recipe.session()
     with pytest.warns(UserWarning, match="opaque|reference"):
         session.edit({"shy": Shy()})
-    assert "Shy" in row(shown(session), "shy")[1]
+    assert "Shy" in row(make_state(session), "shy")[1]
 
 
 def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
     session = ticket_recipe.session()
     session.step()
     session.back()
-    state = shown(session)
+    state = make_state(session)
     assert (state["position"], state["length"]) == (0, 1)
     assert row(state, "category")[1] is None
     assert state["sentence"] == "1 later step is kept. At the start: 'classify' is first."
@@ -106,7 +106,7 @@ def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
 def test_who_waits_is_asked_with_the_options_of_the_recipe():
     session = ticket_recipe.session()
     session.run()
-    state = shown(session)
+    state = make_state(session)
     (pending,) = state["pending"]
     assert state["status"] == "waiting"
     assert (pending["node"], pending["kind"], pending["options"]) == ("ask", "answer", ["yes", "no", "explode"])
@@ -134,7 +134,7 @@ def human(**params):
 def test_who_is_asked_sees_for_which_role_and_how_long():
     session = Session(human(prompt="Well?", role="<b>reviewer</b>", timeout=1_000.0), clock=FrozenClock())
     session.run()
-    screened = shown(session)
+    screened = make_state(session)
     (pending,) = screened["pending"]
     assert (pending["role"], pending["seconds_left"]) == ("<b>reviewer</b>", 1_000.0)
     assert "asks for role &lt;b&gt;reviewer&lt;/b&gt;: Well?" in render_still(screened, "")
@@ -143,7 +143,7 @@ def test_who_is_asked_sees_for_which_role_and_how_long():
 def test_without_a_role_or_an_end_nothing_is_said_of_them():
     session = Session(human(prompt="Well?"))
     session.run()
-    (pending,) = shown(session)["pending"]
+    (pending,) = make_state(session)["pending"]
     assert (pending["role"], pending["seconds_left"]) == ("", None)
 
 
@@ -151,13 +151,13 @@ def test_what_a_step_thought_is_shown():
     router = Node("choose", "router", params={"input_key": ("a",), "routes": {"1": ""}, "default": ""})
     session = Session(Recipe("t", "test", {"choose": router}, (), ("choose",)), {"a": 1})
     session.step()
-    assert shown(session)["sentence"].startswith("Step 1: 'choose': Router decision based on a=1: Go to the end. ")
+    assert make_state(session)["sentence"].startswith("Step 1: 'choose': Router decision based on a=1: Go to the end. ")
 
 
 def test_a_requirement_that_does_not_hold_is_a_card_and_says_what_to_do():
     asks = Requirement(lambda board: "key" in board, "give me a key")
     session = Session(replace(human(prompt="Well?"), requires=(asks,)))
-    state = shown(session)
+    state = make_state(session)
     assert state["sentence"] == "A requirement of the recipe is not met. Edit the board."
     assert [problem["what"] for problem in state["problems"]] == ["give me a key"]
 
@@ -167,7 +167,7 @@ def test_what_failed_is_a_problem_with_its_four_answers():
     session.run()
     session.answer("explode")
     session.run()
-    state = shown(session)
+    state = make_state(session)
     (problem,) = state["problems"]
     assert state["status"] == "failed"
     assert "failed" in marks(state, "tell")
@@ -182,14 +182,14 @@ def test_what_failed_is_a_problem_with_its_four_answers():
 def test_what_broke_off_a_run_that_continued_by_itself_is_shown():
     session = ticket_recipe.session()
     session._parts.state.background_error = MemoryError()
-    (problem,) = shown(session)["problems"]
+    (problem,) = make_state(session)["problems"]
     assert problem["code"] == "U303"
     assert "MemoryError" in problem["what"]
 
 
 def test_problems_of_the_last_command_stand_beside_it():
     problem = Problem("U302", "what", "where", "why", "do")
-    assert [found["code"] for found in shown(ticket_recipe.session(), problem)["problems"]] == ["U302"]
+    assert [found["code"] for found in make_state(ticket_recipe.session(), problem)["problems"]] == ["U302"]
 
 
 def test_a_step_at_work_can_be_left_but_not_doubled():
@@ -220,32 +220,32 @@ def test_a_key_that_the_last_step_deleted_keeps_its_row_for_that_step():
     session.edit({"extra": 1})
     session.step()
     session.edit({"extra": ABSENT})
-    assert row(shown(session), "extra") == ["extra", None, ["written"], "", None, "1"]
+    assert row(make_state(session), "extra") == ["extra", None, ["written"], "", None, "1"]
 
 
 def test_a_large_board_is_cut():
     session = ticket_recipe.session()
     session.edit({f"key{number}": number for number in range(ROWS + 50)})
-    state = shown(session)
+    state = make_state(session)
     assert len(state["board"]) == ROWS
     assert state["more"] > 0
 
 
 def test_a_long_value_is_cut():
     session = ticket_recipe.session("x" * 5000)
-    assert len(row(shown(session), "ticket")[1]) <= 400
+    assert len(row(make_state(session), "ticket")[1]) <= 400
 
 
 def test_who_is_asked_for_leave_may_say_yes_or_no():
     session = to_where_it_waits(asking("cycle", "approval"))
-    (pending,) = shown(session)["pending"]
+    (pending,) = make_state(session)["pending"]
     assert (pending["kind"], pending["prompt"], pending["options"]) == ("approval", "may it", ["yes", "no"])
 
 
 def test_what_is_held_inside_says_where():
     session = session_of("reactive")
     session.step_into()
-    assert shown(session)["sentence"] == "Held at event evt_003 'greeting.done' of 'greet'."
+    assert make_state(session)["sentence"] == "Held at event evt_003 'greeting.done' of 'greet'."
 
 
 def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it():
@@ -256,10 +256,10 @@ def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it()
     session.close()
     closed, opened = session, nb.open(log)
     for each in (closed, opened):
-        state = shown(each)
+        state = make_state(each)
         assert (state["chips"], able(each) - {"back", "run_back", "goto", "switch"}) == (["read-only"], set())
         assert ", read-only." in render_still(state, "")
-    assert shown(reopen_run(log, log.run(), session._parts.run.plan))["chips"] == []
+    assert make_state(reopen_run(log, log.run(), session._parts.run.plan))["chips"] == []
 
 
 def test_a_call_of_another_process_that_never_came_back_is_reported():
@@ -270,7 +270,7 @@ def test_a_call_of_another_process_that_never_came_back_is_reported():
     at = next(entry.seq for entry in log.entries(session.run_id) if '"out"' in entry.body)
     cut(log, session.run_id, at, cuts)
     for again in (nb.open(cuts), reopen_run(cuts, cuts.run(), session._parts.run.plan)):
-        state = shown(again)
+        state = make_state(again)
         (pending,) = state["pending"]
         assert pending["kind"] == "call"
         assert state["sentence"].endswith("'may it' of 'again' went out, and its answer never came.")

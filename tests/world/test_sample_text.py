@@ -11,23 +11,23 @@ import pytest
 from agentnb.world.sample_text import CannotError, generate_match, make_text
 
 
-def made(name="summary", seed=1, **schema):
+def make_sample(name="summary", seed=1, **schema):
     return make_text(schema, name, Random(seed))
 
 
 def test_a_text_has_its_name_and_a_number():
-    assert re.fullmatch(r"summary \d+", made())
-    assert re.fullmatch(r"key points \d+", made("key_points"))
-    assert re.fullmatch(r"text \d+", made(""))
-    assert made() == made()
-    assert len({made(seed=seed) for seed in range(20)}) > 5
+    assert re.fullmatch(r"summary \d+", make_sample())
+    assert re.fullmatch(r"key points \d+", make_sample("key_points"))
+    assert re.fullmatch(r"text \d+", make_sample(""))
+    assert make_sample() == make_sample()
+    assert len({make_sample(seed=seed) for seed in range(20)}) > 5
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 3), (1, 1), (5, 5), (30, 31), (200, None), (9, 10), (3.0, 4.0)])
 @pytest.mark.parametrize("format", [None, "email"])
 def test_it_is_as_long_as_it_shall_be(low, high, format):
     for seed in range(20):
-        found = made(seed=seed, minLength=low, format=format, **({} if high is None else {"maxLength": high}))
+        found = make_sample(seed=seed, minLength=low, format=format, **({} if high is None else {"maxLength": high}))
         assert low <= len(found) <= (high if high is not None else 1000)
         assert found == found.strip()
 
@@ -35,7 +35,7 @@ def test_it_is_as_long_as_it_shall_be(low, high, format):
 @pytest.mark.parametrize("lengths", [{"minLength": 3, "maxLength": 2}, {"minLength": 10**9}])
 def test_lengths_that_cannot_be(lengths):
     with pytest.raises(CannotError, match="'summary'"):
-        made(**lengths)
+        make_sample(**lengths)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_lengths_that_cannot_be(lengths):
 )
 def test_formats(format, fits):
     for seed in range(10):
-        assert fits(made("Due day", seed, format=format)) is not None
+        assert fits(make_sample("Due day", seed, format=format)) is not None
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_formats(format, fits):
 def test_a_pattern_is_written_out(pattern):
     for seed in range(20):
         assert re.search(pattern, generate_match(pattern, Random(seed)))
-    assert re.search(pattern, made(pattern=pattern))
+    assert re.search(pattern, make_sample(pattern=pattern))
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def waits():
     return found
 
 
-def told(shop, *kinds):
+def list_events(shop, *kinds):
     return [event for event in shop.graph.events if event.type in kinds]
 
 
@@ -83,11 +83,11 @@ def test_a_session_approves_as_the_runtime_does(waits):
 def test_a_patch_is_applied_or_rejected(waits):
     waits.session.approve("fix", by="ann")
     assert waits.graph.get_object("book#1").data == {"state": "fixed"}
-    (applied,) = told(waits, "patch.applied")
+    (applied,) = list_events(waits, "patch.applied")
     assert (applied.actor, applied.payload["approved_by"], applied.caused_by) == (
         "ann",
         "ann",
-        told(waits, "patch.proposed")[0].id,
+        list_events(waits, "patch.proposed")[0].id,
     )
     assert waits.replay().ok
 
@@ -95,21 +95,21 @@ def test_a_patch_is_applied_or_rejected(waits):
 def test_a_patch_that_is_denied_changes_nothing(waits):
     waits.session.deny("patch_001", "not worth it", by="ben")
     assert waits.graph.get_patch("patch_001").rejection_reason == "not worth it"
-    assert told(waits, "patch.rejected")[0].actor == "ben"
+    assert list_events(waits, "patch.rejected")[0].actor == "ben"
     assert waits.graph.get_object("book#1").data == {"state": "torn"}
     assert waits.replay().ok
 
 
 def test_the_first_one_is_meant_where_none_is_named_and_a_denial_is_an_event(waits):
     waits.session.deny(reason="too dear", by="ben")
-    (denied,) = told(waits, "approval.denied")
+    (denied,) = list_events(waits, "approval.denied")
     assert denied.payload == {
         "approval_id": "approval_001",
         "object_type": "order",
         "denied_by": "ben",
         "reason": "too dear",
     }
-    assert denied.caused_by == told(waits, "approval.proposed")[0].id
+    assert denied.caused_by == list_events(waits, "approval.proposed")[0].id
     assert waits.graph.objects("order") == []
 
 
@@ -131,7 +131,7 @@ def test_what_is_decided_or_was_never_asked_waits_no_more(waits):
 def test_what_is_asked_for_can_be_changed_before_it_is_approved(waits, id_, word, value, type_):
     waits.session.change(id_, arguments={word: value})
     assert next(one for one in waits.session.pending if one.id == id_).arguments[word] == value
-    assert told(waits, type_)[0].caused_by == told(waits, type_.replace("changed", "proposed"))[0].id
+    assert list_events(waits, type_)[0].caused_by == list_events(waits, type_.replace("changed", "proposed"))[0].id
     waits.session.approve(id_)
     waits.run_until_idle()
     made = waits.graph.get_object("book#1" if word == "value" else "order#2")

@@ -7,7 +7,7 @@ from agentnb.dialects.activegraph.parts.delivery import READS
 from tests.dialects.activegraph.runtimes import on, runtime
 
 
-def given(look, *, before=None, **options):
+def call_in_behavior(look, *, before=None, **options):
     """Return what `look(event, graph, ctx)` says, called as a behavior in a graph that `before` has filled."""
     said = []
 
@@ -44,8 +44,8 @@ def books(graph):
     ],
 )
 def test_a_view_shows_what_it_says(view, objects, relations):
-    shown = given(lambda event, graph, ctx: (ctx.view.objects(), ctx.view.relations()), before=books,
-                  words={"view_spec": view})  # fmt: skip
+    shown = call_in_behavior(lambda event, graph, ctx: (ctx.view.objects(), ctx.view.relations()), before=books,
+                             words={"view_spec": view})  # fmt: skip
     assert ([each.id for each in shown[0]], len(shown[1])) == (objects, relations)
 
 
@@ -59,19 +59,20 @@ def test_a_view_is_asked_by_type_and_by_what_holds():
             (view.get_object("desk#4").type, view.get_object("desk#9")),
         )
 
-    assert given(look, before=books) == (["book#2", "book#3"], ["holds"], ["go"], ("desk", None))
+    assert call_in_behavior(look, before=books) == (["book#2", "book#3"], ["holds"], ["go"], ("desk", None))
 
 
 @pytest.mark.parametrize(("recent", "shown"), [(0, 0), (2, 2), (100, 8)])
 def test_a_view_shows_the_last_events(recent, shown):
-    assert given(lambda event, graph, ctx: len(ctx.view.events()), before=books,
-                 words={"view_spec": {"recent_events": recent}}) == shown  # fmt: skip
+    assert call_in_behavior(lambda event, graph, ctx: len(ctx.view.events()), before=books,
+                            words={"view_spec": {"recent_events": recent}}) == shown  # fmt: skip
 
 
 def test_a_behavior_knows_its_frame_its_policy_and_the_time():
     frame, policy = Frame("a memo", id="frame_007"), Policy()
-    found = given(lambda event, graph, ctx: (ctx.frame.id, ctx.policy, ctx.settings, ctx.clock.now()), frame=frame,
-                  policy=policy)  # fmt: skip
+    found = call_in_behavior(
+        lambda event, graph, ctx: (ctx.frame.id, ctx.policy, ctx.settings, ctx.clock.now()), frame=frame, policy=policy
+    )
     assert found[:3] == ("frame_007", policy, None)
     assert found[3].startswith("2026-01-01T00:00:0")
 
@@ -80,7 +81,7 @@ def test_chance_is_the_runs_own_so_that_the_same_seed_draws_the_same():
     def draw(event, graph, ctx):
         return ctx.random.random()
 
-    assert given(draw, seed=3) == given(draw, seed=3) != given(draw, seed=4)
+    assert call_in_behavior(draw, seed=3) == call_in_behavior(draw, seed=3) != call_in_behavior(draw, seed=4)
 
 
 def test_what_cannot_be_done_is_reported_as_a_failure():

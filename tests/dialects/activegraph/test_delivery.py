@@ -7,7 +7,7 @@ from agentnb.store import MemoryLog
 from tests.dialects.activegraph.runtimes import graph, log, on, runtime, tell, types
 
 
-def kept(log):
+def list_logged_types(log):
     """Return, entry by entry, the types of the events that a log has, those of steps in flight too."""
     found = []
     for entry in log.entries("RUN"):
@@ -23,9 +23,9 @@ def test_a_delivery_is_stored_as_it_is_emitted_and_what_says_nothing_new_with_wh
 
     @on("go", "again")
     def says(event, graph, ctx):
-        begun = kept(place)
+        begun = list_logged_types(place)
         graph.emit("one", {})
-        seen.append((begun[-1], kept(place)[len(begun) :]))
+        seen.append((begun[-1], list_logged_types(place)[len(begun) :]))
         if event.type == "go":
             graph.emit("again", {})
 
@@ -36,7 +36,7 @@ def test_a_delivery_is_stored_as_it_is_emitted_and_what_says_nothing_new_with_wh
     # What came before is kept when the code of the behavior runs; that it has begun, with what it does first.
     assert first == (["go"], [["behavior.started", "one"]])
     assert second == (["behavior.completed"], [["behavior.started", "one"]])
-    assert kept(place)[-2:] == [["behavior.completed"], ["runtime.idle"]]
+    assert list_logged_types(place)[-2:] == [["behavior.completed"], ["runtime.idle"]]
 
 
 def test_a_delivery_that_fails_is_kept_with_its_failure():
@@ -49,7 +49,7 @@ def test_a_delivery_that_fails_is_kept_with_its_failure():
     team = runtime(fails, store=place)
     tell(team, "go")
     team.run_until_idle()
-    assert ["behavior.started", "behavior.failed"] in kept(place)
+    assert ["behavior.started", "behavior.failed"] in list_logged_types(place)
     team.session.close()
     loaded = Runtime.load(place, "RUN", behaviors=[fails])
     assert log(loaded) == log(team)

@@ -13,7 +13,7 @@ from tests.dialects.activegraph.runtimes import runtime
 SAID = Problem("X337", "the server said no", "openai:small", "it is so", "ask another")
 
 
-def asked(provider, *tools, **options):
+def make_asking_runtime(provider, *tools, **options):
     """Return a runtime whose behavior has asked a model; nothing is waited for between two attempts."""
 
     def note(event, graph, ctx, answer):
@@ -46,13 +46,13 @@ def failing(error):
     ],
 )
 def test_a_failure_says_what_it_was_and_is_tried_again_where_that_may_help(error, reason, times):
-    found = asked(failing(error))
+    found = make_asking_runtime(failing(error))
     assert [failure.reason for failure in found.errors] == [reason]
     assert [event.type for event in found.graph.events].count("llm.requested") == times
 
 
 def test_a_script_that_has_ended_is_not_asked_again():
-    found = asked([])
+    found = make_asking_runtime([])
     assert ([error.reason for error in found.errors], len(found.session._parts.run.history.calls)) == (
         ["llm.request_error"],
         1,
@@ -60,7 +60,9 @@ def test_a_script_that_has_ended_is_not_asked_again():
 
 
 def test_a_server_that_says_when_is_asked_then():
-    found = asked(failing(LLMError(SAID, status=429, is_retryable=True, retry_after=0.01)), llm_retry_max_attempts=2)
+    found = make_asking_runtime(
+        failing(LLMError(SAID, status=429, is_retryable=True, retry_after=0.01)), llm_retry_max_attempts=2
+    )
     waits = [call.arguments["seconds"] for call in found.session._parts.run.history.calls if call.kind == "sleep"]
     assert waits == [0.01]
 
@@ -104,7 +106,7 @@ LOOK = Tool("look", look, input_schema=Query, output_schema=Found)
 )
 def test_what_goes_into_a_tool_and_comes_out_is_as_its_schemas_say(call, reason):
     breaks = Tool("breaks", lambda args, ctx: 1 / 0)
-    found = asked(Model(call), LOOK, breaks)
+    found = make_asking_runtime(Model(call), LOOK, breaks)
     assert [error.reason for error in found.errors] == ([] if reason is None else [reason])
     answers = [event.payload for event in found.graph.events if event.type == "tool.responded"]
     assert [bool(answer["error"]) for answer in answers] == (
@@ -113,7 +115,7 @@ def test_what_goes_into_a_tool_and_comes_out_is_as_its_schemas_say(call, reason)
 
 
 def test_a_tool_may_be_one_of_the_runtimes_by_its_name():
-    found = asked(Model(("look", {"q": "abc"})), "look", tools=[LOOK])
+    found = make_asking_runtime(Model(("look", {"q": "abc"})), "look", tools=[LOOK])
     (answer,) = (event.payload["output"] for event in found.graph.events if event.type == "tool.responded")
     assert answer == {"n": 3}
 
@@ -126,7 +128,7 @@ def test_a_question_that_costs_more_than_is_left_is_not_asked():
         def estimate_cost(self, **words):
             return words["input_tokens"]
 
-    found = asked(Dear(), budget={"max_cost_usd": 5})
+    found = make_asking_runtime(Dear(), budget={"max_cost_usd": 5})
     assert [error.reason for error in found.errors] == ["budget.cost_exhausted"]
     assert [event.type for event in found.graph.events].count("llm.requested") == 0
 

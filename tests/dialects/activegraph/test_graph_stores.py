@@ -169,7 +169,7 @@ def kept_in(store):
     return Graph(IDGen(), TickingClock("2026-01-01T00:00:00Z"), "RUN", store)
 
 
-def shown(graph):
+def list_contents(graph):
     return [each.to_dict() for each in (*graph.all_objects(), *graph.all_relations())]
 
 
@@ -182,7 +182,7 @@ def test_a_run_is_the_same_wherever_its_graph_lies(store, research):
         team.session.approve(by="ben")
     assert log(other) == log(usual)
     assert ids(store.all_objects()) == [each.id for each in usual.graph.all_objects()]
-    assert shown(other.graph) == shown(usual.graph)
+    assert list_contents(other.graph) == list_contents(usual.graph)
     assert other.replay().ok
 
 
@@ -192,26 +192,26 @@ def test_going_back_and_forth_the_store_has_what_there_was(store, research):
     session, states = team.session, []
     for step in range(len(session.trace) + 1):
         session.goto(step)
-        states.append(shown(team.graph))
+        states.append(list_contents(team.graph))
         assert len(ids(store.all_objects())) == len(team.graph.all_objects())
     for step in (0, len(states) - 1, 2):
         session.goto(step)
-        assert shown(team.graph) == states[step]
+        assert list_contents(team.graph) == states[step]
     session.reset()
-    assert (shown(team.graph), ids(store.all_objects())) == ([], [])
+    assert (list_contents(team.graph), ids(store.all_objects())) == ([], [])
 
 
 def test_a_run_that_is_loaded_or_forked_is_stored_where_it_is_told(store, research, tmp_path):
     team = runtime(*research, persist_to=tmp_path / "run.db")
     team.run_goal("find out")
     forked = team.fork(team.graph.events[-1].id, graph_store=store)
-    assert shown(forked.graph) == shown(team.graph)
+    assert list_contents(forked.graph) == list_contents(team.graph)
     assert len(ids(store.all_objects())) == len(team.graph.all_objects())
     team.session.close()
     other = type(store)()
     other.put_object("stale#1", thing("stale#1"))
     loaded = Runtime.load(tmp_path / "run.db", "RUN", behaviors=research, graph_store=other)
-    assert shown(loaded.graph) == shown(forked.graph)
+    assert list_contents(loaded.graph) == list_contents(forked.graph)
     assert other.get_object("stale#1") is ABSENT
     loaded.session.close()
 

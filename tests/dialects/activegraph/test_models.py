@@ -29,7 +29,7 @@ class Client:
         return Answer(self.answer, "small", Usage(3, 4, Decimal("0.01")))
 
 
-def asked(provider, retries=3, **words):
+def make_asking_runtime(provider, retries=3, **words):
     """Return a runtime whose behavior has asked a model once."""
 
     def keep(event, graph, ctx, answer):
@@ -52,7 +52,7 @@ def asked(provider, retries=3, **words):
 )
 @pytest.mark.parametrize("provider", [lambda text: lambda request: text, Client])
 def test_the_json_of_an_answer_is_read_however_it_is_wrapped(provider, text):
-    found = asked(provider(text), output_schema=Note)
+    found = make_asking_runtime(provider(text), output_schema=Note)
     assert (found.errors, found.graph.objects("note")[0].data) == ([], {"text": "x", "stars": 2})
 
 
@@ -66,19 +66,19 @@ class Package:
 
 
 def test_a_fence_is_read_of_a_provider_that_has_read_nothing():
-    assert asked(Package(), output_schema=Note).graph.objects("note")[0].data["text"] == "fenced"
+    assert make_asking_runtime(Package(), output_schema=Note).graph.objects("note")[0].data["text"] == "fenced"
 
 
 @pytest.mark.parametrize(("text", "reason"), [("not JSON", "llm.parse_error"), ("[1]", "llm.schema_violation"),
                                               ('{"text": ', "llm.parse_error")])  # fmt: skip
 def test_what_is_no_such_answer_fails_and_says_how(text, reason):
-    (error,) = asked(lambda request: text, output_schema=Note).errors
+    (error,) = make_asking_runtime(lambda request: text, output_schema=Note).errors
     assert (error.behavior, error.reason) == ("ask", reason)
 
 
 def test_a_client_receives_the_schema_and_what_the_behavior_says_otherwise_than_usual():
     client = Client('{"text": "x"}')
-    asked(client, output_schema=Note, temperature=0.0, max_tokens=50, timeout_seconds=5, model="small")
+    make_asking_runtime(client, output_schema=Note, temperature=0.0, max_tokens=50, timeout_seconds=5, model="small")
     (request,) = client.requests
     assert request.settings == {"schema": Note.model_json_schema(), "temperature": 0.0, "max_tokens": 50}
     assert (request.model, request.timeout) == ("small", 5)
@@ -88,27 +88,27 @@ def test_a_client_receives_the_schema_and_what_the_behavior_says_otherwise_than_
 @pytest.mark.parametrize("seconds", [59, 61])
 def test_a_client_receives_a_time_out_other_than_the_usual(seconds):
     client = Client("text")
-    asked(client, timeout_seconds=seconds)
+    make_asking_runtime(client, timeout_seconds=seconds)
     assert [request.timeout for request in client.requests] == [seconds]
 
 
 def test_what_the_behavior_leaves_open_the_client_decides():
     client = Client("text")
-    asked(client)
+    make_asking_runtime(client)
     (request,) = client.requests
     assert (dict(request.settings), request.model, request.timeout) == ({}, None, None)
 
 
 def test_the_simulated_model_answers_as_the_schema_says():
-    found = asked("simulated", output_schema=Note)
-    again = asked("simulated", output_schema=Note)
+    found = make_asking_runtime("simulated", output_schema=Note)
+    again = make_asking_runtime("simulated", output_schema=Note)
     (note,) = found.graph.objects("note")
     assert isinstance(note.data["text"], str)
     assert note.data == again.graph.objects("note")[0].data
 
 
 def test_what_an_answer_took_is_counted():
-    found = asked(Client("text"))
+    found = make_asking_runtime(Client("text"))
     (row,) = found.session.trace.frames.calls.to_dict("records")
     assert (row["tokens_in"], row["tokens_out"], row["cost_usd_exact"]) == (3, 4, Decimal("0.01"))
 
@@ -151,20 +151,22 @@ class Later(Client):
 
 
 def test_a_client_may_answer_later():
-    found = asked(Later('{"text": "x"}'), output_schema=Note)
+    found = make_asking_runtime(Later('{"text": "x"}'), output_schema=Note)
     assert (found.errors, found.graph.objects("note")[0].data["text"]) == ([], "x")
     assert found.session.trace.frames.calls["tokens_in"].tolist() == [3]
     assert found.replay().ok
 
 
 def test_what_fails_later_is_reported_as_what_fails_at_once():
-    now, later = (asked(client) for client in (lambda request: 1 / 0, Later(ZeroDivisionError("division by zero"))))
+    now, later = (
+        make_asking_runtime(client) for client in (lambda request: 1 / 0, Later(ZeroDivisionError("division by zero")))
+    )
     assert [error[2:5] for error in now.errors] == [error[2:5] for error in later.errors]
     assert now.errors[0].reason == "llm.network_error"
 
 
 def test_a_script_goes_by_the_behavior_and_by_where_the_run_is():
-    found = asked({"ask": ['{"text": "one"}', '{"text": "two"}']}, output_schema=Note)
+    found = make_asking_runtime({"ask": ['{"text": "one"}', '{"text": "two"}']}, output_schema=Note)
     session = found.session
     session.back()
     session.step()
@@ -198,7 +200,7 @@ def test_a_client_may_call_the_tools_that_it_knows_of(schema):
 
     client.complete = complete
     look = Tool("look", lambda args, ctx: {"found": args["q"]}, "Look it up.")
-    found = asked(client, tools=[look], output_schema=schema)
+    found = make_asking_runtime(client, tools=[look], output_schema=schema)
     assert found.errors == []
     first, second = client.requests
     assert "look: Look it up." in first.messages[0].content
@@ -212,7 +214,7 @@ def test_a_client_may_call_the_tools_that_it_knows_of(schema):
 
 
 def test_what_looks_like_a_call_is_an_answer_where_there_are_no_tools():
-    found = asked(lambda request: '{"tool_name": "look", "parameters": {}}')
+    found = make_asking_runtime(lambda request: '{"tool_name": "look", "parameters": {}}')
     assert (found.errors, [event.type for event in found.graph.events].count("tool.requested")) == ([], 0)
 
 
@@ -221,7 +223,7 @@ def test_a_client_that_answers_too_late_has_failed():
         async def complete(self, request):
             await asyncio.Event().wait()
 
-    found = asked(Never(""), timeout_seconds=0.01, retries=1)
+    found = make_asking_runtime(Never(""), timeout_seconds=0.01, retries=1)
     assert [(error.reason, error.message) for error in found.errors] == [
         ("llm.network_error", "the model has not answered within 0.01 s")
     ]

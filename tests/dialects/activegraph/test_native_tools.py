@@ -29,7 +29,7 @@ class Note(BaseModel):
 TWICE = Tool(name="math.twice", fn=lambda args, ctx: {"twice": 2 * args.n}, description="Doubles.", input_schema=Args)
 
 
-def asked(provider, **words):
+def make_asking_runtime(provider, **words):
     """Return a runtime whose behavior has asked a model that may call a tool."""
     answers = []
     asks = LLMBehavior(
@@ -50,7 +50,7 @@ def shape(found):
 def test_tools_are_offered_natively_where_the_client_takes_plain_calls(protocol, serve):
     name = name_sent(TWICE.name)
     server = serve(protocol.calls((name, '{"n": 1}'), (name, '{"n": 2}')), protocol.whole('{"text": "done"}'))
-    found, answers = asked(client(protocol, server), output_schema=Note)
+    found, answers = make_asking_runtime(client(protocol, server), output_schema=Note)
     assert found.errors == []
     assert answers == [Note(text="done")]
     bodies = [each.body for each in server.asked]
@@ -66,7 +66,7 @@ def test_tools_are_offered_natively_where_the_client_takes_plain_calls(protocol,
 
 def test_gemini_receives_the_tools_in_words_for_the_log_has_no_place_for_its_signatures(serve):
     server = serve(Gemini.whole('{"tool_name": "math.twice", "parameters": {"n": 1}}'), Gemini.whole("done"))
-    found, answers = asked(client(Gemini, server))
+    found, answers = make_asking_runtime(client(Gemini, server))
     assert (found.errors, answers) == ([], [None])
     assert "tools" not in server.asked[0].body
     assert "math.twice" in json.dumps(server.asked[0].body)
@@ -74,15 +74,15 @@ def test_gemini_receives_the_tools_in_words_for_the_log_has_no_place_for_its_sig
 
 def test_the_log_has_the_same_events_and_keys_in_both_forms(serve):
     server = serve(OpenAI.calls((name_sent(TWICE.name), '{"n": 1}')), OpenAI.whole("done"))
-    native, _ = asked(client(OpenAI, server))
+    native, _ = make_asking_runtime(client(OpenAI, server))
     said = iter(['{"tool_name": "math.twice", "parameters": {"n": 1}}', "done"])
-    worded, _ = asked(lambda request: next(said))
+    worded, _ = make_asking_runtime(lambda request: next(said))
     assert shape(native) == shape(worded)
 
 
 def test_a_client_of_ones_own_may_answer_with_calls():
     answers = iter([LLMResponse("", tool_calls=(ToolCall("c", "math.twice", {"n": 3}),)), LLMResponse("done")])
-    found, _ = asked(lambda request: next(answers))
+    found, _ = make_asking_runtime(lambda request: next(answers))
     (responded,) = [event for event in found.graph.events if event.type == "tool.responded"]
     assert responded.payload["output"] == {"twice": 6}
 
@@ -97,7 +97,7 @@ def test_a_call_where_no_tools_are_offered_is_an_error():
 
 def test_a_run_with_native_calls_is_replayed_without_asking(serve):
     server = serve(OpenAI.calls((name_sent(TWICE.name), '{"n": 1}')), OpenAI.whole("done"))
-    found, _ = asked(client(OpenAI, server))
+    found, _ = make_asking_runtime(client(OpenAI, server))
     assert found.session.replay().ok
     assert len(server.asked) == 2
 

@@ -21,7 +21,7 @@ class Model:
         return LLMResponse('{"text": "x"}', {"text": "x"})
 
 
-def asked(frame=None, **words):
+def get_request(frame=None, **words):
     """Return what a model is told: the system's text, and the messages."""
     model = Model()
 
@@ -40,7 +40,7 @@ def asked(frame=None, **words):
 
 def test_a_model_is_told_who_it_is_and_what_it_is_all_about():
     frame = Frame("a memo", id="f", constraints=["be brief"], success_criteria=["it is read"])
-    system, _ = asked(frame, description="You write notes.", output_schema=Note)
+    system, _ = get_request(frame, description="You write notes.", output_schema=Note)
     for part in ("'ask'", "You write notes.", "a memo", "be brief", "it is read"):
         assert part in system
     schema = json.loads(system[system.index("{") :])
@@ -48,7 +48,7 @@ def test_a_model_is_told_who_it_is_and_what_it_is_all_about():
 
 
 def test_it_is_informed_of_the_graph_and_of_the_event_without_what_differs_from_run_to_run():
-    _, (text,) = asked(creates=["note"])
+    _, (text,) = get_request(creates=["note"])
     assert '- book#1 (book, version 1): {"title": "Emma"}' in text
     assert "- book#1 -near-> book#1 {}" in text
     assert 'go by user\n{"deep": [{"n": 1}], "why": "it rains"}' in text
@@ -65,11 +65,11 @@ def test_it_is_informed_of_the_graph_and_of_the_event_without_what_differs_from_
     ],
 )
 def test_a_template_takes_the_place_of_all_that(template, told):
-    _, messages = asked(Frame("a memo", id="f"), prompt_template=template)
+    _, messages = get_request(Frame("a memo", id="f"), prompt_template=template)
     assert messages == [told]
 
 
 def test_without_a_view_of_anything_it_is_told_so():
-    _, (text,) = asked(view_spec={"include_types": ["desk"], "recent_events": 0})
+    _, (text,) = get_request(view_spec={"include_types": ["desk"], "recent_events": 0})
     assert "Objects:\n- none" in text
     assert "What has happened last:\n- nothing" in text

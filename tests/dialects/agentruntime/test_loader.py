@@ -305,21 +305,21 @@ def test_a_file_and_its_dict_are_the_same_recipe(tmp_path):
 # -- what is told of tools and models, and does not keep a file from loading -----------------------------------------
 
 
-def told(content, code):
+def find_problems(content, code):
     return [problem for problem in load(content).check() if problem.code == code]
 
 
 def test_two_tools_of_one_id_are_reported_and_the_last_one_counts(tmp_path):
     graph = "nodes: [{id: a, type: tool, uses: echo, inputs: {n: 1}, map: {set: {a: '{{ result.result }}'}}}]"
     content = text(graph).replace("tools:\n", 'tools:\n  - {id: echo, kind: python, impl: "tools.py#raising"}\n')
-    (problem,) = told(content, "R240")
+    (problem,) = find_problems(content, "R240")
     assert (problem.severity, ", tools[0].id" in problem.where, ", tools[1].id" in problem.why) == (
         "warning",
         True,
         True,
     )
     assert ran(tmp_path, content).state["a"] == {"n": 1}
-    assert told(text(graph), "R240") == []
+    assert find_problems(text(graph), "R240") == []
 
 
 MODELS = "{name: t, defaults: {llm: '%s'}, providers: {%s}}"
@@ -331,16 +331,16 @@ def meta(llm, providers):
 
 @pytest.mark.parametrize("llm", ["opnai:gpt", "opnai"])
 def test_a_default_model_whose_provider_is_not_listed_is_reported(llm):
-    (problem,) = told(meta(llm, "openai: {model: m}"), "R241")
+    (problem,) = find_problems(meta(llm, "openai: {model: m}"), "R241")
     assert (problem.severity, problem.do) == ("warning", "did you mean 'openai'?")
     assert problem.where.endswith(", meta.defaults.llm")
     assert "'opnai'" in problem.what
-    assert told(meta("openai:gpt", "openai: {model: m}"), "R241") == []
-    assert told(meta(":gpt", "openai: {}"), "R241") == []
+    assert find_problems(meta("openai:gpt", "openai: {model: m}"), "R241") == []
+    assert find_problems(meta(":gpt", "openai: {}"), "R241") == []
 
 
 def test_without_any_provider_it_is_reported_too():
-    (problem,) = told(meta("ours:m", ""), "R241")
+    (problem,) = find_problems(meta("ours:m", ""), "R241")
     assert problem.do == "add 'ours' under meta.providers"
 
 
@@ -348,14 +348,14 @@ def test_without_any_provider_it_is_reported_too():
     ("settings", "path"), [("{type: opnai}", "meta.providers.ours.type"), ("{}", "meta.providers.ours")]
 )
 def test_an_unknown_kind_of_provider_is_reported_at_its_place(settings, path):
-    (problem,) = told(meta("ours:m", f"ours: {settings}"), "R242")
+    (problem,) = find_problems(meta("ours:m", f"ours: {settings}"), "R242")
     assert (problem.severity, problem.where.split(", ")[-1]) == ("warning", path)
-    assert told(meta("ours:m", "ours: {type: openai_compatible}"), "R242") == []
+    assert find_problems(meta("ours:m", "ours: {type: openai_compatible}"), "R242") == []
 
 
 def test_a_setting_that_is_not_known_is_reported_at_its_place():
     content = meta("openai:m", "openai: {tempratur: 1, temperature: 1, kwargs: {tempratur: 1}}, claude: {modle: x}")
-    first, second = told(content, "R243")
+    first, second = find_problems(content, "R243")
     assert (first.severity, first.do) == ("warning", "did you mean 'temperature'?")
     assert (first.where.split(", ")[-1], second.where.split(", ")[-1]) == (
         "meta.providers.openai.tempratur",

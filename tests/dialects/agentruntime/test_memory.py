@@ -45,7 +45,7 @@ def agent_of(folder, memory="file", **options):
     return build_agent_from_path(write(folder, content(KINDS.get(memory, memory), **options)))
 
 
-def said(state):
+def get_contents(state):
     return [message["content"] for message in state["messages"]]
 
 
@@ -55,10 +55,10 @@ def agent(request, tmp_path):
 
 
 def test_what_was_said_is_before_the_next_runs_messages(agent):
-    assert said(agent.run({"said": "one"})) == ["one", "one!"]
+    assert get_contents(agent.run({"said": "one"})) == ["one", "one!"]
     state = agent.run({"said": "two"})
-    assert said(state) == ["one", "one!", "two", "two!"]
-    assert said(agent.run({"said": "three"})) == ["one", "one!", "two", "two!", "three", "three!"]
+    assert get_contents(state) == ["one", "one!", "two", "two!"]
+    assert get_contents(agent.run({"said": "three"})) == ["one", "one!", "two", "two!", "three", "three!"]
     assert [(message["type"], message["role"]) for message in state["messages"][:2]] == [
         ("human", "user"),
         ("ai", "assistant"),
@@ -67,9 +67,9 @@ def test_what_was_said_is_before_the_next_runs_messages(agent):
 
 def test_each_conversation_is_kept_by_itself(agent):
     agent.run({"said": "one", "session_id": "ada"})
-    assert said(agent.run({"said": "two", "session_id": "bob"})) == ["two", "two!"]
-    assert said(agent.run({"said": "three", "session_id": "ada"})) == ["one", "one!", "three", "three!"]
-    assert said(agent.run({"said": "four"})) == ["four", "four!"]  # `default`
+    assert get_contents(agent.run({"said": "two", "session_id": "bob"})) == ["two", "two!"]
+    assert get_contents(agent.run({"said": "three", "session_id": "ada"})) == ["one", "one!", "three", "three!"]
+    assert get_contents(agent.run({"said": "four"})) == ["four", "four!"]  # `default`
 
 
 def test_a_run_that_fails_keeps_nothing(tmp_path):
@@ -77,17 +77,17 @@ def test_a_run_that_fails_keeps_nothing(tmp_path):
     agent.run({"said": "one"})
     with pytest.raises(AgentRuntimeError):
         build_agent_from_path(write(tmp_path, content(KINDS["file"], "raising"), "other.yaml")).run({"said": "lost"})
-    assert said(agent.run({"said": "two"})) == ["one", "one!", "two", "two!"]
+    assert get_contents(agent.run({"said": "two"})) == ["one", "one!", "two", "two!"]
 
 
 def test_a_session_keeps_once_however_often_it_goes_back(agent):
     agent.run({"said": "one"})
     session = Session(load(agent), {"said": "two"})
     session.run()
-    assert said(session.board) == ["one", "one!", "two", "two!"]
+    assert get_contents(session.board) == ["one", "one!", "two", "two!"]
     back_and_forth(session)
     session.goto(1).run()
-    assert said(agent.run({"said": "three"})) == ["one", "one!", "two", "two!", "three", "three!"]
+    assert get_contents(agent.run({"said": "three"})) == ["one", "one!", "two", "two!", "three", "three!"]
 
 
 def test_a_fork_keeps_nothing(agent):
@@ -96,7 +96,7 @@ def test_a_fork_keeps_nothing(agent):
     fork = session.fork(edit={"messages": [{"role": "user", "content": "other"}]})
     fork.run()
     assert fork.status == "finished"
-    assert said(agent.run({"said": "two"})) == ["two", "two!"]
+    assert get_contents(agent.run({"said": "two"})) == ["two", "two!"]
 
 
 def test_two_runs_of_one_conversation_at_a_time_lose_nothing(agent):
@@ -105,7 +105,7 @@ def test_two_runs_of_one_conversation_at_a_time_lose_nothing(agent):
     session.step()
     agent.run({"said": "two"})
     session.run()
-    assert said(agent.run({"said": "x"}))[:6] == ["one", "one!", "two", "two!", "mine", "mine!"]
+    assert get_contents(agent.run({"said": "x"}))[:6] == ["one", "one!", "two", "two!", "mine", "mine!"]
 
 
 def test_messages_that_a_node_cuts_short_are_not_kept_twice(tmp_path):
@@ -115,13 +115,13 @@ def test_messages_that_a_node_cuts_short_are_not_kept_twice(tmp_path):
     session = Session(load(file), {"said": "three"})
     session.edit({"messages": session.board["messages"][-1:]}).run()
     kept = build_agent_from_path(file).run({"said": "x"})
-    assert said(kept)[:6] == ["one", "one!", "two", "two!", "three", "three!"]
+    assert get_contents(kept)[:6] == ["one", "one!", "two", "two!", "three", "three!"]
 
 
 def test_other_code_may_continue_with_files_and_tables(tmp_path):
     for kind in ("file", "sqlite"):
         agent_of(tmp_path, kind).run({"said": "one"})
-        assert said(agent_of(tmp_path, kind).run({"said": "two"})) == ["one", "one!", "two", "two!"]
+        assert get_contents(agent_of(tmp_path, kind).run({"said": "two"})) == ["one", "one!", "two", "two!"]
     rows = json.loads((tmp_path / "kept/default.json").read_text())
     assert rows[0] == {"type": "human", "data": {"role": "user", "content": "one"}}
     with sqlite3.connect(tmp_path / "kept.db") as connection:
@@ -175,7 +175,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path, name):
     home.mkdir()
     agent = agent_of(home)
     agent.run({"said": "one", "session_id": name})
-    assert said(agent.run({"said": "two", "session_id": name})) == ["one", "one!", "two", "two!"]
+    assert get_contents(agent.run({"said": "two", "session_id": name})) == ["one", "one!", "two", "two!"]
     assert [file for file in tmp_path.rglob("*.json") if file.parent != home / "kept"] == []
     assert len(list(home.rglob("*.json"))) == 1
 
@@ -185,7 +185,7 @@ def test_names_that_differ_are_kept_apart(tmp_path):
     for name in ("a/b", "a_b", "a:b", "A_b"):
         agent.run({"said": name, "session_id": name})
     for name in ("a/b", "a_b", "a:b", "A_b"):
-        assert said(agent.run({"said": "x", "session_id": name}))[:2] == [name, f"{name}!"]
+        assert get_contents(agent.run({"said": "x", "session_id": name}))[:2] == [name, f"{name}!"]
 
 
 @pytest.mark.parametrize("broken", ["{", "[1]", '{"a": 1}', '[{"type": "human"}, {}]', "\xff"])
@@ -226,7 +226,7 @@ def test_messages_that_a_caller_brings_stand_behind_what_was_kept(tmp_path):
     agent = build_agent_from_path(write(tmp_path, content(KINDS["inmemory"], inputs="[said, messages]")))
     agent.run({"said": "one", "messages": None})
     state = agent.run({"said": "two", "messages": [{"role": "system", "content": "rule"}, "bare"]})
-    assert said(state) == ["one", "one!", "rule", "bare", "two", "two!"]
+    assert get_contents(state) == ["one", "one!", "rule", "bare", "two", "two!"]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_a_memory_stays_in_the_recipes_folder_unless_another_is_allowed(tmp_path
         session = Session(load(home / "agent.yaml", allow=tmp_path), {"said": "one"})
         session.run()
         assert session.status == "finished"
-        assert said(session.board)[-2:] == ["one", "one!"]
+        assert get_contents(session.board)[-2:] == ["one", "one!"]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_writing_follows_no_link_that_lies_beside_the_file(tmp_path):
     (home / "m.json.new").symlink_to(tmp_path / "victim.py")
     agent.run({"said": "one"})
     assert not (tmp_path / "victim.py").exists()
-    assert said(agent.run({"said": "two"}))[:2] == ["one", "one!"]
+    assert get_contents(agent.run({"said": "two"}))[:2] == ["one", "one!"]
 
 
 @pytest.mark.parametrize("memory", ["file", "sqlite"])
@@ -331,7 +331,7 @@ def test_what_is_kept_can_be_read_by_people_in_every_language(memory, tmp_path, 
     monkeypatch.chdir(tmp_path)
     agent = agent_of(tmp_path, memory)
     agent.run({"said": "grüß 你好"})
-    assert said(agent.run({"said": "x"}))[0] == "grüß 你好"
+    assert get_contents(agent.run({"said": "x"}))[0] == "grüß 你好"
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("kept*") if path.is_file())
     kept += b"".join(path.read_bytes() for path in (tmp_path / "kept").glob("*"))
     assert "grüß 你好".encode() in kept

@@ -22,7 +22,7 @@ def only(text, **partials):
     return pairs[0][1]
 
 
-def shown(text, context=(), **partials):
+def render_text(text, context=(), **partials):
     return only(text, **partials).render(dict(context))
 
 
@@ -48,21 +48,21 @@ def test_an_empty_role_is_left_out():
 
 @pytest.mark.parametrize(("value", "text"), [(3, "3"), ([1, 2], "[1, 2]"), ({"a": 1}, "{'a': 1}"), ("1e5", "1e5")])
 def test_a_lone_expression_is_text_too(value, text):
-    assert shown("{{ x }}", {"x": value}) == text
-    assert shown(" {{ x }} ", {"x": value}) == f" {text} "
+    assert render_text("{{ x }}", {"x": value}) == text
+    assert render_text(" {{ x }} ", {"x": value}) == f" {text} "
 
 
 @pytest.mark.parametrize("end", ["", "{{ x }}", "{% if x %}y{% endif %}"])
 def test_one_newline_at_the_end_is_taken_off(end):
     value = {"x": "y"}
     whole = "y" if end else ""
-    assert shown(f"a{end}\n", value) == f"a{whole}"
-    assert shown(f"a{end or 'b'}c\n\n", value) == f"a{whole or 'b'}c\n"
+    assert render_text(f"a{end}\n", value) == f"a{whole}"
+    assert render_text(f"a{end or 'b'}c\n\n", value) == f"a{whole or 'b'}c\n"
 
 
 def test_lines_of_blocks_leave_no_lines_behind():
     text = "Facts:\n  {% for fact in facts %}\n- {{ fact }}\n  {% endfor %}\nEnd"
-    assert shown(text, {"facts": ["a", "b"]}) == "Facts:\n- a\n- b\nEnd"
+    assert render_text(text, {"facts": ["a", "b"]}) == "Facts:\n- a\n- b\nEnd"
 
 
 def test_what_a_text_reads_is_known():
@@ -89,41 +89,41 @@ def test_a_partial_is_put_in(mark):
 
 
 def test_partials_stand_in_partials():
-    assert shown("{{> a }}", a="1{{> b }}", b="2{{> c }}{{> c }}", c="3") == "1233"
+    assert render_text("{{> a }}", a="1{{> b }}", b="2{{> c }}{{> c }}", c="3") == "1233"
 
 
 def test_a_partial_in_a_block_sees_what_the_block_binds():
-    assert shown("{% for x in xs %}{{> row }}{% endfor %}", {"xs": [1, 2]}, row="[{{ x }}]") == "[1][2]"
+    assert render_text("{% for x in xs %}{{> row }}{% endfor %}", {"xs": [1, 2]}, row="[{{ x }}]") == "[1][2]"
 
 
 def test_a_block_in_a_partial_does_not_take_the_lines_around_it():
-    assert shown("a\n{{> p }}\nb", {"x": 1}, p="{% if x %}yes{% endif %}\n") == "a\nyes\nb"
+    assert render_text("a\n{{> p }}\nb", {"x": 1}, p="{% if x %}yes{% endif %}\n") == "a\nyes\nb"
 
 
 def test_white_space_beside_a_partial_can_be_taken_off():
-    assert shown("a  {{-> p -}}  b", p=" x ") == "a x b"
+    assert render_text("a  {{-> p -}}  b", p=" x ") == "a x b"
 
 
 def test_names_lie_over_the_board_for_one_partial():
     text = '{{ partial("p", {"x": x + 1, "y": z}) }} {{> p }}'
-    assert shown(text, {"x": 1, "y": "b", "z": "c"}, p="{{ x }}{{ y }}") == "2c 1b"
+    assert render_text(text, {"x": 1, "y": "b", "z": "c"}, p="{{ x }}{{ y }}") == "2c 1b"
 
 
 def test_names_lie_over_the_board_in_the_partials_inside_too():
-    assert shown('{{ partial("a", {"x": 1}) }}', {"x": 0}, a="{{> b }}", b="{{ x }}") == "1"
+    assert render_text('{{ partial("a", {"x": 1}) }}', {"x": 0}, a="{{> b }}", b="{{ x }}") == "1"
 
 
 def test_names_lie_over_the_board_in_a_block():
     text = '{% for i in xs %}{{ partial("p", overrides={"x": {"n": i ~ "}"}}) }};{% endfor %}'
-    assert shown(text, {"xs": [1, 2]}, p="{{ x.n }}") == "1};2};"
+    assert render_text(text, {"xs": [1, 2]}, p="{{ x.n }}") == "1};2};"
 
 
 def test_a_mark_in_a_comment_or_in_raw_text_is_none():
-    assert shown("{# {{> nope }} #}a{% raw %}{{> nope }}{% endraw %}") == "a{{> nope }}"
+    assert render_text("{# {{> nope }} #}a{% raw %}{{> nope }}{% endraw %}") == "a{{> nope }}"
 
 
 def test_what_is_put_in_is_not_read_again():
-    assert shown("{{ x }}", {"x": "{{> p }}{{ y }}"}, p="!") == "{{> p }}{{ y }}"
+    assert render_text("{{ x }}", {"x": "{{> p }}{{ y }}"}, p="!") == "{{> p }}{{ y }}"
 
 
 def test_an_unknown_partial_is_reported_with_one_that_is_near():
@@ -212,7 +212,7 @@ def test_the_environment_is_used_alone(text):
 
 
 def test_a_key_of_the_board_that_is_called_env_is_reached_by_state():
-    assert shown("{{ state.env.x }}", {"state": {"env": {"x": 1}}}) == "1"
+    assert render_text("{{ state.env.x }}", {"state": {"env": {"x": 1}}}) == "1"
 
 
 # --------------------------------------------------------------------------------------------------- what is not there

@@ -30,7 +30,7 @@ def node(**fields):
     return AgentDefinition.model_validate(content({"id": "n", **fields})).graph.nodes[0]
 
 
-def told(source):
+def list_problems(source):
     """Return (code, severity, where) of all that is wrong with a text or a dict."""
     source = read_text(source) if isinstance(source, str) else make_plain_source(source)
     return [(problem.code, problem.severity, problem.where) for problem in read(source)[1]]
@@ -92,7 +92,7 @@ def test_the_documented_map_holds_as_printed():
 
 @pytest.mark.parametrize("empty", [{}, {"set": {}}, {"merge": None}, {"delete": [], "history": {}}])
 def test_a_map_that_does_nothing_is_an_error(empty):
-    assert told(content({"id": "n", "map": empty})) == [("R114", "error", "<dict>, graph.nodes[0].map")]
+    assert list_problems(content({"id": "n", "map": empty})) == [("R114", "error", "<dict>, graph.nodes[0].map")]
 
 
 @pytest.mark.parametrize(("given", "seconds"), [(3, 3.0), (0.5, 0.5), ({"seconds": 2}, 2.0)])
@@ -102,14 +102,14 @@ def test_a_timeout_is_a_number_or_says_its_seconds(given, seconds):
 
 @pytest.mark.parametrize("given", [0, -1, True, "soon", {"seconds": 0}, {"seconds": float("inf")}, [3]])
 def test_a_timeout_that_is_no_time_is_reported_once(given):
-    found = told(content({"id": "n", "timeout": given}))
+    found = list_problems(content({"id": "n", "timeout": given}))
     assert [code for code, _, _ in found] == ["R114"]
     assert found[0][2].startswith("<dict>, graph.nodes[0].timeout")
 
 
 @pytest.mark.parametrize("word", ["backoff", "backoff_seconds"])
 def test_both_words_for_the_seconds_between_attempts_hold(word):
-    assert told(content({"id": "n", "uses": "x", "retry": {"max_attempts": 3, word: 0.5}})) == []
+    assert list_problems(content({"id": "n", "uses": "x", "retry": {"max_attempts": 3, word: 0.5}})) == []
     retry = node(retry={"max_attempts": 3, word: 0.5}).retry
     assert (retry.max_attempts, retry.backoff) == (3, 0.5)
 
@@ -161,7 +161,7 @@ def test_a_rule_of_another_sort_is_reported(rule):
     ],
 )
 def test_a_node_that_cannot_be_is_reported_once(fields, code, where):
-    assert told(content({"id": "n", **fields})) == [(code, "error", f"<dict>, graph.nodes[0]{where}")]
+    assert list_problems(content({"id": "n", **fields})) == [(code, "error", f"<dict>, graph.nodes[0]{where}")]
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ def test_a_node_that_cannot_be_is_reported_once(fields, code, where):
     ],
 )  # fmt: skip
 def test_a_part_that_cannot_be_is_reported_with_its_place(changes, code, where):
-    assert told(content(**changes)) == [(code, "error", f"<dict>, {where}")]
+    assert list_problems(content(**changes)) == [(code, "error", f"<dict>, {where}")]
 
 
 def test_prompts_may_be_left_out():
-    assert told(content()) == []
-    assert told(content(prompts={})) == []
+    assert list_problems(content()) == []
+    assert list_problems(content(prompts={})) == []
 
 
 @pytest.mark.parametrize("kind", ["python", "langchain"])
@@ -221,7 +221,7 @@ def test_an_unknown_key_is_a_warning_and_does_not_keep_the_file_from_loading():
     ],
 )
 def test_free_mappings_take_any_key(free):
-    assert told(content(**free)) == []
+    assert list_problems(content(**free)) == []
 
 
 def test_a_strange_key_of_a_node_without_a_type_is_asked_what_it_means():
@@ -239,7 +239,7 @@ def test_a_key_that_is_needed_is_found_under_another_name():
 
 
 def test_a_key_that_is_called_like_the_type_is_no_part_of_the_place():
-    assert told(content({"id": "n", "type": "tool", "tool": "t"})) == [
+    assert list_problems(content({"id": "n", "type": "tool", "tool": "t"})) == [
         ("R112", "warning", "<dict>, graph.nodes[0].tool"),
         ("R113", "error", "<dict>, graph.nodes[0]"),
     ]
@@ -247,7 +247,7 @@ def test_a_key_that_is_called_like_the_type_is_no_part_of_the_place():
 
 def test_a_place_has_the_line_of_the_file():
     text = HEAD + "graph:\n  inputs: [a]\n  outputs: [a]\n  nodes:\n    - {id: n, timeout: -3}\n    - words\n"
-    assert told(text) == [
+    assert list_problems(text) == [
         ("R114", "error", "<text>:7:24, graph.nodes[0].timeout"),
         ("R114", "error", "<text>:8:7, graph.nodes[1]"),
     ]
@@ -259,7 +259,7 @@ def test_edges_say_from_and_to():
     edge = AgentDefinition.model_validate(content(graph=graph)).graph.edges[0]
     assert (edge.source, edge.target, edge.when) == ("a", "b", {})
     graph["edges"] = [{"form": "a", "to": "b"}]
-    assert [code for code, _, _ in told(content(graph=graph))] == ["R112", "R113"]
+    assert [code for code, _, _ in list_problems(content(graph=graph))] == ["R112", "R113"]
 
 
 def test_tracing_is_read_and_reported_once():

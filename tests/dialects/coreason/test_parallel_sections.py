@@ -28,7 +28,7 @@ def ways(recipe):
     return {(edge.source, edge.target) for edge in recipe.outgoing_edges}
 
 
-def told(recipe):
+def list_codes(recipe):
     return [problem.code for problem in recipe.check()]
 
 
@@ -57,7 +57,7 @@ def test_a_fork_becomes_a_section_that_ends_where_its_ways_meet():
     assert section.bodies == ("f.parallel.a", "f.parallel.b")
     assert section.place.path == "topology.edges[0]"
     assert list(recipe.nodes) == ["f", "f.parallel", "a", "a2", "b", "j"]
-    assert told(recipe) == []
+    assert list_codes(recipe) == []
 
 
 def test_what_is_in_a_branch_keeps_all_but_its_region():
@@ -71,12 +71,12 @@ def test_what_is_in_a_branch_keeps_all_but_its_region():
 def test_in_sequential_mode_nothing_of_it_is_done():
     recipe = load(content(["f", "a", "b", "j"], DIAMOND, policy={"execution_mode": "sequential"}))
     assert "f.parallel" not in recipe.nodes
-    assert told(recipe) == ["R118", "R115"]
+    assert list_codes(recipe) == ["R118", "R115"]
 
 
 def test_without_a_fork_there_is_nothing_to_say():
     recipe = parallel(["a", "b"], [("a", "b")])
-    assert (told(recipe), list(recipe.nodes)) == ([], ["a", "b"])
+    assert (list_codes(recipe), list(recipe.nodes)) == ([], ["a", "b"])
 
 
 def test_the_edges_of_a_router_are_no_fork():
@@ -87,7 +87,7 @@ def test_the_edges_of_a_router_are_no_fork():
 def test_ways_that_never_meet_run_to_the_end():
     recipe = parallel(["f", "a", "b"], [("f", "a"), ("f", "b")])
     assert ways(recipe) == {("f", "f.parallel")}
-    assert told(recipe) == []
+    assert list_codes(recipe) == []
 
 
 def test_a_way_that_leads_straight_to_where_they_meet_is_no_branch():
@@ -97,7 +97,7 @@ def test_a_way_that_leads_straight_to_where_they_meet_is_no_branch():
 
 
 def test_two_edges_to_one_node_are_no_fork():
-    assert told(parallel(["f", "a"], [("f", "a"), ("f", "a")])) == ["R118"]
+    assert list_codes(parallel(["f", "a"], [("f", "a"), ("f", "a")])) == ["R118"]
 
 
 def test_a_fork_in_a_branch_is_a_section_inside_it():
@@ -106,14 +106,14 @@ def test_a_fork_in_a_branch_is_a_section_inside_it():
     assert inside(recipe)["f.parallel.a"] == ["a", "a.parallel", "m"]
     assert inside(recipe)["a.parallel.x"] == ["x"]
     assert recipe.regions["a.parallel.x"].owner == "a.parallel"
-    assert told(recipe) == []
+    assert list_codes(recipe) == []
 
 
 def test_a_fork_in_a_branch_may_meet_the_outer_one():
     edges = [("f", "a"), ("f", "b"), ("a", "x"), ("a", "y"), ("x", "j"), ("y", "j"), ("b", "j")]
     recipe = parallel(["f", "a", "x", "y", "b", "j"], edges)
     assert ways(recipe) == {("f", "f.parallel"), ("f.parallel", "j"), ("a", "a.parallel")}
-    assert told(recipe) == []
+    assert list_codes(recipe) == []
 
 
 def test_two_forks_one_behind_the_other():
@@ -131,7 +131,7 @@ def test_a_loop_from_where_they_meet_back_to_before_the_fork(exit):
         nodes, edges = [*nodes, router("r", {"x": "s"}, "end")], [*edges, ("j", "r")]
     recipe = parallel(nodes, edges)
     assert inside(recipe) == {"f.parallel.a": ["a"], "f.parallel.b": ["b"]}
-    assert told(recipe) == ([] if exit else ["R125"])
+    assert list_codes(recipe) == ([] if exit else ["R125"])
 
 
 def test_a_name_that_is_taken_is_not_taken_twice():
@@ -150,7 +150,7 @@ def test_the_label_of_an_edge_stands_over_its_branch():
 def test_in_a_draft_a_missing_node_is_a_branch_like_any_other():
     recipe = parallel(["f", "a"], [("f", "gone"), ("f", "a")], topology={"status": "draft"})
     assert (recipe.nodes["gone"].kind, recipe.nodes["gone"].scope) == ("missing", "f.parallel.gone")
-    assert told(recipe) == ["R104"]
+    assert list_codes(recipe) == ["R104"]
 
 
 # -------------------------------------------------------------------------------------- where a branch leads to its end
@@ -163,7 +163,7 @@ def test_a_route_to_where_the_ways_meet_is_the_end_of_the_branch():
     assert (dict(params["routes"]), params["default"], params["meets"]) == ({"x": "a", "y": ""}, "", "j")
     assert ("r", "a") in ways(recipe)
     assert ("r", "j") not in ways(recipe)
-    assert told(recipe) == []
+    assert list_codes(recipe) == []
 
 
 def test_the_ways_of_an_evaluator_are_rewritten_too():
@@ -177,7 +177,7 @@ def test_a_fallback_to_where_the_ways_meet_ends_the_branch():
     recipe = parallel(["f", falling("a", "j"), "b", "j"], DIAMOND)
     assert recipe.nodes["a"].rescue == Rescue({}, ())
     assert all(edge.kind != "error" for edge in recipe.edges)
-    assert told(recipe) == []
+    assert list_codes(recipe) == []
 
 
 def test_a_fallback_inside_the_branch_stays_one():
@@ -204,7 +204,7 @@ def unfit(nodes, edges):
     (problem,) = [problem for problem in recipe.check() if problem.code == "R137"]
     assert problem.what == "the branches of 'f' cannot run in parallel; only its first edge is followed"
     assert problem.severity == "warning"
-    assert "R118" in told(recipe)
+    assert "R118" in list_codes(recipe)
     return problem.why, problem.where.removeprefix("<dict>, topology.")
 
 

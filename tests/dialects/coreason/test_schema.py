@@ -10,20 +10,20 @@ from tests.dialects.coreason.recipe_texts import agent, content
 from tests.dialects.coreason.release_recipes import release_20, release_21, release_22
 
 
-def made(**changes):
+def make_definition(**changes):
     return RecipeDefinition.model_validate(content(["a", "b"], [("a", "b")], **changes))
 
 
 def test_nothing_can_be_changed():
-    recipe = made()
+    recipe = make_definition()
     with pytest.raises(ValidationError):
         recipe.status = "published"
 
 
 def test_unknown_keys_are_refused_except_in_metadata_and_looks():
     with pytest.raises(ValidationError, match="extra"):
-        made(colour="red")
-    kept = made(metadata={"name": "t", "version": "2", "team": "desk"})
+        make_definition(colour="red")
+    kept = make_definition(metadata={"name": "t", "version": "2", "team": "desk"})
     assert kept.metadata.model_extra == {"team": "desk"}
     look = RecipeDefinition.model_validate(content([agent("a", presentation={"x": 1, "y": 2, "shadow": True})]))
     assert look.topology.nodes[0].presentation.x == 1
@@ -41,33 +41,33 @@ def test_unknown_keys_are_refused_except_in_metadata_and_looks():
 )
 def test_a_graph_has_to_hang_together(changes, said):
     with pytest.raises(ValidationError) as caught:
-        made(**changes)
+        make_definition(**changes)
     assert said in str(caught.value)
 
 
 def test_a_draft_may_dangle_but_not_name_two_nodes_alike():
-    draft = made(topology={"edges": [{"source": "a", "target": "gone"}], "status": "draft"})
+    draft = make_definition(topology={"edges": [{"source": "a", "target": "gone"}], "status": "draft"})
     assert not draft.topology.verify_completeness()
     with pytest.raises(ValidationError):
-        made(topology={"nodes": [agent("a"), agent("a")], "status": "draft"})
+        make_definition(topology={"nodes": [agent("a"), agent("a")], "status": "draft"})
 
 
 def test_a_published_recipe_is_complete():
-    assert made(status="published").topology.verify_completeness()
+    assert make_definition(status="published").topology.verify_completeness()
     with pytest.raises(ValidationError, match="incomplete"):
         RecipeDefinition.model_validate(content([{"id": "a", "type": "agent"}], status="published"))
     with pytest.raises(ValidationError, match="incomplete"):
         RecipeDefinition.model_validate(content([agent("a", agent_ref="")], status="published"))
     with pytest.raises(ValidationError, match="Dangling"):
-        made(topology={"edges": [{"source": "a", "target": "x"}], "status": "draft"}, status="published")
+        make_definition(topology={"edges": [{"source": "a", "target": "x"}], "status": "draft"}, status="published")
 
 
 def test_files_of_several_releases_are_taken():
     old = {"name": "t", "x-design": {"x": 1, "y": 2}}
     new = {"name": "t", "version": "1", "description": "d", "provenance": {"type": "ai"}, "created": "2024-01-01"}
-    assert made(metadata=old).metadata.design_metadata.x == 1
-    assert made(metadata=new).metadata.provenance == {"type": "ai"}
-    made(
+    assert make_definition(metadata=old).metadata.design_metadata.x == 1
+    assert make_definition(metadata=new).metadata.provenance == {"type": "ai"}
+    make_definition(
         environment={"mcp_servers": [{"name": "m"}]},
         default_model_policy={"strategy": "priority"},
         policy={"priority": "high"},
@@ -77,18 +77,18 @@ def test_files_of_several_releases_are_taken():
 @pytest.mark.parametrize("word", [{"status": "archived"}, {"environment": {}}, {"identity": {}}])
 def test_metadata_have_types_in_files_of_later_releases(word):
     odd = {"name": "t", "created": 2024, "provenance": "by hand", "team": "desk"}
-    assert made(metadata=odd).metadata.provenance == "by hand"
+    assert make_definition(metadata=odd).metadata.provenance == "by hand"
     with pytest.raises(ValidationError) as caught:
-        made(metadata=odd, **word)
+        make_definition(metadata=odd, **word)
     assert {error["loc"][-1] for error in caught.value.errors()} == {"created", "provenance", "team"}
-    kept = made(metadata={"name": "t", "provenance": {"type": "ai"}, "generated_by": "me"}, **word).metadata
+    kept = make_definition(metadata={"name": "t", "provenance": {"type": "ai"}, "generated_by": "me"}, **word).metadata
     assert (kept.provenance.type, kept.generated_by) == ("ai", "me")
 
 
 @pytest.mark.parametrize("key", ["versions", "descripton", "team", "x_design"])
 def test_an_unknown_key_of_the_metadata_is_refused_in_files_of_later_releases_only(key):
     metadata = {"name": "t", key: "1"}
-    assert made(metadata=metadata).metadata.model_extra == {key: "1"}
+    assert make_definition(metadata=metadata).metadata.model_extra == {key: "1"}
     with pytest.raises(RecipeError) as caught:
         load({**content(["a"], metadata=metadata), "status": "archived"})
     (problem,) = caught.value.problems
@@ -100,7 +100,7 @@ def test_an_unknown_key_of_the_metadata_is_refused_in_files_of_later_releases_on
 
 def test_what_only_earlier_releases_take_makes_a_file_an_earlier_one():
     odd = {"name": "t", "x-design": {"x": 1, "y": 2}, "provenance": "by hand"}
-    assert made(metadata=odd, status="archived").metadata.provenance == "by hand"
+    assert make_definition(metadata=odd, status="archived").metadata.provenance == "by hand"
     short = content(["a"], metadata={"name": "t", "created": 3}, status="archived")
     assert RecipeDefinition.model_validate({**short, "topology": [agent("a")]}).metadata.created == 3
 
@@ -114,12 +114,14 @@ def test_a_whole_file_keeps_its_hash(recipe):
 
 
 def test_dumping_and_reading_keeps_the_hash():
-    recipe = made(metadata={"name": "t", "x-design": {"x": 1, "y": 2}}, policy={"priority": "critical"})
+    recipe = make_definition(metadata={"name": "t", "x-design": {"x": 1, "y": 2}}, policy={"priority": "critical"})
     again = RecipeDefinition.model_validate_json(recipe.to_json())
     assert again.compute_hash() == recipe.compute_hash()
     assert again == recipe
     assert recipe.dump()["metadata"]["x-design"]["x"] == 1
-    assert made(metadata={"name": "u"}).compute_hash({"metadata"}) == made().compute_hash({"metadata"})
+    assert make_definition(metadata={"name": "u"}).compute_hash({"metadata"}) == make_definition().compute_hash(
+        {"metadata"}
+    )
 
 
 def test_a_short_topology_is_written_out():
@@ -133,7 +135,7 @@ def test_a_short_topology_is_written_out():
 
 
 def test_requirements_are_asked_of_a_board():
-    recipe = made(requirements=[
+    recipe = make_definition(requirements=[
         {"variable": "user.age", "operator": "gte", "value": 18},
         {"variable": "topic", "operator": "in", "value": ["a", "b"], "required": False},
     ])  # fmt: skip
@@ -143,7 +145,7 @@ def test_requirements_are_asked_of_a_board():
 
 @pytest.mark.parametrize("value", [b"\xff", object(), {"deep": [1, b"\xfe"]}, len])
 def test_what_json_cannot_hold_is_named(value):
-    recipe = made(metadata={"name": "t", "team": {"of": value}})
+    recipe = make_definition(metadata={"name": "t", "team": {"of": value}})
     for write in (recipe.dump, recipe.to_json, recipe.compute_hash):
         with pytest.raises(RecipeError) as caught:
             write()

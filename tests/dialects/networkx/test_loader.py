@@ -17,7 +17,7 @@ def node(**attributes):
     return load(one(**attributes)).nodes["a"]
 
 
-def told(graph):
+def list_problems(graph):
     try:
         found = load(graph).check()
     except RecipeError as error:
@@ -68,7 +68,7 @@ def test_a_person_is_asked():
 
 
 def test_a_router_needs_to_know_what_it_reads():
-    assert ("R113", "<graph 'g'>, nodes['a']") in told(one(kind="router", routes={}))
+    assert ("R113", "<graph 'g'>, nodes['a']") in list_problems(one(kind="router", routes={}))
     assert node(kind="router", input_key="x.y", default="").params["input_key"] == ("x", "y")
 
 
@@ -90,9 +90,9 @@ def test_a_loop_has_its_body_and_its_conditions():
 
 
 def test_a_loop_has_to_end():
-    assert told(one(kind="loop", graph=inner())) == [("R113", "<graph 'g'>, nodes['a']")]
-    assert told(one(kind="loop", graph=inner(), times=3)) == []
-    assert told(one(kind="loop", graph=inner(), until="n <")) == [("R301", "<graph 'g'>, nodes['a'].until")]
+    assert list_problems(one(kind="loop", graph=inner())) == [("R113", "<graph 'g'>, nodes['a']")]
+    assert list_problems(one(kind="loop", graph=inner(), times=3)) == []
+    assert list_problems(one(kind="loop", graph=inner(), until="n <")) == [("R301", "<graph 'g'>, nodes['a'].until")]
 
 
 def test_a_subgraph_shares_the_board_or_has_one_of_its_own():
@@ -108,7 +108,9 @@ def test_a_subgraph_shares_the_board_or_has_one_of_its_own():
 
 @pytest.mark.parametrize("kind", ["loop", "subgraph"])
 def test_a_frame_needs_something_inside(kind):
-    assert ("R121", "<graph 'g'>, nodes['a']") in told(one(kind=kind, **({"times": 1} if kind == "loop" else {})))
+    assert ("R121", "<graph 'g'>, nodes['a']") in list_problems(
+        one(kind=kind, **({"times": 1} if kind == "loop" else {}))
+    )
 
 
 def test_an_inner_graph_begins_where_it_says():
@@ -116,7 +118,7 @@ def test_an_inner_graph_begins_where_it_says():
     graph.graph["entry"] = "c"
     assert load(one(kind="subgraph", graph=graph)).regions["a"].entry == ("c",)
     graph.graph["entry"] = "gone"
-    assert [code for code, _ in told(one(kind="subgraph", graph=graph))] == ["R116"]
+    assert [code for code, _ in list_problems(one(kind="subgraph", graph=graph))] == ["R116"]
 
 
 def test_a_node_of_an_inner_graph_keeps_its_own_name_for_what_it_calls_and_writes():
@@ -152,7 +154,7 @@ def test_a_condition_may_be_a_callable_and_is_not_called():
 def test_a_condition_that_cannot_be_read_is_at_its_edge():
     graph = nx.DiGraph(name="g")
     graph.add_edge("a", "b", when="n >")
-    assert told(graph) == [("R301", "<graph 'g'>, edges['a', 'b'].when")]
+    assert list_problems(graph) == [("R301", "<graph 'g'>, edges['a', 'b'].when")]
 
 
 def test_a_graph_begins_where_it_says_or_where_no_way_leads():
@@ -163,7 +165,7 @@ def test_a_graph_begins_where_it_says_or_where_no_way_leads():
     graph.graph["entry"] = [3, 1]
     assert load(graph).entry == ("3", "1")
     graph.graph["entry"] = "gone"
-    assert [code for code, _ in told(graph)] == ["R105"]
+    assert [code for code, _ in list_problems(graph)] == ["R105"]
 
 
 def test_a_tuple_may_be_the_node_that_it_begins_with():
@@ -172,7 +174,7 @@ def test_a_tuple_may_be_the_node_that_it_begins_with():
 
 
 def test_a_circle_begins_nowhere():
-    assert told(nx.DiGraph([(1, 1)], name="g")) == [("R105", "<graph 'g'>, entry")]
+    assert list_problems(nx.DiGraph([(1, 1)], name="g")) == [("R105", "<graph 'g'>, entry")]
 
 
 def test_the_graph_says_what_it_is_given_and_gives():
@@ -189,15 +191,15 @@ def test_the_graph_says_what_it_is_given_and_gives():
     graph.graph["inputs"] = ["n", "m"]
     assert list(load(graph).inputs) == ["n", "m"]
     graph.graph["outputs"] = "r"
-    assert told(graph) == [("R114", "<graph 'g'>, outputs")]
+    assert list_problems(graph) == [("R114", "<graph 'g'>, outputs")]
 
 
 def test_a_graph_without_nodes_is_no_recipe():
-    assert [code for code, _ in told(nx.DiGraph())] == ["R105"]
+    assert [code for code, _ in list_problems(nx.DiGraph())] == ["R105"]
 
 
 def test_an_unknown_kind_is_reported_where_it_is():
-    assert told(one(kind="agnet")) == [("R117", "<graph 'g'>, nodes['a']")]
+    assert list_problems(one(kind="agnet")) == [("R117", "<graph 'g'>, nodes['a']")]
 
 
 def test_what_others_hang_on_a_graph_is_left_alone():

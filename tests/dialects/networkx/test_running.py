@@ -20,7 +20,7 @@ def line(**nodes):
     return made
 
 
-def asked(node, board=None):
+def get_request(node, board=None):
     """Return what a model is sent for one node."""
     sent: list[LLMRequest] = []
 
@@ -47,7 +47,7 @@ def asked(node, board=None):
     ids=lambda node: "-".join(node)[:40],
 )
 def test_what_a_model_is_asked_is_a_template(node):
-    assert "Buy tea for 3." in asked(node)
+    assert "Buy tea for 3." in get_request(node)
 
 
 def test_what_a_person_is_asked_is_a_template():

@@ -14,7 +14,7 @@ from agentnb.errors import Place
 PLACE = Place("<graph 'g'>", path="nodes['a']")
 
 
-def told(given, known):
+def list_problems(given, known):
     problems: list = []
     found = words.read(given, known, PLACE, problems)
     return found, [(problem.code, problem.severity, problem.where) for problem in problems]
@@ -41,10 +41,10 @@ def told(given, known):
     ],
 )
 def test_a_value_fits_or_is_reported(name, reader, good, bad):
-    found, problems = told({name: good}, {name: reader})
+    found, problems = list_problems({name: good}, {name: reader})
     assert name in found
     assert problems == []
-    found, problems = told({name: bad}, {name: reader})
+    found, problems = list_problems({name: bad}, {name: reader})
     assert name not in found
     ((code, severity, where),) = problems
     assert code == ("R310" if reader is words.parse_condition else "R114")
@@ -52,7 +52,7 @@ def test_a_value_fits_or_is_reported(name, reader, good, bad):
 
 
 def test_none_is_as_if_it_were_left_out():
-    assert told({"label": None}, {"label": words.parse_text}) == ({}, [])
+    assert list_problems({"label": None}, {"label": words.parse_text}) == ({}, [])
 
 
 def test_paths_are_taken_apart():
@@ -61,17 +61,17 @@ def test_paths_are_taken_apart():
 
 
 def test_an_attribute_that_looks_like_a_known_one_is_asked_for():
-    _, problems = told({"funtion": 1, "color": "red", 7: 8}, {**words.COMMON, **words.BY_KIND["function"]})
+    _, problems = list_problems({"funtion": 1, "color": "red", 7: 8}, {**words.COMMON, **words.BY_KIND["function"]})
     assert problems == [("R112", "warning", "<graph 'g'>, nodes['a'].funtion")]
 
 
 def test_an_attribute_of_another_kind_is_reported():
-    _, problems = told({"prompt": "Hi"}, {**words.COMMON, **words.BY_KIND["function"]})
+    _, problems = list_problems({"prompt": "Hi"}, {**words.COMMON, **words.BY_KIND["function"]})
     assert problems == [("R112", "warning", "<graph 'g'>, nodes['a'].prompt")]
 
 
 def test_a_condition_tells_its_own_problems():
-    _, problems = told({"when": "a <"}, words.EDGE)
+    _, problems = list_problems({"when": "a <"}, words.EDGE)
     assert [code for code, _, _ in problems] == ["R301"]
 
 

@@ -21,7 +21,7 @@ __all__ = ["serve"]
 NATIVE = {"model": "m-1", "native_tools": True}
 
 
-def asks(*calls, text=""):
+def make_answer(*calls, text=""):
     """Return the answer that calls tools: each call is a name and its arguments."""
     return {"content": text, "tool_calls": [
         {"id": f"c-{number}", "name": name, "arguments": arguments} for number, (name, arguments) in enumerate(calls)
@@ -83,7 +83,7 @@ def test_an_answer_of_nothing_is_no_success(nothing) -> None:
 
 
 def test_several_calls_of_one_answer_are_made_in_turn_and_answered_each() -> None:
-    agent = executor(asks(("ok", {"n": 1}), ("bad", {}), ("ok", {"n": 3}), text="Let me see."), "Sold out.")
+    agent = executor(make_answer(("ok", {"n": 1}), ("bad", {}), ("ok", {"n": 3}), text="Let me see."), "Sold out.")
     session = agent.session("t")
     session.run()
     assert [step.node_id for step in session.trace.steps] == [
@@ -106,7 +106,9 @@ def test_several_calls_of_one_answer_are_made_in_turn_and_answered_each() -> Non
 
 
 def test_calls_of_later_answers_are_distinguished_though_their_ids_are_the_same() -> None:
-    session = executor(asks(("ok", {"n": 1})), asks(("ok", {"n": 2}), ("ok", {"n": 3})), "Done.").session("t")
+    session = executor(make_answer(("ok", {"n": 1})), make_answer(("ok", {"n": 2}), ("ok", {"n": 3})), "Done.").session(
+        "t"
+    )
     session.run()
     told = [message["content"] for message in sent(session, 2)["messages"] if message["role"] == "tool"]
     assert [json.loads(each)["result"]["twice"] for each in told] == [2, 4, 6]
@@ -119,7 +121,7 @@ def test_calls_of_later_answers_are_distinguished_though_their_ids_are_the_same(
     ids=["unknown", "not the agent's", "called none", "wrong parameters"],
 )
 def test_a_call_that_may_not_go_out_is_reported_to_the_model(name, arguments, error) -> None:
-    session = executor(asks((name, arguments), ("ok", {"n": 2})), "Sorry.").session("t")
+    session = executor(make_answer((name, arguments), ("ok", {"n": 2})), "Sorry.").session("t")
     session.run()
     refused, made = (json.loads(each["content"]) for each in sent(session, 1)["messages"][-2:])
     assert (refused["success"], made["success"]) == (False, True)
@@ -129,7 +131,7 @@ def test_a_call_that_may_not_go_out_is_reported_to_the_model(name, arguments, er
 
 
 def test_with_one_call_of_the_model_the_results_are_the_response() -> None:
-    done = executor(asks(("ok", {"n": 1}), ("ok", {"n": 2})), max_calls=1).execute_task("t")
+    done = executor(make_answer(("ok", {"n": 1}), ("ok", {"n": 2})), max_calls=1).execute_task("t")
     assert done.success
     assert done.result.response.splitlines() == [
         'Tool ok executed. Success: true. Result: {"twice": 2}',
@@ -139,7 +141,7 @@ def test_with_one_call_of_the_model_the_results_are_the_response() -> None:
 
 
 def test_at_max_calls_the_last_calls_are_made_and_nobody_is_asked_again() -> None:
-    session = executor(asks(("ok", {"n": 1})), asks(("ok", {"n": 2})), max_calls=2).session("t")
+    session = executor(make_answer(("ok", {"n": 1})), make_answer(("ok", {"n": 2})), max_calls=2).session("t")
     session.run()
     assert session.status == "finished"
     assert session.board["usage"]["requests"] == 2
@@ -216,7 +218,7 @@ def test_without_tools_the_option_changes_nothing() -> None:
 
 
 def test_a_person_approves_each_call() -> None:
-    session = executor(asks(("ok", {"n": 1}), ("ok", {"n": 2})), "Done.", require_approval=True).session("t")
+    session = executor(make_answer(("ok", {"n": 1}), ("ok", {"n": 2})), "Done.", require_approval=True).session("t")
     session.run()
     session.approve(session.pending[0].id)
     session.run()
@@ -228,7 +230,7 @@ def test_a_person_approves_each_call() -> None:
 
 
 def test_a_skipped_call_is_answered_too() -> None:
-    session = executor(asks(("throws", {}), ("ok", {"n": 2})), "Done.").session("t")
+    session = executor(make_answer(("throws", {}), ("ok", {"n": 2})), "Done.").session("t")
     session.run(until="tool")
     session.set_next("next_call")
     session.run()
@@ -238,7 +240,7 @@ def test_a_skipped_call_is_answered_too() -> None:
 
 
 def test_a_run_goes_back_and_on_again_to_the_same_end() -> None:
-    session = executor(asks(("ok", {"n": 1}), ("bad", {})), asks(("ok", {"n": 2})), "Done.").session(
+    session = executor(make_answer(("ok", {"n": 1}), ("bad", {})), make_answer(("ok", {"n": 2})), "Done.").session(
         "t", clock=FrozenClock()
     )
     session.run()
@@ -260,7 +262,7 @@ def test_a_run_goes_back_and_on_again_to_the_same_end() -> None:
 
 def test_a_stored_run_opens_replays_and_continues(tmp_path) -> None:
     path = tmp_path / "runs.db"
-    agent = executor(asks(("ok", {"n": 1}), ("bad", {})), "Done.")
+    agent = executor(make_answer(("ok", {"n": 1}), ("bad", {})), "Done.")
     session = agent.session("t", store=str(path), run_id="r", clock=FrozenClock())
     session.run()
     whole = dict(session.board)
@@ -280,7 +282,7 @@ def test_a_stored_run_opens_replays_and_continues(tmp_path) -> None:
 
 def test_a_run_that_was_cut_amid_its_calls_continues(tmp_path) -> None:
     path = tmp_path / "runs.db"
-    agent = executor(asks(("ok", {"n": 1}), ("ok", {"n": 2})), "Done.")
+    agent = executor(make_answer(("ok", {"n": 1}), ("ok", {"n": 2})), "Done.")
     session = agent.session("t", store=str(path), run_id="r")
     session.run(until="next_call")
     session.close()
@@ -303,14 +305,14 @@ def test_a_held_answer_is_changed_into_another_call() -> None:
 
 
 def test_secrets_among_the_arguments_are_masked() -> None:
-    session = executor(asks(("ok", {"password": "hunter2-and-more"})), "Done.").session("t")
+    session = executor(make_answer(("ok", {"password": "hunter2-and-more"})), "Done.").session("t")
     session.run()
     assert "hunter2" not in session.trace.frames.calls.to_json()
     assert "hunter2" not in repr(session.board)
 
 
 def test_an_agent_in_another_recipe_calls_natively() -> None:
-    agent = executor(asks(("ok", {"n": 1}), ("ok", {"n": 2})), "Done.")
+    agent = executor(make_answer(("ok", {"n": 1}), ("ok", {"n": 2})), "Done.")
     recipe = nb.load(_around())
     session = nb.Session(recipe, {"question": "q"}, tools={"clerk": agent})
     session.run()
@@ -389,7 +391,7 @@ def test_a_recorded_client_answers_with_the_calls_of_then(strict, streams, serve
 
 
 def test_a_recorded_client_that_is_strict_notices_another_call_or_another_answer_of_a_tool() -> None:
-    first = executor(asks(("ok", {"n": 1})), "Done.").session("t")
+    first = executor(make_answer(("ok", {"n": 1})), "Done.").session("t")
     first.run()
     tools = registry()
     tools.register_tool("ok", lambda given: {"thrice": 3})

@@ -41,14 +41,14 @@ def first():
     return run
 
 
-def said(run):
+def get_answers(run):
     return [row["result"] for _, row in run.trace.frames.calls.iterrows()]
 
 
 def test_a_run_is_answered_as_the_first_one_was(first):
     run = session(talk(), INPUTS, llm=RecordedClient(first.trace, strict=True))
     run.run()
-    assert said(run) == said(first) == ["why?", {"said": {"deep": [1]}}, "why?", {"said": {"deep": [3]}}]
+    assert get_answers(run) == get_answers(first) == ["why?", {"said": {"deep": [1]}}, "why?", {"said": {"deep": [3]}}]
     columns = ["node", "tokens_in", "tokens_out", "cost_usd_exact"]
     assert run.trace.frames.calls[columns].equals(first.trace.frames.calls[columns])
 
@@ -62,7 +62,7 @@ def test_a_trace_from_a_file_answers_too_and_its_masks_fit_any_secret(first, tmp
     client = RecordedClient(SimulationTrace.read(tmp_path / "trace.json"), strict=True)
     run = session(talk(), INPUTS, llm=client)
     run.run()
-    assert (run.status, said(run)) == ("finished", said(first))
+    assert (run.status, get_answers(run)) == ("finished", get_answers(first))
 
 
 def test_going_back_repeats_the_answers(first):

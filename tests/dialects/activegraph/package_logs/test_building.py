@@ -29,7 +29,7 @@ def event(name, type, actor="user", cause=None, when="", **payload):
     return LogEvent(name, type, actor, payload, None, cause, when)
 
 
-def made(id, **data):
+def make_object(id, **data):
     return {"id": id, "type": "task", "data": data, "version": 1, "provenance": {}}
 
 
@@ -186,7 +186,7 @@ def test_a_kept_state_that_is_gone_is_a_problem(archived_path, tmp_path):
 
 def test_an_event_that_tells_something_else_is_a_problem():
     with pytest.raises(StoreError) as caught:
-        run_of(log(event("evt_001", "object.created", object={**made("task#1"), "data": []})))
+        run_of(log(event("evt_001", "object.created", object={**make_object("task#1"), "data": []})))
     (problem,) = caught.value.problems
     assert (problem.code, problem.what) == ("L463", "event evt_001 (object.created) cannot be read")
     assert problem.where == "test.db, run 'r', event evt_001 (object.created), payload.object.data"
@@ -204,7 +204,7 @@ def test_a_delivery_that_was_cut_is_cancelled():
     run = run_of(log(
         event("e1", "go"),
         event("e2", "behavior.started", "runtime", "e1", behavior="a", event_id="e1"),
-        event("e3", "object.created", "a", "e1", object=made("task#1"), id="task#1"),
+        event("e3", "object.created", "a", "e1", object=make_object("task#1"), id="task#1"),
     ))  # fmt: skip
     assert run.history.tip == 1
     assert run.history.step_flags[1] >> 2 & 3 == 2
@@ -214,7 +214,7 @@ def test_a_delivery_that_was_cut_is_cancelled():
 def test_relations_go_with_their_objects():
     relation = {"id": "rel_001", "source": "task#1", "target": "task#1", "type": "next", "data": {}, "provenance": {}}
     run = run_of(log(
-        event("e1", "object.created", object=made("task#1"), id="task#1"),
+        event("e1", "object.created", object=make_object("task#1"), id="task#1"),
         event("e2", "relation.created", relation=relation, id="rel_001"),
         event("e3", "object.removed", id="task#1"),
         event("e4", "object.removed", id="task#1"),
@@ -237,7 +237,9 @@ def test_many_steps_are_opened_with_checkpoints(tmp_path):
         before = "e0" if not number else f"t{number - 1}"
         events += [
             event(f"s{number}", "behavior.started", "runtime", before, behavior="hop", event_id=before),
-            event(f"t{number}", "object.created", "hop", before, object=made(f"task#{number}"), id=f"task#{number}"),
+            event(
+                f"t{number}", "object.created", "hop", before, object=make_object(f"task#{number}"), id=f"task#{number}"
+            ),
             event(f"c{number}", "behavior.completed", "runtime", before, behavior="hop", event_id=before),
         ]
     run = run_of(log(*events))

@@ -45,7 +45,7 @@ def ticking(package):
             kind("linked", linked, on=["object.created"])]  # fmt: skip
 
 
-def made(path, budget):
+def run_package_to_limit(path, budget):
     """Have the package run until a budget ends it; return the number of its events."""
     runtime = activegraph.Runtime(programs.graph("run-ticks"), behaviors=ticking(activegraph), budget=budget,
                                   persist_to=str(path))  # fmt: skip
@@ -57,7 +57,7 @@ def made(path, budget):
 @pytest.mark.parametrize("calls", [1, 2, 4, 5, 8, 100])
 def test_a_run_of_the_package_continues_as_in_the_package(tmp_path, calls):
     there, here = tmp_path / "there.db", tmp_path / "here.db"
-    made(there, {"max_behavior_calls": calls})
+    run_package_to_limit(there, {"max_behavior_calls": calls})
     shutil.copy(there, here)
     theirs = activegraph.Runtime.load(str(there), behaviors=ticking(activegraph))
     loaded = ours.Runtime.load(here, behaviors=ticking(ours))
@@ -74,7 +74,7 @@ def test_a_run_of_the_package_continues_as_in_the_package(tmp_path, calls):
 
 def test_the_graph_of_a_continued_run_knows_its_store_as_in_the_package(tmp_path):
     path = tmp_path / "run.db"
-    made(path, {"max_behavior_calls": 2})
+    run_package_to_limit(path, {"max_behavior_calls": 2})
     loaded = ours.Runtime.load(path, behaviors=ticking(ours))
     assert loaded.graph.store.url == loaded.save_state()
     assert str(path) in loaded.graph.store.url
@@ -87,7 +87,7 @@ def test_the_graph_of_a_continued_run_knows_its_store_as_in_the_package(tmp_path
 
 def test_what_is_added_is_read_by_the_package_and_by_a_second_load(tmp_path):
     path = tmp_path / "run.db"
-    before = made(path, {"max_behavior_calls": 3})
+    before = run_package_to_limit(path, {"max_behavior_calls": 3})
     loaded = ours.Runtime.load(str(path), behaviors=ticking(ours))
     assert (loaded.run_id, loaded.graph.replayed_count) == ("run-ticks", before)
     loaded.run_until_idle()
@@ -133,7 +133,7 @@ def test_approvals_and_the_team_continue(tmp_path, team_path):
 
 def test_a_log_can_only_be_added_to_and_a_fork_is_free(tmp_path):
     path = tmp_path / "run.db"
-    made(path, {"max_behavior_calls": 3})
+    run_package_to_limit(path, {"max_behavior_calls": 3})
     loaded = ours.Runtime.load(path, behaviors=ticking(ours))
     with pytest.raises(ExecutionError, match="L470"):
         loaded.session.edit({"note#1.data.n": 7})
@@ -155,7 +155,7 @@ def test_a_log_can_only_be_added_to_and_a_fork_is_free(tmp_path):
 
 def test_a_strict_replay_is_the_packages_own(tmp_path):
     path = tmp_path / "run.db"
-    made(path, None)
+    run_package_to_limit(path, None)
     with pytest.raises(ours.InvalidRuntimeConfiguration, match="X522"):
         ours.Runtime.load(path, behaviors=ticking(ours), replay_strict=True)
 
@@ -164,7 +164,7 @@ def test_an_event_that_cannot_be_written_is_written_later(tmp_path, monkeypatch)
     from agentnb.dialects.activegraph.parts.package_logs import continuing
 
     path = tmp_path / "run.db"
-    made(path, {"max_behavior_calls": 3})
+    run_package_to_limit(path, {"max_behavior_calls": 3})
     loaded = ours.Runtime.load(path, behaviors=ticking(ours))
     lost = StoreError(continuing.Problem("L422", "no space is left", "there", "", ""))
 

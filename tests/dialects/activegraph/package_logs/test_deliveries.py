@@ -19,13 +19,13 @@ def completed(id, behavior, trigger):
     return event(id, "behavior.completed", cause=trigger, behavior=behavior, event_id=trigger)
 
 
-def told(found):
+def to_rows(found):
     return [(each.behavior, each.kind, each.trigger, each.events, each.end) for each in found]
 
 
 def test_a_delivery_goes_from_its_start_to_its_end(team_path):
     found = find_deliveries(read_log(team_path, "run-team").events)
-    assert told(found) == [
+    assert to_rows(found) == [
         ("planner", "behavior", "evt_001", [1, 2, 3, 4, 5], 5),
         ("worker", "behavior", "evt_003", [6, 7, 8, 9], 9),
         ("worker", "behavior", "evt_004", [10, 11], 11),
@@ -57,12 +57,12 @@ def test_a_delivery_that_was_cut_keeps_what_is_surely_its_own():
         started("e7", "a", "e5"),
         completed("e8", "a", "e5"),
     ])  # fmt: skip
-    assert told(found) == [("a", "behavior", "e1", [1, 2, 3], None), ("a", "behavior", "e5", [6, 7], 7)]
+    assert to_rows(found) == [("a", "behavior", "e1", [1, 2, 3], None), ("a", "behavior", "e5", [6, 7], 7)]
 
 
 def test_one_that_was_refused_before_it_began_is_a_step_too():
     refused = event("e2", "behavior.failed", behavior="a", event_id="e1", reason="budget.cost_exhausted")
-    assert told(find_deliveries([event("e1", "go", "user"), refused])) == [("a", "behavior", "e1", [1], 1)]
+    assert to_rows(find_deliveries([event("e1", "go", "user"), refused])) == [("a", "behavior", "e1", [1], 1)]
 
 
 def test_a_log_without_deliveries_has_none():
