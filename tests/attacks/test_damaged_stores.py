@@ -259,7 +259,7 @@ def show_all(trace: Any) -> None:
 
 
 @pytest.mark.parametrize(("inner", "outer"), [(2, 2), (2, 3)])
-def test_a_frame_that_lies_in_itself_is_refused(traces, tmp_path, inner, outer):
+def test_a_frame_that_contains_itself_is_refused(traces, tmp_path, inner, outer):
     document = copy.deepcopy(traces[1])
     frames = {row[0]: row for piece in document["slices"] for row in piece.get("t", {}).get("frames", [0, []])[1]}
     assert frames[inner][4] == "child"  # reads of its keys fall through to the frame around it

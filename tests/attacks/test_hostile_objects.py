@@ -163,7 +163,7 @@ def refusing(error, *names, base=object):
 @pytest.mark.filterwarnings("ignore:a .* is on the board by reference")
 @pytest.mark.parametrize("error", RAISED)
 @pytest.mark.parametrize("names", [["__class__"], ["__getattribute__"], ["__class__", "__getattribute__"]])
-def test_an_object_that_refuses_to_be_looked_at_lies_on_the_board_by_reference(names, error, tmp_path):
+def test_an_object_that_refuses_to_be_looked_at_is_on_the_board_by_reference(names, error, tmp_path):
     value = refusing(error, *names)
     kept = freeze(value)
     assert type(kept) is Opaque
@@ -177,7 +177,7 @@ def test_an_object_that_refuses_to_be_looked_at_lies_on_the_board_by_reference(n
 
 @pytest.mark.filterwarnings("ignore:a .* is on the board by reference")
 @pytest.mark.parametrize("error", RAISED)
-def test_a_mapping_or_a_record_whose_parts_cannot_be_read_lies_on_the_board_by_reference(error, tmp_path):
+def test_a_mapping_or_a_record_whose_parts_cannot_be_read_is_on_the_board_by_reference(error, tmp_path):
     @dataclass
     class Locked:
         number: int = 1

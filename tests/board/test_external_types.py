@@ -60,7 +60,7 @@ def test_a_column_type_that_cannot_be_stored_exactly_is_not_stored(value):
     assert external_types.dump_array(pd.Series(value), lambda item, name=None: item) is None
 
 
-def test_a_structured_array_is_not_kept():
+def test_a_structured_array_is_not_stored():
     assert external_types.dump_array(np.zeros(1, dtype=[("a", "i4")]), lambda item, name=None: item) is None
 
 

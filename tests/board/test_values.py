@@ -98,7 +98,7 @@ def test_true_and_one_are_not_the_same():
     assert not is_unchanged({"b": 1, "a": 1}, freeze({"a": 1}))
 
 
-def test_what_lies_on_the_board_cannot_be_changed():
+def test_what_is_on_the_board_cannot_be_changed():
     frozen = freeze({"a": 1})
     for change in (
         lambda: frozen.update(b=1), lambda: frozen.pop("a"), frozen.clear, lambda: frozen.setdefault("b", 1),
@@ -144,7 +144,7 @@ def test_an_array_is_the_same_only_with_its_type():
     assert freeze(np.array([1, 2], dtype=np.int64), frozen) is frozen
 
 
-def test_anything_else_is_kept_by_reference_and_warned_of_once():
+def test_anything_else_is_held_by_reference_with_one_warning():
     class Odd:
         pass
 
@@ -219,7 +219,7 @@ def test_a_frozen_list_ends_where_it_was_frozen(index, found):
 
 
 @pytest.mark.parametrize("index", [3, -4])
-def test_nothing_lies_beyond_the_ends_of_a_frozen_list(index):
+def test_nothing_is_beyond_the_ends_of_a_frozen_list(index):
     begun = freeze([1, 2, 3])
     begun.with_item(4)
     with pytest.raises(IndexError):
@@ -275,7 +275,7 @@ def test_an_equal_value_that_differs_is_a_change(before, after):
 
 
 @pytest.mark.parametrize("value", [Name("x"), Status.OPEN, np.int64(3), np.datetime64("2020-01-01")])
-def test_a_text_number_or_enum_member_of_another_class_lies_on_the_board_itself(value):
+def test_a_text_number_or_enum_member_of_another_class_is_on_the_board_itself(value):
     assert freeze(value) is value
     assert freeze({"a": value})["a"] is value
 

@@ -71,7 +71,7 @@ def test_a_run_is_stored_where_it_is_asked_for(there, capsys):
     assert (kept_there.position, kept_there.board["response"]) == (4, "yes please")
 
 
-def test_a_run_that_waits_is_kept_as_it_waits_and_can_be_answered(there, capsys):
+def test_a_run_that_waits_is_stored_as_it_waits_and_can_be_answered(there, capsys):
     Path("script.yaml").write_text("agents: {reader: {topic: refund}, closer: {closed: true}}\n")
     code, _, err = called(capsys, *RUN)
     assert code == 4
@@ -92,7 +92,7 @@ def test_a_store_that_cannot_be_is_reported_before_anything_runs(there, capsys):
 # -- runs ------------------------------------------------------------------------------------------------------------
 
 
-def test_forks_stand_under_the_run_that_they_began_from(there, capsys):
+def test_forks_are_under_the_run_that_they_began_from(there, capsys):
     session = nb.Session(counting(), {"n": 0}, store="runs.db", run_id="one")
     session.run()
     fork = session.fork(at=2, name="what if", edit={"n": 7})
@@ -132,7 +132,7 @@ def test_runs_are_filtered_and_listed_page_by_page(there, capsys):
     assert run_for_json(capsys, "runs", "runs.db", "--status", "finnished")[2] == ["L546"]
 
 
-def test_a_run_that_nobody_runs_any_more_was_interrupted_after_what_is_kept(there, capsys):
+def test_a_run_that_nobody_runs_any_more_was_interrupted_after_what_is_stored(there, capsys):
     def cut():
         raise KeyboardInterrupt
 

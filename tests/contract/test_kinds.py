@@ -166,7 +166,7 @@ def test_its_steps_are_rows_of_the_trace(kind):
 
 @pytest.mark.parametrize("llm", [None, {"here": [{"name": "a", "score": 1}]}], ids=["nobody", "script"])
 @pytest.mark.parametrize("kind", sorted(ASKING))
-def test_an_answer_that_is_simulated_is_kept_with_its_step_and_not_before(kind, llm):
+def test_an_answer_that_is_simulated_is_stored_with_its_step_and_not_before(kind, llm):
     log = MemoryLog()
     run = Session(recipe_of(kind), {"word": "a"}, llm=llm, store=log, run_id="run", validate_inputs=False)
     run.run()
@@ -174,7 +174,7 @@ def test_an_answer_that_is_simulated_is_kept_with_its_step_and_not_before(kind, 
     assert log.last("run") == 1 + run.position
 
 
-def test_a_real_call_is_kept_when_it_goes_out_and_when_it_comes_back():
+def test_a_real_call_is_stored_when_it_goes_out_and_when_it_comes_back():
     log = MemoryLog()
     run = Session(recipe_of("tool"), {"word": "a"}, store=log, run_id="run")
     run.run()

@@ -53,7 +53,7 @@ def test_what_only_the_run_shows_is_drawn_and_marked_as_seen():
     assert not read.seen
 
 
-def test_values_stand_where_the_session_is():
+def test_values_are_those_of_the_sessions_step():
     table = make_board_table(support(), support_run())
     rows = {row.key: row for row in table.rows}
     assert rows["amount"].value == "12.5"
@@ -64,7 +64,7 @@ def test_values_stand_where_the_session_is():
     assert "sk-abc" not in rows["api_key"].tip
 
 
-def test_without_a_run_the_first_values_stand():
+def test_without_a_run_the_first_values_are_shown():
     rows = make_board_table(replace(diamond(), init={"draft": "none yet"}), None).rows
     assert {row.key: row.value for row in rows}["draft"] == "'none yet'"
 

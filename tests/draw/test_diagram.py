@@ -19,7 +19,7 @@ def test_a_mark_is_before_the_entry_and_lines_lead_into_regions():
     assert [(area.scope, area.parent) for area in shown.areas] == [("body", ""), ("oncall", "")]
 
 
-def test_areas_that_are_no_regions_stand_where_their_owner_does_and_hold_the_regions_of_their_nodes():
+def test_areas_that_are_no_regions_are_where_their_owner_is_and_hold_the_regions_of_their_nodes():
     nodes = [
         Node("loop", "loop", bodies=("body",)),
         Node("risky", "tool", scope="body"),
@@ -61,7 +61,7 @@ def test_lines_lead_from_the_ends_of_branches_to_where_they_meet():
     assert not [link for link in picture(support()).links if link.kind == "leave"]
 
 
-def test_regions_stand_in_the_region_of_their_owner():
+def test_regions_are_in_the_region_of_their_owner():
     nodes = [Node("a", "loop"), Node("b", "loop", scope="one"), Node("c", "tool", scope="two")]
     regions = {"two": Region("two", ("c",), "", "b"), "one": Region("one", ("b",), "", "a")}
     areas = picture(recipe(nodes, regions=regions)).areas

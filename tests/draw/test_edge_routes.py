@@ -83,7 +83,7 @@ def test_a_way_to_itself_is_a_loop_at_its_side():
     assert max(x for x, _ in route.points) > 50
 
 
-def test_every_line_that_lies_ready_has_its_way():
+def test_every_line_that_is_ready_has_its_way():
     picture = make_picture(shop(), board=False, direction="TB", run=None)
     geometry = compute_plain_layout(picture)
     assert picture.later

@@ -59,7 +59,7 @@ def test_it_is_a_drawing_in_every_form(tmp_path):
     assert shown.patch(RunView(current="a")) == {}
 
 
-def test_a_page_that_says_of_every_picture_that_a_run_lies_on_it_takes_no_colour_from_things():
+def test_a_page_that_says_of_every_picture_that_a_run_is_on_it_takes_no_colour_from_things():
     root = ET.fromstring(draw_example().svg)
     assert all("kind-thing" in group.get("class").split() for group in groups(root, "node"))
     blank = [rule for rule in make_stylesheet().splitlines() if ".has-run .node" in rule and "fill:#ffffff" in rule]

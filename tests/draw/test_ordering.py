@@ -32,7 +32,7 @@ def test_a_way_back_orders_nothing():
     assert order(recipe(nodes, edges, regions={"a": Region("a", ("in",), "", "loop")})) == set()
 
 
-def test_nodes_that_nothing_leads_to_stand_in_a_block():
+def test_nodes_that_nothing_leads_to_are_in_a_block():
     nodes = [Node(f"b{number}", "behavior") for number in range(9)]
     assert {("b0", "b3"), ("b3", "b6"), ("b5", "b8")} <= order(recipe(nodes, entry=()))
 

@@ -37,7 +37,7 @@ def classes(group):
     return set(group.get("class").split())
 
 
-def test_types_of_events_stand_between_those_who_tell_of_them_and_those_who_listen():
+def test_types_of_events_are_between_those_who_tell_of_them_and_those_who_listen():
     assert is_reactive(shop())
     assert lines(draw_recipe(shop())) == {
         ("order.came", "take", False),
@@ -133,7 +133,7 @@ def count_of(root, id_):
     return group.find(f".//{SVG}tspan").text
 
 
-def test_a_line_that_only_the_run_knows_of_lies_ready_and_is_shown_by_its_class():
+def test_a_line_that_only_the_run_knows_of_is_ready_and_is_shown_by_its_class():
     drawing = draw_recipe(shop(), board=False)
     run = shop_run()
     run = replace(run, reactions=replace(run.reactions, emissions={("send", "packed"): 1}))

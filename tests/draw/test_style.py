@@ -36,7 +36,7 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("colours", [COLOURS, DARK], ids=["light", "dark"])
-def test_every_text_can_be_read_on_what_lies_below_it(colours):
+def test_every_text_can_be_read_on_what_is_below_it(colours):
     weak = {pair: round(contrast(*(colours[name] for name in pair)), 2) for pair in TEXTS}
     assert {pair: value for pair, value in weak.items() if value < 4.5} == {}
 

@@ -63,7 +63,7 @@ def test_a_long_run_is_revived_with_its_checkpoints():
         assert facts(again) == facts(run)
 
 
-def test_what_shares_its_parts_is_kept_as_the_difference():
+def test_what_shares_its_parts_is_stored_as_the_difference():
     def grow(work):
         log = work.board["log"]
         log.append("a line of some length")
@@ -86,7 +86,7 @@ def test_what_shares_its_parts_is_kept_as_the_difference():
     assert list(again.history.old_values[-2].items) == list(run.history.old_values[-2].items)
 
 
-def test_secrets_are_not_kept_and_can_be_asked_for():
+def test_secrets_are_not_stored_and_can_be_asked_for():
     run = go(started(), 20)
     assert "s3cret" not in json.dumps(dump(run))
     assert restore_run(run.plan, dump_as_json(run)).root.scope.data["password"] is MASK

@@ -109,7 +109,7 @@ def test_a_server_says_how_long_to_wait():
     assert (go_on(run), len(tried), waits) == (FAILED, 3, [7.5, 7.5])
 
 
-def test_the_calls_of_a_failed_step_are_kept():
+def test_the_calls_of_a_failed_step_are_stored():
     async def node(work):
         await work.call(Effect("tool", "look", {}, target=lambda: "paid"))
         raise ValueError("after it")
@@ -276,7 +276,7 @@ class RefusedError(Exception):
 
 
 @pytest.mark.parametrize(("told", "kept"), [({"status": 404}, {"status": 404}), ("a text", None), (None, None)])
-def test_the_answer_that_was_a_failure_is_kept_with_its_attempt(told, kept):
+def test_the_answer_that_was_a_failure_is_stored_with_its_attempt(told, kept):
     def check(answer):
         raise RefusedError(told)
 
@@ -292,7 +292,7 @@ class Article:
 
 
 @pytest.mark.parametrize(("kind", "kept"), [("tool", Article("a", "b")), ("llm", "b"), ("agent", "b")])
-def test_of_an_object_that_answers_for_a_model_only_what_it_said_is_kept(kind, kept):
+def test_of_an_object_that_answers_for_a_model_only_what_it_said_is_stored(kind, kept):
     async def node(work):
         await work.call(Effect(kind, "look", {}, target=lambda: Article("a", "b")))
 

@@ -167,7 +167,7 @@ def test_what_refuses_to_be_compared_is_not_the_same():
     assert [row.sure for row in iter_innermost_differences(Opaque(Odd()), Opaque(Odd()))] == [False]
 
 
-def test_where_an_object_lies_is_no_part_of_a_message():
+def test_the_address_of_an_object_is_no_part_of_a_message():
     assert are_messages_equal("<Thing at 0x7f001122> is not a number", "<Thing at 0x7faabbcc> is not a number")
     assert not are_messages_equal("<Thing at 0x7f001122>", "<Other at 0x7f001122>")
     assert not are_messages_equal("0x1", "0x2")

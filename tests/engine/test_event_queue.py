@@ -164,7 +164,7 @@ def test_each_way_back_finds_such_a_queue_as_it_was_and_a_person_may_change_it(l
     assert len(path(fork)) > 30
 
 
-def test_such_a_queue_is_kept_and_read_again(long_queue):
+def test_such_a_queue_is_stored_and_read_again(long_queue):
     from agentnb.engine.persistence.snapshot import dump, restore_run
 
     run, queues = long_queue, [waiting(long_queue)]

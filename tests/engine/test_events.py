@@ -60,7 +60,7 @@ def test_the_visible_time_ticks_once_an_event():
     assert [event.time.second for event in get_visible_events(run)] == [0, 1]
 
 
-def test_the_payload_is_kept_as_it_was():
+def test_the_payload_is_stored_as_it_was():
     payload = {"list": [1]}
     run = run_of(nothing)
     event = emit_from_outside(run, "x", payload)

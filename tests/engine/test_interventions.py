@@ -158,7 +158,7 @@ def test_a_skip_that_is_refused_changes_nothing():
     assert made.trace.frames.interventions["action"].tolist() == []
 
 
-def test_what_an_act_was_done_with_is_kept_as_it_was():
+def test_what_an_act_was_done_with_is_stored_as_it_was():
     run = run_of(count)
     given = {"words": ["one"]}
     record_intervention(run, "change", "n0", ABSENT, given)

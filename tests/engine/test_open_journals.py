@@ -19,7 +19,7 @@ def recipe():
     return nb.load(graph)
 
 
-def test_whatever_waits_is_kept_at_once():
+def test_whatever_waits_is_stored_at_once():
     log = MemoryLog()
     session = nb.Session(recipe(), {}, store=log, run_id="run", durability={"steps": 99, "ms": 600_000})
     waiting = []

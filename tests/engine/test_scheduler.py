@@ -72,7 +72,7 @@ def test_a_condition_that_fails_is_the_failure_of_its_step():
     assert data(run) == {}
 
 
-def test_the_value_of_a_condition_is_kept_with_the_edge():
+def test_the_value_of_a_condition_is_stored_with_the_edge():
     run = run_of(nothing, nodes=[leaf("t", nothing)], edges=[Edge("n0", "t", "conditional", When(lambda board: 7))])
     one(run)
     assert run.history.push_values[-1] == 7

@@ -79,7 +79,7 @@ def test_a_step_that_writes_what_the_board_refuses_fails_as_a_whole():
     assert (one(run), data(run)) == (FAILED, {})
 
 
-def test_reads_are_kept_with_their_step():
+def test_reads_are_stored_with_their_step():
     run = run_of(lambda work: {"a": work.board["x"]}, lambda work: {"b": work.board.get("gone")}, inputs={"x": 1})
     one(run)
     one(run)

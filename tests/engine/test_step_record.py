@@ -41,7 +41,7 @@ def test_what_a_step_did_without_what_people_did_after_it():
     assert (done.step, done.phase, done.status, done.failure) == (1, "run", "ok", None)
 
 
-def test_the_attempts_of_calls_stand_by_their_number():
+def test_the_attempts_of_calls_are_ordered_by_number():
     async def calls(work):
         tried = []
 

@@ -162,7 +162,7 @@ def test_a_fork_inside_frames_keeps_them_apart():
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_repair_undoes_what_lies_beyond_the_counter_and_may_be_done_twice(times):
+def test_repair_undoes_what_is_beyond_the_counter_and_may_be_done_twice(times):
     run, seen = long_run(4)
     scope = run.root.scope
     run.write(scope, ("n",), 99)

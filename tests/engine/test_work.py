@@ -94,7 +94,7 @@ def test_a_copy_that_was_not_changed_is_no_write():
     assert len(run.history.write_codes) == 2
 
 
-def test_a_value_that_is_kept_cannot_be_changed_later():
+def test_a_value_that_is_stored_cannot_be_changed_later():
     kept = [1]
     run = run_of(lambda work: {"a": kept}, lambda work: {"b": kept.append(2)})
     one(run)

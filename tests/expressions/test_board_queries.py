@@ -34,7 +34,7 @@ BOARD = {
         ({"==": [{"var": "n"}, 4]}, True),
     ],
 )
-def test_a_text_is_what_lies_at_the_path_and_else_an_expression(text, value):
+def test_a_text_is_what_is_at_the_path_and_else_an_expression(text, value):
     assert compile_question(text, BOARD)(BOARD) == value
 
 

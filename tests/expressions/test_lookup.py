@@ -57,7 +57,7 @@ def board(**keys):
         (("a", "b", "9" * 30), NOTHING),
     ],
 )
-def test_what_lies_at_a_path(path, found):
+def test_the_value_at_a_path(path, found):
     context = {"a": {"b": [10, {"c": None}]}, "d.e": 5, "d": {"e": 6}, "n": {1: "one"}, "s": "text"}
     assert get_value(context, path) == found
 

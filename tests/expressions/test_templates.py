@@ -89,7 +89,7 @@ def test_values(text, value):
     assert rendered(text, **names) == value
 
 
-def test_what_lies_on_the_board_is_never_compiled():
+def test_what_is_on_the_board_is_never_compiled():
     assert rendered("{{ x }}", x="{{ 7 * 7 }}") == "{{ 7 * 7 }}"
     assert rendered("={{ x }}", x="{% set a = 1 %}") == "={% set a = 1 %}"
 

@@ -103,7 +103,7 @@ def test_an_empty_route_is_the_end():
     assert run.trace.steps[-1].thought.endswith("go to the end")
 
 
-def test_refinements_are_counted_anew_after_a_pass():
+def test_refinements_are_counted_again_after_a_pass():
     run = judged(0.1, 0.2, 0.9, 0.3, 0.4, 0.5, pass_route="write")
     run.run()
     assert observed(run) == [

@@ -257,7 +257,7 @@ subgraphs:
 """
 
 
-def test_only_so_many_stand_inside_one_another_and_that_is_not_caught(tmp_path):
+def test_only_so_many_may_be_nested_and_that_is_not_caught(tmp_path):
     content = text("nodes: [{id: s, type: subgraph, graph: one, on_error: {resume: true}}]") + DEEP
     assert ran(tmp_path, content, max_subgraph_depth=2).state["a"] == 2
     for depth in (1, 0):

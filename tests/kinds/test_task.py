@@ -83,7 +83,7 @@ def test_the_last_attempts_failure_is_the_nodes() -> None:
     assert "no such thing" in run.error.why  # type: ignore[union-attr]  # it has failed
 
 
-def test_who_runs_the_failed_node_again_asks_the_agent_anew() -> None:
+def test_who_runs_the_failed_node_again_asks_the_agent_again() -> None:
     run = session(executor("words", {"tool_name": "none", "response": "x"}), {"task": "count"})
     run.run()
     assert run.status == "failed"

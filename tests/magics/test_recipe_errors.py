@@ -47,7 +47,7 @@ def faults(text=BAD):
     return Faults(text, caught.value.problems)
 
 
-def test_wrong_lines_are_marked_and_the_problems_stand_below():
+def test_wrong_lines_are_marked_and_the_problems_are_below():
     found = repr(faults()).splitlines()
     assert found[:4] == [
         "     2  interface: {}",

@@ -117,7 +117,7 @@ def test_a_mistake_in_a_file_is_reported_with_its_place():
     assert raised.value.problems[0].where == str(scenario.place)
 
 
-def test_what_is_expected_is_a_copy_and_can_stand_on_a_board():
+def test_what_is_expected_is_a_copy_and_can_be_on_a_board():
     wanted = {"a": [1]}
     copy = copy_expected(Scenario("s", {}, wanted))
     wanted["a"].append(2)

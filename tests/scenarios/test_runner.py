@@ -35,7 +35,7 @@ def test_a_recipes_own_scenarios_run_in_order():
     ]
 
 
-def test_each_scenario_begins_its_scripts_anew():
+def test_each_scenario_starts_its_scripts_over():
     twice = refunds(TESTS.replace("hello", "money again").replace("{topic: other}", "{response: yes please}"))
     assert both(twice, answers=["yes please"]).ok
     pair = [scenario({"output": "two"}, inputs=REFUND, id=id) for id in "ab"]

@@ -139,7 +139,7 @@ def test_a_changed_call_whose_answer_never_came_waits_once_and_with_its_changed_
 
 
 @pytest.mark.parametrize("breaks", [True, False])
-def test_a_changed_answer_of_a_call_is_kept_after_a_kill(breaks):
+def test_a_changed_answer_of_a_call_is_stored_after_a_kill(breaks):
     again = held("after").change(answer={"a": 7}).reopen()
     if not breaks:
         again.session.breakpoints.clear()

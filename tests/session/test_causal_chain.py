@@ -36,7 +36,7 @@ def test_every_version_of_an_object_is_in_its_chain():
     assert (own.type == "patch.applied").sum() == session.board["incident#6.version"] - 1
 
 
-def test_the_table_says_who_told_of_each_event_in_which_step():
+def test_the_table_says_who_emitted_each_event_in_which_step():
     frame = team().chain("task#1").to_frame()
     assert list(frame)[:8] == ["seq", "step", "id", "type", "actor", "cause", "node", "relation"]
     first = frame.iloc[0]

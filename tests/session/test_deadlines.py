@@ -209,7 +209,7 @@ def test_a_late_question_does_not_wait_for_a_branch_that_works():
     live(main)
 
 
-def test_who_is_asked_once_more_after_a_time_out_does_not_stand_at_the_old_failure():
+def test_who_is_asked_once_more_after_a_time_out_is_not_at_the_old_failure():
     watch = Watch()
     made = nx.MultiDiGraph(name="asking")
     made.add_node("ask", kind="human", prompt="Go on?", timeout=LONG)

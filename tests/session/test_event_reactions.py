@@ -14,7 +14,7 @@ def seen(session):
     return session._parts.pictures.view().reactions
 
 
-def test_it_counts_what_has_come_whom_it_set_off_and_who_told_of_it():
+def test_it_counts_what_was_emitted_by_whom_and_what_it_triggered():
     found = seen(team())
     assert (found.counts["goal.created"], found.counts["task.done"], found.counts["draft.returned"]) == (1, 3, 1)
     assert found.deliveries == {
@@ -52,7 +52,7 @@ def test_another_branch_counts_what_it_shares_and_its_own():
     assert (found.counts["goal.created"], found.deliveries["object.created", "search"]) == (2, 3)
 
 
-def test_what_a_step_in_flight_has_told_counts_too():
+def test_what_a_step_in_flight_has_emitted_counts_too():
     runtime = reactive.team()
     session = runtime.session
     session.emit("goal.created", {"goal": "Write about swifts"})

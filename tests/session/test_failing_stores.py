@@ -240,7 +240,7 @@ def test_the_answered_calls_of_a_step_that_could_not_continue_are_not_made_again
     is_kept(session)
 
 
-def test_branches_that_are_out_end_and_are_kept_later(store):
+def test_branches_that_are_out_end_and_are_stored_later(store):
     both, broken = threading.Barrier(2, timeout=30), store.broken()
     tools = Parts()
 
@@ -378,7 +378,7 @@ def things(way):
 @WAYS
 @pytest.mark.parametrize("way", ["function", "tool"])
 @pytest.mark.filterwarnings("ignore:.*Thing:UserWarning")
-def test_a_value_without_a_codec_is_reported_and_kept_when_there_is_one(way, durability, monkeypatch, tmp_path):
+def test_a_value_without_a_codec_is_reported_and_stored_when_there_is_one(way, durability, monkeypatch, tmp_path):
     monkeypatch.setattr(codec, "_BY_TYPE", {**codec._BY_TYPE})
     monkeypatch.setattr(codec, "_BY_NAME", {**codec._BY_NAME})
     session = nb.Session(things(way), {}, store=tmp_path / "runs.db", run_id="run", durability=durability)

@@ -6,7 +6,7 @@ from agentnb.errors import ExecutionError
 from tests.session.small_sessions import boards, counting, graph, session
 
 
-def test_back_and_goto_stand_anywhere_and_nothing_is_lost():
+def test_back_and_goto_stop_anywhere_and_nothing_is_lost():
     run = session(counting(), {"n": 0})
     seen = boards(run)
     tip = run.position
@@ -87,7 +87,7 @@ def test_a_breakpoint_comes_before_what_run_back_was_asked_for():
     assert (run.position, run.stopped_by) == (2, None)
 
 
-def test_run_back_to_a_step_that_lies_ahead_stays():
+def test_run_back_to_a_step_that_is_ahead_stays():
     run = session(counting(), {"n": 0})
     run.run()
     run.goto(3)

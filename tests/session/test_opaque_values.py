@@ -64,7 +64,7 @@ def test_it_says_of_which_step_and_node_it_is_and_where_the_run_is(way, durabili
 
 @WAYS
 @HOW_OFTEN
-def test_it_continues_when_a_person_has_written_the_key_anew(way, durability, tmp_path):
+def test_it_continues_when_a_person_has_written_the_key_again(way, durability, tmp_path):
     session, _, _ = unfit(way, durability, tmp_path / "runs.db")
     with pytest.raises(StoreError, match="L401"):
         session.edit({"besides": 2})

@@ -45,7 +45,7 @@ def test_a_closed_session_can_be_looked_at_and_saved(tmp_path):
     assert nb.open(tmp_path / "copy.db").run_id == session.run_id
 
 
-def test_saving_where_it_is_kept_anyway_makes_no_copy():
+def test_saving_where_it_is_stored_anyway_makes_no_copy():
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0}, store=log, durability="batch")
     session.step(2)
@@ -69,7 +69,7 @@ def test_a_value_is_given_again_by_its_path_or_is_no_answer():
         again.answer("more")
 
 
-def test_a_branch_that_was_left_is_kept_from_the_first_thing_it_does():
+def test_a_branch_that_was_left_is_stored_from_the_first_thing_it_does():
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0}, store=log, run_id="r")
     session.step(3)
@@ -102,7 +102,7 @@ def test_what_moves_is_not_closed_so_that_no_step_of_it_is_lost():
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_copy_of_what_was_kept_nowhere_is_inside_its_step_too(name, tmp_path):
+def test_a_copy_of_what_was_stored_nowhere_is_inside_its_step_too(name, tmp_path):
     run = paused_calls.kept(name, ["tool", "emit", "human", "tool"])
     while run.status != "waiting":
         run.step()

@@ -38,7 +38,7 @@ def test_nodes_of_the_steps_before_and_of_what_is_next_are_needed():
     assert refused(run, line("x"), 1) == "it has no 'a', 'b'"
 
 
-def test_a_node_must_stand_where_it_stood():
+def test_a_node_must_be_where_it_was():
     run = session(looping(graph("x"), times=2))
     run.step(2)
     outside = looping(graph("y"), times=2)
@@ -129,7 +129,7 @@ def test_a_fork_continues_with_another_recipe_and_keeps_its_first_steps():
     assert fork.status == "finished"
 
 
-def test_the_nodes_of_the_other_recipe_may_stand_in_any_order():
+def test_the_nodes_of_the_other_recipe_may_be_in_any_order():
     run = session(graph("a", "b", "c"))
     run.step(2)
     fork = run.fork(recipe=load(_reordered()))
@@ -209,7 +209,7 @@ def test_a_fork_with_an_edit_and_another_recipe_is_replayed_with_what_each_step_
     assert once_more.replay().ok
 
 
-def test_a_fork_with_another_recipe_is_kept_and_found_again(tmp_path):
+def test_a_fork_with_another_recipe_is_stored_and_found_again(tmp_path):
     run = session(counting(), {"n": 0}, store=tmp_path / "runs.db")
     run.run()
     made = counting(5)

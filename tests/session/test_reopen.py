@@ -109,7 +109,7 @@ def test_a_fork_shares_its_beginning_and_goes_its_own_way(where):
     assert own[1] < 5
 
 
-def test_going_back_is_kept_too(where):
+def test_going_back_is_stored_too(where):
     recipe = looping()
     session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1")
     session.step(4)
@@ -243,7 +243,7 @@ def test_a_copy_is_a_file_of_its_own(tmp_path):
     assert again.status == "finished"
 
 
-def test_batches_are_kept_when_the_run_stops(where):
+def test_batches_are_stored_when_the_run_stops(where):
     session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1", durability=Batch(3, 60_000))
     session.run()
     assert nb.open(where, "r1").position == session.position
@@ -263,7 +263,7 @@ def test_a_reset_is_a_run_of_its_own(where):
     assert nb.runs(where).set_index("run_id")["steps"].to_dict() == {"r1": 3, session.run_id: 1}
 
 
-def test_the_tree_shows_what_is_kept_beside_what_is_open(where):
+def test_the_tree_shows_what_is_stored_beside_what_is_open(where):
     recipe = looping()
     session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", name="first")
     session.step(3)

@@ -290,7 +290,7 @@ def test_the_evaluator_goes_round_as_it_went():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_sample_that_was_kept_and_opened_again(name, tmp_path):
+def test_a_sample_that_was_stored_and_opened_again(name, tmp_path):
     run = begun(name, store=tmp_path / "runs.db")
     run.run()
     run.close()

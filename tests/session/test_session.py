@@ -131,7 +131,7 @@ def test_set_next_needs_a_node_that_there_is():
     assert run.current == "add"
 
 
-def test_emit_without_a_listener_is_kept_as_an_event():
+def test_emit_without_a_listener_is_stored_as_an_event():
     run = session(graph("a", "b"))
     run.step()
     assert run.emit("note", {"x": 1}) is run

@@ -351,7 +351,7 @@ def test_breakpoints_on_calls(name):
     assert (session.status, point.hits) == (("in_flight", 1) if name == "nested" else (ENDS[name], 0))
 
 
-def test_breakpoints_are_kept_and_read_back(name, tmp_path):
+def test_breakpoints_are_stored_and_read_back(name, tmp_path):
     session, other = session_of(name), session_of(name)
     point = session.breakpoints.add(LEAF[name], when="1 == 1", side="after", on_hit=2)
     assert session.breakpoints.save(tmp_path / "points.json").exists()

@@ -69,7 +69,7 @@ def test_step_makes_several_and_returns_the_last(name):
     assert session.step(99) is None
 
 
-def test_back_and_goto_stand_anywhere_and_nothing_is_lost(name):
+def test_back_and_goto_stop_anywhere_and_nothing_is_lost(name):
     session = session_of(name)
     seen = [board(session._parts.run)]
     while session.step() is not None:

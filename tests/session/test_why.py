@@ -243,7 +243,7 @@ def incident():
     return runtime.session
 
 
-def test_a_delivery_says_its_event_who_told_of_it_and_what_that_followed_from():
+def test_a_delivery_says_its_event_who_emitted_it_and_what_that_followed_from():
     why = incident().why()
     assert (why.step, why.node) == (7, "propose")
     assert (

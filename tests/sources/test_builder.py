@@ -57,7 +57,7 @@ def test_an_alias_without_an_anchor_asks_for_the_one_that_is_near():
     assert problem.do == "did you mean 'reader'?"
 
 
-def test_merged_keys_give_way_to_those_that_stand_there():
+def test_merged_keys_give_way_to_those_that_are_there():
     source = read_text("base: &base {a: 1, b: 2}\nmore: &more {b: 3, c: 4}\nit: {<<: [*base, *more], a: 9}\n")
     assert source.content["it"] == {"a": 9, "b": 2, "c": 4}
     assert not source.problems

@@ -59,7 +59,7 @@ def log(lasting):
 
 
 @pytest.mark.parametrize("does", [True, False], ids=["arrived", "did not arrive"])
-def test_what_has_arrived_without_our_knowing_is_not_kept_twice(log, does):
+def test_what_has_arrived_without_our_knowing_is_not_stored_twice(log, does):
     breaks(log, "COMMIT", does=does)
     with pytest.raises(Exception, match="L4"):
         log.append("one", some(2, 3), status="running", steps=3)
@@ -87,7 +87,7 @@ def test_something_else_cannot_be_stored_in_its_place(log):
     assert list(log.entries("one")) == some(1, 3)
 
 
-def test_the_same_twice_is_refused_where_it_was_kept(log):
+def test_the_same_twice_is_refused_where_it_was_stored(log):
     log.append("one", some(2, 3))
     refused("L411", log.append, "one", some(2, 3))
     refused("L411", log.append, "one", some(2, 4))

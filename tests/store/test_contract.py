@@ -239,7 +239,7 @@ def test_entries_follow_the_last_one(store):
     store.log.append("one", some(4, 4))
 
 
-def test_several_entries_are_kept_as_a_whole_or_not_at_all(lasting):
+def test_several_entries_are_stored_as_a_whole_or_not_at_all(lasting):
     lasting.log.create(row(), some(1, 1))
     too_large = Entry(3, 2**80, "{}")
     with pytest.raises(StoreError):

@@ -15,7 +15,7 @@ def test_two_logs_are_two_stores():
     assert other.runs() == []
 
 
-def test_what_was_given_can_be_changed_without_changing_what_is_kept():
+def test_what_was_given_can_be_changed_without_changing_what_is_stored():
     log, entries = MemoryLog(), some(1, 2)
     log.create(row(), entries)
     entries.clear()

@@ -25,7 +25,7 @@ def test_a_run_is_free_when_its_writer_lets_go(store):
     assert store.log.run("one").writer is None
 
 
-def test_a_closed_log_opens_itself_anew(store):
+def test_a_closed_log_reopens_itself(store):
     store.log.create(row(), some(1, 1))
     store.log.close()
     store.log.close()

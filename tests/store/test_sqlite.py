@@ -51,7 +51,7 @@ def test_a_look_makes_no_file(log, path):
     assert log.run().run_id == "one"
 
 
-def test_what_a_killed_writer_has_kept_can_be_read(path):
+def test_what_a_killed_writer_has_stored_can_be_read(path):
     with Elsewhere(str(path), HOLDS) as they:
         assert they.hears() == "holds"
     assert (path.parent / "runs.db-wal").stat().st_size > 0

@@ -39,7 +39,7 @@ def test_of_an_ordinary_run_they_are_what_they_were():
     assert edges.source.notna().all()
 
 
-def test_ways_and_deliveries_of_one_run_stand_in_the_order_of_the_steps():
+def test_ways_and_deliveries_of_one_run_are_in_the_order_of_the_steps():
     nodes = {
         "begin": Node("begin", "function", params={"function": lambda board: {"n": 1}}),
         "after": Node("after", "noop"),
@@ -73,7 +73,7 @@ def list_edges(session):
     ]
 
 
-def test_each_delivery_says_whose_step_told_of_the_event():
+def test_each_delivery_says_whose_step_emitted_the_event():
     team = reactive.team()
     team.run_goal("Write about swifts")
     found = list_edges(team.session)

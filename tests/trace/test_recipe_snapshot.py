@@ -13,7 +13,7 @@ from tests.samples.installed import NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_sample_is_kept_as_json_and_looks_the_same(name):
+def test_every_sample_is_stored_as_json_and_looks_the_same(name):
     recipe = nb.samples(name)
     kept = json.loads(json.dumps(to_snapshot(recipe)))
     again = rebuild_recipe(kept)

@@ -73,7 +73,7 @@ def test_what_is_long_is_in_lines():
     ]
 
 
-def test_an_array_and_what_lies_by_reference_are_reported():
+def test_an_array_and_what_is_held_by_reference_are_reported():
     class Shy:
         def __repr__(self):
             raise RuntimeError("no")

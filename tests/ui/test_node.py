@@ -128,7 +128,7 @@ def test_a_behavior_says_all_that_it_was_registered_with():
     }
 
 
-def test_a_type_of_events_says_who_told_of_it_and_whom_it_set_off(team):
+def test_a_type_of_events_says_who_emitted_it_and_whom_it_set_off(team):
     name = next(id_ for id_ in ids_of(team) if get_event_type(team.recipe, id_) == "task.done")
     found = describe(team, name)
     facts = dict(found["facts"])

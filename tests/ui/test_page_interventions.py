@@ -149,7 +149,7 @@ def test_an_event_needs_a_type_and_json(team):
     assert (team.sent(), team.session.events) == ([], ())
 
 
-def test_a_click_on_an_event_shows_the_step_that_told_it(team):
+def test_a_click_on_an_event_shows_the_step_that_emitted_it(team):
     team.session.emit("goal.created", {"goal": "Tell of swifts."})
     team.session.run(max_steps=3)
     team.show()

@@ -23,7 +23,7 @@ def list_drawn(on):
     )
 
 
-def test_the_objects_of_a_reactive_run_stand_beside_the_graph(host, incident):
+def test_the_objects_of_a_reactive_run_are_beside_the_graph(host, incident):
     on = host(incident)
     assert pane(on).is_visible()
     on.show()

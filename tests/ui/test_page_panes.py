@@ -163,7 +163,7 @@ def test_everything_fits_a_screen(host):
 
 
 @pytest.mark.parametrize("width", [480, 600])  # a narrow cell; a wide one at a zoom of 200 %
-def test_where_it_is_narrow_the_columns_stand_below_each_other(host, width):
+def test_where_it_is_narrow_the_columns_are_below_each_other(host, width):
     on = host()
     on.page.set_viewport_size({"width": width, "height": 900})
     tops = [

@@ -57,7 +57,7 @@ def test_what_leave_is_asked_for_is_changed_and_granted_so(approving):
     assert approving.session.board["said"]["arguments"] == {"of": "something else"}
 
 
-def test_a_change_of_what_leave_is_asked_for_may_be_kept_first(approving):
+def test_a_change_of_a_requested_approval_may_be_saved_first(approving):
     card(approving).get_by_label("of", exact=True).fill("something else")
     approving.button("Keep changes").click()
     assert approving.obey() == ["change"]
@@ -132,7 +132,7 @@ def test_a_node_that_gets_another_answer_does_not_lose_the_focus_to_the_notebook
     assert calling.page.evaluate("Boolean(document.activeElement.closest('.agentnb-cockpit'))")
 
 
-def test_messages_stand_by_themselves_and_the_settings_below_them(calling):
+def test_messages_are_by_themselves_and_the_settings_below_them(calling):
     assert card(calling).locator("[data-role]").count() == 2
     roles = [part.get_attribute("data-role") for part in card(calling).locator("[data-role]").all()]
     assert roles == ["system", "user"]

@@ -107,7 +107,7 @@ def test_a_failed_and_a_skipped_step_have_a_sign_and_a_word(host):
     assert "reply = 'refund: explode' was set manually" in steps(on).nth(1).get_attribute("aria-label")
 
 
-def test_nested_steps_stand_in_lanes_of_their_own(host):
+def test_nested_steps_are_in_lanes_of_their_own(host):
     session = nb.Session(nb.samples("refine"))
     session.step(12)
     on = show_timeline(host, session)

@@ -56,7 +56,7 @@ def test_the_part_of_a_json_text_ends_with_its_bracket():
     }  # fmt: skip
 
 
-def test_nodes_that_stand_in_one_line_have_no_part_of_their_own():
+def test_nodes_that_are_in_one_line_have_no_part_of_their_own():
     import yaml
 
     recipe = nb.load(json.dumps(yaml.safe_load(YAML)))

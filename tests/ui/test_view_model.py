@@ -187,7 +187,7 @@ def test_what_broke_off_a_run_that_continued_by_itself_is_shown():
     assert "MemoryError" in problem["what"]
 
 
-def test_problems_of_the_last_command_stand_beside_it():
+def test_problems_of_the_last_command_are_beside_it():
     problem = Problem("U302", "what", "where", "why", "do")
     assert [found["code"] for found in make_state(ticket_recipe.session(), problem)["problems"]] == ["U302"]
 

@@ -220,7 +220,7 @@ def test_a_failure_is_logged_as_a_line_of_json_without_secrets():
     assert logging.getLogger("activegraph") is logger
 
 
-def test_state_is_kept_where_it_was_first(tmp_path, research):
+def test_state_is_stored_where_it_was_first(tmp_path, research):
     team = runtime(*research)
     team.run_goal("go")
     where = team.save_state(tmp_path / "one.db")
@@ -233,7 +233,7 @@ def test_state_is_kept_where_it_was_first(tmp_path, research):
     assert len(Runtime.load(tmp_path / "one.db", behaviors=research).graph.events) == count
 
 
-def test_what_cannot_be_told_is_not_kept():
+def test_what_cannot_be_emitted_is_not_stored():
     graph = Graph()
     graph.add_object("task", {})
     for call in (

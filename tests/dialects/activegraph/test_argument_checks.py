@@ -141,7 +141,7 @@ def test_an_edit_leaves_only_what_a_graph_holds_on_the_board(changes):
     ("type_", "payload"),
     [("object.removed", {}), ("relation.removed", None), ("approval.granted", {"id": "x"}), ("patch.rejected", [])],
 )
-def test_an_event_that_names_nothing_is_not_kept(type_, payload):
+def test_an_event_that_names_nothing_is_not_stored(type_, payload):
     session = Runtime(graph(), behaviors=[listening()]).session
     with pytest.raises(GraphError, match="X502"):
         session.emit(type_, payload)

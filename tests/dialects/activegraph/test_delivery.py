@@ -39,7 +39,7 @@ def test_a_delivery_is_stored_as_it_is_emitted_and_what_says_nothing_new_with_wh
     assert list_logged_types(place)[-2:] == [["behavior.completed"], ["runtime.idle"]]
 
 
-def test_a_delivery_that_fails_is_kept_with_its_failure():
+def test_a_delivery_that_fails_is_stored_with_its_failure():
     place = MemoryLog()
 
     @on("go")

@@ -47,7 +47,7 @@ def test_relations_are_found_by_their_ends_and_type(shelf):
     assert (shelf.get_relation("rel_001").data, shelf.get_relation("rel_009")) == ({"days": 3}, None)
 
 
-def test_what_lies_near_is_found_whichever_way_it_leads(shelf):
+def test_what_is_near_is_found_whichever_way_it_leads(shelf):
     objects, relations = shelf.neighborhood("book#1", depth=2)
     assert (ids(objects), ids(relations)) == (["book#1", "book#2", "reader#4"], ["rel_001", "rel_002"])
     assert ids(shelf.neighborhood("book#1")[0]) == ["book#1", "reader#4"]
@@ -82,7 +82,7 @@ def test_a_patch_is_decided_once_and_only_for_the_version_that_it_was_proposed_f
     assert (shelf.get_patch(late.id).status, shelf.get_patch("patch_099")) == ("rejected", None)
 
 
-def test_an_event_that_does_not_tell_what_its_type_tells_is_not_kept(shelf):
+def test_an_event_without_what_its_type_tells_is_not_stored(shelf):
     before = shelf.events
     wrong = {"object.created": {"object": {"id": "x#1"}}, "patch.applied": {}, "relation.created": []}
     for type_, payload in wrong.items():

@@ -35,12 +35,12 @@ def ids(things):
         ("gone#9", 2, [], []),
     ],
 )  # fmt: skip
-def test_what_lies_near_comes_in_the_order_of_making(read, centre, depth, objects, relations):
+def test_what_is_near_comes_in_the_order_of_making(read, centre, depth, objects, relations):
     found = find_near(read, centre, depth)
     assert (ids(found[0]), ids(found[1])) == (objects, relations)
 
 
-def test_what_a_missing_object_joins_lies_near_too():
+def test_what_a_missing_object_joins_is_near_too():
     kept = graph()
     one, other = kept.add_object("place", {}), kept.add_object("place", {})
     for place in (one, other):

@@ -173,7 +173,7 @@ def list_contents(graph):
     return [each.to_dict() for each in (*graph.all_objects(), *graph.all_relations())]
 
 
-def test_a_run_is_the_same_wherever_its_graph_lies(store, research):
+def test_a_run_is_the_same_wherever_its_graph_is(store, research):
     usual = runtime(*research)
     other = Runtime(kept_in(store), behaviors=research)
     for team in (usual, other):

@@ -36,7 +36,7 @@ def held():
     return asking
 
 
-def test_a_breakpoint_may_stand_at_a_behavior():
+def test_a_breakpoint_may_be_at_a_behavior():
     writers = team()
     writers.session.breakpoints.add("write")
     writers.session.emit("goal.created", {"goal": "x"})

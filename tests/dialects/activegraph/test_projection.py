@@ -51,7 +51,7 @@ def test_a_patch_that_is_rejected_or_changed_writes_itself_alone(ledger):
     assert value["value"] == {"n": 5}
 
 
-def test_what_leave_is_asked_for_lies_there_until_it_is_decided(ledger):
+def test_a_requested_approval_is_pending_until_it_is_decided(ledger):
     asked = {"approval_id": "approval_001", "object_type": "memo", "data": {"n": 1}, "reason": "", "pack": ""}
     assert project(ledger, "approval.proposed", asked) == [("approval_001", asked)]
     assert project(ledger, "approval.changed", {"approval_id": "approval_001", "data": {}}) == []

@@ -129,7 +129,7 @@ def nested(count):
     }
 
 
-def test_subgraphs_may_stand_as_deep_as_the_caller_allows():
+def test_subgraphs_may_be_nested_as_deep_as_the_caller_allows():
     agent = build_agent_from_yaml(nested(70))
     assert agent.run({"x": 1}, max_subgraph_depth=70) == {"x": 1}
     with pytest.raises(AgentRuntimeError, match="max_subgraph_depth is 69") as caught:
@@ -137,7 +137,7 @@ def test_subgraphs_may_stand_as_deep_as_the_caller_allows():
     assert not isinstance(caught.value, NodeExecutionError)
 
 
-def test_without_a_limit_subgraphs_stand_8_deep_at_most():
+def test_without_a_limit_subgraphs_may_be_nested_8_deep():
     assert build_agent_from_yaml(nested(8)).run({"x": 1}) == {"x": 1}
     with pytest.raises(AgentRuntimeError, match="max_subgraph_depth is 8"):
         build_agent_from_yaml(nested(9)).run({"x": 1})

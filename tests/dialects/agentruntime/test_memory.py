@@ -65,7 +65,7 @@ def test_what_was_said_is_before_the_next_runs_messages(agent):
     ]
 
 
-def test_each_conversation_is_kept_by_itself(agent):
+def test_each_conversation_is_stored_by_itself(agent):
     agent.run({"said": "one", "session_id": "ada"})
     assert get_contents(agent.run({"said": "two", "session_id": "bob"})) == ["two", "two!"]
     assert get_contents(agent.run({"said": "three", "session_id": "ada"})) == ["one", "one!", "three", "three!"]
@@ -108,7 +108,7 @@ def test_two_runs_of_one_conversation_at_a_time_lose_nothing(agent):
     assert get_contents(agent.run({"said": "x"}))[:6] == ["one", "one!", "two", "two!", "mine", "mine!"]
 
 
-def test_messages_that_a_node_cuts_short_are_not_kept_twice(tmp_path):
+def test_messages_that_a_node_cuts_short_are_not_stored_twice(tmp_path):
     file = write(tmp_path, content(KINDS["file"]))
     build_agent_from_path(file).run({"said": "one"})
     build_agent_from_path(file).run({"said": "two"})
@@ -222,7 +222,7 @@ def test_messages_are_a_list_or_nothing(tmp_path):
         build_agent_from_path(file).run({"said": "one", "messages": "text"})
 
 
-def test_messages_that_a_caller_brings_stand_behind_what_was_kept(tmp_path):
+def test_messages_that_a_caller_brings_are_behind_what_was_stored(tmp_path):
     agent = build_agent_from_path(write(tmp_path, content(KINDS["inmemory"], inputs="[said, messages]")))
     agent.run({"said": "one", "messages": None})
     state = agent.run({"said": "two", "messages": [{"role": "system", "content": "rule"}, "bare"]})
@@ -247,7 +247,7 @@ def test_what_is_there_is_one_message_with_a_role(given, message):
     assert (found["type"], found["role"], found["content"]) == message
 
 
-def test_more_that_a_message_holds_is_kept(tmp_path):
+def test_more_that_a_message_holds_is_stored(tmp_path):
     agent = build_agent_from_path(write(tmp_path, content(KINDS["file"], inputs="[said, messages]")))
     agent.run({"said": "one", "messages": [{"role": "user", "content": "a", "mark": [1]}]})
     assert agent.run({"said": "two", "messages": []})["messages"][0]["mark"] == [1]
@@ -316,7 +316,7 @@ def test_a_recipe_without_a_folder_keeps_nothing_in_files_by_itself(tmp_path, mo
     assert not (tmp_path / "kept").exists()
 
 
-def test_writing_follows_no_link_that_lies_beside_the_file(tmp_path):
+def test_writing_follows_no_link_that_is_beside_the_file(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     agent = agent_of(home, "{enabled: true, kind: file, path: m.json}")
@@ -327,7 +327,7 @@ def test_writing_follows_no_link_that_lies_beside_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("memory", ["file", "sqlite"])
-def test_what_is_kept_can_be_read_by_people_in_every_language(memory, tmp_path, monkeypatch):
+def test_what_is_stored_can_be_read_by_people_in_every_language(memory, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     agent = agent_of(tmp_path, memory)
     agent.run({"said": "grüß 你好"})

@@ -88,7 +88,7 @@ def test_a_partial_is_put_in(mark):
     assert pairs[0][1].render({"how": "kind"}) == "A be kind B"
 
 
-def test_partials_stand_in_partials():
+def test_partials_are_in_partials():
     assert render_text("{{> a }}", a="1{{> b }}", b="2{{> c }}{{> c }}", c="3") == "1233"
 
 

@@ -176,7 +176,7 @@ def test_nothing_counts_beyond_the_fifty_steps_that_it_may_take():
     assert dict(load(content(["a"])).limits) == {"max_steps": MAX_STEPS}
 
 
-def test_what_a_simulated_agent_answers_may_stand_in_its_metadata():
+def test_what_a_simulated_agent_answers_may_be_in_its_metadata():
     def simulated(value):
         return load(content([agent("a", metadata={"simulated": value})])).nodes["a"].params.get("simulated")
 

@@ -102,7 +102,7 @@ def test_a_tools_arguments_are_changed_before_it_is_called(make):
     assert [call for call in CALLS if call[0] == "add"] == [("add", 100, 3)]
 
 
-def test_limits_of_middleware_count_anew_after_an_approval():
+def test_limits_of_middleware_start_over_after_an_approval():
     """They count in an `UntrackedValue`, which is lost when LangGraph waits for a person."""
 
     def agent():

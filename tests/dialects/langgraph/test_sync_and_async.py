@@ -167,7 +167,7 @@ def test_a_replay_of_a_failure_calls_the_function_that_failed(make, way, tmp_pat
     opened.close()
 
 
-def test_the_events_of_a_node_that_fails_are_kept():
+def test_the_events_of_a_node_that_fails_are_stored():
     session = Session(load(FAILING["retried"]()), {"log": []})
     asyncio.run(session.arun())
     events = session.trace.frames.events

@@ -178,7 +178,7 @@ ASKING = graph_of({"x": node("x"), "y": node("y", 1)}, *line("x", "y"), ("y", EN
 
 @pytest.mark.parametrize("limit", [2, 3, 4, 5])
 @pytest.mark.parametrize("graph", [rounds(3, asks=1), rounds(2, asks=2), rounds(5, inner=ASKING), rounds(3)])
-def test_limits_count_anew_after_an_answer(graph, limit):
+def test_limits_start_over_after_an_answer(graph, limit):
     theirs, session = compare(graph, {"log": []}, limit, answers=lambda question: question)
     assert bool(theirs.asked) == any(session.trace.frames.calls.kind == "human")
     assert session.replay().ok
@@ -186,7 +186,7 @@ def test_limits_count_anew_after_an_answer(graph, limit):
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4])
 @pytest.mark.parametrize("where", [{"interrupt_before": ["b"]}, {"interrupt_after": ["b"]}, {"interrupt_before": "*"}])
-def test_limits_count_anew_after_a_breakpoint(where, limit):
+def test_limits_start_over_after_a_breakpoint(where, limit):
     graph = rounds(3, checkpointer=InMemorySaver(), **where)
     config = {"configurable": {"thread_id": "one"}, "recursion_limit": limit}
     session = Session(load_graph(graph, config=config), {"log": []})

@@ -33,7 +33,7 @@ def test_inner_ids_stay_where_they_are_the_only_ones():
     assert read(graph("a", s=graph("b", t=graph("c"))))[0] == [["a", "s"], ["b", "t"], ["c"]]
 
 
-def test_inner_ids_that_stand_twice_are_named_by_their_owner():
+def test_inner_ids_that_occur_twice_are_named_by_their_owner():
     assert read(graph("a", s=graph("a", "b")))[0] == [["a", "s"], ["s/a", "b"]]
 
 

@@ -230,7 +230,7 @@ def test_it_shows_itself_as_its_drawing_whatever_is_wrong_with_it():
     assert repr(graph) == "<Graph 'broken': 1 nodes, 0 edges>"
 
 
-def test_handlers_and_branches_stand_in_clusters_and_their_edges_are_dashed_and_marked():
+def test_handlers_and_branches_are_in_clusters_and_their_edges_are_dashed_and_marked():
     graph = Graph().add_system(plan)
     risky = graph.add_system_node(fail)
     graph.set_timeout(risky, 5).add_error_handler(risky, fix)

@@ -30,7 +30,7 @@ def config(**words):
 
 @pytest.mark.parametrize("made", [dict, lambda words: SimpleNamespace(**words)], ids=["mapping", "object"])
 @pytest.mark.parametrize("service", [SystemPromptService, SystemPromptService()], ids=["class", "instance"])
-def test_role_goal_and_tools_stand_in_it_in_order(made, service):
+def test_role_goal_and_tools_are_in_it_in_order(made, service):
     prompt = service.generate_system_prompt(made(WORDS), has_tools=True, tools=[ADD, LOOK])
     asked = ["Ada", "A careful clerk.", "Do sums.", "add", "Adds numbers.", json.dumps(SCHEMA), "look_up",
              "Looks an order up.", "Never guess.", BEGIN]  # fmt: skip
@@ -40,7 +40,7 @@ def test_role_goal_and_tools_stand_in_it_in_order(made, service):
 
 @pytest.mark.parametrize("has_tools", [True, False])
 @pytest.mark.parametrize("own", [None, "You speak like a pirate."])
-def test_directives_stand_once_before_the_form_and_after_the_rest(has_tools, own):
+def test_directives_occur_once_before_the_form_and_after_the_rest(has_tools, own):
     prompt = generate(config(system_prompt=own), has_tools, tools=[ADD])
     assert prompt.count("Never guess.") == 1
     assert prompt.index(own or "Do sums.") < prompt.index("Never guess.")

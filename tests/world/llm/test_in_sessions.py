@@ -29,7 +29,7 @@ def talk(**options):
 
 
 @each
-def test_tokens_and_cost_stand_in_the_calls(protocol, serve):
+def test_tokens_and_cost_are_in_the_calls(protocol, serve):
     run = session(talk(), {"q": "why"}, llm=client(protocol, serve(protocol.whole()), prices={"input": 1, "output": 2}))
     run.run()
     row = run.trace.frames.calls.iloc[0]

@@ -5,7 +5,7 @@ import pytest
 from agentnb.world.tools.allow_list import Allowed, is_dotted, resolve_path
 
 
-def test_a_package_is_allowed_with_what_lies_below_it_and_nothing_that_only_begins_alike():
+def test_a_package_is_allowed_with_what_is_below_it_and_nothing_that_only_begins_alike():
     allowed = Allowed.of(None, ["mytools", "other.web"])
     fine = ["mytools", "mytools.sub", "mytools.sub.more", "other.web", "other.web.x"]
     assert [name for name in fine if not allowed.holds_package(name)] == []
@@ -33,7 +33,7 @@ def test_an_empty_word_allows_no_folder():
     assert Allowed.of(None, ["", " "]).folders == ()
 
 
-def test_a_folder_is_allowed_with_what_lies_in_it(tmp_path):
+def test_a_folder_is_allowed_with_what_is_in_it(tmp_path):
     own, shared = tmp_path / "own", tmp_path / "shared"
     for folder in (own, shared, tmp_path / "shared2"):
         folder.mkdir()

@@ -154,7 +154,7 @@ def test_a_status_is_an_error_only_where_that_is_asked(url, status):
     assert find_failure(strict).startswith(f"HTTP {status}")
 
 
-def test_the_address_may_stand_in_the_impl_or_in_the_inputs(url):
+def test_the_address_may_be_in_the_impl_or_in_the_inputs(url):
     assert tool(f"{url}/a", kind="http")()["json"]["path"] == "/a"
     told = asking()(url=f"{url}/ä b?q=cats and dogs")["json"]
     assert (told["path"], told["query"]) == ("/%C3%A4%20b", {"q": ["cats and dogs"]})

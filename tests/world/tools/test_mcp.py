@@ -113,7 +113,7 @@ def test_a_tool_that_the_server_does_not_have_is_reported(shared):
     assert (told.code, told.do) == ("X351", "did you mean 'find'?")
 
 
-def test_arguments_may_stand_in_the_config(shared):
+def test_arguments_may_be_in_the_config(shared):
     assert call(shared["fixed"], a=2)["result"] == 7
 
 

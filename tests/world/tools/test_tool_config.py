@@ -64,7 +64,7 @@ def test_a_mapping_may_be_written_in_both_ways(given):
     assert config == ToolConfig("t", "d", handler, SCHEMA, retry_count=2, api_key="k-123456", max_size=5)
 
 
-def test_a_schema_and_a_handler_may_stand_in_its_config():
+def test_a_schema_and_a_handler_may_be_in_its_config():
     inside = {"handler": handler, "inputSchema": SCHEMA, "inputs": ["city"], "unit": "C"}
     for given in ({"config": inside}, ToolConfig("t", config=inside)):
         config = ToolConfig.of("t", given)

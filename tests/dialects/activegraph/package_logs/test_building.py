@@ -169,13 +169,13 @@ def test_what_a_delivery_read_is_reported_where_the_log_knows(tmp_path):
     assert reads[["step", "node", "key"]].values.tolist() == [[1, "look", "task#1"]]
 
 
-def test_a_fork_behind_the_archive_begins_with_the_state_that_is_kept(archived_path):
+def test_a_fork_behind_the_archive_begins_with_the_state_that_is_stored(archived_path):
     fork = nb.open_activegraph(archived_path)
     assert fork.package_log.events[0].type == "runtime.snapshot"
     assert [each["type"] for each in fork.trace.state_at(0).values()] == ["note", "sight", "note"]
 
 
-def test_a_kept_state_that_is_gone_is_a_problem(archived_path, tmp_path):
+def test_a_stored_state_that_is_gone_is_a_problem(archived_path, tmp_path):
     path = shutil.copy(archived_path, tmp_path / "gone.db")
     programs.change(path, "DELETE FROM snapshots")
     assert len(nb.open_activegraph(path, "run-late").trace) == 8  # the archive has all its events

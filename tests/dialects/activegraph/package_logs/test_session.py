@@ -329,7 +329,7 @@ def test_causes_and_objects_of_a_log_are_shown_as_those_of_a_run_of_ours(team):
     assert team.draw_objects().bare_svg == team.draw_objects(2).bare_svg
 
 
-def test_types_of_events_stand_between_the_behaviors_of_a_log(team):
+def test_types_of_events_are_between_the_behaviors_of_a_log(team):
     text = team.draw().text
     assert "  task.completed (event)" in text
     assert "      -> unblock" in text

@@ -49,7 +49,7 @@ def test_the_package_continues_with_it(team_path, tmp_path):
     assert len(session.forks) == 1
 
 
-def test_the_package_verifies_the_state_that_is_kept_for_an_archive(archived_path, tmp_path):
+def test_the_package_verifies_the_state_that_is_stored_for_an_archive(archived_path, tmp_path):
     from activegraph.store.retention import verify_snapshot
 
     copy = tmp_path / "copy.db"
@@ -151,7 +151,7 @@ def test_two_events_of_one_id_are_refused(tmp_path):
     assert not (tmp_path / "twice.db").exists()
 
 
-def test_secrets_are_masked_and_a_kept_state_still_fits_its_hash(tmp_path):
+def test_secrets_are_masked_and_a_stored_state_still_fits_its_hash(tmp_path):
     from activegraph.store.retention import compact
 
     path, copy = tmp_path / "secret.db", tmp_path / "copy.db"
@@ -166,7 +166,7 @@ def test_secrets_are_masked_and_a_kept_state_still_fits_its_hash(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["team_path", "model_path", "late_path"])
-def test_a_log_that_was_kept_as_a_run_of_ours_can_still_be_written(name, request, tmp_path):
+def test_a_log_that_was_stored_as_a_run_of_ours_can_still_be_written(name, request, tmp_path):
     path = request.getfixturevalue(name)
     nb.open_activegraph(path).save(tmp_path / "ours.db")
     to_activegraph(nb.open(tmp_path / "ours.db"), tmp_path / "copy.db")
