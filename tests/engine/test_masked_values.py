@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
+import networkx as nx
+import pytest
+
+import agentnb as nb
 from agentnb.board.values import thaw
 from agentnb.engine.core.time_travel import goto
 from agentnb.engine.core.work import Append
 from agentnb.engine.persistence.masked_values import fill, find_masked_paths, iter_masks
 from agentnb.engine.persistence.snapshot import dump, restore_run
-from agentnb.secrets import SECRETS, Secrets, mask_text
+from agentnb.secrets import MASK, SECRETS, Secrets, mask_text
 from tests.trace.random_runs import go, started
 
 
@@ -59,3 +65,19 @@ def test_a_value_that_is_given_in_a_new_process_is_hidden_in_every_text():
         setattr(SECRETS, name, type(getattr(SECRETS, name))())
     fill(run, {"api_key": "k-9876-zz", "deep.auth_token": "t-1234-yy"})
     assert mask_text("k-9876-zz and t-1234-yy") == "******** and ********"
+
+
+@pytest.mark.parametrize("secret", [["ab", [12]], {"k": "cd", "n": 12}, ("ab",), {"ab"}, 12, "ab"])
+def test_nothing_of_a_value_with_a_secret_name_is_stored_whatever_its_type_and_length(secret, tmp_path):
+    recipe = nx.DiGraph(name="secrets")
+    recipe.add_node("one", function=lambda: {"password": secret, "inner": {"password": secret}})
+    recipe.add_node("two", function=lambda: {"password": [secret, secret]})
+    recipe.add_edge("one", "two")
+    with closing(nb.Session(nb.load(recipe), {}, store=tmp_path / "runs.db", run_id="r")) as session:
+        session.run()
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
+        stored = [json.loads(body) for (body,) in connection.execute("SELECT body FROM agentnb_entries")]
+    written = [value for entry in stored for part in entry["p"] for value in part[2][1]]
+    assert written == [{"$": "masked"}, {"password": {"$": "masked"}}, {"$": "masked"}]
+    with closing(nb.open(tmp_path / "runs.db", "r")) as again:
+        assert dict(again.board) == {"password": MASK, "inner": {"password": MASK}}

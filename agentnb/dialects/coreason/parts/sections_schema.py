@@ -16,7 +16,7 @@ NotNegative = Annotated[int, Field(ge=0)]
 class StrictPart(BaseModel):
     """An immutable part of a recipe that rejects unknown keys."""
 
-    model_config = ConfigDict(hide_input_in_errors=True, extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(hide_input_in_errors=True, extra="forbid", frozen=True)
 
 
 class LenientPart(BaseModel):
@@ -28,7 +28,7 @@ class LenientPart(BaseModel):
 class ExtensiblePart(BaseModel):
     """An immutable part of a recipe that preserves unknown keys."""
 
-    model_config = ConfigDict(hide_input_in_errors=True, extra="allow", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(hide_input_in_errors=True, extra="allow", frozen=True)
 
 
 class RecipeInterface(StrictPart):
