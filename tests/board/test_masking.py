@@ -73,6 +73,16 @@ def test_a_text_that_was_reported_is_masked_wherever_it_is(none_hidden):
     assert "s3cret" not in safe_repr(freeze(value), limit=500)
 
 
+def test_only_what_has_the_name_of_a_secret_is_hidden(none_hidden):
+    register_secrets({"title": "open-4711", "items": [{"note": "free-4711"}]}, "report")
+    register_secrets("plain-4711", "title")
+    text = "open-4711 free-4711 plain-4711"
+    assert mask_text(text) == text
+    register_secrets({"title": "open-4711"}, "credentials_password")
+    register_secrets("plain-4711", "api_key")
+    assert mask_text(text) == f"{MASK} free-4711 {MASK}"
+
+
 @pytest.mark.parametrize("dtype", [object, str])
 def test_an_array_of_texts_is_masked_and_keeps_its_shape(dtype, none_hidden):
     register_secrets(freeze({"password": "s3cret-4711"}))
@@ -80,6 +90,14 @@ def test_an_array_of_texts_is_masked_and_keeps_its_shape(dtype, none_hidden):
     for leaving in (mask_value(array), mask_value(freeze(array))):
         assert (leaving.tolist(), leaving.dtype.kind) == ([[MASK, "open"], ["a", "b"]], array.dtype.kind)
     assert array[0, 0] == "s3cret-4711"
+
+
+@pytest.mark.parametrize("dtype", [int, float, bool, "datetime64[s]"])
+def test_an_array_of_anything_else_leaves_as_a_copy_of_its_type(dtype):
+    array = np.array([0, 1, 2]).astype(dtype)
+    leaving = mask_value(array)
+    assert (leaving.dtype, leaving.tolist()) == (array.dtype, array.tolist())
+    assert not np.shares_memory(leaving, array)
 
 
 def test_a_column_is_masked_where_a_value_is_a_secret(none_hidden):

@@ -112,6 +112,14 @@ def test_true_and_false_are_rules():
     assert to_condition(value=False)({}) is False
 
 
+@pytest.mark.parametrize("size", [1, 150])
+def test_a_failure_quotes_its_rule_up_to_200_characters(size):
+    text = f"'{'x' * size}' + '{'y' * size}'"
+    with pytest.raises(ExecutionError) as caught:
+        to_condition({"+": ["x" * size, "y" * size]})({})
+    assert repr(text if size == 1 else f"{text[:199]}…") in caught.value.problems[0].what
+
+
 # ------------------------------------------------------------------------------------------------ against the library
 
 names = st.sampled_from(["a", "b", "c.d"])
