@@ -98,6 +98,18 @@ def test_what_there_is_now_is_reported(counted):
     assert counts.total("patterns_evaluated_total") == len(counts.found["patterns_evaluation_duration_seconds",]) == 1
 
 
+def test_of_a_budget_that_was_exceeded_nothing_is_left():
+    counts = Counts()
+    tools = [Tool("look", looked, cost_per_call=Decimal("0.5"))]
+    budget = {"max_cost_usd": "0.1", "max_events": 2}
+    behaviors, options = thinking(("", None, (("c1", "look", {}),)), ("done", None, ()), tools=tools, budget=budget)
+    team = runtime(*behaviors, metrics=counts, **options)
+    team.run_goal("one")
+    assert team.budget.cost_remaining_amount() < 0
+    assert counts.found["budget_cost_remaining_usd", team.run_id][-1] == 0
+    assert counts.found["budget_events_remaining", team.run_id][-1] >= 0
+
+
 def test_the_queue_is_as_deep_as_what_waits():
     counts = Counts()
     calm = runtime(on("go")(lambda event, graph, ctx: None), metrics=counts)
