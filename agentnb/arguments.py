@@ -83,7 +83,7 @@ class _Signature:
         parameters = signature(function).parameters
         self.names = [*parameters]
         self.expected = {name: str(each.annotation) for name, each in parameters.items()}
-        self.kinds = {name: kind for name, each in parameters.items() if (kind := _kind(each)) is not None}
+        self.kinds = {name: kind for name, each in parameters.items() if (kind := _get_kind(each)) is not None}
         name = f"{owner}.{function.__name__}" if owner else function.__name__
         self.where = name.removesuffix(".__init__") + "()"
         self.error = error
@@ -102,7 +102,9 @@ class _Signature:
         kind = self.kinds.get(name)
         found = (kind.convert if kind is not None else _bound_size)(value)
         if found is UNREADABLE:
-            raise self._make_error(f"{name} is {_noun(value)} whose items cannot be read, or that has too many")
+            raise self._make_error(
+                f"{name} is {_describe_value(value)} whose items cannot be read, or that has too many"
+            )
         return found
 
     def explain(self, args: tuple[Any, ...], kwargs: dict[str, Any], failure: BaseException) -> AgentNbError | None:
@@ -113,14 +115,14 @@ class _Signature:
         for name, value in (*zip(self.names, args, strict=False), *kwargs.items()):
             kind = self.kinds.get(name)
             if kind is not None and not issubclass(type(value), kind.types):
-                reasons.append(f"{name} is {_noun(value)}, and {kind.annotation} is expected")
+                reasons.append(f"{name} is {_describe_value(value)}, and {kind.annotation} is expected")
             elif (
                 kind is not None and kind.convert is plain_mapping and any(type(key) is not str for key in value or ())
             ):
                 reasons.append(f"a key of {name} is not a string")
             elif name != "self" and _is_foreign(value):
-                reasons.append(f"{name} is {_noun(value)} that raises {class_name(failure)} when used")
-            elif name != "self" and (why := _misfit(self.expected.get(name, "Any"), value)):
+                reasons.append(f"{name} is {_describe_value(value)} that raises {class_name(failure)} when used")
+            elif name != "self" and (why := _explain_misfit(self.expected.get(name, "Any"), value)):
                 reasons.append(f"{name} {why}")
         return self._make_error("; ".join(reasons)) if reasons else None
 
@@ -183,14 +185,14 @@ def plain_methods(cls: Class) -> Class:
     return cls
 
 
-def _misfit(annotation: str, value: Any) -> str:
+def _explain_misfit(annotation: str, value: Any) -> str:
     """Return why an annotation does not allow a value of a known class; "" if it does."""
     kind = type(value)
     if kind is int and int.bit_length(value) > MOST_BITS:
         return f"is an integer of {int.bit_length(value)} bits; at most {MOST_BITS} are allowed"
     if kind is str and "\0" in value:
         return "is a string that contains a null character"
-    text = _without_brackets(annotation)
+    text = _list_class_names(annotation)
     if not text or not text.isdisjoint({"Any", "object", *_VARIABLES}):
         return ""
     mro = {base.__name__ for base in kind.__mro__}
@@ -199,7 +201,7 @@ def _misfit(annotation: str, value: Any) -> str:
         for word in text
     )
     if not fits or not _fit_items(annotation, value):
-        return f"is {_noun(value)}, and {annotation} is expected"
+        return f"is {_describe_value(value)}, and {annotation} is expected"
     return ""
 
 
@@ -226,7 +228,7 @@ def _fit_items(annotation: str, value: Any) -> bool:
     return all(named[1] in each for each in names) or all(isinstance(item, allowed) for item in value)
 
 
-def _without_brackets(annotation: str) -> set[str]:
+def _list_class_names(annotation: str) -> set[str]:
     """Return the names of the classes in an annotation; brackets are ignored, as in `Iterable[int]`."""
     depth, plain = 0, ""
     for letter in annotation:
@@ -253,7 +255,7 @@ def _bound_size(value: Any) -> Any:
     return value
 
 
-def _noun(value: object) -> str:
+def _describe_value(value: object) -> str:
     return with_article(class_name(value))
 
 
@@ -273,7 +275,7 @@ def _is_known(kind: type) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in _KNOWN_MODULES
 
 
-def _kind(parameter: Parameter) -> _Kind | None:
+def _get_kind(parameter: Parameter) -> _Kind | None:
     """Return the expected type of a parameter; None if it accepts anything."""
     annotation = str(parameter.annotation)
     alternatives = [word.strip() for word in annotation.split(" | ")]
@@ -304,7 +306,7 @@ def plain_value(value: Any) -> Any:
             return convert(value)
     if kind in {list, tuple}:
         return kind(map(plain_value, value))
-    return _stranger(value)
+    return _make_placeholder(value)
 
 
 def plain_path(value: Any) -> Any:
@@ -336,17 +338,17 @@ def readable_mapping(value: Any) -> Any:
     if issubclass(kind, dict):
         return dict(dict.items(value))
     if not call(issubclass, kind, Mapping):
-        return _stranger(value)
-    found = call(lambda: dict(islice(_pairs(value), MOST_ITEMS + 1)))
+        return _make_placeholder(value)
+    found = call(lambda: dict(islice(_iter_pairs(value), MOST_ITEMS + 1)))
     return found if type(found) is dict and len(found) <= MOST_ITEMS else UNREADABLE
 
 
-def _pairs(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+def _iter_pairs(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
     for key in value:
         yield key, value[key]
 
 
-def _stranger(value: Any) -> Placeholder:
+def _make_placeholder(value: Any) -> Placeholder:
     """Return a placeholder whose class has the same name as the value's, and which has the same repr."""
     stranger: Placeholder = type(class_name(value), (Placeholder,), {})(safe_repr(value))
     return stranger

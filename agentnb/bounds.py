@@ -67,7 +67,7 @@ def find_excess(value: Any) -> str:
                 continue
             found = known.get(id(item))
             if found is None:
-                items = _items(item)
+                items = _iter_items(item)
                 if items is None:
                     continue
                 if len(around) > DEPTH_LIMIT:
@@ -102,7 +102,7 @@ class _Part:
         self.levels = max(self.levels, levels + 1)
 
 
-def _items(value: Any) -> Iterator[Any] | None:
+def _iter_items(value: Any) -> Iterator[Any] | None:
     kind = type(value)
     if issubclass(kind, dict):
         keys = [key for key in dict.keys(value) if type(key) not in _ATOMS]

@@ -92,10 +92,10 @@ class Problem:
 
 def problems_html(problems: Iterable[Problem]) -> str:
     """Return problems as HTML cards: code and what, then where, why and what to do. Everything is escaped."""
-    return "".join(map(_card, problems))
+    return "".join(map(_render_card, problems))
 
 
-def _card(problem: Problem) -> str:
+def _render_card(problem: Problem) -> str:
     rows = "".join(
         f'<tr style="background:none"><td style="{_WORD}">{word}</td>'
         f'<td style="text-align:left;white-space:pre-wrap">{escape(text)}</td></tr>'
@@ -229,7 +229,7 @@ def limit_suggestions() -> Iterator[None]:
         _suggestions_left.reset(token)
 
 
-def _common_prefix(word: str, other: str) -> int:
+def _measure_common_prefix(word: str, other: str) -> int:
     """Return the length of the common prefix of two words."""
     return next(
         (at for at, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), min(len(word), len(other))
@@ -237,8 +237,8 @@ def _common_prefix(word: str, other: str) -> int:
 
 
 def _is_one_slip(word: str, other: str) -> bool:
-    start = _common_prefix(word, other)
-    end = _common_prefix(word[start:][::-1], other[start:][::-1])
+    start = _measure_common_prefix(word, other)
+    end = _measure_common_prefix(word[start:][::-1], other[start:][::-1])
     one, two = word[start : len(word) - end], other[start : len(other) - end]
     return max(len(one), len(two)) <= 1 or (len(one) == len(two) == _PAIR and one == two[::-1])
 

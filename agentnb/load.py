@@ -77,15 +77,15 @@ def load(
         with limit_suggestions(), pause_collection():
             read, file = _read(source)
             read = replace(read, allow=allowed)
-            chosen = _dialect_named(dialect) if dialect is not None else _recognise(read)
+            chosen = _find_dialect(dialect) if dialect is not None else _recognise(read)
             return _rename(replace(load_recipe(read, chosen), file=file), name)
     except (RecipeError, KeyboardInterrupt):
         raise
     except BaseException as error:  # also the SystemExit of an object in a dict or a graph
-        raise RecipeError(_unreadable(source, error)) from error
+        raise RecipeError(_make_unreadable_problem(source, error)) from error
 
 
-def _unreadable(source: object, error: BaseException) -> Problem:
+def _make_unreadable_problem(source: object, error: BaseException) -> Problem:
     """Return the problem of a source that contains an object that cannot be read."""
     return Problem(
         "R332",
@@ -137,12 +137,12 @@ def _of_file(path: str | os.PathLike[str]) -> tuple[Source, str | None]:
         file, exists = Path(), False
     if not exists:
         raise RecipeError(
-            make_missing_file_problem(os.fspath(path) if isinstance(path, str) else str(path), *_neighbours(path))
+            make_missing_file_problem(os.fspath(path) if isinstance(path, str) else str(path), *_list_neighbours(path))
         )
     return read_file(file), str(file)
 
 
-def _neighbours(path: object) -> tuple[list[str], str]:
+def _list_neighbours(path: object) -> tuple[list[str], str]:
     """Return the recipes beside a path that does not exist, in the form of that path, and their folder."""
     try:
         folder = Path(str(path)).expanduser().parent
@@ -152,7 +152,7 @@ def _neighbours(path: object) -> tuple[list[str], str]:
     return names, str(folder)
 
 
-def _dialect_named(name: str) -> Dialect:
+def _find_dialect(name: str) -> Dialect:
     """Return the dialect with a name."""
     dialect = DIALECTS.get(name)
     if dialect is None:
@@ -171,10 +171,10 @@ def _recognise(source: Source) -> Dialect:
     for dialect in DIALECTS.values():
         if dialect.recognise(source.content):
             return dialect
-    raise RecipeError(*sort_problems([*source.problems, *_unknown(source)]))
+    raise RecipeError(*sort_problems([*source.problems, *_iter_unknown_dialect_problems(source)]))
 
 
-def _unknown(source: Source) -> Iterator[Problem]:
+def _iter_unknown_dialect_problems(source: Source) -> Iterator[Problem]:
     """R107: the dialect of a recipe is not known."""
     content = source.content
     tried = "; ".join(f"{row.name} ({row.identified_by})" for row in DIALECTS.values())

@@ -147,12 +147,12 @@ def is_secret(key: Any, value: object = None) -> bool:
         if not issubclass(kind, str | bytes):
             return False
         key = str.__str__(key) if issubclass(kind, str) else bytes.decode(key, "latin-1")
-    strength = _strength(key if len(key) <= 200 else key[:200])
+    strength = _rate_name(key if len(key) <= 200 else key[:200])
     return strength == 2 or (strength == 1 and not issubclass(type(value), int | float))
 
 
 @lru_cache(maxsize=4096)
-def _strength(key: str) -> int:
+def _rate_name(key: str) -> int:
     """Return 2 for the name of a secret, 1 for one that may also name a number, 0 for any other."""
     words = [word.lower() for word in _SPLIT.split(key) if word]
     plain = [word if word in _KEYS or word in _WEAK else word.removesuffix("s") for word in words]
@@ -228,21 +228,21 @@ def hide(*secrets: str | bytes | int | None) -> None:
     """
     for secret in secrets:
         if isinstance(secret, str):
-            hide(*_credentials(secret))
+            hide(*_iter_credentials(secret))
         number = isinstance(secret, int) and not isinstance(secret, bool) and secret.bit_length() < _LARGEST
         known = str(int(secret)) if number and secret is not None else secret
         if isinstance(known, str | bytes) and len(known) >= SHORTEST and known not in SECRETS.values:
             exact = bytes(known) if isinstance(known, bytes) else str.__str__(known)
             if exact == MASK or (isinstance(exact, str) and exact.lower() in _NO_SECRETS):
                 continue
-            SECRETS.forms.update(form for form in _forms(exact) if len(form) >= SHORTEST)
+            SECRETS.forms.update(form for form in _iter_forms(exact) if len(form) >= SHORTEST)
             SECRETS.ordered.clear()
             SECRETS.values.add(exact)
             if isinstance(secret, int):
                 SECRETS.numbers.add(int(secret))
 
 
-def _credentials(secret: str) -> Iterator[str]:
+def _iter_credentials(secret: str) -> Iterator[str]:
     """Yield the secret parts of a header's value, a cookie, a connection string, a URL or a JSON text."""
     scheme, _, rest = secret.partition(" ")
     if scheme.lower() in ("bearer", "basic", "token", "apikey", "digest") and rest:
@@ -258,7 +258,7 @@ def _credentials(secret: str) -> Iterator[str]:
     yield from secrets_in(secret)
 
 
-def _forms(secret: str | bytes) -> Iterator[str]:
+def _iter_forms(secret: str | bytes) -> Iterator[str]:
     """Yield the texts in which a secret may occur: as it is, and as common writers escape it."""
     raw = secret if isinstance(secret, bytes) else secret.encode("utf-8", "surrogatepass")
     for write_bytes in BYTES_FORMS.values():
@@ -269,11 +269,11 @@ def _forms(secret: str | bytes) -> Iterator[str]:
         return
     if len(text) < SHORTEST:
         return
-    found = {text, *_lines(text)}
+    found = {text, *_iter_lines(text)}
     for stage in TEXT_FORMS:
         found |= {write(each) for each in found for write in stage.values()}
     yield from found
-    for each in (text, *_lines(text)):
+    for each in (text, *_iter_lines(text)):
         for write_text in WHOLE_FORMS.values():
             yield from write_text(each)
 
@@ -288,18 +288,18 @@ def _escape_for_yaml(found: re.Match[str]) -> str:
     return "\\" + _YAML_NAMES.get(found[0], f"{width[0]}{number:{width[1:]}X}")
 
 
-def _html_by_number(text: str) -> str:
+def _escape_html_by_number(text: str) -> str:
     return html.escape(text).replace("&#x27;", "&#39;")
 
 
-def _lines(text: str) -> Iterator[str]:
+def _iter_lines(text: str) -> Iterator[str]:
     """Yield the lines of a multi-line key: each one is a part of the secret."""
     lines = [line.strip() for line in text.splitlines()]
     if len(lines) > 1:
         yield from (line for line in lines if len(line) >= 8 and not line.startswith("-----"))
 
 
-def _base64_forms(raw: bytes) -> Iterator[str]:
+def _iter_base64_forms(raw: bytes) -> Iterator[str]:
     """Yield the base64 parts that do not depend on the text before and after (`Basic <base64 of user:password>`)."""
     if len(raw) < 8:
         return
@@ -330,13 +330,13 @@ TEXT_FORMS: Final[tuple[dict[str, Callable[[str], str]], ...]] = (
     {
         "html": html.escape,
         "html without quotes": lambda text: html.escape(text, quote=False),
-        "html by number": _html_by_number,
-        "html of templates": lambda text: _html_by_number(text).replace("&quot;", "&#34;"),
+        "html by number": _escape_html_by_number,
+        "html of templates": lambda text: _escape_html_by_number(text).replace("&quot;", "&#34;"),
     },
 )
 
 
-def _written(text: str) -> Iterator[str]:
+def _iter_written_forms(text: str) -> Iterator[str]:
     """Yield a text, and how an error or a log writes it."""
     yield text
     yield from (write(text) for write in _WRITERS.values())
@@ -347,27 +347,27 @@ WHOLE_FORMS: Final[dict[str, Callable[[str], Iterable[str]]]] = {
     "url path": lambda text: [quote(text.encode("utf-8", "surrogatepass"))],
     "url": lambda text: [quote(text.encode("utf-8", "surrogatepass"), safe="")],
     "url query": lambda text: [quote_plus(text.encode("utf-8", "surrogatepass"))],
-    "sql": lambda text: _written(text.replace("'", "''")),  # YAML too
-    "csv": lambda text: _written(text.replace('"', '""')),
-    "shell": lambda text: _written(text.replace("'", "'\"'\"'")),
-    "shell with backslashes": lambda text: _written(text.replace("'", "'\\''")),
-    "yaml": lambda text: _written(_NOT_IN_YAML.sub(_escape_for_yaml, text)),
+    "sql": lambda text: _iter_written_forms(text.replace("'", "''")),  # YAML too
+    "csv": lambda text: _iter_written_forms(text.replace('"', '""')),
+    "shell": lambda text: _iter_written_forms(text.replace("'", "'\"'\"'")),
+    "shell with backslashes": lambda text: _iter_written_forms(text.replace("'", "'\\''")),
+    "yaml": lambda text: _iter_written_forms(_NOT_IN_YAML.sub(_escape_for_yaml, text)),
     "one line": lambda text: [" ".join(text.split())],
 }
 BYTES_FORMS: Final[dict[str, Callable[[bytes], Iterable[str]]]] = {
     "bytes": lambda raw: [repr(raw)[2:-1]],
     "hex": lambda raw: [raw.hex()],
-    "base64": _base64_forms,
+    "base64": _iter_base64_forms,
 }
 
 
-def _patterns() -> list[tuple[str, re.Pattern[str] | None]]:
+def _list_patterns() -> list[tuple[str, re.Pattern[str] | None]]:
     if not SECRETS.ordered and SECRETS.forms:
-        SECRETS.ordered = [(form, _word(form)) for form in sorted(SECRETS.forms, key=len, reverse=True)]
+        SECRETS.ordered = [(form, _compile_word(form)) for form in sorted(SECRETS.forms, key=len, reverse=True)]
     return SECRETS.ordered
 
 
-def _word(form: str) -> re.Pattern[str] | None:
+def _compile_word(form: str) -> re.Pattern[str] | None:
     """Return the pattern of a form that may be part of another word or number, and only counts as a whole one."""
     if form.isdigit():
         return re.compile(rf"(?<!\d){form}(?!\d)")
@@ -383,7 +383,7 @@ def how_many() -> int:
 
 def longest() -> int:
     """Return the length of the longest form of a secret: a secret cut at an end may start this far before it."""
-    patterns = _patterns()
+    patterns = _list_patterns()
     return len(patterns[0][0]) if patterns else 0
 
 
@@ -394,7 +394,7 @@ def count_settled(text: str) -> int:
         >>> hide("s3cr3t-4711"); count_settled("the key is s3cr3")
         11
     """
-    end, forms = len(text), [form for form, _ in _patterns()]
+    end, forms = len(text), [form for form, _ in _list_patterns()]
     for form in forms:
         begins = (size for size in range(min(len(form) - 1, len(text)), 0, -1) if text.endswith(form[:size]))
         end = min(end, len(text) - next(begins, 0))
@@ -476,7 +476,7 @@ def _looks_named(text: str) -> bool:
 
 
 def _mask_known(text: str) -> str:
-    for form, word in _patterns():
+    for form, word in _list_patterns():
         if form in text:
             if text == form:
                 return MASK
@@ -553,29 +553,29 @@ def _iter_named_values(text: str) -> Iterator[tuple[int, int, str, bool]]:
     for first, last, name, mark in named:
         if first < end or not is_secret(name):
             continue
-        begin, stop, quoted = _value_span(text, last, mark)
+        begin, stop, quoted = _find_value_span(text, last, mark)
         value = text[begin:stop]
         if value and value not in _NOTHING and is_secret(name, 0 if value.isdigit() and not quoted else ""):
             yield begin, stop, mark, quoted
             end = stop
 
 
-def _value_span(text: str, begin: int, quote_mark: str) -> tuple[int, int, bool]:
+def _find_value_span(text: str, begin: int, quote_mark: str) -> tuple[int, int, bool]:
     """Return the start and end of a value, and whether it is quoted; an unclosed one extends to the end."""
     slashes = len(quote_mark) - 1
     head = text[begin : begin + slashes + 2]
     if head[:1] in ("[", "{", "("):
-        return begin, _closing_bracket(text, begin), False
+        return begin, _find_closing_bracket(text, begin), False
     mark = head[: slashes + 1]
     if head[:1] == "b":  # bytes
         begin, mark = begin + 1, head[1 : slashes + 2]
     if mark[-1:] in ("'", '"') and mark[:-1] == "\\" * slashes:
-        return begin + len(mark), _closing_quote(text, begin + len(mark), mark), True
+        return begin + len(mark), _find_closing_quote(text, begin + len(mark), mark), True
     plain = _PLAIN.match(text, begin)
     return begin, plain.end() if plain else begin, False
 
 
-def _closing_quote(text: str, begin: int, mark: str) -> int:
+def _find_closing_quote(text: str, begin: int, mark: str) -> int:
     """Return the index of a text's closing quote: the quote mark without additional backslashes."""
     at, slashes = begin, len(mark) - 1
     while (at := text.find(mark[-1], at)) >= 0:
@@ -589,7 +589,7 @@ def _closing_quote(text: str, begin: int, mark: str) -> int:
     return len(text)
 
 
-def _closing_bracket(text: str, begin: int) -> int:
+def _find_closing_bracket(text: str, begin: int) -> int:
     """Return the end of a list or mapping that starts at a bracket."""
     depth, at, inside = 0, begin, ""
     for found in _MARKS.finditer(text, begin):

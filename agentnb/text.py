@@ -65,7 +65,7 @@ def safe_str(value: Any, limit: int = 2000) -> str:
     if type(value) is str and len(value) <= limit and not needs_masking(value):
         return value
     text = mask_head(
-        _text(value, limit) if issubclass(type(value), str) else _call_bounded(str, value, limit), limit + 1
+        _shorten_text(value, limit) if issubclass(type(value), str) else _call_bounded(str, value, limit), limit + 1
     )
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -86,7 +86,7 @@ _MRO: Final = type.__dict__["__mro__"].__get__
 _NAMESPACE: Final = type.__dict__["__dict__"].__get__
 
 
-def _text(value: Any, limit: int) -> str:
+def _shorten_text(value: Any, limit: int) -> str:
     """Return the beginning of a text, also of a subclass of str: enough to show `limit` characters."""
     return str.__getitem__(value, slice(limit + longest() + 1))
 
@@ -94,7 +94,7 @@ def _text(value: Any, limit: int) -> str:
 def _call_bounded(function: Callable[[Any], str], value: Any, limit: int) -> str:
     """Return the beginning of the result of an object's own method, or the exception that it raised."""
     try:
-        return _text(function(value), limit)
+        return _shorten_text(function(value), limit)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001  (also SystemExit: showing an object must not end anything)
@@ -182,16 +182,16 @@ class _Writer:
         if issubclass(kind, Enum):
             return mask_head(_call_bounded(repr, value, room), room + 1)
         if issubclass(kind, str):
-            return repr(str(mask_head(_text(value, room), room + 1)))
+            return repr(str(mask_head(_shorten_text(value, room), room + 1)))
         if issubclass(kind, bytes | bytearray):
             head = bytes.__getitem__ if issubclass(kind, bytes) else bytearray.__getitem__
             return mask_head(repr(head(value, slice(room + longest() + 1))), room + 4)
         if issubclass(kind, int) and kind is not bool:
-            return _whole_number(value)
+            return _format_integer(value)
         return mask_head(_call_bounded(repr, value, room), room + 1)
 
 
-def _whole_number(value: int) -> str:
+def _format_integer(value: int) -> str:
     bits = int.bit_length(value)
     if bits <= LONGEST_NUMBER:
         return mask_text(int.__repr__(value))
@@ -221,7 +221,7 @@ def _open_collection(value: Any) -> tuple[str, str, Iterator[tuple[Any, Any]]] |
         if not issubclass(kind, dict):
             return "[", "]", ((_NO_NAME, item) for item in value)
     if issubclass(kind, dict):
-        return "{", "}", _items(value)
+        return "{", "}", _iter_items(value)
     for base, first, last in _BRACKETS:
         if issubclass(kind, base):
             names = kind.__dict__.get("_fields") if base is tuple else None
@@ -231,10 +231,10 @@ def _open_collection(value: Any) -> tuple[str, str, Iterator[tuple[Any, Any]]] |
             if base in (set, frozenset) and not base.__len__(value):
                 return "set(" if base is set else "frozenset(", ")", iter(())
             return first, last, ((_NO_NAME, item) for item in _items_until_changed(items))
-    return _fields(value, kind)
+    return _list_fields(value, kind)
 
 
-def _items(value: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+def _iter_items(value: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
     yield from _items_until_changed(iter(dict.items(value)))
 
 
@@ -246,7 +246,7 @@ def _items_until_changed(items: Iterator[Any]) -> Iterator[Any]:
         return
 
 
-def _fields(value: Any, kind: type) -> tuple[str, str, Iterator[tuple[Any, Any]]] | None:
+def _list_fields(value: Any, kind: type) -> tuple[str, str, Iterator[tuple[Any, Any]]] | None:
     """Return the fields of a dataclass or a pydantic object that has no custom repr."""
     names: list[str] | None = None
     own, fields = _of_class(kind, "__repr__"), _of_class(kind, "__dataclass_fields__")

@@ -137,7 +137,7 @@ def find_counterfactuals(
     if problems := [*state.check_paths([parse_path(key) for key in candidates or ()], "session.counterfactuals()")]:
         raise ExecutionError(*problems)
     options = _make_recorded_world(session)
-    changes = islice(_take_fairly(_changes(session, end, candidates)), max(max_forks, 0))
+    changes = islice(_take_fairly(_iter_changes(session, end, candidates)), max(max_forks, 0))
     if samples is None:
         trials = []
         for change in changes:
@@ -220,7 +220,7 @@ def _try_change(session: Session, change: Change, judge: Judge, options: Mapping
 # -- what may be changed --------------------------------------------------------------------------------------------
 
 
-def _changes(
+def _iter_changes(
     session: Session, end: int, candidates: Mapping[str, Iterable[Any]] | None
 ) -> dict[str, list[Iterator[Change]]]:
     """Return the changes by kind, one iterator per value or choice."""

@@ -115,7 +115,7 @@ def iter_schema_problems(error: ValidationError, written: ValidatedInput) -> Ite
             case "string_type":
                 yield _make_text_problem(path, written)
             case _:
-                rule, order = _rule(fault)
+                rule, order = _explain_rule(fault)
                 yield _make_value_problem(path, rule, written, order)
 
 
@@ -135,7 +135,7 @@ _RULES: dict[str, tuple[str, str]] = {
 }
 
 
-def _rule(fault: ErrorDetails) -> tuple[str, str]:
+def _explain_rule(fault: ErrorDetails) -> tuple[str, str]:
     """Return the expectation that was not met and the remedy; a check's own texts take precedence."""
     context = fault.get("ctx", {})
     if fault["type"] in _RULES:
@@ -199,7 +199,7 @@ def _make_choice_problem(path: Path, expected: str, written: ValidatedInput) -> 
     value, known = written.get_value(path), _QUOTED.findall(expected)
     return Problem(
         "R114",
-        f"{_name(path)} {_shorten(value)} is not a valid value",
+        f"{_format_name(path)} {_shorten(value)} is not a valid value",
         str(written.locate(path)),
         f"it is one of: {', '.join(known) or expected}",
         did_you_mean(safe_str(value), known, f"write {' or '.join(map(repr, known[:3])) or expected}"),
@@ -212,7 +212,7 @@ def _make_text_problem(path: Path, written: ValidatedInput) -> Problem:
     word = written.source.texts.get(written.to_source_path(path))
     if isinstance(value, bool):
         return make_unquoted_value_problem(word or str(value), place)
-    name = _name(path)
+    name = _format_name(path)
     if value is None:
         return Problem("R114", f"{name!r} is empty", str(place), "a string is required", "write one, or remove the key")
     if isinstance(value, int | float):
@@ -228,7 +228,7 @@ def _make_text_problem(path: Path, written: ValidatedInput) -> Problem:
 def _make_value_problem(path: Path, message: str, written: ValidatedInput, order: str = "") -> Problem:
     """R114: a value is not valid there."""
     what = (
-        f"{_name(path)!r} is {_shorten(written.get_value(path))}"
+        f"{_format_name(path)!r} is {_shorten(written.get_value(path))}"
         if path
         else f"the recipe is {_shorten(written.content)}"
     )
@@ -236,7 +236,7 @@ def _make_value_problem(path: Path, message: str, written: ValidatedInput, order
     return Problem("R114", what, str(written.locate(path)), why, order or "write a valid value")
 
 
-def _name(path: Path) -> str:
+def _format_name(path: Path) -> str:
     """Return a part's own name: its key, and of an item of a list the list's name with its number."""
     return format_path(path[-2:] if isinstance(path[-1], int) else path[-1:])
 

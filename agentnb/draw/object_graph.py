@@ -31,7 +31,7 @@ def draw_graph(title: str, now: Board, before: Board | None = None, *, most: int
     objects, past = list_objects(now), {} if before is None else list_objects(before)
     removed = {id: each for id, each in past.items() if id not in objects}
     every = {**objects, **removed}
-    changes = {} if before is None else dict(_changes(objects, past))
+    changes = {} if before is None else dict(_iter_changes(objects, past))
     ties = dict(_iter_relations(now))
     lost = {} if before is None else {id: each for id, each in _iter_relations(before) if id not in ties}
     fresh = set() if before is None else set(ties) - dict(_iter_relations(before)).keys()
@@ -65,7 +65,7 @@ def _iter_relations(board: Board) -> Iterator[tuple[str, Any]]:
             yield id, each
 
 
-def _changes(now: Board, before: Board) -> Iterator[tuple[str, str]]:
+def _iter_changes(now: Board, before: Board) -> Iterator[tuple[str, str]]:
     """Yield the kind of change for each object that differs."""
     for id, each in now.items():
         if id not in before:

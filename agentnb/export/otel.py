@@ -143,7 +143,7 @@ class _Writer:
         """Send the calls of a step one after the other, because only the duration of a call is recorded."""
         for call in calls:
             ended = start + int(call.seconds * 1e9)
-            operation, name = _operation_of(call), safe_str(call.name, 200)
+            operation, name = _get_operation(call), safe_str(call.name, 200)
             subject = safe_str(call.model, 200) if operation == "chat" and call.model else name
             span = self._begin(f"{operation or call.kind} {subject}", around, start,
                                _call_attributes(call, operation, name), call=operation == "chat")  # fmt: skip
@@ -154,7 +154,7 @@ class _Writer:
             start = ended
 
 
-def _operation_of(call: Call) -> str:
+def _get_operation(call: Call) -> str:
     """Return the GenAI operation of a call; empty if the conventions do not cover it, such as a question to a person.
 
     An agent that is called with messages is a model with a role; one with named inputs is another agent.
@@ -179,9 +179,11 @@ def _call_attributes(call: Call, operation: str, name: str) -> dict[str, Any]:
         return found
     arguments: Any = mask_value(call.arguments)
     messages = arguments.get("messages") if isinstance(arguments, dict) else None
-    found["gen_ai.input.messages"] = _to_json_text([_message(each, "user") for each in _listed(messages or arguments)])
+    found["gen_ai.input.messages"] = _to_json_text(
+        [_to_message(each, "user") for each in _to_list(messages or arguments)]
+    )
     if call.error is None:
-        answer = _message(mask_value(call.result), "assistant")
+        answer = _to_message(mask_value(call.result), "assistant")
         found["gen_ai.output.messages"] = _to_json_text([{**answer, "finish_reason": call.finish_reason or _UNKNOWN}])
     found |= {
         "gen_ai.agent.name": name if operation == "invoke_agent" else None,
@@ -199,14 +201,14 @@ def _call_attributes(call: Call, operation: str, name: str) -> dict[str, Any]:
 # -- messages, in the form of the schemas gen_ai.input.messages and gen_ai.output.messages --------------------------
 
 
-def _listed(value: Any) -> list[Any]:
+def _to_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _message(value: Any, role: str) -> dict[str, Any]:
+def _to_message(value: Any, role: str) -> dict[str, Any]:
     """Return a message of any library, or a value, as a role and parts."""
     if not isinstance(value, dict) or not ({"content", "parts", "tool_calls", "data"} & value.keys()):
-        return {"role": role, "parts": [_text_part(value)]}
+        return {"role": role, "parts": [_to_text_part(value)]}
     data = value["data"] if isinstance(value.get("data"), dict) else value  # LangChain's form
     kind = str(data.get("role") or value.get("type") or data.get("type") or role)
     role = _ROLES.get(kind, kind)
@@ -216,20 +218,20 @@ def _message(value: Any, role: str) -> dict[str, Any]:
     if role == "tool":
         id = data.get("tool_call_id")
         return {"role": role, "parts": [{"type": "tool_call_response", "id": id, "response": content}]}
-    texts = [] if content in (None, "", []) else _listed(content)
-    parts = [part if isinstance(part, dict) and "type" in part and "text" not in part else _text_part(part)
+    texts = [] if content in (None, "", []) else _to_list(content)
+    parts = [part if isinstance(part, dict) and "type" in part and "text" not in part else _to_text_part(part)
              for part in texts]  # fmt: skip
     calls = data.get("tool_calls")
-    return {"role": role, "parts": [*parts, *map(_tool_call, calls if isinstance(calls, list) else ())]}
+    return {"role": role, "parts": [*parts, *map(_to_tool_call, calls if isinstance(calls, list) else ())]}
 
 
-def _text_part(value: Any) -> dict[str, Any]:
+def _to_text_part(value: Any) -> dict[str, Any]:
     if isinstance(value, dict) and isinstance(value.get("text"), str):
         value = value["text"]
     return {"type": "text", "content": value if isinstance(value, str) else _to_json_text(value)}
 
 
-def _tool_call(call: Any) -> dict[str, Any]:
+def _to_tool_call(call: Any) -> dict[str, Any]:
     """Return a part for a tool request, in OpenAI's form or LangChain's."""
     fields: dict[Any, Any] = call if isinstance(call, dict) else {"name": call}
     inner = fields.get("function")

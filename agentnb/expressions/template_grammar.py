@@ -116,7 +116,7 @@ def compile_text(text: str, *, bare: bool) -> Compiled:
     lone = _find_lone_expression(tree)
     # A named value may contain itself many times over, so each use is charged by its full length.
     named = any(isinstance(part, nodes.Assign | nodes.AssignBlock) for part in tree.find_all(nodes.Stmt))
-    rule = _rule_of(lone)
+    rule = _to_rule(lone)
     return Compiled(
         _compile_program(tree if lone is None else _make_assignment(lone), named=named), reads, lone is not None, rule
     )
@@ -213,17 +213,17 @@ def _make_assignment(expression: nodes.Expr) -> nodes.Template:
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">="}
 
 
-def _rule_of(node: nodes.Node | None) -> Any:
+def _to_rule(node: nodes.Node | None) -> Any:
     """Return an expression of comparisons as a JsonLogic rule; None for any other expression, or as a part of it."""
     match node:
         case nodes.And(left=left, right=right):
-            return {"and": [_rule_of(left), _rule_of(right)]}
+            return {"and": [_to_rule(left), _to_rule(right)]}
         case nodes.Or(left=left, right=right):
-            return {"or": [_rule_of(left), _rule_of(right)]}
+            return {"or": [_to_rule(left), _to_rule(right)]}
         case nodes.Not(node=inner):
-            return {"!": _rule_of(inner)}
+            return {"!": _to_rule(inner)}
         case nodes.Compare(expr=left, ops=[nodes.Operand(op=word, expr=right)]) if word in _COMPARISONS:
-            return {_COMPARISONS[word]: [_rule_of(left), _rule_of(right)]}
+            return {_COMPARISONS[word]: [_to_rule(left), _to_rule(right)]}
         case nodes.Name(name=name):
             return {"var": name}
         case nodes.Const(value=value):

@@ -38,7 +38,7 @@ def graft_agents(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
         if inside is None:
             nodes[node.id] = node
             continue
-        region = _free(node.id, regions)
+        region = _find_free_name(node.id, regions)
         nodes[node.id] = replace(node, kind="task", bodies=(region,), params=_get_params(node))
         stem = _make_prefix(node.id, inside, recipe)
         nodes |= {each.id: each for each in _expand_nodes(inside, node, region, stem)}
@@ -130,7 +130,7 @@ def _get_params(node: Node) -> Mapping[str, Any]:
     return MappingProxyType({_WAS: node.kind, **node.params, **named})
 
 
-def _free(name: str, regions: Mapping[str, Region]) -> str:
+def _find_free_name(name: str, regions: Mapping[str, Region]) -> str:
     while name in regions:
         name += "/inside"
     return name

@@ -262,16 +262,16 @@ def _parse_messages(span: Span) -> tuple[list[Any], list[Any]]:
     for name, event_attributes in span.events:
         if name == _DETAILS:
             for side in found:
-                found[side] += _listed(_parse_json(event_attributes.get(f"gen_ai.{side}.messages")), side)
+                found[side] += _list_messages(_parse_json(event_attributes.get(f"gen_ai.{side}.messages")), side)
         elif name in _EVENTS:
             content = _parse_json(event_attributes.get("content") or event_attributes.get("message"))
             row = {"role": str(event_attributes.get("role") or _EVENTS[name]), "content": content}
             found["output" if name == "gen_ai.choice" else "input"].append(row)
     for side, prefixes in _NUMBERED.items():
-        messages = _listed(_parse_json(span.attributes.get(f"gen_ai.{side}.messages")), side)
+        messages = _list_messages(_parse_json(span.attributes.get(f"gen_ai.{side}.messages")), side)
         numbered = (_collect_numbered(span.attributes, prefix) for prefix in prefixes)
         found[side] = (
-            messages or next(filter(None, numbered), found[side]) or _listed(_parse_json(span.find(side)), side)
+            messages or next(filter(None, numbered), found[side]) or _list_messages(_parse_json(span.find(side)), side)
         )
     request_messages, answered = ([to_plain_message(each) for each in rows] for rows in found.values())
     system = _parse_json(span.find("system"))
@@ -298,7 +298,7 @@ def _parse_result(span: Span) -> Any:
     return _parse_json(message.get("content")) if is_wrapped else result
 
 
-def _listed(value: Any, side: str) -> list[Any]:
+def _list_messages(value: Any, side: str) -> list[Any]:
     """Return the messages in a value: a list, a mapping that has one, or one message or text."""
     if value is None or value == "":
         return []
@@ -327,7 +327,7 @@ def _collect_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
                 break
         else:
             at.setdefault(parts[-1], value)
-    found = _unwrapped(tree)
+    found = _unwrap(tree)
     return found if isinstance(found, list) else []
 
 
@@ -335,15 +335,15 @@ def _is_place(text: str) -> bool:
     return text.isdecimal() and text.isascii() and len(text) < 10
 
 
-def _unwrapped(tree: Any) -> Any:
+def _unwrap(tree: Any) -> Any:
     """Return a tree with numbers for keys as lists, and without the mappings with which OpenInference wraps items."""
     if not isinstance(tree, dict):
         return tree
     if tree and all(type(key) is int for key in tree):
-        return [_unwrapped(tree[number]) for number in sorted(tree)]
+        return [_unwrap(tree[number]) for number in sorted(tree)]
     if len(tree) == 1 and (name := next(iter(tree))) in _WRAPPERS:
-        return _unwrapped(tree[name])
-    return {str(key): _unwrapped(value) for key, value in tree.items()}
+        return _unwrap(tree[name])
+    return {str(key): _unwrap(value) for key, value in tree.items()}
 
 
 def _parse_json(value: Any) -> Any:

@@ -22,7 +22,7 @@ from agentnb.session.parts import get_parts
 from agentnb.session.pending import list_approvals, list_waiting, of_leave
 from agentnb.session.recording import Recording
 from agentnb.trace.export import parse_document, trace_from
-from agentnb.trace.recipe_snapshot import changes, make_readable_kinds, rebuild_recipe
+from agentnb.trace.recipe_snapshot import describe_changes, make_readable_kinds, rebuild_recipe
 from agentnb.trace.trace import SimulationTrace
 from agentnb.world.world import World
 
@@ -73,7 +73,7 @@ def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None =
 def _changes(snapshot: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTrace) -> Sequence[str]:
     """Return the differences between the recorded recipe and a given one."""
     if snapshot is not None:
-        found = changes(snapshot, recipe)
+        found = describe_changes(snapshot, recipe)
         # agentnb 0.2 did not record settings, and its fingerprint did not depend on them.
         is_same = snapshot["fingerprint"] == recipe.fingerprint or RECORDED not in snapshot
         return found or ([] if is_same else ["its fingerprint is another one"])

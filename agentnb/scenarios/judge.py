@@ -53,7 +53,9 @@ def judge_result(
         )  # fmt: skip
     values = (scenario.about, scenario.inputs, expected, actual)
     shown = {name: to_displayed(value) for name, value in zip(_GIVEN, values, strict=True) if value is not None}
-    session = Session(_judge(), shown, llm=_ContinuedClient(llm, run), clock=clock, name=f"{JUDGE} of {scenario.id}")
+    session = Session(
+        _make_judge(), shown, llm=_ContinuedClient(llm, run), clock=clock, name=f"{JUDGE} of {scenario.id}"
+    )
     session.run()
     if session.error is not None:
         raise ExecutionError(session.error)
@@ -69,7 +71,7 @@ def remove_judge(llm: Any, recipe: Recipe) -> Any:
 
 
 @cache
-def _judge() -> Recipe:
+def _make_judge() -> Recipe:
     node = Node(JUDGE, "agent", inputs={name: (name,) for name in _GIVEN},
                 params={"ref": JUDGE, "prompt": _TASK, "output": _VERDICT})  # fmt: skip
     return Recipe(JUDGE, "agentnb", nodes={JUDGE: node}, edges=(), entry=(JUDGE,),

@@ -35,7 +35,7 @@ from agentnb.session.setup import make_world, prepare_recipe
 from agentnb.session.state import get_state
 from agentnb.session.stored_run import parse_head, parse_options
 from agentnb.store import open_log
-from agentnb.trace.recipe_snapshot import changes, make_readable_kinds, read_only, rebuild_recipe
+from agentnb.trace.recipe_snapshot import describe_changes, make_readable_kinds, read_only, rebuild_recipe
 from agentnb.world.world import World
 
 MASKED: Final = '"masked"'  # the tag of a masked value
@@ -98,7 +98,7 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, can_continue: bool = T
     if not can_continue:
         state.read_only_reason = read_only(f"run {row.run_id!r}")
         return session
-    persistence.changes = tuple(changes(head["recipe"], plan.recipe))
+    persistence.changes = tuple(describe_changes(head["recipe"], plan.recipe))
     if lost is not None:
         return session
     journal = Journal(log, row.run_id, state.run, _make_encoder(joined))

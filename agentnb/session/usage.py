@@ -208,7 +208,7 @@ _lock: Final = threading.RLock()  # a run advances in one thread, and is read in
 _NOTHING: Final = UsageTotals(AttemptUsage(), 0, 0, 0, 0, 0)
 
 
-def _account(history: History) -> Account:
+def _get_account(history: History) -> Account:
     """Return the totals of a history; creates those of its parents first."""
     missing, current = [], history
     while current not in _accounts:
@@ -225,7 +225,7 @@ def _account(history: History) -> Account:
 def measure_usage(history: History, step: int) -> UsageTotals:
     """Return the usage of the steps up to a step of a history."""
     with _lock:
-        account = _account(history)
+        account = _get_account(history)
         before, paid = account.usage_before, account.attempts_up_to(history, step)
         deliveries = account.count_deliveries_up_to(history, step)
         events = account.events_up_to(history, step)
@@ -245,7 +245,7 @@ def has_set_off(history: History, event: int, step: int) -> bool:
     with _lock:
         current: History | None = history
         while current is not None:
-            account = _account(current)
+            account = _get_account(current)
             account.count_deliveries_up_to(current, min(step, current.tip))
             if account.first_steps.get(event, step + 1) <= step:
                 return True
@@ -258,7 +258,7 @@ def get_depth(history: History, event: str | int, step: int) -> int:
     with _lock:
         current: History | None = history
         while current is not None:
-            found = _account(current).depth_of(current, event, step)
+            found = _get_account(current).depth_of(current, event, step)
             if found is not None:
                 return found
             step, current = min(step, current.base), current.parent

@@ -84,7 +84,7 @@ def _add_scalar(loader: Any, event: yaml.ScalarEvent, position: Position, builde
             builder.anchors[event.anchor] = (event.value, 1)
         return
     value = _parse_scalar(loader, event, kind, position, builder)
-    builder.scalar(value, position, event.value, event.anchor, _block(event, position, builder.text))
+    builder.scalar(value, position, event.value, event.anchor, _find_block_start(event, position, builder.text))
 
 
 def _parse_scalar(loader: Any, event: yaml.ScalarEvent, kind: str, position: Position, builder: Builder) -> Any:
@@ -106,7 +106,7 @@ def _parse_scalar(loader: Any, event: yaml.ScalarEvent, kind: str, position: Pos
         return text
 
 
-def _block(event: yaml.ScalarEvent, position: Position, text: str | None) -> Position | None:
+def _find_block_start(event: yaml.ScalarEvent, position: Position, text: str | None) -> Position | None:
     """Return the position of the first line of a block text (`|`); None for a text in another style."""
     if event.style != "|" or text is None or event.start_mark is None:
         return None

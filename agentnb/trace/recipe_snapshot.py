@@ -238,13 +238,13 @@ def read_only(where: str) -> Problem:
 # -- changes --------------------------------------------------------------------------------------------------------
 
 
-def changes(snapshot: Mapping[str, Any], recipe: Recipe) -> list[str]:
+def describe_changes(snapshot: Mapping[str, Any], recipe: Recipe) -> list[str]:
     """Return the differences between a recipe and the stored one, one line each; empty if they run alike."""
     now = to_snapshot(recipe)
-    return list(_changes(snapshot, now)) if now["fingerprint"] != snapshot["fingerprint"] else []
+    return list(_iter_changes(snapshot, now)) if now["fingerprint"] != snapshot["fingerprint"] else []
 
 
-def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _iter_changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for name in then["nodes"]:
         if name not in now["nodes"]:
             yield f"node {name!r} is gone"
@@ -277,8 +277,8 @@ def _iter_differences(what: str, then: Any, now: Any) -> Iterator[str]:
 
 
 __all__ = [
-    "changes",
     "check_snapshot",
+    "describe_changes",
     "describe_origin",
     "make_readable_kinds",
     "read_only",

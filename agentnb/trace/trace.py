@@ -100,7 +100,7 @@ class SimulationTrace:
         self._plan = plan = current().plan
         self.agent_id = plan.recipe.name if agent_id is None else agent_id
         self._chain, self.origin = lambda: current().chain, lambda: describe_origin(current())
-        self.unanswered = (lambda: _unanswered(current())) if unanswered is None else unanswered
+        self.unanswered = (lambda: _list_unanswered(current())) if unanswered is None else unanswered
         self._outcome, self._score, self._given_id, self._given_metadata = outcome, score, run_id, metadata
 
     @cached_property
@@ -393,7 +393,7 @@ class SimulationTrace:
         return ", ".join([str(outcome.get("status", "")), *rest])
 
 
-def _unanswered(run: Run) -> Sequence[UnansweredCall]:
+def _list_unanswered(run: Run) -> Sequence[UnansweredCall]:
     """Return the unanswered calls of the steps that are pending after the last step, not of those begun earlier."""
     return list(collect_interrupted_steps(run).iter_unanswered()) if run.position == run.history.tip else ()
 

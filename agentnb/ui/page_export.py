@@ -200,7 +200,7 @@ def _make_stretches(rows: Sequence[Mapping[str, Any]], recording: Session, shown
 
 def _split_at_exercises(recording: Session, original: Session, quiz: Sequence[Any]) -> list[_Stretch]:
     """Return the stretches of a run that exercises cut."""
-    exercises = sorted((_exercise(recording, each) for each in quiz), key=lambda each: int(each["step"]))
+    exercises = sorted((_make_exercise(recording, each) for each in quiz), key=lambda each: int(each["step"]))
     found: list[_Stretch] = []
     first = 0
     for at, each in enumerate(exercises):
@@ -327,7 +327,7 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
         values = seen
         _add_surroundings(session, found, state, position)
         if position:
-            details = _step(session, position)
+            details = _describe_step(session, position)
             found["steps"][position] = {**details, **_NOTHING_FOLLOWS} if is_exercise else details
         before = state
     return found, before
@@ -386,7 +386,7 @@ def _get_value(session: Session, key: str) -> dict[str, Any]:
     return {**about, "field": {**field, "text": text, "as": "fixed", "note": ""}}
 
 
-def _step(session: Session, number: int) -> dict[str, Any]:
+def _describe_step(session: Session, number: int) -> dict[str, Any]:
     """Return the details of a step; the page knows its node, and the steps of that node before and after it."""
     found: dict[str, Any] = _mark_cuts(step_details(session, number, _make_cells()))
     return found
@@ -463,7 +463,7 @@ def _iter_table_rows(stretch: _Stretch) -> Iterator[tuple[object, ...]]:
         yield step.step, node, step.status, ", ".join(outputs)
 
 
-def _exercise(session: Session, exercise: Any) -> dict[str, Any]:
+def _make_exercise(session: Session, exercise: Any) -> dict[str, Any]:
     """Return an exercise: the step after which it is asked, the question, the options, and the answer.
 
     Raises:

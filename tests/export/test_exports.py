@@ -289,7 +289,7 @@ def test_every_attribute_and_message_is_one_of_the_conventions(name):
 
 
 def test_messages_of_libraries_become_roles_and_parts():
-    from agentnb.export.otel import _message
+    from agentnb.export.otel import _to_message
 
     openai = {"role": "assistant", "content": None,
               "tool_calls": [{"id": "c1", "function": {"name": "rain", "arguments": "{}"}}]}  # fmt: skip
@@ -298,12 +298,12 @@ def test_messages_of_libraries_become_roles_and_parts():
         "data": {"type": "ai", "content": "hm", "tool_calls": [{"name": "rain", "args": {}, "id": "c1"}]},
     }
     asked = {"type": "tool_call", "id": "c1", "name": "rain"}
-    assert _message(openai, "user") == {"role": "assistant", "parts": [{**asked, "arguments": "{}"}]}
+    assert _to_message(openai, "user") == {"role": "assistant", "parts": [{**asked, "arguments": "{}"}]}
     text = {"type": "text", "content": "hm"}
-    assert _message(langchain, "user") == {"role": "assistant", "parts": [text, {**asked, "arguments": {}}]}
+    assert _to_message(langchain, "user") == {"role": "assistant", "parts": [text, {**asked, "arguments": {}}]}
     answer = {"role": "tool", "tool_call_id": "c1", "content": "70 %"}
     response = {"type": "tool_call_response", "id": "c1", "response": "70 %"}
-    assert _message(answer, "user") == {"role": "tool", "parts": [response]}
+    assert _to_message(answer, "user") == {"role": "tool", "parts": [response]}
     image = {"type": "image", "url": "x"}
-    several = _message({"role": "user", "content": [{"type": "text", "text": "hm"}, image]}, "user")
+    several = _to_message({"role": "user", "content": [{"type": "text", "text": "hm"}, image]}, "user")
     assert several == {"role": "user", "parts": [text, image]}

@@ -103,7 +103,7 @@ def test_what_moves_is_not_closed_so_that_no_step_of_it_is_lost():
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_copy_of_what_was_stored_nowhere_is_inside_its_step_too(name, tmp_path):
-    run = paused_calls.kept(name, ["tool", "emit", "human", "tool"])
+    run = paused_calls.make_session(name, ["tool", "emit", "human", "tool"])
     while run.status != "waiting":
         run.step()
     run.save(tmp_path / "copy.db")

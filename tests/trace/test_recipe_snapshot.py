@@ -7,7 +7,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.engine.core.plan import Plan
-from agentnb.trace.recipe_snapshot import changes, make_readable_kinds, rebuild_recipe, to_snapshot
+from agentnb.trace.recipe_snapshot import describe_changes, make_readable_kinds, rebuild_recipe, to_snapshot
 from agentnb.world.world import World
 from tests.samples.installed import NAMES
 
@@ -26,7 +26,7 @@ def test_every_sample_is_stored_as_json_and_looks_the_same(name):
     )
     assert kept["text"] == recipe.text
     Plan(again, make_readable_kinds(again), World())
-    assert changes(kept, recipe) == []
+    assert describe_changes(kept, recipe) == []
 
 
 def make_graph(limit=3, **attributes):
@@ -38,7 +38,7 @@ def make_graph(limit=3, **attributes):
 
 
 def list_changes(graph):
-    return changes(json.loads(json.dumps(to_snapshot(nb.load(make_graph())))), nb.load(graph))
+    return describe_changes(json.loads(json.dumps(to_snapshot(nb.load(make_graph())))), nb.load(graph))
 
 
 def test_what_has_changed_is_reported_line_by_line():

@@ -60,7 +60,7 @@ def find_text(recipe: Recipe, node: Node) -> SourceExcerpt | None:
     for lines in _iter_texts(recipe, place.file):
         if place.line > len(lines):
             continue
-        first, end = _block(lines, place.line - 1, own_line=place.path.endswith((".id", ".name")))
+        first, end = _find_block(lines, place.line - 1, own_line=place.path.endswith((".id", ".name")))
         text = "\n".join(mask_lines(_dedent(lines[first:end])))
         others = [each for each in recipe.nodes.values() if each.place and each.place.file == place.file]
         alone = not any(each.id != node.id and each.place and first < each.place.line <= end for each in others)
@@ -108,16 +108,16 @@ def _iter_texts(recipe: Recipe, file: str) -> Iterator[Sequence[str]]:
         yield [line.rstrip("\n") for line in linecache.getlines(file)]
 
 
-def _indent(line: str) -> int:
+def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
 def _find_column(line: str) -> int:
     """Return the column of the first word of a line, after the dashes of a list."""
-    return len(line) - len(line.lstrip(" -")) if line.lstrip().startswith("- ") else _indent(line)
+    return len(line) - len(line.lstrip(" -")) if line.lstrip().startswith("- ") else _measure_indent(line)
 
 
-def _block(lines: Sequence[str], at: int, *, own_line: bool) -> tuple[int, int]:
+def _find_block(lines: Sequence[str], at: int, *, own_line: bool) -> tuple[int, int]:
     """Return the first line of the block around a line and the line after its last one, both counted from 0.
 
     With `own_line` the line is one of the block's keys, so its neighbours belong to it; otherwise the block begins
@@ -129,13 +129,13 @@ def _block(lines: Sequence[str], at: int, *, own_line: bool) -> tuple[int, int]:
         if before.strip() and _find_column(before) < column and not before.strip().endswith("{"):
             break
         first -= 1
-        if before.strip().endswith("{") and _indent(before) < column:
+        if before.strip().endswith("{") and _measure_indent(before) < column:
             break
-    inner = _indent(lines[first]) + (0 if _CLOSING.match(lines[first]) else 1)
+    inner = _measure_indent(lines[first]) + (0 if _CLOSING.match(lines[first]) else 1)
     end = first + 1
-    while end < len(lines) and end - first < _MOST and (not lines[end].strip() or _indent(lines[end]) >= inner):
+    while end < len(lines) and end - first < _MOST and (not lines[end].strip() or _measure_indent(lines[end]) >= inner):
         end += 1
-    if end < len(lines) and _CLOSING.match(lines[end]) and _indent(lines[end]) == _indent(lines[first]):
+    if end < len(lines) and _CLOSING.match(lines[end]) and _measure_indent(lines[end]) == _measure_indent(lines[first]):
         end += 1
     while end > first + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
         end -= 1
@@ -143,7 +143,7 @@ def _block(lines: Sequence[str], at: int, *, own_line: bool) -> tuple[int, int]:
 
 
 def _dedent(lines: Sequence[str]) -> list[str]:
-    away = min((_indent(line) for line in lines if line.strip()), default=0)
+    away = min((_measure_indent(line) for line in lines if line.strip()), default=0)
     return [line[away:].rstrip() for line in lines]
 
 
@@ -151,8 +151,8 @@ def mask_lines(lines: Sequence[str], *, code: bool = False) -> Iterator[str]:
     """Yield lines with values under a secret's name masked; except in code, nested values are masked too."""
     under: int | None = None
     for line in lines:
-        inside = under is not None and (not line.strip() or _indent(line) > under)
-        if inside or (under is not None and _indent(line) == under and line.lstrip().startswith("- ")):
+        inside = under is not None and (not line.strip() or _measure_indent(line) > under)
+        if inside or (under is not None and _measure_indent(line) == under and line.lstrip().startswith("- ")):
             continue
         masked = _mask_line(line, code=code)
         under = _find_column(line) if masked != line and not code else None

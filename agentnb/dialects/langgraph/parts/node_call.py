@@ -249,7 +249,7 @@ class NodeCall:
 
     def _make_config(self, calls: NodeCalls, attempt: int) -> dict[str, Any]:
         plan, work = self.plan, calls.work
-        metadata = {"langgraph_step": superstep_of(plan, work), "langgraph_node": plan.name, **plan.metadata}
+        metadata = {"langgraph_step": get_superstep(plan, work), "langgraph_node": plan.name, **plan.metadata}
         return make_config(work, plan.settings, calls, Reader(plan, work), metadata, attempt)
 
     def _get_limit(self, work: Work) -> TimeLimit | None:
@@ -450,14 +450,14 @@ def _read(work: Work, key: str, default: Any) -> Any:
     return default if value is ABSENT else value if type(value) in ATOMS else work.copy(key, value)
 
 
-def superstep_of(plan: NodePlan, work: Work) -> int:
+def get_superstep(plan: NodePlan, work: Work) -> int:
     """Return the number of the superstep that a node runs in, as LangGraph counts."""
     return get_stage(work.run, work.activation).number - plan.begins_early
 
 
 def compute_managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
     """Return a value that LangGraph computes from the number of the superstep."""
-    number, most = superstep_of(plan, work), get_superstep_limit(work.run, work.activation)
+    number, most = get_superstep(plan, work), get_superstep_limit(work.run, work.activation)
     scratchpad = lg.PregelScratchpad(
         step=number, stop=(most or 0) - plan.begins_early, call_counter=int, interrupt_counter=int,
         get_null_resume=bool, resume=[], subgraph_counter=int,
@@ -542,22 +542,22 @@ def assign_ids(work: Work, value: Any) -> Any:
         return value  # the reducer reports the error
     for message in messages:
         if message.id is None:
-            message.id = _random_id(work)
+            message.id = _draw_id(work)
     return messages
 
 
 def with_delta_ids(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
     """Return a write of a DeltaChannel whose messages have ids from LangGraph; a replay draws the same ones."""
-    known = {message.id for message in _messages_in(value)}
+    known = {message.id for message in _find_messages(value)}
     writes = [(key, value)]
     lg.ensure_message_ids(plan.channels.channels, writes)
-    for message in _messages_in(writes[0][1]):
+    for message in _find_messages(writes[0][1]):
         if message.id not in known:
-            message.id = _random_id(work)
+            message.id = _draw_id(work)
     return writes[0][1]
 
 
-def _messages_in(value: Any) -> list[Any]:
+def _find_messages(value: Any) -> list[Any]:
     overwrites, new = split_overwrite(value)
     items = new if overwrites else value
     return [
@@ -565,7 +565,7 @@ def _messages_in(value: Any) -> list[Any]:
     ]
 
 
-def _random_id(work: Work) -> str:
+def _draw_id(work: Work) -> str:
     return str(UUID(int=work.random.getrandbits(128), version=4))
 
 
