@@ -55,6 +55,26 @@ class _SizeLimit:
         return streamed
 
 
+class _Tasks:
+    """The node runs that LangGraph has streamed: how many have begun, and which of them have not ended."""
+
+    def __init__(self) -> None:
+        self.count, self.known, self.running = 0, set[str](), set[str]()
+
+    def note(self, chunk: dict[str, Any]) -> list[Any]:
+        """Note that a node begins or ends; return the questions with which it ends."""
+        if "input" not in chunk:
+            if not chunk["interrupts"]:
+                self.running.discard(chunk["id"])
+            return list(chunk["interrupts"])
+        handles = "_error_handler__" in chunk["name"]  # only shown if it goes on after a question
+        if chunk["id"] not in self.known and not handles:
+            self.count += 1
+            self.known.add(chunk["id"])
+            self.running.add(chunk["id"])
+        return []
+
+
 async def _awaited(chunks: AsyncIterator[Any], found: list[Any]) -> None:
     limit = _SizeLimit()
     async for chunk in chunks:
@@ -81,37 +101,32 @@ def in_langgraph(
     graph: Any, inputs: Any, limit: int = 12, answers: Any = None, is_async: bool = False, **config: Any
 ) -> Course:
     """Run a compiled graph in LangGraph for at most `limit` supersteps; `answers` is called with a question's value."""
-    course, tasks = Course(), 0
+    course, tasks = Course(), _Tasks()
     graph = graph.copy(update={"checkpointer": InMemorySaver()})
     configurable = {**config.pop("configurable", {}), "thread_id": "one"}
     settings = {"recursion_limit": limit, "configurable": configurable, **config}
-    known = set()
     try:
         for attempt in range(ANSWERS):
             waits, shows = [], attempt == 0
             for mode, chunk in streamed(graph, inputs, settings, is_async):
-                if mode == "tasks" and "input" in chunk:
-                    handles = "_error_handler__" in chunk["name"]  # only shown if it goes on after a question
-                    if chunk["id"] not in known and not handles:
-                        tasks += 1
-                        known.add(chunk["id"])
-                elif mode == "tasks":
-                    waits += chunk["interrupts"]
+                if mode == "tasks":
+                    waits += tasks.note(chunk)
                 elif not shows:  # where it stood when it asked
                     shows = True
                 elif "__interrupt__" not in chunk:
-                    course.states.append((tasks, chunk))
-            if not waits:
+                    course.states.append((tasks.count, chunk))
+            if not waits and not graph.get_state(settings).next:
                 break
             # Halfway through a superstep LangGraph shows what the nodes that have ended would write.
-            course.states = [state for state in course.states if state[0] < tasks]
+            if waits or tasks.running:
+                course.states = [state for state in course.states if state[0] < tasks.count]
             course.asked += [found["value"] for found in waits]
-            inputs = Command(resume={found["id"]: answers(found["value"]) for found in waits})
+            inputs = Command(resume={found["id"]: answers(found["value"]) for found in waits}) if waits else None
         else:
             course.ended = "asks on"
     except Exception as error:  # noqa: BLE001  (the course of a run that fails ends there)
         course.ended = type(error).__name__
-    course.tasks = tasks
+    course.tasks = tasks.count
     if course.ended == "finished":
         course.last = graph.get_state(settings).values
     return course
@@ -174,7 +189,7 @@ def compare(
     """
     theirs = in_langgraph(graph, inputs, limit, answers, is_async, **config)
     session = Session(load_graph(ours or graph, config={"recursion_limit": limit}), inputs)
-    is_cut = theirs.ended == "TooLargeError" or (theirs.asked and theirs.ended in UNENDED)
+    is_cut = theirs.ended in UNENDED
     most = max((tasks for tasks, _ in theirs.states), default=0) if is_cut else MOST_TASKS
     here = in_agentnb(session, answers, most, len(theirs.asked) if is_cut else None)
     reached = dict(here.states)

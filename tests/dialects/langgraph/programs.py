@@ -226,7 +226,8 @@ def build(plan: dict[str, Any], turn: Turn | None = None) -> Any:
             graph.add_conditional_edges(source, *mapped(choices))
         else:
             graph.add_conditional_edges(source, condition(choices))
-    return graph.compile(cache=InMemoryCache() if any(each["cache"] for each in plan["nodes"].values()) else None)
+    caches = any(each["cache"] for each in plan["nodes"].values())
+    return graph.compile(cache=InMemoryCache() if caches else None, **plan["stops"])
 
 
 def awaits(plan: dict[str, Any]) -> bool:
@@ -248,6 +249,7 @@ def _rarely(draw, among: int) -> bool:
     return draw(st.integers(0, among - 1)) == among - 1
 
 
+STOPS = ["interrupt_before", "interrupt_after"]
 KEYS = ["total", "names", "brief", "last", "whole", "secret", "passing"]
 # The plan of a node that writes nothing but the log, and of a graph without nodes.
 NODE = {
@@ -256,7 +258,7 @@ NODE = {
 }  # fmt: skip
 GRAPH = {
     "schema": "typed", "input_schema": False, "output_schema": False, "nodes": {}, "inside": {}, "entry": ["a"],
-    "entry_choice": None, "edges": [], "joins": [], "conditions": {}, "maps": set(),
+    "entry_choice": None, "edges": [], "joins": [], "conditions": {}, "maps": set(), "stops": {},
 }  # fmt: skip
 WAITS_WHEN_CUT = GRAPH | {"nodes": {"a": NODE | {"goto": ["a"], "defer": True}, "b": NODE}, "edges": [("a", "b")]}
 
@@ -304,6 +306,7 @@ def plans(
         name: draw(plans(tuple(names), is_async, caches=caches, asks=asks and nodes[name]["cache"] is None))
         for name in sorted(graphs)
     }
+    stops = st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True) | st.just("*")
     conditions = draw(st.dictionaries(st.sampled_from(names), choices, max_size=3))
     return {
         "schema": draw(st.sampled_from(["typed", "data", "model", *(["own"] if depth else [])])),
@@ -317,4 +320,5 @@ def plans(
         "joins": draw(st.lists(joined, max_size=2, unique_by=lambda join: (tuple(sorted(join[0])), join[1]))),
         "conditions": conditions,
         "maps": {name for name in sorted(conditions) if draw(st.booleans())},
+        "stops": draw(st.dictionaries(st.sampled_from(STOPS), stops, max_size=1)) if _rarely(draw, 4) else {},
     }
