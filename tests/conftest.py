@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
@@ -112,6 +113,18 @@ def postgres_server() -> Iterator[Server]:
 def postgres_url(postgres_server: Server) -> str:
     """The URL of a store on that server that nobody has used yet."""
     return postgres_server.store()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_authority(tmp_path_factory):
+    """A client of a model reads the certificates of all authorities whenever it is created; no test connects to any."""
+    end = "-----END CERTIFICATE-----\n"
+    first, _, _ = Path(certifi.where()).read_text("utf-8").partition(end)
+    path = tmp_path_factory.mktemp("certificates") / "one.pem"
+    path.write_text(first + end, "utf-8")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("SSL_CERT_FILE", str(path))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,8 @@ import os
 import socket
 import threading
 
+import pytest
+
 from agentnb.errors import StoreError
 from tests.store.stores import HOLDS, Elsewhere, refused, row, some
 
@@ -68,6 +70,7 @@ def test_a_log_that_nobody_has_any_more_holds_nothing(lasting):
     lasting.log.append("one", some(2, 2))
 
 
+@pytest.mark.starts_programs
 def test_a_writer_in_another_process_is_named(lasting):
     with Elsewhere(lasting.where, HOLDS) as they:
         assert they.hears() == "holds"
@@ -85,6 +88,7 @@ def test_a_writer_in_another_process_is_named(lasting):
     assert list(lasting.log.entries("theirs")) == some(1, 4)
 
 
+@pytest.mark.starts_programs
 def test_the_claim_of_a_killed_writer_holds_nobody_up(lasting):
     with Elsewhere(lasting.where, HOLDS) as they:
         assert they.hears() == "holds"
@@ -93,6 +97,7 @@ def test_the_claim_of_a_killed_writer_holds_nobody_up(lasting):
         assert str(os.getpid()) in lasting.log.run("theirs").writer
 
 
+@pytest.mark.starts_programs
 def test_a_killed_writer_is_not_said_to_write(lasting):
     lasting.log.create(row())
     with Elsewhere(lasting.where, HOLDS) as they:
@@ -106,6 +111,7 @@ def test_a_killed_writer_is_not_said_to_write(lasting):
     assert [found.writer is None for found in lasting.log.runs()] == [True, False]
 
 
+@pytest.mark.starts_programs
 def test_a_program_that_ends_releases_its_runs(lasting):
     with Elsewhere(lasting.where, "log.create(row('theirs'), some(1, 2))") as they:
         they.ends()
@@ -128,6 +134,7 @@ log.close()
 """
 
 
+@pytest.mark.starts_programs
 def test_two_processes_write_many_runs_of_one_store(lasting):
     # Neither has been there before: they begin the store at the same time too.
     with Elsewhere(lasting.where, MANY, "a") as one, Elsewhere(lasting.where, MANY, "b") as two:
