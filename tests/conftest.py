@@ -19,8 +19,8 @@ from agentnb.secrets import SECRETS, Secrets
 if TYPE_CHECKING:
     from tests.store.postgres import Server
 
-# A script, which needs libraries that the tests do not: its imports would fail when doctests are collected.
-collect_ignore = ["recordings/otel_files/write.py"]
+# Scripts, which need libraries that the tests do not: their imports would fail when doctests are collected.
+collect_ignore = ["mutants", "recordings/otel_files/write.py"]
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 

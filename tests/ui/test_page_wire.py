@@ -29,8 +29,7 @@ def test_what_is_pressed_meanwhile_is_done_once_the_first_is(host):
 
 def test_no_more_than_a_few_wait(host):
     on = host()
-    for _ in range(20):
-        on.button("Step").click()
+    on.button("Step").evaluate("button => { for (let time = 0; time < 20; time++) button.click(); }")
     assert [len(finish_commands(on)) for _ in range(6)] == [1, 1, 1, 1, 0, 0]
 
 
