@@ -80,6 +80,7 @@ QUIET = ("-W", "default", "-o", "faulthandler_timeout=0", "-p", "no:cacheprovide
 UNEXPLAINED = ("--tb=native", "--assert=plain")
 # The tests that one mutant has to survive: thousands run a line of the step.
 MOST, SECONDS = 1500, 40
+SLOW = 2.0  # seconds of a test that is run after the others
 TRIES = 5  # tests that fail and do not count, until no more are tried
 FRESH = 20  # the tests that it has to survive in a new process, too
 NAMED = 30  # names looked for, from those of one line to what is defined with them
@@ -292,6 +293,7 @@ class Tests:
             ways[self._lines[place.module][test] & around].add(test)
         tests = in_turn([self._in_order(ways[lines], place.module) for lines in sorted(ways)])
         tests += self._in_order(named, place.module)
+        tests.sort(key=lambda test: self.seconds[test] > SLOW)
         used = accumulate(self.seconds[test] for test in tests)
         return [test for test, seconds in zip(tests, used, strict=True) if seconds < SECONDS][:MOST]
 
