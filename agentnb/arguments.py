@@ -128,7 +128,9 @@ class _Signature:
 
     def _make_error(self, what: str) -> AgentNbError:
         why = "an argument has the wrong type, or its own methods fail"
-        return self.error(Problem("R275", what, self.where, why, "pass what the signature names; help() shows it"))
+        return self.error(
+            Problem("R275", what, self.where, why, "pass the arguments in the signature; help() shows it")
+        )
 
 
 def plain_arguments(

@@ -281,7 +281,7 @@ def no_attribute(owner: object, name: str) -> AttributeError:
     """Return the error for setting an attribute that an object does not have; it suggests the most similar one."""
     public = [each for each in dir(owner) if not each.startswith("_")]
     noun = with_article(type(owner).__name__)
-    hint = did_you_mean(name, public, "set only what it has, or use a variable of your own")
+    hint = did_you_mean(name, public, "set only existing attributes, or use a variable")
     return AttributeError(f"{noun} has no attribute {name!r}; {hint}")
 
 

@@ -129,7 +129,7 @@ def _check_ids(traces: list[SimulationTrace]) -> None:
     if twice:
         raise ExecutionError(
             Problem("A102", f"{pluralize(len(twice), 'run id')} passed more than once, such as {twice[0]!r}",
-                    "nb.frames()", "the column run_id tells the runs apart",
+                    "nb.frames()", "the column run_id distinguishes the runs",
                     "pass each run once, or use a different run_id for each")
         )  # fmt: skip
 

@@ -221,7 +221,7 @@ def _make_text_problem(path: Path, written: ValidatedInput) -> Problem:
             "R114", f"{name!r} is the number {number}", str(place), "a string is required", f'quote it: "{number}"'
         )
     return Problem(
-        "R114", f"{name!r} is {_shorten(value)}", str(place), "a string is required", "write it as one string"
+        "R114", f"{name!r} is {_shorten(value)}", str(place), "a string is required", "write it as a single string"
     )
 
 

@@ -83,9 +83,9 @@ class Folds:
 def _join(node: str, flows: list[Flow], table: BoardTable) -> Flow:
     rows = tuple(sorted({row for flow in flows for row in flow.rows}))
     keys = ", ".join(table.rows[row].key for row in rows)
-    word = "reads" if flows[0].direction == "read" else "writes"
+    word = "read" if flows[0].direction == "read" else "write"
     return replace(
-        flows[0], node=node, rows=rows, tip=f"what is inside {word} {keys}",
+        flows[0], node=node, rows=rows, tip=f"the nodes inside {word} {keys}",
         active=any(flow.active for flow in flows), seen=any(flow.seen for flow in flows),
     )  # fmt: skip
 

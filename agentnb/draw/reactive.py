@@ -123,10 +123,10 @@ def _iter_declared_lines(recipe: Recipe) -> Iterator[EventLine]:
             yield EventLine("hears", node.id, type_, label, tip)
     for node, types in declared.get("tells", {}).items():
         for type_, what in types.items():
-            yield EventLine("tells", node, type_, what, f"{node} declares that it tells of {type_}: {what}")
+            yield EventLine("tells", node, type_, what, f"{node} declares that it emits {type_}: {what}")
     for edge in recipe.edges:
         for type_ in list_types(recipe, edge) if edge.source in recipe.nodes else ():
-            tip = f"{edge.source} tells of {type_}, and {edge.target} listens to it"
+            tip = f"{edge.source} emits {type_}, and {edge.target} listens to it"
             yield EventLine("tells", edge.source, type_, "", tip, sure=not (own and type_.startswith(own)))
     for node, types in declared.get("may", {}).items():
         for type_ in types:

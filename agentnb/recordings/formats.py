@@ -232,7 +232,7 @@ def read_text(where: str) -> bytes:
             )
         ) from None
     raise StoreError(
-        Problem("L572", "this file is too large to be opened", where, f"it has {size} bytes, and the limit is "
+        Problem("L572", "this file is too large to open", where, f"it has {size} bytes, and the limit is "
                 f"{LARGEST}", "record the run in a store instead, or export fewer runs to a file")
     )  # fmt: skip
 

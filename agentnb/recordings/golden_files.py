@@ -140,7 +140,7 @@ class Redaction:
         raise ExecutionError(
             *(
                 Problem("L584", f"the run has no value at {path!r}", "redact=[...]",
-                        "a path is a key of the board (`answer.id`), or begins with `calls.NAME.arguments`, "
+                        "a path is a key of the board (`answer.id`), or starts with `calls.NAME.arguments`, "
                         "`calls.NAME.result` or `events.TYPE`; nothing is written until each path is found",
                         did_you_mean(path, known, f"use another path, or leave it out; there are: {_list_some(known)}"))
                 for path in unused

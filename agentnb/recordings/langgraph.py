@@ -594,7 +594,7 @@ def _read_checkpoints(reader: DatabaseReader, thread: str) -> Iterator[tuple[str
     for space, id, parent, type, data, meta in rows:
         body = decode_typed(type, data) if reader.kind == "sqlite" else data
         if not isinstance(body, dict):
-            raise TypeError(body.why if isinstance(body, Opaque) else "a checkpoint is no mapping")
+            raise TypeError(body.why if isinstance(body, Opaque) else "a checkpoint is not a mapping")
         values = dict(body.get("channel_values") or {})
         if reader.kind != "sqlite":
             for channel, version in (body.get("channel_versions") or {}).items():

@@ -42,7 +42,7 @@ def _format_status(session: Session) -> str:
     status, position, current = get_state(session).status, session.position, session.current
     if status in _ENDS:
         approvals = ", ".join(repr(clean(pending.name)) for pending in session.pending if pending.kind == "approval")
-        emits = " Emit an event to go on." if status == "idle" and not get_state(session).read_only_reason else ""
+        emits = " Emit an event to continue." if status == "idle" and not get_state(session).read_only_reason else ""
         return _ENDS[status] + (f" Approval is requested for: {approvals}." if approvals else emits)
     if status == "waiting":
         nodes = [repr(pending.node) for pending in session.pending] or [repr(current)]

@@ -64,7 +64,7 @@ def fill(schema: Any, seed: object, name: str = "value", where: str = "a JSON Sc
         fault = next(checker.faults(value), None)
         if fault is None:
             return value
-        why = f"what was tried does not fit: {format_fault(fault)}"
+        why = f"the generated value does not match: {format_fault(fault)}"
     raise ExecutionError(
         Problem("X408", "no sample value can be generated for this JSON Schema", where, why,
                 "bind a callable to the node, or pass an llm: Session(recipe, llm=...)")
@@ -213,7 +213,7 @@ class _Filler:
         while len(keys) < flat.get("minProperties", 0):
             key = next((key for key in optional if key not in keys), None) or next(extra, None)
             if key is None:
-                raise CannotError(f"no object has as many keys as {name!r} has to have")
+                raise CannotError(f"no object has as many keys as {name!r} requires")
             keys[key] = None
         found = {}
         for key in keys:
@@ -233,7 +233,7 @@ class _Filler:
         contains = int(flat.get("minContains", 1)) if "contains" in flat else 0
         low = max(low, len(first) + contains if contains else 0)
         if low > min(high, MOST):
-            raise CannotError(f"no list is as long as {name!r} has to be")
+            raise CannotError(f"no list is as long as {name!r} requires")
         length = low if small else max(low, len(first), self.random.randint(1, 3))
         if items is False:
             length = min(length, len(first))
@@ -291,7 +291,7 @@ class _Filler:
         first += above and first * step == least
         last -= below and last * step == most
         if first > last:
-            raise CannotError(f"no multiple of {step} lies between its limits")
+            raise CannotError(f"no multiple of {step} is between its limits")
         found = self.random.randint(first, last) * step
         return int(found) if found.denominator == 1 else float(found)
 

@@ -32,7 +32,7 @@ def make_text(schema: Mapping[str, Any], name: str, random: Random) -> str:
     """
     low, high = int(schema.get("minLength", 0)), schema.get("maxLength")
     if low > LONGEST or (high is not None and high < low):
-        raise CannotError(f"no text is as long as {name!r} has to be")
+        raise CannotError(f"no string is as long as {name!r} requires")
     if "pattern" in schema:
         return generate_match(str(schema["pattern"]), random)
     text = _FORMATS.get(str(schema.get("format")), _make_words)(random, name)
@@ -86,7 +86,7 @@ def generate_match(pattern: str, random: Random) -> str:
     except (re.error, EndlessError, ImportError, RecursionError, OverflowError):
         fits = False
     if not fits:
-        raise CannotError(f"no text was found for the pattern {pattern[:80]!r}")
+        raise CannotError(f"no string was found for the pattern {pattern[:80]!r}")
     return text
 
 

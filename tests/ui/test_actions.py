@@ -58,7 +58,7 @@ def test_what_can_be_done_is_reported_where_it_can_be_done():
 
 def test_an_event_is_emitted_and_the_idle_run_has_work_to_do():
     session = nb.Session(nb.samples("team"))
-    assert format_status_line(session).endswith("Idle: nothing is scheduled. Emit an event to go on.")
+    assert format_status_line(session).endswith("Idle: nothing is scheduled. Emit an event to continue.")
     run_command(session, "emit", '{"goal": "Tell of swifts."}', "goal.created")
     assert (session.status, session.current) == ("ready", "plan")
     assert session.events[-1].payload == {"goal": "Tell of swifts."}

@@ -103,7 +103,7 @@ IMPOSSIBLE = {
     "infinite": ({"type": "number", "minimum": float("inf")}, "without an end"),
     "not a number": ({"type": "integer", "maximum": float("nan")}, "without an end"),
     "a pattern": ({"type": "string", "pattern": "(?=x)y"}, "cannot be written out"),
-    "not a text": ({"not": {"type": "string"}}, "does not fit"),
+    "not a text": ({"not": {"type": "string"}}, "does not match"),
     "not beside": ({"required": ["a"], "additionalProperties": False, "properties": {}}, "allows no value"),
 }
 

@@ -84,13 +84,13 @@ def test_a_pattern_is_written_out(pattern):
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("(", "no text was found"),
+        ("(", "no string was found"),
         (r"(?=x)y", "assert cannot be written out"),
-        (r"a\bc", "no text was found"),
+        (r"a\bc", "no string was found"),
         ("[éè]", "unusual characters"),
         ("x{100000}", "too long"),
         ("((a{99}){99}){99}", "too long"),
-        ("(" * 5000 + ")" * 5000, "no text was found"),
+        ("(" * 5000 + ")" * 5000, "no string was found"),
     ],
 )
 def test_a_pattern_that_cannot_be_written_out_says_so(pattern, why):

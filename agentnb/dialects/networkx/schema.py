@@ -26,7 +26,7 @@ class InvalidValue(Exception):
 def parse_text(value: Any) -> str:
     """Return a string."""
     if not isinstance(value, str):
-        raise InvalidValue("a string is required", "write it as one string")
+        raise InvalidValue("a string is required", "write it as a single string")
     return value
 
 

@@ -84,7 +84,7 @@ def _check_limits(limits: Mapping[str, Any], names: list[str]) -> Iterator[Probl
             yield Problem("X202", f"{safe_repr(value)} is not a limit", f"budget, {name}",
                           "a limit is a number >= 0, or None", "pass a number")  # fmt: skip
         elif name not in MEASURED and not _is_whole(value):
-            yield Problem("X203", f"{safe_repr(value)} is not a whole number", f"budget, {name}",
+            yield Problem("X203", f"{safe_repr(value)} is not an integer", f"budget, {name}",
                           f"{name} is a count", f"pass {int(value)} or {int(value) + 1}")  # fmt: skip
 
 

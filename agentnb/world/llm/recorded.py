@@ -83,7 +83,7 @@ def _group_calls(trace: Any) -> dict[str, list[Any]]:
 
 
 def _make_exhausted_error(request: LLMRequest, had: int, nodes: Mapping[str, Sequence[Any]]) -> ExecutionError:
-    why = f"it was asked {request.of_node + 1} times and the trace has {had} of its answers"
+    why = f"it made {request.of_node + 1} requests, and the trace has {had} of its answers"
     if not had:
         why = f"the trace has answers for: {', '.join(nodes) or 'no node'}"
     order = "record the run again, or pass another model to the session"

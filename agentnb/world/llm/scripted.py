@@ -62,7 +62,7 @@ def _get_at(answers: Sequence[Any], number: int, request: LLMRequest) -> Any:
             "X304",
             f"the script has no answer left for node {request.node!r}",
             "llm=...",
-            f"it was asked {number + 1} times and has {len(answers)} answers",
+            f"it made {number + 1} requests and has {len(answers)} answers",
             "add an answer, or go back and change the run",
         )
     )

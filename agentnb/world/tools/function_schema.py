@@ -213,7 +213,7 @@ def _check_callable(function: Callable[..., Any], parameter: inspect.Parameter) 
             function,
             f"`{stars}{name}` accepts any number of values",
             "a tool's parameters are known by name",
-            "name each parameter, or take a list or a dict",
+            "name each parameter, or accept a list or a dict",
         )
     if name in _METHOD and parameter.annotation is parameter.empty:
         return _make_problem(function, f"it is a method: {name!r} would be a parameter", "a model cannot send it",

@@ -128,7 +128,7 @@ def _iter_schema_problems(source: Mapping[Any, Any], where: str) -> Iterator[Pro
         )
     for fault in schema.iter_lost_references():
         yield _make_problem(
-            "an input schema refers to what is not in it",
+            "an input schema has a reference that it does not define",
             format_path(where, fault.path),
             fault.message,
             "add it under '$defs'; nothing is fetched",

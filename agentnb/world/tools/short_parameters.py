@@ -61,7 +61,7 @@ def read_parameters(
     for name, declaration in source.items():
         if not isinstance(name, str):
             problems.append(
-                _make_problem(f"{safe_repr(name)} names no parameter", where, "names are strings", "write a text")
+                _make_problem(f"{safe_repr(name)} names no parameter", where, "names are strings", "write a string")
             )
             continue
         parameter, wrong = _read(declaration, f"{where}.{name}", depth)
@@ -139,7 +139,7 @@ def _parse_pattern(pattern: Any, where: str) -> tuple[str | None, list[Problem]]
     if not isinstance(pattern, str):
         return None, [
             _make_problem(
-                f"a pattern is {with_article(type(pattern).__name__)}", where, "a pattern is a string", "write a text"
+                f"a pattern is {with_article(type(pattern).__name__)}", where, "a pattern is a string", "write a string"
             )
         ]
     try:

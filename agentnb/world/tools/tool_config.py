@@ -219,7 +219,7 @@ def _iter_problems(config: ToolConfig) -> Iterator[Problem]:
     name = config.name
     if not isinstance(name, str) or not name.strip():
         yield _make_problem(
-            name, f"{safe_repr(name)} is not a name of a tool", "a model calls it by its name", "write a text"
+            name, f"{safe_repr(name)} is not a name of a tool", "a model calls it by its name", "write a string"
         )
     for word in ("description", "type"):
         if not isinstance(getattr(config, word), str):
@@ -227,7 +227,7 @@ def _iter_problems(config: ToolConfig) -> Iterator[Problem]:
                 name,
                 f"`{word}` is {with_article(type(getattr(config, word)).__name__)}",
                 "it is a string",
-                "write a text",
+                "write a string",
             )
     yield from _iter_handler_problems(config)
     for word in _LISTS:

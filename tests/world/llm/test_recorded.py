@@ -111,7 +111,7 @@ def test_a_message_more_or_less_is_reported_in_strict_mode(first):
 
 def test_no_answer_left_is_a_problem(first):
     client = RecordedClient(first.trace)
-    with pytest.raises(ExecutionError, match=r"X340(.|\n)*asked 3 times and the trace has 2"):
+    with pytest.raises(ExecutionError, match=r"X340(.|\n)*made 3 requests, and the trace has 2"):
         client.complete(LLMRequest((), node="ask", of_node=2))
     with pytest.raises(ExecutionError, match=r"X340(.|\n)*did you mean 'tell'"):
         client.complete(LLMRequest((), node="tel"))

@@ -134,7 +134,7 @@ def parse_own_limits(name: str, limits: Mapping[str, Any] | None) -> dict[str, A
         known = Counted.of(parse_limits(limits), {})
     except ExecutionError as error:
         problem = error.problems[0]
-        raise _make_limit_error(name, f"cannot be kept to: {problem.what}", problem.why, problem.do) from None
+        raise _make_limit_error(name, f"cannot be enforced: {problem.what}", problem.why, problem.do) from None
     return {limit: getattr(known, limit) for limit in OWN_LIMITS if getattr(known, limit) is not None}
 
 

@@ -155,7 +155,7 @@ class Pack(_Frozen):
                            "use lower-case letters, digits and underscores, beginning with a letter")  # fmt: skip
         if not isinstance(self.version, str) or not self.version:
             raise _make_invalid_error(
-                f"{safe_repr(self.version)} is not a version", where, 'use a text such as "0.1.0"'
+                f"{safe_repr(self.version)} is not a version", where, 'use a string such as "0.1.0"'
             )
         _check_model(self.settings_schema, where, "settings_schema")
         for part, kind in _PARTS.items():

@@ -225,7 +225,7 @@ class PersistenceMethods:
         raise ReplayDivergenceError(
             Problem("L460", f"step {first.step}, {first.node!r}: {texts}", f"event {where or '?'}",
                     "behaviors run again on the recorded events and must do the same",
-                    "load with the behaviors that the run was made with, or without replay_strict"),
+                    "load it with the behaviors of the recorded run, or without replay_strict"),
             event_id=where, expected=first.recorded, actual=first.replayed, kind=f"{first.what}_mismatch",
         )  # fmt: skip
 
@@ -241,7 +241,7 @@ def _check_lenient(replay_strict: bool, log: PackageLog) -> None:
     if replay_strict:
         raise InvalidRuntimeConfiguration(
             Problem("X522", "a run of the activegraph package cannot be replayed strictly here",
-                    f"{log.display_name}, run {log.run.run_id!r}", "its log does not record what it would compare",
+                    f"{log.display_name}, run {log.run.run_id!r}", "its log lacks the values to compare",
                     "leave replay_strict out, or let the package check it: activegraph.Runtime.load(...)")
         )  # fmt: skip
 

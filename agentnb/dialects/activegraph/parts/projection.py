@@ -46,9 +46,10 @@ def _get_part(payload: Any, name: str, *keys: str) -> Any:
     if isinstance(found, Mapping) and all(key in found for key in keys):
         return found
     raise GraphError(
-        Problem("X502", f"it tells no {name!r} with {', '.join(keys) or 'anything'}", "an event of the graph's own",
+        Problem("X502", f"its payload has no {name!r} with {', '.join(keys) or 'any field'}",
+        "an event of the graph itself",
                 "the graph is built from its events",
-                f"tell {{{name!r}: {{...}}}}, or call the graph's own method")
+                f"pass {{{name!r}: {{...}}}}, or call the graph's own method")
     )  # fmt: skip
 
 
@@ -57,9 +58,9 @@ def _get_id(payload: Any, name: str = "id") -> str:
     found = payload.get(name) if isinstance(payload, Mapping) else None
     if not isinstance(found, str):
         raise GraphError(
-            Problem("X502", f"it tells no {name!r}", "an event of the graph's own",
+            Problem("X502", f"its payload has no {name!r}", "an event of the graph itself",
                     "the graph is built from its events",
-                    f"tell {{{name!r}: 'the id of what it is about'}}, or call the graph's own method")
+                    f"pass {{{name!r}: 'the id of its subject'}}, or call the graph's own method")
         )  # fmt: skip
     return found
 
@@ -148,7 +149,7 @@ def check_board_value(key: str, value: Any) -> None:
     raise GraphError(
         Problem("X518", f"{key!r} would not be an object, relation, patch or approval", f"the board, {key!r}",
                 "the board contains whole objects, relations, patches and approvals, each under its id",
-                "change a field of an object, {'task#1.data.state': 'open'}, or make one: runtime.graph.add_object()")
+                "change a field of an object, {'task#1.data.state': 'open'}, or create one: runtime.graph.add_object()")
     )  # fmt: skip
 
 

@@ -136,8 +136,8 @@ def test_a_store_without_a_run_is_a_problem(mine):
     ("payload", "said"),
     [
         ('{"object": ', "not JSON"),
-        ("[1, 2]", "a list, no mapping"),
-        ("null", "its payload is null, no mapping"),
+        ("[1, 2]", "a list, not a mapping"),
+        ("null", "its payload is null, not a mapping"),
         (b"\x80\x81", "not JSON"),
         ("[" * 100_000, "nested too deeply"),
     ],

@@ -166,13 +166,13 @@ def _parse_event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: boo
         raise make_event_error(shown, run_id, repr(id), "payload", f"its payload is not JSON: {error}") from None
     except TypeError:
         raise make_event_error(
-            shown, run_id, repr(id), "payload", f"its payload is {_describe_type(text)}, no JSON text"
+            shown, run_id, repr(id), "payload", f"its payload is {_describe_type(text)}, not JSON text"
         ) from None
     except RecursionError:  # the parser's own depth limit
         raise make_event_error(shown, run_id, repr(id), "payload", "its payload is nested too deeply") from None
     if not isinstance(payload, dict):
         raise make_event_error(
-            shown, run_id, repr(id), "payload", f"its payload is {_describe_type(payload)}, no mapping"
+            shown, run_id, repr(id), "payload", f"its payload is {_describe_type(payload)}, not a mapping"
         )
     return LogEvent(id, type, actor, payload, frame_id, caused_by, _to_text(timestamp), archived)
 
