@@ -267,6 +267,7 @@ class Interventions:
         for call, pending in list_waiting(run):
             if pending.kind == kind and (id is None or id in (pending.node, pending.id)):
                 self._rollback.run_safely(partial(self._execution.restart, run.find_activation(call.activation)))
+                self._persistence.check_ready()
                 return
 
 

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import agentnb as nb
@@ -352,6 +353,23 @@ def test_the_second_of_two_sessions_of_one_program_learns_it_too(place):
     third.run()
     is_kept(third)
     assert (third.status, len(third.trace)) == ("finished", 3 * ROUNDS)
+    third.close()
+
+
+def test_the_second_of_two_sessions_learns_it_when_it_answers(place):
+    made = nx.DiGraph()
+    made.add_node("ask", function=lambda board: {"x": nb.ask("?")}, asks=True)
+    recipe = nb.load(made)
+    first = nb.Session(recipe, store=place, run_id="run")
+    first.run()
+    second = nb.open(place, "run", recipe=recipe)
+    assert second.pending[0].node == "ask"
+    with pytest.raises(StoreError, match="L453"):
+        second.answer("yes")
+    first.close()
+    third = nb.open(place, "run", recipe=recipe)
+    third.answer("yes")
+    assert third.board["x"] == "yes"
     third.close()
 
 
