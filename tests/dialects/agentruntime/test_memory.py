@@ -161,6 +161,12 @@ def test_the_key_of_a_conversation_may_be_another_and_a_namespace_comes_before_i
     assert [str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.json")] == ["team/team_ada.one.json"]
 
 
+def test_a_word_of_the_path_that_is_no_input_stays_as_it_is_written(tmp_path):
+    agent_of(tmp_path, '{enabled: true, kind: file, path: "{other}/{session_id}.json"}').run({"said": "one"})
+    (file,) = tmp_path.rglob("*.json")
+    assert file.parent == tmp_path / "{other}"
+
+
 def test_the_state_may_say_whose_conversation_it_is(tmp_path):
     file = write(tmp_path, content(KINDS["file"]).replace("  reducer:", "  init: {session_id: carol}\n  reducer:"))
     build_agent_from_path(file).run({"said": "one"})
