@@ -222,7 +222,7 @@ def count_text(visits: int) -> str:
 
 
 def format_edge(edge: Edge) -> str:
-    """Return the label of an edge: its condition or value, with a mark for errors and time-outs."""
+    """Return the label of an edge: its condition or value, with a mark for errors and timeouts."""
     condition = edge.condition.strip()
     match edge.kind:
         case "error":

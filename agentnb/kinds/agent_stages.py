@@ -40,7 +40,7 @@ _FAILURE = "failure"  # the key for the last failure: node, type, message
 def _recording_failure(work: Work) -> Iterator[None]:
     """Write a failure to the board for the node that assembles the result, and re-raise it.
 
-    A failure that would end the whole run (no model is available) and a time-out are handled like all others: they are
+    A failure that would end the whole run (no model is available) and a timeout are handled like all others: they are
     raised as an ExecutionError.
     """
     try:
@@ -279,7 +279,7 @@ class ToolFailed(Exception):
 def bind_use(node: Node, world: Any) -> Perform:
     """Return the function that calls `decision`'s tool and appends its result to `tools_executed`.
 
-    Time-out, attempts and back-off are the tool's own. A tool's failure is the step's failure; its result is listed in
+    Timeout, attempts and back-off are the tool's own. A tool's failure is the step's failure; its result is listed in
     `tools_executed` all the same.
     """
     toolbox, options = world.toolbox(node), get_options(node)
@@ -315,7 +315,7 @@ def bind_use(node: Node, world: Any) -> Perform:
             )
         if failure is not None:
             _write_failure(work, failure)
-            # A time-out is handled by the agent as well, like every failed tool.
+            # A timeout is handled by the agent as well, like every failed tool.
             raise ToolFailed(str(result["error"]), result) from failure
         return Outcome({}, inputs=parameters, observation=result)
 

@@ -47,7 +47,7 @@ def run_scenarios(
     """Run a recipe's scenarios as its tests, in order, and return the results.
 
     Each scenario runs in a session of its own, so scripts of answers start over. No person is asked, not even on a
-    terminal: a question without a scripted answer times out at once if it has a time-out; otherwise it ends its
+    terminal: a question without a scripted answer times out at once if it has a timeout; otherwise it ends its
     scenario. A scenario passes if its run finishes and the board has the expected values. A failure is that scenario's
     result, and the next one runs; one that requests `code_eval` is refused (X413).
 

@@ -183,9 +183,9 @@ def _explain_unhandled(run: Run, activation: Activation, failure: Failure) -> st
     if isinstance(failure.error, AgentRuntimeError):
         return "it breaks a rule of the run, which no error edge handles"
     if failure.timeout:
-        note = "" if on_error is None else f"; the error edge of {on_error!r} does not: a time-out is another failure"
-        return f"no edge of kind 'timeout' handles this time-out (in polaris: add_timeout_handler){note}"
-    note = "" if on_timeout is None else f"; the time-out edge of {on_timeout!r} handles only time-outs"
+        note = "" if on_error is None else f"; the error edge of {on_error!r} does not: a timeout is another failure"
+        return f"no edge of kind 'timeout' handles this timeout (in polaris: add_timeout_handler){note}"
+    note = "" if on_timeout is None else f"; the timeout edge of {on_timeout!r} handles only timeouts"
     return f"nothing in the recipe handles this failure (no error edge leads on){note}"
 
 

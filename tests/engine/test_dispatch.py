@@ -135,7 +135,7 @@ def test_a_sync_call_under_a_timeout_goes_to_a_thread_and_is_left_there():
 
     run = run_of(node)
     assert go_on(run) == FAILED
-    assert began.wait(20)  # on a busy machine a thread begins later than the time-out
+    assert began.wait(20)  # on a busy machine a thread begins later than the timeout
     assert threads[0] is not threading.main_thread()
     assert run.history.errors[1].timeout
     assert run.history.calls[0].error == "TimeoutError: tool 'look' took longer than 0.01 s"

@@ -17,7 +17,7 @@ LIMIT = 1000
 
 
 class FailedError(Exception):
-    """The failure of a step; `late` where it was a time-out, `own` are the writes that a keeping kind keeps."""
+    """The failure of a step; `late` where it was a timeout, `own` are the writes that a keeping kind keeps."""
 
     def __init__(self, late: bool = False, own: tuple[Any, ...] = ()) -> None:
         self.late, self.own = late, own

@@ -213,7 +213,7 @@ class _Translation:
         for handler in self.levels.handlers:
             edge = handler.edge
             name = f"{edge.source}.{edge.kind}"
-            title = f"{'time-out' if edge.kind == 'timeout' else edge.kind} of {edge.source}"
+            title = f"{'timeout' if edge.kind == 'timeout' else edge.kind} of {edge.source}"
             areas[name] = Region(name, (edge.target,), title, edge.source)
             area_of |= dict.fromkeys(handler.nodes, name)
         return areas, area_of

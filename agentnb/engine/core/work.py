@@ -384,7 +384,7 @@ class Work:
                 f"a late attempt to {what} was rejected",
                 f"node {self.node.id!r}",
                 "this step had already ended: it was cancelled or had timed out",
-                "return before the time-out, or raise the time-out",
+                "return before the timeout, or raise the timeout",
             )
         )
 

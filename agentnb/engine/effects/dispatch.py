@@ -370,7 +370,7 @@ def _make_timeout_error(effect: Effect) -> TimeoutError:
 
 
 async def _ask_person(work: Work, effect: Effect, number: int, started_at: int) -> Any:
-    """Return a person's answer, for which there is the effect's time-out since the question was first asked."""
+    """Return a person's answer, for which there is the effect's timeout since the question was first asked."""
     run, change = work.run, None
     hold = Hold(effect, "approval" if effect.kind == "approval" else "answer", "before", call=number)
     if run.recorded is not None and effect.kind == "approval":

@@ -42,7 +42,7 @@ def options(made):
     return {key: made.params[key] for key in ("timeout", "attempts", "backoff") if key in made.params}
 
 
-# ------------------------------------------------------------------------------------------------ retries, time-out
+# ------------------------------------------------------------------------------------------------ retries, timeout
 
 
 @pytest.mark.parametrize(

@@ -392,7 +392,7 @@ def test_nodes_call_cached_tasks():
 
 
 def slow(seconds, timeout, **words):
-    """Return an entrypoint whose task takes this long, and may take as long as its time-out says."""
+    """Return an entrypoint whose task takes this long, and may take as long as its timeout says."""
 
     @task(timeout=timeout, **words)
     async def waits():

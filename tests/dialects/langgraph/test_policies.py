@@ -1,4 +1,4 @@
-"""Error handlers, caches and time-outs of nodes, with the package as the judge."""
+"""Error handlers, caches and timeouts of nodes, with the package as the judge."""
 
 from __future__ import annotations
 
@@ -361,7 +361,7 @@ def test_a_failure_is_not_cached_and_a_subgraph_is():
     assert calls == [1, 2, 2]
 
 
-# -- time-outs ---------------------------------------------------------------------------------------------------------
+# -- timeouts ---------------------------------------------------------------------------------------------------------
 
 
 ATTEMPTS: list[int] = []

@@ -208,17 +208,17 @@ def test_a_failure_that_nothing_handles_says_what_would_and_what_does_not():
     id = graph.add_system_node(waits)
     session = nb.Session(nb.load(graph.set_timeout(id, 0.01)))
     session.run()
-    assert session.error.why == "no edge of kind 'timeout' handles this time-out (in polaris: add_timeout_handler)"
+    assert session.error.why == "no edge of kind 'timeout' handles this timeout (in polaris: add_timeout_handler)"
     for handled in (graph.add_error_handler(id, note), Graph().add_loop_n("again", 2, graph)):
         session = nb.Session(nb.load(handled))
         session.run()
-        assert session.error.why.endswith("; the error edge of 'waits' does not: a time-out is another failure")
+        assert session.error.why.endswith("; the error edge of 'waits' does not: a timeout is another failure")
     graph = Graph().add_system(plan)
     graph.add_timeout_handler(graph.add_system_node(fail), note)
     session = nb.Session(nb.load(graph))
     session.run()
     assert session.error.why.startswith("nothing in the recipe handles this failure (no error edge leads on)")
-    assert session.error.why.endswith("; the time-out edge of 'fail' handles only time-outs")
+    assert session.error.why.endswith("; the timeout edge of 'fail' handles only timeouts")
 
 
 def test_a_system_that_raises_a_timeout_error_of_its_own_has_failed_and_not_timed_out():

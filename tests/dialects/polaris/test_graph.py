@@ -236,7 +236,7 @@ def test_handlers_and_branches_are_in_clusters_and_their_edges_are_dashed_and_ma
     graph.set_timeout(risky, 5).add_error_handler(risky, fix)
     graph.add_timeout_handler(risky, lambda g: g.add_loop_n("again", 2, tell))
     dot = graph.draw(board=False).dot
-    clusters = ['label="error of fail"', 'label="time-out of fail"', "label=body"]
+    clusters = ['label="error of fail"', 'label="timeout of fail"', "label=body"]
     assert [cluster for cluster in clusters if cluster in dot] == clusters
     assert dot.count("dashed") == 2
     assert "◷ 5 s" in dot

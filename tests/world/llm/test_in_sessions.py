@@ -1,4 +1,4 @@
-"""Models as a session's nodes ask them: calls, retries, time-outs, tokens as they arrive, secrets."""
+"""Models as a session's nodes ask them: calls, retries, timeouts, tokens as they arrive, secrets."""
 
 from __future__ import annotations
 

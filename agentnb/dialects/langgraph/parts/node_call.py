@@ -358,7 +358,7 @@ class NodeCall:
 class HandlerCall(NodeCall):
     """The function of an error handler: it receives the input of the failed node, and its error.
 
-    As in LangGraph, it has no time-out.
+    As in LangGraph, it has no timeout.
 
     `source` is the id of that node, `failed` its name.
     """

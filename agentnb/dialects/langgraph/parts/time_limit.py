@@ -1,4 +1,4 @@
-"""Time-outs of nodes: an attempt is cancelled if it takes too long, or makes no progress for too long."""
+"""Timeouts of nodes: an attempt is cancelled if it takes too long, or makes no progress for too long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def to_plain_limits(timeout: Any) -> dict[str, Any] | None:
-    """Return a time-out of a node or of a Send as plain values: run, idle (in seconds) and refresh_on."""
+    """Return a timeout of a node or of a Send as plain values: run, idle (in seconds) and refresh_on."""
     policy = lg.TimeoutPolicy.coerce(timeout)
     if policy is None:
         return None

@@ -309,7 +309,7 @@ class _Translation:
             )
         if spec.timeout is not None and is_compiled(spec.runnable):
             self.problems.append(
-                make_unsupported_problem("a time-out of a subgraph", place, "set it on the nodes inside")
+                make_unsupported_problem("a timeout of a subgraph", place, "set it on the nodes inside")
             )
         if not is_compiled(spec.runnable):
             for inner in process.subgraphs or ():  # those that the node's function refers to

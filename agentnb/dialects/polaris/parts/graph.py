@@ -237,12 +237,12 @@ class Graph:
         fits = _is_number(seconds) and 0 < seconds < inf
         _check(
             fits,
-            f"{timeout!r} is not a time-out",
+            f"{timeout!r} is not a timeout",
             "set_timeout",
-            "a time-out is a positive number of seconds, or a timedelta",
+            "a timeout is a positive number of seconds, or a timedelta",
         )
         node = self._system(node_id, "set_timeout")
-        why = "an agent takes many steps, each with its own time-out: AgentConfig(timeout=...) sets that of its model"
+        why = "an agent takes many steps, each with its own timeout: AgentConfig(timeout=...) sets that of its model"
         _check(find_agent(node.system.function) is None, f"{node_id!r} is an agent", "set_timeout", why)
         node.timeout = float(seconds)
         return self

@@ -350,8 +350,8 @@ def check_reached(checked: _CheckedGraph) -> Iterator[Finding]:
     for handler in checked.levels.handlers:
         edge, node = handler.edge, checked.nodes[handler.edge.source]
         if edge.kind == "timeout" and isinstance(node, SystemNode) and node.timeout is None:
-            yield checked.note("HandlerNeverTaken", edge.target, f"time-out handler {edge.target!r} is never reached",
-                               f"system {node.id!r} has no time-out", f"graph.set_timeout({node.id!r}, seconds)",
+            yield checked.note("HandlerNeverTaken", edge.target, f"timeout handler {edge.target!r} is never reached",
+                               f"system {node.id!r} has no timeout", f"graph.set_timeout({node.id!r}, seconds)",
                                severity="warning")  # fmt: skip
     for id in checked.levels.repeated_steps:
         yield checked.note("Cycle", id, f"the nodes after {id!r} lead back to it", "a run would never end",
