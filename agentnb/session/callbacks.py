@@ -46,7 +46,7 @@ class Callbacks:
             or state.journal is not None
             or run.recorded is not None
         )
-        run.run_id = self._run_id
+        run.run_id, run.origin_id = self._run_id, self._origin_id
         run.after_step = attach(state, self._handle_step)
         run.before_activation = (
             self._should_stop_before if at_nodes or (until is not None and until.is_met_before is not None) else None
@@ -57,6 +57,9 @@ class Callbacks:
 
     def _run_id(self) -> str:
         return self._state.run_id
+
+    def _origin_id(self) -> str:
+        return self._state.origin_id
 
     def _emit_token(self, *fields: Any) -> None:
         self._state.hooks.notify("token", Token(*fields))

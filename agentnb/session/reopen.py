@@ -93,6 +93,8 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, can_continue: bool = T
             session = _make_session(plan, row, head, (joined, saved))
     state, persistence = get_parts(session).state, get_parts(session).persistence
     state.log = log
+    if row.parent is not None and row.shared:
+        state.get_origin = lambda: [*_iter_ancestors(log, row)][-1][0].run_id
     if lost is not None:
         warnings.warn(str(lost), stacklevel=5)
     if not can_continue:

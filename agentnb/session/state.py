@@ -64,6 +64,7 @@ class State:
 
     # Defaults are class attributes: a fork, which takes microseconds, sets only what differs.
     parent: Session | None = None
+    get_origin: Callable[[], str] | None = None  # of a fork: the id of the run from which it was forked in the end
     note: str = ""  # why the fork was made
     expectation: Condition | None = None  # what the fork should satisfy
     journal: Journal | None = None  # records the run
@@ -109,6 +110,7 @@ class State:
         limits.apply(run)
         if parent is not None:
             self.parent = parent.session
+            self.get_origin = lambda: parent.origin_id
         # The event loop for `start()`: that of the thread that makes the session, or of its parent.
         self.loop: asyncio.AbstractEventLoop | None = get_running_loop() if parent is None else parent.loop
 
@@ -133,6 +135,11 @@ class State:
         if self._run_id is None:
             self._run_id = new_run_id()
         return self._run_id
+
+    @property
+    def origin_id(self) -> str:
+        """The id of the run from which this one was forked, directly or not; its own if it is no fork."""
+        return self.run_id if self.get_origin is None else self.get_origin()
 
     @property
     def moves(self) -> bool:

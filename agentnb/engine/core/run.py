@@ -87,9 +87,10 @@ class Run:
     receives a model's output as it is streamed, if there is a listener: the fields of a `listeners.Token`.
     `holds_call` returns whether a call is held. `on_emit` receives each event that a node emits and may stop its step
     there. `wrap_perform` receives each activation's function and returns the one to call instead. `on_retry` is
-    notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's id.
-    `lanes` tells whether branches are running concurrently now; `before_activation` is then called before each
-    activation of a branch and returns whether the run stops.
+    notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's id,
+    `origin_id` that of the run from which it was forked, directly or not: its own if it is no fork. `lanes` tells
+    whether branches are running concurrently now; `before_activation` is then called before each activation of a branch
+    and returns whether the run stops.
     """
 
     # Attributes that few runs use stay unset until needed, because so many attributes would make a large dictionary.
@@ -130,6 +131,7 @@ class Run:
         "on_emit",
         "on_retry",
         "on_token",
+        "origin_id",
         "pending_steps",
         "plan",
         "position",
@@ -173,6 +175,7 @@ class Run:
         self.numbering = RLock()  # nodes in threads may emit at the same time; an interrupt may leave the lock acquired
         self.queue_index: QueueIndex | None = None  # while many branches are open
         self.run_id: Callable[[], str] = str
+        self.origin_id: Callable[[], str] = str
         self.on_token: Callable[[str, str, int, int, str], None] | None = None
         self.hidden_events: frozenset[int] = frozenset()
         self.clock = clock or Clock()

@@ -193,6 +193,10 @@ def test_a_session_is_a_thread_whose_id_is_that_of_the_run():
     assert session.board == there.invoke({"calls": []}, {"configurable": {"thread_id": session.run_id}})
     assert session.board["out"][0] == session.run_id
     assert session.replay().ok
+    fork = session.fork(at=1).fork(at=1)
+    fork.run()
+    assert fork.board == session.board
+    assert fork.replay().ok
     named = nb.Session(load_graph(there, config=THREAD), {"calls": []})
     named.run()
     assert named.board == graph.compile(checkpointer=InMemorySaver()).invoke({"calls": []}, THREAD)
@@ -208,3 +212,21 @@ def test_an_answer_that_is_a_command_is_refused():
     session.retry()
     session.answer("yes")
     assert session.board["out"] == ["yes"]
+
+
+def test_a_stored_fork_that_is_opened_stays_in_its_thread(tmp_path):
+    def look(state, config: RunnableConfig):
+        return {"out": [config["configurable"]["thread_id"]]}
+
+    graph = StateGraph(State).add_sequence([("a", look), ("b", look)]).add_edge(START, "a")
+    recipe = nb.load(graph.compile(checkpointer=InMemorySaver()))
+    session = nb.Session(recipe, store=tmp_path / "runs.db", run_id="one")
+    session.run()
+    fork = session.fork(at=1, name="fork")
+    fork.edit({"calls": ["by hand"]})
+    fork.close()
+    session.close()
+    opened = nb.open(tmp_path / "runs.db", fork.run_id, recipe=recipe)
+    opened.run()
+    assert opened.board["out"] == ["one", "one"]
+    assert opened.replay().ok

@@ -27,7 +27,7 @@ class Settings:
 
     `only_async`: LangGraph can only await the graph, so its nodes call their async functions; `only_sync`: it can only
     invoke it, so they call their sync ones. `has_saver`: the graph has a checkpointer; a session is then a thread, and
-    its id that of the session's run unless the config has one.
+    its id that of the session's run unless the config has one. Forks stay in the thread.
     """
 
     __slots__ = ("config", "configurable", "context", "has_saver", "only_async", "only_sync", "run_id", "store")
@@ -65,7 +65,7 @@ class Settings:
     def get_thread(self, work: Work) -> Any:
         """Return the id of the thread that a session represents; None if nothing needs one."""
         given = self.configurable.get("thread_id")
-        return work.run.run_id() if given is None and self.has_saver else given
+        return work.run.origin_id() if given is None and self.has_saver else given
 
 
 def make_config(
