@@ -360,3 +360,9 @@ def test_the_name_of_a_fixed_time_zone_is_stored(zoned):
 def test_whole_numbers_are_plain_json_as_far_as_every_reader_keeps_them(value):
     assert (encode(value) == value, encode([value]) == [value]) == ((abs(value) < WIDE,) * 2)
     assert decode(encode(value)) == value
+
+
+def test_only_an_address_with_a_password_is_stored_as_masked():
+    assert encode("https://example.com/a?b=1") == "https://example.com/a?b=1"
+    stored = encode("https://ann:pw-4711@example.com/a")
+    assert (stored["$"], "pw-4711" in stored["v"], "example.com" in stored["v"]) == ("masked", False, True)
