@@ -165,8 +165,9 @@ class Modules:
         name = PREFIX + _digest(str(folder))[:12]
         if name not in self._folders:
             self._folders.add(name)
-            for old in [old for old in sys.modules if old == name or old.startswith(f"{name}.")]:
-                del sys.modules[old]
+            if name in sys.modules:
+                for old in [old for old in sys.modules if old == name or old.startswith(f"{name}.")]:
+                    del sys.modules[old]
             package = sys.modules[name] = ModuleType(name)
             package.__path__ = [str(folder)]
             if _Siblings not in sys.meta_path:
