@@ -182,7 +182,7 @@ def _iter_unknown_dialect_problems(source: Source) -> Iterator[Problem]:
         keys = ", ".join(map(repr, list(content)[:8])) or "none"
         guesses = (did_you_mean(key, _TOP_WORDS, "") for key in content if key not in _TOP_WORDS)
         order = next(filter(None, guesses), "specify it: load(..., dialect='coreason')")
-        yield Problem("R107", "no dialect recognizes this recipe", str(source.locate()),
+        yield Problem("R107", "no dialect recognises this recipe", str(source.locate()),
                       f"its keys are: {keys}; tried: {tried}", order)  # fmt: skip
     elif source.text is not None:
         yield make_mapping_problem(source.locate(), describe_content(source))

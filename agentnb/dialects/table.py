@@ -27,7 +27,7 @@ _SPOT = re.compile(r":(\d+):(\d+)(?=,|$)")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A row: a dialect's name, how it is recognized, and its two functions.
+    """A row: a dialect's name, how it is recognised, and its two functions.
 
     `is_document` is True if it can be written as YAML, JSON or a dict; otherwise its sources are objects.
     """

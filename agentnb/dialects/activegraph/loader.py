@@ -1,4 +1,4 @@
-"""Recognition and loading of Runtimes; recognizing one imports nothing else of this dialect."""
+"""Recognition and loading of Runtimes; recognising one imports nothing else of this dialect."""
 
 from __future__ import annotations
 

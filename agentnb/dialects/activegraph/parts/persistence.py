@@ -89,7 +89,7 @@ class PersistenceMethods:
              trace_context_reads: bool = False, name: str | None = None) -> Self:  # fmt: skip
         """Return a runtime that resumes a recorded run as if it had not been interrupted.
 
-        A store of the activegraph package is recognized: the run continues, and each new event is added to that store.
+        A store of the activegraph package is recognised: the run continues, and each new event is added to that store.
 
         Ids, random numbers, delayed deliveries, pending approvals and budget use are restored. The limits are those of
         `budget` alone: earlier limits of the run do not count. All other arguments are those of a Runtime.
