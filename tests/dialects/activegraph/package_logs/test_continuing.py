@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 
 import activegraph
 import pytest
 
 from agentnb.dialects import activegraph as ours
+from agentnb.dialects.activegraph.parts.package_logs.continuing import LogWriter
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_log
 from agentnb.errors import ExecutionError, StoreError
 from tests.dialects.activegraph.package_logs import programs
 
@@ -177,3 +180,15 @@ def test_an_event_that_cannot_be_written_is_written_later(tmp_path, monkeypatch)
             loaded.run_until_idle()
     loaded.run_until_idle()
     assert programs.loaded(path)[0] == [event.to_dict() for event in loaded.graph.events]
+
+
+def test_an_event_that_is_in_the_log_is_not_written_again_and_another_of_its_id_is_refused(tmp_path):
+    path = tmp_path / "team.db"
+    programs.run_team(path)
+    log = read_log(path, "run-team")
+    writer, event = LogWriter(path, log), log.events[1]
+    writer.add(event._replace(payload=copy.deepcopy(event.payload)))
+    with pytest.raises(StoreError) as caught:
+        writer.add(event._replace(payload={"of": "another"}))
+    assert caught.value.problems[0].code == "L468"
+    assert read_log(path, "run-team").events == log.events
