@@ -99,7 +99,7 @@ LEFT = {"survived", "uncovered"}  # outcomes of mutants that no test finds
 UNTESTED = {"abstractmethod", "cache", "lru_cache", "final", "overload", "override", "runtime_checkable"}
 UNTESTED |= {"dataclass.frozen", "dataclass.slots", "zip.strict"}
 # Constants that set how often something is kept, how much is read at once, or from which size a faster way is taken.
-TUNED = {"EVERY", "LOOK_BACK", "MAX_THREADS", "SLICE_NS", "SLOW_NS", "BLOCKS_NS", "CHECKPOINT_ROWS", "NEAR", "SHORT"}
+TUNED = {"LOOK_BACK", "MAX_THREADS", "SLICE_NS", "SLOW_NS", "BLOCKS_NS", "CHECKPOINT_ROWS", "NEAR", "SHORT"}
 TUNED |= {"AT_ONCE", "SMALL", "_CACHED_LOANS", "_EXPOSED", "_PAGES", "_CHUNK", "_FIRST", "_KEPT", "_IDLE", "MIN_WAIT"}
 # What a change makes of a text, as a pattern, and what it was: the same in what is compared or counted here.
 ALIKE = {r"\[ -1\]": {"[0]"}, r'[<>]=?(?= *")': {"==", "!="}, r"[\^+](?= re\.)": {"|"}}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from agentnb.board.paths import SET, Path, apply_change, get_at
 from agentnb.board.scopes import DELETED
 from agentnb.board.values import ABSENT, ATOMS
 from agentnb.engine.core.history import AGAIN, COUNTED, Checkpoint, History, Tables
-
-EVERY: Final = 512
+from agentnb.engine.core.run import CHECKPOINT_ROWS
 
 
 class StateProjection:
@@ -166,8 +165,8 @@ class StateProjection:
         at, writes = history.base, 0
         if history.parent is None:
             history.checkpoints.append(Checkpoint(at, 0, 0, {0: {}}, ((0, 1),)))
-        due = at + EVERY
-        for step in range(at + EVERY, history.tip + 1, EVERY):
+        due = at + CHECKPOINT_ROWS
+        for step in range(at + CHECKPOINT_ROWS, history.tip + 1, CHECKPOINT_ROWS):
             self.apply_steps(history, at, step, writes)
             at, writes = step, history.write_ends[step - history.base]
             if step >= due:
@@ -176,7 +175,7 @@ class StateProjection:
                 history.checkpoints.append(
                     Checkpoint(step, writes, self.counted_steps, data, tuple(self.frames.items()))
                 )
-                due = step + EVERY + sum(map(len, data.values()))
+                due = step + CHECKPOINT_ROWS + sum(map(len, data.values()))
 
 
 def get_previous(old: Any, path: Path) -> Any:
