@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import networkx as nx
 import pytest
@@ -242,24 +243,27 @@ def test_building_the_sdks_client_is_no_part_of_a_calls_time(protocol, serve, mo
     assert run.trace.frames.steps["seconds"].sum() == 0
 
 
-@each
-def test_it_does_not_count_into_any_time_out(protocol, serve, monkeypatch):
-    server = serve(protocol.whole(), protocol.whole(), protocol.stream("Hello"), protocol.whole())
+def test_it_does_not_count_into_any_time_out(serve, monkeypatch):
+    def ask(protocol, server):
+        def slow():
+            llm = client(protocol, server, request_timeout=5)
+            connected = llm.connect
+            monkeypatch.setattr(llm._open, "_make", lambda: time.sleep(1) or connected())
+            return llm
 
-    def slow():
-        made = client(protocol, server, request_timeout=5)
-        connected = made.connect
-        monkeypatch.setattr(made._open, "_make", lambda: time.sleep(1) or connected())
-        return made
+        run = session(talk(timeout=0.9), {"q": "why"}, llm=slow())
+        run.run()
+        request = LLMRequest((LLMMessage("user", "Hi"),), timeout=0.9)
+        handler = LLMHandler.of(Provider("p", slow()))
+        return (
+            run.status, run.board["a"], complete(slow(), request).content, list(Pieces(slow(), request)),
+            complete(handler.client(), request).content,
+        )  # fmt: skip
 
-    run = session(talk(timeout=0.9), {"q": "why"}, llm=slow())
-    run.run()
-    assert (run.status, run.board["a"]) == ("finished", "Hello")
-    asked = LLMRequest((LLMMessage("user", "Hi"),), timeout=0.9)
-    assert complete(slow(), asked).content == "Hello"
-    assert list(Pieces(slow(), asked)) == ["Hello"]
-    handler = LLMHandler.of(Provider("p", slow()))
-    assert complete(handler.client(), asked).content == "Hello"
+    servers = [serve(each.whole(), each.whole(), each.stream("Hello"), each.whole()) for each in PROTOCOLS]
+    with ThreadPoolExecutor() as threads:  # they wait together
+        for answers in threads.map(ask, PROTOCOLS, servers):
+            assert answers == ("finished", "Hello", "Hello", ["Hello"], "Hello")
 
 
 def test_what_cannot_be_prepared_fails_when_it_is_asked(serve, monkeypatch):
