@@ -35,6 +35,11 @@ def source_lines(function: Any) -> tuple[list[str], int]:
     return inspect.getsourcelines(function)
 
 
+def is_function(value: Any) -> bool:
+    """Return True for a function, a method or a built-in; False for a `partial`, a routine from Python 3.14 on."""
+    return inspect.isroutine(value) and not isinstance(value, functools.partial)
+
+
 def is_async(function: Any) -> bool:
     """Return True if a call returns a coroutine: an async function, a `partial` of one, or an async `__call__`."""
     return inspect.iscoroutinefunction(_unwrap_function(function))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agentnb.recipe.user_functions import is_function
 from agentnb.world.tools.registry import ToolRegistry
 from agentnb.world.tools.tool_config import MARK, from_function
 from agentnb.world.tools.tool_result import ToolMetrics, ToolResult
@@ -45,7 +46,7 @@ class Toolbox:
             for name in registered.get_available_tools():
                 registry.register_tool(name, registered.get_tool_info(name))
         for name, tool in tools.items():
-            plain = inspect.isroutine(tool) and not hasattr(tool, MARK)
+            plain = is_function(tool) and not hasattr(tool, MARK)
             registry.register_tool(name, from_function(tool, hints=True, name=name) if plain else tool)
         return cls(registry)
 

@@ -3,7 +3,7 @@ from functools import partial
 
 import pytest
 
-from agentnb.recipe.user_functions import check_ran, find_unrun, is_async, is_generator
+from agentnb.recipe.user_functions import check_ran, find_unrun, is_async, is_function, is_generator
 
 
 def plain(**words):
@@ -77,3 +77,8 @@ def test_what_a_call_returned_in_place_of_running(call, made):
         return
     with pytest.raises(TypeError, match=f"it returned {made}, which has not run; "):
         check_ran(value)
+
+
+def test_a_partial_is_not_a_function():
+    assert all(map(is_function, (plain, later, print, Methods().later)))
+    assert not any(map(is_function, (partial(plain), Methods, Methods())))

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_line, with_article
 from agentnb.recipe.model import ToolSpec
-from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_generator
+from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_function, is_generator
 from agentnb.world.tools.invocation import LISTS, Tool, bind_tool, name_tool
 
 
@@ -67,7 +67,7 @@ def _find_method(spec: ToolSpec, implementation: Any) -> Callable[[Any], Any] | 
 
     None for a function, a class, or an object without one.
     """
-    if inspect.isroutine(implementation) or inspect.isclass(implementation):
+    if is_function(implementation) or inspect.isclass(implementation):
         return None
     later = _get_own_attribute(implementation, "ainvoke")
     only_later = (

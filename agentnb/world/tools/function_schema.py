@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from agentnb.bounds import find_excess
 from agentnb.errors import Problem, RecipeError, error_text, with_article
-from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_generator
+from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_function, is_generator
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -125,7 +125,7 @@ def is_model(value: Any) -> typing.TypeGuard[type[BaseModel]]:
 
 def describe(function: Callable[..., Any]) -> str:
     """Return the first paragraph of a function's docstring, as one line."""
-    text = inspect.getdoc(function) if inspect.isroutine(function) else None
+    text = inspect.getdoc(function) if is_function(function) else None  # an object's docstring is that of its class
     return " ".join((text or "").strip().split("\n\n")[0].split())
 
 
@@ -258,7 +258,7 @@ def _unwrap(function: Callable[..., Any]) -> Any:
     """Return the object with the type hints of a callable: an object's `__call__`, a bound method's function."""
     while hasattr(function, "func"):
         function = function.func
-    if inspect.isroutine(function) or inspect.isclass(function):
+    if is_function(function) or inspect.isclass(function):
         return inspect.unwrap(function)
     return type(function).__call__
 

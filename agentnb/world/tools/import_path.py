@@ -28,6 +28,7 @@ from typing import Any, Final, NoReturn
 from agentnb.errors import Problem, RecipeError, did_you_mean, error_line
 from agentnb.recipe.descriptions import describe_how_to_allow
 from agentnb.recipe.model import ToolSpec
+from agentnb.recipe.user_functions import is_function
 from agentnb.world.tools.allow_list import NO_PATH, Allowed, is_dotted, resolve_path
 
 PREFIX: Final = "_agentnb_tools_"
@@ -223,7 +224,7 @@ class Modules:
         if found is _MISSING:
             known = [name for name in vars(module) if not name.startswith("_")]
             raise _make_attribute_error(spec, attr, known)
-        home = getattr(found, "__module__", None) if inspect.isroutine(found) or inspect.isclass(found) else None
+        home = getattr(found, "__module__", None) if is_function(found) or inspect.isclass(found) else None
         if is_own_module or not isinstance(home, str) or home.startswith(PREFIX) or self.allowed.holds_package(home):
             return found
         raise RecipeError(

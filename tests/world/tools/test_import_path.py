@@ -45,6 +45,8 @@ def package(tmp_path, monkeypatch):
         "mytools_t/web.py",
         "import os\ndef get():\n    return 'got'\nclass Made:\n    def __call__(self):\n        return 1",
     )
+    write(folder, "mytools_t/parts.py",
+          "from functools import partial\ndef get(a):\n    return a\nhalf = partial(get, 'half')")  # fmt: skip
     write(folder, "mytools_t_evil.py", "raise SystemExit('it has run')")
     write(folder, "mytools_t/broken.py", "import no_such_module_at_all")
     monkeypatch.syspath_prepend(folder)
@@ -231,6 +233,11 @@ def test_a_missing_attribute_names_the_nearest(tmp_path):
 @pytest.mark.parametrize("impl", ["mytools_t.web#get", "mytools_t/web#get", "mytools_t#get"])
 def test_an_allowed_package_is_imported(package, impl):
     assert tool(impl, allow=["mytools_t"])() == "got"
+
+
+@pytest.mark.usefixtures("package")
+def test_a_partial_of_a_package_is_one_of_its_functions():
+    assert tool("mytools_t.parts#half", allow=["mytools_t"])() == "half"
 
 
 @pytest.mark.parametrize(

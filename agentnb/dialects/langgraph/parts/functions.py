@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.schema import is_entrypoint, is_state_graph
+from agentnb.recipe.user_functions import is_function
 
 
 def unwrap_function(runnable: Any) -> Any:
@@ -90,9 +91,7 @@ def is_only_sync(*runnables: Any) -> bool:
     """Return True if LangGraph can invoke these, but not await them: middleware in them has no async function."""
     wrappers = _list_unimplemented_wrappers(awaited=True)
     return bool(wrappers) and any(
-        getattr(each, "__func__", None) in wrappers
-        for each in _walk(runnables, awaited=True)
-        if inspect.isroutine(each)
+        getattr(each, "__func__", None) in wrappers for each in _walk(runnables, awaited=True) if is_function(each)
     )
 
 
@@ -107,7 +106,7 @@ def _walk(runnables: Iterable[Any], *, awaited: bool = False) -> Iterator[Any]:
 
 
 def _lacks_sync_function(runnable: Any) -> bool:
-    if inspect.isroutine(runnable):
+    if is_function(runnable):
         return getattr(runnable, "__func__", None) in _list_unimplemented_wrappers()
     if isinstance(runnable, lg.RunnableLambda):
         return not hasattr(runnable, "func")
@@ -129,7 +128,7 @@ def _list_middleware(function: Any) -> list[Any]:
         return []
     cells = getattr(function, "__closure__", None) or ()
     found = [_get_cell_value(cell) for cell in cells]
-    return [getattr(each, "__wrapped__", each) for each in found if inspect.isroutine(each)]
+    return [getattr(each, "__wrapped__", each) for each in found if is_function(each)]
 
 
 def _get_cell_value(cell: Any) -> Any:
@@ -141,7 +140,7 @@ def _get_cell_value(cell: Any) -> Any:
 
 def _list_parts(runnable: Any, *, awaited: bool) -> list[Any]:
     """Return the runnables that one consists of, or that its sync (or async) function refers to."""
-    if inspect.isroutine(runnable):
+    if is_function(runnable):
         return _list_middleware(runnable)
     if is_state_graph(runnable):
         specs, branches = runnable.builder.nodes.values(), runnable.builder.branches.values()

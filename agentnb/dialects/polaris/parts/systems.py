@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_typ
 from agentnb.errors import Problem, RecipeError
 from agentnb.kinds.typed_values import UNIONS, SystemContext, SystemParameter, list_members
 from agentnb.recipe.agent_expansion import find_agent
-from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
+from agentnb.recipe.user_functions import COLLECT, GENERATES, is_function, is_generator
 from agentnb.text import safe_repr
 
 T = TypeVar("T")
@@ -127,7 +127,7 @@ def _unwrap_partials(function: Any) -> Any:
 
 def _get_hints(function: Any, name: str, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return the annotations of a function as types."""
-    written = function if inspect.isroutine(function) else type(function).__call__
+    written = function if is_function(function) else type(function).__call__
     inner = inspect.unwrap(written)
     code, cells = getattr(inner, "__code__", None), getattr(inner, "__closure__", None) or ()
     around = dict(names)
