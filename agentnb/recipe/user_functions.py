@@ -64,7 +64,7 @@ def _unwrap_function(function: Any) -> Any:
     """Return the function that a call runs: without `partial`, and for an object its `__call__`."""
     while isinstance(function, functools.partial):
         function = function.func
-    if inspect.isroutine(function) or inspect.isclass(function):
+    if is_function(function) or inspect.isclass(function):
         return function
     return getattr(function, "__call__", None)  # noqa: B004  (what it is, not whether it is there)
 

@@ -118,7 +118,7 @@ def _find_emitter(run: Run, event: Event) -> str:
     """Return the node in whose step an event was emitted; empty if in none."""
     if event.step is None:
         return ""
-    history = next(history for history in reversed(run.chain) if history.base < event.step)
+    history = run.find_history_of_step(event.step)
     return run.get_node_id(history.step_activations[event.step - history.base])
 
 

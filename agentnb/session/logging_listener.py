@@ -196,7 +196,7 @@ class LoggingListener:
 
 def _get_written(run: Run, step: int) -> dict[str, Any]:
     """Return what a step has written, by path, as a payload, without deletions."""
-    history = next(history for history in reversed(run.chain) if history.base < step)
+    history = run.find_history_of_step(step)
     row, codes = step - history.base, run.tables.codes
     rows = range(history.write_ends[row - 1], history.write_ends[row])
     written = ((codes[history.write_codes[at] >> 2][1], history.new_values[at]) for at in rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import groupby
 from threading import RLock
@@ -528,6 +528,20 @@ class Run:
         ends = [*(history.base for history in self.chain[1:]), self.position]
         pairs = zip(self.chain, ends, strict=True)
         return [(history, min(end, self.position)) for history, end in pairs if history.base <= self.position]
+
+    def find_history_of_step(self, step: int) -> History:
+        """Return the history of the chain that contains a step, the one that is being committed included."""
+        return next(history for history in reversed(self.chain) if history.base < step)
+
+    def iter_writes(self, scope: Scope, step: int) -> Iterator[tuple[str, Any, Any]]:
+        """Yield the writes of a step to the keys of a scope: (key, previous value, new value)."""
+        history, codes = self.find_history_of_step(step), self.tables.codes
+        row = step - history.base
+        end = history.write_ends[row] if row < len(history.write_ends) else len(history.write_codes)
+        for at in range(history.write_ends[row - 1], end):
+            owner, path = codes[history.write_codes[at] >> 2]
+            if owner == scope.id:
+                yield str(path[0]), history.old_values[at], history.new_values[at]
 
     def get_last_activation(self) -> ActivationRow | None:
         """Return the activation of the step at the run's position; None before the first."""

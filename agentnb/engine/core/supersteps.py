@@ -158,16 +158,6 @@ def iter_supersteps_back(run: Run, frame: Frame) -> Iterator[list[int]]:
         yield [step for step, _ in found]
 
 
-def iter_writes(run: Run, frame: Frame, step: int) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the writes of a step to the keys of a frame: (key, previous value, new value)."""
-    history = next(history for history in reversed(run.chain) if history.base < step)
-    codes, row = run.tables.codes, step - history.base
-    for at in range(history.write_ends[row - 1], history.write_ends[row]):
-        owner, path = codes[history.write_codes[at] >> 2]
-        if owner == frame.scope.id:
-            yield str(path[0]), history.old_values[at], history.new_values[at]
-
-
 def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation:
     """Return the activation of a node in the current superstep of a frame, for a node that a person sets next."""
     activations = run.tables.activations
@@ -336,7 +326,7 @@ def find_failed_activation(run: Run, frame: Frame) -> int:
 def find_owner(run: Run, frame: Frame) -> ActivationRow:
     """Return the activation that opened a frame."""
     opened = frame.row.opened_at
-    history = next(history for history in reversed(run.chain) if history.base < opened)
+    history = run.find_history_of_step(opened)
     return run.tables.activations[history.step_activations[opened - history.base]]
 
 
@@ -454,7 +444,7 @@ def _iter_steps_back(run: Run, position: int) -> Iterator[tuple[int, ActivationR
 def _record_writes(run: Run, stage: Stage, number: int, step: int) -> None:
     """Add the previous values of the keys that a step has written. Edits made by a person after it are visible."""
     scope = stage.scope
-    history = next(history for history in reversed(run.chain) if history.base < step)
+    history = run.find_history_of_step(step)
     row = step - history.base
     start, end = history.write_ends[row - 1], history.write_ends[row]
     edits = sum(

@@ -7,9 +7,9 @@ others asked have their writes to such keys lost as well; so only what is writte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agentnb.board.scopes import DELETED, Scope
 from agentnb.board.values import ABSENT
@@ -111,7 +111,7 @@ def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], *, be
     values = dict.fromkeys(keys, ABSENT)
     for step, count in superstep.waits.items():
         if count == superstep.most:
-            values |= {key: value for key, value in _iter_values(run, activation, step) if key in values}
+            values |= {key: new for key, _, new in run.iter_writes(activation.scope, step) if key in values}
     for key, value in values.items():
         if data.get(key, ABSENT) is not value:
             run.write(activation.scope, (key,), value)
@@ -151,17 +151,6 @@ def _count_questions(run: Run, first: int) -> dict[int, int]:
             if call.kind == "human":
                 found[call.step] = found.get(call.step, 0) + 1
     return found
-
-
-def _iter_values(run: Run, activation: Activation, step: int) -> Iterator[tuple[str, Any]]:
-    """Yield the keys of an activation's frame that a step has written, with their values."""
-    history = next(history for history in reversed(run.chain) if history.base < step)
-    codes, row = run.tables.codes, step - history.base
-    end = history.write_ends[row] if row < len(history.write_ends) else len(history.write_codes)
-    for at in range(history.write_ends[row - 1], end):
-        owner, path = codes[history.write_codes[at] >> 2]
-        if owner == activation.scope.id:
-            yield str(path[0]), history.new_values[at]
 
 
 __all__ = [

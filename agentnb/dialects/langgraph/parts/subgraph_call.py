@@ -12,7 +12,7 @@ from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, NodePlan, make_outcome, read_input
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_command
 from agentnb.dialects.langgraph.parts.runtime import make_context
-from agentnb.engine.core.supersteps import iter_supersteps_back, iter_writes
+from agentnb.engine.core.supersteps import iter_supersteps_back
 from agentnb.engine.core.work import Body, Enter
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class SubgraphCall(NodeCall):
             return found
         question_steps = {call.step for history, _ in run.parts() for call in history.calls if call.kind == "human"}
         for steps in iter_supersteps_back(run, frame):
-            writes = [write for step in steps for write in iter_writes(run, frame, step) if write[0] in keys]
+            writes = [write for step in steps for write in run.iter_writes(frame.scope, step) if write[0] in keys]
             if any(new is not ABSENT for _, _, new in writes):
                 break
             found |= {key: thaw(old) for key, old, _ in writes if key in transient}
