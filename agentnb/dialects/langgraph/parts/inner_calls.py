@@ -55,7 +55,7 @@ class NodeCalls(Calls):
         answer = thaw(await self.work.call(Effect("human", self.work.node.id, {"prompt": question.value})))
         if isinstance(answer, lg.Command):
             raise ExecutionError(make_answer_problem(f"node {self.work.node.id!r}"))
-        self.answers[question.id if question.id in self.answers else ""].append(answer)
+        self.answers.setdefault(find_asking_task(question), []).append(answer)
         hide_untracked(self.work)
         self.ends.clear()
         self.call_count = 0
@@ -82,6 +82,14 @@ class NodeCalls(Calls):
     def answer_in(self, result: Any) -> Any:
         """Return the answer of a tool, or raise its question."""
         return answer_in(result)
+
+
+def find_asking_task(question: Any) -> str:
+    """Return the path of the task that asks a question; "" if it is the function itself.
+
+    The task may be unknown: one inside a recorded call is not performed. LangGraph's own ids contain no slash.
+    """
+    return question.id if question.id.startswith("/") else ""
 
 
 def to_question(interrupt: Any, path: str = "") -> dict[str, Any]:

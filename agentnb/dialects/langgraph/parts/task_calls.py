@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from agentnb.dialects.inner_calls import CALLS, outside
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import TaskCache
-from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls, answer_in, to_question
+from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls, answer_in, find_asking_task, to_question
 from agentnb.dialects.langgraph.parts.retries import block, compute_delay, record_retry, sleep, to_policies
 from agentnb.dialects.langgraph.parts.runtime import make_inner_config
 from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, to_plain_limits
@@ -211,8 +211,7 @@ class _Task:
         return config
 
     def _make_question(self, interrupt: Any) -> dict[str, Any]:
-        by = interrupt.args[0][0].id
-        return to_question(interrupt, by if by in self.calls.answers else self.path)
+        return to_question(interrupt, find_asking_task(interrupt.args[0][0]) or self.path)
 
     async def _wait(self, seconds: float) -> None:
         if self.caller.is_async:
