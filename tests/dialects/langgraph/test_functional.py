@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,11 +50,15 @@ async def in_langgraph(workflow: Any, given: Any, is_async: bool) -> tuple[str, 
         return type(error).__name__, None, asked
 
 
-def in_agentnb(workflow: Any, given: Any) -> tuple[str, Any, list[Any], Session]:
-    session, asked = Session(load(workflow), {"__start__": given}), []
+def in_agentnb(workflow: Any, given: Any, store: Path | None = None) -> tuple[str, Any, list[Any], Session]:
+    """Do the same in agentnb; with a store, open the run again before each answer."""
+    session, asked = Session(load(workflow), {"__start__": given}, store=store), []
     session.run()
     while session.status == "waiting":
         asked.append(session.pending[0].arguments["prompt"])
+        if store is not None:
+            session.close()
+            session = nb.open(store, session.run_id, recipe=load(workflow))
         session.answer(f"re {asked[-1]}")
     return session.status, dict(session.board).get("__end__"), asked, session
 
@@ -542,6 +548,36 @@ NESTED = {
 @example(plan=NESTED, is_async=False)  # a replay performs no task, and yet an answer is for the one inside another
 def test_random_programs_run_as_in_langgraph(plan, is_async):
     compare(workflow_of(plan, is_async), 1, is_async)
+
+
+ASKS_INSIDE = {
+    "tasks": {
+        "a": {"asks": 0, "fails": 1, "calls": None},
+        "b": {"asks": 1, "fails": 1, "calls": "a"},
+        "c": {"asks": 0, "fails": 1, "calls": "b"},
+    },
+    "body": [("start", "c"), ("read", 0), ("ask", 0)],
+}
+
+
+@given(plan=PLANS, is_async=st.booleans())
+@example(plan=ASKS_INSIDE, is_async=False)  # `a` has succeeded inside `b`, which asks inside `c`
+@example(plan=ASKS_INSIDE, is_async=True)
+def test_random_programs_opened_again_at_each_question_call_no_task_twice(plan, is_async):
+    workflow = workflow_of(plan, is_async)
+    LOG.clear()
+    *expected, _ = in_agentnb(workflow, 1)
+    calls = Counter(line for line in LOG if line != "body")
+    if expected[2]:  # it asks
+        LOG.clear()
+        with tempfile.TemporaryDirectory() as folder:
+            *found, session = in_agentnb(workflow, 1, Path(folder) / "runs.db")
+            assert found == expected
+            assert Counter(line for line in LOG if line != "body") == calls
+            LOG.clear()
+            assert session.replay().ok
+            assert not [line for line in LOG if line != "body"]
+            session.close()
 
 
 def test_tasks_of_an_async_function_are_held_and_edited():

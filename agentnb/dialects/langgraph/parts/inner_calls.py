@@ -92,9 +92,18 @@ def find_asking_task(question: Any) -> str:
     return question.id if question.id.startswith("/") else ""
 
 
-def to_question(interrupt: Any, path: str = "") -> dict[str, Any]:
-    """Return the record of a tool or a task that was interrupted by a question; `path` is that of the task."""
-    return {"asks": interrupt.args[0][0].value, "by": path}
+def to_question(interrupt: Any, path: str = "", finished: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the record of a tool or a task that was interrupted by a question.
+
+    `path` is that of the task; `finished` are the results of the tasks inside it, which are not called again.
+    """
+    record = {"asks": interrupt.args[0][0].value, "by": path}
+    return {**record, "finished": dict(finished)} if finished else record
+
+
+def find_finished_inside(result: Any) -> dict[str, Any]:
+    """Return the results, by path, of the tasks that had succeeded inside a task before it was interrupted."""
+    return dict(result.get("finished", {})) if isinstance(result, Mapping) and "asks" in result else {}
 
 
 def answer_in(result: Any) -> Any:

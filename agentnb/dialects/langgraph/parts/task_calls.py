@@ -19,7 +19,13 @@ from typing import Any, NamedTuple
 from agentnb.dialects.inner_calls import CALLS, outside
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import TaskCache
-from agentnb.dialects.langgraph.parts.inner_calls import NodeCalls, answer_in, find_asking_task, to_question
+from agentnb.dialects.langgraph.parts.inner_calls import (
+    NodeCalls,
+    answer_in,
+    find_asking_task,
+    find_finished_inside,
+    to_question,
+)
 from agentnb.dialects.langgraph.parts.retries import block, compute_delay, record_retry, sleep, to_policies
 from agentnb.dialects.langgraph.parts.runtime import make_inner_config
 from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, to_plain_limits
@@ -144,7 +150,9 @@ class _Task:
             attempt = f"{self.path}#{failed + 1}"
             is_known = attempt in calls.ends
             try:
-                calls.finished[self.path] = answer_in(await self._find_result(attempt))
+                record = await self._find_result(attempt)
+                calls.finished |= find_finished_inside(record)
+                calls.finished[self.path] = answer_in(record)
             except lg.GraphBubbleUp:
                 raise
             except Exception as error:
@@ -178,7 +186,7 @@ class _Task:
             try:
                 result = context.run(self.runnable.invoke, call, config)
             except lg.GraphInterrupt as interrupt:
-                return self._make_question(interrupt)
+                return self._make_question(interrupt, attempt)
             if self.entry is not None:
                 self.entry.store(*call, result)
             return {"value": result}
@@ -198,7 +206,7 @@ class _Task:
                 ending = self.runnable.ainvoke(call, config)
                 result = await (ending if limit is None else limit.keep(ending))
             except lg.GraphInterrupt as interrupt:
-                return self._make_question(interrupt)
+                return self._make_question(interrupt, attempt)
             if self.entry is not None:
                 self.entry.store(*call, result)
             return {"value": result}
@@ -210,8 +218,9 @@ class _Task:
         enable_tasks(config, self.calls, self.caller.rules, self.is_async, attempt)
         return config
 
-    def _make_question(self, interrupt: Any) -> dict[str, Any]:
-        return to_question(interrupt, find_asking_task(interrupt.args[0][0]) or self.path)
+    def _make_question(self, interrupt: Any, attempt: str) -> dict[str, Any]:
+        finished = {path: result for path, result in self.calls.finished.items() if path.startswith(f"{attempt}/")}
+        return to_question(interrupt, find_asking_task(interrupt.args[0][0]) or self.path, finished)
 
     async def _wait(self, seconds: float) -> None:
         if self.caller.is_async:
