@@ -9,7 +9,9 @@ LangChain's form in either case, so one record serves both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
+    AIMessageChunk,
     BaseMessage,
     message_to_dict,
     messages_from_dict,
@@ -36,6 +39,8 @@ from agentnb.world.world import count_earlier_calls
 
 _ATOMS: Final = (str, int, float, bool, type(None))
 _PARAMS: Final = "invocation_params"
+# While a function streams an answer: the lengths of its pieces of text, as they are recorded
+_PIECES: Final[ContextVar[list[int] | None]] = ContextVar("pieces", default=None)
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
@@ -79,12 +84,15 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, _ATOMS) or (isinstance(value, list | tuple) and all(map(_is_plain, value)))
 
 
-def _to_response(model: Any, result: Any) -> LLMResponse:
-    """Return the record of a model's answer."""
+def _to_response(model: Any, result: Any, pieces: Sequence[int]) -> LLMResponse:
+    """Return the record of a model's answer. If its caller streams it, it includes the lengths of its pieces."""
     message = result.generations[0].message
     used = getattr(message, "usage_metadata", None) or {}
     usage = Usage(used.get("input_tokens"), used.get("output_tokens"))
-    return LLMResponse(message_to_dict(message), _name_of(model), usage, provider=type(model).__name__)
+    content = message_to_dict(message)
+    if _PIECES.get() is not None:
+        content["pieces"] = list(pieces)
+    return LLMResponse(content, _name_of(model), usage, provider=type(model).__name__)
 
 
 def _name_of(model: Any) -> str:
@@ -115,7 +123,35 @@ def _to_model_result(response: Any) -> Any:
     """Return the value that the model's caller expects, for an answer that is new, recorded, or changed by a person."""
     content = getattr(response, "content", response)
     message = messages_from_dict([content])[0] if isinstance(content, Mapping) else AIMessage(str(content))
+    pieces = _PIECES.get()
+    if pieces is not None and isinstance(content, Mapping):
+        pieces += content.get("pieces", ())
     return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+@contextmanager
+def _streaming() -> Iterator[list[int]]:
+    """Provide the lengths of the pieces of the answer that is asked for within this context."""
+    pieces: list[int] = []
+    token = _PIECES.set(pieces)
+    try:
+        yield pieces
+    finally:
+        _PIECES.reset(token)
+
+
+def _split(message: Any, pieces: Sequence[int]) -> Iterator[AIMessageChunk]:
+    """Yield an answer as the chunks in which the model streamed it; the last one has all that is not text.
+
+    A changed answer, and one that is not text, is a single chunk.
+    """
+    content, begin = message.content, 0
+    if isinstance(content, str) and sum(pieces) == len(content):
+        for length in pieces[:-1]:
+            yield AIMessageChunk(content[begin : begin + length], id=message.id)
+            begin += length
+    fields = message.model_dump(exclude={"type", "content"})
+    yield AIMessageChunk(**fields, content=content[begin:] if begin else content, chunk_position="last")
 
 
 class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ignore[misc]  # classes without types
@@ -128,9 +164,11 @@ class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ign
         work = calls.work
         self.work, self.listener, self.model = work, work.run.on_token, model
         self.of_node = count_earlier_calls(work, "llm", work.node.id)
+        self.pieces: list[int] = []
 
     def on_llm_new_token(self, token: Any, **_: Any) -> None:
-        """Pass on a piece of text."""
+        """Pass on a piece of text, and note its length."""
+        self.pieces.append(len(token) if isinstance(token, str) else 0)
         if isinstance(token, str) and token and self.listener is not None and not self.work.has_ended:
             self.listener(self.work.node.id, token, 1, self.of_node, self.model)
 
@@ -143,11 +181,12 @@ class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ign
         return output
 
 
-def _to_chunk(calls: Calls, model: Any, manager: Any) -> Any:
-    """Return the callback manager of a model, with the run's listener added, if there is one."""
-    if manager is not None and calls.work.run.on_token is not None:
-        manager.handlers = [*manager.handlers, TokenListener(calls, _name_of(model))]
-    return manager
+def _listen(calls: Calls, model: Any, manager: Any) -> list[int]:
+    """Let the run's listener hear a model's tokens; return the lengths of the pieces, which grows while it answers."""
+    listener = TokenListener(calls, _name_of(model))
+    if manager is not None and (listener.listener is not None or _PIECES.get() is not None):
+        manager.handlers = [*manager.handlers, listener]
+    return listener.pieces
 
 
 def _wrap_model(cls: Any) -> None:
@@ -165,8 +204,8 @@ def _wrap_model(cls: Any) -> None:
                 if _has_session_model(calls):
                     request = _SessionRequest(calls, self, read, stop, options)
                     return request.to_response(complete(request.client, request.request))
-                chunk = _to_chunk(calls, self, run_manager)
-                return _to_response(self, generate(self, read, stop, chunk, **options))
+                pieces = _listen(calls, self, run_manager)
+                return _to_response(self, generate(self, read, stop, run_manager, **options), pieces)
 
         arguments = _request(messages, stop, kwargs, settings_of_model)
         return _to_model_result(calls.call(Effect("llm", _name_of(self), arguments, target=ask)))
@@ -183,8 +222,8 @@ def _wrap_model(cls: Any) -> None:
                 if _has_session_model(calls):
                     request = _SessionRequest(calls, self, read, stop, options)
                     return request.to_response(await acomplete(request.client, request.request))
-                chunk = _to_chunk(calls, self, run_manager)
-                return _to_response(self, await agenerate(self, read, stop, chunk, **options))
+                pieces = _listen(calls, self, run_manager)
+                return _to_response(self, await agenerate(self, read, stop, run_manager, **options), pieces)
 
         arguments = _request(messages, stop, kwargs, settings_of_model)
         try:
@@ -198,6 +237,30 @@ def _wrap_model(cls: Any) -> None:
         return CALLS.get() is None and should_stream(self, *args, **kwargs)
 
     cls._generate_with_cache, cls._agenerate_with_cache, cls._should_stream = run_generate, run_agenerate, streams
+
+
+def _wrap_streams(cls: Any) -> None:
+    stream, astream, should_stream = cls.stream, cls.astream, cls._should_stream
+
+    def run_stream(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        if CALLS.get() is None or not should_stream(self, async_api=False, **{**kwargs, "stream": True}):
+            yield from stream(self, *args, **kwargs)
+            return
+        with _streaming() as pieces:
+            message = self.invoke(*args, **kwargs)
+        yield from _split(message, pieces)
+
+    async def run_astream(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        if CALLS.get() is None or not should_stream(self, async_api=True, **{**kwargs, "stream": True}):
+            async for chunk in astream(self, *args, **kwargs):
+                yield chunk
+            return
+        with _streaming() as pieces:
+            message = await self.ainvoke(*args, **kwargs)
+        for chunk in _split(message, pieces):
+            yield chunk
+
+    cls.stream, cls.astream = run_stream, run_astream
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -298,6 +361,7 @@ def _make_install() -> Callable[[], None]:
         """Wrap the methods of LangChain's models and tools, once."""
         if not done:
             done.append(True)
+            _wrap_streams(BaseChatModel)  # first: it asks LangChain's own `_should_stream`
             _wrap_model(BaseChatModel)
             _wrap_tool(BaseTool)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import operator
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 from langgraph.channels import AnyValue, DeltaChannel, EphemeralValue, Topic, UntrackedValue
@@ -821,6 +822,39 @@ def test_tokens_of_a_model_inside_a_node_are_those_that_langgraph_streams():
     assert session.board["xs"] == ["one two three"]
     assert heard == [chunk.content for chunk, _ in make().stream({}, stream_mode="messages") if chunk.content]
     assert len(heard) > 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_node_that_streams_a_model_gets_the_pieces_that_it_gets_in_langgraph_and_in_a_replay(is_async):
+    class Streamed(TypedDict, total=False):
+        answer: Any
+        pieces: list
+
+    def say(state):
+        chunks = list(model.stream("?"))
+        return {"answer": functools.reduce(operator.add, chunks), "pieces": [chunk.content for chunk in chunks]}
+
+    async def say_later(state):
+        chunks = [chunk async for chunk in model.astream("?")]
+        return {"answer": functools.reduce(operator.add, chunks), "pieces": [chunk.content for chunk in chunks]}
+
+    def shape(state):
+        return {key: value.model_dump(exclude={"id"}) if key == "answer" else value for key, value in state.items()}
+
+    answers = [AIMessage("one two three", response_metadata={"model": "fake"})] * 2
+    model = GenericFakeChatModel(messages=iter(answers))
+    graph = chain(("say", say_later if is_async else say), schema=Streamed)
+    _, session = compare(graph, {}, is_async=is_async, shape=shape)
+    assert session.board["pieces"] == ["one", " ", "two", " ", "three"]
+    assert type(session.board["answer"]) is AIMessageChunk
+    replay = session.replay()
+    assert replay.ok
+    session.back()
+    session.breakpoints.add(call="llm")
+    session.run()
+    session.change(session.pending[0].id, answer="four five")
+    session.run()
+    assert session.board["pieces"] == ["four five"]
 
 
 @pytest.mark.parametrize("is_async", [False, True])

@@ -142,6 +142,23 @@ def test_a_breakpoint_of_the_graph_drops_them(side, where):
     assert (session.status, dict(session.board)) == ("finished", found)
 
 
+def test_a_breakpoint_of_the_graph_leaves_them_in_what_is_sent():
+    """A documented difference: LangGraph's checkpoint drops them there, too."""
+    made = StateGraph(State)
+    made.add_node("a", node("a", secret="a's"))
+    made.add_node("b", node("b"))
+    made.add_edge(START, "a")
+    made.add_conditional_edges("a", lambda state: [Send("b", dict(state))], ["b"])
+    graph = made.compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
+    config = {"configurable": {"thread_id": "one"}}
+    graph.invoke({"log": []}, config)
+    session = Session(load_graph(graph), {"log": []})
+    session.run()
+    session.run()
+    assert graph.invoke(None, config)["log"][-1] == "b []"
+    assert session.board["log"][-1] == "b [('secret', \"a's\")]"
+
+
 def test_going_back_brings_them_back():
     session = Session(load_graph(GRAPHS["one asks"]), {"secret": "in"})
     session.run()
