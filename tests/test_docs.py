@@ -113,7 +113,7 @@ def burr(names):
 
 def symphony(names):
     assert names["session"].status == names["whole"].status == "finished"
-    assert names["held"].name == "find_order"
+    assert names["call"].name == "find_order"
 
 
 def polaris(names):
@@ -127,11 +127,11 @@ def cockpit(names):
 
 
 def analyse_runs(names):
-    assert names["found"].first_divergence.path == "fee"
+    assert names["comparison"].first_divergence.path == "fee"
 
 
 def share_runs(names):
-    assert names["again"].position == 2
+    assert names["recording"].position == 2
 
 
 def activegraph(names):

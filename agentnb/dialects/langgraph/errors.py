@@ -1,4 +1,4 @@
-"""Problems of LangGraph programs: unsupported constructs, and what could not be read."""
+"""Problems of LangGraph programs: constructs, contexts and answers that are rejected."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ def make_unsupported_problem(construct: str, place: Place | str, do: str) -> Pro
     L531: a LangGraph program uses something that is not supported.
     """
     return Problem("L531", f"{construct} is not supported", str(place),
-                   "it would run differently than in LangGraph, so the graph is rejected", do)  # fmt: skip
+                   "it would run differently from LangGraph, so the graph is rejected", do)  # fmt: skip
 
 
 def breakpoints_inside(place: Place | str) -> Problem:
-    """Return the Problem of a graph with its own breakpoints that a function invokes."""
+    """Return the Problem for a graph with its own breakpoints that a function invokes."""
     construct = "a graph with interrupt_before or interrupt_after that a function invokes"
     return make_unsupported_problem(construct, place, "compile it without them, or add it as a node")
 
 
 def make_compile_problem(error: Exception, place: Place | str) -> Problem:
-    """Return the Problem of a graph that LangGraph itself rejects.
+    """Return the Problem for a graph that LangGraph itself rejects.
 
     L532: LangGraph cannot compile a graph.
     """
@@ -33,7 +33,7 @@ def make_compile_problem(error: Exception, place: Place | str) -> Problem:
 
 
 def make_context_problem(error: Exception, place: Place | str) -> Problem:
-    """Return the Problem of a runtime context that its schema refuses.
+    """Return the Problem for a runtime context that its schema rejects.
 
     L543: the context of a LangGraph program does not fit its schema.
     """
@@ -42,7 +42,7 @@ def make_context_problem(error: Exception, place: Place | str) -> Problem:
 
 
 def make_answer_problem(place: str) -> Problem:
-    """Return the Problem of an answer that is a Command, as `invoke` takes it.
+    """Return the Problem for an answer that is a Command, which only `invoke` accepts.
 
     L588: an answer to a LangGraph program is a Command.
     """

@@ -31,7 +31,7 @@ class CachedCall:
 
     def __init__(self, call: NodeCall, cache: Any, namespace: tuple[str, ...], policy: Any) -> None:
         self.call, self.cache, self.namespace, self.policy = call, cache, namespace, policy
-        self._chosen: tuple[Any, dict[str, int]] = None, {}  # of a superstep: by key, the event of what is looked up
+        self._chosen: tuple[Any, dict[str, int]] = None, {}  # a superstep; key -> event of the only lookup
 
     def choose_after_skip(self, work: Work) -> Sequence[str | SendTarget]:
         """Return the targets that the node's conditional edges choose if the node is skipped."""
@@ -61,15 +61,15 @@ class CachedCall:
         return result
 
     def _make_key(self, work: Work, event: int) -> str:
-        found = self.policy.key_func(make_input(self.call.plan, work, work.run.get_event(event)))
+        key = self.policy.key_func(make_input(self.call.plan, work, work.run.get_event(event)))
         work.copies.clear()
-        return hashed(found)
+        return hashed(key)
 
     def _may_use_entry(self, work: Work, key: str) -> bool:
-        """Return True if a step may be answered by the cache.
+        """Return True if the cache may answer this step.
 
         If several activations of a node in a superstep have the same key, LangGraph uses the entry for only one of
-        them: the one by the node's edges, else the last Send. The others are called.
+        them: the one scheduled by an edge, else the last Send. The others are called.
         """
         event, stage = work.activation.row.event, get_stage(work.run, work.activation)
         if event < 0:
@@ -85,8 +85,8 @@ class CachedCall:
         return await work.call(Effect("cache", work.node.id, arguments, repeatable=True, target=target))
 
     def _look_up(self, operation: str, key: str) -> Any:
-        found = self.cache.get([(self.namespace, key)])
-        return next(([_encode_write(*write) for write in writes] for writes in found.values()), None)
+        entries = self.cache.get([(self.namespace, key)])
+        return next(([_encode_write(*write) for write in writes] for writes in entries.values()), None)
 
     def _store(self, operation: str, key: str, writes: list[Any]) -> None:
         entry = [_decode_write(*write) for write in writes]
@@ -107,9 +107,9 @@ def _is_update(plan: Any, channel: str) -> bool:
 
 
 def _find_look_up(work: Work, key: str) -> Any:
-    """Return the cache's answer for the key in this superstep; ABSENT if it was not looked up.
+    """Return the cache's answer for a key in this superstep; ABSENT if the key was not looked up.
 
-    LangGraph looks each key up once, when the superstep begins.
+    LangGraph looks up each key once, when the superstep begins.
     """
     steps = set(iter_superstep_steps(work.run, work.activation))
     return next((call.result for history, _ in work.run.parts() for call in history.calls

@@ -1,4 +1,4 @@
-"""Entries of LangGraph's caches: their keys, and the results of tasks."""
+"""Entries of LangGraph's caches: keys, and the results of tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agentnb.dialects.langgraph.parts import package as lg
 
 
 def hashed(result: str | bytes) -> str:
-    """Return the key of an entry, from the result of a policy's key function."""
+    """Return the key of an entry, computed from the result of a policy's key function."""
     return str(lg.xxh3_128_hexdigest(result.encode() if isinstance(result, str) else result))
 
 
@@ -21,7 +21,7 @@ class TaskCache:
         self.namespace = (lg.keys.CACHE_NS_WRITES, lg.identifier(function) or "__dynamic__")
 
     def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a known result under the key "value"; None if there is none."""
+        """Return the cached result under the key "value"; None if there is none."""
         for writes in self.cache.get([(self.namespace, self._make_key(args, kwargs))]).values():
             return {"value": next(value for channel, value in writes if channel == lg.keys.RETURN)}
         return None

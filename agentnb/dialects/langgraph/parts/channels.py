@@ -20,8 +20,8 @@ class Channels:
 
     `reducers` combine writes with the current value; `transient` keys last for one superstep, `untracked` keys until
     the run waits for a person; `managed` keys are computed when they are read; `messages` are the keys whose reducer
-    assigns random ids to messages without one, `deltas` those of DeltaChannels. `earlier` are the values from which a
-    run continues. `by_key` is True if a dict returned by a node maps keys to their values.
+    assigns random ids to messages without one, `deltas` those of DeltaChannels. `earlier` contains the values from
+    which a run continues. `by_key` is True if a dict returned by a node maps keys to their values.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Channels:
     def first_values(self, updates: list[tuple[str, Any]], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the first state of a graph, after the updates of its input.
 
-        `earlier` are the values from which it continues, if they are not those of the whole run.
+        `earlier` contains the values from which the graph continues, if they differ from those of the whole run.
         """
         earlier = self.earlier if earlier is None else earlier
         values: dict[str, list[Any]] = {}
@@ -80,13 +80,13 @@ class Channels:
         for key, value in updates:
             if key in self.channels:
                 values.setdefault(key, []).append(value)
-        found = {}
+        state = {}
         for key, channel in self.channels.items():
             fresh = channel.from_checkpoint(deepcopy(earlier[key]) if key in earlier else lg.MISSING)
             fresh.update(values.get(key, []))
             if fresh.is_available():
-                found[key] = fresh.get()
-        return found
+                state[key] = fresh.get()
+        return state
 
 
 class Batched:
@@ -94,7 +94,7 @@ class Batched:
 
     def __init__(self, reducer: Callable[[Any, list[Any]], Any]) -> None:
         self.reducer = reducer
-        self.__code__ = getattr(reducer, "__code__", None)  # the fingerprint of a recipe is that of its functions
+        self.__code__ = getattr(reducer, "__code__", None)  # a recipe's fingerprint covers the code of its functions
 
     def __call__(self, old: Any, new: Any) -> Any:
         """Return the value after one write."""
@@ -110,7 +110,7 @@ def _extend(old: Any, new: Any) -> Any:
 
 
 def split_overwrite(value: Any) -> tuple[bool, Any]:
-    """Return whether a value replaces the combined value (Overwrite), and the value."""
+    """Return whether a value replaces the combined value (Overwrite), and the value itself."""
     if isinstance(value, lg.Overwrite):
         return True, value.value
     if isinstance(value, dict):

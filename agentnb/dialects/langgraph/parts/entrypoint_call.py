@@ -35,23 +35,23 @@ class EntrypointCall(NodeCall):
         self.function = unwrap_function(process.bound)
 
     def read_inputs(self, value: Any) -> dict[str, Any]:
-        """Return an input that is not a mapping as inputs.
+        """Return inputs with this value under START, for an input that is not a mapping.
 
         Raises:
-            TypeError: it is a Command.
+            TypeError: the value is a Command.
         """
         refuse_command(value)
         return {START: value}
 
     def begin(self, inputs: Mapping[str, Any], earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the first state for inputs: the input, and the value saved by an earlier run.
+        """Return the first state: the input, and the value saved by an earlier run.
 
-        Inputs without the key START are the input itself.
+        If `inputs` has no key START, the whole mapping is the input.
         """
-        found = {key: thaw(inputs[key]) for key in (START, PREVIOUS) if key in inputs}
-        if START not in found:
-            found[START] = {key: thaw(value) for key, value in inputs.items() if key != PREVIOUS}
-        return self.plan.channels.first_values(list(found.items()), earlier)
+        values = {key: thaw(inputs[key]) for key in (START, PREVIOUS) if key in inputs}
+        if START not in values:
+            values[START] = {key: thaw(value) for key, value in inputs.items() if key != PREVIOUS}
+        return self.plan.channels.first_values(list(values.items()), earlier)
 
     def _list_updates(self, result: Any) -> list[tuple[str, Any]]:
         return [(entry.channel, entry.mapper(result)) for entry in self.entries]

@@ -1,6 +1,7 @@
-"""How LangGraph's runnables are called: a plain function directly, with the arguments that it declares.
+"""How LangGraph's runnables are called. A plain function is called directly, with the arguments that it declares.
 
-Of a sync and an async function, LangGraph calls the sync one from `invoke` and the async one from `ainvoke`.
+If a runnable has a sync and an async function, LangGraph calls the sync one from `invoke` and the async one from
+`ainvoke`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from agentnb.recipe.user_functions import is_function
 
 
 def unwrap_function(runnable: Any) -> Any:
-    """Return the function that a runnable wraps, else the runnable."""
+    """Return the function that a runnable wraps; without one, the runnable."""
     for name in ("func", "afunc"):
-        found = getattr(runnable, name, None)
-        if found is not None:
-            return found
+        function = getattr(runnable, name, None)
+        if function is not None:
+            return function
     return runnable
 
 
@@ -33,9 +34,9 @@ class Caller(NamedTuple):
 
 
 class Callers(NamedTuple):
-    """How a runnable is called if the graph is invoked, and if it is awaited (`ainvoke`).
+    """How a runnable is called by `invoke` (`plain`) and by `ainvoke` (`awaited`).
 
-    They are the same unless it has a sync function and an async one.
+    Both are the same unless the runnable has a sync function and an async one.
     """
 
     plain: Caller
@@ -50,12 +51,12 @@ class Callers(NamedTuple):
 def make_callers(runnable: Any) -> Callers:
     """Return how a runnable is called."""
     if isinstance(runnable, lg.RunnableCallable) and not runnable.explode_args:
-        found = [
+        callers = [
             Caller(_make_call(runnable, function), is_async)
             for function, is_async in ((runnable.func, False), (_get_async_function(runnable), True))
             if function is not None
         ]
-        return Callers(found[0], found[-1])
+        return Callers(callers[0], callers[-1])
     if hasattr(runnable, "invoke"):
         awaited = Caller(runnable.ainvoke, is_async=True)
         return Callers(awaited if is_only_async(runnable) else Caller(runnable.invoke, is_async=False), awaited)
@@ -64,7 +65,7 @@ def make_callers(runnable: Any) -> Callers:
 
 
 def _get_async_function(runnable: Any) -> Any:
-    """Return the async function of a RunnableCallable; None if it is the sync one, called in a thread."""
+    """Return the async function of a RunnableCallable; None if it only calls the sync one in a thread."""
     function = runnable.afunc
     return None if isinstance(function, partial) and function.func is lg.run_in_executor else function
 
@@ -79,7 +80,7 @@ def _make_call(runnable: Any, function: Callable[..., Any]) -> Callable[[Any, di
 
 
 def is_only_async(*runnables: Any) -> bool:
-    """Return True if LangGraph can await these, but not invoke them: something in them has no sync function.
+    """Return True if LangGraph can await these but not invoke them, because a part of them has no sync function.
 
     This covers nodes and conditions of graphs, steps of sequences, tools, middleware of agents, and the runnables that
     functions refer to.
@@ -88,7 +89,7 @@ def is_only_async(*runnables: Any) -> bool:
 
 
 def is_only_sync(*runnables: Any) -> bool:
-    """Return True if LangGraph can invoke these, but not await them: middleware in them has no async function."""
+    """Return True if LangGraph can invoke these but not await them, because some middleware has no async function."""
     wrappers = _list_unimplemented_wrappers(awaited=True)
     return bool(wrappers) and any(
         getattr(each, "__func__", None) in wrappers for each in _walk(runnables, awaited=True) if is_function(each)
@@ -96,9 +97,9 @@ def is_only_sync(*runnables: Any) -> bool:
 
 
 def _walk(runnables: Iterable[Any], *, awaited: bool = False) -> Iterator[Any]:
-    """Yield runnables and all of their parts, each once; `awaited`: only the parts that are awaited."""
+    """Yield runnables and all of their parts, each once; with `awaited`, only the parts that are awaited."""
     candidates, known = list(runnables), set[int]()
-    for candidate in candidates:  # it grows
+    for candidate in candidates:  # the list grows during the loop
         if id(candidate) not in known:
             known.add(id(candidate))
             yield candidate
@@ -114,7 +115,10 @@ def _lacks_sync_function(runnable: Any) -> bool:
 
 
 def _list_unimplemented_wrappers(*, awaited: bool = False) -> list[Any]:
-    """Return the sync (or async) functions of middleware that only raise, because it defines only the other form."""
+    """Return the sync (or async) functions of the middleware base class, which only raise.
+
+    Middleware that defines only the other form inherits them.
+    """
     module = sys.modules.get("langchain.agents.middleware.types")
     if module is None:
         return []
@@ -123,37 +127,37 @@ def _list_unimplemented_wrappers(*, awaited: bool = False) -> list[Any]:
 
 
 def _list_middleware(function: Any) -> list[Any]:
-    """Return the parts of a function of an agent: wrappers of its middleware's functions, which are closures."""
+    """Return the middleware functions that a function of an agent has in its closure."""
     if not str(getattr(function, "__module__", "")).startswith("langchain.agents."):
         return []
     cells = getattr(function, "__closure__", None) or ()
-    found = [_get_cell_value(cell) for cell in cells]
-    return [getattr(each, "__wrapped__", each) for each in found if is_function(each)]
+    values = [_get_cell_value(cell) for cell in cells]
+    return [getattr(each, "__wrapped__", each) for each in values if is_function(each)]
 
 
 def _get_cell_value(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # it is empty
+    except ValueError:  # the cell is empty
         return None
 
 
 def _list_parts(runnable: Any, *, awaited: bool) -> list[Any]:
-    """Return the runnables that one consists of, or that its sync (or async) function refers to."""
+    """Return the runnables that a runnable consists of, or that its sync (or async) function refers to."""
     if is_function(runnable):
         return _list_middleware(runnable)
     if is_state_graph(runnable):
         specs, branches = runnable.builder.nodes.values(), runnable.builder.branches.values()
-        return [spec.runnable for spec in specs] + [each.path for found in branches for each in found.values()]
+        return [spec.runnable for spec in specs] + [each.path for group in branches for each in group.values()]
     if is_entrypoint(runnable):
         return [process.bound for process in runnable.nodes.values()]
     if isinstance(runnable, lg.RunnableCallable):
         function = runnable.afunc if awaited else runnable.func
-        found = [getattr(each, "__self__", each) for each in lg.get_function_nonlocals(function)]
-        found += getattr(runnable, "tools_by_name", {}).values()  # of a ToolNode
+        references = [getattr(each, "__self__", each) for each in lg.get_function_nonlocals(function)]
+        references += getattr(runnable, "tools_by_name", {}).values()  # of a ToolNode
         wrapper = getattr(runnable, "_awrap_tool_call" if awaited else "_wrap_tool_call", None)
         wrappers = [] if wrapper is None else [getattr(wrapper, "__wrapped__", wrapper)]
-        return [each for each in found if isinstance(each, lg.Runnable)] + _list_middleware(function) + wrappers
+        return [each for each in references if isinstance(each, lg.Runnable)] + _list_middleware(function) + wrappers
     if isinstance(runnable, lg.RunnableLambda):
         return list(runnable.deps)
     if isinstance(runnable, lg.RunnableSequence | lg.RunnableSeq):
@@ -164,17 +168,17 @@ def _list_parts(runnable: Any, *, awaited: bool) -> list[Any]:
 def _make_arguments(injected: list[tuple[str, str, Any]], config: dict[str, Any]) -> dict[str, Any]:
     configurable = config["configurable"]
     runtime = configurable[lg.keys.CONFIG_KEY_RUNTIME]
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, key, default in injected:
         if name == "config":
-            found[name] = config
+            arguments[name] = config
         elif name == "runtime":
-            found[name] = runtime
+            arguments[name] = runtime
         elif name == "error":
-            found[name] = configurable.get(lg.keys.CONFIG_KEY_NODE_ERROR, default)
+            arguments[name] = configurable.get(lg.keys.CONFIG_KEY_NODE_ERROR, default)
         else:
             value = getattr(runtime, key, None)
             if value is None and default is not inspect.Parameter.empty:
                 value = default
-            found[name] = value
-    return found
+            arguments[name] = value
+    return arguments

@@ -22,12 +22,12 @@ from agentnb.world.effect import Effect
 
 @dataclass
 class NodeCalls(Calls):
-    """The calls of a node's function. After a question, the function runs again.
+    """The calls of a node's function. After an answer to a question, the function runs again.
 
-    It then receives the results of the tasks that have succeeded (`finished`, by path). `answers` are the answers to
-    the questions of the function (at "") and of its tasks (by path). `background_tasks` are the tasks started by an
-    async function. `sends` are the writes that the function made itself, besides its result, such as those of
-    `push_message`.
+    In this repetition, tasks that have succeeded return their recorded results (`finished`, by path). `answers`
+    contains the answers to the questions of the function (at "") and of its tasks (by path). `background_tasks` are
+    the tasks started by an async function. `sends` are the writes that the function made besides its result, such as
+    those of `push_message`.
     """
 
     stops: ClassVar[tuple[type[BaseException], ...]] = (lg.GraphInterrupt, Suspended)
@@ -38,16 +38,16 @@ class NodeCalls(Calls):
     sends: list[tuple[str, Any]] = field(default_factory=list)
 
     async def resume(self, stopped: BaseException) -> None:
-        """Wait for the end of a held call, or for the answer to a question; the function can run again after it."""
+        """Wait for the end of a paused call, or for the answer to a question; then the function can run again."""
         if isinstance(stopped, lg.GraphInterrupt):
             await self._ask(stopped)
         else:
             await super().resume(stopped)
 
     async def _ask(self, interrupt: Any) -> None:
-        """Ask a person the question for which the function or one of its tasks was interrupted.
+        """Ask a person the question that interrupted the function or one of its tasks.
 
-        Its calls are then repeated, as in LangGraph, except for the tasks that have succeeded.
+        The function's calls are then repeated, as in LangGraph, except for the tasks that have succeeded.
         """
         if not interrupt.args or not interrupt.args[0]:
             raise ExecutionError(breakpoints_inside(f"node {self.work.node.id!r}"))
@@ -61,7 +61,7 @@ class NodeCalls(Calls):
         self.call_count = 0
 
     async def wait(self) -> None:
-        """Wait until the tasks that the function has started have ended, too."""
+        """Wait until all tasks that the function has started have ended."""
         while self.background_tasks:
             await asyncio.wait(self.background_tasks)
 
@@ -72,11 +72,11 @@ class NodeCalls(Calls):
                 task.cancel()
 
     def to_question(self, error: Exception) -> dict[str, Any] | None:
-        """Return the record of a tool that was interrupted by a question; None for an error."""
+        """Return the record of a tool that a question interrupted; None for any other error."""
         return to_question(error) if isinstance(error, lg.GraphInterrupt) else None
 
     def to_recorded(self, answer: Any) -> Any:
-        """Return the record of a tool's answer."""
+        """Return the form in which a tool's answer is recorded."""
         return {"command": to_plain_command(answer)} if isinstance(answer, lg.Command) else super().to_recorded(answer)
 
     def answer_in(self, result: Any) -> Any:
@@ -85,17 +85,18 @@ class NodeCalls(Calls):
 
 
 def find_asking_task(question: Any) -> str:
-    """Return the path of the task that asks a question; "" if it is the function itself.
+    """Return the path of the task that asks a question; "" if the function itself asks.
 
-    The task may be unknown: one inside a recorded call is not performed. LangGraph's own ids contain no slash.
+    The task may be unknown, because a task inside a recorded call is not performed. LangGraph's own ids contain no
+    slash.
     """
     return question.id if question.id.startswith("/") else ""
 
 
 def to_question(interrupt: Any, path: str = "", finished: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the record of a tool or a task that was interrupted by a question.
+    """Return the record of a tool or a task that a question interrupted.
 
-    `path` is that of the task; `finished` are the results of the tasks inside it, which are not called again.
+    `path` is the task's path; `finished` contains the results of the tasks inside it, which are not called again.
     """
     record = {"asks": interrupt.args[0][0].value, "by": path}
     return {**record, "finished": dict(finished)} if finished else record
@@ -110,7 +111,7 @@ def answer_in(result: Any) -> Any:
     """Return the answer of a tool or a task, whether new, recorded, or changed by a person.
 
     Raises:
-        GraphInterrupt: it asks a person.
+        GraphInterrupt: the tool or task asks a person.
     """
     if isinstance(result, Mapping):
         if "asks" in result:

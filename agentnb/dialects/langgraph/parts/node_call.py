@@ -68,7 +68,7 @@ class Branch:
     mapper: Callable[[Any], Any] | None
 
     def collect(self, results: list[Any], result: Any, chosen: Any, config: dict[str, Any]) -> None:
-        """Add the targets that a path has chosen: names, by the path map if there is one, and Sends."""
+        """Add the targets that a condition has chosen: names, translated by the path map if there is one, and Sends."""
 
         def keep(packets: Sequence[Any], _static: bool = False) -> list[Any]:
             results.extend(packet for packet in packets if packet != END)
@@ -81,12 +81,12 @@ class Branch:
 class NodePlan:
     """A node as its graph compiled it.
 
-    `keys` are the keys it reads, "__root__" alone if the state is a single value; `prefix` is the prefix of the ids of
-    its graph's nodes, `names` are their names. `updates` and `control` are LangGraph's own functions that read a node's
-    result. `retries` are its retry policies; the first that accepts an exception applies. `timeout` limits each
-    attempt. `handled`: an error handler follows if it fails. `static` are LangGraph's writes for the node's edges,
-    which a cache needs. `begins_early`: START is a node too, in a superstep that LangGraph does not count. `tasks` are
-    the rules for the tasks that it calls, `metadata` the metadata in its config.
+    `keys` are the keys that it reads, "__root__" alone if the state is a single value; `prefix` begins the ids of all
+    nodes of its graph, and `names` are their names. `updates` and `control` are LangGraph's own functions that read a
+    node's result. `retries` are its retry policies; the first that accepts an exception applies. `timeout` limits each
+    attempt. `handled`: an error handler follows if the node fails. `static` are LangGraph's writes for the node's
+    edges, which a cache needs. `begins_early`: START is a node, too, in a superstep that LangGraph does not count.
+    `tasks` are the rules for the tasks that the node calls, `metadata` is the metadata in its config.
     """
 
     name: str
@@ -141,14 +141,14 @@ class NodeCall:
         return self._run_with_retries(work, form) if self.plan.retries else self._attempt(work, form)
 
     def choose_form(self, work: Work) -> Form:
-        """Return which of its functions the node calls: as in LangGraph, the async ones if the run is awaited.
+        """Return the functions that the node calls: as in LangGraph, the async ones if the run is awaited.
 
-        A replay calls the same ones: an event records that the async ones were called because the run was awaited.
+        An event records that the run was awaited, so a replay calls the same functions.
         """
         if not self.differs:
             return self.plain
         run = work.run
-        if self.plan.settings.only_async or self.plan.timeout is not None:  # no sync function can be cut short
+        if self.plan.settings.only_async or self.plan.timeout is not None:  # a sync function cannot be interrupted
             return self.awaited
         if self.plan.settings.only_sync:
             return self.plain
@@ -213,7 +213,7 @@ class NodeCall:
             result = self._to_command(upward, config)
         except asyncio.CancelledError as error:
             raise self._to_failure(error, work) from error
-        plain = type(result) is dict  # nearly always; the checks for anything else take a µs
+        plain = type(result) is dict  # the usual case; the checks for other results take a microsecond
         if not plain and self.recurse and isinstance(result, lg.Runnable) and not form.slow:
             result = context.run(result.invoke, node_input, config)
             plain = type(result) is dict
@@ -225,9 +225,9 @@ class NodeCall:
         return self.routed(calls, form, result, context, config)
 
     def _to_command(self, upward: lg.ParentCommand, config: dict[str, Any]) -> Any:
-        """Return the Command that was raised out of the node's function, as its result.
+        """Return the Command that the node's function raised, as its result.
 
-        A node of a graph invoked by the function leads out of that graph, to this one or to an enclosing one.
+        A node of a graph that the function invokes leaves that graph for this one, or for an enclosing one.
         """
         command = upward.args[0]
         if command.graph in (config["configurable"][lg.keys.CONFIG_KEY_CHECKPOINT_NS], self.plan.name):
@@ -237,7 +237,7 @@ class NodeCall:
         raise _make_no_parent_error(self.plan, upward)
 
     def _to_failure(self, error: asyncio.CancelledError, work: Work) -> BaseException:
-        """Return the failure of a node that raises CancelledError itself, or the error if its step was cancelled."""
+        """Return the failure of a node that raised CancelledError itself; the error if its step was cancelled."""
         try:
             task = asyncio.current_task()
         except RuntimeError:  # no event loop runs here
@@ -256,12 +256,12 @@ class NodeCall:
         return make_time_limit(self.plan.name, self.plan.timeout, work)
 
     def choose_after_skip(self, work: Work) -> Sequence[str | SendTarget]:
-        """Return the targets that the conditional edges choose for the state that a skip of this node leaves.
+        """Return the targets that the conditional edges choose if this node is skipped.
 
         Raises:
-            ExecutionError: L587, they are async, make calls or fail.
+            ExecutionError: L587, the conditional edges are async, make calls or fail.
         """
-        plan, found = self.plan, list[Any]()
+        plan, targets = self.plan, list[Any]()
         calls = NodeCalls(work)
         config = self._make_config(calls, 1)
         context = make_context(config, calls)
@@ -271,14 +271,14 @@ class NodeCall:
                 if is_async:
                     raise _make_skip_error(plan, "a condition is async")
                 chosen = context.run(call, make_branch_input(plan, branch, work, None, ()), config)
-                branch.collect(found, None, chosen, config)
+                branch.collect(targets, None, chosen, config)
         except calls.stops as stopped:
             raise _make_skip_error(plan, "a condition calls a model, a tool or a person") from stopped
         except ExecutionError:
             raise
         except Exception as error:
             raise _make_skip_error(plan, f"{type(error).__name__}: {safe_str(error, 2_000)}") from error
-        control = [(_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in found]
+        control = [(_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in targets]
         return make_outcome_of_updates(plan, work, (), control).route or ()
 
     def routed(self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
@@ -297,9 +297,9 @@ class NodeCall:
     def _make_half_routed(
         self, calls: NodeCalls, result: Any, results: list[Any], updates: Updates, error: Exception
     ) -> Outcome:
-        """Return the outcome of a node one of whose conditional edges has failed, if an error handler follows.
+        """Return the outcome of a node with a failed conditional edge, if an error handler follows.
 
-        As in LangGraph, the node's writes stay, and the edges before the one that failed are followed.
+        As in LangGraph, the node's writes remain, and the edges before the failed one are followed.
         """
         if not self.plan.handled or isinstance(error, lg.GraphBubbleUp):
             raise error
@@ -356,11 +356,9 @@ class NodeCall:
 
 
 class HandlerCall(NodeCall):
-    """The function of an error handler: it receives the input of the failed node, and its error.
+    """The function of an error handler, which receives the failed node's input and error.
 
-    As in LangGraph, it has no timeout.
-
-    `source` is the id of that node, `failed` its name.
+    As in LangGraph, it has no timeout. `source` is the id of the failed node, `failed` its name.
     """
 
     def __init__(self, plan: NodePlan, runnable: Any, source: str, failed: str) -> None:
@@ -390,7 +388,8 @@ async def _to_coroutine(awaitable: Any) -> Any:
 class Reader:
     """Reads the state for code inside a node, such as tools that receive the state.
 
-    `args` are as those of the partial function in its place in LangGraph: the second are the channels.
+    LangGraph has a partial function in its place; `args` mirrors that function's arguments, the second of which are
+    the channels.
     """
 
     __slots__ = ("args", "plan", "work")
@@ -409,18 +408,18 @@ class Reader:
 
 
 def read_input(plan: NodePlan, work: Work) -> Any:
-    """Return the argument of a node: the input that was sent to it, else the state that its schema names."""
+    """Return the argument of a node: the input that was sent to it, otherwise the keys of its schema."""
     return make_input(plan, work, work.event)
 
 
 def make_input(plan: NodePlan, work: Work, event: Event | None) -> Any:
-    """Return the argument of a node if this event carries its input; None: the state that its schema names."""
+    """Return the argument of a node: the input in this event; without an event, the keys of its schema."""
     if event is not None:
         return thaw(event.payload["input"])
     if isinstance(plan.keys, str):
         return _read(work, plan.keys, None)
-    found = read_state(plan, work, plan.keys)
-    return found if plan.mapper is None else plan.mapper(found)
+    state = read_state(plan, work, plan.keys)
+    return state if plan.mapper is None else plan.mapper(state)
 
 
 def _without_untracked(plan: NodePlan, sent: Any) -> Any:
@@ -430,18 +429,18 @@ def _without_untracked(plan: NodePlan, sent: Any) -> Any:
 
 
 def read_state(plan: NodePlan, work: Work, keys: Sequence[str]) -> dict[str, Any]:
-    """Return the values of the keys that have one."""
+    """Return the values of those keys that have a value."""
     scope, reads, managed = work.scope, work.reads, plan.channels.managed
-    found: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     for key in keys:
         if key in managed:
-            found[key] = compute_managed_value(plan, managed[key], work)
+            state[key] = compute_managed_value(plan, managed[key], work)
             continue
         reads[key] = None
         value = scope.get(key)
         if value is not ABSENT:
-            found[key] = value if type(value) in ATOMS else work.copy(key, value)
-    return found
+            state[key] = value if type(value) in ATOMS else work.copy(key, value)
+    return state
 
 
 def _read(work: Work, key: str, default: Any) -> Any:
@@ -451,22 +450,22 @@ def _read(work: Work, key: str, default: Any) -> Any:
 
 
 def get_superstep(plan: NodePlan, work: Work) -> int:
-    """Return the number of the superstep that a node runs in, as LangGraph counts."""
+    """Return the number of the superstep in which a node runs, as LangGraph counts."""
     return get_stage(work.run, work.activation).number - plan.begins_early
 
 
 def compute_managed_value(plan: NodePlan, spec: Any, work: Work) -> Any:
     """Return a value that LangGraph computes from the number of the superstep."""
-    number, most = get_superstep(plan, work), get_superstep_limit(work.run, work.activation)
+    number, limit = get_superstep(plan, work), get_superstep_limit(work.run, work.activation)
     scratchpad = lg.PregelScratchpad(
-        step=number, stop=(most or 0) - plan.begins_early, call_counter=int, interrupt_counter=int,
+        step=number, stop=(limit or 0) - plan.begins_early, call_counter=int, interrupt_counter=int,
         get_null_resume=bool, resume=[], subgraph_counter=int,
     )  # fmt: skip
     return spec.get(scratchpad)
 
 
 def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, updates: Updates) -> Any:
-    """Return the argument of a condition: the state with this node's own writes, without those of its siblings."""
+    """Return the argument of a condition: the state with this node's own writes, but without its siblings' writes."""
     own: dict[str, Any] = {}
     keys = ["__root__"] if branch.keys == "__root__" else branch.keys
     for key, _, write in updates:
@@ -491,7 +490,7 @@ def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, u
 
 
 def _get_as_left(work: Work, key: str) -> Any:
-    """Return the frozen value of a key as the node's function has left it."""
+    """Return the frozen value of a key, including changes that the node's function made in place."""
     value, held = work.scope.get(key), work.copies.get(key)
     if held is None or held[1] is not value or seems_unchanged(*held):
         return value
@@ -502,12 +501,12 @@ def _get_as_left(work: Work, key: str) -> Any:
 
 
 def read_updates(plan: NodePlan, result: Any) -> list[tuple[str, Any]]:
-    """Return the updates in a node's result: (key, value)."""
+    """Return the updates in a node's result as pairs (key, value)."""
     channels = plan.channels.channels
     if type(result) is dict and plan.channels.by_key:
         return [(key, value) for key, value in result.items() if key in channels]
-    found = plan.updates(result)
-    return [(key, value) for key, value in found or () if key in channels]
+    updates = plan.updates(result)
+    return [(key, value) for key, value in updates or () if key in channels]
 
 
 def list_updates(plan: NodePlan, work: Work, result: Any, sent: Sequence[tuple[str, Any]] = ()) -> Updates:
@@ -535,7 +534,7 @@ def to_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
 
 
 def assign_ids(work: Work, value: Any) -> Any:
-    """Return messages with ids; new ids are drawn so that a replay draws the same ones."""
+    """Return messages with ids; new ids are drawn from the run's random numbers, so a replay draws the same ones."""
     try:
         messages = lg.convert_to_messages(value if isinstance(value, list) else [value])
     except (ValueError, TypeError, NotImplementedError):
@@ -547,7 +546,7 @@ def assign_ids(work: Work, value: Any) -> Any:
 
 
 def with_delta_ids(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
-    """Return a write of a DeltaChannel whose messages have ids from LangGraph; a replay draws the same ones."""
+    """Return a write of a DeltaChannel in which every message has an id; a replay draws the same ids."""
     known = {message.id for message in _find_messages(value)}
     writes = [(key, value)]
     lg.ensure_message_ids(plan.channels.channels, writes)
@@ -570,7 +569,7 @@ def _draw_id(work: Work) -> str:
 
 
 def _join(old: ReducedWrite, new: ReducedWrite, key: str) -> ReducedWrite:
-    """Return two writes of one node to a key as one: an Overwrite discards the other."""
+    """Combine two writes of one node to a key; an Overwrite discards the other write."""
     if replaces_value(old.parts) and replaces_value(new.parts):
         raise _make_merge_error(f"At key {key!r}: can receive only one Overwrite value per step")
     return (
@@ -592,7 +591,7 @@ def make_outcome(
 ) -> Outcome:
     """Return the step's writes and the targets that it chose.
 
-    `sent` are the function's own writes; `updates` are all updates, if they are known already.
+    `sent` are the function's own writes; `updates` contains all updates, if they are already known.
     """
     try:
         control = () if type(result) is dict or result is None else plan.control(result) or ()
@@ -609,9 +608,9 @@ def make_outcome(
 def make_outcome_of_updates(
     plan: NodePlan, work: Work, updates: Updates, control: Sequence[tuple[str, Any]]
 ) -> Outcome:
-    """Return the outcome of a node's updates and of LangGraph's writes for the targets that it chose.
+    """Return the outcome for a node's updates and for LangGraph's writes to the targets that it chose.
 
-    Its `result` are all of LangGraph's writes of the node, in their order.
+    The outcome's `result` contains all of LangGraph's writes of the node, in order.
     """
     writes: dict[str, Any] = {}
     for key, _, write in updates:
@@ -645,9 +644,9 @@ def _make_skip_error(plan: NodePlan, why: str) -> ExecutionError:
 
 
 def _make_merge_error(what: str) -> Exception:
-    """Return the error of updates that LangGraph cannot merge when the superstep ends, with its cause.
+    """Return the error, with its cause, of updates that LangGraph cannot merge when the superstep ends.
 
-    L559: a node of LangGraph updates a key twice that no reducer combines.
+    L559: a node of LangGraph makes two updates of a key that cannot be combined.
     """
     error = SuperstepError(Problem("L559", what, "the updates of a node", "no reducer combines them",
                                    "declare a reducer for the key, or update it only once"))  # fmt: skip
@@ -656,7 +655,7 @@ def _make_merge_error(what: str) -> Exception:
 
 
 def _make_no_parent_error(plan: NodePlan, upward: lg.ParentCommand) -> Exception:
-    """Return the error of a node that leads out of the outermost graph, with its cause; nothing handles it.
+    """Return the error, with its cause, of a node that leads out of the outermost graph; nothing handles it.
 
     L544: a node of LangGraph leads out of its graph, which has no parent graph.
     """

@@ -47,7 +47,7 @@ from langgraph.runtime import ExecutionInfo, RunControl, Runtime
 from langgraph.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy
 from xxhash import xxh3_128_hexdigest
 
-NodeCancelledError = getattr(errors, "NodeCancelledError", RuntimeError)  # early versions have none
+NodeCancelledError = getattr(errors, "NodeCancelledError", RuntimeError)  # missing in early versions
 
 __all__ = [
     "MISSING",

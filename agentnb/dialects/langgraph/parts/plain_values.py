@@ -1,4 +1,4 @@
-"""LangGraph's Sends and Commands in plain values, as events and effects are recorded."""
+"""LangGraph's Sends and Commands as plain values, in which events and effects record them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from agentnb.dialects.langgraph.parts.time_limit import to_plain_limits
 
 
 def to_plain_send(packet: Any) -> dict[str, Any]:
-    """Return a Send in plain values."""
+    """Return a Send as plain values."""
     return {"node": packet.node, "arg": packet.arg, "timeout": to_plain_limits(packet.timeout)}
 
 
 def from_plain_send(values: dict[str, Any]) -> Any:
-    """Return the Send for the plain values of `to_plain_send`."""
+    """Return the Send that these plain values, from `to_plain_send`, describe."""
     limits = values["timeout"]
     timeout = limits and lg.TimeoutPolicy(
         run_timeout=limits["run"], idle_timeout=limits["idle"], refresh_on=limits["refresh_on"]
@@ -30,7 +30,7 @@ def to_plain_command(command: Any) -> dict[str, Any]:
 
 
 def from_plain_command(values: dict[str, Any]) -> Any:
-    """Return the Command for the plain values of `to_plain_command`."""
+    """Return the Command that these plain values, from `to_plain_command`, describe."""
     targets = [from_plain_send(to) if isinstance(to, dict) else to for to in values["goto"]]
     return lg.Command(update=values["update"], goto=targets, graph=values["graph"])
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def compute_delay(policies: Sequence[Any], failed: int, error: Exception, work: Work) -> float | None:
-    """Return the seconds until the next attempt, after `failed` attempts; None if there is none.
+    """Return the seconds until the next attempt, after `failed` attempts; None if there is no next attempt.
 
     The first policy that accepts the exception decides.
     """
@@ -31,7 +31,7 @@ def record_retry(work: Work, failed: int, error: Exception) -> None:
 
 
 async def sleep(work: Work, seconds: float) -> None:
-    """Wait by the clock of the run; a replay does not wait."""
+    """Wait on the clock of the run; a replay does not wait."""
     if work.run.recorded is None:
         await work.loop()
         await work.run.clock.sleep(seconds)
@@ -49,5 +49,5 @@ async def _measure_sleep(work: Work, seconds: float) -> int:
 
 
 def to_policies(policies: Any) -> tuple[Any, ...]:
-    """Return a node's retry policies as a sequence; there may be none, one or several."""
+    """Return a node's retry policies, given as None, one policy or several, as a tuple."""
     return () if policies is None else (policies,) if hasattr(policies, "max_attempts") else tuple(policies)

@@ -1,4 +1,4 @@
-"""The surroundings of a node: the config that LangGraph's helpers read, the Runtime, and the context."""
+"""The environment of a node: the config that LangGraph's helpers read, the Runtime, and the context."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _K: Final = lg.keys
 class Settings:
     """What a recipe passes to its nodes: context, store, and the config with which the graph is invoked.
 
-    `only_async`: LangGraph can only await the graph, so its nodes call their async functions; `only_sync`: it can only
-    invoke it, so they call their sync ones. `has_saver`: the graph has a checkpointer; a session is then a thread, and
-    its id that of the session's run unless the config has one. Forks stay in the thread.
+    `only_async`: LangGraph can only await the graph, so the nodes call their async functions; `only_sync`: LangGraph
+    can only invoke it, so the nodes call their sync functions. `has_saver`: the graph has a checkpointer; then a
+    session is a thread, whose id is the id of the session's run unless the config has one. Forks stay in the thread.
     """
 
     __slots__ = ("config", "configurable", "context", "has_saver", "only_async", "only_sync", "run_id", "store")
@@ -44,7 +44,7 @@ class Settings:
     ) -> None:
         own = {"callbacks": config.get("callbacks") or [], "metadata": dict(config.get("metadata") or {})}
         self.config = {**config, **own}
-        self.config.pop("run_name", None)  # that of the graph, not of its nodes
+        self.config.pop("run_name", None)  # it names the graph, not its nodes
         if not self.config.get("tags"):
             self.config.pop("tags", None)
         self.configurable = dict(self.config.pop("configurable", None) or {})
@@ -53,7 +53,7 @@ class Settings:
         self.run_id = self.config.get("run_id")
 
     def inside(self, graph: Any) -> Settings:
-        """Return the settings that a subgraph passes to its nodes: it may have its own tags and metadata."""
+        """Return the settings that a subgraph passes to its nodes, with the subgraph's own tags and metadata."""
         if not graph.config:
             return self
         outer = {**self.config, "configurable": self.configurable}
@@ -63,9 +63,9 @@ class Settings:
         return Settings(config, self.context, self.store, **flags)
 
     def get_thread(self, work: Work) -> Any:
-        """Return the id of the thread that a session represents; None if nothing needs one."""
-        given = self.configurable.get("thread_id")
-        return work.run.origin_id() if given is None and self.has_saver else given
+        """Return the id of the thread that a session represents; None if no thread id is needed."""
+        thread_id = self.configurable.get("thread_id")
+        return work.run.origin_id() if thread_id is None and self.has_saver else thread_id
 
 
 def make_config(
@@ -76,10 +76,7 @@ def make_config(
     metadata: Mapping[str, Any],
     attempt: int,
 ) -> dict[str, Any]:
-    """Return the config of one attempt of a node's step.
-
-    `metadata` are those of the node.
-    """
+    """Return the config of one attempt of a node's step; `metadata` is the node's."""
     previous = work.scope.get(lg.keys.PREVIOUS)
     task = f"{work.node.id}:{work.run.position + 1}"
     thread = settings.get_thread(work)
@@ -110,7 +107,7 @@ def make_config(
 def make_inner_config(
     config: dict[str, Any], metadata: Mapping[str, Any], task: str, answers: list[Any]
 ) -> dict[str, Any]:
-    """Return the config of a task, with its metadata; `answers` are those to its questions."""
+    """Return the config of a task, with its metadata; `answers` are the answers to its questions."""
     configurable = dict(config["configurable"])
     _add_task(configurable, task, answers)
     metadata = {**config.get("metadata", {}), "langgraph_checkpoint_ns": task, **metadata}
@@ -122,7 +119,7 @@ def _add_task(configurable: dict[str, Any], task: str, answers: list[Any]) -> No
     numbers = count()
 
     def next_answer(_consume: bool = False) -> Any:
-        """Return the next answer to an interrupt of a graph that the function has called; None if there is none."""
+        """Return the next answer for an interrupt in a graph that the function invokes; None if there is none."""
         number = next(numbers)
         return answers[number] if number < len(answers) else None
 
@@ -151,7 +148,7 @@ _CONTROL: Final = _Control()
 def make_context(config: dict[str, Any], calls: NodeCalls | None = None) -> Context:
     """Return a context in which LangGraph's helpers (`interrupt`, `get_stream_writer`, ...) find the config.
 
-    In it, models and tools are called through the step that `calls` belongs to.
+    Within it, models and tools are called through the step that `calls` belongs to.
     """
     context = copy_context()
     context.run(_enter, calls, config)

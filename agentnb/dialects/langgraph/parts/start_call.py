@@ -20,24 +20,24 @@ def refuse_command(value: Any) -> None:
 
 
 class StartCall(NodeCall):
-    """The function of the node START, which a graph has if its entry is conditional; and the graph's first state."""
+    """The function of the node START, which a graph with a conditional entry has; and the graph's first state."""
 
     def __init__(self, plan: NodePlan, id: str) -> None:
         self.id, self.keys = id, plan.keys
         super().__init__(plan, RunnableCallable(self._write_transient, name=id, trace=False))
 
     def read_inputs(self, value: Any) -> dict[str, Any]:
-        """Return an input that is not a mapping as inputs: the fields of an object, pairs, or the value of "__root__".
+        """Return the inputs for a value that is not a mapping: an object's fields, pairs, or the value of "__root__".
 
         Raises:
-            InvalidUpdateError: LangGraph does not accept it.
-            TypeError: it is a Command.
+            InvalidUpdateError: LangGraph does not accept the value.
+            TypeError: the value is a Command.
         """
         refuse_command(value)
         return dict(read_updates(self.plan, value))
 
     def begin(self, graph_input: Any, earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the first state for an input, after an earlier state."""
+        """Return the first state for an input, continuing from an earlier state."""
         channels = self.plan.channels
         value: Any = graph_input
         if isinstance(graph_input, Mapping):  # a subgraph may be given an object of a schema
@@ -55,5 +55,5 @@ class StartCall(NodeCall):
         return [], calls.work.inputs if frame.parent < 0 else thaw(frame.inputs)
 
     def _write_transient(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Return the transient keys of the input: they last for the superstep after this node's."""
+        """Return the transient keys of the input, which last for the superstep after this node's."""
         return {key: state[key] for key in self.plan.channels.transient if key in state}

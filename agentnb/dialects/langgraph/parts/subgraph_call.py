@@ -18,7 +18,7 @@ from agentnb.engine.core.work import Body, Enter
 if TYPE_CHECKING:
     from agentnb.engine.core.work import Work
 
-# Returns the first state of a graph for its input, after an earlier state.
+# Returns the first state of a graph for its input, continuing from an earlier state.
 Begin = Callable[[Any, Mapping[str, Any] | None], dict[str, Any]]
 _STATE: Final = "subgraph_state"
 
@@ -26,8 +26,8 @@ _STATE: Final = "subgraph_state"
 class SubgraphCall(NodeCall):
     """The function of a node that is a graph.
 
-    `begins_early`: the inner graph has a node START, whose conditions see its whole input. `keys` are those of its
-    state if it continues from the state in which it last ended; each end is an event.
+    `begins_early`: the inner graph has a node START, whose conditions see the graph's whole input. `keys` are the keys
+    of its state if the graph continues from the state in which it last ended; each end is an event.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class SubgraphCall(NodeCall):
         return self.routed(calls, form, result, context, config)
 
     def _make_result(self, work: Work) -> Any:
-        """Return the output of the inner graph, or the Command by which one of its nodes has left it."""
+        """Return the output of the inner graph, or the Command with which one of its nodes left the graph."""
         event = work.event
         if event is not None and event.type == "command":
             return from_plain_command({**thaw(event.payload), "graph": None})
@@ -74,28 +74,28 @@ class SubgraphCall(NodeCall):
         return {key: thaw(value) for key, value in seen.items() if value is not ABSENT}
 
     def _collect_streamed(self, work: Work, keys: Collection[str]) -> dict[str, Any]:
-        """Return the values of transient keys that were part of the state when LangGraph streamed it last.
+        """Return the transient keys, with their values, that were in the state when LangGraph last streamed it.
 
         A graph's result is the state as it was streamed: after each superstep that wrote an output, and before
         one that continues after a question. The keys were deleted when the following supersteps ended.
         """
         run, frame = work.run, work.frames[0]
         transient = {*run.plan.transient.get(frame.row.region, ())}.intersection(keys)
-        found: dict[str, Any] = {}
+        streamed: dict[str, Any] = {}
         if not transient:
-            return found
+            return streamed
         question_steps = {call.step for history, _ in run.parts() for call in history.calls if call.kind == "human"}
         for steps in iter_supersteps_back(run, frame):
             writes = [write for step in steps for write in run.iter_writes(frame.scope, step) if write[0] in keys]
             if any(new is not ABSENT for _, _, new in writes):
                 break
-            found |= {key: thaw(old) for key, old, _ in writes if key in transient}
+            streamed |= {key: thaw(old) for key, old, _ in writes if key in transient}
             if not question_steps.isdisjoint(range(steps[-1], steps[0] + 1)):
                 break
-        return found
+        return streamed
 
     def _find_earlier(self, work: Work) -> Any:
-        """Return the state in which the graph last ended, if it continues from there."""
+        """Return the state in which the graph last ended, if the graph continues from that state."""
         if not self.state_keys:
             return {}
         ends = (event for event in reversed(work.events) if event.type == _STATE and event.actor == work.node.id)

@@ -25,7 +25,7 @@ def to_plain_limits(timeout: Any) -> dict[str, Any] | None:
 
 
 def make_time_limit(name: str, limits: dict[str, Any] | None, work: Work) -> TimeLimit | None:
-    """Return the time limit of one attempt: that of the Send which the step belongs to, else the node's own."""
+    """Return the time limit of one attempt: that of the Send that scheduled the step, otherwise the node's own."""
     event = work.event
     if event is not None and "timeout" in event.payload:
         limits = thaw(event.payload["timeout"])
@@ -33,9 +33,9 @@ def make_time_limit(name: str, limits: dict[str, Any] | None, work: Work) -> Tim
 
 
 class TimeLimit:
-    """The time limit of one attempt of a node. The clock is paused while one of its calls is.
+    """The time limit of one attempt of a node. While a call of the node is paused, so is the clock.
 
-    `scope` is LangGraph's own, which detects progress.
+    `scope` is LangGraph's own object for detecting progress.
     """
 
     def __init__(self, name: str, limits: dict[str, Any]) -> None:
@@ -49,7 +49,7 @@ class TimeLimit:
         """Await a coroutine for as long as the limit allows.
 
         Raises:
-            NodeTimeoutError: it took longer.
+            NodeTimeoutError: the coroutine took longer.
         """
         reply: Any = None
         error: BaseException | None = None
@@ -80,7 +80,7 @@ class TimeLimit:
             self.scope.close()
 
     def left(self) -> tuple[float, str]:
-        """Return the remaining seconds, and which limit ends first."""
+        """Return the remaining seconds, and the limit that ends first: "run" or "idle"."""
         now = monotonic()
         ends = []
         if self.run is not None:

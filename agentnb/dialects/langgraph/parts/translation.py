@@ -1,4 +1,4 @@
-"""The translation of a compiled graph: its nodes, edges and state as a Recipe."""
+"""Translation of a compiled graph, with its nodes, edges and state, to a Recipe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from agentnb.errors import Place, Problem
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 
 Start = StartCall | EntrypointCall
-# The exceptions that LangGraph raises when a superstep fails, by the codes of the engine's problems.
+# Code of the engine's problem -> the exception that LangGraph raises when a superstep fails for this reason.
 _ERROR_CLASSES = MappingProxyType({"L530": lg.InvalidUpdateError, "L533": lg.GraphRecursionError})
 
 
@@ -52,7 +52,7 @@ def translate(
     store: Any = None,
     state: Mapping[str, Any] | None = None,
 ) -> tuple[Recipe | None, list[Problem]]:
-    """Return the recipe of a graph, or None, and its problems."""
+    """Return the recipe of a graph (None if there are errors), and the problems."""
     install()
     problems: list[Problem] = []
     compiled = _compile(graph, problems)
@@ -101,7 +101,7 @@ def translate(
 def _compile(graph: Any, problems: list[Problem]) -> Any:
     place = Place(f"<{type(graph).__name__}>")
     if is_builder(graph):
-        blueprint = copy(graph)  # compiling marks a graph and fills in defaults of its nodes
+        blueprint = copy(graph)  # compile() changes a graph: it sets a flag and fills in defaults of the nodes
         blueprint.nodes = {name: copy(spec) for name, spec in graph.nodes.items()}
         try:
             return blueprint.compile()
@@ -120,7 +120,7 @@ def _compile(graph: Any, problems: list[Problem]) -> Any:
 
 
 class _Translation:
-    """A graph and its subgraphs being translated, and the problems so far.
+    """The translation of a graph and its subgraphs, with the problems so far.
 
     `has_saver`: the graph has a checkpointer, so subgraphs may have a persistent state.
     """
@@ -170,7 +170,7 @@ class _Translation:
         self.channels[region] = Channels(builder.channels, builder.managed, place, self.problems)
         self.begins_early[region] = begins_early(builder)
         for name, spec in builder.nodes.items():
-            if not spec.is_error_handler:  # they are translated with the nodes whose errors they handle
+            if not spec.is_error_handler:  # handlers are translated with the nodes whose errors they handle
                 self._translate_node(
                     graph, settings, name, spec, region, prefix, place._replace(path=f"nodes[{name!r}]")
                 )
@@ -221,7 +221,6 @@ class _Translation:
             metadata=process.metadata or {},
         )
         own = prefix + name
-        most = self.limit + self.begins_early[region]
         inner = spec.runnable if is_compiled(spec.runnable) else None
         keys = (process.channels,) if isinstance(process.channels, str) else tuple(process.channels)
         if inner is None:
@@ -257,7 +256,7 @@ class _Translation:
                 "function": unwrap_function(spec.runnable),
                 "reducers": MappingProxyType(channels.reducers),
                 "defer": bool(spec.defer),
-                "max_supersteps": most,
+                "max_supersteps": self.limit + self.begins_early[region],
                 "supersteps_after_wait": self.limit + 1,
                 "error_classes": _ERROR_CLASSES,
             }),
@@ -269,7 +268,7 @@ class _Translation:
     def _translate_error_handler(
         self, graph: Any, handler: str, failing: NodePlan, source: str, region: str, place: Place
     ) -> None:
-        """Add the node that handles the errors of another; one that handles those of all has a node for each."""
+        """Add the node that handles the errors of another. A handler for all nodes becomes one node for each."""
         spec, process = graph.builder.nodes[handler], graph.nodes[handler]
         entries = process.writers[0].writes
         plan = replace(
@@ -312,7 +311,7 @@ class _Translation:
                 make_unsupported_problem("a timeout of a subgraph", place, "set it on the nodes inside")
             )
         if not is_compiled(spec.runnable):
-            for inner in process.subgraphs or ():  # those that the node's function refers to
+            for inner in process.subgraphs or ():  # graphs that the node's function refers to
                 self._check_invoked(inner, place)
 
     def _check_invoked(self, inner: Any, place: Place) -> None:
@@ -328,15 +327,16 @@ class _Translation:
             self.problems.append(breakpoints_inside(place))
 
     def _translate_branches(self, graph: Any, name: str) -> list[Branch]:
-        builder, found = graph.builder, []
+        builder, branches = graph.builder, []
         for spec in builder.branches.get(name, {}).values():
             schema = spec.input_schema
             if schema is None:
                 schema = builder.nodes[name].input_schema if name in builder.nodes else builder.state_schema
             keys = list(builder.schemas[schema])
             mapper = graph.schema_to_mapper.get(schema)
-            found.append(Branch(spec, make_callers(spec.path), "__root__" if keys == ["__root__"] else keys, mapper))
-        return found
+            callers = make_callers(spec.path)
+            branches.append(Branch(spec, callers, "__root__" if keys == ["__root__"] else keys, mapper))
+        return branches
 
     def _add_edges(self, builder: Any, prefix: str, place: Place) -> None:
         for source, target in sorted(builder.edges):
@@ -353,14 +353,14 @@ class _Translation:
 
     def _draw_choices(self, builder: Any, name: str, spec: Any, prefix: str, place: Place) -> list[Edge]:
         """Return the edges that the node may choose, for the drawing."""
-        found = []
+        edges = []
         for branch in builder.branches.get(name, {}).values():
             ends = branch.ends or {target: target for target in builder.nodes if target != name}
-            found += [Edge(prefix + name, prefix + end, "route", condition=str(value), place=place)
+            edges += [Edge(prefix + name, prefix + end, "route", condition=str(value), place=place)
                       for value, end in ends.items() if end != END]  # fmt: skip
         ends = spec.ends or ()
-        found += [Edge(prefix + name, prefix + end, "route", place=place) for end in ends if end != END]
-        unique = {(edge.source, edge.target): edge for edge in reversed(found)}
+        edges += [Edge(prefix + name, prefix + end, "route", place=place) for end in ends if end != END]
+        unique = {(edge.source, edge.target): edge for edge in reversed(edges)}
         return list(reversed(unique.values()))
 
     def _start(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> StartCall:
@@ -375,14 +375,13 @@ class _Translation:
         )  # fmt: skip
         start = StartCall(plan, prefix + START)
         targets = sorted(end for begin, end in builder.edges if begin == START and end != END)
-        most = self.limit + 1
         if self.begins_early[region]:
             self.nodes[start.id] = Node(
                 id=start.id, kind="runnable", label="start", scope=region,
                 params=MappingProxyType({
                     "perform": start,
                     "reducers": MappingProxyType(channels.reducers),
-                    "max_supersteps": most,
+                    "max_supersteps": self.limit + 1,
                     "supersteps_after_wait": self.limit + 1,
                     "error_classes": _ERROR_CLASSES,
                 }),
@@ -395,7 +394,7 @@ class _Translation:
 
 
 def _cached(call: NodeCall, graph: Any, name: str, policy: Any) -> NodeCall | CachedCall:
-    """Return the function of a node: if it has a cache policy and its graph a cache, the cache is checked first."""
+    """Return a node's function, which checks the cache first if the node has a cache policy and the graph a cache."""
     if graph.cache is None or not policy:
         return call
     namespace = (lg.keys.CACHE_NS_WRITES, lg.identifier(graph.nodes[name]) or "__dynamic__", name)
@@ -403,18 +402,18 @@ def _cached(call: NodeCall, graph: Any, name: str, policy: Any) -> NodeCall | Ca
 
 
 def begins_early(builder: Any) -> bool:
-    """Return True if START is a separate node, which runs in a superstep before the first."""
+    """Return True if START is a separate node, which runs in a superstep before the first one that is counted."""
     targets = [end for begin, end in builder.edges if begin == START and end != END]
     return bool(builder.branches.get(START)) or any(builder.nodes[target].defer for target in targets)
 
 
 def _list_static_writes(builder: Any, name: str) -> list[tuple[str, Any]]:
-    """Return LangGraph's writes for the edges of a node that have no condition, in its order."""
-    found: list[tuple[str, Any]] = []
-    found += [(f"branch:to:{end}", None) for begin, end in builder.edges if begin == name and end != END]
-    found += [(f"join:{'+'.join(begins)}:{end}", name) for begins, end in builder.waiting_edges
-              if name in begins and end != END]  # fmt: skip
-    return found
+    """Return LangGraph's writes for the unconditional edges of a node, in LangGraph's order."""
+    writes: list[tuple[str, Any]] = []
+    writes += [(f"branch:to:{end}", None) for begin, end in builder.edges if begin == name and end != END]
+    writes += [(f"join:{'+'.join(begins)}:{end}", name) for begins, end in builder.waiting_edges
+               if name in begins and end != END]  # fmt: skip
+    return writes
 
 
 class _NoBranches:
