@@ -51,18 +51,18 @@ class PackMethods:
         return any(each.name == name for each in self._pack_behaviors)
 
     def _share_packs(self, other: Any) -> None:
-        """Load what another runtime has loaded, whose log already records it."""
+        """Load the packs of another runtime, whose log already records them."""
         for pack, settings in other._packs:  # noqa: SLF001  (of its own class)
             self._take(pack, settings)
 
     def load_pack(self, pack: Pack, settings: Any = None) -> bool:
         """Load a pack: its behaviors and definitions are active from now on.
 
-        Return False if the same is already loaded.
+        Return False if the same version is already loaded.
 
         Raises:
-            PackVersionConflictError: R324, another version of it is loaded.
-            PackConflictError: R325, a name that it defines is taken; then nothing of it is loaded.
+            PackVersionConflictError: R324, another version of the pack is loaded.
+            PackConflictError: R325, a name that the pack defines is taken; then nothing of the pack is loaded.
             PackValidationError: R322, the settings do not match its schema.
         """
         from agentnb.dialects.activegraph.parts.packs import Pack
@@ -119,7 +119,7 @@ class PackMethods:
         `load_pack` loads it again.
 
         Raises:
-            PackNotFoundError: R232, this runtime has never loaded it.
+            PackNotFoundError: R232, this runtime has never loaded the pack.
         """
         from agentnb.dialects.activegraph.parts.packs import make_unknown_pack_error
 
@@ -173,8 +173,8 @@ class PackMethods:
         R327: several behaviors or tools have the requested name.
 
         Raises:
-            LookupError: R326, there is none with that name.
-            ValueError: R327, several packs have one of that short name.
+            LookupError: R326, there is no behavior with this name.
+            ValueError: R327, several packs have a behavior with this short name.
         """
         return _find_by_name(name, list(self.behaviors), "behavior", BehaviorNotFoundError, AmbiguousBehaviorError)
 
@@ -182,8 +182,8 @@ class PackMethods:
         """Return a tool by its full name, or by the name without its pack's prefix.
 
         Raises:
-            LookupError: R326, there is none with that name.
-            ValueError: R327, several packs have one of that short name.
+            LookupError: R326, there is no tool with this name.
+            ValueError: R327, several packs have a tool with this short name.
         """
         return _find_by_name(name, self._list_tools(), "tool", ToolNotFoundError, AmbiguousToolError)
 

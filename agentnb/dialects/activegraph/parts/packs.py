@@ -53,7 +53,7 @@ class _Frozen:
 
 
 class EmptySettings(BaseModel):
-    """The settings of a pack that has none."""
+    """The settings of a pack without settings."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class ObjectType(_Frozen):
         """Check the name and the schema.
 
         Raises:
-            PackValidationError: R230, one of them is not valid.
+            PackValidationError: R230, the name or the schema is not valid.
         """
         _check_name(self.name, "an object type")
         _check_model(self.schema, f"object type {self.name!r}", "schema")
@@ -76,7 +76,7 @@ class ObjectType(_Frozen):
 
 @dataclass(frozen=True)
 class RelationType(_Frozen):
-    """A type of relations between objects of these types, or of any types if none are named."""
+    """A type of relations between objects of these types, or of any types if none are listed."""
 
     name: str
     source_types: tuple[str, ...] = ()
@@ -87,14 +87,14 @@ class RelationType(_Frozen):
         """Check the name.
 
         Raises:
-            PackValidationError: R230, it is not valid.
+            PackValidationError: R230, the name is not valid.
         """
         _check_name(self.name, "a relation type")
 
 
 @dataclass(frozen=True)
 class PackPolicy(_Frozen):
-    """Object types that behaviors of a pack create only after a person has approved it."""
+    """Object types that the behaviors of a pack create only after a person has approved."""
 
     name: str
     requires_approval: tuple[str, ...] = ()
@@ -131,8 +131,8 @@ class Pack(_Frozen):
     """A pack. Two packs with the same name and version are equal.
 
     Raises:
-        PackValidationError: R230, the name, the version or the settings' schema is not valid, two parts of a kind have
-            the same name, or a behavior or tool is registered globally: then it would run without the pack, too.
+        PackValidationError: R230, the name, the version or the settings schema is not valid, two parts of one kind have
+            the same name, or a behavior or tool is registered globally, so that it would also run without the pack.
     """
 
     name: str
@@ -182,7 +182,7 @@ class Pack(_Frozen):
         return hash((self.name, self.version))
 
     def prompt_manifest(self) -> dict[str, dict[str, str]]:
-        """Return its prompts by name, each as version and digest."""
+        """Return its prompts: name -> version and digest."""
         return {each.name: {"version": each.version, "hash": each.content_hash} for each in self.prompts}
 
     def removed_surface(self) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def build_settings(pack: Pack, settings: Any) -> Any:
     R322: the settings of a pack do not fit its schema.
 
     Raises:
-        PackSettingsMissingError: R322, required ones are missing or others are not valid.
+        PackSettingsMissingError: R322, required settings are missing, or a setting is not valid.
     """
     if isinstance(settings, pack.settings_schema):
         return settings
@@ -326,10 +326,10 @@ def _discover() -> Iterator[DiscoveredPack]:
 def load_by_name(name: str) -> Pack:
     """Return an installed pack by its name; see `discover`.
 
-    R232: a pack is named that is not installed, or that a runtime has not loaded.
+    R232: the named pack is not installed, or the runtime has not loaded it.
 
     Raises:
-        PackNotFoundError: R232, no pack of that name is installed.
+        PackNotFoundError: R232, no pack with this name is installed.
     """
     installed = {each.name: each.pack for each in discover()}
     if name not in installed:
@@ -338,7 +338,7 @@ def load_by_name(name: str) -> Pack:
 
 
 def make_unknown_pack_error(name: str, state: str, known: list[str]) -> PackNotFoundError:
-    """Return the error for the name of a pack that is not `state`: "installed" or "loaded"."""
+    """Return the error for the name of a pack that is not `state`, which is "installed" or "loaded"."""
     return PackNotFoundError(
         Problem("R232", f"no pack {name!r} is {state}", "packs", f"{state} packs: {', '.join(known) or 'none'}",
                 did_you_mean(name, known, "check the name"))
@@ -375,12 +375,12 @@ class Schemas:
             del self.relations[relation.name]
 
     def __call__(self, what: str, type_: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Validate data against the schema of its type and return it with defaults.
+        """Validate data against the schema of its type, and return it with defaults filled in.
 
         R323: data does not fit the schema that a pack defines for its type.
 
         Raises:
-            PackSchemaViolation: R323, it does not fit.
+            PackSchemaViolation: R323, the data does not fit.
         """
         if what == "object" and type_ in self.objects:
             declared, pack = self.objects[type_]

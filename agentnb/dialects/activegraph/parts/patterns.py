@@ -1,10 +1,11 @@
-"""Patterns: a chain of objects and relations that must exist, in a small part of the language Cypher.
+"""Patterns: chains of objects and relations that must exist, in a small subset of the Cypher language.
 
     (a:task {state: 'open'})-[r:needs]->(b)<-[:by]-(c:person) WHERE a.n > b.n AND NOT (b.done = true AND a <> b) AND
     NOT EXISTS { (b)-[:blocks]->(d) }
 
 Each object has a name, a type, both or neither; a relation has a type. Repeated names refer to the same object. A name
-alone is its id; `a.id`, `a.type` and `a.version` are its own, whatever else follows a dot is looked up in its data.
+alone means the object's id; `a.id`, `a.type` and `a.version` are fields of the object, and any other name after a dot
+is looked up in its data.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Bindings = dict[str, str]
 
 
 class FrozenGraph(Protocol):
-    """The graph in which a pattern is searched: its objects and relations, frozen."""
+    """The graph that is searched for a pattern: its objects and relations, frozen."""
 
     def object(self, key: str) -> Any:
         """Return an object; ABSENT if there is none."""
@@ -63,7 +64,7 @@ class Match:
         return self.bindings[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the id bound to a name, if there is one."""
+        """Return the id bound to a name, or the default."""
         return self.bindings.get(name, default)
 
 
@@ -85,7 +86,7 @@ class _RelationPattern:
 class _Clause:
     path: tuple[str, ...] = ()
     op: str = ""
-    value: Any = None  # the value that the path is compared with; or `other_path`, the path on the other side
+    value: Any = None  # the value that the path is compared with, unless it is compared with `other_path`
     other_path: tuple[str, ...] = ()
     negated: bool = False
     sub: Pattern | None = None
@@ -215,7 +216,7 @@ class _Reader:
         return found[1]
 
     def skip_keyword(self, keyword: str) -> bool:
-        """Consume the next token if it is this keyword; return whether it is."""
+        """Consume the next token and return True if it is this keyword."""
         if self.peek().upper() == keyword:
             self.at += 1
             return True

@@ -52,13 +52,14 @@ class PersistenceMethods:
         get_parts(self.graph.session).persistence.record_new_run(store, "step")
 
     def save_state(self, path: Any = None) -> str:
-        """Save the run, and return its location. A run that has no store yet is recorded at `path` from now on.
+        """Save the run, and return its location. A run without a store is recorded at `path` from now on.
 
-        X514: a run that is recorded in one place is to be saved in another.
+        X514: a run that is already stored would be saved to another location.
 
         Raises:
-            InvalidRuntimeConfiguration: X514, it is recorded elsewhere; R265, it has no store, and no path is passed.
-            StoreError: it cannot be saved.
+            InvalidRuntimeConfiguration: X514, the run is stored elsewhere; R265, the run has no store, and no path was
+                passed.
+            StoreError: the run cannot be saved.
         """
         self._ensure()
         session = self.graph.session
@@ -89,21 +90,21 @@ class PersistenceMethods:
              trace_context_reads: bool = False, name: str | None = None) -> Self:  # fmt: skip
         """Return a runtime that resumes a recorded run as if it had not been interrupted.
 
-        A store of the activegraph package is recognised: the run continues, and each new event is added to that store.
+        A run from a store of the activegraph package continues, too; each new event is added to that store.
 
-        Ids, random numbers, delayed deliveries, pending approvals and budget use are restored. The limits are those of
-        `budget` alone: earlier limits of the run do not count. All other arguments are those of a Runtime.
+        Ids, random numbers, delayed deliveries, pending approvals and budget use are restored. Only the limits in
+        `budget` apply; earlier limits of the run do not. All other arguments are those of a Runtime.
 
         Args:
             path: a path or a URL: sqlite:///runs.db, postgresql://...
-            run_id: the id of the run; default: the one written last.
+            run_id: the id of the run; default: the run that was written last.
             behaviors: the subscribed behaviors; default: the registered ones.
-            replay_strict: first compare what they do with the log.
+            replay_strict: first compare what the behaviors do with the log.
             graph_store: the store of the graph's objects, see Graph.
             name: the name of the run; default: the recorded one.
 
         Raises:
-            StoreNotFoundError: L410, there is no such store, and none is created. It is a FileNotFoundError.
+            StoreNotFoundError: L410, there is no such store, and none is created. This is a FileNotFoundError.
             StoreError: there is no such run.
             InvalidRuntimeConfiguration: X522, a run of the activegraph package cannot be replayed strictly.
             ReplayDivergenceError: L460, the behaviors differ from the log.
@@ -154,8 +155,8 @@ class PersistenceMethods:
              graph_store: Any = None) -> Self:  # fmt: skip
         """Return an independent runtime that shares the log up to an event, and the rest of the step that recorded it.
 
-        No delivery is lost: those that were outstanding at that point are made here. It continues the same random
-        numbers and clock, and asks models again as this runtime does, unless other arguments are passed. It has no
+        No delivery is lost: those that were outstanding at that point are made by the fork. It continues with the same
+        random numbers and clock, and calls models as this runtime does, unless other arguments are passed. It has no
         budget.
 
         Raises:
@@ -197,7 +198,7 @@ class PersistenceMethods:
         return forked
 
     def replay(self, strict: Any = "values") -> ReplayReport:
-        """Run the behaviors again with the recorded answers; return where they differ. Nothing is called."""
+        """Run the behaviors again with the recorded answers, and report the differences. Nothing is called."""
         self._ensure()
         return self.graph.session.replay(strict=strict)
 
@@ -207,7 +208,7 @@ class PersistenceMethods:
         L460: a strict replay differs from the log.
 
         Raises:
-            ReplayDivergenceError: L460, it names the first event and path that differ.
+            ReplayDivergenceError: L460, with the first event and path that differ.
         """
         report = self.replay()
         first = next(iter(report.divergences), None)
@@ -220,18 +221,18 @@ class PersistenceMethods:
         where = where or (events[0].id if events else "")
         texts = (
             first.why
-            or f"{first.what} {first.path!r} was {safe_repr(first.recorded)}, and is {safe_repr(first.replayed)}"
+            or f"{first.what} {first.path!r} was {safe_repr(first.recorded)}, but is {safe_repr(first.replayed)}"
         )
         raise ReplayDivergenceError(
             Problem("L460", f"step {first.step}, {first.node!r}: {texts}", f"event {where or '?'}",
-                    "behaviors run again on the recorded events and must do the same",
+                    "a replayed behavior must do what the log records",
                     "load it with the behaviors of the recorded run, or without replay_strict"),
             event_id=where, expected=first.recorded, actual=first.replayed, kind=f"{first.what}_mismatch",
         )  # fmt: skip
 
 
 def _check_lenient(replay_strict: bool, log: PackageLog) -> None:
-    """Raise for a strict replay of a run of the package.
+    """Raise an error for a strict replay of a run of the package.
 
     X522: a run of the activegraph package is loaded with replay_strict.
 
@@ -247,9 +248,9 @@ def _check_lenient(replay_strict: bool, log: PackageLog) -> None:
 
 
 def _find_store(session: Session) -> tuple[str, Callable[[Any], bool]] | None:
-    """Return where a run is recorded, and a function that checks whether a path denotes that location.
+    """Return the location of a run, and a function that checks whether a path denotes this location.
 
-    None if it is only in memory.
+    Return None if the run is only in memory.
     """
     persistence, journal = get_parts(session).persistence, get_state(session).journal
     if isinstance(persistence, LogPersistence):

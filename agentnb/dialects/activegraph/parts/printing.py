@@ -32,7 +32,7 @@ class GraphLog:
         return self.graph.events
 
     def failures(self) -> list[Event]:
-        """Return the events of failed deliveries; their payloads hold the traceback. See `Runtime.errors`, too."""
+        """Return the events of failed deliveries; their payloads contain the traceback. See also `Runtime.errors`."""
         return [to_event(event) for event in self.graph.ledger.failures]
 
     def lines(self) -> list[str]:
@@ -44,14 +44,14 @@ class GraphLog:
         print("\n".join(self.lines()))  # noqa: T201  (that is what it is for)
 
     def causes(self, id_: str) -> list[Event]:
-        """Return the causes of an event, or of the events that created and changed an object: each, then its causes.
+        """Return the causes of an event, or of the events that created and changed an object.
 
-        An event caused by a model is followed by the earlier calls of the model and of tools.
+        Each cause is followed by its own causes, an event caused by a model by the earlier calls of models and tools.
         """
         return [event for _, event in self._iter_causes(id_)]
 
     def _iter_causes(self, id_: str) -> Iterator[tuple[int, Event]]:
-        """Yield each cause with its distance from the start, from 1; a cause of several events is yielded once."""
+        """Yield each cause with its distance, from 1; a cause of several events is yielded once."""
         events = self.graph.ledger.events()
         known, seen = {event.id: event for event in events}, set[str]()
         answers = {event.cause: event for event in events if event.type in ("llm.responded", "tool.responded")}
@@ -68,7 +68,7 @@ class GraphLog:
                 event, depth = known.get(event.cause or ""), depth + 1
 
     def causal_chain(self, object_id: str) -> str:
-        """Return the causes of an object, its changes, or an event, one per line; see `session.chain`."""
+        """Return the causes of an object, its changes, or an event, one per line; see also `session.chain`."""
         found = self.graph.get_object(object_id)
         head = f"{object_id} ({found.type})" if found else object_id
         lines = (
@@ -97,9 +97,9 @@ class GraphLog:
 
 
 def _find_requests(event: Any, known: Mapping[str, Any]) -> list[Any]:
-    """Return the model requests and tool calls in an event's provenance, the last one first.
+    """Return the model requests and tool calls in an event's provenance, latest first.
 
-    Each request of a later round is caused by the one before.
+    Each request of a later round is caused by the previous request.
     """
     request: Mapping[str, Any] = next(
         (event.payload[name] for name in ("object", "relation", "patch") if name in event.payload), {}
@@ -114,7 +114,7 @@ def _find_requests(event: Any, known: Mapping[str, Any]) -> list[Any]:
 
 
 def _call(event: Event) -> str:
-    """Return a short text about the event of a model request or a tool call; "" for any other event."""
+    """Return a short description of a model request or a tool call; "" for any other event."""
     if not event.type.startswith(("llm.", "tool.")):
         return ""
     payload, responded, hit = event.payload, event.type.endswith(".responded"), event.payload.get("cache_hit")
@@ -133,7 +133,7 @@ def _call(event: Event) -> str:
 
 
 def _describe(event: Event) -> str:
-    """Return a short text about an event."""
+    """Return a short description of an event."""
     payload = event.payload
     match event.type:
         case "goal.created":

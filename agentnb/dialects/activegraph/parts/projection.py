@@ -1,6 +1,6 @@
 """The effect of events on the board. The log is the source of truth; the board is derived from it.
 
-Each object, relation, patch and pending approval is on the board under its id, as its event stated it.
+Each object, relation, patch and pending approval is on the board under its id, as its events describe it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Writes = list[tuple[str, Any]]
 OPS: Final = ("update", "replace")
 CHANCE: Final = "chance"  # the board key with the position of the run's random generator
-_SHAPES: Final[Mapping[str, Mapping[str, type]]] = {  # the field that identifies the kind of thing, in this order
+# The field that identifies the kind of an entry, tried in this order, and the fields of an entry of this kind.
+_SHAPES: Final[Mapping[str, Mapping[str, type]]] = {
     "version": {"type": str, "data": Mapping, "version": int},
     "source": {"source": str, "target": str, "type": str, "data": Mapping},
     "op": {"target": str, "value": Mapping},
@@ -28,10 +29,10 @@ _SHAPES: Final[Mapping[str, Mapping[str, type]]] = {  # the field that identifie
 
 
 def project(ledger: Ledger, type_: str, payload: Any) -> Writes:
-    """Return what an event writes on the board: id and frozen value, ABSENT for a removal.
+    """Return what an event writes to the board: id and frozen value; ABSENT means a removal.
 
     Raises:
-        GraphError: X502, its payload lacks fields that events of its type have.
+        GraphError: X502, the payload lacks fields that its type requires.
     """
     found = _BY_TYPE.get(type_)
     return [] if found is None else found(ledger, payload)
@@ -133,10 +134,10 @@ def apply_patch(found: Any, patch: Any) -> Any:
 def check_board_value(key: str, value: Any) -> None:
     """Raise an error for a board value that is not part of a graph.
 
-    X518: a value put on the board of behaviors is not an object, relation, patch or approval.
+    X518: a value written to the board of behaviors is not an object, relation, patch or approval.
 
     Raises:
-        GraphError: X518, it is none of these.
+        GraphError: X518, the value is none of these.
     """
     known = value if isinstance(value, Mapping) else {}
     shape = next((shape for sign, shape in _SHAPES.items() if sign in known), None)
@@ -160,12 +161,12 @@ def diff_data(data: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, di
 
 
 def check_op(op: Any) -> None:
-    """Raise for a patch with an unknown operation.
+    """Raise an error for a patch with an unknown operation.
 
-    X503: a patch neither updates nor replaces.
+    X503: the operation of a patch is neither 'update' nor 'replace'.
 
     Raises:
-        InvalidPatchOperation: X503, it has another op.
+        InvalidPatchOperation: X503, the patch has another op.
     """
     if op not in OPS:
         raise InvalidPatchOperation(

@@ -15,7 +15,7 @@ HIDDEN = ("provenance", "timestamp", "run_id")
 
 
 def make_system_prompt(behavior: Any, turn: DeliveryInProgress, *, native: bool) -> str:
-    """Return the system prompt; with `native` the provider itself enforces the schema of the answer."""
+    """Return the system prompt; with `native`, the provider itself enforces the schema of the answer."""
     frame, schema = turn.config.frame, behavior.output_schema
     parts = [f"You act as {behavior.name!r}, one of several behaviors that share a graph of objects."]
     if behavior.description:

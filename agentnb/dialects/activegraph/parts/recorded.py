@@ -1,7 +1,7 @@
-"""Providers and tool invokers that record to a folder of JSON files, or answer from it: for tests without a network.
+"""Providers and tool invokers that write answers to a folder of JSON files or read them back, for offline tests.
 
-A file is named by the digest of the request; the time of the recording is not part of it. The digests are those of the
-log (`prompt_hash`, `args_hash`).
+A file is named after the digest of the request, which does not include the time of the recording. The digests are those
+of the log (`prompt_hash`, `args_hash`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RecordedLLMProvider:
     Args:
         folder: the folder of the files.
         structured_output_mode: "native" if the recorded run used its provider's structured output.
-        default_model: that of the recorded provider; it is part of the request.
+        default_model: the default model of the recorded provider; it is part of each request.
     """
 
     def __init__(self, folder: str | Path, *, structured_output_mode: str = "prompt",
@@ -57,14 +57,14 @@ class RecordedLLMProvider:
         return True
 
     def supports_native_structured_output(self, model: str) -> bool:
-        """Return True if it was configured to do so."""
+        """Return True if the provider was created with `structured_output_mode="native"`."""
         return self._native
 
     def complete(self, **request: Any) -> LLMResponse:
         """Return the recorded answer to a request.
 
         Raises:
-            LLMBehaviorError: llm.fixture_missing, nothing is recorded for it.
+            LLMBehaviorError: llm.fixture_missing, no answer is recorded for the request.
         """
         prompt_hash = digest(to_prompt_fields(request))
         found = _load(self._folder / f"{prompt_hash}.json")
@@ -82,7 +82,7 @@ class RecordedLLMProvider:
         return Decimal(0)
 
     def count_tokens(self, *, system: str, messages: list[LLMMessage], model: str) -> int:
-        """Return an estimate by the number of characters."""
+        """Estimate the number of tokens from the number of characters."""
         return max(1, (len(system) + sum(len(each.content) for each in messages)) // _CHARACTERS_PER_TOKEN)
 
 
@@ -106,7 +106,7 @@ class RecordingLLMProvider:
         return bool(getattr(self._inner, "supports_native_structured_output", _never)(model))
 
     def complete(self, **request: Any) -> Any:
-        """Return the other provider's answer after writing it."""
+        """Return the wrapped provider's answer after writing it to the folder."""
         response, fields = self._inner.complete(**request), to_prompt_fields(request)
         prompt_hash = digest(fields)
         _save(self._folder / f"{prompt_hash}.json",
@@ -130,7 +130,7 @@ class DirectToolInvoker:
         """Call the function, and return its result.
 
         Raises:
-            ToolError: its own, or tool.execution_error for any other exception.
+            ToolError: the function raised it; any other exception becomes a ToolError with tool.execution_error.
         """
         start = perf_counter()
         try:
@@ -154,7 +154,7 @@ class RecordedToolProvider:
         """Return the recorded answer to a call.
 
         Raises:
-            ToolError: tool.fixture_missing, nothing is recorded for it.
+            ToolError: tool.fixture_missing, no answer is recorded for the call.
         """
         hash_ = hash_args(tool.name, to_plain(args))
         found = _load(self._folder / tool.name / f"{hash_}.json")
@@ -172,7 +172,7 @@ class RecordingToolProvider:
         self._inner, self._folder = inner, Path(folder)
 
     def invoke(self, tool: Tool, args: Any, ctx: ToolContext) -> CachedToolResponse:
-        """Return the other invoker's answer after writing it."""
+        """Return the wrapped invoker's answer after writing it to the folder."""
         response, plain = self._inner.invoke(tool, args, ctx), to_plain(args)
         hash_ = hash_args(tool.name, plain)
         _save(self._folder / tool.name / f"{hash_}.json",

@@ -26,8 +26,8 @@ class Frame:
 class Policy:
     """The permissions of a behavior (None: of all behaviors). An empty list sets no limit.
 
-    The permission to create relations of a type includes removing them. Types in `requires_approval` are created only
-    after a person has approved it: `ctx.propose_object` requests the approval.
+    The permission to create relations of a type includes removing them. Objects of the types in `requires_approval` are
+    created only after a person has approved; `ctx.propose_object` requests the approval.
     """
 
     behavior: str | None = None
@@ -39,12 +39,12 @@ class Policy:
     requires_approval: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Check that its lists are lists, because a string would allow all of its substrings."""
+        """Check that its lists are not strings, because a string would allow all of its substrings."""
         for right in (*_DOES, "requires_approval"):
             to_list(getattr(self, right), f"Policy({right}=...)", "a list of names")
 
     def concerns(self, name: str) -> bool:
-        """Return True if it applies to a behavior."""
+        """Return True if this policy applies to a behavior."""
         return self.behavior is None or self.behavior in (name, name.rpartition(".")[2])
 
 
@@ -84,12 +84,12 @@ class RuntimeConfig:
     def check(self, name: str, right: str, what: str, does: str = "") -> None:
         """Raise an error if a behavior may not do this.
 
-        `does` describes the action if it needs the permission of another.
+        `does` describes the action if it requires the permission for a different action.
 
         X508: a policy forbids a behavior's action.
 
         Raises:
-            PolicyViolation: X508, it names the policy's list.
+            PolicyViolation: X508, with the policy's list.
         """
         for policy in self.rules(name):
             allowed: list[str] = getattr(policy, right)

@@ -86,13 +86,13 @@ class Timer:
 
     @property
     def missing(self) -> int:
-        """The number of events that it is still waiting for."""
+        """The number of events that the delivery is still waiting for."""
         return self.fire_at_tick - self.current_tick
 
 
 @dataclass(frozen=True)
 class RuntimeStatus:
-    """The status of a runtime at one moment. `timers` are the delayed deliveries that are not due."""
+    """The status of a runtime at one moment. `timers` are the delayed deliveries that are not due yet."""
 
     run_id: str
     state: State
@@ -107,7 +107,7 @@ class RuntimeStatus:
 
 @dataclass(frozen=True)
 class RunQuantumResult:
-    """The result of a short run: the numbers of events that were processed and that are left."""
+    """The result of a short run: how many events were processed, and how many are left."""
 
     queue_events_processed: int
     elapsed_seconds: float
@@ -134,7 +134,7 @@ def describe_behavior(behavior: Any) -> BehaviorInfo:
 
 
 def make_snapshot(used: Mapping[str, Any], limits: Mapping[str, Any], by: str | None = None) -> BudgetSnapshot:
-    """Return the used and the allowed amounts of a run."""
+    """Return a snapshot of the used and the allowed amounts of a run."""
     spent, most = Decimal(str(used.get("max_cost_usd", 0))), limits.get("max_cost_usd")
     return BudgetSnapshot(
         MappingProxyType({name: float(used.get(name, 0)) for name in KNOWN_LIMITS}),

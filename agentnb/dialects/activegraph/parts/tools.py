@@ -1,4 +1,4 @@
-"""Tools: functions `(args, ctx)` that models may call; and the registry of those that the decorator creates."""
+"""Tools: functions `(args, ctx)` that models may call, and the registry of the tools that the decorator creates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REGISTRY: Final[list[Any]] = []
 
 @dataclass(frozen=True)
 class ToolContext:
-    """The argument of a tool besides its own arguments."""
+    """The second argument of a tool's function, besides the arguments of the call."""
 
     behavior_name: str
     event_id: str
@@ -66,7 +66,7 @@ class Tool:
         return True
 
     def to_definition(self) -> dict[str, Any]:
-        """Return its name, its description and the JSON schema of its arguments, as sent to a model."""
+        """Return the tool's name, description and JSON Schema of the arguments, as they are sent to a model."""
         schema = self.input_schema.model_json_schema() if self.input_schema else {"type": "object", "properties": {}}
         return {"name": self.name, "description": self.description, "input_schema": schema}
 
@@ -84,8 +84,8 @@ def tool(
     """Create a tool from a function `(args, ctx)`, and register it.
 
     Args:
-        input_schema: a pydantic model of the arguments; default: the annotation of the first parameter, if that is
-            one; otherwise the function is called with a dict.
+        input_schema: a pydantic model of the arguments; default: the annotation of the first parameter, if it is a
+            pydantic model; otherwise the function is called with a dict.
         output_schema: a pydantic model of the result.
         cost_per_call: dollars, counted by max_cost_usd.
         timeout_seconds: the time after which a call fails with the reason tool.timeout.
@@ -130,7 +130,7 @@ def clear_tool_registry() -> list[Any]:
 
 
 def hash_args(name: str, args: Mapping[str, Any]) -> str:
-    """Return the digest of a call: the same for the same tool and arguments, in any order."""
+    """Return the digest of a call, which does not depend on the order of its arguments."""
     return digest({"tool": name, "args": args})
 
 

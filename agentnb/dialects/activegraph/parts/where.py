@@ -55,7 +55,7 @@ def find_failing_clause(where: Where | None, found: Any) -> tuple[str, Any, Any]
 
 
 def check(where: Where | None) -> None:
-    """Raise for a clause with an unknown operator.
+    """Raise an error for a clause with an unknown operator.
 
     X504: a clause of `where` has an unknown operator.
 
@@ -82,7 +82,7 @@ def holds(where: Where | None, value: Any) -> bool:
 
 
 def get_object_values(record: Any) -> Mapping[str, Any]:
-    """Return the values of an object for matching: those of its data, overridden by its own fields."""
+    """Return the values of an object for matching: its data, overridden by its own fields."""
     return {**record, **record["data"]}
 
 

@@ -1,4 +1,4 @@
-"""Logs of the activegraph package: reading them, and exporting runs so that the package can open them."""
+"""Logs of the activegraph package: read them, and export runs so that the package can open them."""
 
 from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent, LogRun, PackageLog
 from agentnb.dialects.activegraph.parts.package_logs.session import ActiveGraphRun, open_activegraph

@@ -1,4 +1,4 @@
-"""The recipe inferred from a log: the behaviors that have fired, their event types, and which triggers which."""
+"""The recipe inferred from a log: the behaviors that ran, their event types, and which behavior triggers which."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SCHEDULED = "behavior.scheduled"
 
 
 def assign_names(deliveries: Sequence[Delivery], log: PackageLog) -> dict[tuple[str, str], str]:
-    """Return the node of each behavior; two with the same name and different kinds are distinguished."""
+    """Return the node id of each behavior; behaviors with the same name but different kinds get different ids."""
     keys = dict.fromkeys(each.key for each in deliveries)
     for event in log.events:
-        if event.type == _SCHEDULED:  # it may never have fired
+        if event.type == _SCHEDULED:  # it may never have run
             keys.setdefault((str(event.payload.get("behavior") or ""), "behavior"))
     names: dict[tuple[str, str], str] = {}
     for key in keys:
@@ -26,9 +26,9 @@ def assign_names(deliveries: Sequence[Delivery], log: PackageLog) -> dict[tuple[
 
 
 def make_recipe(log: PackageLog, deliveries: Sequence[Delivery], owners: Sequence[int | None]) -> Recipe:
-    """Return a recipe for drawing the behaviors of a log. They cannot run: a log has no code.
+    """Return a recipe for drawing the behaviors of a log. They cannot run, because a log contains no code.
 
-    `owners` maps each event to the delivery that made it, None if there is none.
+    `owners` maps each event to the delivery that emitted it, or to None.
     """
     names = assign_names(deliveries, log)
     numbers = {event.id: at for at, event in enumerate(log.events)}
@@ -59,7 +59,7 @@ def _make_node(name: str, key: tuple[str, str], on: Mapping[str, None], *, think
 
 
 def describe_log(log: PackageLog) -> dict[str, object]:
-    """Return a store's entry of a run, for the trace."""
+    """Return what a store records about a run, for the trace."""
     run = log.run
     return {"store": log.display_name, "run_id": run.run_id, "goal": run.goal, "label": run.label,
             "created": run.created, "parent": run.parent, "forked_at": run.forked_at,

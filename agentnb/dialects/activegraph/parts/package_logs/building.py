@@ -1,6 +1,6 @@
 """Build a run from a log of the activegraph package: its steps, writes, events, calls and interventions.
 
-Runs nothing.
+Nothing is executed.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class _Graph:
         self._touching: dict[str, dict[str, None]] = {}
 
     def get(self, key: str) -> Any:
-        """Return the frozen value under an id; ABSENT if it is not of a kind that such an event refers to.
+        """Return the frozen value with this id; ABSENT if events of this type do not refer to its kind.
 
-        The package allows patches that name a relation; these change nothing.
+        The package allows patches that name a relation; such patches change nothing.
         """
         found = self._scope.get(key)
         return found if found is not ABSENT and _SPEAKS_OF.get(self.type, "") in found else ABSENT
@@ -95,7 +95,7 @@ class _Graph:
         return [delivery for delivery in self._touching.get(key, ()) if self._scope.get(delivery) is not ABSENT]
 
     def note(self, key: str, value: Any) -> None:
-        """Update the graph with what was written."""
+        """Update the graph with a write."""
         if value is not ABSENT and "source" in value:
             for end in (value["source"], value["target"]):
                 self._touching.setdefault(end, {})[key] = None
@@ -174,7 +174,7 @@ class _Builder:
             raise self._make_error(first, unfit.path, unfit.why) from None
 
     def _move_to_front(self, number: int) -> None:
-        """Move a delivery that was delayed, or is out of order, to the front of the queue."""
+        """Move a delivery that was delayed or is out of order to the front of the queue."""
         history = self.history
         if self.queue and self.queue[0] == number:
             return
@@ -278,7 +278,7 @@ class _Builder:
         return found
 
     def _writes(self, at: int) -> Writes:
-        """Return an event's effect on the object graph: id and value, ABSENT for a removal."""
+        """Return an event's effect on the object graph as pairs of id and value; ABSENT means a removal."""
         event = self.events[at]
         try:
             check(event.type, event.payload)
@@ -312,7 +312,7 @@ class _Builder:
 
 
 def _iter_times(events: Sequence[LogEvent]) -> Iterable[datetime]:
-    """Yield the time of each event; an event with an invalid time gets that of the previous one."""
+    """Yield the time of each event; an event with an invalid time gets the time of the previous event."""
     last = EPOCH
     for event in events:
         last = parse_time(event.timestamp) or last
@@ -320,7 +320,7 @@ def _iter_times(events: Sequence[LogEvent]) -> Iterable[datetime]:
 
 
 def _make_failure(payload: Mapping[str, Any]) -> Failure:
-    """Return the error of a behavior; if the reason adds to the type, it precedes the message."""
+    """Return the error of a behavior; the reason precedes the message if it says more than the type."""
     type, reason = str(payload.get("exception_type") or "failed"), payload.get("reason")
     message = str(payload.get("message") or "")
     text = reason if isinstance(reason, str) and not reason.startswith("exception.") and reason not in message else None

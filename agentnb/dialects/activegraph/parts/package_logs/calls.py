@@ -1,4 +1,4 @@
-"""The model requests and tool calls of a delivery: each request of the log with its answer, as rows of calls."""
+"""The model requests and tool calls of a delivery as rows of calls: each request in the log with its answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ASKED: Final = ("prompt", "model", "prompt_hash", "turn_index", "cache_hit", "i
 def iter_calls(events: Sequence[LogEvent], step: int, activation: int) -> Iterator[Call]:
     """Yield the calls of one delivery, one row per attempt, in the order in which they were sent.
 
-    A request without an answer gets an error that states this.
+    A request without an answer gets an error that says so.
     """
     answers = {event.caused_by: event for event in events if event.type in _ANSWERS}
     numbers: dict[str, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Continue a run of the activegraph package: its log is read into a run, and each new event is added to the log."""
+"""Continuation of a run of the activegraph package: its log is read into a run, and new events are added to the log."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LogWriter:
         self._waiting: list[LogEvent] = []
 
     def add(self, event: Event) -> None:
-        """Write an event. An event emitted again by a repeated step is already in the log.
+        """Write an event, unless a repeated step has emitted it again: then it is already in the log.
 
         L468: a step that was interrupted and repeated emits something different from the log.
 
@@ -61,7 +61,7 @@ class LogWriter:
                 raise StoreError(
                     Problem("L468", f"{event.id!r} is already in the log as a different event", self._place,
                             "a log of the activegraph package is append-only",
-                            "fork the run at the event before: runtime.fork(EVENT_ID)")
+                            "fork the run at the previous event: runtime.fork(EVENT_ID)")
                 )  # fmt: skip
             return
         actor = mask_value(event.actor)
@@ -72,7 +72,7 @@ class LogWriter:
         except StoreError as error:
             if error.problems[0].code == "L469":
                 raise
-            # Not an error of the emitting behavior: the event is written, or the error raised, at the next operation.
+            # The emitting behavior is not at fault: the next operation writes the event or raises the error.
 
     def flush(self) -> None:
         """Write the waiting events.
@@ -96,9 +96,9 @@ class LogWriter:
 
 
 class LogPersistence(Persistence):
-    """Saves a run of the activegraph package that is continued here: it is stored only as its log.
+    """Saves a run of the activegraph package that is continued here. It is stored only as its log.
 
-    It can therefore be continued only at its end, and changed only by events. Its forks are in memory.
+    The run can therefore be continued only at its end, and changed only by events. Its forks are in memory.
     """
 
     def __init__(self, state: State, callbacks: Callbacks, writer: LogWriter) -> None:
@@ -113,10 +113,10 @@ class LogPersistence(Persistence):
     def check_ready(self, *, repairs: bool = False) -> None:
         """Check that the next events can be added to the log.
 
-        L470: a run of the package is to continue from an earlier step, or to be changed without an event.
+        L470: a run of the package would continue from an earlier step, or be changed without an event.
 
         Raises:
-            ExecutionError: L470, it is at an earlier step.
+            ExecutionError: L470, the run is at an earlier step.
             StoreError: the log cannot be written.
         """
         super().check_ready(repairs=repairs)
@@ -128,7 +128,7 @@ class LogPersistence(Persistence):
             )
 
     def check_intervention(self, verb: str) -> None:
-        """Raise if an intervention has no event in the package.
+        """Raise an error for an intervention that the package does not record as an event.
 
         Raises:
             ExecutionError: L470.
@@ -141,7 +141,7 @@ class LogPersistence(Persistence):
         """Write the events that are not written yet.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the log cannot be written.
         """
         super().save_changes()
         self.writer.flush()
@@ -150,7 +150,7 @@ class LogPersistence(Persistence):
         """Return the location of the log; with another path, store a copy there, as for any run of agentnb.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the copy cannot be written.
         """
         if path is not None and not self.writer.is_at(path):
             return super().save(path)
@@ -161,8 +161,8 @@ class LogPersistence(Persistence):
         """Write the events that are not written yet; afterwards the run is read-only.
 
         Raises:
-            ExecutionError: X112, it is running.
-            StoreError: it cannot be written.
+            ExecutionError: X112, the run is in progress.
+            StoreError: the log cannot be written.
         """
         super().close()
         check_not_running(self._state, "close()")
@@ -179,17 +179,17 @@ class LogPersistence(Persistence):
 
 
 def open_package_log(path: Any, run_id: str | None) -> PackageLog | None:
-    """Return the run if the store is one of the package; None if it is one of agentnb, or there is none.
+    """Return the run if the store belongs to the package; None if it belongs to agentnb or does not exist.
 
     Raises:
-        StoreError: it cannot be read; L464, there is no such run.
+        StoreError: the store cannot be read; L464, there is no such run.
     """
     try:
         open_log(path).run(run_id)
     except StoreError as error:
-        if error.problems[0].code == "L416":  # tables of another program
+        if error.problems[0].code == "L416":  # the tables of another program
             return read_log(path, run_id)
-    return None  # errors of a store of agentnb are reported when it is opened
+    return None  # opening a store of agentnb reports its errors
 
 
 def continue_log(
@@ -222,7 +222,7 @@ def continue_log(
 
 
 def _find_undelivered(events: Sequence[LogEvent]) -> list[int]:
-    """Return the places of the events that have not been delivered yet."""
+    """Return the indexes of the events that have not been delivered yet."""
     last_idle = max((at for at, event in enumerate(events) if event.type == "runtime.idle"), default=-1)
     suffix = range(last_idle + 1, len(events))
     fired = {

@@ -1,4 +1,4 @@
-"""Grouping of a log's events into deliveries: one delivery of one event to one behavior is one step."""
+"""The deliveries in a log: one delivery of one event to one behavior is one step."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _INSIDE: Final = ("llm.", "tool.", "embedding.", "approval.", "context.")
 class Delivery:
     """One delivery of an event to a behavior: its events, and how it ended.
 
-    `trigger` is the id of the event; `events` are indexes in the log, including its start and end; `end` is the index
-    of the event that ended it, None if the log has none. `delayed` is True if it first waited for other events.
+    `trigger` is the id of the delivered event; `events` are indexes in the log, from its start to its end; `end` is
+    the index of the event that ended it, or None. `delayed` is True if it first waited for other events.
     """
 
     behavior: str
@@ -35,7 +35,7 @@ class Delivery:
 
 
 def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
-    """Return the deliveries of a log, in order. Events between them belong to none."""
+    """Return the deliveries of a log, in order. Events between two deliveries belong to neither."""
     found: list[Delivery] = []
     scheduled: set[tuple[str, str]] = set()
     delivery: Delivery | None = None
@@ -67,7 +67,7 @@ def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
 def _cut(delivery: Delivery, events: Sequence[LogEvent]) -> None:
     """Reduce an unfinished delivery to the events that certainly belong to it.
 
-    The run was interrupted there, and perhaps resumed later.
+    The run was interrupted during this delivery, and perhaps resumed later.
     """
     own = 0
     for own, at in enumerate(delivery.events):  # noqa: B007  (where it stopped is what is asked)

@@ -1,4 +1,4 @@
-"""Validation of the payloads of a log's events; and snapshots as the events that they represent."""
+"""Validation of the payloads in a log, and conversion of snapshots to the events that they represent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class InvalidPayload(Exception):
 
 
 def check(type: str, payload: Mapping[str, Any]) -> None:
-    """Raise an error for an event that lacks fields that the object graph requires for its type.
+    """Raise an error if an event lacks fields that the object graph requires for its type.
 
     Raises:
         InvalidPayload: a field is missing or has the wrong type.
@@ -69,10 +69,10 @@ def _get_part(content: Mapping[str, Any], name: str, where: str) -> Any:
 
 
 def iter_creation_events(state: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield type and payload of the events that would create a snapshot.
+    """Yield the type and payload of the events that would create the state of a snapshot.
 
     Raises:
-        InvalidPayload: there is no snapshot, or it is not valid.
+        InvalidPayload: the snapshot does not exist or is not valid.
     """
     where = "payload.state_hash"
     if state is None:

@@ -1,4 +1,4 @@
-"""Reading a run from a store that the activegraph package wrote: SQLite or PostgreSQL, archive included."""
+"""Read a run from a store that the activegraph package wrote: SQLite or PostgreSQL, archive included."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SNAPSHOT: Final = "runtime.snapshot"  # the type of the event that refers to a s
 
 
 def read_log(where: str | os.PathLike[str], run_id: str | None = None) -> PackageLog:
-    """Return a run from its store; without an id, the run written last. The store is not changed.
+    """Return a run from its store; without an id, the run that was written last. The store is not changed.
 
     Raises:
-        StoreError: L410, there is no store; L461, it is not a store of the package; L462, a newer package wrote it;
-            L463, an event cannot be read; L464, there is no such run; or the store cannot be read.
+        StoreError: L410, there is no store; L461, it is not a store of the package; L462, another version of the
+            package wrote it; L463, an event cannot be read; L464, there is no such run; or the store cannot be read.
     """
     try:
         return read_database(where, partial(_log, run_id=run_id))
@@ -42,7 +42,7 @@ def read_runs(where: str | os.PathLike[str]) -> tuple[LogRun, ...]:
     """Return the runs of a store, oldest first.
 
     Raises:
-        StoreError: as `read_log`.
+        StoreError: as for `read_log`.
     """
     return read_database(where, lambda reader: tuple(run for run, _ in _list_runs(reader, _list_tables(reader))))
 
@@ -62,10 +62,10 @@ def _log(reader: DatabaseReader, run_id: str | None) -> PackageLog:
 def _list_tables(reader: DatabaseReader) -> set[str]:
     """Return the names of the tables, after checking that they belong to the package.
 
-    L462: a newer package wrote this store.
+    L462: another version of the activegraph package wrote this store.
 
     Raises:
-        StoreError: L461, they do not; L462, they have another version.
+        StoreError: L461, they do not belong to the package; L462, they have another version.
     """
     tables = reader.tables()
     for table, columns in _ASKED.items():
@@ -78,7 +78,7 @@ def _list_tables(reader: DatabaseReader) -> set[str]:
         raise StoreError(
             Problem("L462", "this store was written by another version of activegraph", reader.display_name,
                     f"its tables have version {version[0]}, and only {SCHEMA} is supported",
-                    "install the newest agentnb, or bring the run to a store of that version: `activegraph migrate`")
+                    "install the newest agentnb, or convert the store to that version with `activegraph migrate`")
         )  # fmt: skip
     return tables
 
@@ -95,7 +95,7 @@ def _make_store_error(shown: str, why: str) -> StoreError:
 
 
 def _list_runs(reader: DatabaseReader, tables: set[str]) -> list[tuple[LogRun, int]]:
-    """Return each run with the number of its last event, including runs that appear only in events."""
+    """Return each run with the number of its last event, including runs that have only events."""
     counts: dict[str, Counter[str]] = {"events": Counter(), "events_archive": Counter()}
     last: dict[str, int] = {}
     for table, count in counts.items():
@@ -143,7 +143,7 @@ def _choose_run(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | N
 
 
 def _read_events(reader: DatabaseReader, run_id: str, tables: set[str]) -> Iterator[LogEvent]:
-    """Yield the events of a run by number; an event that is in both archive and log is yielded once."""
+    """Yield the events of a run by number; an event in both the archive and the log is yielded once."""
     seen = set()
     for table in ("events_archive", "events"):
         if table not in tables:
@@ -182,14 +182,14 @@ def _describe_type(value: Any) -> str:
 
 
 def _to_text(value: Any) -> str:
-    """Return a time as text; a server returns it as a datetime."""
+    """Return a time as text (PostgreSQL returns a datetime)."""
     if isinstance(value, datetime):
         return value.isoformat()
     return "" if value is None else str(value)
 
 
 def _find_snapshots(reader: DatabaseReader, events: Sequence[LogEvent], tables: set[str]) -> Mapping[str, str]:
-    """Return the snapshots that represent earlier events of a run, by their hashes."""
+    """Return the snapshots that represent earlier events of a run: hash -> text."""
     hashes = {str(event.payload.get("state_hash", "")) for event in events if event.type == SNAPSHOT}
     query = "SELECT state_hash, blob FROM snapshots WHERE state_hash = ?"
     rows = [row for name in hashes if "snapshots" in tables for row in reader.rows(query, name)]

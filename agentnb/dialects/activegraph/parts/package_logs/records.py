@@ -12,7 +12,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LogEvent(NamedTuple):
-    """One event as the package stores it. `archived` is true if it is in the store's archive."""
+    """One event as the package stores it. `archived` is True if it is in the store's archive."""
 
     id: str
     type: str
@@ -25,7 +25,7 @@ class LogEvent(NamedTuple):
 
 
 class LogRun(NamedTuple):
-    """A store's entry of a run: its parent and fork event if it is a fork, and the number of its events."""
+    """A run as its store describes it: its parent and fork event if it is a fork, and the number of its events."""
 
     run_id: str
     parent: str | None
@@ -56,12 +56,12 @@ def make_event_error(shown: str, run_id: str, event: str, path: str, why: str) -
     where = f"{shown}, run {run_id!r}, event {event}" + (f", {path}" if path else "")
     return StoreError(
         Problem("L463", f"event {event} cannot be read", where, why,
-                "open another run of the store, or repair that row in a copy of the store")
+                "open another run of the store, or repair this row in a copy of the store")
     )  # fmt: skip
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return a time as written by the package; None if the text is not a time."""
+    """Parse a time as the package writes it; None if the text is not a time."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Sessions for runs of the activegraph package: the recorded steps of a log can be stepped through."""
+"""Sessions for runs of the activegraph package, which step through the deliveries of a log."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ActiveGraphRun(Recording):
 
     @classmethod
     def of(cls, where: str | os.PathLike[str], log: PackageLog, opened: dict[str, ActiveGraphRun]) -> ActiveGraphRun:
-        """Return the session of a run; `opened` are the sessions of the same store.
+        """Return the session of a run; `opened` contains the sessions of other runs of its store.
 
         Raises:
             StoreError: L463, an event cannot be read.
@@ -57,10 +57,10 @@ class ActiveGraphRun(Recording):
 
     @property
     def package_log(self) -> PackageLog:
-        """The log as read."""
+        """The log that was read."""
         return self._recording
 
-    # -- going through it ----------------------------------------------------------------------------------------
+    # -- moving ----------------------------------------------------------------------------------------
 
     def step_over(self) -> SimulationStep | None:
         """Move past all recorded deliveries of the next event."""
@@ -126,7 +126,7 @@ class ActiveGraphRun(Recording):
 
     @property
     def parent(self) -> Session | None:
-        """The run that this one was forked from; None if it is not a fork, or the store does not have the parent."""
+        """The run that this one was forked from; None if it is not a fork, or if its parent is not in the store."""
         parent = self.package_log.run.parent
         known = parent is not None and any(run.run_id == parent for run in self.package_log.runs)
         return self._open_other(str(parent)) if known else None
@@ -163,7 +163,7 @@ class ActiveGraphRun(Recording):
         """Write the run to a store that the package's `Runtime.load` opens: a file, or a PostgreSQL server.
 
         Raises:
-            StoreError: as `agentnb.dialects.activegraph.to_activegraph`.
+            StoreError: as for `agentnb.dialects.activegraph.to_activegraph`.
         """
         from agentnb.dialects.activegraph.parts.package_logs.writing import to_activegraph
 
@@ -174,16 +174,17 @@ class ActiveGraphRun(Recording):
 def open_activegraph(where: str | os.PathLike[str], run_id: str | None = None) -> ActiveGraphRun:
     """Return a run of the activegraph package as a session that can be stepped through, drawn, and read as tables.
 
-    The store is opened read-only, and a program may be writing it. Nothing of the log is executed. The session is at
-    the end of the run; `session.goto(0)` goes back to before its first delivery.
+    The store is opened read-only, and may be written by another program meanwhile. Nothing in the log is executed. The
+    session is at the end of the run; `session.goto(0)` goes back to before its first delivery.
 
     Args:
         where: a path, or a URL (sqlite:///run.db, postgresql://user:password@host/database).
-        run_id: which run; default: the one written last. `session.runs` lists them.
+        run_id: the id of the run; default: the run that was written last. `session.runs` lists them.
 
     Raises:
-        StoreError: L410, there is nothing; L461, it is not a store of the package; L462, another version of the package
-            wrote it; L463, an event cannot be read; L464, there is no such run; or the store cannot be read.
+        StoreError: L410, there is no store; L461, it is not a store of the package; L462, another version of
+            the package wrote it; L463, an event cannot be read; L464, there is no such run; or the store cannot be
+            read.
     """
     return ActiveGraphRun.of(where, read_log(where, run_id), {})
 

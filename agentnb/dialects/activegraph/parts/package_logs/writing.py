@@ -60,15 +60,16 @@ class HasSession(Protocol):
 def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str], run_id: str | None = None) -> str:
     """Write the run of a session or a Runtime to a store that the package's `Runtime.load` opens; return its location.
 
-    The events up to the session's current step are written; of a log that `nb.open_activegraph` has opened, all of
-    them, unchanged. Secrets are masked, as in every export. A run is added to an existing store of the package.
+    The events up to the session's current step are written; from a log that `nb.open_activegraph` opened, all events
+    are written unchanged. Secrets are masked, as in every export. A run is added to an existing store of the package.
 
     Args:
-        run_id: the id of the run there; default: its own.
+        run_id: the id of the run in the store; default: its own.
 
     Raises:
-        StoreError: L461, the file is another program's; L465, it has a run of this id; L466, two events have one id;
-            L467, a server has no place for the state that the run begins with; or it cannot be written.
+        StoreError: L461, the file belongs to another program; L465, the store already has a run with this id; L466, two
+            events have the same id; L467, a server cannot store the state that the run begins with; or the store cannot
+            be written.
     """
     source = session if isinstance(session, Session) else session.session
     return write_log(source.package_log if isinstance(source, ActiveGraphRun) else log_of(source), where, run_id)
@@ -91,10 +92,10 @@ def log_of(session: Session) -> PackageLog:
 def write_log(log: PackageLog, where: str | os.PathLike[str], run_id: str | None = None) -> str:
     """Write a log to a store of the package; return its location.
 
-    L466: two events of a run have one id.
+    L466: two events of a run have the same id.
 
     Raises:
-        StoreError: as `to_activegraph`.
+        StoreError: as for `to_activegraph`.
     """
     twice = [id for id, count in Counter(event.id for event in log.events).items() if count > 1]
     if twice:
@@ -145,7 +146,7 @@ def _write_to_server(change: DatabaseWriter, log: PackageLog) -> None:
     if log.events and log.events[0].type == SNAPSHOT:
         raise StoreError(
             Problem("L467", f"run {log.run.run_id!r} starts with a snapshot", change.display_name,
-                    "on a PostgreSQL server the package cannot store snapshots", "name a file: run.db")
+                    "on a PostgreSQL server the package cannot store snapshots", "write it to a file: run.db")
         )  # fmt: skip
     rows = [_make_row(log.run.run_id, event) for event in log.events]
     last = EPOCH
@@ -167,7 +168,7 @@ def append_events(change: DatabaseWriter, run_id: str, last: str | None, events:
     if last is not None and rows and rows[0][0] != last:
         raise StoreError(
             Problem("L469", f"another program has written run {run_id!r}", change.display_name,
-                    f"its last event should be {last!r}, and is {rows[0][0]!r}",
+                    f"its last event should be {last!r}, but is {rows[0][0]!r}",
                     "load the run again and continue there")
         )  # fmt: skip
     if change.kind == "sqlite":
@@ -187,7 +188,7 @@ def _create_tables(change: DatabaseWriter) -> None:
     """Create missing tables.
 
     Raises:
-        StoreError: L461, the existing ones are not the package's.
+        StoreError: L461, the existing tables do not belong to the package.
     """
     tables = change.tables()
     if not (tables & _OURS if change.kind == "postgresql" else tables):
