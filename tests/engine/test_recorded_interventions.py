@@ -7,15 +7,15 @@ from agentnb import ABSENT
 from agentnb.engine.control import interventions
 from agentnb.engine.core.drivers import run_in_loop, run_in_own_loop
 from agentnb.engine.core.run import Run
-from agentnb.engine.core.time_travel import amend
 from agentnb.engine.core.work import Append
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.engine.replay.runner import Replay
-from agentnb.recipe.model import Edge, Node, Region
+from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.world.effect import Effect
-from tests.engine.graph_shapes import board, leaf, step
+from tests.engine.graph_shapes import board, leaf
 from tests.engine.replay_samples import counting, plan_of, to_its_end, to_rows
 from tests.engine.small_runs import data, one, run_of
+from tests.property.modelled_sessions import session_of
 
 
 def edited(run):
@@ -141,18 +141,20 @@ def test_branches_that_ran_at_the_same_time_are_replayed_in_the_order_of_the_rec
         )
 
 
-def test_a_branch_that_was_brought_forward_stays_so():
-    run = fan([counting_out, counting_out], [counting_out, counting_out])
-    step(run)
-    first, second = run.frontier()
-    amend(run, [second, first])  # as it is where the branches have stopped at a breakpoint
-    interventions.record_intervention(run, "breakpoint", "before 'b1_0'")
-    interventions.set_next(run, "b1_1")
-    to_its_end(run)
-    for start in range(run.position + 1):
-        replay = Replay(run, start=start).execute()
-        assert (replay.divergences, board(replay.run)) == ([], board(run))
-
-
-def counting_out(work):
-    return {"out": work.board.get("out", 0) + 1}
+def test_what_a_person_does_where_a_branch_has_stopped_concerns_that_branch_in_a_replay_too():
+    both = Node("both", "branches", bodies=("in", "in"), params={"merge": []})
+    inner = [
+        Node(name, "function", scope="in", params={"function": lambda board: {"n": board["n"] + 1}})
+        for name in ("first", "again", "last")
+    ]
+    recipe = Recipe("made", "test", {node.id: node for node in (both, *inner)},
+                    (Edge("first", "again"), Edge("again", "again"), Edge("again", "last")), ("both",),
+                    regions={"root": Region("root", ("both",)), "in": Region("in", ("first",), owner="both")},
+                    init={"n": 0})  # fmt: skip
+    session = session_of(recipe, {}, None)
+    session.breakpoints.add("again", when="who == 1")
+    session.run()
+    assert [(entry.node, entry.branch) for entry in session.frontier] == [("again", 1), ("again", 0)]
+    session.set_next("last")
+    session.step()
+    assert (session.trace.steps[-1].node_id, session.replay().divergences) == ("last", ())

@@ -158,8 +158,9 @@ class Maker:
 
     def composite(self, name: str, kind: str, scope: str, depth: int, rescue: Rescue | None) -> Node:
         draw = self.draw
-        bodies = tuple(f"{name}_{number}" for number in range(draw(st.integers(1, 3)) if kind == "branches" else 1))
-        for body in bodies:
+        count, alike = (draw(st.integers(1, 3)), draw(st.booleans())) if kind == "branches" else (1, False)
+        bodies = tuple(f"{name}_{0 if alike else number}" for number in range(count))
+        for body in dict.fromkeys(bodies):
             self.region(body, name, depth + 1)
         params: dict[str, Any] = {}
         if kind == "loop":
@@ -213,6 +214,22 @@ def drawn(draw: Any, lanes: bool | None = None) -> Drawn:
     )
     inputs = draw(st.dictionaries(st.sampled_from(KEYS), st.one_of(nested, values), max_size=4))
     return Drawn(recipe, inputs, draw(st.one_of(st.none(), st.integers(1, 40))), lanes)
+
+
+@st.composite
+def meetings(draw: Any) -> Drawn:
+    """Draw nodes that do nothing and joins, in two branches and behind them, with many ways between them."""
+    nodes, edges = {"both": Node("both", "branches", bodies=("in", "in"), params={"merge": []})}, list[Edge]()
+    for scope in ("in", "root"):
+        own = [f"{scope}{number}" for number in range(draw(st.integers(3, 5)))]
+        nodes |= {name: Node(name, draw(st.sampled_from(["noop", "join"])), scope=scope) for name in own}
+        pairs = st.sampled_from([(one, other) for one in own for other in own if one < other])
+        edges += [Edge(*pair) for pair in draw(st.lists(pairs, min_size=2, max_size=9))]
+    edges.append(Edge("both", "root0"))
+    regions = {"root": Region("root", ("both",)), "in": Region("in", ("in0",), owner="both")}
+    return Drawn(
+        Recipe("drawn", "test", nodes, tuple(edges), ("both",), regions=regions, routing="all"), {}, None, lanes=True
+    )
 
 
 share = st.integers(0, 100)

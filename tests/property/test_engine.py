@@ -10,7 +10,7 @@ from agentnb.engine.core import scheduler
 from agentnb.errors import BoardError, ExecutionError
 from tests.property.modelled_sessions import describe_session, expected, session_of
 from tests.property.reference_model import Model
-from tests.property.strategies import Drawn, acts, drawn
+from tests.property.strategies import Drawn, acts, drawn, meetings
 
 
 class Pair:
@@ -122,6 +122,14 @@ def test_a_session_shows_what_its_model_shows(what, script, short):
             pair.stands_as_its_model()
             pair.holds_as_its_model()
             pair.left_what_its_model_left()
+
+
+@given(meetings())
+def test_joins_come_where_they_come_in_their_model(what):
+    pair = Pair.of(what)
+    for _ in range(25):
+        pair.step(1)
+        pair.stands_as_its_model()
 
 
 @given(drawn(), acts)

@@ -17,8 +17,8 @@ from tests.property.modelled_sessions import describe_session, session_of
 from tests.property.node_programs import board_function, input_function
 from tests.property.strategies import WITH_BOARD, WITH_INPUTS, WITH_WORK, Drawn, acts, asks, drawn, ops, share
 
-skips = st.lists(st.tuples(st.just("skip"), share), max_size=2)
-scripts = st.tuples(acts, skips, acts).map(lambda parts: [act for part in parts for act in part])
+stops = st.lists(st.tuples(st.sampled_from(["skip", "until", "break"]), share), max_size=3)
+scripts = st.tuples(acts, stops, acts).map(lambda parts: [act for part in parts for act in part])
 
 
 def moved(session: Any, verb: str, share: Any) -> None:
@@ -30,6 +30,10 @@ def moved(session: Any, verb: str, share: Any) -> None:
                 getattr(session, verb)(share)
             case "run":
                 session.run(max_steps=share)
+            case "until":
+                session.run(until=names[share * (len(names) - 1) // 100], max_steps=20)
+            case "break":
+                session.breakpoints.add(names[share * (len(names) - 1) // 100])
             case "goto":
                 session.goto(share * tip // 100)
             case "edit":

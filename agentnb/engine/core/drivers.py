@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from types import CoroutineType
 from typing import Any, Final
 
+from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.event_loops import NEED_LOOP, run_in_own_loop
 from agentnb.engine.core.frames import Activation
+from agentnb.engine.core.history import Intervention
 from agentnb.engine.core.interfaces import StepAbandoned
 from agentnb.engine.core.pending_step import Hold, PendingStep, cancel
 from agentnb.engine.core.rng import roll_back_draws, save_draws
@@ -38,7 +40,7 @@ from agentnb.engine.core.run import (
 )
 from agentnb.engine.core.step import abandon, commit_pending_step, step
 from agentnb.engine.core.threads import call_in_thread
-from agentnb.engine.core.time_travel import amend, open_tip
+from agentnb.engine.core.time_travel import move_to_front, open_tip
 from agentnb.engine.core.work import Perform
 
 LOOP: Final = 100  # a return code of the plain driver: the run must continue in an event loop
@@ -409,7 +411,7 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
         run.uses_threads, run.lanes = before, NONE
         await _cancel_all(run, tasks)
     if code == BREAK and lanes.stopped_activation is not None:
-        _move_to_front(run, lanes.stopped_activation)
+        _make_next(run, lanes.stopped_activation)
     return code
 
 
@@ -515,13 +517,19 @@ def _is_at_breakpoint(run: Run, activation: Activation, lanes: _Lanes) -> bool:
     return True
 
 
-def _move_to_front(run: Run, activation: Activation) -> None:
-    """Make the activation at which the run stopped the next one; it may be queued behind those of other branches."""
-    rest = run.frontier()
-    if activation.id in rest and rest[0] != activation.id:
-        rest.remove(activation.id)
+def _make_next(run: Run, activation: Activation) -> None:
+    """Make the activation at which the run stopped the next one; it may be queued behind those of other branches.
+
+    This is recorded, because what a person does next concerns it: a replay does it again before it repeats that.
+    """
+    queue = run.frontier()
+    if activation.id in queue and queue[0] != activation.id:
         open_tip(run, amend=True)
-        amend(run, [activation.id, *rest])
+        move_to_front(run, activation)
+        new = freeze({"turn": activation.id})
+        run.history.interventions.append(
+            Intervention(run.position, "front", activation.node.id, ABSENT, new, "user", run.clock.peek())
+        )
 
 
 def _exhausts_limits(run: Run, activation: Activation, lanes: _Lanes) -> bool:

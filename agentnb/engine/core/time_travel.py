@@ -15,6 +15,7 @@ from agentnb.engine.core.history import AGAIN, CARRIED, COUNTED, NO_ACTIVATION, 
 from agentnb.engine.core.run import CHECKPOINT_ROWS, NEVER, Run
 
 if TYPE_CHECKING:
+    from agentnb.engine.core.frames import Activation
     from agentnb.engine.core.plan import Plan
 
 NEAR: Final = 32
@@ -360,4 +361,23 @@ def amend(run: Run, queue: list[int]) -> None:
     run.queue_start = pos
 
 
-__all__ = ["CHECKPOINT_ROWS", "NO_ACTIVATION", "OPS", "amend", "goto", "repair", "restore", "start_branch", "undo"]
+def move_to_front(run: Run, activation: Activation) -> None:
+    """Move a queued activation in front of those of other branches."""
+    queue = run.frontier()
+    if queue[0] != activation.id:
+        queue.remove(activation.id)
+        amend(run, [activation.id, *queue])
+
+
+__all__ = [
+    "CHECKPOINT_ROWS",
+    "NO_ACTIVATION",
+    "OPS",
+    "amend",
+    "goto",
+    "move_to_front",
+    "repair",
+    "restore",
+    "start_branch",
+    "undo",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agentnb.board.paths import APPEND, DELETE
@@ -11,7 +11,6 @@ from agentnb.engine.control import interventions
 from agentnb.engine.core import time_travel
 from agentnb.engine.core.drivers import find_heads
 from agentnb.engine.core.event_queue import enqueue, settle
-from agentnb.engine.core.history import ActivationRow
 from agentnb.engine.core.work import Append
 from agentnb.engine.replay.divergence import Divergence
 from agentnb.errors import AgentNbError, error_text
@@ -32,10 +31,11 @@ def redo(run: Run, sides: Sides, recorded: RecordedIntervention, number: int) ->
             _emit(run, sides, recorded.event)
         elif recorded.write is not None:
             _write(run, sides, recorded.write)
+        elif intervention is not None and intervention.action == "front":
+            row = sides.map_activation(sides.record.tables.activations[intervention.new["turn"]])
+            _make_next(run, lambda activation: activation.row == row)
         elif intervention is not None and intervention.action == "set_next":
-            head = next((turn for turn in list_next_activations(run) if turn.node.id == intervention.old), None)
-            if head is not None:
-                move_to_front(run, head)
+            _make_next(run, lambda activation: activation.node.id == intervention.old)
             interventions.set_next(run, intervention.target)
     except AgentNbError as error:
         what, target = ("emit", "") if intervention is None else (intervention.action, intervention.target)
@@ -54,20 +54,11 @@ def list_next_activations(run: Run) -> list[Activation]:
     return [] if head is None else [head]
 
 
-def move_to_front(run: Run, activation: Activation) -> None:
-    """Move an activation in front of those of other branches."""
-    rest = run.frontier()
-    if rest[0] != activation.id:
-        rest.remove(activation.id)
-        time_travel.amend(run, [activation.id, *rest])
-
-
-def order_as_recorded(run: Run, sides: Sides, frontier: Iterable[ActivationRow]) -> None:
-    """Order the queue as recorded: where branches stopped, another one may have come first."""
-    rows = [sides.map_activation(row) for row in frontier if row.node >= 0]
-    queue = [run.tables.add_activation(row) for row in rows if row is not None]
-    if queue != run.frontier() and sorted(queue) == sorted(run.frontier()):
-        time_travel.amend(run, queue)
+def _make_next(run: Run, is_meant: Callable[[Activation], bool]) -> None:
+    """Make the activation that is meant the next one; it may be behind those of other branches."""
+    activation = next(filter(is_meant, list_next_activations(run)), None)
+    if activation is not None:
+        time_travel.move_to_front(run, activation)
 
 
 def to_written_value(row: WriteRecord) -> Any:
@@ -92,4 +83,4 @@ def _emit(run: Run, sides: Sides, event: Event) -> None:
     enqueue(run, now)
 
 
-__all__ = ["list_next_activations", "move_to_front", "order_as_recorded", "redo", "to_written_value"]
+__all__ = ["list_next_activations", "redo", "to_written_value"]

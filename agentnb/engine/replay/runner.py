@@ -25,8 +25,6 @@ from agentnb.engine.replay.divergence import Divergence, Level, Sides, compare_s
 from agentnb.engine.replay.recorded_effects import RecordedClock, StepRecording
 from agentnb.engine.replay.recorded_interventions import (
     list_next_activations,
-    move_to_front,
-    order_as_recorded,
     redo,
     to_written_value,
 )
@@ -137,10 +135,9 @@ class Replay:
     def _repeat_interventions(self, recorded: StepRecord) -> bool:
         """Repeat the interventions before a step; return True if the replay can continue."""
         for number in range(self._repeated_up_to + 1, recorded.step):
-            stopped, spans = False, dict[int, tuple[Intervention, int]]()
+            spans = dict[int, tuple[Intervention, int]]()
             for each in self.record.interventions_between(number):
                 intervention = each.intervention
-                stopped = stopped or (intervention is not None and intervention.action == "breakpoint")
                 if intervention is not None and id(intervention) in self.record.spans:
                     spans[intervention.new["turn"]] = self.record.spans[id(intervention)]
                     continue
@@ -151,8 +148,6 @@ class Replay:
                     self._later.setdefault(span[1], []).append((span[0], partial(self._redo, each, number)))
                 elif not self._redo(each, number):
                     return False
-            if stopped:
-                order_as_recorded(self.run, self.sides, self.record.frontier(number))
         self._repeated_up_to = recorded.step - 1
         return True
 
@@ -255,7 +250,7 @@ class Replay:
         return None
 
     def _skip(self, activation: Activation, recorded: StepRecord) -> None:
-        move_to_front(self.run, activation)
+        time_travel.move_to_front(self.run, activation)
         try:
             interventions.skip(self.run, {str(row.path[0]): to_written_value(row) for row in recorded.writes})
         except Exception as error:  # noqa: BLE001  (its conditions may raise anything)

@@ -188,11 +188,6 @@ class Record:
                     events.pop(0) if intervention.action == "emit" else None,
                 )
 
-    def frontier(self, step: int) -> list[ActivationRow]:
-        """Return what was next after a step, including the interventions there."""
-        history = next(history for history, _ in reversed(self.parts) if history.base <= step)
-        return [self.tables.activations[number] for number in history.queue_after(step)]
-
 
 def read_step(tables: Tables, history: History, step: int, rows: _Rows | None = None) -> StepRecord:
     """Return what a step of a history did; without `rows`, it must be the last step, with no interventions after it."""
