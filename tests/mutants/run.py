@@ -314,7 +314,7 @@ class Tests:
     def describe(self) -> str:
         """Return how many tests there are, and in which folders."""
         names = self._names()
-        folders = sorted({"/".join(name.split("/")[:2]) for name in names})
+        folders = sorted({"/".join(name.partition("::")[0].split("/")[:2]) for name in names})
         return f"{len(names):,} tests of {', '.join(folders)}"
 
     def _names(self) -> set[str]:
@@ -553,7 +553,12 @@ def run(sample: list[Mutant], options: argparse.Namespace, scratch: Path) -> lis
         if not lines.exists():
             with ProcessPoolExecutor(options.jobs, FORKS) as pool:
                 files = [list(names) for _, names in groupby(warm.items, key=lambda name: name.split("::")[0])]
-                lines.write_bytes(pickle.dumps([one for found in pool.map(lines_run_by, files) for one in found]))
+                recorded: list[Recorded] = []
+                for number, found in enumerate(pool.map(lines_run_by, files), 1):
+                    recorded += found
+                    print(f"recorded {number} of {len(files)} files: {len(recorded)} tests", end="\r", flush=True)
+                print()
+                lines.write_bytes(pickle.dumps(recorded))
         Judge.current.tests = Tests(pickle.loads(lines.read_bytes()), warm.items)
         results.extend(judge_all(sample, options.jobs, end))
 

@@ -38,7 +38,15 @@ def held_shape(name: str, doing: list[str]) -> Shape:
 
         return do
 
-    doers = {leaf: inner, "right": lambda _: lambda work: {"out": work.board.get("told")}}  # else it waits for ever
+    def look_outside(work: Any) -> list[Any]:
+        """Look from another branch: when it sees what the leaf emits is a matter of time."""
+        return [work.board.get("told"), sum(event.step is None for event in work.events)]
+
+    doers = {
+        leaf: inner,
+        "second": lambda does: lambda work: {**does(work), "seen": look_outside(work)},
+        "right": lambda _: lambda work: {"out": look_outside(work)},  # else it waits for ever
+    }
     nodes = [
         replace(node, params={**node.params, "do": doers[node.id](node.params["do"])}) if node.id in doers else node
         for node in shape.nodes
@@ -72,6 +80,9 @@ def done(session: Session, verb: str, word: Any) -> Session:
                 session.edit(word)
             case "emit":
                 session.emit(word, {"by": "a person"})
+            case "branch off":
+                session.fork()
+                session.edit({"other": word})
             case "stop" | "fork" | "back":
                 getattr(session, verb)()
             case "reopen" if session._parts.state.log is not None:
@@ -86,7 +97,7 @@ def ended(session: Session, most: int = 60) -> Session:
     while session.position < most:
         if session.pending:
             done(session, "answer", "yes")
-        elif session.status == "failed" or (session.step() is None and session.status != "in_flight"):
+        elif session.status == "failed" or (session.step() is None and session.status not in ("in_flight", "waiting")):
             break
         if session.status == "in_flight":
             session.step()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,6 +71,16 @@ def test_a_replay_from_the_middle_gives_each_event_its_own_number():
     ended(session)
     for start in range(session.position):
         assert session.replay(start, strict="values").ok
+
+
+@pytest.mark.parametrize("after", list(permutations([("go", "run"), ("branch off", 1), ("reopen", None)])))
+def test_the_answer_to_a_changed_call_is_used_wherever_the_run_goes_on(after):
+    before = [("go", "step_into"), ("arguments", {"prompt": "mine"}), ("go", "step_into"), ("go", "step_into")]
+    session = make_session("branches", ["tool", "human"], MemoryLog())
+    for verb, word in (("go", "step"), *before, ("go", "step"), *after):
+        session = done(session, verb, word)
+    calls = ended(session).trace.frames.calls
+    assert calls.step.notna().all()  # what was answered is not asked again
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -124,14 +124,9 @@ class InterruptedSteps:
 
     def load_changes(self, run: Run, rows: Iterable[Sequence[Any]]) -> None:
         """Add encoded changes, without those of steps that have been committed since."""
-        history, waiting = run.history, set(run.frontier())
+        waiting = set(run.frontier())
         for activation, number, kind, name, *values, position in rows:
-            since = position - history.base + 1
-            if (
-                activation not in waiting
-                or since < 1
-                or activation in history.step_activations[since : run.position - history.base + 1]
-            ):
+            if activation not in waiting or _has_run_since(run, activation, position):
                 continue
             request, arguments, answer = (freeze(decode(value)) for value in values)
             change = CallChange(kind, name, request, arguments, answer, position)
@@ -327,6 +322,14 @@ def save_change(work: Work, hold: Hold, request: Effect) -> None:
     _remember(work.run)
     if isinstance(work.run.recorded, InterruptedSteps):
         work.run.recorded.add_change(work, hold, request)
+
+
+def _has_run_since(run: Run, activation: int, position: int) -> bool:
+    """Return True if a step of this activation was committed after a position."""
+    return any(
+        activation in history.step_activations[max(position - history.base, 0) + 1 : end - history.base + 1]
+        for history, end in run.parts()
+    )
 
 
 def _remember(run: Run) -> None:
