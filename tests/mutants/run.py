@@ -70,7 +70,7 @@ COVERING = [
     *("formats", "kinds", "magics", "mcp", "property", "recipe", "recordings", "scenarios", "session", "sources"),
     *("store", "testing", "test_golden.py", "test_load.py", "test_samples.py", "trace", "world"),
 ]
-# A sweep starts processes of its own, and interrupts come at any moment, also in what runs the tests.
+# A sweep starts processes of its own, and a timer interrupts at any moment, also what runs the tests.
 IGNORED = ("tests/engine/test_interrupt.py", "tests/attacks/test_interrupts.py", "tests/analysis/test_sweep.py")
 # Programs that tests start have the code as it is. PostgreSQL's tests are skipped where its programs are missing.
 SKIPPED = "not needs_chromium and not needs_dot and not starts_programs"
@@ -541,7 +541,7 @@ def report(results: list[Result], total: int, seed: int, tests: str) -> str:
 
 def run(sample: list[Mutant], options: argparse.Namespace, scratch: Path) -> list[Result]:
     """Judge mutants, for so many minutes."""
-    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
+    os.environ |= {"HYPOTHESIS_PROFILE": "mutants", "INTERRUPTS": "200"}  # an interrupt at each moment, not at some
     os.chdir(copied(scratch / "copy"))
     sys.path.insert(0, str(Path.cwd()))
     lines = (options.lines or scratch / "lines").absolute()

@@ -1,0 +1,116 @@
+"""An interrupt at each moment of a move: after it, a session stands where some act had ended, and can go on."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from agentnb import ABSENT
+from agentnb.engine.core.work import Append
+from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.session import Session
+from tests.engine.interrupts import EDIT, Interrupt, acts_of, describe_session, done_afresh, recipe, steps
+
+# Of the moments of a move, which one is tried, from one of the first on; `.ci/run --full` tries each.
+EVERY = 1 if int(os.environ.get("INTERRUPTS", "10")) > 100 else 3
+
+
+@pytest.fixture(autouse=True)
+def _no_garbage_of_others():
+    """Finalize what earlier tests have left, and let no hook of the garbage collector swallow an interrupt."""
+    gc.collect()
+    watchers = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks[:] = watchers
+
+
+def after(position: int, *places: int) -> Session:
+    """Return a session that has made so many steps, and has gone to each of these places."""
+    session = Session(recipe())
+    steps(session, position)
+    for place in places:
+        session.goto(place)
+    return session
+
+
+# What is done, and the session that it is done to.
+MOVES: dict[str, tuple[Callable[[], Session], Callable[[Session], object]]] = {
+    "edit at the end": (lambda: after(6), lambda session: session.edit(EDIT | {"late": {"x": [1]}})),
+    "edit in a scope of its own": (lambda: after(9), lambda session: session.edit({"n": 5, "log": Append("edit")})),
+    "edit in the past": (lambda: after(6, 3), lambda session: session.edit({"log": Append("edit"), "n": ABSENT})),
+    "set_next": (lambda: after(9), lambda session: session.set_next("grow")),
+    "set_next in the past": (lambda: after(7, 6), lambda session: session.set_next("grow")),
+    "step": (lambda: after(2), lambda session: session.step(4)),
+    "step in the past": (lambda: after(5, 2), lambda session: session.step()),
+    "back": (lambda: after(9), lambda session: session.back(5)),
+    "goto": (lambda: after(60), lambda session: session.goto(40 if session.position > 50 else 60)),
+    "fork": (lambda: after(60, 40), lambda session: session.fork(50).step()),
+}
+TRAVELS = ("goto", "fork")  # the session's own run stays as it is
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_an_interrupt_at_any_moment_of_a_move_leaves_a_session_whole(name):
+    make, work = MOVES[name]
+    known: dict[str, object] = {}
+
+    def expected(session: Session) -> object:
+        acts = [(act.step, act.action, act.target, repr(act.new)) for act in acts_of(session)]
+        past = repr((session.position, acts))
+        if past not in known:
+            known[past] = describe_session(done_afresh(session))
+        return known[past]
+
+    session = make()
+    moments = Interrupt().during(lambda: work(session)).moments
+    assert moments > 30  # there is something to interrupt, on each Python
+    for at in range(random.randint(1, EVERY), moments + 1, EVERY):
+        session = session if name in TRAVELS else make()
+        interrupt = Interrupt(at).during(lambda made=session: work(made))
+        assert describe_session(session) == expected(session), interrupt.where
+        if name not in TRAVELS:
+            session.step()
+            assert describe_session(session) == expected(session), interrupt.where
+        elif name == "fork":
+            fork = session.fork(50)
+            assert describe_session(fork) == expected(fork), interrupt.where
+
+
+def asking(asked: list[int]) -> Session:
+    """Return a session that asks a tool in a loop; each answer is the number of calls so far."""
+
+    def ask() -> int:
+        asked.append(len(asked) + 1)
+        return len(asked)
+
+    def note(board: Mapping[str, Any]) -> dict[str, Any]:
+        return {"found": [*board.get("found", ()), board["ask"]]}
+
+    nodes = {
+        "ask": Node("ask", "tool", params={"function": ask}),
+        "note": Node("note", "function", params={"function": note}),
+    }
+    return Session(Recipe("asking", "test", nodes, (Edge("ask", "note"), Edge("note", "ask")), ("ask",)))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a coroutine that was just closed
+def test_an_interrupt_at_any_moment_of_a_step_repeats_no_call_that_was_answered_and_reuses_no_answer():
+    moments = Interrupt().during(lambda: asking([]).step(3)).moments
+    assert moments > 30
+    for at in range(random.randint(1, EVERY), moments + 1, EVERY):
+        asked: list[int] = []
+        session = asking(asked)
+        interrupt = Interrupt(at).during(lambda made=session: made.step(3))
+        session.run(until=5)
+        calls = session.trace.frames.calls
+        answers = calls[calls.error.isna()]
+        assert answers.step.tolist() == [1, 3, 5], interrupt.where
+        assert answers.result.tolist() == sorted({*answers.result}), interrupt.where
+        assert session.board["found"] == answers.result.tolist()[:2], interrupt.where
+        assert len(asked) <= len(answers) + 1, interrupt.where  # the one that was cut
