@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sqlite3
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import activegraph
 from activegraph.store.base import replay_into
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentnb.board.masking import mask_value
 from agentnb.dialects.activegraph.parts.package_logs import LogEvent, LogRun, PackageLog
 from agentnb.dialects.activegraph.parts.package_logs.building import run_of
+from agentnb.dialects.activegraph.parts.package_logs.reading import read_log
+from agentnb.dialects.activegraph.parts.package_logs.writing import write_log
 from agentnb.engine.core import time_travel
 
 FIELDS = ("id", "type", "actor", "payload", "frame_id", "caused_by", "timestamp")
@@ -113,13 +120,33 @@ def theirs_of(events):
     )
 
 
-@given(st.lists(OUTSIDE, max_size=12), st.lists(ACT, max_size=14))
-def test_each_step_stands_as_the_package_stood(outside, inside):
+def run_program(outside, inside):
     logging.getLogger("activegraph").setLevel(logging.CRITICAL)
     program = Program(inside)
     for act in outside:
         program.act(program.graph, *act)
     program.runtime.run_until_idle()
+    return program
+
+
+@given(st.lists(OUTSIDE, min_size=1, max_size=12), st.lists(ACT, max_size=14), st.integers(0, 30), st.integers(0, 5))
+def test_a_log_comes_back_from_its_store_also_where_the_package_was_cut_while_it_archived(outside, inside, old, twice):
+    log = run_program(outside, inside).log()
+    events = tuple(event._replace(archived=at < old) for at, event in enumerate(log.events))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.db"
+        write_log(log._replace(events=events), path)
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            columns = "seq, id, type, actor, payload, frame_id, caused_by, timestamp, run_id"
+            database.execute(f"INSERT INTO events ({columns}) SELECT {columns} FROM events_archive"
+                             " ORDER BY seq DESC LIMIT ?", [twice])  # fmt: skip
+        found = read_log(path)
+        assert found.events == tuple(event._replace(payload=mask_value(event.payload)) for event in events)
+
+
+@given(st.lists(OUTSIDE, max_size=12), st.lists(ACT, max_size=14))
+def test_each_step_stands_as_the_package_stood(outside, inside):
+    program = run_program(outside, inside)
     log, events = program.log(), program.graph.events
     run = run_of(log)
     assert [event.id for event in run.history.events] == [event.id for event in events]

@@ -68,3 +68,9 @@ def test_one_that_was_refused_before_it_began_is_a_step_too():
 def test_a_log_without_deliveries_has_none():
     assert find_deliveries([event("e1", "go", "user")]) == []
     assert find_deliveries([]) == []
+
+
+def test_a_pattern_that_let_another_behavior_fire_belongs_to_no_delivery():
+    matched = event("e2", "pattern.matched", behavior="b", event_id="e1")
+    found = find_deliveries([event("e1", "go", "user"), matched, started("e3", "a", "e1"), completed("e4", "a", "e1")])
+    assert to_rows(found) == [("a", "behavior", "e1", [2, 3], 3)]
