@@ -134,6 +134,12 @@ def stop(work: Work, event: Event) -> None:
         pending_step.coro.stop(event)
 
 
+def is_stopped(work: Work) -> bool:
+    """Return True if the code of an activation waits at an event that it emitted; what is done now is not its doing."""
+    pending_step = work.run.pending_steps.get(work.activation.id)
+    return pending_step is not None and isinstance(pending_step.coro, SuspendableCode) and pending_step.coro.is_stopped
+
+
 class SuspendableCode(Coroutine[Any, Any, Any]):
     """The code of an activation as a coroutine that yields a Hold wherever it stops."""
 
@@ -144,6 +150,7 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         self._loop_thread: LoopThread | None = None
         self._remote: RemoteCoroutine | None = None  # set while it runs in its own loop and is awaited from another
         self._is_closed = False
+        self.is_stopped = False  # whether it waits at an event that it emitted, and others act meanwhile
 
     @property
     def is_paused(self) -> bool:
@@ -165,7 +172,11 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         """Suspend the code and pass a Hold to the driver."""
         assert self._greenlet is not None
         hold = Hold(Effect("emit", event.type, {"payload": event.payload}), "emit", "after", event)
-        self._greenlet.parent.switch((True, hold))
+        self.is_stopped = True
+        try:
+            self._greenlet.parent.switch((True, hold))
+        finally:
+            self.is_stopped = False
 
     # -- the coroutine protocol --------------------------------------------------------------------------------------
 

@@ -181,3 +181,29 @@ def test_a_run_that_continues_by_itself_does_what_one_by_hand_does():
     steps = [[step.node_id for step in each.session.trace.steps] for each in (live, by_hand)]
     assert steps[0] == steps[1]
     assert live.replay().ok
+
+
+@pytest.mark.parametrize("stops", range(3, 7))
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_a_person_does_where_a_behavior_was_stepped_into_is_no_part_of_its_step(stops, shared):
+    @on("go")
+    def make(event, graph, ctx):
+        first = graph.add_object("x", {})
+        second = graph.add_object("x", {"of": first.id})
+        graph.patch_object(first.id, {"done": True})
+        graph.add_relation(second.id, first.id, "next", {})
+
+    team = Runtime(Graph(), behaviors=[make])
+    team.session.emit("go", {})
+    for _ in range(stops):
+        team.session.step_into()
+    if shared:
+        team.session.fork()
+    team.graph.add_object("y", {})
+    team.session.run()
+    steps = {event.payload["object"]["id"]: event.step for event in team.session.events if "object" in event.payload}
+    assert sorted((id_[0], step) for id_, step in steps.items()) == [("x", 1), ("x", 1), ("y", None)]
+    assert {found.id for found in team.graph.all_objects()} == {*steps}
+    assert team.graph.get_object("x#1").data == {"done": True}
+    assert len({event.id for event in team.graph.events}) == len(team.graph.events) == 8
+    assert team.replay().ok

@@ -20,6 +20,7 @@ from agentnb.dialects.activegraph.parts.ledger import Ledger, get_ledger
 from agentnb.dialects.activegraph.parts.objects import Object, Patch, Relation, patch_of, to_object, to_relation
 from agentnb.dialects.activegraph.parts.where import Where, check, get_object_values, holds
 from agentnb.dialects.activegraph.schema import make_recipe
+from agentnb.engine.effects.step_into import is_stopped
 from agentnb.errors import Problem, with_article
 from agentnb.session.parts import get_parts
 from agentnb.session.state import get_state
@@ -98,7 +99,7 @@ class Graph:
         """Return the actor: in the current step if its behavior is the caller, else outside."""
         ledger = self._raw
         hand: Actor
-        if ledger.acting is not None:
+        if ledger.acting is not None and not is_stopped(ledger.acting):
             hand = StepActor(ledger.acting, ledger, actor, cause, frame)
         else:
             hand = SessionActor(self.session, ledger.sync(), actor, cause, frame)
