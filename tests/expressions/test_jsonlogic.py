@@ -100,6 +100,9 @@ def test_what_yaml_reads_becomes_json():
         ({"==": [{"var": "a"}, "{{ b }}"]}, "a == {{ b }}"),
         ({"==": [{"var": "a"}, [True, None]]}, "a == [true, none]"),
         (True, "true"),
+        ({}, "{}"),
+        ({"==": [{"var": "a"}, {}]}, "a == {}"),
+        ({"a": 1, "b": 2}, "{'a': 1, 'b': 2}"),
     ],
 )
 def test_rules_as_people_read_them(rule, text):

@@ -86,13 +86,13 @@ class _Translation:
             nodes=MappingProxyType(nodes),
             edges=tuple(edge for edge in self._iter_edges() if edge.source in nodes and edge.target in nodes),
             entry=entry,
-            inputs=MappingProxyType({self._make_key(kind): MappingProxyType({}) for kind in graph.given_types}),
+            inputs=MappingProxyType({self.keys[kind]: MappingProxyType({}) for kind in graph.given_types}),
             regions=MappingProxyType(regions),
             init=MappingProxyType({}),
             limits=MappingProxyType({}),
             meta=MappingProxyType(
                 {
-                    "required": tuple(self._make_key(kind) for kind in graph.given_types),
+                    "required": tuple(self.keys[kind] for kind in graph.given_types),
                     "areas": MappingProxyType(areas),
                     "area_of": MappingProxyType(area_of),
                     "keys": self.keys,
@@ -100,9 +100,6 @@ class _Translation:
                 }
             ),
         )
-
-    def _make_key(self, kind: Any) -> str:
-        return self.keys.get(kind) or get_key(kind)
 
     def _find_place(self, path: str) -> Place:
         return Place(f"<graph {self.graph.name!r}>", path=path)
@@ -158,8 +155,8 @@ class _Translation:
 
     def _make_system(self, node: SystemNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
         found, options = node.system, {"timeout": node.timeout, "attempts": node.attempts, "backoff": node.backoff}
-        reads = [self._make_key(take.kind) for take in found.takes if take.role == "out"]
-        writes = [self._make_key(kind) for kind in found.gives or ()]
+        reads = [self.keys[take.kind] for take in found.takes if take.role == "out"]
+        writes = [self.keys[kind] for kind in found.gives or ()]
         params = {
             "function": found.function,
             "takes": found.takes,
@@ -182,7 +179,7 @@ class _Translation:
         return [condition.key], [], {"while": condition, "max": limit, **hollow}, bodies
 
     def _make_asked(self, name: str, kind: Any, function: Any, *, until: bool = False) -> TypedCondition:
-        return TypedCondition(name, kind, self._make_key(kind), function, until=until)
+        return TypedCondition(name, kind, self.keys[kind], function, until=until)
 
     # -- edges -----------------------------------------------------------------------------------------------------
 

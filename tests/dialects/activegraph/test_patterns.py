@@ -36,6 +36,9 @@ def graph():
         ("(a:task) WHERE a.who.name = 'p2'", [{"a": "task#3"}]),
         ("(a:task) WHERE NOT EXISTS { (a)-[:next]->(b) }", [{"a": "task#3"}]),
         ("(a:task)-[r:next]->(b) WHERE r.w = 1", []),
+        ("(a)-[r:next]->(b) WHERE r.source = 'task#2'", [{"a": "task#2", "r": "rel_002", "b": "task#3"}]),
+        ("(a)-[r:next]->(b) WHERE r.target = 'task#2'", [{"a": "task#1", "r": "rel_001", "b": "task#2"}]),
+        ("(a)-[r:next]->(b) WHERE r.source.w = 'task#2'", []),
         ("(:order)", [{}]),
         (
             "(a:task)-[:next]->(b)-[:next]->(c) WHERE a.n < c.n AND c.data.n > a.n",
