@@ -558,6 +558,8 @@ def run(sample: list[Mutant], options: argparse.Namespace, scratch: Path) -> lis
                     recorded += found
                     print(f"recorded {number} of {len(files)} files: {len(recorded)} tests", end="\r", flush=True)
                 print()
+                for name in [test for test, _, _, has_failed in recorded if has_failed]:
+                    print(f"not used, as it fails without a mutant: {name}")
                 lines.write_bytes(pickle.dumps(recorded))
         Judge.current.tests = Tests(pickle.loads(lines.read_bytes()), warm.items)
         results.extend(judge_all(sample, options.jobs, end))
@@ -602,6 +604,7 @@ def main() -> None:
     places = all_places(options.only)
     sample = draw(places, options.sample, options.seed)
     with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)  # see `in_fork`
         results = run(sample, options, Path(scratch).resolve())
     page = report(results, len(places), options.seed, Judge.current.tests.describe())
     print(page)

@@ -159,6 +159,7 @@ def in_fork(work: Callable[[Callable[[Any], None]], None], patience: float | Non
     It is killed when it stands still.
     """
     folder = Path(tempfile.mkdtemp(prefix="agentnb-mutants-"))
+    folder.chmod(0o711)  # tests that are run by root give their files, and a server, to another user
     sent = folder / "sent"
     sent.touch()
     process = os.fork()
