@@ -100,12 +100,12 @@ class _Signature:
         if value is None or name in _AS_GIVEN:
             return value
         kind = self.kinds.get(name)
-        found = (kind.convert if kind is not None else _bound_size)(value)
-        if found is UNREADABLE:
+        converted = (kind.convert if kind is not None else _bound_size)(value)
+        if converted is UNREADABLE:
             raise self._make_error(
                 f"{name} is {_describe_value(value)} whose items cannot be read, or that has too many"
             )
-        return found
+        return converted
 
     def explain(self, args: tuple[Any, ...], kwargs: dict[str, Any], failure: BaseException) -> AgentNbError | None:
         """Return the error to raise instead of `failure`; None if no argument explains the failure."""
@@ -250,8 +250,8 @@ def _bound_size(value: Any) -> Any:
     if call(issubclass, kind, Mapping) is True and not _is_known(kind) and not callable(value):
         return readable_mapping(value)
     if call(issubclass, kind, Iterator) is True:
-        found = call(lambda: list(islice(value, MOST_ITEMS + 1)))
-        return found if type(found) is list and len(found) <= MOST_ITEMS else UNREADABLE
+        items = call(lambda: list(islice(value, MOST_ITEMS + 1)))
+        return items if type(items) is list and len(items) <= MOST_ITEMS else UNREADABLE
     if _is_known(kind):
         _UNCHANGED.add(kind)
     return value
@@ -323,8 +323,8 @@ def plain_mapping(value: Any) -> Any:
     """Return a mapping as a dict with plain keys; UNREADABLE if it cannot be read or has more than 100,000 items."""
     if type(value) is dict and all(type(key) is str for key in value):
         return value
-    found = readable_mapping(value)
-    return {plain_value(key): item for key, item in found.items()} if type(found) is dict else found
+    mapping = readable_mapping(value)
+    return {plain_value(key): item for key, item in mapping.items()} if type(mapping) is dict else mapping
 
 
 def _plain_if_mapping(value: Any) -> Any:
@@ -341,8 +341,8 @@ def readable_mapping(value: Any) -> Any:
         return dict(dict.items(value))
     if not call(issubclass, kind, Mapping):
         return _make_placeholder(value)
-    found = call(lambda: dict(islice(_iter_pairs(value), MOST_ITEMS + 1)))
-    return found if type(found) is dict and len(found) <= MOST_ITEMS else UNREADABLE
+    mapping = call(lambda: dict(islice(_iter_pairs(value), MOST_ITEMS + 1)))
+    return mapping if type(mapping) is dict and len(mapping) <= MOST_ITEMS else UNREADABLE
 
 
 def _iter_pairs(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:

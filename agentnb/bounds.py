@@ -65,8 +65,8 @@ def find_excess(value: Any) -> str:
         for item in part.items:
             if type(item) in _ATOMS:
                 continue
-            found = known.get(id(item))
-            if found is None:
+            excess = known.get(id(item))
+            if excess is None:
                 items = _iter_items(item)
                 if items is None:
                     continue
@@ -74,10 +74,10 @@ def find_excess(value: Any) -> str:
                     return TOO_DEEP
                 around.append(_Part(id(item), items))
                 break
-            part.add(*found)
+            part.add(*excess)
             if part.size > SIZE_LIMIT:
                 return TOO_LARGE
-            if len(around) + found[1] > DEPTH_LIMIT + 1:
+            if len(around) + excess[1] > DEPTH_LIMIT + 1:
                 return TOO_DEEP
         else:
             around.pop()

@@ -269,10 +269,10 @@ def _iter_forms(secret: str | bytes) -> Iterator[str]:
         return
     if len(text) < SHORTEST:
         return
-    found = {text, *_iter_lines(text)}
+    forms = {text, *_iter_lines(text)}
     for stage in TEXT_FORMS:
-        found |= {write(each) for each in found for write in stage.values()}
-    yield from found
+        forms |= {write(each) for each in forms for write in stage.values()}
+    yield from forms
     for each in (text, *_iter_lines(text)):
         for write_text in WHOLE_FORMS.values():
             yield from write_text(each)
@@ -497,12 +497,12 @@ def mask_bytes(data: bytes) -> bytes:
 def secrets_in(text: str) -> Iterator[str]:
     """Yield the secrets recognised by the form of a text: passwords of URLs, and values of secret names in JSON."""
     if "://" in text:
-        for found in _URL.finditer(text):
-            if found[2] != found[1][3:-1]:  # a password equal to the user's name is not a secret
-                yield from {found[2], unquote(found[2])}
-        for found in _QUERY.finditer(text):
-            if _is_secret_parameter(found[2]):
-                yield from {found[3], unquote_plus(found[3])}
+        for match in _URL.finditer(text):
+            if match[2] != match[1][3:-1]:  # a password equal to the user's name is not a secret
+                yield from {match[2], unquote(match[2])}
+        for match in _QUERY.finditer(text):
+            if _is_secret_parameter(match[2]):
+                yield from {match[3], unquote_plus(match[3])}
     if _looks_named(text):
         for begin, end, mark, quoted in _iter_named_values(text):
             value = text[begin:end]
@@ -592,8 +592,8 @@ def _find_closing_quote(text: str, begin: int, mark: str) -> int:
 def _find_closing_bracket(text: str, begin: int) -> int:
     """Return the end of a list or mapping that starts at a bracket."""
     depth, at, inside = 0, begin, ""
-    for found in _MARKS.finditer(text, begin):
-        mark, at = found[0], found.end()
+    for match in _MARKS.finditer(text, begin):
+        mark, at = match[0], match.end()
         if inside:
             inside = "" if mark == inside else inside
         elif mark[-1] in "\"'":

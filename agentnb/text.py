@@ -271,8 +271,8 @@ def _has(value: Any, name: str) -> bool:
 
 def _attribute(value: Any, name: str) -> Any:
     """Return a field without running the object's own code; _NO_NAME if there is none."""
-    found = call(object.__getattribute__, value, name)  # a field may be a property
-    return _NO_NAME if found is UNREADABLE else found
+    attribute = call(object.__getattribute__, value, name)  # a field may be a property
+    return _NO_NAME if attribute is UNREADABLE else attribute
 
 
 __all__ = ["UNREADABLE", "Fields", "call", "class_name", "mask_head", "safe_repr", "safe_str", "show_as", "well_formed"]

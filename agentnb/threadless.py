@@ -32,8 +32,8 @@ def run_here(coroutine: Coroutine[Any, Any, T]) -> T:
     """
     ffi = _ffi()
     if ffi is not None and ffi.can_run_sync():
-        found: T = ffi.run_sync(coroutine)
-        return found
+        result: T = ffi.run_sync(coroutine)
+        return result
     outer = asyncio._get_running_loop()  # noqa: SLF001  (as asyncio offers it to those who make loops)
     task = None if outer is None else asyncio.current_task(outer)
     if outer is not None and task is not None:

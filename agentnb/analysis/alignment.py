@@ -128,7 +128,7 @@ def find_loops(*runs: StepIndex) -> Loops:
         for edge in reading.edges
         if edge.kind != "event" and edge.source in order and edge.target in order
     )
-    found: dict[str, list[str]] = {}
+    loops: dict[str, list[str]] = {}
     pending: list[Collection[str]] = [graph.nodes]
     while pending:
         part: nx.DiGraph[str] = graph.subgraph(pending.pop())
@@ -137,10 +137,10 @@ def find_loops(*runs: StepIndex) -> Loops:
             if len(nodes) == 1 and not part.has_edge(begins, begins):
                 continue
             for node in nodes:
-                found.setdefault(node, []).append(begins)
+                loops.setdefault(node, []).append(begins)
             graph.remove_edges_from([(source, begins) for source in graph.predecessors(begins) if source in nodes])
             pending.append(nodes)
-    return found
+    return loops
 
 
 def align(a: StepKeys, b: StepKeys) -> Iterator[Pair]:

@@ -56,8 +56,8 @@ class Comparison:
         if pair.step_a is None or pair.step_b is None:
             only: Change = "only_b" if pair.step_a is None else "only_a"
             return Row(only, pair, (self._make_missing(pair),))
-        found = tuple(iter_differences(a, b, pair.step_a, pair.step_b))
-        return Row("differs" if found else "same", pair, found)
+        differences = tuple(iter_differences(a, b, pair.step_a, pair.step_b))
+        return Row("differs" if differences else "same", pair, differences)
 
     def _make_missing(self, pair: Pair) -> Difference:
         present, absent = ("b", "a") if pair.step_a is None else ("a", "b")
@@ -108,12 +108,12 @@ class Comparison:
         return max((step for step in steps if step is not None), default=None)
 
     def _list_rows_before(self) -> list[Row]:
-        found = []
+        rows = []
         for row in self.rows:
             if row.differences:
                 break
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
     def _map_scope(self, side: int, scope: int) -> int:
         """Return the number of a scope in run `side`, given its number in the run that has the write."""
@@ -191,12 +191,12 @@ class Comparison:
     def _mark_edges(self, recipe: Recipe) -> dict[int, tuple[str, ...]]:
         taken = tuple({(key.node, target) for step, key in enumerate(keys.keys, 1)
                        for target in StepRows(keys).route(step)[0]} for keys in self._keys)  # fmt: skip
-        found: dict[int, tuple[str, ...]] = {}
+        marks: dict[int, tuple[str, ...]] = {}
         for number, edge in enumerate(recipe.edges):
             in_a, in_b = ((edge.source, edge.target) in each for each in taken)
             if in_a or in_b:
-                found[number] = ("taken",) if in_a and in_b else ("taken", "only-a" if in_a else "only-b")
-        return found
+                marks[number] = ("taken",) if in_a and in_b else ("taken", "only-a" if in_a else "only-b")
+        return marks
 
     @property
     def verdicts(self) -> dict[str, bool]:
@@ -206,46 +206,46 @@ class Comparison:
         return {name: held for name, held in holds.items() if held is not None}
 
     def _format_verdict(self) -> list[str]:
-        found = []
+        lines = []
         for name, held in self.verdicts.items():
             session = get_session(self.a if name == "a" else self.b)
             assert session is not None
             expectation = get_state(session).expectation
             text = "" if expectation is None else safe_str(expectation.text, 200)
             note = f" ({session.note})" if session.note else ""
-            found.append(f"{name} was expected to satisfy {text!r}{note}: {'it does' if held else 'it does not'}")
-        return found
+            lines.append(f"{name} was expected to satisfy {text!r}{note}: {'it does' if held else 'it does not'}")
+        return lines
 
     @property
     def names(self) -> tuple[str, str]:
         """The names of the two runs."""
-        found = [getattr(get_session(run), "name", None) or trace_of(run).agent_id for run in (self.a, self.b)]
-        return safe_str(found[0], 200), safe_str(found[1], 200)
+        run_names = [getattr(get_session(run), "name", None) or trace_of(run).agent_id for run in (self.a, self.b)]
+        return safe_str(run_names[0], 200), safe_str(run_names[1], 200)
 
     def lines(self) -> list[str]:
         """Return the comparison as lines of text, without secrets."""
         a, b = self.names
         sizes = tuple(keys.reading.tip for keys in self._keys)
-        found = [
+        lines = [
             f"a: {a}, {_format_steps_count(sizes[0])}",
             f"b: {b}, {_format_steps_count(sizes[1])}",
             *self._format_verdict(),
         ]
         parted = self.first_divergence
         if parted is None:
-            return [*found, "the runs do not differ"]
+            return [*lines, "the runs do not differ"]
         counts = {change: sum(row.change == change for row in self.rows) for change in ("differs", "only_a", "only_b")}
-        found.append(f"first divergence, {parted}")
+        lines.append(f"first divergence, {parted}")
         for name, part in zip("ab", self.slices, strict=True):
             if part is not None and len(part):
-                found.append(f"what led to it in {name}:")
-                found += [f"  {line}" for line in part.lines(6)]
-        found.append(
+                lines.append(f"what led to it in {name}:")
+                lines += [f"  {line}" for line in part.lines(6)]
+        lines.append(
             f"aligned steps that differ: {counts['differs']}; only in a: {counts['only_a']}, in b: {counts['only_b']}"
         )
-        found += [f"  {each}" for each in islice(self.differences, 1, _MOST_LINES)]
+        lines += [f"  {each}" for each in islice(self.differences, 1, _MOST_LINES)]
         rest = len(self.differences) - _MOST_LINES
-        return [*found, f"  and {rest} more"] if rest > 0 else found
+        return [*lines, f"  and {rest} more"] if rest > 0 else lines
 
     def __repr__(self) -> str:
         """Return the comparison as text, without secrets."""

@@ -52,16 +52,16 @@ class ControlDependence:
         if not self._chooses:
             return {}
         above = self._compute_post_dominators()
-        found: dict[int, list[int]] = {}
+        dependences: dict[int, list[int]] = {}
         for source in sorted(self._chooses):
             stop = above.get(source, END)
             for target in dict.fromkeys(self._targets[source]):
                 node = target
                 while node not in (stop, END):
-                    if source not in found.setdefault(node, []):
-                        found[node].append(source)
+                    if source not in dependences.setdefault(node, []):
+                        dependences[node].append(source)
                     node = above.get(node, END)
-        return {node: tuple(sources) for node, sources in found.items()}
+        return {node: tuple(sources) for node, sources in dependences.items()}
 
     def _compute_post_dominators(self) -> dict[int, int]:
         """Return for each node the nearest node through which every path to the end leads."""
@@ -76,8 +76,8 @@ class ControlDependence:
             if node not in reached:
                 backward.add_edge(END, node)
                 reached |= {node, *nx.descendants(backward, node)}
-        found: dict[int, int] = dict(nx.immediate_dominators(backward, END))
-        return found
+        dominators: dict[int, int] = dict(nx.immediate_dominators(backward, END))
+        return dominators
 
 
 __all__ = ["CHOOSERS", "END", "ControlDependence"]

@@ -224,7 +224,7 @@ def _iter_changes(
     session: Session, end: int, candidates: Mapping[str, Iterable[Any]] | None
 ) -> dict[str, list[Iterator[Change]]]:
     """Return the changes by kind, one iterator per value or choice."""
-    rows, found = Dependence(session.trace, session.recipe), {kind: list[Iterator[Change]]() for kind in _KINDS}
+    rows, changes = Dependence(session.trace, session.recipe), {kind: list[Iterator[Change]]() for kind in _KINDS}
     values = _Values(session, rows, candidates)
     for step in range(1, end + 1):
         if rows.phase(step) != RUN or rows.get_activation(step).purpose:
@@ -234,15 +234,15 @@ def _iter_changes(
         skipped = len({call.call for call in rows.calls(step) if call.kind == "llm"})
         for key, value in outputs.items():
             if candidates is None or key in candidates:
-                found[kind].append(
+                changes[kind].append(
                     _writes(step, node, kind, outputs, key, values.iter_alternatives(key, value, step), skipped)
                 )
         if candidates is None:
-            found["route"].append(_iter_routes(session, rows, step, node))
+            changes["route"].append(_iter_routes(session, rows, step, node))
     for key, value in session.inputs.items():
         if candidates is None or key in candidates:
-            found["input"].append(_iter_inputs(key, value, values.iter_alternatives(key, value)))
-    return found
+            changes["input"].append(_iter_inputs(key, value, values.iter_alternatives(key, value)))
+    return changes
 
 
 def _writes(
@@ -314,8 +314,8 @@ class _Values:
 
     def iter_alternatives(self, key: str, value: Any, step: int | None = None) -> Iterator[Any]:
         """Yield a few other values for a key, starting with values that the step has read, as if passed on."""
-        found = chain(self._read_by(step, value), self._iter_neighbours(value), self._iter_elsewhere(key))
-        others = self._given.get(key, found)
+        candidates = chain(self._read_by(step, value), self._iter_neighbours(value), self._iter_elsewhere(key))
+        others = self._given.get(key, candidates)
         seen = [value]
         most = _MOST_ALTERNATIVES * (_PARTS if isinstance(value, dict | list | str) or is_dataclass(value) else 1)
         for other in islice(others, None if key in self._given else 4 * most):
@@ -423,16 +423,16 @@ def _make_recorded_world(session: Session) -> dict[str, Any]:
     """Return the model and the tools of a fork, which give the recorded answers to the recorded requests."""
     run, trace = get_state(session).run, session.trace
     calls = [call for part, _ in trace.reading().parts() for call in part.calls]
-    found: dict[str, Any] = {"llm": None, "tools": None}
+    world: dict[str, Any] = {"llm": None, "tools": None}
     if any(call.kind == "llm" for call in calls):
-        found["llm"] = RecordedClient(trace)
+        world["llm"] = RecordedClient(trace)
     tools = {
         name: _make_recorded_tool(tool, [call for call in calls if call.name == name and call.error is None])
         for name, tool in dict(run.world.passed_tools).items()
         if callable(tool) and not inspect.isclass(tool)
     }
-    found["tools"] = {name: tool for name, tool in tools.items() if tool is not None} or None
-    return found
+    world["tools"] = {name: tool for name, tool in tools.items() if tool is not None} or None
+    return world
 
 
 class _Model:

@@ -140,8 +140,8 @@ def coverage(runs: Any) -> Coverage:
     Raises:
         ExecutionError: A101, one of them is not a run; A103, there are no runs.
     """
-    found = get_runs(runs, "nb.coverage()")
-    return _measure(found, "nb.coverage()")
+    run_list = get_runs(runs, "nb.coverage()")
+    return _measure(run_list, "nb.coverage()")
 
 
 @plain_arguments
@@ -160,9 +160,9 @@ def suspects(runs: Any, ok: Any) -> Suspects:
         ExecutionError: A101, one of them is not a run; A103, there are no runs; A104, there is not one value per run;
             A118, the function raised for every run.
     """
-    found = get_runs(runs, "nb.suspects()")
-    covered = _measure(found, "nb.suspects()")
-    right = np.array(_judge_all(ok, found) if callable(ok) else _get_values(ok, len(found)), dtype=bool)
+    run_list = get_runs(runs, "nb.suspects()")
+    covered = _measure(run_list, "nb.suspects()")
+    right = np.array(_judge_all(ok, run_list) if callable(ok) else _get_values(ok, len(run_list)), dtype=bool)
     failures = int((~right).sum())
     rows: list[tuple[Element, int, int, float]] = []
     for element, counts in covered.visits.items():
@@ -192,13 +192,13 @@ def _judge_all(ok: Callable[[Any], Any], runs: list[Any]) -> list[bool]:
 
 
 def _get_values(ok: Iterable[Any], size: int) -> list[bool]:
-    found = [bool(value) for value in ok] if isinstance(ok, Iterable) else []
-    if len(found) != size:
+    verdicts = [bool(value) for value in ok] if isinstance(ok, Iterable) else []
+    if len(verdicts) != size:
         raise ExecutionError(
-            Problem("A104", f"ok has {len(found)} values for {size} runs", "nb.suspects()",
+            Problem("A104", f"ok has {len(verdicts)} values for {size} runs", "nb.suspects()",
                     "each run is either right or wrong", "pass one truth value per run, or a function of a run")
         )  # fmt: skip
-    return found
+    return verdicts
 
 
 def _measure(runs: list[Any], where: str) -> Coverage:
@@ -307,13 +307,13 @@ class _Visits:
                 opened.setdefault((nodes[row.owner].id, row.region), []).append(run)
         for node in self.recipe.nodes.values():
             for body in node.bodies if node.kind in _BRANCHING else ():
-                found = np.array(opened.get((node.id, body), []), dtype=np.int64)
+                opening_runs = np.array(opened.get((node.id, body), []), dtype=np.int64)
                 question = node.params.get("predicate") or node.params.get("discriminator")
                 region = self.recipe.regions.get(body)
                 name = f"{node.id}: {getattr(question, 'text', None) or node.kind}"
                 outcome = body if region is None else region.title or body
                 yield (Element(name, "condition", outcome, node=node.id),
-                       np.bincount(found, minlength=self.runs).astype(np.int64))  # fmt: skip
+                       np.bincount(opening_runs, minlength=self.runs).astype(np.int64))  # fmt: skip
 
     def _loops(self, steps: NDArray[Any], phase: NDArray[Any]) -> Iterator[tuple[Element, NDArray[np.int64]]]:
         """Yield the outcomes of loop conditions, evaluated before each iteration (`while`) or after it (`until`)."""
@@ -349,8 +349,8 @@ class _Visits:
                 if event.type in node.on:
                     counts[(index.get(node.id), event.seq) in delivered][run] += 1
             name = f"{node.id}: {safe_repr(node.params['where'], 200)}"
-            for answer, found in counts.items():
-                yield Element(name, "condition", outcome=answer, node=node.id), found
+            for answer, visits in counts.items():
+                yield Element(name, "condition", outcome=answer, node=node.id), visits
 
 
 def _draw_heat_map(recipe: Recipe, shares: Mapping[Element, float], counts: Mapping[str, str], **look: Any) -> Drawing:

@@ -53,18 +53,18 @@ class Dependence:
     def _rows(self) -> dict[tuple[int, str], list[int]]:
         """The rows that write each key of each scope."""
         columns = self.columns
-        found: dict[tuple[int, str], list[NDArray[Any]]] = {}
+        rows_by_key: dict[tuple[int, str], list[NDArray[Any]]] = {}
         for number, rows in _iter_rows_by_number(columns.write_paths):
             scope, path = columns.codes[number]
-            found.setdefault((scope, str(path[0])), []).append(rows)
-        return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
+            rows_by_key.setdefault((scope, str(path[0])), []).append(rows)
+        return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in rows_by_key.items()}
 
     @cached_property
     def _keys_of_scope(self) -> dict[int, list[str]]:
-        found: dict[int, list[str]] = {}
+        scope_keys: dict[int, list[str]] = {}
         for scope, key in self._rows:
-            found.setdefault(scope, []).append(key)
-        return found
+            scope_keys.setdefault(scope, []).append(key)
+        return scope_keys
 
     def keys(self, scope: int) -> list[str]:
         """Return the keys that were ever written in a scope itself."""
@@ -87,7 +87,7 @@ class Dependence:
 
         These are the last row that set the whole value, and the rows that changed a part of it since.
         """
-        found: list[int] = []
+        writers: list[int] = []
         around: int | None = scope
         texts = tuple(map(str, path))
         while around is not None:
@@ -98,11 +98,11 @@ class Dependence:
                 size = min(len(written), len(texts))
                 if written[:size] != texts[:size]:
                     continue
-                found.append(row)
+                writers.append(row)
                 if len(written) <= len(texts) and self.columns.write_codes[row] & 3 != APPEND:
-                    return found
+                    return writers
             around = self._find_outer(around)
-        return found
+        return writers
 
     def _find_outer(self, scope: int) -> int | None:
         """Return the scope to which reads of a scope fall through."""
@@ -146,11 +146,11 @@ class Dependence:
     def _steps(self) -> dict[tuple[int, int], list[int]]:
         """The steps of each node in each frame."""
         activations = self.reading.tables.activations
-        found: dict[tuple[int, int], list[NDArray[Any]]] = {}
+        steps_by_frame: dict[tuple[int, int], list[NDArray[Any]]] = {}
         for number, rows in _iter_rows_by_number(self.columns.activations):
             activation = activations[number]
-            found.setdefault((activation.frame, activation.node), []).append(rows + 1)
-        return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in found.items()}
+            steps_by_frame.setdefault((activation.frame, activation.node), []).append(rows + 1)
+        return {key: np.sort(np.concatenate(parts)).tolist() for key, parts in steps_by_frame.items()}
 
     def last_step(self, frame: int, node: int, before: int, phases: tuple[int, ...]) -> int | None:
         """Return the last step of a node in a frame before a step, in one of these phases."""
@@ -165,17 +165,17 @@ class Dependence:
     def _collect_condition_keys(self) -> dict[int, frozenset[str] | None]:
         """Return the keys that the conditions of each node's edges read; None if one of them may read any key."""
         number = {row.id: at for at, row in enumerate(self.reading.nodes)}
-        found: dict[int, frozenset[str] | None] = {}
+        condition_keys: dict[int, frozenset[str] | None] = {}
         if self.recipe is None:
             return dict.fromkeys(self.control.conditions)
         for edge in self.recipe.outgoing_edges:
             if edge.when is None or edge.source not in number:
                 continue
             source = number[edge.source]
-            before = found.get(source, frozenset())
+            before = condition_keys.get(source, frozenset())
             own = self._find_keys(edge.when)
-            found[source] = None if own is None or before is None else before | own
-        return found
+            condition_keys[source] = None if own is None or before is None else before | own
+        return condition_keys
 
     def _find_keys(self, when: Any) -> frozenset[str] | None:
         """Return the keys that a condition reads; None if they are unknown.
@@ -217,14 +217,14 @@ class Dependence:
         """Return what the node of a step read before it wrote."""
         activation = self.get_activation(step)
         declared = self.reading.list_known_reads(int(self.columns.activations[step - 1]))
-        found = {(scope, path): ReadRow(scope, path) for scope, path in declared}
+        rows = {(scope, path): ReadRow(scope, path) for scope, path in declared}
         keys = self._asked.get(activation.node, frozenset())
         for scope, path in self.recorded_reads(step):
             by_condition = keys is None or str(path[0]) in keys
             if by_condition and declared:
                 continue
-            found.setdefault((scope, path), ReadRow(scope, path, inferred=by_condition))
-        return list(found.values())
+            rows.setdefault((scope, path), ReadRow(scope, path, inferred=by_condition))
+        return list(rows.values())
 
     def condition_reads(self, step: int) -> list[ReadRow]:
         """Return what the conditions on the edges of a step's node read, on the board as the node left it."""
@@ -241,12 +241,12 @@ class Dependence:
 
     @cached_property
     def _calls(self) -> dict[int, list[Call]]:
-        found: dict[int, list[Call]] = {}
+        calls: dict[int, list[Call]] = {}
         for part, last in self.reading.parts():
             for call in part.calls:
                 if call.step <= part.base + last and call.call >= 0:
-                    found.setdefault(call.step, []).append(call)
-        return found
+                    calls.setdefault(call.step, []).append(call)
+        return calls
 
     def calls(self, step: int) -> list[Call]:
         """Return the attempts of the calls of a step."""
@@ -273,9 +273,9 @@ class Dependence:
                 self.last_step(activation.frame, node, step, (RUN, LEAVE))
                 for node in self.control.choices_for(activation.node)
             )
-            found = max((each for each in steps if each is not None), default=None)
-            if found is not None or not activation.frame:
-                return found
+            choice = max((each for each in steps if each is not None), default=None)
+            if choice is not None or not activation.frame:
+                return choice
             frame = self.reading.tables.frames[activation.frame]
             opened = self.last_step(frame.parent, frame.owner, step, (ENTER, AGAIN))
             if opened is None:

@@ -25,12 +25,12 @@ class Judge:
     def is_right(self, run: Any) -> bool:
         """Return True if the function holds for a run, False if it does not or raises."""
         try:
-            found = bool(self._holds(run))
+            verdict = bool(self._holds(run))
         except Exception as error:  # noqa: BLE001  (a run that failed may lack what the function looks at)
             self._failure = self._failure or error
             return False
         self._answers += 1
-        return found
+        return verdict
 
     def check(self) -> None:
         """Raise an error if the function raised for every run: the fault is then in the function, not in the runs.

@@ -28,11 +28,11 @@ class _RecipeFrames(Frames):
     """The tables of runs with the same nodes and edges; steps are those of the merged history."""
 
     def __init__(self, traces: Iterable[SimulationTrace]) -> None:
-        found = list(traces)
-        self.rows = MergedRows([trace.reading() for trace in found])
+        trace_list = list(traces)
+        self.rows = MergedRows([trace.reading() for trace in trace_list])
         super().__init__(self.rows)
         self._columns = MergedColumns(self.rows)
-        self.ids = [trace.run_id for trace in found]
+        self.ids = [trace.run_id for trace in trace_list]
 
     def table(self, name: str) -> tuple[pd.DataFrame, NDArray[np.int64]]:
         """Return a table with each run's own step numbers, and the index of each row's run."""

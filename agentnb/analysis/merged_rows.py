@@ -60,15 +60,15 @@ class _Numbers:
     def _map_frames(reading: StepIndex, tables: Tables) -> dict[int, int]:
         root = len(tables.frames)
         tables.frames.append(FrameRow(root, 0, -1, ROOT_SCOPE, "isolated", -1, root, 0))
-        found = {0: root}
+        frame_numbers = {0: root}
         for history, last in reading.parts():
             for step in sorted(history.opened_frames):
                 for number in history.opened_frames[step] if step <= history.base + last else ():
                     row, own = reading.tables.frames[number], len(tables.frames)
-                    found[number] = own
-                    scope = own if row.scope == row.id else found[row.scope]
-                    tables.frames.append(row._replace(id=own, parent=found[row.parent], scope=scope))
-        return found
+                    frame_numbers[number] = own
+                    scope = own if row.scope == row.id else frame_numbers[row.scope]
+                    tables.frames.append(row._replace(id=own, parent=frame_numbers[row.parent], scope=scope))
+        return frame_numbers
 
     def _map_activation(self, row: ActivationRow, tables: Tables, seq: int) -> int:
         frame = self.frames.get(row.frame)
@@ -165,13 +165,13 @@ class MergedRows(StepIndex):
             history.rare += [step + start for step in rows.rare if step <= end]
             for name in ("opened_frames", "closed_frames"):
                 table = getattr(history, name)
-                for step, found in getattr(rows, name).items():
+                for step, frames in getattr(rows, name).items():
                     if step <= end:
-                        own = (numbers.frames.get(number) for number in found)
+                        own = (numbers.frames.get(number) for number in frames)
                         table[step + start] = tuple(number for number in own if number is not None)
         for name in ("errors", "notes", "waiting_ns"):
-            if found := getattr(rows, name):
-                getattr(history, name).update({step + start: value for step, value in found.items() if step <= end})
+            if values := getattr(rows, name):
+                getattr(history, name).update({step + start: value for step, value in values.items() if step <= end})
         history.interventions += [
             intervention._replace(step=intervention.step + start)
             for intervention in rows.interventions
@@ -200,8 +200,8 @@ class MergedRows(StepIndex):
 
     def runs_of(self, steps: NDArray[Any]) -> NDArray[np.int64]:
         """Return the index of the run of each of these steps."""
-        found: NDArray[np.int64] = np.searchsorted(self._start_steps, steps, side="right") - 1
-        return found
+        run_numbers: NDArray[np.int64] = np.searchsorted(self._start_steps, steps, side="right") - 1
+        return run_numbers
 
     @cached_property
     def _start_steps(self) -> NDArray[np.int64]:
@@ -209,8 +209,8 @@ class MergedRows(StepIndex):
 
     def own_steps(self, steps: NDArray[Any]) -> NDArray[np.int64]:
         """Return these steps as numbered in their runs; 0 is the start of a run."""
-        found: NDArray[np.int64] = steps - self._start_steps[self.runs_of(steps)]
-        return found
+        own_steps: NDArray[np.int64] = steps - self._start_steps[self.runs_of(steps)]
+        return own_steps
 
 
 class MergedColumns(Columns):

@@ -57,8 +57,8 @@ def minimize(
             session.run()
             return judge.is_right(session)
 
-    found, judge = dict(inputs), Judge(fails, "nb.minimize()", "fails")
-    shows = still_fails(found)
+    smallest, judge = dict(inputs), Judge(fails, "nb.minimize()", "fails")
+    shows = still_fails(smallest)
     judge.check()
     if not shows:
         raise ExecutionError(
@@ -67,20 +67,20 @@ def minimize(
                     "pass inputs of a run for which fails(session) is true")
         )  # fmt: skip
     before = None
-    while before != found:
-        before = found
-        found = _shrink(found, still_fails)
-    return found
+    while before != smallest:
+        before = smallest
+        smallest = _shrink(smallest, still_fails)
+    return smallest
 
 
 def _shrink(value: Any, fails: Callable[[Any], bool]) -> Any:
     """Return a value without its removable parts: first its own parts, then the parts of each remaining one."""
     if isinstance(value, Mapping):
         pairs = ddmin(list(value.items()), lambda some: fails(dict(some)))
-        found = dict(pairs)
-        for key in list(found):
-            found[key] = _shrink(found[key], lambda part, key=key: fails({**found, key: part}))  # type: ignore[misc]
-        return found
+        remaining = dict(pairs)
+        for key in list(remaining):
+            remaining[key] = _shrink(remaining[key], lambda part, key=key: fails({**remaining, key: part}))  # type: ignore[misc]
+        return remaining
     if isinstance(value, list):
         items = ddmin(value, fails)
         for at in range(len(items)):

@@ -23,9 +23,9 @@ def trace_of(run: Any, where: str = "nb.compare()") -> SimulationTrace:
     """
     if isinstance(run, SimulationTrace):
         return run
-    for found in (getattr(run, "trace", None), getattr(getattr(run, "session", None), "trace", None)):
-        if isinstance(found, SimulationTrace):
-            return found
+    for trace in (getattr(run, "trace", None), getattr(getattr(run, "session", None), "trace", None)):
+        if isinstance(trace, SimulationTrace):
+            return trace
     raise ExecutionError(
         Problem("A101", f"{with_article(class_name(run))} is not a run", where,
                 "a run is a Session, a SimulationTrace, or a run that nb.open() has opened",
@@ -37,8 +37,8 @@ def get_session(run: Any) -> Session | None:
     """Return the session of a run; None if only its trace is known."""
     if isinstance(run, Session):
         return run
-    found = getattr(run, "session", None)
-    return found if isinstance(found, Session) else None
+    session = getattr(run, "session", None)
+    return session if isinstance(session, Session) else None
 
 
 def get_recipe(run: Any) -> Recipe:
@@ -75,10 +75,10 @@ def get_runs(runs: Any, where: str) -> list[Any]:
     if hasattr(runs, "iter_runs"):
         return list(runs.iter_runs())
     if isinstance(runs, Iterable) and not isinstance(runs, str | bytes):
-        found = list(runs)
-        for run in found:
+        run_list = list(runs)
+        for run in run_list:
             trace_of(run, where)
-        return found
+        return run_list
     return list(iter_stored_runs(runs))
 
 

@@ -80,7 +80,7 @@ def _get_scopes_after(reading: StepIndex) -> NDArray[np.int64]:
         [tables.frames[activation.frame].scope if activation.node >= 0 else 0 for activation in tables.activations]
         or [0]
     )
-    found = []
+    parts = []
     for history, last in reading.parts():
         positions = to_array(history.queue_starts, last + 1)[1:].astype(np.int64)
         ends = to_array(history.push_ends, last + 1)[1:].astype(np.int64)
@@ -88,8 +88,8 @@ def _get_scopes_after(reading: StepIndex) -> NDArray[np.int64]:
         scopes = np.zeros(len(positions), dtype=np.int64)
         waiting = positions < ends
         scopes[waiting] = scope_of[activations[positions[waiting]]]
-        found.append(scopes)
-    return np.concatenate(found)
+        parts.append(scopes)
+    return np.concatenate(parts)
 
 
 # -- runs with one scope --------------------------------------------------------------------------------------------
@@ -131,8 +131,8 @@ def _find_first_keys(condition: Condition) -> set[str]:
 def _find_steps(steps: NDArray[Any], holds: NDArray[np.bool_], tip: int, *, before: bool) -> list[int]:
     """Return the steps from 1 on after which a condition holds, given its result from each of these steps on."""
     indices = np.searchsorted(steps, np.arange(1, tip + 1), side="right")
-    found: list[int] = (np.flatnonzero(np.concatenate([[before], holds])[indices]) + 1).tolist()
-    return found
+    matching: list[int] = (np.flatnonzero(np.concatenate([[before], holds])[indices]) + 1).tolist()
+    return matching
 
 
 def _iter_answers(
@@ -241,10 +241,10 @@ def _compile_formula(condition: Condition) -> _Formula | None:
         return None
     key = str(condition.reads[0][0])
     if condition.kind == "rule":
-        found = _parse_rule_formula(condition.source)
-        if found is None or found[0] != key or type(found[2]) not in (int, float, str):
+        formula = _parse_rule_formula(condition.source)
+        if formula is None or formula[0] != key or type(formula[2]) not in (int, float, str):
             return None
-        _, compare, constant = found
+        _, compare, constant = formula
         return _Formula(lambda value: compare(value, constant), _TEXTS if type(constant) is str else _NUMBERS)
     return _parse_text_formula(condition.text, key) if condition.kind == "text" else None
 
@@ -296,19 +296,19 @@ def _answer_all(values: Sequence[Any], formula: _Formula | None, condition: Cond
         with suppress(ArithmeticError):
             return list(map(bool, map(answer_of, values)))
         types = frozenset()
-    found, answers = list[bool](), dict[tuple[type, Any], bool]()
+    results, answers = list[bool](), dict[tuple[type, Any], bool]()
     for value in values:
         kind = type(value)
         if kind in types:
-            found.append(_holds_for(answer_of, value))
+            results.append(_holds_for(answer_of, value))
             continue
         answer = answers.get((kind, value)) if kind in _HASHED else None
         if answer is None:
             answer = _holds(condition, {} if value is ABSENT else {key: thaw(value)})
             if kind in _HASHED and len(answers) < _MOST_ANSWERS:
                 answers[kind, value] = answer
-        found.append(answer)
-    return found
+        results.append(answer)
+    return results
 
 
 def _holds_for(answer_of: Callable[[Any], Any], value: Any) -> bool:
@@ -326,7 +326,7 @@ def _search_everywhere(
 ) -> list[int]:
     """Search a run whose conditions sometimes see another scope, or names besides those of the board."""
     replica, codes = StateProjection(reading.tables), reading.tables.codes
-    found: list[int] = []
+    steps: list[int] = []
     seen = _Tracked(Scope(-1, "find"))
     answer, scope_before = False, -1
     in_context = bool(session.recipe.meta.get("context"))
@@ -357,13 +357,13 @@ def _search_everywhere(
                     names = Context(seen, partial(get_frame_inputs, get_state(session).run, frame), None, NO_NODE)
                 answer = _holds(condition, names)
             if row and answer:
-                found.append(step)
-            elif not row and step and found and found[-1] == step and not answer:
-                found.pop()  # a fork that starts with an edit
-            elif not row and step and answer and (not found or found[-1] != step):
-                found.append(step)
+                steps.append(step)
+            elif not row and step and steps and steps[-1] == step and not answer:
+                steps.pop()  # a fork that starts with an edit
+            elif not row and step and answer and (not steps or steps[-1] != step):
+                steps.append(step)
         replica.apply_steps(history, at, history.base + last, writes)
-    return found
+    return steps
 
 
 def _get_frames_after(reading: StepIndex) -> NDArray[np.int64]:
@@ -371,15 +371,15 @@ def _get_frames_after(reading: StepIndex) -> NDArray[np.int64]:
     frame_of = np.array(
         [activation.frame if activation.node >= 0 else 0 for activation in reading.tables.activations] or [0]
     )
-    found = []
+    parts = []
     for history, last in reading.parts():
         positions = to_array(history.queue_starts, last + 1)[1:].astype(np.int64)
         activations = to_array(history.push_activations, len(history.push_activations)).astype(np.int64)
         waiting = positions < to_array(history.push_ends, last + 1)[1:].astype(np.int64)
         frames = np.zeros(len(positions), dtype=np.int64)
         frames[waiting] = frame_of[activations[positions[waiting]]]
-        found.append(frames)
-    return np.concatenate(found)
+        parts.append(frames)
+    return np.concatenate(parts)
 
 
 __all__ = ["find"]

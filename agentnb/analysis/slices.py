@@ -103,9 +103,9 @@ class Slice:
     @plain_arguments
     def lines(self, most: int = _MOST_LINES) -> list[str]:
         """Return the nearest rows as lines of text, without secrets; the last line gives the number of further rows."""
-        found = [f"{'  ' * min(row.distance, 8)}{row}" for row in self.rows[:most]]
+        lines = [f"{'  ' * min(row.distance, 8)}{row}" for row in self.rows[:most]]
         rest = len(self.rows) - most
-        return [*found, f"and {rest} more"] if rest > 0 else found
+        return [*lines, f"and {rest} more"] if rest > 0 else lines
 
     def __repr__(self) -> str:
         """Return the slice as indented lines, nearest first."""
@@ -219,10 +219,10 @@ class _Slicer:
         recipe = self.rows.recipe
         node = None if recipe is None else recipe.nodes.get(self.rows.node(step))
         outputs = None if node is None or node.kind != "subgraph" else node.params.get("outputs")
-        found = outputs.get(str(path[0])) if isinstance(outputs, Mapping) else None
-        if found is None:
+        output_path = outputs.get(str(path[0])) if isinstance(outputs, Mapping) else None
+        if output_path is None:
             return None
-        return (found,) if isinstance(found, str) else tuple(found)
+        return (output_path,) if isinstance(output_path, str) else tuple(output_path)
 
     def _follow_event(self, step: int, seq: int, distance: int) -> None:
         """Follow the event that activated a step to the step that emitted it."""

@@ -72,14 +72,14 @@ class StepRows:
 
     def writes(self, step: int) -> dict[tuple[str, Path], list[_WriteSummary]]:
         """Return the writes of a step by scope and path, in order; those by a person come last."""
-        codes, found = self.reading.tables.codes, dict[tuple[str, Path], list[_WriteSummary]]()
+        codes, summaries = self.reading.tables.codes, dict[tuple[str, Path], list[_WriteSummary]]()
         for history, row, by_person in self.reading.rows(step):
             scope, path = codes[history.write_codes[row] >> 2]
             # the inputs count as written by the start itself
             by_node = not by_person or (step == 0 and history.parent is None)
             wrote = _WriteSummary(scope, history.write_codes[row] & 3, history.new_values[row], by_node)
-            found.setdefault((self.keys.frame(scope), path), []).append(wrote)
-        return found
+            summaries.setdefault((self.keys.frame(scope), path), []).append(wrote)
+        return summaries
 
     def route(self, step: int) -> tuple[list[str], list[Any]]:
         """Return the nodes to which a step's followed edges led, and the values of their conditions."""
@@ -107,19 +107,19 @@ class StepRows:
 
     @cached_property
     def _calls(self) -> dict[int, list[Call]]:
-        found: dict[int, list[Call]] = {}
+        calls: dict[int, list[Call]] = {}
         for part, last in self.reading.parts():
             for call in part.calls:
                 if call.step <= part.base + last and call.call >= 0:
-                    found.setdefault(call.step, []).append(call)
-        return found
+                    calls.setdefault(call.step, []).append(call)
+        return calls
 
     @cached_property
     def _events(self) -> dict[int, list[Event]]:
-        found: dict[int, list[Event]] = {}
+        events: dict[int, list[Event]] = {}
         for event in self.reading.events():
-            found.setdefault(event.at, []).append(event)
-        return found
+            events.setdefault(event.at, []).append(event)
+        return events
 
     def calls(self, step: int) -> list[Call]:
         """Return the attempts of the calls of a step."""
@@ -139,11 +139,11 @@ def iter_differences(a: StepRows, b: StepRows, step_a: int, step_b: int) -> Iter
     edits = list[Difference]()
     if step_a and step_b:
         yield from _iter_failures(a, b, at)  # before the writes that are missing because of them
-    for found, by_node in _writes(a, b, at):
+    for difference, by_node in _writes(a, b, at):
         if by_node:
-            yield found
+            yield difference
         else:
-            edits.append(found)
+            edits.append(difference)
     if step_a and step_b:
         yield from _iter_routes(a, b, at)
     yield from _iter_events(a, b, at)

@@ -107,7 +107,7 @@ def sweep(
         results = ParquetResults(parquet)
     elif store is not None:
         results = StoreResults(open_log(store))
-    found = Sweep(work, results, jobs)
+    result = Sweep(work, results, jobs)
     known, todo = results.load_run_ids(), cast("Sequence[Job]", jobs)
     if known:
         for run_id in jobs.iter_ids():
@@ -118,7 +118,7 @@ def sweep(
         for chunk in iter_results(work, todo, executor):
             results.add(chunk)
             advance(len(chunk.numbers))
-    return found
+    return result
 
 
 def _check_numbers(concurrency: int | None, timeout: float | None) -> None:
@@ -166,14 +166,14 @@ def _list_seeds(seeds: Iterable[int] | None) -> list[int]:
     Raises:
         ExecutionError: A119.
     """
-    found = [0] if seeds is None else list(seeds)
-    for seed in found:
+    seed_list = [0] if seeds is None else list(seeds)
+    for seed in seed_list:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise ExecutionError(
                 Problem("A119", f"the seed {safe_repr(seed, 60)} is not an integer", "nb.sweep(seeds=...)",
                         "each of the inputs is run with each seed", "pass numbers: seeds=range(10)")
             )  # fmt: skip
-    return found
+    return seed_list
 
 
 def _name_recipes(recipe: Any) -> dict[str, Recipe]:

@@ -42,8 +42,8 @@ class TableInputs(Sequence[Mapping[str, Any]]):
         begin, rows = self._begin, self._rows
         if not begin <= at < begin + len(rows):
             begin = at - at % _TABLE_ROWS
-            found = self._table.iloc[begin : begin + _TABLE_ROWS].to_dict("records")
-            rows = [{str(key): value for key, value in row.items()} for row in found]
+            records = self._table.iloc[begin : begin + _TABLE_ROWS].to_dict("records")
+            rows = [{str(key): value for key, value in row.items()} for row in records]
             self._begin, self._rows = begin, rows
         return rows[at - begin]
 
@@ -61,9 +61,9 @@ def to_inputs(inputs: Any) -> Inputs:
         return TableInputs(inputs)
     rows = [inputs] if isinstance(inputs, Mapping) else inputs
     if isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
-        found = list(rows)
-        if all(isinstance(row, Mapping) for row in found):
-            return found
+        row_list = list(rows)
+        if all(isinstance(row, Mapping) for row in row_list):
+            return row_list
     raise ExecutionError(
         Problem("A110", "the inputs of a sweep are not a list of mappings", "nb.sweep(inputs=...)",
                 f"got a {type(inputs).__name__}", "pass a list of dicts, one per run, or a DataFrame")
@@ -98,9 +98,9 @@ class Jobs(Sequence[Job]):
             for inputs in self._inputs:
                 encoded = _KEY_TEXT(encode(freeze(dict(inputs)), lenient=True)).encode()
                 for end in ends:
-                    found = begin.copy()
-                    found.update(encoded + end)
-                    yield int.from_bytes(found.digest()[:8], "big")
+                    digest = begin.copy()
+                    digest.update(encoded + end)
+                    yield int.from_bytes(digest.digest()[:8], "big")
 
     @overload
     def __getitem__(self, at: int) -> Job: ...

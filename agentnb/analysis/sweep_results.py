@@ -190,14 +190,14 @@ class StoreResults(Results):
 
     def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
         """Return the rows of the table; those of earlier runs are read from the store."""
-        found = list(chain.from_iterable(self._rows))
+        rows = list(chain.from_iterable(self._rows))
         for run_id, status in self._known.items():
             session = open_stored(self.log, run_id)
             problem = session.error
             job = jobs.find(run_id)
             assert job is not None  # the id is known
-            found.append(make_row(job, session, status, None if problem is None else problem.what))
-        return found
+            rows.append(make_row(job, session, status, None if problem is None else problem.what))
+        return rows
 
     def session(self, run_id: str, **options: Any) -> Session:
         """Return a run as a session, at its end.
@@ -292,14 +292,14 @@ class ParquetResults(Results):
 
     def rows(self, jobs: Jobs) -> list[dict[str, Any]]:
         """Return the rows of the runs of this sweep; the folder may contain more."""
-        found = []
+        rows = []
         for path in self._list_files("runs"):
             for row in self._read(path).to_dict("records"):
                 job = jobs.find(row["run_id"])
                 if job is not None:
                     own = {str(key): None if value != value else value for key, value in row.items()}  # noqa: PLR0124
-                    found.append({**own, **{key: json.loads(str(own[key])) for key in _JSON}, "number": job.number})
-        return found
+                    rows.append({**own, **{key: json.loads(str(own[key])) for key in _JSON}, "number": job.number})
+        return rows
 
     def session(self, run_id: str, **options: Any) -> Session:
         """Raise an error: tables cannot be opened as sessions.

@@ -158,14 +158,14 @@ def _pickle_rows(rows: list[dict[str, Any]]) -> bytes:
 
 
 def _make_picklable(row: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(row)
+    picklable = dict(row)
     for column in ("inputs", "outputs"):
         for key, value in row[column].items():
             try:
                 pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
             except Exception:  # noqa: BLE001  (the same)
-                found[column] = {**found[column], key: safe_repr(value)}
-    return found
+                picklable[column] = {**picklable[column], key: safe_repr(value)}
+    return picklable
 
 
 async def _run_all(work: SweepSettings, jobs: Sequence[Job], together: int) -> list[Result]:

@@ -107,9 +107,9 @@ def encode(value: Any, key: object = None, *, lenient: bool = False) -> Json:
         return _encode_mapping(value, lenient)
     if cls is list or cls is FrozenList:
         return [encode(item, lenient=lenient) for item in value]
-    found = _find_registered(cls) or (cls is Opaque and _find_registered(type(value.value)))
-    if found:
-        return _encode_by_codec(found, value.value if cls is Opaque else value, key, lenient)
+    codec = _find_registered(cls) or (cls is Opaque and _find_registered(type(value.value)))
+    if codec:
+        return _encode_by_codec(codec, value.value if cls is Opaque else value, key, lenient)
     return _ENCODERS.get(cls, _encode_other)(value, key, lenient)
 
 

@@ -68,12 +68,12 @@ def find_class(name: str) -> type:
         KeyError: there is no such class.
     """
     module, _, path = name.partition(":")
-    found: Any = sys.modules[module]
+    current: Any = sys.modules[module]
     for part in path.split("."):
-        found = vars(found)[part]  # not getattr: a module's own __getattr__ could import
-    if not isinstance(found, type):
+        current = vars(current)[part]  # not getattr: a module's own __getattr__ could import
+    if not isinstance(current, type):
         raise KeyError(name)
-    return found
+    return current
 
 
 def encode_zone(zone: tzinfo) -> str | list[Any] | None:

@@ -133,11 +133,11 @@ class _Masking:
             return _mask_atom(value, kind)
         if depth > DEPTH_LIMIT:
             return INSIDE_ITSELF
-        found = self.done.get(id(value))
-        if found is None:
+        masked = self.done.get(id(value))
+        if masked is None:
             self.done[id(value)] = (value, INSIDE_ITSELF)
-            found = self.done[id(value)] = (value, self._mask_parts(value, kind, depth + 1))
-        return found[1]
+            masked = self.done[id(value)] = (value, self._mask_parts(value, kind, depth + 1))
+        return masked[1]
 
     def _mask_parts(self, value: Any, kind: type, depth: int) -> Any:
         if kind is FrozenRecord:
@@ -212,9 +212,9 @@ def _display_object(value: Opaque) -> Any:
 def _display_fields(value: FrozenRecord) -> Any:
     from agentnb.board.decoders import get_fields  # here to avoid an import cycle
 
-    found = get_fields(value)
-    if found is not None:
-        return {name: to_display(item, name) for name, item in found.items()}
+    fields = get_fields(value)
+    if fields is not None:
+        return {name: to_display(item, name) for name, item in fields.items()}
     copied = thaw(value)
     for name, item in value.parts.items():
         object.__setattr__(copied, name, to_display(item, name))

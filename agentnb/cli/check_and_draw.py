@@ -18,19 +18,19 @@ def check_command(args: argparse.Namespace) -> int:
     from agentnb.cli.python_objects import load_recipe
     from agentnb.world.tools.loading import OF_TARGETS
 
-    found: dict[str, list[Problem]] = {}
+    findings: dict[str, list[Problem]] = {}
     for file in args.files:
         try:
             problems = load_recipe(file, args.allow).check()
             errors = [replace(problem, severity="error") for problem in problems if problem.code in OF_TARGETS]
-            found[file] = [*errors, *(problem for problem in problems if problem.code not in OF_TARGETS)]
+            findings[file] = [*errors, *(problem for problem in problems if problem.code not in OF_TARGETS)]
         except RecipeError as error:
-            found[file] = list(error.problems)
-    count = sum(problem.severity == "error" for problems in found.values() for problem in problems)
+            findings[file] = list(error.problems)
+    count = sum(problem.severity == "error" for problems in findings.values() for problem in problems)
     if args.json:
-        print_json({"ok": not count, "files": {file: list(map(asdict, rows)) for file, rows in found.items()}})
+        print_json({"ok": not count, "files": {file: list(map(asdict, rows)) for file, rows in findings.items()}})
     else:
-        for file, problems in found.items():
+        for file, problems in findings.items():
             print_all(problems)
             print(f"{file}: {_count(problems)}")
     return 1 if count else 0

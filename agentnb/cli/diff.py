@@ -19,22 +19,22 @@ def run_diff(args: argparse.Namespace) -> int:
     from agentnb.analysis.compare import compare
     from agentnb.recordings.formats import open as open_run
 
-    found = compare(open_run(args.a, args.run_a), open_run(args.b, args.run_b))
+    comparison = compare(open_run(args.a, args.run_a), open_run(args.b, args.run_b))
     if args.output is not None:
-        found.draw().save(args.output)
-    parted = found.first_divergence
+        comparison.draw().save(args.output)
+    parted = comparison.first_divergence
     if args.json:
-        slices = [None if part is None else part.to_frame() for part in found.slices]
+        slices = [None if part is None else part.to_frame() for part in comparison.slices]
         print_json(
             {
                 "first_divergence": None if parted is None else _to_plain(parted),
                 "slices": dict(zip("ab", slices, strict=True)),
-                "steps": found.to_frame(),
-                "differences": [_to_plain(each) for each in found.differences],
+                "steps": comparison.to_frame(),
+                "differences": [_to_plain(each) for each in comparison.differences],
             }
         )
     else:
-        print("\n".join(found.lines()))
+        print("\n".join(comparison.lines()))
         if args.output is not None:
             print(f"{args.output}: both routes")
     return 0 if parted is None else 1

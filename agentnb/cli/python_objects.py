@@ -35,15 +35,15 @@ def import_object(source: str) -> Any:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        found: Any = importlib.import_module(module)
+        target: Any = importlib.import_module(module)
         for name in names.split("."):
-            found = getattr(found, name)
+            target = getattr(target, name)
     except (ImportError, AttributeError, ValueError) as error:
         raise RecipeError(
             Problem("L583", f"{source!r} cannot be imported", source, f"{type(error).__name__}: {error}",
                     "name a module that can be imported from this folder, and an object in it: module:object")
         ) from error  # fmt: skip
-    return found
+    return target
 
 
 def load_recipe(source: str, allow: Sequence[str] = ()) -> Recipe:
@@ -58,10 +58,10 @@ def load_recipe(source: str, allow: Sequence[str] = ()) -> Recipe:
     if not is_object(source):
         is_sample = source in {sample.name for sample in samples()} and not Path(source).exists()
         return samples(source) if is_sample else load(source, allow=allow)
-    found = import_object(source)
-    if callable(found) and not isinstance(found, Recipe) and not hasattr(found, "nodes"):
-        found = found()
-    return found if isinstance(found, Recipe) else load(found, allow=allow)
+    target = import_object(source)
+    if callable(target) and not isinstance(target, Recipe) and not hasattr(target, "nodes"):
+        target = target()
+    return target if isinstance(target, Recipe) else load(target, allow=allow)
 
 
 def load_model(text: str | None) -> Any:

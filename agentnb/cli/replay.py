@@ -21,8 +21,8 @@ def replay_command(args: argparse.Namespace) -> int:
         return 0 if holds_all else 1
     goldens = list_goldens(args.goldens)
     reports = [replay_golden(recipe, golden, holds) for golden in goldens]
-    for found in reports:
-        print(found)
+    for report in reports:
+        print(report)
     if not reports:
         print(f"no goldens in {', '.join(args.goldens)}")
     return 0 if reports and all(found.ok for found in reports) else 1

@@ -50,18 +50,18 @@ def _request(
     messages: Any, stop: Any, kwargs: Mapping[str, Any], settings_of_model: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the record of a request, which includes the settings of the model object itself."""
-    found: dict[str, Any] = {"messages": messages_to_dict(list(messages))}
+    request: dict[str, Any] = {"messages": messages_to_dict(list(messages))}
     if stop:
-        found["stop"] = list(stop)
+        request["stop"] = list(stop)
     if settings_of_model:
-        found[_PARAMS] = settings_of_model
-    return found | {name: value for name, value in kwargs.items() if _is_plain(value)}
+        request[_PARAMS] = settings_of_model
+    return request | {name: value for name, value in kwargs.items() if _is_plain(value)}
 
 
 def _list_settings(model: Any) -> dict[str, Any]:
     """Return the settings of a model object as LangChain passes them to callbacks: its name, temperature ..."""
-    found = model._get_invocation_params()  # noqa: SLF001  (what it gives to callbacks)
-    return {name: value for name, value in found.items()
+    settings = model._get_invocation_params()  # noqa: SLF001  (what it gives to callbacks)
+    return {name: value for name, value in settings.items()
             if value is not None and name not in ("_type", "stop") and _is_plain(value)}  # fmt: skip
 
 
@@ -326,11 +326,11 @@ def _wrap_tool(cls: Any) -> None:
                     return _to_question(calls, error)
 
         try:
-            found = calls.call(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
+            result = calls.call(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
         except Exception as error:
             _validate_again(self, tool_input, kwargs, error)
             raise
-        return _answer_in(calls, found)
+        return _answer_in(calls, result)
 
     async def aran(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         calls = CALLS.get()
@@ -345,11 +345,11 @@ def _wrap_tool(cls: Any) -> None:
                     return _to_question(calls, error)
 
         try:
-            found = await calls.acall(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
+            result = await calls.acall(Effect("tool", self.name, _parse_arguments(tool_input), target=call))
         except Exception as error:
             _validate_again(self, tool_input, kwargs, error)
             raise
-        return _answer_in(calls, found)
+        return _answer_in(calls, result)
 
     cls.run, cls.arun = ran, aran
 

@@ -72,17 +72,17 @@ class Exchange:
 
 def _to_dict(message: BaseMessage) -> dict[str, Any]:
     role = message.role if isinstance(message, ChatMessage) else _ROLES.get(message.type, "user")
-    found: dict[str, Any] = {"role": role, "content": _to_text(message)}
+    fields: dict[str, Any] = {"role": role, "content": _to_text(message)}
     if isinstance(message, AIMessage) and message.tool_calls:
         signatures = message.additional_kwargs.get(_SIGNATURES, {})
-        found["tool_calls"] = [
+        fields["tool_calls"] = [
             {"id": call["id"], "name": call["name"], "arguments": call["args"],
              "signature": signatures.get(call["id"], "")}
             for call in message.tool_calls
         ]  # fmt: skip
     if isinstance(message, ToolMessage):
-        found["tool_call_id"] = message.tool_call_id
-    return found
+        fields["tool_call_id"] = message.tool_call_id
+    return fields
 
 
 def _to_text(message: BaseMessage) -> str:

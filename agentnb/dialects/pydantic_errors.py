@@ -159,15 +159,15 @@ def _iter_missing_problems(
     around: Path, keys: list[str], unknown: Mapping[Path, list[str]], written: ValidatedInput
 ) -> Iterator[Problem]:
     """R113: required keys are missing: one Problem for all of a mapping, except for those that are misspelt."""
-    model, found = _find_model(around, written), written.get_value(around)
+    model, value = _find_model(around, written), written.get_value(around)
     needed = [name for name, field in _list_fields(model).items() if field.is_required()] if model else keys
     others = [*unknown.get(around, ())]
-    if model is not None and model.model_config.get("extra") == "ignore" and isinstance(found, Mapping):
-        others += _list_unknown(found, model)
+    if model is not None and model.model_config.get("extra") == "ignore" and isinstance(value, Mapping):
+        others += _list_unknown(value, model)
     where = str(written.locate(around, key=True))
     absent: dict[str, list[str]] = {}
     for key in keys:
-        similar, why = close_match(key, others), written.explain_missing((*around, key), needed, found)
+        similar, why = close_match(key, others), written.explain_missing((*around, key), needed, value)
         if similar is None:
             absent.setdefault(why, []).append(key)
         else:

@@ -137,9 +137,9 @@ def load_recipe(source: Source, dialect: Dialect) -> Recipe:
     allowed = (*recipe.meta.get("allow", ()), *source.allow)  # an object may define its own
     recipe = replace(recipe, meta=MappingProxyType({**recipe.meta, "allow": allowed}))
     recipe = replace(recipe, notes=tuple(dict.fromkeys([*recipe.notes, *_check_tool_sources(recipe)])))
-    found = recipe.check()
-    if any(problem.severity == "error" for problem in found):
-        raise RecipeError(*sort_problems(found))
+    findings = recipe.check()
+    if any(problem.severity == "error" for problem in findings):
+        raise RecipeError(*sort_problems(findings))
     return recipe
 
 
@@ -152,8 +152,8 @@ def _check_tool_sources(recipe: Recipe) -> list[Problem]:
         return []
     from agentnb.world.tools.loading import check_tools
 
-    found = check_tools(recipe.tools, folder=recipe.meta.get("folder"), allow=recipe.meta["allow"])
-    return [replace(problem, severity="warning") for problem in found]
+    problems = check_tools(recipe.tools, folder=recipe.meta.get("folder"), allow=recipe.meta["allow"])
+    return [replace(problem, severity="warning") for problem in problems]
 
 
 def _check_content(source: Source, dialect: Dialect) -> None:

@@ -140,22 +140,22 @@ def find_row(path: str, keys: Mapping[str, Any]) -> str:
 
 def map_areas(recipe: Recipe) -> dict[str, str]:
     """Return for each region the one whose blackboard it uses: itself if it is isolated, otherwise an outer one."""
-    found = {ROOT: ROOT}
+    areas = {ROOT: ROOT}
 
     def area(region: str) -> str:
-        if region not in found:
-            found[region] = ROOT  # an owner is missing or contains itself
+        if region not in areas:
+            areas[region] = ROOT  # an owner is missing or contains itself
             part = recipe.regions.get(region)
             owner = None if part is None else recipe.nodes.get(part.owner)
             if part is not None and part.isolated:
-                found[region] = region
+                areas[region] = region
             elif owner is not None:
-                found[region] = area(owner.scope)
-        return found[region]
+                areas[region] = area(owner.scope)
+        return areas[region]
 
     for region in (*recipe.regions, *(node.scope for node in recipe.nodes.values())):
         area(region)
-    return found
+    return areas
 
 
 def get_area(recipe: Recipe, view: RunView, areas: Mapping[str, str]) -> str:
@@ -237,8 +237,8 @@ def _join_names(names: Collection[str]) -> str:
 
 
 def _make_flows(touched: Mapping[Access, Touched], numbers: Mapping[str, int], view: RunView) -> Iterable[Flow]:
-    for access, found in touched.items():
-        for id, rows in found.items():
+    for access, keys in touched.items():
+        for id, rows in keys.items():
             places = tuple(sorted(numbers[key] for key in rows if key in numbers))
             if places:
                 tip = f"{id} {'reads' if access == 'read' else 'writes'} {_join_names(rows)}"

@@ -137,7 +137,7 @@ def make_picture(recipe: Recipe, *, board: bool, direction: str, run: RunView | 
     edges = [_make_link(index, edge, boxes, view) for index, edge in enumerate(recipe.edges)]
     starts, start_links = _make_starts(recipe, boxes, names)
     links = (*start_links, *edges, *_join_links(recipe, boxes))
-    found = Picture(
+    picture = Picture(
         title=clean(recipe.name),
         dialect=clean(recipe.dialect),
         direction=direction,
@@ -148,7 +148,7 @@ def make_picture(recipe: Recipe, *, board: bool, direction: str, run: RunView | 
         with_run=run is not None,
         order=order_of(recipe, boxes, links, areas),
     )
-    return add_groups(found)
+    return add_groups(picture)
 
 
 def is_reactive(recipe: Recipe) -> bool:
@@ -296,12 +296,12 @@ def _join_links(recipe: Recipe, boxes: Mapping[str, Box]) -> list[Link]:
     def _bodies_ends(node: Node) -> list[str]:
         return [end for body in node.bodies for end in ends(body)] if node.kind == "parallel" else []
 
-    found = [
+    links = [
         (end, edge.target) for edge in recipe.outgoing_edges
         if edge.kind in ORDINARY and (owner := recipe.nodes.get(edge.source)) and edge.target in boxes
         for end in _bodies_ends(owner)
     ]  # fmt: skip
     return [
         Link(f"l{number}", boxes[end].name, boxes[meets].name, "leave", (end, meets))
-        for number, (end, meets) in enumerate(found)
+        for number, (end, meets) in enumerate(links)
     ]

@@ -55,13 +55,13 @@ def _find_groups(picture: Picture) -> list[Group]:
         if source != target and link.kind not in _SKIPPED:
             entered[target].add(link.source)
             leads[source].add(target)
-    found: dict[tuple[str, str, frozenset[str]], list[str]] = defaultdict(list)
+    groups: dict[tuple[str, str, frozenset[str]], list[str]] = defaultdict(list)
     for item, sources in entered.items():
         if len(sources) == 1 and kinds[item] != "start":
             (source,) = sources
             if parents[source] == parents[item]:
-                found[source, kinds[item], frozenset(leads[item] - {source})].append(item)
-    return [(source, tuple(items)) for (source, _, _), items in found.items() if len(items) > WIDE]
+                groups[source, kinds[item], frozenset(leads[item] - {source})].append(item)
+    return [(source, tuple(items)) for (source, _, _), items in groups.items() if len(items) > WIDE]
 
 
 def _find_siblings(link: Link, parents: Mapping[str, str]) -> tuple[str, str]:
@@ -75,10 +75,10 @@ def _find_siblings(link: Link, parents: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _list_ancestors(name: str, parents: Mapping[str, str]) -> list[str]:
-    found = [name]
-    while parents[found[-1]]:
-        found.append(parents[found[-1]])
-    return found
+    ancestors = [name]
+    while parents[ancestors[-1]]:
+        ancestors.append(parents[ancestors[-1]])
+    return ancestors
 
 
 def _make_area(number: int, source: Box, count: int, taken: set[str]) -> Area:
@@ -114,12 +114,12 @@ def _arrange_rows(items: Sequence[str], picture: Picture) -> list[tuple[str, str
 
 def _nest(areas: Sequence[Area], groups: Mapping[str, Area]) -> tuple[Area, ...]:
     """Return the areas with the groups, each after its parent and before the areas in it."""
-    found: list[Area] = []
+    nested: list[Area] = []
     for area in areas:
-        if area.name in groups and groups[area.name] not in found:
-            found.append(groups[area.name])
-        found.append(replace(area, parent=groups[area.name].name) if area.name in groups else area)
-    return (*found, *dict.fromkeys(group for group in groups.values() if group not in found))
+        if area.name in groups and groups[area.name] not in nested:
+            nested.append(groups[area.name])
+        nested.append(replace(area, parent=groups[area.name].name) if area.name in groups else area)
+    return (*nested, *dict.fromkeys(group for group in groups.values() if group not in nested))
 
 
 def thin_out(picture: Picture) -> Picture:
@@ -147,11 +147,11 @@ def thin_out(picture: Picture) -> Picture:
 def _map_members(picture: Picture, groups: set[str]) -> dict[str, str]:
     """Return the group that each box inside one belongs to, by the names of both."""
     parents = {area.name: area.parent for area in picture.areas}
-    found = {}
+    members = {}
     for box in picture.boxes:
         area = box.area
         while area and area not in groups:
             area = parents[area]
         if area:
-            found[box.name] = area
-    return found
+            members[box.name] = area
+    return members

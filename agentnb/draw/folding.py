@@ -144,13 +144,13 @@ def _check(picture: Picture, closed: Collection[str]) -> None:
 
 def _choose_representatives(areas: tuple[Area, ...], closed: Collection[str]) -> dict[str, Area]:
     """Return for each hidden area the one whose box represents it: the outermost collapsed one around it."""
-    found: dict[str, Area] = {}
+    representatives: dict[str, Area] = {}
     for area in areas:  # outer ones come first
-        if area.parent in found:
-            found[area.name] = found[area.parent]
+        if area.parent in representatives:
+            representatives[area.name] = representatives[area.parent]
         elif area.scope in closed:
-            found[area.name] = area
-    return found
+            representatives[area.name] = area
+    return representatives
 
 
 def _is_start(box: Box) -> bool:
@@ -194,7 +194,7 @@ def _make_links(
             groups.setdefault((*ends, link.kind), []).append(link)
         else:
             groups[link.name, "", ""] = [link]
-    found = []
+    joined = []
     for (source, target, _), links in groups.items():
         edges |= {link.index: links[0].index for link in links[1:] if link.index >= 0}
         first = links[0]
@@ -203,8 +203,8 @@ def _make_links(
             shown = (nodes.get(first.ends[0], first.ends[0]), nodes.get(first.ends[1], first.ends[1]))
             tip = "\n".join(link.tip for link in links[:_NAMES])
             first = replace(first, source=source, target=target, ends=shown, label=label, tip=tip)
-        found.append(first)
-    return found, edges
+        joined.append(first)
+    return joined, edges
 
 
 def _merge_marks(link: Link, view: RunView | None) -> tuple[str, ...]:

@@ -93,17 +93,17 @@ def read_geometry(text: str, layout: str) -> Geometry:
         ValueError: the text is not a finished layout (a box or a line has no position).
     """
     try:
-        found: dict[str, Any] = json.loads(text)
-        _, _, width, height = map(float, found["bb"].split(","))
+        document: dict[str, Any] = json.loads(text)
+        _, _, width, height = map(float, document["bb"].split(","))
         boxes, areas, routes = {}, {}, {}
-        for item in found.get("objects", ()):
+        for item in document.get("objects", ()):
             name = item["name"]
             if name.startswith("cluster_"):
                 left, low, right, high = map(float, item["bb"].split(","))
                 areas[name.removeprefix("cluster_")] = (left, height - high, right, height - low)
             elif "pos" in item:
                 boxes[name] = _parse_point(item["pos"], height)
-        for item in found.get("edges", ()):
+        for item in document.get("edges", ()):
             label = _parse_point(item["lp"], height) if "lp" in item else None
             routes[item["name"]] = _route(item["pos"], height, label)
     except (KeyError, TypeError, AttributeError) as error:

@@ -141,8 +141,8 @@ def _sort(row: list[Item], positions: Mapping[Item, int], neighbours: Mapping[It
     """Sort a row by the mean position of each item's neighbours; an item without neighbours does not move."""
     key = {}
     for index, item in enumerate(row):
-        found = [positions[other] for other in neighbours.get(item, ()) if other in positions]
-        key[item] = sum(found) / len(found) if found else float(index)
+        neighbour_positions = [positions[other] for other in neighbours.get(item, ()) if other in positions]
+        key[item] = sum(neighbour_positions) / len(neighbour_positions) if neighbour_positions else float(index)
     row.sort(key=lambda item: key[item])
 
 
@@ -153,9 +153,9 @@ def count_crossings(rows: Sequence[Sequence[Item]], down: Mapping[Item, list[Ite
         positions = {item: index for index, item in enumerate(below)}
         ends: list[int] = []
         for item in row:
-            found = sorted(positions[other] for other in down.get(item, ()) if other in positions)
-            count += sum(len(ends) - bisect_right(ends, end) for end in found)
-            for end in found:
+            neighbour_positions = sorted(positions[other] for other in down.get(item, ()) if other in positions)
+            count += sum(len(ends) - bisect_right(ends, end) for end in neighbour_positions)
+            for end in neighbour_positions:
                 insort(ends, end)
     return count
 

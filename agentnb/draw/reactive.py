@@ -100,14 +100,14 @@ def get_event_type(recipe: Recipe, id_: str) -> str | None:
 
 def iter_event_lines(recipe: Recipe, reactions: Reactions | None = None) -> Iterator[EventLine]:
     """Yield the lines of a recipe of behaviors, including those that a run has shown."""
-    found: dict[tuple[str, str, str], EventLine] = {}
+    lines: dict[tuple[str, str, str], EventLine] = {}
     for line in (*_iter_declared_lines(recipe), *_iter_shown_lines(recipe, reactions)):
-        known = found.get(line.key)
+        known = lines.get(line.key)
         if known is None or (line.sure and not known.sure):
-            found[line.key] = line
-    listened = {line.type for line in found.values() if line.kind == "hears"}
+            lines[line.key] = line
+    listened = {line.type for line in lines.values() if line.kind == "hears"}
     own = recipe.meta.get("events", {}).get("own")
-    for line in found.values():
+    for line in lines.values():
         if line.type in listened or (own is not None and not line.type.startswith(tuple(own))):
             yield line
 

@@ -121,10 +121,10 @@ def _make_offline_chart() -> Any:
         def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
             if alt.renderers.active != "default":
                 return super()._repr_mimebundle_(*args, **options)
-            found = {**self.to_dict(), "$schema": _SCHEMA}
+            bundle = {**self.to_dict(), "$schema": _SCHEMA}
             rows = getattr(self.data, "values", None)
             table = {"text/html": _make_html_table(rows)} if isinstance(rows, list) else {}
-            return {_DRAWN_BY_LAB: found, **table, "text/plain": f"<chart: {self.title}>"}
+            return {_DRAWN_BY_LAB: bundle, **table, "text/plain": f"<chart: {self.title}>"}
 
     return OfflineChart
 

@@ -166,26 +166,28 @@ def _get_operation(call: Call) -> str:
 
 def _call_attributes(call: Call, operation: str, name: str) -> dict[str, Any]:
     """Return the attributes of a call; those without a value are left out."""
-    found: dict[str, Any] = {"agentnb.attempt": call.attempt, "agentnb.call.kind": call.kind}
+    attributes: dict[str, Any] = {"agentnb.attempt": call.attempt, "agentnb.call.kind": call.kind}
     if not operation:
-        found["agentnb.arguments"] = _to_json_text(call.arguments)
-        return found | ({} if call.error is not None else {"agentnb.result": _to_json_text(call.result)})
-    found["gen_ai.operation.name"] = operation
+        attributes["agentnb.arguments"] = _to_json_text(call.arguments)
+        return attributes | ({} if call.error is not None else {"agentnb.result": _to_json_text(call.result)})
+    attributes["gen_ai.operation.name"] = operation
     if operation == "execute_tool":
-        found |= {"gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
-        found["gen_ai.tool.call.arguments"] = _to_json_text(call.arguments)
+        attributes |= {"gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
+        attributes["gen_ai.tool.call.arguments"] = _to_json_text(call.arguments)
         if call.error is None:
-            found["gen_ai.tool.call.result"] = _to_json_text(call.result)
-        return found
+            attributes["gen_ai.tool.call.result"] = _to_json_text(call.result)
+        return attributes
     arguments: Any = mask_value(call.arguments)
     messages = arguments.get("messages") if isinstance(arguments, dict) else None
-    found["gen_ai.input.messages"] = _to_json_text(
+    attributes["gen_ai.input.messages"] = _to_json_text(
         [_to_message(each, "user") for each in _to_list(messages or arguments)]
     )
     if call.error is None:
         answer = _to_message(mask_value(call.result), "assistant")
-        found["gen_ai.output.messages"] = _to_json_text([{**answer, "finish_reason": call.finish_reason or _UNKNOWN}])
-    found |= {
+        attributes["gen_ai.output.messages"] = _to_json_text(
+            [{**answer, "finish_reason": call.finish_reason or _UNKNOWN}]
+        )
+    attributes |= {
         "gen_ai.agent.name": name if operation == "invoke_agent" else None,
         "gen_ai.provider.name": call.provider or _UNKNOWN,
         "gen_ai.request.model": call.model,
@@ -195,7 +197,7 @@ def _call_attributes(call: Call, operation: str, name: str) -> dict[str, Any]:
         "gen_ai.response.finish_reasons": None if call.finish_reason is None else [call.finish_reason],
         "agentnb.cost_usd": None if call.cost_usd is None else float(call.cost_usd),
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in attributes.items() if value is not None}
 
 
 # -- messages, in the form of the schemas gen_ai.input.messages and gen_ai.output.messages --------------------------

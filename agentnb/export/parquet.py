@@ -33,15 +33,15 @@ def to_arrow(trace: SimulationTrace) -> dict[str, pa.Table]:
         "recipe": safe_str(trace.agent_id),
         "fingerprint": trace.fingerprint or "",
     }
-    found = {}
+    tables = {}
     for name in NAMES:
         table = pa.Table.from_pandas(trace.frames[name], preserve_index=False)
         for at, column in enumerate(table.schema):
             if pa.types.is_dictionary(column.type):  # categories differ between runs, and files may be joined
                 table = table.set_column(at, column.name, table.column(at).cast(column.type.value_type))
         metadata = {**(table.schema.metadata or {}), b"agentnb": json.dumps(about).encode()}
-        found[name] = table.replace_schema_metadata(metadata)
-    return found
+        tables[name] = table.replace_schema_metadata(metadata)
+    return tables
 
 
 def to_parquet(trace: SimulationTrace, path: str | os.PathLike[str]) -> None:

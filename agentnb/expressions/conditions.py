@@ -397,9 +397,9 @@ class Condition:
             raise NoAnswer(
                 self._make_no_answer_problem("it must be awaited", "write a plain function, not an async one")
             )
-        if (found := find_unrun(value)) is not None:
+        if (unrun := find_unrun(value)) is not None:
             raise NoAnswer(
-                self._make_no_answer_problem(f"it returned {found}, which has not run", describe_how_to_run(value))
+                self._make_no_answer_problem(f"it returned {unrun}, which has not run", describe_how_to_run(value))
             )
         try:
             bool(value)  # a DataFrame or an array of several items raises
@@ -485,5 +485,5 @@ def get_callable_text(function: Any) -> str:
         tree = ast.parse(textwrap.dedent("".join(source_lines(function)[0])).strip())
     except UNKNOWN_SOURCE:
         return "a lambda"
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
-    return ast.unparse(found[0].body) if len(found) == 1 else "a lambda"
+    lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    return ast.unparse(lambdas[0].body) if len(lambdas) == 1 else "a lambda"

@@ -217,12 +217,12 @@ def _get_drafts() -> Any:
     from referencing import Registry, Resource
     from referencing.jsonschema import specification_with
 
-    found = []
+    drafts = []
     for uri in REGISTRY:
         rules = dict(REGISTRY.contents(uri))
         draft = specification_with(rules.pop("$schema"))
-        found.append((uri, Resource.from_contents(rules, default_specification=draft)))
-    return Registry().with_resources(found)
+        drafts.append((uri, Resource.from_contents(rules, default_specification=draft)))
+    return Registry().with_resources(drafts)
 
 
 @lru_cache(maxsize=16)

@@ -46,11 +46,11 @@ def get_value(context: Any, path: Sequence[str]) -> Any:
     while start < size:
         if type(current) is dict or isinstance(current, Mapping):
             end = size
-            found = _get_item(current, ".".join(path[start:end]))
-            while found is NOTHING and end > start + 1:
+            value = _get_item(current, ".".join(path[start:end]))
+            while value is NOTHING and end > start + 1:
                 end -= 1
-                found = _get_item(current, ".".join(path[start:end]))
-            current, start = found, end
+                value = _get_item(current, ".".join(path[start:end]))
+            current, start = value, end
         elif isinstance(current, Sequence) and not isinstance(current, str | bytes) and _is_index(path[start], current):
             current, start = current[int(path[start])], start + 1
         else:

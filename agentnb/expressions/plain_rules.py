@@ -83,12 +83,12 @@ class Compiled:
 
     def facts(self) -> dict[str, Any]:
         """Return the paths of the context that the rule reads, and whether they are complete (`reads_complete`)."""
-        found: list[list[str]] = []
+        read_paths: list[list[str]] = []
         paths = list(_reads(self._rule, 0))
         for path in paths:
-            if path is not None and path not in found:
-                found.append(path)
-        return {"reads": found, "reads_complete": None not in paths}
+            if path is not None and path not in read_paths:
+                read_paths.append(path)
+        return {"reads": read_paths, "reads_complete": None not in paths}
 
     def evaluate(self, context: Mapping[str, Any] | str) -> Any:
         """Return the rule's value on a context: a mapping of simple values, or JSON text.
@@ -239,10 +239,10 @@ def _number(value: Any) -> int | float:
         return int(value)
     if isinstance(value, float):
         return int(value) if value.is_integer() and -_WIDE <= value < _WIDE else value
-    found = _parse_number(value) if isinstance(value, str) else value if _is_number(value) else None
-    if found is None:
+    number = _parse_number(value) if isinstance(value, str) else value if _is_number(value) else None
+    if number is None:
         raise _make_nan_error()
-    return found
+    return number
 
 
 def _normalize(value: float) -> Any:
@@ -433,8 +433,8 @@ def _make_rounding(function: Callable[[Any], Any]) -> Callable[[list[Any]], Any]
         numbers: list[Any] = [_parse_number(value) if isinstance(value, str) else value for value in values]
         if not all(map(_is_number, numbers)):
             raise _make_invalid_error()
-        found = [_normalize(float(function(float(number)))) for number in numbers]
-        return found[0] if len(found) == 1 else found
+        results = [_normalize(float(function(float(number)))) for number in numbers]
+        return results[0] if len(results) == 1 else results
 
     return of
 
@@ -565,9 +565,9 @@ Lazy = Callable[[Evaluation, list[Any], Sequence[Scope], str], Any]
 def _evaluate_var(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     values = [run.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments[:1])]
     keys = _parse_keys(values[0] if values else None)
-    found = _GONE if keys is None else _evaluate_here(scopes, keys)
-    if found is not _GONE:
-        return found
+    value = _GONE if keys is None else _evaluate_here(scopes, keys)
+    if value is not _GONE:
+        return value
     return run.of(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else None
 
 
@@ -583,14 +583,14 @@ def _evaluate_val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope]
     level = _parse_level(values)
     if level is None:
         keys = values[0] if len(values) == 1 and isinstance(values[0], list) else values
-        found = _evaluate_here(scopes, [] if keys in ([None], [""]) else keys)
+        value = _evaluate_here(scopes, [] if keys in ([None], [""]) else keys)
     else:
         keys, up = values[1:], (level + 1) // 2
         if _is_place(level, keys):
             up = max(up, 1)
             return scopes[-up].position.get(keys[0]) if len(scopes) > up else None
-        found = _look_up(scopes[max(len(scopes) - 1 - up, 0)].value, keys)
-    return None if found is _GONE else found
+        value = _look_up(scopes[max(len(scopes) - 1 - up, 0)].value, keys)
+    return None if value is _GONE else value
 
 
 def _parse_level(values: list[Any]) -> int | None:

@@ -184,8 +184,8 @@ class _Machine:
                 if len(self.known) >= _KEPT:
                     self.known = {}
                 step = self.known[key] = self.step(states, before, after, ending)
-            found, states = step
-            if found:
+            matched, states = step
+            if matched:
                 return True
         return False
 

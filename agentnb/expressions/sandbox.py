@@ -187,13 +187,13 @@ def _refuse_callable(value: Any) -> None:
 
 def to_list(items: Iterable[Any]) -> list[Any]:
     """Return the items as a list, at most MAX_ITEMS of them."""
-    found: list[Any] = []
+    out: list[Any] = []
     for item in items:
-        found.append(item)
-        if len(found) > MAX_ITEMS:
+        out.append(item)
+        if len(out) > MAX_ITEMS:
             raise _make_limit(MAX_ITEMS, "items in a list")
-    charge(len(found))
-    return found
+    charge(len(out))
+    return out
 
 
 def join_texts(parts: Iterable[Any], between: str = "") -> str:

@@ -76,10 +76,10 @@ def _wrap_text_filter(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = list(args)
-        found[index] = to_text(found[index])
-        check_size(len(found[index]), MAX_TEXT, "characters of text")
-        return function(*found, **kwargs)
+        arguments = list(args)
+        arguments[index] = to_text(arguments[index])
+        check_size(len(arguments[index]), MAX_TEXT, "characters of text")
+        return function(*arguments, **kwargs)
 
     return wrapper
 
@@ -175,9 +175,9 @@ def _slice(value: Iterable[Any], slices: int, fill_with: Any = None) -> list[Any
     items = to_list(value)
     least, longer = divmod(len(items), slices)
     ends = [least * number + min(number, longer) for number in range(slices + 1)]
-    found = [items[start:end] for start, end in pairwise(ends)]
+    parts = [items[start:end] for start, end in pairwise(ends)]
     filled = [] if fill_with is None else [fill_with]
-    return found[:longer] + [part + filled for part in found[longer:]]
+    return parts[:longer] + [part + filled for part in parts[longer:]]
 
 
 def _filter_striptags(value: Any) -> str:
@@ -292,9 +292,9 @@ def _make_range(args: list[Any]) -> list[int]:
 
 
 def _make_dict(args: list[Any], **kwargs: Any) -> dict[Any, Any]:
-    found = dict(*args, **kwargs)
-    charge(len(found))
-    return found
+    mapping = dict(*args, **kwargs)
+    charge(len(mapping))
+    return mapping
 
 
 _KINDS = frozenset("sdiouxXeEfFgGc%")

@@ -201,18 +201,18 @@ class Template:
         from agentnb.expressions.sandbox import MissingError
         from agentnb.expressions.template_grammar import list_mentions
 
-        found = [
+        mentions = [
             each
             for each in list_mentions(self._source, bare=self._bare)
             if each.line >= line and (each.path is None or get_value(context, each.path) is NOTHING)
         ]
         if not isinstance(error, MissingError):
-            return [each for each in found if not each.holder and str(error) == f"{each.key!r} is undefined"][:1]
+            return [each for each in mentions if not each.holder and str(error) == f"{each.key!r} is undefined"][:1]
         kind = type(error.key)  # another type may be undefined itself, or an object with its own `==`
-        named = [each for each in found if each.holder and type(each.key) is kind and each.key == error.key]
-        found = named or [each for each in found if each.holder and each.key is None]
-        first = min((each.line for each in found), default=None)
-        return [each for each in found if each.line == first]
+        named = [each for each in mentions if each.holder and type(each.key) is kind and each.key == error.key]
+        mentions = named or [each for each in mentions if each.holder and each.key is None]
+        first = min((each.line for each in mentions), default=None)
+        return [each for each in mentions if each.line == first]
 
     def _format_where(self, line: int | None) -> str:
         if line is None:

@@ -159,11 +159,11 @@ def _hide_in_calls(answer: Any) -> None:
 def _add_usage(before: Any, usage: Any) -> dict[str, Any]:
     """Return the total usage of the agent's requests; None if no model has reported any."""
     known = before if isinstance(before, Mapping) else {}
-    found: dict[str, Any] = {"requests": known.get("requests", 0) + 1}
+    total: dict[str, Any] = {"requests": known.get("requests", 0) + 1}
     for word in _USAGE:
         parts = [part for part in (known.get(word), getattr(usage, word, None)) if part is not None]
-        found[word] = sum(parts) if parts else None
-    return found
+        total[word] = sum(parts) if parts else None
+    return total
 
 
 def _make_simulated_answer(name: str, *, json: bool) -> Any:
@@ -185,14 +185,14 @@ def bind_parse(node: Node, world: Any) -> Perform:
 
     def perform(work: Work) -> Outcome:
         with _recording_failure(work):
-            found = parse_decision(work.board.get("answer"))
-        register_secrets({"parameters": found.parameters})  # it may be a person's answer rather than a model's
+            decision = parse_decision(work.board.get("answer"))
+        register_secrets({"parameters": decision.parameters})  # it may be a person's answer rather than a model's
         thought = None
-        if found.kind == "other":
-            thought = f"{ODD}unexpected JSON: {found.why}"
-        elif found.fenced:
+        if decision.kind == "other":
+            thought = f"{ODD}unexpected JSON: {decision.why}"
+        elif decision.fenced:
             thought = "the JSON was in a code fence"
-        return Outcome({"decision": found.to_dict()}, thought=thought, observation=found.to_dict())
+        return Outcome({"decision": decision.to_dict()}, thought=thought, observation=decision.to_dict())
 
     return perform
 
@@ -205,14 +205,14 @@ def _parse_native(work: Work) -> Outcome:
     board = work.board
     with _recording_failure(work):
         answer = board.get("answer")
-        found = [each.to_dict() for each in parse_native_decisions(answer)]
-    register_secrets([{"parameters": each["parameters"]} for each in found])
+        calls = [each.to_dict() for each in parse_native_decisions(answer)]
+    register_secrets([{"parameters": each["parameters"]} for each in calls])
     if not find_tool_calls(answer):
-        return Outcome({"decision": found[0]}, observation=found[0])
+        return Outcome({"decision": calls[0]}, observation=calls[0])
     before = count_calls(board.get("conversation"))
-    first, *rest = [{**each, "call": before + number} for number, each in enumerate(found)]
+    first, *rest = [{**each, "call": before + number} for number, each in enumerate(calls)]
     comment = to_text(answer.get("content") or "").strip() or None
-    return Outcome({"decision": first, "calls": rest}, thought=comment, observation=found)
+    return Outcome({"decision": first, "calls": rest}, thought=comment, observation=calls)
 
 
 # -- pick: the check of a tool call ----------------------------------------------------------------------------------
@@ -237,20 +237,20 @@ def bind_pick(node: Node, world: Any) -> Perform:
         result = toolbox.find_refusal(name, parameters, allowed)
         why = None if result is None else str(result.error)
         # Without its times: they belong to the step, and a replay would read others.
-        found = None if result is None else {**result.to_dict(), "metrics": None}
+        fields = None if result is None else {**result.to_dict(), "metrics": None}
         if why is None and asks:
             verdict = await work.call(Effect("approval", name, dict(parameters or {}), **options))
             if not verdict["approved"]:
                 why = f"the call of {name!r} was denied" + (f": {verdict['reason']}" if verdict["reason"] else "")
-                found = {"success": False, "result": None, "error": why, "details": None, "metrics": None}
+                fields = {"success": False, "result": None, "error": why, "details": None, "metrics": None}
             elif "arguments" in verdict:  # a person has edited and approved these
                 parameters = verdict["arguments"]
                 result = toolbox.find_refusal(name, parameters, allowed)
                 why = None if result is None else str(result.error)
-                found = None if result is None else {**result.to_dict(), "metrics": None}
+                fields = None if result is None else {**result.to_dict(), "metrics": None}
                 work.write("decision", {**decision, "parameters": parameters})
         if why is not None:
-            _append_result(work, decision, parameters, found or {})
+            _append_result(work, decision, parameters, fields or {})
             error = CallRefused(_make_refusal_problem(node, name, why))
             _write_failure(work, error)
             raise error

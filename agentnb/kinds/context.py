@@ -139,11 +139,11 @@ def make_strict(condition: Condition | None, strict: bool) -> Any:
 
 def find_oddity(*parts: Any) -> str | None:
     """Return what was odd about the last evaluation of templates and conditions, for a step's thought."""
-    found = [warning for part in parts if (warning := getattr(part, "warning", ""))]
-    return f"{ODD}{'; '.join(dict.fromkeys(found))}" if found else None
+    warnings = [warning for part in parts if (warning := getattr(part, "warning", ""))]
+    return f"{ODD}{'; '.join(dict.fromkeys(warnings))}" if warnings else None
 
 
 def list_board_reads(paths: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the paths of the board that paths of a context read: `state.a` and `a` are both `a`."""
-    found = [path[1:] if path[0] == "state" else path for path in paths if path and path[0] not in AROUND[1:]]
-    return tuple(dict.fromkeys(path for path in found if path))
+    reads = [path[1:] if path[0] == "state" else path for path in paths if path and path[0] not in AROUND[1:]]
+    return tuple(dict.fromkeys(path for path in reads if path))

@@ -107,11 +107,11 @@ def parse_verdict(answer: Any, threshold: float | None = None) -> tuple[float, A
     Raises:
         ValueError: the score is missing or not finite; or it is outside 0 to 1 although the threshold is within.
     """
-    found = find_verdict(answer)
-    score = float(bool(found.passed)) if found.score is None else found.score
+    verdict = find_verdict(answer)
+    score = float(bool(verdict.passed)) if verdict.score is None else verdict.score
     if threshold is not None and 0 <= threshold <= 1 and not 0 <= score <= 1:
         raise ValueError(f"the score is {score:g}, and the threshold {threshold:g} is for scores from 0 to 1")
-    return score, found.comment
+    return score, verdict.comment
 
 
 def _count_refinements(work: Work, rules: Rules) -> int:

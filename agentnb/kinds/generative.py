@@ -329,9 +329,9 @@ def _find_majority_by_key(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]
     """Return an object with the most frequent value of each key; a key that most of them lack is left out."""
     chosen = {}
     for key in dict.fromkeys(key for value in values for key in value):
-        (found,), _ = _find_majority([[value[key]] if key in value else [_ABSENT] for value in values])
-        if found is not _ABSENT:
-            chosen[key] = found
+        (majority,), _ = _find_majority([[value[key]] if key in value else [_ABSENT] for value in values])
+        if majority is not _ABSENT:
+            chosen[key] = majority
     return chosen
 
 

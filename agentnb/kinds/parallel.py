@@ -43,9 +43,9 @@ def _merge(work: Work, reducers: Mapping[str, Reducer]) -> Outcome:
     writes: dict[str, Any] = {}
     wrote: dict[str, list[str]] = {}
     for frame in work.frames:
-        found = frame.scope.data
-        wrote[frame.row.region] = list(found)
-        writes |= {key: ABSENT if value is DELETED else value for key, value in found.items()}
+        data = frame.scope.data
+        wrote[frame.row.region] = list(data)
+        writes |= {key: ABSENT if value is DELETED else value for key, value in data.items()}
     writes |= merge_writes(work.run, work.frames, work.node.id, reducers)
     return Outcome(writes, observation=wrote)
 

@@ -41,8 +41,8 @@ def bind(node: Node, world: Any) -> Perform:
         if not outputs:
             return {}
         inner = work.frames[0].scope
-        found = {key: inner.get_at(path) for key, path in outputs.items()}
-        return Outcome({key: thaw(value) for key, value in found.items() if value is not ABSENT})
+        results = {key: inner.get_at(path) for key, path in outputs.items()}
+        return Outcome({key: thaw(value) for key, value in results.items() if value is not ABSENT})
 
     return perform
 
@@ -58,8 +58,8 @@ def _bind_rendering(node: Node, world: Any) -> Perform:
             return Enter([Body(region, "child", inside, inputs=inside) for region in node.bodies])
         scope = work.frames[0].scope
         seen = scope.visible_items()  # frozen: the observation shares it with the board
-        found = {name: seen.get(name) for name in outputs}
-        outcome = {**found, "state": seen, "outputs": found}
+        values = {name: seen.get(name) for name in outputs}
+        outcome = {**values, "state": seen, "outputs": values}
         result = thaw(freeze(outcome))
         # what was deleted is deleted here too
         own: list[tuple[Any, Any]] = [((name,), seen.get(name, ABSENT)) for name in outputs]

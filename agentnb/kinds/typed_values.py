@@ -55,14 +55,14 @@ def get_key(kind: Any) -> str:
 
 def get_keys(kinds: Any) -> dict[Any, str]:
     """Return a key for each type; if two have one name, the later one's ends in `~2`, `~3` ..."""
-    found: dict[Any, str] = {}
+    keys: dict[Any, str] = {}
     for kind in dict.fromkeys(kinds):
         key = name = get_key(kind)
         number = 2
-        while key in found.values():
+        while key in keys.values():
             key, number = f"{name}~{number}", number + 1
-        found[kind] = key
-    return found
+        keys[kind] = key
+    return keys
 
 
 def find_key(value: Any, declared: tuple[Any, ...], keys: Mapping[Any, str]) -> str:
@@ -107,8 +107,8 @@ def is_of(value: Any, kind: Any) -> bool:
 
 def list_members(kind: Any) -> tuple[Any, ...]:
     """Return the types of a union, without None; for any other type the type itself."""
-    found = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
-    return tuple(each for each in found if each is not type(None) and each is not None)
+    members = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
+    return tuple(each for each in members if each is not type(None) and each is not None)
 
 
 class SystemContext:
@@ -133,9 +133,9 @@ class SystemContext:
         cls, resources: Resources, scope: Scope, keys: Mapping[Any, str] | None = None, work: Work | None = None
     ) -> SystemContext:
         """Return the context of a position in a run."""
-        found = cls()
-        found.resources, found._scope, found._keys, found._work = resources, scope, keys or {}, work
-        return found
+        context = cls()
+        context.resources, context._scope, context._keys, context._work = resources, scope, keys or {}, work
+        return context
 
     def insert(self, resource: Any, kind: type | None = None) -> SystemContext:
         """Add a resource under its type, or under `kind`; return this context.
@@ -162,10 +162,10 @@ class SystemContext:
         Raises:
             ExecutionError: X451, it does not exist.
         """
-        found = self.resources.find(kind, self._scope)
-        if found is ABSENT:
+        instance = self.resources.find(kind, self._scope)
+        if instance is ABSENT:
             raise ExecutionError(make_missing_resource_problem(kind, "SystemContext", self.resources))
-        return found
+        return instance
 
     def insert_output(self, value: Any, kind: Any = None) -> SystemContext:
         """Store an output for a run to begin with; return this context."""
@@ -179,8 +179,8 @@ class SystemContext:
         key = self._keys.get(kind) or get_key(kind)
         if self._work is not None:
             self._work.reads[key] = None
-        found = self._scope.get(key)
-        return default if found is ABSENT else thaw(found)
+        value = self._scope.get(key)
+        return default if value is ABSENT else thaw(value)
 
     def close(self) -> None:
         """Refuse all further insertions."""
@@ -238,14 +238,14 @@ class TypedCondition:
         if value is ABSENT:
             raise ExecutionError(make_missing_output_problem(work, self.kind, self.key, f"{self.name!r} requires"))
         try:
-            found = self.function(value)
+            result = self.function(value)
         except Exception as error:
             raise ExecutionError(self._make_failure_problem(work, f"{type(error).__name__}: {error}")) from error
-        if isawaitable(found) or find_unrun(found) is not None:
-            getattr(found, "close", lambda: None)()
-            returned = find_unrun(found) or "an awaitable"
+        if isawaitable(result) or find_unrun(result) is not None:
+            getattr(result, "close", lambda: None)()
+            returned = find_unrun(result) or "an awaitable"
             raise ExecutionError(self._make_failure_problem(work, f"it returned {returned} instead of a result"))
-        return found
+        return result
 
     def _make_failure_problem(self, work: Work, why: str) -> Problem:
         """X454: a predicate failed."""
@@ -257,8 +257,8 @@ class TypedCondition:
 def get_output_at(work: Work, key: str) -> Any:
     """Return a node's own copy of a stored output; ABSENT if there is none. The read is recorded."""
     work.reads[key] = None
-    found = work.scope.get(key)
-    return found if found is ABSENT else thaw(found)
+    value = work.scope.get(key)
+    return value if value is ABSENT else thaw(value)
 
 
 def get_inputs(work: Work, takes: Sequence[SystemParameter], keys: Mapping[Any, str], name: str) -> dict[str, Any]:
@@ -267,17 +267,17 @@ def get_inputs(work: Work, takes: Sequence[SystemParameter], keys: Mapping[Any, 
     Raises:
         ExecutionError: X450, the output does not exist.
     """
-    found = {}
+    inputs = {}
     for take in takes:
         value = get_output_at(work, keys[take.kind])
         if value is not ABSENT:
-            found[take.name] = value
+            inputs[take.name] = value
         elif take.needed:
             asks = f"parameter {take.name!r} of {name!r} requires"
             raise ExecutionError(make_missing_output_problem(work, take.kind, keys[take.kind], asks))
         elif take.none:
-            found[take.name] = None
-    return found
+            inputs[take.name] = None
+    return inputs
 
 
 def format_position(work: Work) -> str:

@@ -42,11 +42,11 @@ class AgentMagics(Magics):
             raise make_argument_error("the cell has no text", f"%recipe {line}", "the recipe is the text of the cell",
                         f"write %%recipe {name}, and the recipe on the lines below")  # fmt: skip
         try:
-            found = load(cell)
+            loaded = load(cell)
         except RecipeError as error:
             display(Faults(cell, error.problems))  # type: ignore[no-untyped-call]  # IPython says no types here
             raise DisplayedRecipeError(*error.problems) from None
-        return self.workspace.keep(name, found)
+        return self.workspace.keep(name, loaded)
 
     @line_magic
     def agent(self, line: str) -> Any:

@@ -47,8 +47,8 @@ def unwatch(workspace: Workspace, args: list[str]) -> Any:
 
 def show_board(workspace: Workspace, args: list[str]) -> Any:
     """`board [KEY]`: the blackboard at the current step, or the value of a key."""
-    found = workspace.session.board
-    return found[args[0]] if args else found
+    board = workspace.session.board
+    return board[args[0]] if args else board
 
 
 def show_writer(workspace: Workspace, args: list[str]) -> str:
@@ -114,8 +114,8 @@ def explain_not_run(workspace: Workspace, args: list[str]) -> Any:
 
 def trace(workspace: Workspace, args: list[str]) -> Any:
     """`trace [n]`: the steps so far as a DataFrame, or the last n of them."""
-    found = workspace.session.trace.to_frame()
-    return found.tail(number(args, None, "trace")) if args else found
+    frame = workspace.session.trace.to_frame()
+    return frame.tail(number(args, None, "trace")) if args else frame
 
 
 def draw(workspace: Workspace, _: list[str]) -> Any:

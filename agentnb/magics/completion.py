@@ -41,10 +41,10 @@ def complete(workspace: Workspace, line: str) -> list[str]:
     typed = "" if line.endswith(" ") else args.pop() if len(args) > 1 else ""
     if len(args) <= 1:
         return [verb for verb in VERBS if verb.startswith(typed)]
-    found: list[str] = []
+    candidates: list[str] = []
     for sort in VERBS[args[1]].completes if args[1] in VERBS else ():
         try:
-            found += SORTS[sort](workspace, args)
+            candidates += SORTS[sort](workspace, args)
         except AgentNbError:
             continue  # there is no session yet, or the recipe does not exist
-    return [name for name in found if name.startswith(typed)]
+    return [name for name in candidates if name.startswith(typed)]

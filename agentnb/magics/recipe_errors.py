@@ -31,11 +31,11 @@ class Faults:
 
     def _find_error_columns(self) -> dict[int, int]:
         """Return the numbers of the wrong lines, each with the column of its first problem."""
-        found: dict[int, int] = {}
+        columns: dict[int, int] = {}
         for problem in self._problems:
             if match := _PLACE.match(problem.where):
-                found.setdefault(int(match[1]), int(match[2]))
-        return found
+                columns.setdefault(int(match[1]), int(match[2]))
+        return columns
 
     def _iter_visible_lines(self) -> Iterator[tuple[int, str, int]]:
         """Yield the lines around the wrong ones: number, text, and the column of the error, or 0."""

@@ -17,8 +17,8 @@ def load(workspace: Workspace, args: list[str]) -> Recipe:
     """`load PATH [as NAME]`: load a recipe, or a sample by its name, into NAME (default: `recipe`)."""
     path, name = split_name(args, "recipe", "load")
     known = [row.name for row in samples()]
-    found: Any = samples(path) if path in known else load_recipe(path)
-    return workspace.keep(name, found)
+    recipe: Any = samples(path) if path in known else load_recipe(path)
+    return workspace.keep(name, recipe)
 
 
 def create_session(workspace: Workspace, args: list[str]) -> Session:

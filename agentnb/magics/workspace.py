@@ -30,9 +30,9 @@ class Workspace:
             ExecutionError: U401, there is none yet.
         """
         for name in (self.session_name, "session"):
-            found = self.names.get(name)
-            if name and isinstance(found, Session):
-                return found
+            session = self.names.get(name)
+            if name and isinstance(session, Session):
+                return session
         raise make_argument_error("there is no session yet", "%agent", "a verb acts on the current session",
                     "create one: %agent load PATH, then %agent new NAME key=value")  # fmt: skip
 
@@ -48,14 +48,14 @@ class Workspace:
         Raises:
             ExecutionError: U401, the variable holds no session.
         """
-        found = self.names.get(name)
-        if not isinstance(found, Session):
+        session = self.names.get(name)
+        if not isinstance(session, Session):
             names = self.of(Session)
             raise make_argument_error(f"there is no session {name!r}", f"%agent use {name}",
                         f"the sessions here are: {', '.join(names) or 'none'}",
                         did_you_mean(name, names, "create one: %agent new"))  # fmt: skip
         self.session_name = name
-        return found
+        return session
 
     def keep(self, name: str, recipe: Recipe) -> Recipe:
         """Assign a recipe to a variable and make it the default of `new`."""
@@ -70,13 +70,13 @@ class Workspace:
             ExecutionError: U401, the variable holds no recipe.
         """
         name = name or self.recipe_name or "recipe"
-        found = self.names.get(name)
-        if not isinstance(found, Recipe):
+        recipe = self.names.get(name)
+        if not isinstance(recipe, Recipe):
             names = self.of(Recipe)
             raise make_argument_error(f"there is no recipe {name!r}", f"%agent new {name}",
                         f"the recipes here are: {', '.join(names) or 'none'}",
                         did_you_mean(name, names, "load one: %agent load PATH as NAME"))  # fmt: skip
-        return found
+        return recipe
 
 
 def format_status(session: Session) -> str:

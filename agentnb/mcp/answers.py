@@ -58,29 +58,29 @@ def list_rows(rows: Iterable[Any], more: Callable[[int], str], *, start: int = 0
     Args:
         more: returns that, given the number of the first row that is left out, counted from `start`.
     """
-    found: list[Any] = []
+    shown: list[Any] = []
     used = 0
     rows = iter(rows)
     for row in rows:
         used += len(json.dumps(row, ensure_ascii=False))
-        if len(found) == limit or (found and used > ROWS):
-            return {"rows": found, "more": more(start + len(found))}
-        found.append(row)
-    return {"rows": found}
+        if len(shown) == limit or (shown and used > ROWS):
+            return {"rows": shown, "more": more(start + len(shown))}
+        shown.append(row)
+    return {"rows": shown}
 
 
 def shorten_items(values: Mapping[str, Any], limit: int = 40, longest: int = 200) -> dict[str, Any]:
     """Return the first items of a mapping, each cut; `…` says how many are left out."""
-    found: dict[str, Any] = {}
+    shortened: dict[str, Any] = {}
     used = 0
     for key, value in islice(values.items(), limit):
-        found[to_line(key, 100)] = item = shorten_value(value, longest, key=key)
+        shortened[to_line(key, 100)] = item = shorten_value(value, longest, key=key)
         used += len(json.dumps(item))
         if used > ROWS // 2:
             break
-    if len(values) > len(found):
-        found["…"] = f"{len(values) - len(found)} more keys: request one of them from `board` by its path"
-    return found
+    if len(values) > len(shortened):
+        shortened["…"] = f"{len(values) - len(shortened)} more keys: request one of them from `board` by its path"
+    return shortened
 
 
 def to_json_text(answer: Any) -> str:

@@ -179,8 +179,8 @@ class Assistant:
     async def _perform(self, offer: OfferedTool, arguments: dict[str, Any], actor: str) -> Any:
         self._check_allowed(offer, arguments)
         with acting_as(actor):
-            found = offer.call(arguments)
-            return await found if isawaitable(found) else found
+            answer = offer.call(arguments)
+            return await answer if isawaitable(answer) else answer
 
     def _give_up(self, run: str) -> None:
         try:
@@ -204,8 +204,8 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 def _answer_error(error: AgentNbError) -> Answer:
     problems = [asdict(problem) for problem in error.problems[:5]]
-    found = [{key: to_line(value, 1000) for key, value in problem.items()} for problem in problems]
-    return Answer(to_json_text({"problems": found or [{"what": to_line(error, 1000)}]}), failed=True)
+    rows = [{key: to_line(value, 1000) for key, value in problem.items()} for problem in problems]
+    return Answer(to_json_text({"problems": rows or [{"what": to_line(error, 1000)}]}), failed=True)
 
 
 __all__ = ["Answer", "Assistant", "OfferedTool"]

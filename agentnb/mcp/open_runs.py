@@ -96,10 +96,10 @@ class OpenRuns:
 
     def _iter_live_forks(self) -> Iterator[Session]:
         """Yield the forks of the live session, and theirs."""
-        found = [] if self.live is None else list(self.live.forks)
-        for session in found:
-            if len(found) < _MOST_FILES:
-                found += session.forks
+        forks = [] if self.live is None else list(self.live.forks)
+        for session in forks:
+            if len(forks) < _MOST_FILES:
+                forks += session.forks
             yield session
 
     def _iter_sources(self) -> Iterator[str]:
@@ -108,8 +108,8 @@ class OpenRuns:
             if "://" in source or not Path(source).is_dir():
                 yield source
                 continue
-            found = sorted(path for path in Path(source).iterdir() if path.suffix in _SUFFIXES and path.is_file())
-            yield from map(str, found[:_MOST_FILES])
+            paths = sorted(path for path in Path(source).iterdir() if path.suffix in _SUFFIXES and path.is_file())
+            yield from map(str, paths[:_MOST_FILES])
 
     def _iter_rows(self, source: str, query: RunQuery) -> Iterator[dict[str, Any]]:
         """Yield the rows of a store's runs that match and are not open, page by page; or of a file, or a problem."""

@@ -192,18 +192,18 @@ def _bind_socket(port: int) -> socket.socket:
     Raises:
         ExecutionError: X532.
     """
-    found = socket.socket()
+    server_socket = socket.socket()
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(("127.0.0.1", port))
-        found.listen()
+        server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server_socket.bind(("127.0.0.1", port))
+        server_socket.listen()
     except (OSError, OverflowError, TypeError) as error:
-        found.close()
+        server_socket.close()
         raise ExecutionError(
             Problem("X532", f"the port {port!r} cannot be used", "session.serve_mcp(port=...)", str(error),
                     "leave `port` out to use a free one")
         ) from None  # fmt: skip
-    return found
+    return server_socket
 
 
 __all__ = ["LiveServer", "check_installed", "make_server", "serve_mcp", "serve_stdio"]

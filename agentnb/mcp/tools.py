@@ -97,9 +97,9 @@ class Tools:
                  "after": after}  # fmt: skip
         filters: dict[str, Any] = {name: value for name, value in every.items() if value}
         rows = self._runs.rows(run_query(**filters))
-        found = ({name: to_line(value, 200) if isinstance(value, str) else value for name, value in row.items()}
+        listed = ({name: to_line(value, 200) if isinstance(value, str) else value for name, value in row.items()}
                  for row in rows)  # fmt: skip
-        answer = list_rows(found, lambda _: "")
+        answer = list_rows(listed, lambda _: "")
         if "more" in answer:
             last = answer["rows"][-1]["run"]
             options = ", ".join(f"{name}={value!r}" for name, value in (filters | {"after": last}).items())
@@ -147,12 +147,14 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        found = session.trace.steps
-        rows = (_make_row(step) for step in islice(found, max(first, 1) - 1, None) if not node or step.node_id == node)
+        all_steps = session.trace.steps
+        rows = (
+            _make_row(step) for step in islice(all_steps, max(first, 1) - 1, None) if not node or step.node_id == node
+        )
         answer = list_rows(rows, lambda _: "")
         if "more" in answer:
             answer["more"] = f"steps(first={answer['rows'][-1]['step'] + 1})"
-        return {"run": session.run_id, "last_step": len(found), **answer}
+        return {"run": session.run_id, "last_step": len(all_steps), **answer}
 
     def step_details(self, step: int, run: str = "") -> Json:
         """Show one step: inputs, outputs, writes with the values before, reads, error, thought, its calls.
@@ -162,11 +164,11 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        found = _step_of(session, step)
+        details = _step_of(session, step)
         writes = ({"path": to_line(write.key, 200), "op": write.op, "scope": to_line(write.scope, 100),
                    "old": "(absent)" if write.old is ABSENT else shorten_value(write.old, 150, key=write.key),
                    "new": "(absent)" if write.new is ABSENT else shorten_value(write.new, 150, key=write.key)}
-                  for write in found.writes)  # fmt: skip
+                  for write in details.writes)  # fmt: skip
         calls = (
             {
                 "kind": call.kind,
@@ -182,16 +184,16 @@ class Tools:
         )
         return {
             "run": session.run_id,
-            **_make_row(found),
-            "frame": to_line(found.frame, 100),
-            "seconds": round(found.seconds, 6),
-            "inputs": shorten_items(found.inputs, limit=15),
+            **_make_row(details),
+            "frame": to_line(details.frame, 100),
+            "seconds": round(details.seconds, 6),
+            "inputs": shorten_items(details.inputs, limit=15),
             "writes": list_rows(
                 writes, lambda more: f"writes {more + 1} and later: board(path=..., at={step})", limit=15
             ),
-            "reads": [to_line(read.key, 100) for read in islice(found.reads, 30)],
+            "reads": [to_line(read.key, 100) for read in islice(details.reads, 30)],
             "calls": list_rows(calls, lambda more: f"calls {more + 1} and later are not shown", limit=5),
-            **({"thought": to_line(found.thought, 600)} if found.thought else {}),
+            **({"thought": to_line(details.thought, 600)} if details.thought else {}),
         }
 
     def board(self, path: str = "", at: int | None = None, run: str = "") -> Json:
@@ -260,8 +262,8 @@ class Tools:
         """
         session = self._runs.get(run)
         step = session.who_wrote(path, at)
-        found = {} if not step else _make_row(session.trace.steps[step - 1])
-        return {"run": session.run_id, "path": path, "step": step, **found}
+        row = {} if not step else _make_row(session.trace.steps[step - 1])
+        return {"run": session.run_id, "path": path, "step": step, **row}
 
     def slice(self, path: str, at: int | None = None, run: str = "") -> Json:
         """Return what led to a value: the writes, reads, conditions and calls it depends on, the nearest first.
@@ -272,11 +274,12 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        found = session.slice(path, at)
+        value_slice = session.slice(path, at)
         rows = ({"step": row.step, "node": to_line(row.node or "", 100), "key": to_line(row.key, 200), "via": row.via,
-                 "distance": row.distance} for row in found.rows)  # fmt: skip
-        return {"run": session.run_id, "path": path, "at": found.at, "steps": found.steps[:200],
-                **list_rows(rows, lambda more: f"{len(found.rows) - more} more, at a greater distance")}  # fmt: skip
+                 "distance": row.distance} for row in value_slice.rows)  # fmt: skip
+        steps = value_slice.steps[:200]
+        return {"run": session.run_id, "path": path, "at": value_slice.at, "steps": steps,
+                **list_rows(rows, lambda more: f"{len(value_slice) - more} more, at a greater distance")}  # fmt: skip
 
     def find(self, condition: str, first: int = 0, run: str = "") -> Json:
         """Return the steps after which a condition holds; nothing runs.
@@ -287,9 +290,9 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        found = [step for step in session.find(condition) if step >= first]
-        answer = {"run": session.run_id, "holds_after": found[:200], "count": len(found)}
-        return answer | ({"more": f"find({condition!r}, first={found[200]})"} if len(found) > 200 else {})
+        matching = [step for step in session.find(condition) if step >= first]
+        answer = {"run": session.run_id, "holds_after": matching[:200], "count": len(matching)}
+        return answer | ({"more": f"find({condition!r}, first={matching[200]})"} if len(matching) > 200 else {})
 
     def compare(self, run_a: str, run_b: str) -> Json:
         """Compare two runs: the first divergence with what led to it, and the steps that differ.
@@ -300,18 +303,18 @@ class Tools:
         """
         from agentnb.analysis.compare import compare
 
-        found = compare(self._runs.get(run_a), self._runs.get(run_b))
-        first = found.first_divergence
+        comparison = compare(self._runs.get(run_a), self._runs.get(run_b))
+        first = comparison.first_divergence
         if first is None:
-            return {"same": True, "steps": len(found.rows)}
-        rows = (to_line(each, 300) for each in found.differences)
-        slices = [None if part is None else part.lines(8) for part in found.slices]
+            return {"same": True, "steps": len(comparison.rows)}
+        rows = (to_line(each, 300) for each in comparison.differences)
+        slices = [None if part is None else part.lines(8) for part in comparison.slices]
         return {
             "same": False,
             "first_divergence": {"step_a": first.step_a, "step_b": first.step_b, "node": to_line(first.node or "", 100),
                                  "path": to_line(first.path, 200), "reason": to_line(first.reason, 600)},
             "led_to_it": {"a": slices[0], "b": slices[1]},
-            "differences": list_rows(rows, lambda more: f"{len(found.differences) - more} more", limit=30),
+            "differences": list_rows(rows, lambda more: f"{len(comparison.differences) - more} more", limit=30),
         }  # fmt: skip
 
     # -- moved --------------------------------------------------------------------------------------------------------

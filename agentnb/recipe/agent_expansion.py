@@ -26,15 +26,15 @@ def graft_agents(recipe: Recipe, tools: Mapping[str, Any]) -> Recipe:
     if not _may_call_agents(recipe, tools):
         return recipe
     recipe = _restore_nodes(recipe, tools)
-    found = {node.id: inside for node in recipe.nodes.values() if (inside := _find_agent(node, tools)) is not None}
-    if not found:
+    inner = {node.id: inside for node in recipe.nodes.values() if (inside := _find_agent(node, tools)) is not None}
+    if not inner:
         return recipe
-    recipe = _remove_insides(recipe, found)
+    recipe = _remove_insides(recipe, inner)
     nodes: dict[str, Node] = {}
     edges, regions = [*recipe.outgoing_edges], dict(recipe.regions)
     agents = dict(recipe.meta.get("agents", {}))
     for node in recipe.nodes.values():
-        inside = found.get(node.id)
+        inside = inner.get(node.id)
         if inside is None:
             nodes[node.id] = node
             continue

@@ -22,16 +22,16 @@ def get_call_settings(recipe: Recipe) -> Mapping[str, Any]:
     if RECORDED in recipe.meta:
         recorded: Mapping[str, Any] = recipe.meta[RECORDED]
         return recorded
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if recipe.tools:
-        found["tools"] = {
+        settings["tools"] = {
             name: _describe({word: getattr(tool, word) for word in ("kind", "impl", "mode", "config", "timeout")})
             for name, tool in recipe.tools.items()
         }
     if recipe.meta.get("provider") is not None:
         names = ("provider", "settings", "temperature")  # and its position in the text
-        found["model"] = _describe(dict(zip(names, recipe.meta["provider"], strict=False)))
-    return found
+        settings["model"] = _describe(dict(zip(names, recipe.meta["provider"], strict=False)))
+    return settings
 
 
 def select_settings(settings: Mapping[str, Any], kind: str, name: str) -> Any:

@@ -205,9 +205,9 @@ def check_recipe(recipe: Recipe, kinds: Collection[str], public: Collection[str]
 
     The control flow rules are checked only if the structure is valid; otherwise they would repeat the same errors.
     """
-    found = [problem for rule in PARTS for problem in rule(recipe)]
-    found += check_kinds(recipe, kinds, public)
-    if not any(problem.severity == "error" for problem in found):
-        found += [problem for rule in control_flow.RULES for problem in rule(recipe)]
-    unique = dict.fromkeys([*recipe.notes, *found])
+    problems = [problem for rule in PARTS for problem in rule(recipe)]
+    problems += check_kinds(recipe, kinds, public)
+    if not any(problem.severity == "error" for problem in problems):
+        problems += [problem for rule in control_flow.RULES for problem in rule(recipe)]
+    unique = dict.fromkeys([*recipe.notes, *problems])
     return sorted(unique, key=lambda problem: problem.severity != "error")

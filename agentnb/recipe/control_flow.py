@@ -27,8 +27,8 @@ def _split_edges(recipe: Recipe) -> tuple[list[Edge], list[tuple[Edge, Edge]]]:
     """Return the edges that can be followed, and those that cannot, each with the edge that prevents this."""
     derived = recipe.derived
     if (known := derived.get("edges taken")) is not None:
-        found: tuple[list[Edge], list[tuple[Edge, Edge]]] = known
-        return found
+        split: tuple[list[Edge], list[tuple[Edge, Edge]]] = known
+        return split
     taken: list[Edge] = []
     shut: list[tuple[Edge, Edge]] = []
     always: dict[str, Edge] = {}
@@ -64,8 +64,8 @@ def _find_reachable(recipe: Recipe) -> set[str]:
     """Return the nodes that a run can reach."""
     derived = recipe.derived
     if (known := derived.get("reachable")) is not None:
-        found: set[str] = known
-        return found
+        reachable: set[str] = known
+        return reachable
     edges = _split_edges(recipe)[0]
     successors: defaultdict[str, list[str]] = defaultdict(list)
     starts = [*recipe.entry, *(node.id for node in recipe.nodes.values() if node.on)]
@@ -80,13 +80,13 @@ def _find_reachable(recipe: Recipe) -> set[str]:
 
 
 def _compute_closure(starts: Iterable[str], successors: defaultdict[str, list[str]]) -> set[str]:
-    border, found = list(starts), set[str]()
+    border, reached = list(starts), set[str]()
     while border:
         name = border.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             border += successors[name]
-    return found
+    return reached
 
 
 def measure_nesting(recipe: Recipe) -> int:

@@ -49,10 +49,10 @@ def list_choices(node: Node) -> list[tuple[str, str]]:
     if node.kind != "router":
         return []
     routes = params.get("routes")
-    found = [(str(value), target) for value, target in routes.items()] if isinstance(routes, Mapping) else []
-    found += [(condition.text, target) for condition, target in params.get("cases", ())]
+    choices = [(str(value), target) for value, target in routes.items()] if isinstance(routes, Mapping) else []
+    choices += [(condition.text, target) for condition, target in params.get("cases", ())]
     default = params.get("default")
-    return found if default is None else [*found, (OTHERWISE, default)]
+    return choices if default is None else [*choices, (OTHERWISE, default)]
 
 
 def list_types(schema: Any) -> list[str]:

@@ -88,7 +88,7 @@ def check_ran(value: Any) -> Any:
     Raises:
         TypeError: it is a generator, a coroutine or similar: nothing has run.
     """
-    found = find_unrun(value)
-    if found is not None:
-        raise TypeError(f"it returned {found}, which has not run; {describe_how_to_run(value)}")
+    unrun = find_unrun(value)
+    if unrun is not None:
+        raise TypeError(f"it returned {unrun}, which has not run; {describe_how_to_run(value)}")
     return value

@@ -185,15 +185,15 @@ class NodeIds:
 
     def id_of(self, region: str, name: str) -> str:
         """Return the id of the node with this name inside another node; `region` is the id of that node, or empty."""
-        found = self._known.get((region, name))
-        if found is None:
+        node_id = self._known.get((region, name))
+        if node_id is None:
             plain = f"{region}/{name}" if region else name
-            found, number = plain, 2
-            while found in self._used_ids:
-                found, number = f"{plain}#{number}", number + 1
-            self._known[region, name] = found
-            self._used_ids.add(found)
-        return found
+            node_id, number = plain, 2
+            while node_id in self._used_ids:
+                node_id, number = f"{plain}#{number}", number + 1
+            self._known[region, name] = node_id
+            self._used_ids.add(node_id)
+        return node_id
 
 
 class _Builder:

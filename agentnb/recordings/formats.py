@@ -137,9 +137,9 @@ def open(
                     f"the formats are: {', '.join(names)}", did_you_mean(format, names, "leave it out"))
         )  # fmt: skip
     if isinstance(where, str | os.PathLike) and format != STORE:
-        found = FORMATS[format] if format is not None else _recognise(os.fspath(where))
-        if found is not None:
-            return found.open(os.fspath(where), run_id, recipe)
+        file_format = FORMATS[format] if format is not None else _recognise(os.fspath(where))
+        if file_format is not None:
+            return file_format.open(os.fspath(where), run_id, recipe)
     return open_stored(where, run_id, recipe=recipe, llm=llm, tools=tools, resources=resources, answers=answers,
                        secrets=secrets, hooks=hooks)  # fmt: skip
 
@@ -150,8 +150,8 @@ def format_of(where: str) -> str:
     Raises:
         StoreError: L571, the file is in no format that can be opened.
     """
-    found = _recognise(where)
-    return STORE if found is None else found.name
+    file_format = _recognise(where)
+    return STORE if file_format is None else file_format.name
 
 
 def _recognise(where: str) -> Format | None:

@@ -112,9 +112,9 @@ class Redaction:
             return value
         if path and len(self.known) < MOST_KNOWN:
             self.known[".".join(path)] = None
-        found = [pattern for pattern in self.patterns if matches(path, pattern)]
-        if found:
-            self.used |= {".".join(pattern) for pattern in found}
+        matching = [pattern for pattern in self.patterns if matches(path, pattern)]
+        if matching:
+            self.used |= {".".join(pattern) for pattern in matching}
             return REDACTED
         if isinstance(value, FrozenRecord):
             fields = self._apply(value.parts, path)
@@ -250,7 +250,7 @@ class _Writer:
 
     def _encode_activation(self, number: int) -> dict[str, Any]:
         activation = self.tables.activations[number]
-        found: dict[str, Any] = {"node": self.names[activation.node] if activation.node >= 0 else None}
+        entry: dict[str, Any] = {"node": self.names[activation.node] if activation.node >= 0 else None}
         fields = {
             "frame": self.frames[activation.frame],
             "what": activation.purpose,
@@ -258,10 +258,10 @@ class _Writer:
             "about": activation.about,
         }
         _, *defaults = ActivationRow(0, 0)
-        found |= {
+        entry |= {
             name: value for (name, value), default in zip(fields.items(), defaults, strict=True) if value != default
         }
-        return found
+        return entry
 
     def _open_frame(self, number: int) -> list[Any]:
         frame = self.tables.frames[number]
@@ -284,20 +284,20 @@ class _Writer:
         return [self._encode_path(code >> 2), OPS[code & 3], encode(value, find_secret_word(path), lenient=True)]
 
     def _call(self, call: Call, own_activation: int) -> dict[str, Any]:
-        found: dict[str, Any] = {"kind": call.kind, "name": call.name}
+        fields: dict[str, Any] = {"kind": call.kind, "name": call.name}
         if call.activation != own_activation:
-            found["of"] = self._encode_activation(call.activation)
+            fields["of"] = self._encode_activation(call.activation)
         numbers = (("call", call.call, 0), ("attempt", call.attempt, 1), ("wait", call.wait, 0.0))
-        found |= {name: value for name, value, default in numbers if value != default}
+        fields |= {name: value for name, value, default in numbers if value != default}
         arguments = self.redaction.apply(call.arguments, "calls", call.name, "arguments")
-        found["arguments"] = encode(arguments, lenient=True)
+        fields["arguments"] = encode(arguments, lenient=True)
         for name in _CALL:
             value = getattr(call, name)
             if name == "result":
                 value = self.redaction.apply(value, "calls", call.name, "result")
             if value is not None:
-                found[name] = encode(value, lenient=True)
-        return found
+                fields[name] = encode(value, lenient=True)
+        return fields
 
     def _encode_person(self, intervention: Intervention) -> list[Any]:
         key = find_secret_word(tuple(intervention.target.split(".")))

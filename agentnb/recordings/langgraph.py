@@ -96,13 +96,13 @@ class Thread:
 
     def path(self, space: str, leaf: str) -> list[Checkpoint]:
         """Return a checkpoint and its ancestors, oldest first."""
-        known, found, seen = self.spaces[space], list[Checkpoint](), set[str]()
+        known, checkpoints, seen = self.spaces[space], list[Checkpoint](), set[str]()
         at: str | None = leaf
         while at is not None and at in known and at not in seen:
             seen.add(at)
-            found.append(known[at])
+            checkpoints.append(known[at])
             at = known[at].parent
-        return found[::-1]
+        return checkpoints[::-1]
 
 
 class LangGraphRun(Recording):
@@ -404,9 +404,9 @@ class _Steps:
         if not task.values("__interrupt__"):
             return
         resumes = task.values("__resume__")
-        found = [value for values in resumes for value in (values if isinstance(values, list) else [values])]
-        found += [value for channel, value in checkpoint.outside if channel == "__resume__" and value not in found]
-        for value in found:
+        answers = [value for values in resumes for value in (values if isinstance(values, list) else [values])]
+        answers += [value for channel, value in checkpoint.outside if channel == "__resume__" and value not in answers]
+        for value in answers:
             self.interventions.append(ImportedIntervention("answer", node, value, checkpoint.time))
 
     def _ask(self, interrupts: Sequence[Any], node: str) -> None:
@@ -468,8 +468,8 @@ def _has_seen(checkpoint: Checkpoint, after: Checkpoint, name: str) -> bool:
 
 
 def _get_sends(checkpoint: Checkpoint) -> list[Send]:
-    found = checkpoint.triggers.get("__pregel_tasks") or []
-    return [send for send in found if isinstance(send, Send)] if isinstance(found, list) else []
+    sends = checkpoint.triggers.get("__pregel_tasks") or []
+    return [send for send in sends if isinstance(send, Send)] if isinstance(sends, list) else []
 
 
 def _push_number(path: str) -> int | None:
@@ -598,8 +598,8 @@ def _read_checkpoints(reader: DatabaseReader, thread: str) -> Iterator[tuple[str
         values = dict(body.get("channel_values") or {})
         if reader.kind != "sqlite":
             for channel, version in (body.get("channel_versions") or {}).items():
-                if (found := blobs.get((space, channel, str(version)))) is not None and found[0] != "empty":
-                    values[channel] = decode_typed(*found)
+                if (blob := blobs.get((space, channel, str(version)))) is not None and blob[0] != "empty":
+                    values[channel] = decode_typed(*blob)
         about = json.loads(meta) if isinstance(meta, str | bytes) else meta or {}
         yield str(space), Checkpoint(
             str(id), None if parent is None else str(parent), _parse_time(body.get("ts")),
@@ -621,13 +621,13 @@ def _add_writes(reader: DatabaseReader, thread: str, spaces: Namespaces) -> None
             continue
         if not all(isinstance(text, str) for text in (task, where, channel)):
             raise TypeError("a write names no task or channel")
-        found = decode_typed(type, data)
+        decoded = decode_typed(type, data)
         if task == NO_NODE_ID:
-            checkpoint.outside.append((channel, found))
+            checkpoint.outside.append((channel, decoded))
             continue
         if not checkpoint.tasks or checkpoint.tasks[-1].id != task:
             checkpoint.tasks.append(Task(task, where))
-        checkpoint.tasks[-1].writes.append((channel, found))
+        checkpoint.tasks[-1].writes.append((channel, decoded))
 
 
 def _to_plain(value: Any) -> Any:
@@ -646,10 +646,10 @@ def _to_plain(value: Any) -> Any:
 
 def _parse_time(text: Any) -> datetime:
     try:
-        found = datetime.fromisoformat(str(text))
+        time = datetime.fromisoformat(str(text))
     except ValueError:
         return EPOCH
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _list_runs(reader: DatabaseReader) -> list[dict[str, Any]]:

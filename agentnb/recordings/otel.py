@@ -248,32 +248,34 @@ def _get_kind(span: Span) -> str:
 def _assign_lanes(spans: Sequence[Span]) -> dict[str, int]:
     """Return the branch of each of some siblings: -1 for all if none overlaps another; else the first free one."""
     ends: list[int] = []
-    found = {}
+    lanes = {}
     for span in sorted(spans, key=lambda span: (span.started_at, span.ended_at)):
         free = next((lane for lane, end in enumerate(ends) if end <= span.started_at), len(ends))
         ends[free : free + 1] = [span.ended_at]
-        found[span.id] = free
-    return found if len(ends) > 1 else dict.fromkeys(found, -1)
+        lanes[span.id] = free
+    return lanes if len(ends) > 1 else dict.fromkeys(lanes, -1)
 
 
 def _parse_messages(span: Span) -> tuple[list[Any], list[Any]]:
     """Return the messages of a model call, and its answers: from events, numbered attributes, or one attribute."""
-    found: dict[str, list[Any]] = {"input": [], "output": []}
+    collected: dict[str, list[Any]] = {"input": [], "output": []}
     for name, event_attributes in span.events:
         if name == _DETAILS:
-            for side in found:
-                found[side] += _list_messages(_parse_json(event_attributes.get(f"gen_ai.{side}.messages")), side)
+            for side in collected:
+                collected[side] += _list_messages(_parse_json(event_attributes.get(f"gen_ai.{side}.messages")), side)
         elif name in _EVENTS:
             content = _parse_json(event_attributes.get("content") or event_attributes.get("message"))
             row = {"role": str(event_attributes.get("role") or _EVENTS[name]), "content": content}
-            found["output" if name == "gen_ai.choice" else "input"].append(row)
+            collected["output" if name == "gen_ai.choice" else "input"].append(row)
     for side, prefixes in _NUMBERED.items():
         messages = _list_messages(_parse_json(span.attributes.get(f"gen_ai.{side}.messages")), side)
         numbered = (_collect_numbered(span.attributes, prefix) for prefix in prefixes)
-        found[side] = (
-            messages or next(filter(None, numbered), found[side]) or _list_messages(_parse_json(span.find(side)), side)
+        collected[side] = (
+            messages
+            or next(filter(None, numbered), collected[side])
+            or _list_messages(_parse_json(span.find(side)), side)
         )
-    request_messages, answered = ([to_plain_message(each) for each in rows] for rows in found.values())
+    request_messages, answered = ([to_plain_message(each) for each in rows] for rows in collected.values())
     system = _parse_json(span.find("system"))
     if system and not any(isinstance(each, dict) and each.get("role") == "system" for each in request_messages):
         request_messages.insert(0, {"role": "system", "parts" if isinstance(system, list) else "content": system})
@@ -327,8 +329,8 @@ def _collect_numbered(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
                 break
         else:
             at.setdefault(parts[-1], value)
-    found = _unwrap(tree)
-    return found if isinstance(found, list) else []
+    items = _unwrap(tree)
+    return items if isinstance(items, list) else []
 
 
 def _is_place(text: str) -> bool:
@@ -383,18 +385,18 @@ def _read_traces(where: str) -> dict[str, list[Span]]:
             documents = [json.loads(text)]
         except json.JSONDecodeError:
             documents = [json.loads(line) for line in text.splitlines() if line.strip()]
-        found: dict[str, list[Span]] = {}
+        traces: dict[str, list[Span]] = {}
         for document in documents:
             for resource in document["resourceSpans"]:
                 for scope in resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans") or ():
                     for row in scope.get("spans", ()):
-                        found.setdefault(str(row["traceId"]), []).append(_parse_span(row))
+                        traces.setdefault(str(row["traceId"]), []).append(_parse_span(row))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise StoreError(
             Problem("L576", "this is not a file of OTLP JSON, or it is damaged", where,
                     f"{type(error).__name__}: {error}", "export spans with the JSON encoding of OTLP")
         ) from None  # fmt: skip
-    return found
+    return traces
 
 
 def _parse_span(row: Mapping[str, Any]) -> Span:

@@ -73,10 +73,10 @@ def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None =
 def _changes(snapshot: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTrace) -> Sequence[str]:
     """Return the differences between the recorded recipe and a given one."""
     if snapshot is not None:
-        found = describe_changes(snapshot, recipe)
+        changes = describe_changes(snapshot, recipe)
         # agentnb 0.2 did not record settings, and its fingerprint did not depend on them.
         is_same = snapshot["fingerprint"] == recipe.fingerprint or RECORDED not in snapshot
-        return found or ([] if is_same else ["its fingerprint is another one"])
+        return changes or ([] if is_same else ["its fingerprint is another one"])
     names = {node.id for node in trace.reading().nodes}
     return [f"node {name!r} is {'new' if name in recipe.nodes else 'gone'}" for name in names ^ set(recipe.nodes)]
 
@@ -84,19 +84,19 @@ def _changes(snapshot: Mapping[str, Any] | None, recipe: Recipe, trace: Simulati
 def _run_of(recipe: Recipe, document: Mapping[str, Any]) -> tuple[Run, InterruptedSteps]:
     plan = Plan(recipe, make_readable_kinds(recipe), World())
     names = [row[0] for row in document["nodes"]]
-    found = DeltaLoader(make_renumbering(plan, names))
-    found.add(document["slices"])
-    check_fit(plan, found.tables, names)
+    loader = DeltaLoader(make_renumbering(plan, names))
+    loader.add(document["slices"])
+    check_fit(plan, loader.tables, names)
     state = {
         "seed": document.get("seed", encode(0)),
         "given": document.get("given", encode({})),
-        "chain": range(len(found.histories)),
+        "chain": range(len(loader.histories)),
         "left": [],
         "limit": None,
         "random": None,
         "ids": {},
     }
-    return run_of(plan, found, state, FrozenClock()), found.collect_interrupted()
+    return run_of(plan, loader, state, FrozenClock()), loader.collect_interrupted()
 
 
 def _build_recipe(trace: SimulationTrace, document: Mapping[str, Any]) -> Recipe:

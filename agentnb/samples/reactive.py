@@ -158,22 +158,22 @@ def correlate(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
     """Add an alert to the open incident of its service; open one if there is none."""
     service = event.payload["object"]["data"]["service"]
     known = ctx.view.objects("incident", where={"data.service": service, "data.state": "open"})
-    found = known[0] if known else graph.add_object("incident", {"service": service, "state": "open", "alerts": 0})
-    graph.add_relation(event.payload["id"], found.id, "part_of")
-    graph.patch_object(found.id, {"alerts": found.data["alerts"] + 1})
+    incident = known[0] if known else graph.add_object("incident", {"service": service, "state": "open", "alerts": 0})
+    graph.add_relation(event.payload["id"], incident.id, "part_of")
+    graph.patch_object(incident.id, {"alerts": incident.data["alerts"] + 1})
 
 
 def propose(event: Event, _graph: BehaviorGraph, ctx: Context) -> None:
     """Request approval for the known remedy when an incident has enough alerts."""
-    found = ctx.view.get_object(event.payload["target"])
+    target = ctx.view.get_object(event.payload["target"])
     alerts = [
-        ctx.view.get_object(each.bindings["a"]) for each in ctx.matches if found and each.bindings["i"] == found.id
+        ctx.view.get_object(each.bindings["a"]) for each in ctx.matches if target and each.bindings["i"] == target.id
     ]
     text = "; ".join(alert.data["text"] for alert in alerts if alert)
     word = next((word for word in CHANGES if word in text), None)
-    if found is not None and word is not None:
-        change = {"incident": found.id, "service": found.data["service"], "set": CHANGES[word]}
-        ctx.propose_object("change", change, reason=f"{len(alerts)} alerts of {found.data['service']}: {text}")
+    if target is not None and word is not None:
+        change = {"incident": target.id, "service": target.data["service"], "set": CHANGES[word]}
+        ctx.propose_object("change", change, reason=f"{len(alerts)} alerts of {target.data['service']}: {text}")
 
 
 def roll_out(event: Event, graph: BehaviorGraph, ctx: Context) -> None:

@@ -127,14 +127,14 @@ def _make_scenario(row: Any, at: int, problems: list[Problem]) -> Scenario | Non
                     f"write {_EXAMPLE}")
         )  # fmt: skip
         return None
-    found = list(_iter_unknown_keys(fields, where)) if isinstance(row, Mapping) else []
+    unknown = list(_iter_unknown_keys(fields, where)) if isinstance(row, Mapping) else []
     values = {word: fields.get(word, fields.get(other)) for word, other in _WORDS.items()}
     if values["id"] is None or values["id"] == "":
-        found.append(
+        unknown.append(
             Problem("X412", "a scenario has no id", where, "scenarios are identified by their id", f"write {_EXAMPLE}")
         )
-    problems += found
-    if found:
+    problems += unknown
+    if unknown:
         return None
     return Scenario(
         id=str(values["id"]),

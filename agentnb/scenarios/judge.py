@@ -96,8 +96,8 @@ class _ContinuedClient:
 
 def _judge_answer(answer: Any, scenario: Scenario, threshold: float) -> tuple[ComparisonResult, str]:
     try:
-        found = find_verdict(answer)
-        score = float(bool(found.passed)) if found.score is None else found.score
+        verdict = find_verdict(answer)
+        score = float(bool(verdict.passed)) if verdict.score is None else verdict.score
         if not 0 <= score <= 1:
             raise ValueError(f"the score is {score:g}, which is not between 0 and 1")
     except ValueError as error:
@@ -107,8 +107,8 @@ def _judge_answer(answer: Any, scenario: Scenario, threshold: float) -> tuple[Co
                     f"it answered {safe_repr(answer, limit=120)}",
                     'its model must answer {"score": 0 to 1, "passed": true or false, "reason": "..."}')
         ) from error  # fmt: skip
-    passed = score >= threshold if found.passed is None else found.passed
-    return ComparisonResult(passed, score), "" if found.comment is None else str(found.comment)
+    passed = score >= threshold if verdict.passed is None else verdict.passed
+    return ComparisonResult(passed, score), "" if verdict.comment is None else str(verdict.comment)
 
 
 def _format_where(scenario: Scenario) -> str:

@@ -80,19 +80,19 @@ class SessionBreakpoints(Breakpoints):
                 raises for each of its breakpoints.
         """
         file = Path(path)
-        found: list[Breakpoint] = []
+        loaded: list[Breakpoint] = []
         problems: list[Problem] = []
         for number, fields in enumerate(_read(file), 1):
             try:
-                found.append(self.make(fields))
+                loaded.append(self.make(fields))
             except AgentNbError as error:
                 problems += (replace(problem, where=f"{file}, breakpoint {number}") for problem in error.problems)
         if problems:
             raise ExecutionError(*problems)
-        for row in found:
+        for row in loaded:
             self._insert(row)
         self.on_change()
-        return tuple(found)
+        return tuple(loaded)
 
     def to_frame(self) -> pd.DataFrame:
         """Return them as a DataFrame, one row per breakpoint."""

@@ -100,8 +100,8 @@ def _get_input_rules(recipe: Recipe) -> _InputRules:
     derived = recipe.derived
     if "input rules" not in derived:
         derived["input rules"] = _make_input_rules(recipe)
-    found: _InputRules = derived["input rules"]
-    return found
+    rules: _InputRules = derived["input rules"]
+    return rules
 
 
 def _make_input_rules(recipe: Recipe) -> _InputRules:
@@ -142,8 +142,8 @@ def _find_keys_read(recipe: Recipe) -> dict[str, None]:
             known |= dict.fromkeys(str(path[0]) for path in (node.inputs or {}).values())
             known |= dict.fromkeys(parse_path(key)[0] for key in node.reads)
         derived["keys read"] = known
-    found: dict[str, None] = derived["keys read"]
-    return found
+    keys: dict[str, None] = derived["keys read"]
+    return keys
 
 
 def _iter_absent(recipe: Recipe, inputs: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:

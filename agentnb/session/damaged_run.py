@@ -57,13 +57,13 @@ class SoundEntries:
             return
         while self.until is None or after < self.until:
             try:
-                found = list(self.log.entries(run_id, after, after + 1))
+                entries = list(self.log.entries(run_id, after, after + 1))
             except StoreError as error:
                 self.damage = error
                 return
-            if not found:
+            if not entries:
                 return
-            yield found[0]
+            yield entries[0]
             after += 1
 
     def problem(self, row: RunRow) -> Problem:

@@ -69,8 +69,8 @@ def compute_rows(ends: array[int], begin: int, end: int) -> tuple[Ints, int, int
     """
     import numpy as np
 
-    found = to_array(ends, begin - 1, end)
-    return np.repeat(np.arange(begin, end), np.diff(found)), int(found[0]), int(found[-1])
+    row_ends = to_array(ends, begin - 1, end)
+    return np.repeat(np.arange(begin, end), np.diff(row_ends)), int(row_ends[0]), int(row_ends[-1])
 
 
 def iter_unknown_pairs(left: Ints, right: Ints, known: Collection[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:

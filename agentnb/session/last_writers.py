@@ -74,14 +74,14 @@ class LastWriters:
     def of(self, run: Run, keys: Iterable[str]) -> dict[str, Writer]:
         """Return the last writer of each of these keys at the current position, if it was written."""
         parts = [*self._fold.parts(run)][::-1]
-        scope, found = get_current_scope(run).id, dict[str, Writer]()
+        scope, writers = get_current_scope(run).id, dict[str, Writer]()
         for key in keys:
             for history, end, written in parts:
                 step = written.last(history, scope, key, end)
                 if step is not None:
-                    found[key] = Writer(step, _get_node(run, history, written, key, step))
+                    writers[key] = Writer(step, _get_node(run, history, written, key, step))
                     break
-        return found
+        return writers
 
 
 def _get_node(run: Run, history: History, written: _WriteIndex, key: str, step: int) -> str | None:

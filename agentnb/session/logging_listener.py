@@ -200,9 +200,9 @@ def _get_written(run: Run, step: int) -> dict[str, Any]:
     row, codes = step - history.base, run.tables.codes
     rows = range(history.write_ends[row - 1], history.write_ends[row])
     written = ((codes[history.write_codes[at] >> 2][1], history.new_values[at]) for at in rows)
-    found = {format_path(path): mask_value(value, find_secret_word(path)) for path, value in written
+    values = {format_path(path): mask_value(value, find_secret_word(path)) for path, value in written
              if value is not ABSENT}  # fmt: skip
-    return {"writes": found} if found else {}
+    return {"writes": values} if values else {}
 
 
 __all__ = ["LoggingListener", "attach_listener"]

@@ -155,8 +155,8 @@ def _to_plain(value: Any, depth: int = 0) -> Any:
         case str():
             return str(value) if len(value) <= LONGEST else f"{value[:LONGEST]}… ({len(value)} characters)"
         case Mapping() if depth < 20:
-            found = {str(key): _to_plain(item, depth + 1) for key, item in list(value.items())[:MOST]}
-            return found if len(value) <= MOST else {**found, "…": f"{len(value)} keys"}
+            plain = {str(key): _to_plain(item, depth + 1) for key, item in list(value.items())[:MOST]}
+            return plain if len(value) <= MOST else {**plain, "…": f"{len(value)} keys"}
         case list() | tuple() | set() | frozenset() if depth < 20:
             items = [_to_plain(item, depth + 1) for item in list(value)[:MOST]]
             return items if len(value) <= MOST else [*items, f"… ({len(value)} items)"]

@@ -105,15 +105,15 @@ def list_waiting(run: Run, calls: Iterable[UnansweredCall] | None = None) -> lis
     Args:
         calls: those of a record; None: those of the run.
     """
-    found = []
+    waiting = []
     for call in find_unanswered(run) if calls is None else calls:
         kind = _KINDS.get(call.kind, "call")
         id = f"{kind}_{run.position}_{call.activation}"
         arguments = call.arguments
         if (change := find_change(run, call.activation, call.number)) is not None and change.arguments is not ABSENT:
             arguments = change.arguments
-        found.append((call, Pending(id, kind, run.get_node_id(call.activation), call.name, dict(thaw(arguments)))))
-    return found
+        waiting.append((call, Pending(id, kind, run.get_node_id(call.activation), call.name, dict(thaw(arguments)))))
+    return waiting
 
 
 def _ask_for_masked(path: str) -> Pending:
@@ -145,9 +145,9 @@ def find_pending_step(run: Run, kind: Kind, id: str | None) -> PendingStep:
     Raises:
         ExecutionError: X115, nothing of that kind is pending.
     """
-    found = find_pending_step_or_none(run, kind, id)
-    if found is not None:
-        return found
+    step = find_pending_step_or_none(run, kind, id)
+    if step is not None:
+        return step
     waits = ", ".join(f"{pending.kind} of {pending.node!r} ({pending.id})" for pending in get_pending(run)) or "nothing"
     late = [
         pending_step.activation.node.id

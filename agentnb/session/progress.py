@@ -84,9 +84,9 @@ class Progress:
         self._writes = history.write_ends[row]
         if len(self._visits) == step + 1:
             self._drop()
-        found = dict(_iter_visits(history, row, replica))
-        self._visits.append(found)
-        for visit in found.values():
+        visits = dict(_iter_visits(history, row, replica))
+        self._visits.append(visits)
+        for visit in visits.values():
             self._positions.setdefault(visit.key, []).append(step)
 
 

@@ -125,15 +125,15 @@ def _iter_activations(run: Run, step: int) -> Iterator[ActivationRow]:
 
 def _open_frames(run: Run, step: int) -> list[int]:
     """Return the frames that are open after a step, without the root."""
-    found: dict[int, None] = {}
+    opened: dict[int, None] = {}
     last = find_history(run, step)
     for history in run.chain[: run.chain.index(last) + 1]:
         for at in sorted({*history.opened_frames, *history.closed_frames}):
             if at <= step:
-                found |= dict.fromkeys(history.opened_frames.get(at, ()))
+                opened |= dict.fromkeys(history.opened_frames.get(at, ()))
                 for number in history.closed_frames.get(at, ()):
-                    found.pop(number, None)
-    return list(found)
+                    opened.pop(number, None)
+    return list(opened)
 
 
 __all__ = ["check_shared", "convert_budget", "make_continued_plan", "make_replay_plan"]

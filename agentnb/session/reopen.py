@@ -217,10 +217,10 @@ def _parse_documents(entries: Iterable[Entry]) -> Iterator[tuple[list[dict[str, 
     rest = iter(entries)
     while chunk := list(islice(rest, AT_ONCE)):
         text = f"[{','.join([entry.body for entry in chunk])}]"
-        found = json.loads(text)
-        if len(found) != len(chunk):
+        parsed = json.loads(text)
+        if len(parsed) != len(chunk):
             raise make_damage_error(ValueError("an entry is not a document"))
-        yield found, chunk[-1].seq, MASKED in text
+        yield parsed, chunk[-1].seq, MASKED in text
 
 
 __all__ = ["open_stored", "reopen_run"]

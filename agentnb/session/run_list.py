@@ -95,13 +95,13 @@ def list_sound_rows(where: str | os.PathLike[str] | EventLog, query: RunQuery) -
     """Return the rows of a store that match a query and are not damaged; a warning names those that are."""
     flush_all()
     log = open_log(where)
-    found = []
+    sound = []
     for row in log.runs(query):
         if row.is_sound():
-            found.append(row)
+            sound.append(row)
         else:
             warnings.warn(str(make_damaged_row_problem(log.url, f"run {row.run_id!r}")), stacklevel=4)
-    return found
+    return sound
 
 
 def _format_row(row: RunRow) -> dict[str, Any]:

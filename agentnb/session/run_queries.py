@@ -135,9 +135,9 @@ def _find_problem(run: Run) -> Problem | None:
     refused = make_requirements_problem(run)
     if refused is not None:
         return refused
-    found = get_failure(run)
-    if found is not None:
-        step, failure = found
+    error = get_failure(run)
+    if error is not None:
+        step, failure = error
         activation = get_current_activation(run)
         assert activation is not None
         if isinstance(failure.error, AgentNbError) and failure.error.problems:
@@ -222,7 +222,7 @@ def make_view(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunV
     from agentnb.draw.run_view import RunView
 
     nodes, tables = run.plan.nodes, run.tables
-    head, found = get_current_activation(run), get_failure(run)
+    head, failure = get_current_activation(run), get_failure(run)
     visited, wrote, read, taken, reactions = seen.up_to(run)
     last_writes, last_reads = _get_last(run)
     waiting = {pending_step.activation.node.id for pending_step in run.pending_steps.values() if pending_step.is_held}
@@ -234,7 +234,7 @@ def make_view(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunV
         current=None if head is None else head.node.id,
         next=frozenset(queue[1:]) | frozenset(around),
         visited=visited,
-        failed=frozenset() if found is None or head is None else frozenset({head.node.id}),
+        failed=frozenset() if failure is None or head is None else frozenset({head.node.id}),
         waiting=frozenset(waiting),
         breakpoints=frozenset(row.node for row in stops if row.node is not None),
         board=get_current_scope(run).visible_items(),
@@ -249,11 +249,11 @@ def make_view(run: Run, seen: NodeCoverage, stops: Sequence[Breakpoint]) -> RunV
 
 
 def _get_owners(run: Run, frame: Any) -> list[str]:
-    found = []
+    owners = []
     while frame.parent is not None:
-        found.append(run.plan.nodes[frame.row.owner].id)
+        owners.append(run.plan.nodes[frame.row.owner].id)
         frame = frame.parent
-    return found
+    return owners
 
 
 def _get_last(run: Run) -> tuple[list[str], list[str]]:
@@ -278,8 +278,8 @@ def _get_last(run: Run) -> tuple[list[str], list[str]]:
 
 def _get_scopes(run: Run) -> set[int]:
     """Return the scopes visible from the current position: its own, and those it reads through to."""
-    found, scope = set(), get_current_scope(run)
+    scopes, scope = set(), get_current_scope(run)
     while scope is not None:
-        found.add(scope.id)
+        scopes.add(scope.id)
         scope = scope.parent  # type: ignore[assignment]  # the loop ends where there is none
-    return found
+    return scopes

@@ -148,9 +148,9 @@ class HooksAPI:
 
     def providers(self) -> HooksAPI | None:
         """Return a registry of the providers alone, for a fork of a session; None if there are none."""
-        found = HooksAPI()
-        found.rows = {schedule: [row for row in rows if row.provides] for schedule, rows in self.rows.items()}
-        return found if any(found.rows.values()) else None
+        hooks = HooksAPI()
+        hooks.rows = {schedule: [row for row in rows if row.provides] for schedule, rows in self.rows.items()}
+        return hooks if any(hooks.rows.values()) else None
 
     def names(self, schedule: Schedule | str) -> list[str]:
         """Return the names of the hooks of a schedule, in order."""
@@ -178,12 +178,12 @@ class HooksAPI:
         for row in tuple(rows):
             arguments = (event, context()) if row.takes_context else (event,)
             try:
-                found = row.call(*arguments)
-                if inspect.isawaitable(found) and not inspect.iscoroutine(found):
+                result = row.call(*arguments)
+                if inspect.isawaitable(result) and not inspect.iscoroutine(result):
                     raise TypeError("it returned an awaitable, but hooks are synchronous")
-                check_ran(found)
-                if row.provides and found is not None:
-                    context().insert(found)
+                check_ran(result)
+                if row.provides and result is not None:
+                    context().insert(result)
             except Exception as error:  # an observer cannot stop the run
                 if row.provides and event.schedule.endswith("Start"):
                     raise ExecutionError(_make_failure_problem(row, event, error)) from error
@@ -209,10 +209,10 @@ def build_hooks(hooks: Any) -> Any:
     if isinstance(hooks, list | tuple):
         merged = HooksAPI()
         for each in hooks:
-            found = build_hooks(each)
-            if not isinstance(found, HooksAPI):
+            built = build_hooks(each)
+            if not isinstance(built, HooksAPI):
                 raise ExecutionError(_make_plugin_problem(each, f"it is {with_article(class_name(each))}"))
-            for schedule, rows in found.rows.items():
+            for schedule, rows in built.rows.items():
                 for row in rows:
                     merged._add(schedule, row.name, row.call, provides=row.provides)  # noqa: SLF001  (another registry)
         return merged
@@ -223,15 +223,15 @@ def build_hooks(hooks: Any) -> Any:
         raise ExecutionError(_make_plugin_problem(hooks, f"it is a class; create an instance: {hooks.__name__}()"))
     registry = HooksAPI()
     try:
-        found = build(registry) if _takes_registry(build) else build()
-        found = check_ran(found)
+        built = build(registry) if _takes_registry(build) else build()
+        built = check_ran(built)
     except Exception as error:
         raise ExecutionError(_make_plugin_problem(hooks, error_line(error))) from error
-    if found is None and _takes_registry(build):
+    if built is None and _takes_registry(build):
         return registry
-    if not isinstance(found, HooksAPI):
-        raise ExecutionError(_make_plugin_problem(hooks, f"its build returned {with_article(class_name(found))}"))
-    return found
+    if not isinstance(built, HooksAPI):
+        raise ExecutionError(_make_plugin_problem(hooks, f"its build returned {with_article(class_name(built))}"))
+    return built
 
 
 def _takes_registry(build: Callable[..., Any]) -> bool:

@@ -349,8 +349,8 @@ class Session:
     @property
     def cause(self) -> BaseException | None:
         """The exception that a node raised, if the run is at its failure."""
-        found = run_queries.get_failure(self._parts.state.run)
-        return None if found is None else found[1].error
+        failure = run_queries.get_failure(self._parts.state.run)
+        return None if failure is None else failure[1].error
 
     @property
     def held_at(self) -> str:
@@ -643,8 +643,8 @@ class Session:
             ExecutionError: X145, it reads a key that nothing writes; X314, it can never give an answer.
             RecipeError: the condition is invalid.
         """
-        found: list[int] = view("find")(self, condition)
-        return found
+        steps: list[int] = view("find")(self, condition)
+        return steps
 
     def why(self, at: int | None = None) -> Why:
         """Return why a step (default: the last one) led to the next: each condition with the values that it read.

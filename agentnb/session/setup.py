@@ -89,8 +89,8 @@ def _get_budget(recipe: Recipe, limits: Mapping[str, Any] | None) -> Budget:
     known = recipe.derived
     if "budget" not in known:
         known["budget"] = Budget.of(None, recipe.limits)
-    found: Budget = known["budget"]
-    return found
+    budget: Budget = known["budget"]
+    return budget
 
 
 def make_world(
@@ -164,11 +164,11 @@ def replace_world(
 
 def load_available_tools(recipe: Recipe) -> dict[str, Callable[..., Any]]:
     """Return the tools of a recipe that can be loaded."""
-    found: dict[str, Callable[..., Any]] = {}
+    available: dict[str, Callable[..., Any]] = {}
     for name, spec in recipe.tools.items():
         with suppress(RecipeError):
-            found |= _load_tools(replace(recipe, tools={name: spec}), {})
-    return found
+            available |= _load_tools(replace(recipe, tools={name: spec}), {})
+    return available
 
 
 def _make_environment(recipe: Recipe) -> Environment | None:

@@ -267,8 +267,8 @@ def list_simulated_nodes(recipe: Recipe, world: World) -> tuple[str, ...]:
 def list_recorded_as_simulated(run: Run) -> tuple[str, ...]:
     """Return the nodes of a record with answers that were simulated, in the recipe's order."""
     calls = (call for history in run.chain for call in history.calls if call.provider == SIMULATED)
-    found = {run.get_node_id(call.activation) for call in calls if call.activation >= 0}
-    return tuple(node.id for node in run.plan.nodes if node.id in found)
+    node_ids = {run.get_node_id(call.activation) for call in calls if call.activation >= 0}
+    return tuple(node.id for node in run.plan.nodes if node.id in node_ids)
 
 
 def get_state(session: Session) -> State:

@@ -158,8 +158,8 @@ def _make_shared_head(recipe: Recipe, run: Run) -> str:
     if "head" not in known or known["head"][0] != secrets:
         same = {"recipe": to_snapshot(recipe), "version": VERSION, "nodes": [node.id for node in run.plan.nodes]}
         known["head"] = secrets, to_json_text(same)[:-1]
-    found: str = known["head"][1]
-    return found
+    head: str = known["head"][1]
+    return head
 
 
 def parse_options(head: Mapping[str, Any], aux: Mapping[str, Any]) -> tuple[Budget, Chaos | None]:
@@ -175,13 +175,13 @@ def make_aux(state: State) -> dict[str, Any]:
     limits = state.limits.budget
     caps = {name: getattr(limits, name) for name in Budget.__slots__}
     budget = {name: encode(value) for name, value in caps.items() if value is not None}
-    found = {
+    fields = {
         "breakpoints": state.breakpoints.to_rows() if state.breakpoint_rows else [],
         "watches": state.watch_sources,
         "budget": budget,
         "changes": encode_changes(state.run),
     }
-    return {name: rows for name, rows in found.items() if rows}
+    return {name: rows for name, rows in fields.items() if rows}
 
 
 def parse_head(row: RunRow) -> dict[str, Any]:
@@ -195,14 +195,14 @@ def parse_head(row: RunRow) -> dict[str, Any]:
     try:
         if not row.is_sound():
             raise ValueError("its checksum does not match")
-        found = json.loads(row.head)
-        found["recipe"]["nodes"]
+        head = json.loads(row.head)
+        head["recipe"]["nodes"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # RecursionError: the parser's depth limit
         raise StoreError(
             Problem("L402", f"the header of run {row.run_id!r} cannot be read", f"run {row.run_id!r}",
                     f"{type(error).__name__}: {error}", "open another run of it")
         ) from error  # fmt: skip
-    return dict(found)
+    return dict(head)
 
 
 __all__ = [

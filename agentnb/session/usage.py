@@ -258,9 +258,9 @@ def get_depth(history: History, event: str | int, step: int) -> int:
     with _lock:
         current: History | None = history
         while current is not None:
-            found = _get_account(current).depth_of(current, event, step)
-            if found is not None:
-                return found
+            depth = _get_account(current).depth_of(current, event, step)
+            if depth is not None:
+                return depth
             step, current = min(step, current.base), current.parent
         return 0
 

@@ -103,8 +103,10 @@ def iter_clauses(run: Run, history: History, step: int) -> Iterator[EvaluatedCon
             )
     events = [each for each in history.events if each.step == step]
     if node.params.get("pattern"):
-        found = _match_pattern(run, history, step) if any(each.type == "pattern.matched" for each in events) else ()
-        yield _make_met_condition(node, f"pattern {node.params['pattern']}", *([("it fits", found)] if found else []))
+        matches = _match_pattern(run, history, step) if any(each.type == "pattern.matched" for each in events) else ()
+        yield _make_met_condition(
+            node, f"pattern {node.params['pattern']}", *([("it fits", matches)] if matches else [])
+        )
     if node.params.get("relation_type"):
         about = next(filter(None, (_get_value_at(each.payload, "relation_id") for each in events)), None)
         yield _make_met_condition(
@@ -252,8 +254,8 @@ def _iter_next_nodes(run: Run, history: History, step: int) -> Iterator[str]:
 
 def _get_entry(run: Run, region: str | None) -> tuple[str, ...]:
     """Return the entry nodes of a region; none if there is no such region."""
-    found = run.plan.recipe.regions.get(region or "")
-    return () if found is None else found.entry
+    entry_region = run.plan.recipe.regions.get(region or "")
+    return () if entry_region is None else entry_region.entry
 
 
 def _evaluate_branches(run: Run, node: Node, board: Board, targets: tuple[str, ...]) -> Iterator[EvaluatedCondition]:

@@ -69,10 +69,10 @@ def explain_why_not(run: Run, node: str, at: int | str | None) -> WhyNot:
     Raises:
         ExecutionError: X101, there is no such node; X111, there is no such event.
     """
-    found = run.plan.nodes[run.plan.number(node)]
+    target = run.plan.nodes[run.plan.number(node)]
     past = _PastRun(run, at if isinstance(at, int) else run.position)
     event = None if not isinstance(at, str) else past.event(at)
-    return _explain_listener(past, found, event) if found.node.on else _explain_node(past, found)
+    return _explain_listener(past, target, event) if target.node.on else _explain_node(past, target)
 
 
 class _PastRun:
@@ -90,14 +90,14 @@ class _PastRun:
 
     def events(self) -> list[Event]:
         """Return the events so far; at the current position, including those of steps in flight."""
-        found = [event for history, end in self.parts for event in history.events if event.at <= end]
+        events = [event for history, end in self.parts for event in history.events if event.at <= end]
         if self.step == self.run.position:
-            found += [
+            events += [
                 event
                 for pending_step in self.run.pending_steps.values()
                 for event in pending_step.activation.work.emitted
             ]
-        return sorted(found, key=lambda event: event.seq)
+        return sorted(events, key=lambda event: event.seq)
 
     def event(self, id: str) -> Event:
         """Return the event with an id."""
@@ -164,15 +164,15 @@ def _explain_reactive(past: _PastRun, node: PlanNode, event: Event | None, react
         return WhyNot(past.step, node.id, None, None, text)
     results = []
     for one in reversed(matching):
-        found = _explain_delivery(past, node, one)
+        explanation = _explain_delivery(past, node, one)
         refused = list(reactive.explain_refusal(past.run, node.id, one))
-        if found.fired is None and refused:
+        if explanation.fired is None and refused:
             clauses = tuple(IncomingEdge(one.type, "event", None, clause) for clause in refused)
-            found = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), clauses)
-        elif found.fired is None and found.reason.endswith("removed from the frontier"):
+            explanation = WhyNot(past.step, node.id, one.id, None, "; ".join(refused), clauses)
+        elif explanation.fired is None and explanation.reason.endswith("removed from the frontier"):
             text = f"the graph did not match when event {one.id} was processed; it matches now"
-            found = WhyNot(past.step, node.id, one.id, None, text)
-        results.append(found)
+            explanation = WhyNot(past.step, node.id, one.id, None, text)
+        results.append(explanation)
     return next((each for each in results if each.fired is None), results[0])
 
 

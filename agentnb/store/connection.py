@@ -278,16 +278,16 @@ class Link:
                     "use another store; this one was not changed. To open a run of another system, use nb.open",
                 )
             )
-        found = cursor.execute(self._statements.version).fetchone()
-        if found is None or not found[0].isdecimal():
+        row = cursor.execute(self._statements.version).fetchone()
+        if row is None or not row[0].isdecimal():
             raise make_driver_error("L422", self.database.display_name, ValueError("its version is missing"))
-        if int(found[0]) > VERSION:
+        if int(row[0]) > VERSION:
             raise StoreError(
                 Problem(
                     "L415",
                     "this store was created by a newer agentnb",
                     self.database.display_name,
-                    f"its tables have version {found[0]}, this version supports up to {VERSION}",
+                    f"its tables have version {row[0]}, this version supports up to {VERSION}",
                     "install the newest agentnb: pip install -U agentnb",
                 )
             )

@@ -68,14 +68,14 @@ class MemoryLog:
             StoreError: L412, a run with one of these ids exists; L411, its entries do not begin with number 1.
         """
         with self._lock:
-            found: dict[str, _StoredRun] = {}
+            stored: dict[str, _StoredRun] = {}
             for row, entries in runs:
-                if row.run_id in self._runs or row.run_id in found:
+                if row.run_id in self._runs or row.run_id in stored:
                     raise make_duplicate_error(row.run_id, self.url)
                 self._fit(row.run_id, entries, 0)
                 added = row._replace(updated=datetime.now(UTC), writer=None)
-                found[row.run_id] = _StoredRun(added, next(self._writes), [*entries])
-            self._runs |= found
+                stored[row.run_id] = _StoredRun(added, next(self._writes), [*entries])
+            self._runs |= stored
 
     def append(
         self, run_id: str, entries: Sequence[Entry], *, status: str | None = None, steps: int | None = None

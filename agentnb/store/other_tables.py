@@ -43,10 +43,10 @@ class DatabaseReader:
         translated = statement if self.kind == "sqlite" else statement.replace("?", "%s")
         cursor = self._connection.cursor()
         try:
-            found: list[tuple[Any, ...]] = cursor.execute(translated, parameters).fetchall()
+            rows: list[tuple[Any, ...]] = cursor.execute(translated, parameters).fetchall()
         finally:
             cursor.close()
-        return found
+        return rows
 
     def tables(self) -> set[str]:
         """Return the names of all tables."""
@@ -87,9 +87,9 @@ def _read_on_server(address: StoreAddress, server: Any, read: Callable[[Database
     with closing(server.open_reader()) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
         connection.execute(_ONE_MOMENT)
-        found = read(DatabaseReader(address, connection))
+        result = read(DatabaseReader(address, connection))
         connection.execute("ROLLBACK")
-        return found
+        return result
 
 
 # -- files -----------------------------------------------------------------------------------------------------------
@@ -101,13 +101,13 @@ def _read_in_file(address: StoreAddress, read: Callable[[DatabaseReader], T]) ->
         # No other process has it open, so no shared-memory file is needed.
         try:
             with _open(address.target, "immutable=1") as connection:
-                found = read(DatabaseReader(address, connection))
+                result = read(DatabaseReader(address, connection))
         except SqliteFile.errors:
             if _list_file_states(address.target) == before:
                 raise
         else:
             if _list_file_states(address.target) == before:
-                return found
+                return result
     if Path(f"{address.target}-shm").exists():
         try:
             with _open(address.target, "mode=ro") as connection:
@@ -140,14 +140,14 @@ def _open(path: str, mode: str) -> Iterator[sqlite3.Connection]:
 
 def _list_file_states(path: str) -> list[tuple[str, int, int]]:
     """Return a file and its companion files, each with its size and modification time."""
-    found = []
+    states = []
     for end in ("", *_BESIDE):
         try:
             stat = Path(f"{path}{end}").stat()
         except FileNotFoundError:
             continue
-        found.append((f"{path}{end}", stat.st_size, stat.st_mtime_ns))
-    return found
+        states.append((f"{path}{end}", stat.st_size, stat.st_mtime_ns))
+    return states
 
 
 # -- a store for another program -------------------------------------------------------------------------------------

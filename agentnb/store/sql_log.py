@@ -149,15 +149,15 @@ class SqlLog:
         Raises:
             StoreError: L413, there is no such run, or the store is empty; or it cannot be read.
         """
-        found = (
+        matching = (
             self._read_rows(self._statements.last_run)
             if run_id is None
             else self._read_rows(self._statements.run, run_id=run_id)
         )
-        if not found and run_id is None:
-            found = self.runs()[:1]
-        if found:
-            return found[0]
+        if not matching and run_id is None:
+            matching = self.runs()[:1]
+        if matching:
+            return matching[0]
         with self._link.lock:
             raise (
                 make_empty_store_error(self.url)
@@ -175,12 +175,10 @@ class SqlLog:
             if query != EVERY_RUN:
                 return self._link.read(lambda cursor: self._find_matching(cursor, query))
             count = self._link.read(self._count)
-        found = self._read_rows(self._statements.runs)
-        if len(found) < count:
-            warnings.warn(
-                str(make_damaged_row_problem(self.url, f"{count - len(found)} of {count} runs")), stacklevel=2
-            )
-        return found
+        rows = self._read_rows(self._statements.runs)
+        if len(rows) < count:
+            warnings.warn(str(make_damaged_row_problem(self.url, f"{count - len(rows)} of {count} runs")), stacklevel=2)
+        return rows
 
     def _find_matching(self, cursor: Any, query: RunQuery) -> list[RunRow]:
         """Return the rows that match a query; damaged rows are left out."""
@@ -195,13 +193,13 @@ class SqlLog:
             if last_row is None:
                 raise self._make_missing_run_error(cursor, query.after)
             parameters["after_created"], parameters["after_number"] = last_row
-        found, damaged = list[RunRow](), 0
+        matching, damaged = list[RunRow](), 0
         while True:
             rows = cursor.execute(build_listing(self._statements.kind, frozenset(parameters)), parameters).fetchall()
             readable = self._read_readable_rows(cursor, [row[:-1] for row in rows])
             damaged += len(rows) - len(readable)
-            found += filter(query.matches, readable)
-            if query.limit is None or len(rows) < query.limit or len(found) >= query.limit:
+            matching += filter(query.matches, readable)
+            if query.limit is None or len(rows) < query.limit or len(matching) >= query.limit:
                 break
             parameters["after"], parameters["after_created"], parameters["after_number"] = (
                 "",
@@ -210,9 +208,9 @@ class SqlLog:
             )
         if damaged:
             warnings.warn(
-                str(make_damaged_row_problem(self.url, f"{damaged} of {damaged + len(found)} runs")), stacklevel=2
+                str(make_damaged_row_problem(self.url, f"{damaged} of {damaged + len(matching)} runs")), stacklevel=2
             )
-        return found[: query.limit]
+        return matching[: query.limit]
 
     def _count(self, cursor: Any) -> int:
         """Return the largest number of runs in any of the tables; in a damaged file, one of them may have lost rows."""
@@ -347,10 +345,10 @@ class SqlLog:
     def _number(self, cursor: Any, run_id: str) -> int:
         number = self._link.numbers.get(run_id)
         if number is None:
-            found = cursor.execute(self._statements.number, {"run_id": run_id}).fetchone()
-            if found is None:
+            row = cursor.execute(self._statements.number, {"run_id": run_id}).fetchone()
+            if row is None:
                 raise self._make_missing_run_error(cursor, run_id)
-            number = self._link.numbers[run_id] = int(found[0])
+            number = self._link.numbers[run_id] = int(row[0])
         return number
 
     def _find_end(self, cursor: Any, number: int) -> tuple[int, str | None]:
@@ -387,7 +385,7 @@ class SqlLog:
 
     def _read_readable_rows(self, cursor: Any, rows: Sequence[Sequence[Any]]) -> list[RunRow]:
         held = self._link.database.holders(cursor) if any(row[-1] for row in rows) else None
-        return [found for row in rows if (found := _parse_row_or_none(row, held)) is not None]
+        return [parsed for row in rows if (parsed := _parse_row_or_none(row, held)) is not None]
 
     def _make_missing_run_error(self, cursor: Any, run_id: str) -> StoreError:
         newest = [found for (found,) in cursor.execute(self._statements.newest, {}).fetchall()]

@@ -131,9 +131,9 @@ class SqliteFile:
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         uri = f"file:{quote(self.path)}?{mode}"
-        found = sqlite3.connect(uri, uri=True, timeout=self.seconds, isolation_level=None, check_same_thread=False)
-        found.text_factory = _decode_text
-        return found
+        connection = sqlite3.connect(uri, uri=True, timeout=self.seconds, isolation_level=None, check_same_thread=False)
+        connection.text_factory = _decode_text
+        return connection
 
     def _settle(self, connection: sqlite3.Connection) -> None:
         until = time.monotonic() + self.seconds
@@ -158,10 +158,10 @@ class SqliteFile:
 
     def _stat(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self.path)  # noqa: PTH116  (see exists)
+            status = os.stat(self.path)  # noqa: PTH116  (see exists)
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def disable_waits(self, cursor: Any) -> None:
         """Disable lock waits, because the connection is closing."""

@@ -223,8 +223,8 @@ def build_listing(kind: str, filters: frozenset[str]) -> str:
     if "until" in filters:
         statement = statement.where(runs.created <= parameter("until"))
     if "contains" in filters:
-        found = (part(column, parameter("contains")) > literal_column("0") for column in (runs.run_id, runs.name))
-        statement = statement.where(or_(*found))
+        conditions = (part(column, parameter("contains")) > literal_column("0") for column in (runs.run_id, runs.name))
+        statement = statement.where(or_(*conditions))
     if "after" in filters:
         place = tuple_(parameter("after_created"), parameter("after_number", Integer))
         statement = statement.where(tuple_(*_NEWEST) < place)

@@ -69,8 +69,8 @@ def parse(where: object) -> StoreAddress:
     text = os.fspath(where)
     if not isinstance(text, str):
         raise _make_unknown_store_error("a path of bytes", "paths must be strings")
-    found = _SCHEME.match(text) if isinstance(where, str) else None
-    scheme = (found[1] or found[2]).lower() if found else ""
+    match = _SCHEME.match(text) if isinstance(where, str) else None
+    scheme = (match[1] or match[2]).lower() if match else ""
     if scheme in {"postgres", "postgresql"}:
         return _parse_server(text)
     if scheme == "sqlite":

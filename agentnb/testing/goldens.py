@@ -175,9 +175,9 @@ def replay_golden(
     report = recorded.replay(recipe=known, strict=strict)  # type: ignore[arg-type]  # one of the levels
     volatile = [_shorten_pattern(pattern) for pattern in find_redacted_paths(os.fspath(path))]
     about = frozenset[str]().union(*(_ABOUT[level] for level in holds))
-    found = [row for row in report.divergences if row.ends or row.what in about]
-    found = [row for row in found if not any(matches(_find_parts(row), pattern) for pattern in volatile)]
-    return GoldenReport(os.fspath(path), known.name, report.compared, tuple(found))
+    divergences = [row for row in report.divergences if row.ends or row.what in about]
+    divergences = [row for row in divergences if not any(matches(_find_parts(row), pattern) for pattern in volatile)]
+    return GoldenReport(os.fspath(path), known.name, report.compared, tuple(divergences))
 
 
 def _find_parts(row: Divergence) -> list[str]:
@@ -196,10 +196,10 @@ def _shorten_pattern(pattern: str) -> list[str]:
 
 def list_goldens(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Return the files of goldens in these places: a folder stands for the `.jsonl` files in it."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in map(Path, paths):
-        found += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    return found
+        files += sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    return files
 
 
 @plain_arguments

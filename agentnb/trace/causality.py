@@ -79,15 +79,15 @@ def reports_delivery(event: Event) -> bool:
 
 def _find_reachable(event_ids: Iterable[str], edges: Mapping[str, Sequence[Any]], step: int) -> dict[str, int]:
     """Return the events reachable from some events, each with its distance, counted by `step`."""
-    found, border = {}, list(event_ids)
+    distances, border = {}, list(event_ids)
     seen, away = set(border), 0
     while border:
         away += step
         border = [each for event_id in border for each in edges.get(event_id, ()) if each not in seen]
         border = list(dict.fromkeys(border))
         seen.update(border)
-        found.update(dict.fromkeys(border, away))
-    return found
+        distances.update(dict.fromkeys(border, away))
+    return distances
 
 
 def index_by_object(events: Iterable[Event]) -> dict[str, tuple[str, ...]]:
@@ -101,25 +101,25 @@ def _iter_about(events: Iterable[Event]) -> Iterator[tuple[str, tuple[str, ...]]
     for event in events:
         rows = _NAMED.get(event.type)
         if rows is None:
-            found = tuple(dict.fromkeys(text for text in _iter_texts(event.payload) if text in known))
+            ids = tuple(dict.fromkeys(text for text in _iter_texts(event.payload) if text in known))
         else:
-            found = tuple(filter(None, (_find_first_text(event.payload, row) for row in rows)))
+            ids = tuple(filter(None, (_find_first_text(event.payload, row) for row in rows)))
         if event.type == "relation.created":
-            ends[found[0] if found else ""] = found[1:]
-        elif event.type == "relation.removed" and found:
-            found += ends.get(found[0], ())
-        known.update(found)
-        yield event.id, found
+            ends[ids[0] if ids else ""] = ids[1:]
+        elif event.type == "relation.removed" and ids:
+            ids += ends.get(ids[0], ())
+        known.update(ids)
+        yield event.id, ids
 
 
 def _find_first_text(payload: Any, paths: Iterable[str]) -> str:
     """Return the text at the first of some paths that exists; empty if none does."""
     for path in paths:
-        found = payload
+        value = payload
         for name in path.split("."):
-            found = found.get(name) if isinstance(found, Mapping) else None
-        if isinstance(found, str):
-            return found
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(value, str):
+            return value
     return ""
 
 

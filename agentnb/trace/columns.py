@@ -50,20 +50,20 @@ def choose_int_type(size: int) -> type[np.signedinteger[Any]]:
 
 def find_used(numbers: NDArray[Any], size: int) -> list[int]:
     """Return the numbers below `size` that occur."""
-    found: list[int] = np.flatnonzero(np.bincount(numbers, minlength=size)).tolist()
-    return found
+    used: list[int] = np.flatnonzero(np.bincount(numbers, minlength=size)).tolist()
+    return used
 
 
 def find_firsts(numbers: NDArray[Any], targets: Sequence[int]) -> list[int]:
     """Return the index of the first occurrence of each wanted number; searches in windows, as most occur early."""
-    found: dict[int, int] = {}
+    firsts: dict[int, int] = {}
     start, size = 0, 4096
-    while len(found) < len(targets) and start < len(numbers):
+    while len(firsts) < len(targets) and start < len(numbers):
         seen, places = np.unique(numbers[start : start + size], return_index=True)
         for number, position in zip(seen.tolist(), places.tolist(), strict=True):
-            found.setdefault(number, start + position)
+            firsts.setdefault(number, start + position)
         start, size = start + size, size * 4
-    return list(found.values())
+    return list(firsts.values())
 
 
 def is_simple(values: Iterable[Any], types: AbstractSet[type], missing: AbstractSet[type]) -> bool:
@@ -180,7 +180,7 @@ class Columns:
             yield part, ends, int(ends[-1])
 
     def _select_rows(self, name: str) -> Ints:
-        found = []
+        parts = []
         for part, ends, size in self._iter_ends(name):
             counts = np.diff(ends)
             start = int(ends[0])
@@ -189,8 +189,8 @@ class Columns:
                 rows[:start] = part.base
             else:
                 rows = np.repeat(np.arange(part.base, part.base + len(ends)), np.concatenate([ends[:1], counts]))
-            found.append(rows)
-        return _join(found)
+            parts.append(rows)
+        return _join(parts)
 
     @cached_property
     def write_steps(self) -> Ints:
@@ -226,29 +226,29 @@ class Columns:
     @cached_property
     def written_in_place(self) -> NDArray[np.bool_]:
         """A mask of the writes that a node made by mutating a value it had read."""
-        found = np.zeros(len(self.write_codes), dtype=bool)
+        in_place = np.zeros(len(self.write_codes), dtype=bool)
         offset = 0
         for part, _, size in self._iter_ends("write_ends"):
-            found[[offset + row for row in part.in_place if row < size]] = True
+            in_place[[offset + row for row in part.in_place if row < size]] = True
             offset += size
-        return found
+        return in_place
 
     @cached_property
     def written_by_node(self) -> NDArray[np.bool_]:
         """A mask of the writes made by nodes: not inputs, and not edits by people."""
-        found = self.write_steps > 0
+        by_node = self.write_steps > 0
         offset = 0
         for part, ends, size in self._iter_ends("write_ends"):
-            found[offset : offset + int(ends[0])] = False
+            by_node[offset : offset + int(ends[0])] = False
             for step in {
                 intervention.step
                 for intervention in part.interventions
                 if part.base < intervention.step < part.base + len(ends)
             }:
                 end = offset + part.write_ends[step - part.base]
-                found[end - count_edits(part, step) : end] = False
+                by_node[end - count_edits(part, step) : end] = False
             offset += size
-        return found
+        return by_node
 
     @cached_property
     def write_values(self) -> tuple[Values, Values]:
@@ -349,12 +349,12 @@ class Columns:
         # Only ever set as a whole
         if len(numbers) == 1 and self.codes[numbers[0]][1] == path and not (codes & 3).any():
             return steps, to_objects(self.new_values, len(self.write_paths))[rows]
-        found = []
+        values = []
         for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
             replica.write(code, self.new_values[row])
             value = replica.get(scope, path[0])
-            found.append(value if len(path) == 1 or value is ABSENT else get_at(value, path[1:]))
-        return steps, to_objects(found)
+            values.append(value if len(path) == 1 or value is ABSENT else get_at(value, path[1:]))
+        return steps, to_objects(values)
 
     # -- inputs and outputs --------------------------------------------------------------------------------
 

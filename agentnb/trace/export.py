@@ -90,10 +90,10 @@ def trace_from(document: dict[str, Any], where: str = "the text") -> SimulationT
     Raises:
         StoreError: L402, it is damaged.
     """
-    found = load_document(document)
+    loader = load_document(document)
     try:
         with reading_document():
-            trace = _build_trace(document, found)
+            trace = _build_trace(document, loader)
             check_trace(trace)
             if "recipe" in document:
                 check_snapshot(document["recipe"])

@@ -346,20 +346,20 @@ def make_wide_table(reading: StepIndex, keys: Sequence[str], scope: int) -> pd.D
         "node": _make_categorical(columns.node, [node.id for node in reading.nodes]),
     }
     for key in keys:
-        steps, found = columns.values_after(scope, key)
-        values = np.append(np.array([pd.NA], dtype=object), _mask_leaving(found, key))
+        steps, written = columns.values_after(scope, key)
+        values = np.append(np.array([pd.NA], dtype=object), _mask_leaving(written, key))
         indices = np.searchsorted(steps, numbers, side="right")
-        found = values[indices]
-        types = set(map(type, found))
-        simple = is_simple(found, types, {type(pd.NA)})
-        column = pd.Series(found, dtype=object, copy=False) if simple else pd.Series(ValueArray(objects=found))
+        cells = values[indices]
+        types = set(map(type, cells))
+        simple = is_simple(cells, types, {type(pd.NA)})
+        column = pd.Series(cells, dtype=object, copy=False) if simple else pd.Series(ValueArray(objects=cells))
         data[key] = column.infer_objects() if len(types) == 1 and types <= {int, float, bool} else column
     return pd.DataFrame(data, copy=False)
 
 
 def make_chain_table(rows: Sequence[tuple[LinkedEvent, str]]) -> pd.DataFrame:
     """Return a causal chain as a table; each row is an event with the node in whose step it was emitted."""
-    found = [
+    records = [
         {
             "seq": link.event.seq, "step": link.event.step, "id": link.event.id, "type": mask_text(link.event.type),
             "actor": pd.NA if link.event.actor is None else mask_text(link.event.actor),
@@ -371,7 +371,7 @@ def make_chain_table(rows: Sequence[tuple[LinkedEvent, str]]) -> pd.DataFrame:
     types = dict.fromkeys(("id", "type", "actor", "cause"), "object") | {"seq": "int64", "step": "Int64"}
     types |= {"node": "category", "relation": "category", "distance": "int64", "objects": "object"}
     names = ("seq", "step", "id", "type", "actor", "cause", "node", "relation", "distance", "objects")
-    return make_table(found, {name: types[name] for name in names})
+    return make_table(records, {name: types[name] for name in names})
 
 
 def render_head(frame: pd.DataFrame, rows: int) -> str:

@@ -195,12 +195,12 @@ def rebuild_recipe(snapshot: Mapping[str, Any]) -> Recipe:
 def _load_drawing_data(snapshot: Mapping[str, Any]) -> Json:
     """Return what only drawings use, as the recipe's own loader makes it: its areas, the events of behaviors."""
     areas = {id: Region(id, tuple(entry), *rest) for id, entry, *rest in snapshot.get("areas", ())}
-    found = {"areas": areas, "area_of": snapshot.get("area_of", {})}
+    data = {"areas": areas, "area_of": snapshot.get("area_of", {})}
     if "events" in snapshot:
         events = snapshot["events"]
         may = {node: tuple(types) for node, types in events["may"].items()}
-        found["events"] = {"own": tuple(events["own"]), "tells": events["tells"], "may": may}
-    return found
+        data["events"] = {"own": tuple(events["own"]), "tells": events["tells"], "may": may}
+    return data
 
 
 def _encode_place(place: Place | None) -> list[Any] | None:

@@ -149,12 +149,12 @@ class StepIndex:
 
     def writes(self, step: int) -> list[tuple[int, tuple[str | int, ...], int, Any, Any, bool]]:
         """Return (scope, path, op, old, new, in place) of a step's writes, the values frozen."""
-        found = []
+        writes = []
         for history, row, _ in self.rows(step):
             scope, path = self.tables.codes[history.write_codes[row] >> 2]
             op, old = history.write_codes[row] & 3, get_previous(history.old_values[row], path)
-            found.append((scope, path, op, old, history.new_values[row], row in history.in_place))
-        return found
+            writes.append((scope, path, op, old, history.new_values[row], row in history.in_place))
+        return writes
 
     def reads(self, step: int) -> list[tuple[int, str]]:
         """Return (scope, key) of a step's reads."""
@@ -174,8 +174,8 @@ class StepIndex:
 
     def inputs(self, step: int) -> Any:
         """Return the frozen inputs of a step: as recorded by its node, else what was sent to it and what it read."""
-        found = self._inputs.get(step)
-        return self._get_inputs(step) if found is None else found
+        inputs = self._inputs.get(step)
+        return self._get_inputs(step) if inputs is None else inputs
 
     def _get_inputs(self, step: int) -> Any:
         note = self.note(step)
@@ -205,13 +205,13 @@ class StepIndex:
     def arguments(self, activation: ActivationRow, replica: StateProjection) -> dict[str, Any]:
         """Return the arguments of an activation's node, by name; paths that do not exist are omitted."""
         scope = self.tables.frames[activation.frame].scope
-        found = {}
+        arguments = {}
         for name, path in self.nodes[activation.node].inputs:
             value = replica.get(scope, str(path[0]))
             value = value if len(path) == 1 or value is ABSENT else get_at(value, path[1:])
             if value is not ABSENT:
-                found[name] = value
-        return found
+                arguments[name] = value
+        return arguments
 
     def outputs(self, step: int) -> dict[str, Any]:
         """Return what a step wrote in its node's scope, frozen, by path, without deletions.
@@ -222,13 +222,13 @@ class StepIndex:
         return self._get_outputs(step) if known is None else known
 
     def _get_outputs(self, step: int) -> dict[str, Any]:
-        own_scope, found = self.tables.frames[self.activation(step).frame].scope, dict[str, Any]()
+        own_scope, outputs = self.tables.frames[self.activation(step).frame].scope, dict[str, Any]()
         appended: dict[str, list[Any]] = {}
         for history, row, by_person in self.rows(step):
             scope, path = self.tables.codes[history.write_codes[row] >> 2]
             if scope == own_scope and not by_person and history.new_values[row] is not ABSENT:
-                add_output(found, appended, format_path(path), history.write_codes[row] & 3, history.new_values[row])
-        return found
+                add_output(outputs, appended, format_path(path), history.write_codes[row] & 3, history.new_values[row])
+        return outputs
 
     def iter_inputs(self, first: int, last: int) -> Iterator[Any]:
         """Yield the frozen inputs of each step from `first` to `last`, in one pass over their rows."""
@@ -285,7 +285,7 @@ class StepIndex:
             for row in range(start - base, end - base + 1):
                 begin, written = written, write_ends[row]
                 by_node = written - count_edits(history, base + row) if people else written
-                found: dict[str, Any] = {}
+                outputs: dict[str, Any] = {}
                 appended: dict[str, list[Any]] = {}
                 activation = step_activations[row]
                 here = scopes.get(activation)
@@ -299,10 +299,10 @@ class StepIndex:
                         if name is None:
                             name = names[code] = format_path(path)
                         if code & 3 == APPEND:
-                            add_output(found, appended, name, APPEND, value)
+                            add_output(outputs, appended, name, APPEND, value)
                         else:
-                            found[name] = value
-                yield found
+                            outputs[name] = value
+                yield outputs
 
     def _iter_ranges(self, first: int, last: int) -> Iterator[tuple[History, int, int]]:
         """Yield the histories that hold these steps, each with its first and last one."""
@@ -369,7 +369,7 @@ def add_output(found: dict[str, Any], appended: dict[str, list[Any]], key: str, 
 
 def count_edits(history: History, step: int) -> int:
     """Return how many of a step's last write rows are edits by people."""
-    found = 0
+    count = 0
     for intervention in reversed(history.interventions):
         if intervention.step < step:
             break
@@ -378,8 +378,8 @@ def count_edits(history: History, step: int) -> int:
             and intervention.action == "edit"
             and not (intervention.old is ABSENT and intervention.new is ABSENT)
         ):
-            found += 1
-    return found
+            count += 1
+    return count
 
 
 __all__ = [

@@ -220,15 +220,15 @@ class ValueArray(ExtensionArray):
         if item is Ellipsis or (isinstance(item, slice) and item == slice(None)):
             return self.view()
         item, held = check_array_indexer(self, item), self._storage
-        found = (held.rows if held.objects is None else held.objects)[item]
+        values = (held.rows if held.objects is None else held.objects)[item]
         if not isinstance(item, int | np.integer):
-            part = type(self)(held.source, found) if held.objects is None else type(self)(objects=found)
+            part = type(self)(held.source, values) if held.objects is None else type(self)(objects=values)
             part._readonly = self._readonly and isinstance(item, slice)  # noqa: SLF001  (another of this class)
             return part
         if held.objects is not None:
-            return found
+            return values
         assert held.source is not None  # without values there is a source
-        return pd.NA if found < 0 else held.source.one(int(found))
+        return pd.NA if values < 0 else held.source.one(int(values))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._readonly:
@@ -344,8 +344,8 @@ class ValueArray(ExtensionArray):
     __hash__ = None  # type: ignore[assignment]  # as every array
 
     def __ne__(self, other: object) -> Any:
-        found = self.__eq__(other)
-        return found if found is NotImplemented else ~found
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else ~equal
 
 
 def _from_values(values: list[Any]) -> ValueArray:
@@ -399,8 +399,8 @@ def _to_bindable(value: Any) -> Any:
 
 
 def _take_values(values: Any, indices: Any, **options: Any) -> NDArray[Any]:
-    found: NDArray[Any] = take(values, indices, **options)  # type: ignore[assignment]  # an array of numpy gives one
-    return found
+    taken: NDArray[Any] = take(values, indices, **options)  # type: ignore[assignment]  # an array of numpy gives one
+    return taken
 
 
 def _box_text(value: Any) -> str:

@@ -35,14 +35,14 @@ def make_artefact(value: Any, key: str, before: Any = ABSENT, since: str = "") -
         since: what the page calls the earlier version.
     """
     text, kind = _make_text(value, key)
-    found = {"text": text, "as": kind}
+    artefact = {"text": text, "as": kind}
     if before is ABSENT:
-        return found
+        return artefact
     older, other = _make_text(before, key)
     if older == text or other != kind or not older:
-        return found
+        return artefact
     return {
-        **found,
+        **artefact,
         "diff": [[sign, list(map(list, parts))] for sign, parts in diff_lines(older, text)],
         "since": since,
     }
@@ -70,15 +70,15 @@ def diff_lines(before: str, after: str) -> tuple[Line, ...]:
         + (('good ', True), ('bye', False))
     """
     old, new = before.splitlines(), after.splitlines()
-    found: list[Line] = []
+    lines: list[Line] = []
     for what, first, last, start, stop in SequenceMatcher(None, old, new).get_opcodes():
         if what == "equal":
-            found += ((" ", ((line, False),)) for line in old[first:last])
+            lines += ((" ", ((line, False),)) for line in old[first:last])
             continue
         pairs = [_diff_words(*pair) for pair in zip_longest(old[first:last], new[start:stop])]
-        found += (("-", removed) for removed, _ in pairs if removed is not None)
-        found += (("+", come) for _, come in pairs if come is not None)
-    return tuple(found)
+        lines += (("-", removed) for removed, _ in pairs if removed is not None)
+        lines += (("+", come) for _, come in pairs if come is not None)
+    return tuple(lines)
 
 
 def _diff_words(old: str | None, new: str | None) -> tuple[_Parts | None, _Parts | None]:

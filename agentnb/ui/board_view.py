@@ -105,11 +105,11 @@ def _make_rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
 def get_replaced_values(session: Session, step: int) -> dict[str, Any]:
     """Return the values that a step, and the edits after it, replaced, by key."""
     reading = session.trace.reading()
-    found: dict[str, Any] = {}
+    replaced: dict[str, Any] = {}
     for history, row, _ in reading.rows(step) if step else ():
         key, old = str(reading.tables.codes[history.write_codes[row] >> 2][1][0]), history.old_values[row]
-        found.setdefault(key, old)
-    return {key: old for key, old in found.items() if old is not ABSENT}
+        replaced.setdefault(key, old)
+    return {key: old for key, old in replaced.items() if old is not ABSENT}
 
 
 def _list_literal_values(recipe: Recipe, view: RunView) -> dict[str, Any]:

@@ -166,11 +166,11 @@ class CommandQueue:
         request.done()
 
     def _run_plainly(self, request: Request) -> None:
-        found = run_command(self.session, request.verb, request.value, request.target)
+        result = run_command(self.session, request.verb, request.value, request.target)
         if not request.command.returns_session:
-            request.result = found
+            request.result = result
         elif self._turned is not None:
-            self._turned(found)
+            self._turned(result)
 
     # -- painting --------------------------------------------------------------------------------------------------
 

@@ -102,11 +102,11 @@ def _fork(session: Session, value: Any, at: Any) -> Session:
     """
     options = value if isinstance(value, dict) else {"name": value}
     name, expect = (str(options.get(word) or "").strip() or None for word in ("name", "expect"))
-    found = session.fork(at, name=name, expect=expect)
-    found.breakpoints.from_rows(session.breakpoints.to_rows())
+    fork = session.fork(at, name=name, expect=expect)
+    fork.breakpoints.from_rows(session.breakpoints.to_rows())
     for source in session.watches.sources():
-        found.watch(source)
-    return found
+        fork.watch(source)
+    return fork
 
 
 _ROWS: Final = (
@@ -203,8 +203,8 @@ def run_command(session: Session, name: str, value: Any = None, target: Any = No
         AgentNbError: U301, the command does not exist; otherwise what the session raises.
     """
     command = get_command(name)
-    found = command.run(session, value, target)
-    return found if name == "query" or command.returns_session else None
+    result = command.run(session, value, target)
+    return result if name == "query" or command.returns_session else None
 
 
 def list_commands() -> list[dict[str, Any]]:

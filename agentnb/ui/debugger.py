@@ -317,10 +317,10 @@ _OPEN: Final[WeakValueDictionary[int, Debugger]] = WeakValueDictionary()
 
 def open_cockpit(session: Session) -> Debugger:
     """Return the cockpit of a session, always the same one: every cell that displays it is a view of one widget."""
-    found = _OPEN.get(id(session))
-    if found is None or found.comm is None:
-        found = _OPEN[id(session)] = Debugger(session)
-    return found
+    cockpit = _OPEN.get(id(session))
+    if cockpit is None or cockpit.comm is None:
+        cockpit = _OPEN[id(session)] = Debugger(session)
+    return cockpit
 
 
 @plain_arguments

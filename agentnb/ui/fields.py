@@ -41,13 +41,13 @@ def make_fields(value: Any, name: str = "") -> list[Field]:
     parts = _find_parts(value)
     if not parts or not all(isinstance(key, str) for key in parts):
         return [make_field(value, [], name)]
-    found: list[Field] = []
+    fields: list[Field] = []
     for key, item in parts.items():
         if has_secret(key):
-            found.append({**make_field(MASK, [], ""), "label": key, "as": "fixed", "note": _KEPT_BACK})
+            fields.append({**make_field(MASK, [], ""), "label": key, "as": "fixed", "note": _KEPT_BACK})
         else:
-            found += _iter_message_fields(key, item) if _is_talk(item) else [make_field(item, [key], key)]
-    return found
+            fields += _iter_message_fields(key, item) if _is_talk(item) else [make_field(item, [key], key)]
+    return fields
 
 
 def _find_parts(value: Any) -> dict[Any, Any]:
@@ -114,8 +114,8 @@ def _iter_message_fields(key: str, messages: list[dict[str, Any]]) -> Iterator[F
     """Yield a field for the content of each message, under its role; its other items follow as fixed fields."""
     for number, message in enumerate(messages):
         role = message["role"]
-        found = make_field(message["content"], [key, number, "content"], key)
-        yield {**found, "label": f"{role} message", "role": role}
+        field = make_field(message["content"], [key, number, "content"], key)
+        yield {**field, "label": f"{role} message", "role": role}
         rest = {name: item for name, item in message.items() if name not in ("role", "content")}
         if rest:
             more = make_field(rest, [key, number], f"with this {role} message")
@@ -132,8 +132,8 @@ def apply_changes(value: Any, changes: Any) -> Any:
     value = thaw(value)
     known = {tuple(found["path"]): found for found in make_fields(value)}
     for path, typed in _parse_changes(changes):
-        found = known.get(tuple(path), {"label": ".".join(map(str, path)), "as": "fixed", "note": _GONE})
-        value = _put(value, list(path), parse_typed_value(found, typed))
+        field = known.get(tuple(path), {"label": ".".join(map(str, path)), "as": "fixed", "note": _GONE})
+        value = _put(value, list(path), parse_typed_value(field, typed))
     return value
 
 

@@ -36,8 +36,8 @@ def list_forks(session: Session, _: Any = None) -> dict[str, Any]:
     none), `position`, `length`, `status`, `shown` (True for the session in the cockpit), `note`, `expected` (a
     condition, or empty) and `holds` (whether it is satisfied; None if nothing is expected).
     """
-    found = list(_iter_tree(session))
-    rows = [_make_row(fork, depth, session) for fork, depth in found]
+    entries = list(_iter_tree(session))
+    rows = [_make_row(fork, depth, session) for fork, depth in entries]
     position = next(number for number, row in enumerate(rows) if row["shown"])
     start = max(min(position - ROWS // 2, len(rows) - ROWS), 0)
     return {"rows": rows[start : start + ROWS], "more": max(len(rows) - ROWS, 0)}

@@ -145,21 +145,23 @@ def query_slice(session: Session, request: Any) -> dict[str, Any]:
     """
     key = str(request)
     try:
-        found = session.slice(format_path((key,)))
+        value_slice = session.slice(format_path((key,)))
     except AgentNbError as error:
         return {"key": key, "wrong": describe_error(error), "rows": [], "more": 0, "steps": [], "nodes": {}}
     nodes: dict[str, bool] = {}
-    for row in found.rows:
+    for row in value_slice.rows:
         if row.node is not None:
             nodes[row.node] = nodes.get(row.node, False) or not row.inferred
-    rows = [[row.step, row.node, clean(row.key), row.via, row.distance, row.inferred] for row in found.rows[:_ROWS]]
+    rows = [
+        [row.step, row.node, clean(row.key), row.via, row.distance, row.inferred] for row in value_slice.rows[:_ROWS]
+    ]
     return {
         "key": key,
-        "at": found.at,
+        "at": value_slice.at,
         "wrong": "",
         "rows": rows,
-        "more": max(len(found.rows) - _ROWS, 0),
-        "steps": found.steps[-10 * _ROWS :],
+        "more": max(len(value_slice.rows) - _ROWS, 0),
+        "steps": value_slice.steps[-10 * _ROWS :],
         "nodes": {node: "in-slice" if sure else "maybe-in-slice" for node, sure in nodes.items()},
     }
 
@@ -172,14 +174,14 @@ def query_usage(session: Session, _: Any = None) -> dict[str, Any]:
     frames, position = session.trace.frames, session.position
     steps, calls = frames.steps, frames.calls
     steps, calls = steps[steps.step <= position], calls[calls.step <= position]
-    found = steps.groupby("node", observed=True).agg(steps=("step", "size"), seconds=("seconds", "sum"))
+    usage = steps.groupby("node", observed=True).agg(steps=("step", "size"), seconds=("seconds", "sum"))
     sums = calls.groupby("node", observed=True).agg(
         calls=("call", "size"),
         tokens_in=("tokens_in", "sum"),
         tokens_out=("tokens_out", "sum"),
         cost=("cost_usd", "sum"),
     )
-    table = found.join(sums).fillna(0).sort_values("seconds", ascending=False)
+    table = usage.join(sums).fillna(0).sort_values("seconds", ascending=False)
     tokens = (table.tokens_in + table.tokens_out).astype(int)
     columns = (table.steps, table.seconds, table.calls.astype(int), tokens, table.cost)
     rows = [

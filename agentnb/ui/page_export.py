@@ -115,8 +115,8 @@ def _make_recording(source: Session | SimulationTrace) -> Session:
     trace = source.trace if isinstance(source, Session) else source
     recipe = source.recipe if isinstance(source, Session) else None
     document = json.loads(str(trace.to_json()))
-    found: Session = view("recording")(document, "an exported page", recipe)
-    return found
+    recording: Session = view("recording")(document, "an exported page", recipe)
+    return recording
 
 
 def _render_html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
@@ -183,7 +183,7 @@ def _make_still_name(recording: Session) -> str:
 
 def _make_stretches(rows: Sequence[Mapping[str, Any]], recording: Session, shown: Session) -> list[_Stretch]:
     """Return a stretch for each run of a tree of forks, each after its parent's."""
-    found: list[_Stretch] = []
+    stretches: list[_Stretch] = []
     recipes: list[Any] = []
     places: dict[int, int] = {}
     for row in rows:
@@ -192,25 +192,25 @@ def _make_stretches(rows: Sequence[Mapping[str, Any]], recording: Session, shown
         before = None if row["from"] is None else places.get(id(session.parent))
         view_number = next((at for at, recipe in enumerate(recipes) if recipe is session.recipe), len(recipes))
         recipes += [session.recipe] if view_number == len(recipes) else []
-        places[id(session)] = len(found)
+        places[id(session)] = len(stretches)
         first = 0 if before is None else row["from"]
-        found.append(_Stretch(recorded_run, session, first, len(recorded_run.trace), before, view_number))
-    return found
+        stretches.append(_Stretch(recorded_run, session, first, len(recorded_run.trace), before, view_number))
+    return stretches
 
 
 def _split_at_exercises(recording: Session, original: Session, quiz: Sequence[Any]) -> list[_Stretch]:
     """Return the stretches of a run that exercises cut."""
     exercises = sorted((_make_exercise(recording, each) for each in quiz), key=lambda each: int(each["step"]))
-    found: list[_Stretch] = []
+    stretches: list[_Stretch] = []
     first = 0
     for at, each in enumerate(exercises):
         about = {"question": each["question"], "options": each["options"]}
         number, answer = f"{at + 1} of {len(exercises)}", _to_plain(each["answer"])
         before = at - 1 if at else None
-        found.append(_Stretch(recording, original, first, each["step"], before, 0, about, answer, number))
+        stretches.append(_Stretch(recording, original, first, each["step"], before, 0, about, answer, number))
         first = each["step"]
     last = _Stretch(recording, original, first, len(recording.trace), len(exercises) - 1, number="the end")
-    return [*found, last]
+    return [*stretches, last]
 
 
 def _to_plain(answer: str) -> str:
@@ -291,9 +291,15 @@ def _render_still(stretch: _Stretch, state: dict[str, Any], portable: Callable[[
 
 def _describe_node(session: Session, name: str) -> dict[str, Any]:
     """Return the details of a node, with file names in place of paths of this machine."""
-    found = _mark_cuts(pane.describe_node_pane(session, name, _make_cells())["node"])
-    cells = [{**cell, "name": _FOLDERS.sub("", cell["name"])} for cell in found["definition"]]
-    return {**found, "now": "", "place": _FOLDERS.sub("", found["place"] or ""), "definition": cells, "settable": False}
+    details = _mark_cuts(pane.describe_node_pane(session, name, _make_cells())["node"])
+    cells = [{**cell, "name": _FOLDERS.sub("", cell["name"])} for cell in details["definition"]]
+    return {
+        **details,
+        "now": "",
+        "place": _FOLDERS.sub("", details["place"] or ""),
+        "definition": cells,
+        "settable": False,
+    }
 
 
 def _make_cells() -> Cells:
@@ -304,7 +310,7 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
     """Return the chunk of the positions from `first` to before `end`, and the state at the last of them."""
     session = stretch.recording
     drawing = get_drawing(session)
-    found: Chunk = {
+    chunk: Chunk = {
         "state": None, "changes": [], "board": [], "steps": {}, "values": {}, "flows": {}, "events": {}, "objects": {},
     }  # fmt: skip
     before: dict[str, Any] = {}
@@ -319,18 +325,18 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
         if is_exercise:
             state = _hide_next(stretch, state, before)
         if not before:
-            found["state"] = state
+            chunk["state"] = state
         else:
-            found["changes"].append(changes(before, state))
+            chunk["changes"].append(changes(before, state))
         seen = get_current_scope(get_state(session).run).visible_items()
-        found["board"].append(compute_changes(values, seen))
+        chunk["board"].append(compute_changes(values, seen))
         values = seen
-        _add_surroundings(session, found, state, position)
+        _add_surroundings(session, chunk, state, position)
         if position:
             details = _describe_step(session, position)
-            found["steps"][position] = {**details, **_NOTHING_FOLLOWS} if is_exercise else details
+            chunk["steps"][position] = {**details, **_NOTHING_FOLLOWS} if is_exercise else details
         before = state
-    return found, before
+    return chunk, before
 
 
 # What the details of a step say about the next one; the thought of a router names it.
@@ -388,8 +394,8 @@ def _get_value(session: Session, key: str) -> dict[str, Any]:
 
 def _describe_step(session: Session, number: int) -> dict[str, Any]:
     """Return the details of a step; the page knows its node, and the steps of that node before and after it."""
-    found: dict[str, Any] = _mark_cuts(step_details(session, number, _make_cells()))
-    return found
+    details: dict[str, Any] = _mark_cuts(step_details(session, number, _make_cells()))
+    return details
 
 
 def _mark_cuts(content: Any) -> Any:
@@ -398,8 +404,8 @@ def _mark_cuts(content: Any) -> Any:
         return [_mark_cuts(each) for each in content]
     if not isinstance(content, dict):
         return content
-    found = {name: _mark_cuts(each) for name, each in content.items()}
-    return {**found, "cut": False, "text": f"{found['text']} …"} if found.get("cut") else found
+    marked = {name: _mark_cuts(each) for name, each in content.items()}
+    return {**marked, "cut": False, "text": f"{marked['text']} …"} if marked.get("cut") else marked
 
 
 def _list_foldings(session: Session) -> list[list[str]]:
@@ -409,12 +415,12 @@ def _list_foldings(session: Session) -> list[list[str]]:
     """
     every = [area.scope for area in get_drawing(session).picture.areas]
     first = list(find_collapsed(session)) or every
-    found = [[], first, every]
+    foldings = [[], first, every]
     if len(every) <= FREELY_FOLDED:
-        found += [list(some) for size in range(1, len(every)) for some in combinations(every, size)]
+        foldings += [list(some) for size in range(1, len(every)) for some in combinations(every, size)]
     elif len(every) <= FOLDED:
-        found += [[one] for one in every] + [[each for each in every if each != one] for one in every]
-    return [some for index, some in enumerate(found) if index < 1 or (some and some not in found[:index])]
+        foldings += [[one] for one in every] + [[each for each in every if each != one] for one in every]
+    return [some for index, some in enumerate(foldings) if index < 1 or (some and some not in foldings[:index])]
 
 
 def _draw(session: Session, closed: list[str]) -> dict[str, Any]:
@@ -442,10 +448,10 @@ def _make_timeline(stretch: _Stretch) -> dict[str, Any]:
     rows: list[list[Any]] = []
     marks: list[Any] = []
     for first in range(stretch.first + 1, last + 1, WINDOW):
-        found = make_timeline(session, {"from": first, "to": min(first + WINDOW - 1, last)})
-        numbers = [names.setdefault(name, len(names)) for name in found["names"]]
-        rows += [[numbers[row[0]], *row[1:]] for row in found["steps"]]
-        marks += [mark for mark in found["marks"] if mark[0] >= first or first == stretch.first + 1]
+        timeline = make_timeline(session, {"from": first, "to": min(first + WINDOW - 1, last)})
+        numbers = [names.setdefault(name, len(names)) for name in timeline["names"]]
+        rows += [[numbers[row[0]], *row[1:]] for row in timeline["steps"]]
+        marks += [mark for mark in timeline["marks"] if mark[0] >= first or first == stretch.first + 1]
     if stretch.number:
         overview, all_marks = {"size": 1}, []
     else:

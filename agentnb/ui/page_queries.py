@@ -53,11 +53,11 @@ def run_query(session: Session, what: Any, request: Any) -> Any:
     Raises:
         AgentNbError: U308, the query does not exist; otherwise what the session raises.
     """
-    found = QUERIES.get(what)
-    if found is None:
+    query = QUERIES.get(what)
+    if query is None:
         raise AgentNbError(
             Problem("U308", f"there is no query {what!r}", "a message from the page",
                     f"its queries are: {', '.join(QUERIES)}",
                     did_you_mean(str(what), QUERIES, "reload the page so that it matches this version"))
         )  # fmt: skip
-    return found(session, request)
+    return query(session, request)

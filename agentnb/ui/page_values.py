@@ -95,8 +95,8 @@ def _to_plain_within(value: Any, room: Iterator[int]) -> Any:
         case float() if type(value) is float:
             return value if isfinite(value) else {"~": "a number that is not finite"}
         case FrozenDict() if _has_plain_keys(value):
-            found = {key: _to_plain_within(item, room) for key, item in value.items()}
-            return found if next(room, None) is not None else {"~": f"a value of more than {PARTS:,} parts"}
+            plain = {key: _to_plain_within(item, room) for key, item in value.items()}
+            return plain if next(room, None) is not None else {"~": f"a value of more than {PARTS:,} parts"}
         case FrozenList():
             items = [_to_plain_within(item, room) for item in value]
             return items if next(room, None) is not None else {"~": f"a value of more than {PARTS:,} parts"}

@@ -47,14 +47,14 @@ class PictureMarks:
     def of(self, view: RunView) -> Marks:
         """Return the marks of the nodes and edges, the changed rows of the board, and more changes of its drawing."""
         if self._whole:
-            found = make_marks(self._recipe, self._picture, view)
+            marks = make_marks(self._recipe, self._picture, view)
         else:
             self._move(view)
-            found = {"nodes": self._nodes, "edges": self._edges}
+            marks = {"nodes": self._nodes, "edges": self._edges}
         board = None if self._board is None else self._board.of(view)
         if board is None:
             board = _mark_whole_board(self._recipe, self._picture, view)
-        return {**found, **board}
+        return {**marks, **board}
 
     def _move(self, view: RunView) -> None:
         before, visited = self._view, self._view.visited
@@ -103,10 +103,10 @@ def _list_drawn_flows(board: BoardTable) -> Flows:
 
 def _digest(drawn: Flows, now: Flows) -> int:
     """Return a number that depends on the flows that differ from the drawn ones, in any order; 0 if none does."""
-    found = 0
+    digest = 0
     for flow in drawn.keys() | now.keys():
-        found ^= _subtract(flow, drawn.get(flow), now.get(flow))
-    return found
+        digest ^= _subtract(flow, drawn.get(flow), now.get(flow))
+    return digest
 
 
 def _subtract(flow: tuple[Access, str], drawn: tuple[int, ...] | None, now: tuple[int, ...] | None) -> int:

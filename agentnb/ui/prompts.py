@@ -35,7 +35,7 @@ def describe_pending(pending: Pending) -> dict[str, Any]:
     """
     arguments = dict(pending.arguments or {})
     shown = mask_value(arguments)
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "id": str(pending.id),
         "kind": pending.kind,
         "node": pending.node,
@@ -46,12 +46,12 @@ def describe_pending(pending: Pending) -> dict[str, Any]:
         "options": list(map(_format_option, _list_options(pending))),
     }
     if pending.kind == "answer":
-        return {**found, "input": _choose_input(pending)}
+        return {**description, "input": _choose_input(pending)}
     if pending.kind == "approval":
-        return {**found, "arguments": _make_requested_fields(pending, arguments)}
+        return {**description, "arguments": _make_requested_fields(pending, arguments)}
     answer = None if pending.answer is ABSENT else make_fields(pending.answer, "answer")
     rows = make_fields(arguments) if arguments else []
-    return {**found, "arguments": rows, "answer": answer, "model": not arguments.keys().isdisjoint(_MODEL)}
+    return {**description, "arguments": rows, "answer": answer, "model": not arguments.keys().isdisjoint(_MODEL)}
 
 
 def describe_request(session: Session, pending: Pending) -> list[dict[str, Any]]:
@@ -67,14 +67,14 @@ def describe_request(session: Session, pending: Pending) -> list[dict[str, Any]]
     paths = (node.reads if node is not None else ()) or written or list(known)[-_ABOUT:]
     keys = [key for key in dict.fromkeys(find_row(path, known) for path in paths) if key in board]
     writers = get_parts(session).explanations.writers(keys)
-    found = []
+    requests = []
     for key in keys[:_ABOUT]:
         step = writers[key].step if key in writers else 0
         before = get_replaced_values(session, step).get(key, ABSENT) if step else ABSENT
-        found.append(
+        requests.append(
             {"key": safe_str(key, 200), **make_artefact(board[key], key, before, f"the value before step {step}")}
         )
-    return found
+    return requests
 
 
 _PROMPTS: Final = ("prompt", "value")  # the arguments that have a question; LangGraph's interrupts have a value
@@ -114,8 +114,8 @@ def _make_requested_fields(pending: Pending, arguments: dict[str, Any]) -> list[
     for row in rows:
         name = str(row["path"][0]) if len(row["path"]) == 1 else ""
         if name in pending.replaces:
-            found = make_artefact(arguments[name], name, pending.replaces[name], "its current value")
-            row |= {part: found[part] for part in ("diff", "since") if part in found}
+            artefact = make_artefact(arguments[name], name, pending.replaces[name], "its current value")
+            row |= {part: artefact[part] for part in ("diff", "since") if part in artefact}
     if pending.free is None:
         return rows
     free = [[name] for name in pending.free]

@@ -124,12 +124,12 @@ def describe_second_run(session: Session) -> dict[str, Any] | None:
     second = _SECOND.get(session)
     if second is None:
         return None
-    found = second.follow(session)
+    comparison = second.follow(session)
     position, trace = second.at(session.position), trace_of(second.run)
-    parted = found.first_divergence
+    parted = comparison.first_divergence
     return {
         "revision": second.revision,
-        "name": clean(found.names[1]),
+        "name": clean(comparison.names[1]),
         "length": len(trace),
         "position": position,
         "node": trace.steps[position - 1].node_id if position else None,
@@ -150,11 +150,11 @@ def _format_status(other: Session | None, position: int) -> str:
 
 
 def _compare_boards(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    differing: dict[str, str | None] = {}
     for key in dict.fromkeys([*left, *right]):
-        if len(found) < KEYS and not _are_alike(key, left.get(key, ABSENT), right.get(key, ABSENT)):
-            found[safe_str(key)] = format_value(key, right[key], _WIDTH) if key in right else None
-    return found
+        if len(differing) < KEYS and not _are_alike(key, left.get(key, ABSENT), right.get(key, ABSENT)):
+            differing[safe_str(key)] = format_value(key, right[key], _WIDTH) if key in right else None
+    return differing
 
 
 def _are_alike(key: str, left: Any, right: Any) -> bool:
@@ -177,25 +177,25 @@ def query_second(session: Session, request: Any) -> dict[str, Any]:
     second = _SECOND.get(session)
     if second is None:
         return {"first": 1, "rows": [], "steps": {}, "nodes": {}, "counts": {}, "verdict": []}
-    found, trace = second.follow(session), trace_of(second.run)
+    comparison, trace = second.follow(session), trace_of(second.run)
     around = request.get("around") if isinstance(request, dict) else None
     middle = around if isinstance(around, int) and not isinstance(around, bool) else 1
     first = max(min(middle - WINDOW // 2, len(trace) - WINDOW + 1), 1)
-    pairs = {row.pair.step_b: (row.change, row.pair.step_a) for row in found.rows if row.pair.step_b}
+    pairs = {row.pair.step_b: (row.change, row.pair.step_a) for row in comparison.rows if row.pair.step_b}
     rows = []
     for step in trace.steps[first - 1 : first - 1 + WINDOW]:
         change, own_step = pairs.get(step.step, ("only_b", None))
         rows.append([clean(step.node_id), step.status, change, own_step])
-    names = dict(zip("ab", found.names, strict=True))
-    changed = [(row.pair.step_a, row.change) for row in found.rows if row.change != "same" and row.pair.step_a]
+    names = dict(zip("ab", comparison.names, strict=True))
+    changed = [(row.pair.step_a, row.change) for row in comparison.rows if row.change != "same" and row.pair.step_a]
     return {
         "first": first,
         "rows": rows,
         "steps": {str(step): change for step, change in changed[:STEPS]},
-        "nodes": {node: list(marks[1:]) for node, marks in found.node_marks().items() if marks[1:]},
-        "counts": {change: sum(row.change == change for row in found.rows) for change in _CHANGES},
+        "nodes": {node: list(marks[1:]) for node, marks in comparison.node_marks().items() if marks[1:]},
+        "counts": {change: sum(row.change == change for row in comparison.rows) for change in _CHANGES},
         "verdict": [clean(f"{names[run]!r} {'satisfies' if held else 'does not satisfy'} its expectation")
-                    for run, held in found.verdicts.items()],
+                    for run, held in comparison.verdicts.items()],
     }  # fmt: skip
 
 

@@ -44,10 +44,10 @@ def list_branches(session: Session) -> list[list[int]]:
 
 
 def _number(history: History) -> int:
-    found = _NUMBERS.get(history)
-    if found is None:
-        found = _NUMBERS[history] = next(_NEW)
-    return found
+    number = _NUMBERS.get(history)
+    if number is None:
+        number = _NUMBERS[history] = next(_NEW)
+    return number
 
 
 def make_timeline(session: Session, request: Any) -> dict[str, Any]:
@@ -126,18 +126,18 @@ def _make_words(position: int, kind: str, marked: Any) -> list[Any]:
 def _make_overview(reading: StepIndex, marks: list[Mark]) -> dict[str, Any]:
     places = reading.tip + 1
     size = min(BUCKETS, places)
-    found: dict[str, Counter[int]] = {"error": Counter(), "other": Counter()}
+    overview: dict[str, Counter[int]] = {"error": Counter(), "other": Counter()}
     flags = b"\0" + b"".join(part.step_flags[1 : last + 1].tobytes() for part, last in reading.parts())
     statuses = flags.translate(_STATUS)
     if statuses.count(0) < places:
         error = STATUSES.index("error")
         for bucket in range(size):
             chunk = statuses[-(-bucket * places // size) : -(-(bucket + 1) * places // size)]
-            found["error"][bucket] += chunk.count(error)
-            found["other"][bucket] += len(chunk) - chunk.count(0) - chunk.count(error)
+            overview["error"][bucket] += chunk.count(error)
+            overview["other"][bucket] += len(chunk) - chunk.count(0) - chunk.count(error)
     for position, kind, _ in marks:
-        found.setdefault(kind, Counter())[position * size // places] += 1
-    rows = {kind: [[bucket, counts[bucket]] for bucket in sorted(+counts)] for kind, counts in found.items()}
+        overview.setdefault(kind, Counter())[position * size // places] += 1
+    rows = {kind: [[bucket, counts[bucket]] for bucket in sorted(+counts)] for kind, counts in overview.items()}
     return {"size": size, **{kind: some for kind, some in rows.items() if some}}
 
 

@@ -89,13 +89,13 @@ def _describe_node(session: Session, step: int) -> str:
 
 def _make_field(session: Session, path: list[str], value: Any, text: str | None) -> Field:
     """Return the field of a value: fixed if it cannot be edited here, empty if it contains a secret."""
-    found = {**_to_field(value, path), "label": clean(".".join(path))}
+    field = {**_to_field(value, path), "label": clean(".".join(path))}
     fast = _read_only_reason(session, path, text)
     if fast:
-        return {**found, "as": "fixed", "note": fast}
+        return {**field, "as": "fixed", "note": fast}
     if is_secret(path[-1]) or (isinstance(value, str) and is_masked(value, path[-1])):
-        return {**found, "text": "", "as": "secret", "note": "" if value is ABSENT else _FILLED}
-    return found
+        return {**field, "text": "", "as": "secret", "note": "" if value is ABSENT else _FILLED}
+    return field
 
 
 def _read_only_reason(session: Session, path: list[str], text: str | None) -> str:
@@ -206,8 +206,8 @@ def parse_typed(session: Session, typed: Any, path: list[str]) -> Any:
         AgentNbError: U305, the text does not parse; U306, the value cannot be changed here; U320, it does not match the
             recipe's declaration.
     """
-    found = describe_value(session, path)["field"]
-    value = parse_typed_value({**found, "as": "fixed"} if found["as"] == "secret" and _is_mask(typed) else found, typed)
+    field = describe_value(session, path)["field"]
+    value = parse_typed_value({**field, "as": "fixed"} if field["as"] == "secret" and _is_mask(typed) else field, typed)
     broken = _find_violation(session, path, value)
     if broken is not None:
         raise AgentNbError(

@@ -24,12 +24,12 @@ def changes(before: Screen, after: Screen) -> Screen:
         >>> changes({"sentence": "a", "board": [["n", "1", []]]}, {"sentence": "a", "board": [["n", "2", []]]})
         {'board': {'rows': [['n', '2', []]]}}
     """
-    found = {part: value for part, value in after.items() if part not in before or before[part] != value}
-    if "board" in found and "board" in before:
-        found["board"] = _diff_rows(before["board"], after["board"])
-    if "picture" in found and "picture" in before:
-        found["picture"] = diff_patches(before["picture"], after["picture"])
-    return found
+    changed = {part: value for part, value in after.items() if part not in before or before[part] != value}
+    if "board" in changed and "board" in before:
+        changed["board"] = _diff_rows(before["board"], after["board"])
+    if "picture" in changed and "picture" in before:
+        changed["picture"] = diff_patches(before["picture"], after["picture"])
+    return changed
 
 
 def mask_content(content: Any) -> Any:
@@ -71,8 +71,8 @@ def _diff_rows(before: list[list[Any]], after: list[list[Any]]) -> dict[str, Any
         return {"rows": [row for row in after if known.get(row[0]) != row], "keys": [row[0] for row in after]}
     common = {row[0] for row in after[:stays]}
     removed = [key for key in known if key not in common]
-    found = {"rows": [row for row in after[:stays] if known[row[0]] != row] + after[stays:]}
-    return {**found, "removed": removed} if removed else found
+    difference = {"rows": [row for row in after[:stays] if known[row[0]] != row] + after[stays:]}
+    return {**difference, "removed": removed} if removed else difference
 
 
 def _count_unchanged(keys: list[str], rows: list[list[Any]]) -> int:

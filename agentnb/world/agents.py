@@ -32,8 +32,8 @@ def find_agent(agents: Mapping[str, Agent], node: Node) -> Agent:
 
 def get_agents(meta: Mapping[str, Any]) -> Mapping[str, Agent]:
     """Return the agents contained in a recipe's `meta`."""
-    found: Mapping[str, Agent] = meta.get("agents", {})
-    return found
+    agents: Mapping[str, Agent] = meta.get("agents", {})
+    return agents
 
 
 _NOBODY: Final = Agent()

@@ -146,15 +146,15 @@ def compile_arguments(inputs: Mapping[str, Path]) -> Arguments:
     pairs = tuple((name, path[0] if len(path) == 1 else None, path) for name, path in inputs.items())
 
     def arguments(work: Any) -> dict[str, Any]:
-        found, data = {}, work.scope.data
+        arguments, data = {}, work.scope.data
         for name, key, path in pairs:
             value = data.get(key, ABSENT)
             if type(value) not in _PLAIN:  # below a key, in an outer scope, to be copied, or missing
                 value = work.arg(path)
                 if value is ABSENT:
                     continue
-            found[name] = value
-        return found
+            arguments[name] = value
+        return arguments
 
     return arguments
 

@@ -139,14 +139,14 @@ def _check_mapping(chaos: Any, names: list[str]) -> Mapping[str, Any]:
     """
     if isinstance(chaos, Mapping):
         return chaos
-    found = {word: getattr(chaos, word) for word in names if hasattr(chaos, word)}
-    if isinstance(chaos, type) or not found.keys() - {"seed"}:
+    values = {word: getattr(chaos, word) for word in names if hasattr(chaos, word)}
+    if isinstance(chaos, type) or not values.keys() - {"seed"}:
         raise ExecutionError(
             Problem("X415", f"{with_article(type(chaos).__name__)} is not a chaos configuration", "chaos",
                     f"its keys are: {', '.join(names)}",
                     "pass a mapping, for example {'latency_ms': 200, 'error_rate': 0.1}")
         )  # fmt: skip
-    return {word: value for word, value in found.items() if word != "seed" or value is not None}
+    return {word: value for word, value in values.items() if word != "seed" or value is not None}
 
 
 def _is_number(value: Any) -> bool:

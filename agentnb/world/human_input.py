@@ -92,13 +92,13 @@ def to_verdict(value: Any, where: str = "answers=...") -> Any:
     Raises:
         ExecutionError: X124, it is not a verdict.
     """
-    found = parse_verdict(value) if isinstance(value, str) else {"approved": value}
-    found = value if isinstance(value, Mapping) else found
-    if isinstance(found, Mapping) and isinstance(found.get("approved"), bool) and found.keys() <= _VERDICT:
-        by, reason, arguments = found.get("by"), found.get("reason"), found.get("arguments")
+    verdict = parse_verdict(value) if isinstance(value, str) else {"approved": value}
+    verdict = value if isinstance(value, Mapping) else verdict
+    if isinstance(verdict, Mapping) and isinstance(verdict.get("approved"), bool) and verdict.keys() <= _VERDICT:
+        by, reason, arguments = verdict.get("by"), verdict.get("reason"), verdict.get("arguments")
         by, reason = None if by is None else str(by), "" if reason is None else str(reason)
         arguments = dict(arguments) if isinstance(arguments, Mapping) else None
-        return make_verdict(approved=found["approved"], by=by, reason=reason, arguments=arguments)
+        return make_verdict(approved=verdict["approved"], by=by, reason=reason, arguments=arguments)
     raise ExecutionError(
         Problem(
             "X124",

@@ -215,14 +215,14 @@ class _Filler:
             if key is None:
                 raise CannotError(f"no object has as many keys as {name!r} requires")
             keys[key] = None
-        found = {}
+        values = {}
         for key in keys:
             try:
-                found[key] = self.value(properties.get(key, rest), str(key), opened, depth + 1)
+                values[key] = self.value(properties.get(key, rest), str(key), opened, depth + 1)
             except CannotError:
                 if key in required or self.left < 0:
                     raise
-        return found
+        return values
 
     def array(self, flat: Mapping[str, Any], name: str, opened: tuple[str, ...], depth: int, small: bool) -> list[Any]:
         items = flat.get("items", True)
@@ -254,9 +254,9 @@ class _Filler:
         """Return an item of a list that differs from the others."""
         known = set(map(_to_key, others))
         for _ in range(50):
-            found = self.value(rule, name, opened, depth + 1)
-            if _to_key(found) not in known:
-                return found
+            drawn = self.value(rule, name, opened, depth + 1)
+            if _to_key(drawn) not in known:
+                return drawn
         raise CannotError(f"there are not enough different values for {name!r}")
 
     def number(self, flat: Mapping[str, Any], *, is_integer: bool) -> int | float:
@@ -276,13 +276,13 @@ class _Filler:
         if step is not None:
             return self.multiple(least, most, step, bool(low and low[1]), bool(high and high[1]))
         for digits in (2, 4, 8):
-            found = round(self.random.uniform(float(least), float(most)), digits)
+            drawn = round(self.random.uniform(float(least), float(most)), digits)
             if (
-                (least < found < most)
-                or (found == least and not (low and low[1]))
-                or (found == most and not (high and high[1]))
+                (least < drawn < most)
+                or (drawn == least and not (low and low[1]))
+                or (drawn == most and not (high and high[1]))
             ):
-                return found
+                return drawn
         return float((least + most) / 2)
 
     def multiple(self, least: Fraction, most: Fraction, step: Fraction, above: bool, below: bool) -> int | float:
@@ -292,8 +292,8 @@ class _Filler:
         last -= below and last * step == most
         if first > last:
             raise CannotError(f"no multiple of {step} is between its limits")
-        found = self.random.randint(first, last) * step
-        return int(found) if found.denominator == 1 else float(found)
+        drawn = self.random.randint(first, last) * step
+        return int(drawn) if drawn.denominator == 1 else float(drawn)
 
 
 def _get_limits(flat: Mapping[str, Any], word: str, beyond: str, tighter: Any) -> tuple[Fraction, bool] | None:
@@ -301,10 +301,10 @@ def _get_limits(flat: Mapping[str, Any], word: str, beyond: str, tighter: Any) -
     limit, other = flat.get(word), flat.get(beyond)
     if isinstance(other, bool):
         return None if limit is None else (Fraction(limit), other)
-    found = [(Fraction(value), value is other) for value in (limit, other) if value is not None]
-    if len(found) == 2 and found[0][0] == found[1][0]:
-        return found[1]
-    return tighter(found) if found else None
+    limits = [(Fraction(value), value is other) for value in (limit, other) if value is not None]
+    if len(limits) == 2 and limits[0][0] == limits[1][0]:
+        return limits[1]
+    return tighter(limits) if limits else None
 
 
 def _weigh(member: Any) -> int:

@@ -137,11 +137,11 @@ class _TextGenerator:
         raise CannotError(f"a pattern's {op.lower()} cannot be written out")
 
     def sign(self, fits: Any) -> str:
-        found = [sign for sign in _SIGNS if fits(sign)]
-        if not found:
+        signs = [sign for sign in _SIGNS if fits(sign)]
+        if not signs:
             raise CannotError("a pattern requires unusual characters")
-        letters = [sign for sign in found if sign.islower()]
-        return self.random.choice(letters or found)
+        letters = [sign for sign in signs if sign.islower()]
+        return self.random.choice(letters or signs)
 
 
 def _is_in_class(sign: str, classes: list[tuple[str, Any]]) -> bool:

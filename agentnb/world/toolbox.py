@@ -52,14 +52,14 @@ class Toolbox:
 
     def describe(self, names: Sequence[str]) -> list[ToolDescription]:
         """Return the descriptions of these tools for a model, in this order."""
-        found = []
+        descriptions = []
         for name in names:
             description = self.registry.describe(name)
             if description is None:
-                found.append(ToolDescription(name, known=False))
+                descriptions.append(ToolDescription(name, known=False))
             else:
-                found.append(ToolDescription(name, description["description"], description["input_schema"]))
-        return found
+                descriptions.append(ToolDescription(name, description["description"], description["input_schema"]))
+        return descriptions
 
     def config(self, name: str) -> ToolConfig | None:
         """Return a tool's config; None if there is none with that name."""

@@ -68,20 +68,20 @@ class World:
         Raises:
             RecipeError: R203, the session has none with that name; R148, it is a generator function.
         """
-        found = self.tools.get(name)
-        if found is None or not callable(found):
+        function = self.tools.get(name)
+        if function is None or not callable(function):
             order = f"pass it: Session(recipe, tools={{{name!r}: function}})"
             raise RecipeError(
                 Problem(
                     "R203",
-                    f"there is no function {name!r}" if found is None else f"{name!r} is not callable",
+                    f"there is no function {name!r}" if function is None else f"{name!r} is not callable",
                     str(node.place or f"node {node.id!r}"),
                     f"the session has: {', '.join(self.tools) or 'no tools'}",
-                    did_you_mean(name, self.tools, order) if found is None else order,
+                    did_you_mean(name, self.tools, order) if function is None else order,
                 )
             )
-        check_runs(node, found)
-        return found
+        check_runs(node, function)
+        return function
 
     def model_of(self, node: Node) -> LLMClient | None:
         """Return the model of a node: its agent's own, otherwise the session's.
@@ -109,11 +109,11 @@ class World:
         """
         match effect.kind:
             case "human" | "approval" as kind:
-                found = self._find_scripted(work)
+                scripted = self._find_scripted(work)
                 _note_call(work, kind)
                 if kind == "approval":
-                    return lambda question: _ask_for_verdict(question) if found is WAIT else to_verdict(found)
-                return lambda question: _ask_for_input(question) if found is WAIT else found
+                    return lambda question: _ask_for_verdict(question) if scripted is WAIT else to_verdict(scripted)
+                return lambda question: _ask_for_input(question) if scripted is WAIT else scripted
             case "llm":
                 client, requests = self.open_request(effect, work)
                 return lambda _asked: client.complete(requests.next())
@@ -157,19 +157,19 @@ class World:
 
     def _find_scripted(self, work: CallingStep) -> Any:
         """Return the scripted answer; WAIT if the script has none for this question."""
-        found: Any = WAIT
+        answer: Any = WAIT
         script = self.answers
         if isinstance(script, Mapping):
             of_node = script.get(work.node.id, WAIT)
             if isinstance(of_node, list | tuple):
                 number = _count_questions(work, work.node.id)
-                found = of_node[number] if number < len(of_node) else WAIT
+                answer = of_node[number] if number < len(of_node) else WAIT
             else:
-                found = of_node
+                answer = of_node
         elif script is not None:
             number = _count_questions(work)
-            found = script[number] if number < len(script) else WAIT
-        return found
+            answer = script[number] if number < len(script) else WAIT
+        return answer
 
 
 def _make_request(effect: Effect, work: CallingStep, number: int = 0, of_node: int = 0) -> LLMRequest:

@@ -265,12 +265,12 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         kind = "runtime.idle" if limit is None else "runtime.budget_exhausted"
         if status == "ready" or self._is_logged(kind):
             return
-        found: dict[str, Any] = {"snapshot": to_payload(make_snapshot(self._count_usage(), self.budget.limits))}
+        details: dict[str, Any] = {"snapshot": to_payload(make_snapshot(self._count_usage(), self.budget.limits))}
         if limit is not None:
-            found = {"exhausted_by": limit, **found}
+            details = {"exhausted_by": limit, **details}
         else:
-            found |= self._collect_pending_work()
-        hand.emit(kind, found)
+            details |= self._collect_pending_work()
+        hand.emit(kind, details)
         if status == "idle" and session.status != "idle":  # a behavior is triggered by this very event type
             session.run()
 

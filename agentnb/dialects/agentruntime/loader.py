@@ -47,8 +47,8 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     if definition is None:
         return None, problems
     broken = list(check_graphs(definition, source))
-    prompts, found = compile_prompts(definition.prompts, source)
-    problems += [*broken, *found, *_check_tools(definition, source), *_check_memory(definition, source)]
+    prompts, prompt_problems = compile_prompts(definition.prompts, source)
+    problems += [*broken, *prompt_problems, *_check_tools(definition, source), *_check_memory(definition, source)]
     graphs = list_levels(definition)
     nodes = Nodes(definition, source, prompts, {level.name: level.region for level in graphs})
     if any(problem.code in {"R106", "R180", "R181"} for problem in broken):  # it cannot be translated to nodes
@@ -63,23 +63,23 @@ def _make_recipe(
 
     folder = _find_folder(source)
     memory = _make_memory(definition, Allowed.of(folder, source.allow))
-    found: dict[str, Node] = {}
+    nodes_by_id: dict[str, Node] = {}
     edges: list[Edge] = []
     problems: list[Problem] = [*_check_unused(definition, source, graphs)]
     for level in graphs:
         for node in _iter_nodes(level, nodes):
-            found.setdefault(node.id, node)
-        edges += _iter_edges(level, nodes, found, problems)
+            nodes_by_id.setdefault(node.id, node)
+        edges += _iter_edges(level, nodes, nodes_by_id, problems)
     root, name = definition.graph, definition.meta.name
     recipe = Recipe(
         name=name,
         dialect="agentruntime",
-        nodes=MappingProxyType(found),
+        nodes=MappingProxyType(nodes_by_id),
         edges=tuple(edges),
         entry=graphs[0].entries(),
         inputs=MappingProxyType({name: {} for name in root.inputs}),
         outputs=tuple(root.outputs),
-        regions=MappingProxyType(_make_regions(graphs, found, name)),
+        regions=MappingProxyType(_make_regions(graphs, nodes_by_id, name)),
         tools=MappingProxyType({tool.id: _make_tool(tool, source, n) for n, tool in enumerate(definition.tools)}),
         begin=InitialState(definition.state, tuple(root.inputs), memory),
         finish=None if memory is None else memory.keep,

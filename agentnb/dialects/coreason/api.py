@@ -70,11 +70,11 @@ class GraphExecutor:
             ExecutionError: X117, the recipe is something else; X202, `max_steps` is not a number.
             RecipeError: the recipe has errors, or `validate_inputs` finds the state invalid.
         """
-        found = _to_recipe(recipe)
+        translated = _to_recipe(recipe)
         self.session = Session(
-            found,
+            translated,
             initial_state,
-            tools=_select_agents(found, agents or {}),
+            tools=_select_agents(translated, agents or {}),
             answers=answers,
             llm=llm,
             budget={"max_steps": _check_steps(max_steps)},

@@ -46,8 +46,8 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     if not isinstance(source.content, dict):
         return None, problems
     written = RecipeInput(source, source.content)
-    definition, found = _parse_definition(parsed, written)
-    problems += found
+    definition, faults = _parse_definition(parsed, written)
+    problems += faults
     edges, known = list(iter_edges(written)), collect_ids(written)
     problems += check_duplicates(written)
     if definition is None:

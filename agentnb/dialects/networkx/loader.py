@@ -115,17 +115,17 @@ class _Translation:
     def _make_edge(self, source: str, target: str, attributes: Mapping[str, Any], place: Place) -> Edge:
         if not attributes:
             return Edge(source, target, place=place)
-        found = words.read(attributes, words.EDGE, place, self.problems)
-        when = found.get("when")
-        ordinary = "route" if "value" in found else "conditional" if when is not None else "sequential"
-        label = str(found["value"]) if "value" in found else getattr(when, "text", found.get("label", ""))
-        return Edge(source, target, found.get("kind", ordinary), when, label, place, join=found.get("join", ""))
+        values = words.read(attributes, words.EDGE, place, self.problems)
+        when = values.get("when")
+        ordinary = "route" if "value" in values else "conditional" if when is not None else "sequential"
+        label = str(values["value"]) if "value" in values else getattr(when, "text", values.get("label", ""))
+        return Edge(source, target, values.get("kind", ordinary), when, label, place, join=values.get("join", ""))
 
     def _make_node(self, level: Level, node: Any, attributes: Mapping[str, Any], place: Place) -> Node:
         kind, name, own = infer_kind(attributes), level.ids[node], str(node)
         known = words.BY_KIND.get(kind)
-        found = words.read(attributes, words.list_words(kind), place, self.problems)
-        params = {key: found[key] for key in _list_own_words(kind) if key in found}
+        values = words.read(attributes, words.list_words(kind), place, self.problems)
+        params = {key: values[key] for key in _list_own_words(kind) if key in values}
         if known is None:  # a kind that the checks may know
             params = {key: value for key, value in attributes.items() if key not in words.COMMON}
         if kind in _WRITING:
@@ -136,23 +136,23 @@ class _Translation:
         if kind == "llm":
             params["prompt"] = _parse_messages(params.pop("system", None), params.get("prompt", ()))
         for word in ("reducers", "choose", "defer"):
-            if word in found:
-                params[word] = found[word]
-        if "breakpoint" in found:
-            self.stops.append((name, found["breakpoint"]))
+            if word in values:
+                params[word] = values[word]
+        if "breakpoint" in values:
+            self.stops.append((name, values["breakpoint"]))
         if kind in _CALLED or kind == "evaluator":
             self._bind_by_name(kind, params, own)
-        if kind == "subgraph" and "inputs" in found:
-            params["inputs"] = found["inputs"]
+        if kind == "subgraph" and "inputs" in values:
+            params["inputs"] = values["inputs"]
         self._check_required(kind, attributes, place)
         return Node(
             id=name,
             kind=kind,
-            label=found.get("label", "" if name == own else own),
+            label=values.get("label", "" if name == own else own),
             scope=level.region,
-            inputs=found.get("inputs") if kind in _CALLED else None,
-            reads=found.get("reads", _reads(found)),
-            writes=found.get("writes", _writes(kind, params)),
+            inputs=values.get("inputs") if kind in _CALLED else None,
+            reads=values.get("reads", _reads(values)),
+            writes=values.get("writes", _writes(kind, params)),
             params=MappingProxyType(params),
             bodies=(name,) if name in self.inside else (),
             place=place,

@@ -293,20 +293,20 @@ def read(
 
     An unknown attribute is not an error (graphs may have other attributes), unless it resembles a known one.
     """
-    found = {}
+    values = {}
     for name, value in attributes.items():
         if name not in known:
             problems += _check_unknown(name, known, make_inner_place(place, safe_str(name, 200)))
         elif value is not None:
             try:
-                found[name] = _compile(known[name](value), known[name], place, name)
+                values[name] = _compile(known[name](value), known[name], place, name)
             except InvalidValue as unfit:
                 why, do = unfit.args
                 attribute_place = str(make_inner_place(place, name))
                 problems.append(Problem("R114", f"{name!r} is {shorten_value(value)}", attribute_place, why, do))
             except RecipeError as error:
                 problems += error.problems
-    return found
+    return values
 
 
 def _compile(value: Any, reader: Reader, around: Place, name: str) -> Any:

@@ -71,8 +71,8 @@ class ExecutionResult:
 
     def output(self, kind: Any) -> Any:
         """Return the last stored output of a type; None if there is none."""
-        found = _collect_stored(self.session).get(kind, ABSENT)
-        return None if found is ABSENT else found
+        value = _collect_stored(self.session).get(kind, ABSENT)
+        return None if value is ABSENT else value
 
     def has_output(self, kind: Any) -> bool:
         """Return True if an output of a type is stored."""
@@ -110,17 +110,17 @@ class GraphExecutor:
         Raises:
             ExecutionError: X456, it has nothing to run, or its parts are inconsistent.
         """
-        found = None if isinstance(graph, Graph) else "NotAGraph"
-        found = "EmptyGraph" if found is None and graph.is_empty else found
-        if found is not None:
+        error_kind = None if isinstance(graph, Graph) else "NotAGraph"
+        error_kind = "EmptyGraph" if error_kind is None and graph.is_empty else error_kind
+        if error_kind is not None:
             what = (
                 "the graph is empty"
-                if found == "EmptyGraph"
+                if error_kind == "EmptyGraph"
                 else f"{with_article(type(graph).__name__)} is not a graph"
             )
             raise ExecutionError(
                 Problem("X456", what, "GraphExecutor.execute(graph)", "a run starts at the first node of a Graph",
-                        "add a system to it"), kind=found,
+                        "add a system to it"), kind=error_kind,
             )  # fmt: skip
         ctx = SystemContext() if ctx is None else ctx
         try:
@@ -164,11 +164,11 @@ def _collect_stored(session: Session) -> dict[Any, Any]:
     """Return the outputs stored at the top level, by type."""
     keys = session.recipe.meta["keys"]
     board = {key: thaw(value) for key, value in get_state(session).run.root.scope.visible_items().items()}
-    found = {kind: board[key] for kind, key in keys.items() if key in board}
+    outputs = {kind: board[key] for kind, key in keys.items() if key in board}
     for key, value in board.items():
         if key not in keys.values() and key == get_key(type(value)):
-            found[type(value)] = value
-    return found
+            outputs[type(value)] = value
+    return outputs
 
 
 def _make_error(session: Session, problem: Problem | None) -> ExecutionError:

@@ -144,8 +144,8 @@ class _Translation:
                 )
                 return [condition.key], [], params, [*(r for _, r in cases), *([] if default is None else [default])]
             case ParallelNode():
-                found = [region for entry in node.branches if (region := self._make_region(entry)) is not None]
-                return [], [], {} if found else {"hollow": True}, found
+                regions = [region for entry in node.branches if (region := self._make_region(entry)) is not None]
+                return [], [], {} if regions else {"hollow": True}, regions
             case LoopNode():
                 return self._make_loop(node)
         return [], [], {}, []
@@ -154,15 +154,15 @@ class _Translation:
         return None if entry is None else self.regions.get(entry)
 
     def _make_system(self, node: SystemNode) -> tuple[list[str], list[str], dict[str, Any], list[str]]:
-        found, options = node.system, {"timeout": node.timeout, "attempts": node.attempts, "backoff": node.backoff}
-        reads = [self.keys[take.kind] for take in found.takes if take.role == "out"]
-        writes = [self.keys[kind] for kind in found.gives or ()]
+        system, options = node.system, {"timeout": node.timeout, "attempts": node.attempts, "backoff": node.backoff}
+        reads = [self.keys[take.kind] for take in system.takes if take.role == "out"]
+        writes = [self.keys[kind] for kind in system.gives or ()]
         params = {
-            "function": found.function,
-            "takes": found.takes,
-            "gives": found.gives,
+            "function": system.function,
+            "takes": system.takes,
+            "gives": system.gives,
             "keys": self.keys,
-            **({} if find_agent(found.function) is None else {"output": writes[0]}),
+            **({} if find_agent(system.function) is None else {"output": writes[0]}),
             **{name: value for name, value in options.items() if value not in (None, 1, 0.0) or name == "timeout"},
         }
         return reads, writes, params, []

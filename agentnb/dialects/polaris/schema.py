@@ -174,7 +174,7 @@ def rename(nodes: Iterable[Node], edges: Iterable[Edge], ids: Mapping[str, str])
     def new(id: str | None) -> Any:
         return None if id is None else ids.get(id, id)
 
-    found: list[Node] = []
+    renamed: list[Node] = []
     for node in nodes:
         match node:
             case DecisionNode():
@@ -189,13 +189,13 @@ def rename(nodes: Iterable[Node], edges: Iterable[Edge], ids: Mapping[str, str])
                 rest = {"sources": [*map(new, node.sources)]}
             case _:
                 rest = {}
-        found.append(replace(node, id=new(node.id), **rest))
+        renamed.append(replace(node, id=new(node.id), **rest))
     links: list[Edge] = []
     for edge in edges:
         rest = {"last": new(edge.last)} if isinstance(edge, HandlerEdge) else {}
         source, target = new(edge.source), new(edge.target)
         links.append(replace(edge, id=f"{source} -> {target} ({edge.kind})", source=source, target=target, **rest))
-    return found, links
+    return renamed, links
 
 
 def list_children(node: Node) -> list[tuple[str, str]]:

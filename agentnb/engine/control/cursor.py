@@ -79,24 +79,24 @@ def get_frontier(run: Run) -> tuple[FrontierEntry, ...]:
     """Return the next activations, front first, each with the reason."""
     at = run.current_history
     rows = at.queue_rows(run.queue_start, at.push_ends[run.position - at.base], run.position)
-    found = [_describe_next(run, at.push_activations[row], row) for row in rows]
+    entries = [_describe_next(run, at.push_activations[row], row) for row in rows]
     reactive = run.plan.recipe.reactive
-    if reactive is not None and found and found[0].phase == "event":
+    if reactive is not None and entries and entries[0].phase == "event":
         event = run.get_event(run.tables.activations[run.frontier()[0]].event)
         why = "" if event is None else f"event {event.id} of type {event.type!r}"
-        found[:1] = [FrontierEntry(name, 0, 0, why) for name, _ in reactive.list_deliveries(run, event)]
-    return tuple(found)
+        entries[:1] = [FrontierEntry(name, 0, 0, why) for name, _ in reactive.list_deliveries(run, event)]
+    return tuple(entries)
 
 
 def get_stack(run: Run) -> tuple[OpenFrame, ...]:
     """Return the frames around the next activation, outermost first."""
     queue = run.frontier()
     frame: Frame | None = run.frames[run.tables.activations[queue[0]].frame] if queue else run.root
-    found = []
+    stack = []
     while frame is not None:
-        found.append(_open_frame(frame, run))
+        stack.append(_open_frame(frame, run))
         frame = frame.parent
-    return tuple(reversed(found))
+    return tuple(reversed(stack))
 
 
 def _open_frame(frame: Frame, run: Run) -> OpenFrame:
@@ -133,12 +133,12 @@ def _explain_reason(run: Run, activation: Activation, push: int, turn: Turn) -> 
     event = run.get_event(activation.event)
     if event is not None:
         return f"event {event.id} of type {event.type!r}"
-    found = _find_push(run, activation.id, push)
-    if found is None:
+    origin = _find_push(run, activation.id, push)
+    if origin is None:
         entry = activation.node.id in _find_entries(run, activation)
         inside = "the recipe" if activation.frame.parent is None else repr(activation.frame.row.region)
         return f"entry of {inside}" if entry else "it waits in the queue"
-    source, value = found
+    source, value = origin
     reason = "" if value is None or value is True else f", as {safe_repr(value)}"
     return f"edge {source!r} -> {activation.node.id!r}{reason}"
 

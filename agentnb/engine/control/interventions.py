@@ -201,15 +201,15 @@ def _find_queued(run: Run, number: int) -> Activation:
 
     X123: a node that is triggered only by events cannot be next if no event is queued for it.
     """
-    found = next((entry for entry in run.frontier() if run.tables.activations[entry].node == number), None)
-    if found is None:
+    queued = next((entry for entry in run.frontier() if run.tables.activations[entry].node == number), None)
+    if queued is None:
         node = run.plan.nodes[number].node.id
         raise ExecutionError(
             Problem("X123", f"{node!r} cannot be next here", f"node {node!r}",
                     "it is triggered by events, and no event is queued for it at this step",
                     "emit the event: session.emit(type, payload)")
         )  # fmt: skip
-    return run.find_activation(found)
+    return run.find_activation(queued)
 
 
 def _replace_queue(run: Run, queue: list[int], closed: list[Frame], intervention: Intervention) -> None:

@@ -146,15 +146,15 @@ def _advance_in_thread(pending_step: PendingStep) -> Generator[Any, Any, tuple[b
     end and the result is discarded.
     """
     waits = pending_step.awaited_future = asyncio.ensure_future(call_in_thread(_advance, pending_step.coro))
-    found: tuple[bool, Any] = False, None
+    outcome: tuple[bool, Any] = False, None
     try:
-        found = yield from waits
+        outcome = yield from waits
     except asyncio.CancelledError:
         if not pending_step.is_cancelled or pending_step.task is not None:
             raise
     finally:
         pending_step.awaited_future = None
-    return found
+    return outcome
 
 
 def _advance(coro: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
@@ -325,11 +325,11 @@ def find_heads(run: Run) -> list[Activation]:
         while outer is not None and outer.lane.id not in busy:
             busy.add(outer.lane.id)
             outer = outer.lane.parent
-    found: dict[int, Activation] = {}
+    heads: dict[int, Activation] = {}
     for activation in waiting:
         if activation.frame.lane.id not in busy:
-            found.setdefault(activation.frame.lane.id, activation)
-    return list(found.values())
+            heads.setdefault(activation.frame.lane.id, activation)
+    return list(heads.values())
 
 
 @dataclass(slots=True)

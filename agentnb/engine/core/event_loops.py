@@ -135,10 +135,10 @@ class RemoteCoroutine:
 
     def result(self) -> int:
         """Return the coroutine's result, or raise its exception."""
-        [found] = self._outcome
-        if isinstance(found, BaseException):
-            raise found
-        return int(found)
+        [outcome] = self._outcome
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return int(outcome)
 
 
 async def run_beside(make_remote: Callable[[Callable[[], Any]], RemoteCoroutine]) -> int:

@@ -25,17 +25,17 @@ _new_row = tuple.__new__  # the constructor of a named tuple costs twice as much
 
 def make_entries(run: Run, events: Sequence[Event]) -> list[int]:
     """Return the queue entries for these events."""
-    reactive, found = _get_reactive(run), list[int]()
+    reactive, entries = _get_reactive(run), list[int]()
     activation, index = run.tables.add_activation, run.plan.index
     for event in events:
         if not reactive.has_listeners(event):
             continue
         names = reactive.list_triggered(run, event)
         if names:
-            found += [activation(_new_row(ActivationRow, (index[name], 0, 0, event.seq, -1))) for name in names]
+            entries += [activation(_new_row(ActivationRow, (index[name], 0, 0, event.seq, -1))) for name in names]
         else:
-            found.append(activation(_new_row(ActivationRow, (-1, 0, 0, event.seq, -1))))
-    return found
+            entries.append(activation(_new_row(ActivationRow, (-1, 0, 0, event.seq, -1))))
+    return entries
 
 
 def advance(run: Run, activation: Activation) -> int:
@@ -79,10 +79,10 @@ def match_events(run: Run, at: int, over: int | None = None, emitted: Sequence[E
         if row is None or row.node >= 0:
             return at
         over = row.event
-        found = reactive.list_deliveries(run, _find_event(run, over, emitted))
-        if found:
+        deliveries = reactive.list_deliveries(run, _find_event(run, over, emitted))
+        if deliveries:
             return _insert_before(
-                run, history.row_after(at), [_make_activation_id(run, name, over, about) for name, about in found]
+                run, history.row_after(at), [_make_activation_id(run, name, over, about) for name, about in deliveries]
             )
         at = history.row_after(at)
 

@@ -106,10 +106,10 @@ def get_frame_inputs(run: Run, frame: int) -> dict[str, Any]:
         if row.inputs is not None:
             layers.append(thaw(row.inputs))
         frame = row.parent
-    found: dict[str, Any] = thaw(run.inputs)
+    inputs: dict[str, Any] = thaw(run.inputs)
     for layer in reversed(layers):
-        found |= layer
-    return found
+        inputs |= layer
+    return inputs
 
 
 def get_last_observation(run: Run, frames: Sequence[Frame]) -> Any:

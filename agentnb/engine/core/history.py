@@ -371,18 +371,18 @@ class History(LazyAttributes):
 
     def queue_rows(self, row: int, end: int, step: int = NOW) -> list[int]:
         """Return the push rows of the queue that `queue` describes."""
-        found = []
+        places = []
         while row < end:
             waiting = [row]
             while waiting:
                 place = waiting.pop()
                 since, first, last = self.replacements.get(place, (NOW + 1, 0, 0))
                 if since > step:
-                    found.append(place)
+                    places.append(place)
                 else:
                     waiting.extend(range(last - 1, first - 1, -1))
             row = self.row_after(row)
-        return found
+        return places
 
     def replace(self, row: int, step: int, start: int, end: int) -> None:
         """Replace push `row` in the queue by the pushes from `start` to `end`, if any, from `step` on.
@@ -443,8 +443,8 @@ class History(LazyAttributes):
                 if not known or known[-1] < self.base + row:  # an interrupt may have come before `listed_rows` was set
                     known.append(self.base + row)
         self.listed_rows = len(self.step_activations)
-        found = self.node_steps.get(node, [])
-        return found[: bisect_right(found, step)]
+        steps = self.node_steps.get(node, [])
+        return steps[: bisect_right(steps, step)]
 
     def last_event(self, step: int) -> int:
         """Return the highest event number up to a step; 0 if there is none.

@@ -232,10 +232,10 @@ def _compile(recipe: Recipe, kinds: Mapping[str, Kind], *, strict: bool, like: P
         return CompiledRecipe(recipe, kinds, strict=strict, like=like)
     # the cache keeps `kinds` alive, so no other table can have their id
     known, key = recipe.derived, ("plan", id(kinds), strict)
-    found: CompiledRecipe | None = known.get(key)
-    if found is None or found.is_outdated():
-        found = known[key] = CompiledRecipe(recipe, kinds, strict=strict)
-    return found
+    compiled: CompiledRecipe | None = known.get(key)
+    if compiled is None or compiled.is_outdated():
+        compiled = known[key] = CompiledRecipe(recipe, kinds, strict=strict)
+    return compiled
 
 
 def _raise_not_bound(_work: Work) -> Any:

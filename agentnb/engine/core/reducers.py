@@ -84,8 +84,8 @@ def find_added_items(old: Any, new: Any) -> Sequence[Any]:
 
 def _get_reducer(plan: Plan, node: str, key: str) -> Reducer | None:
     """Return the reducer that a node declares for a key; None if the recipe has changed and no longer declares it."""
-    found = plan.recipe.nodes.get(node)
-    reducer: Reducer | None = None if found is None else (found.params.get("reducers") or {}).get(key)
+    owner = plan.recipe.nodes.get(node)
+    reducer: Reducer | None = None if owner is None else (owner.params.get("reducers") or {}).get(key)
     return reducer
 
 
@@ -151,14 +151,14 @@ def _build_row_query(history: History, start: int, end: int) -> tuple[int, int]:
 
 def _get_keys(run: Run, scopes: Mapping[int, int], history: History, first: int, last: int) -> set[str]:
     """Return the keys of some scopes that reducers have written in a range of rows."""
-    found = set()
+    keys = set()
     for row in reversed(history.reduced_parts):
         if row < first:
             break
         scope, path = run.tables.codes[history.write_codes[row] >> 2]
         if row < last and scope in scopes:
-            found.add(str(path[0]))
-    return found
+            keys.add(str(path[0]))
+    return keys
 
 
 def _get_parts(history: History, row: int, path: Path, node: str) -> Sequence[Part]:

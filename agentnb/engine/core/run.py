@@ -451,8 +451,8 @@ class Run:
             place = history.find_event_index(seq)
             if place >= 0:
                 return history.events[place]
-        found = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
-        return next(found, None)  # with concurrent steps, the step committed last may have emitted first
+        matches = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
+        return next(matches, None)  # with concurrent steps, the step committed last may have emitted first
 
     def events(self) -> list[Event]:
         """Return the events up to the run's position, in order."""
@@ -496,13 +496,13 @@ class Run:
 
     def _lane(self, frame: int) -> tuple[tuple[str, int], ...]:
         """Return the parallel branches around a frame: for each, the node that opened it and the branch number."""
-        found = []
+        lane = []
         while frame:
             row = self.tables.frames[frame]
             if row.branch >= 0:
-                found.append((self.plan.nodes[row.owner].id, row.branch))
+                lane.append((self.plan.nodes[row.owner].id, row.branch))
             frame = row.parent
-        return tuple(found)
+        return tuple(lane)
 
     def last_note(self, node: str, kinds: Sequence[str]) -> Note | None:
         """Return the note of a node's last step so far that made effects of some kinds.

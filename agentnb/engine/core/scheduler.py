@@ -35,7 +35,7 @@ SHORT: Final = 16  # a queue of up to this many entries is rewritten as a whole 
 
 def find_next_activations(run: Run, activation: Activation) -> Pushes:
     """Return the activations that a node's ordinary edges lead to, each with its condition's value."""
-    found: Pushes = []
+    pushes: Pushes = []
     taken = False
     for call, target, edge in activation.node.outgoing_edges:
         parallel = edge.kind == "parallel"
@@ -43,9 +43,9 @@ def find_next_activations(run: Run, activation: Activation) -> Pushes:
             continue
         value = None if call is None else _evaluate(activation, call, edge)
         if call is None or value:
-            found.append((get_target(run, activation, target, edge), value))
+            pushes.append((get_target(run, activation, target, edge), value))
             taken = taken or not parallel
-    return found
+    return pushes
 
 
 def get_target(run: Run, activation: Activation, target: int, edge: Edge | None = None, event: int = -1) -> int:
@@ -234,10 +234,10 @@ def _queue_joins(run: Run, queue: Pushes) -> Pushes:
     """Queue each join once, behind all activations of its own frame that can still reach it."""
     joins, activations = run.plan.joins, run.tables.activations
     for number in dict.fromkeys(number for number, _ in queue if activations[number].node in joins):
-        found = [push for push in queue if push[0] == number]
-        place, others = queue.index(found[0]), [push for push in queue if push[0] != number]
+        pushes = [push for push in queue if push[0] == number]
+        place, others = queue.index(pushes[0]), [push for push in queue if push[0] != number]
         # a followed edge is recorded only once
-        push = next((push for push in found if push[1] is not CARRIED), found[0])
+        push = next((push for push in pushes if push[1] is not CARRIED), pushes[0])
         node, frame = activations[number].node, activations[number].frame
         if any(
             activations[other].frame == frame and activations[other].node in run.plan.nodes_before_join[node]

@@ -154,8 +154,8 @@ def list_events_of_node(run: Run, activation: Activation) -> list[int]:
 def iter_supersteps_back(run: Run, frame: Frame) -> Iterator[list[int]]:
     """Yield the steps of each superstep of a frame; the last superstep and the last step come first."""
     steps = ((step, row.about) for step, row in _iter_steps_back(run, run.position) if row.frame == frame.id)
-    for _, found in groupby(steps, key=lambda step: step[1]):
-        yield [step for step, _ in found]
+    for _, group in groupby(steps, key=lambda step: step[1]):
+        yield [step for step, _ in group]
 
 
 def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation:
@@ -232,9 +232,9 @@ def _plan_next_superstep(run: Run, frame: Frame, activation: Activation, pushes:
     due: dict[int, Any] = {}
     parked: dict[int, Any] = {}
     for number, value in pushes:
-        found = parked if activations[number].purpose == PARKED else due
-        if found.get(number, CARRIED) is CARRIED:
-            found[number] = value
+        next_pushes = parked if activations[number].purpose == PARKED else due
+        if next_pushes.get(number, CARRIED) is CARRIED:
+            next_pushes[number] = value
     about = -1 - activation.row.about
     _open_gates(run, frame, due, parked, about, deferred=False)
     if not any(activations[number].event < 0 for number in due):
@@ -253,12 +253,12 @@ def _plan_next_superstep(run: Run, frame: Frame, activation: Activation, pushes:
 
 def _list_rows(run: Run, frame: Frame, about: int | None = None) -> list[Row]:
     """Return the steps of a frame and of those inside it, first to last: all, or those of the last superstep."""
-    found = []
+    rows = []
     for step, row in _iter_steps_back(run, run.position):
         if step <= frame.row.opened_at or (about is not None and row.frame == frame.id and row.about != about):
             break
-        found.append((step, row))
-    return found[::-1]
+        rows.append((step, row))
+    return rows[::-1]
 
 
 def _began_with_stop(run: Run, activation: Activation, *, after_only: bool = False) -> bool:

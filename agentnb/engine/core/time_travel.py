@@ -288,9 +288,9 @@ def start_branch(run: Run, name: str | None = None) -> History:
 def _get_last_checkpoint(chain: list[History], step: int) -> Checkpoint:
     """Return the last checkpoint before a step along the chain: a branch does not need its own if one is near."""
     for history in reversed(chain):
-        found = history.checkpoint_before(step)
-        if found is not None:
-            return found
+        checkpoint = history.checkpoint_before(step)
+        if checkpoint is not None:
+            return checkpoint
         step = min(step, history.base)
     raise AssertionError("every run has a checkpoint before its first step")
 

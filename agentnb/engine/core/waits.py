@@ -73,12 +73,12 @@ def find_last_wait(run: Run, rows: Sequence[Row], activation: Activation | None 
         rows: the steps of a frame, and of those inside it, first to last.
         activation: if not None, its step is the last of them, and is being committed.
     """
-    found, ended = 0, set[int]()
+    last, ended = 0, set[int]()
     for number, superstep in enumerate(_list_supersteps(run, rows, activation), 1):
         if superstep.most or stops_between(run.plan, ended, superstep.nodes):
-            found = number
+            last = number
         ended = superstep.nodes
-    return found
+    return last
 
 
 def count_supersteps(run: Run, rows: Sequence[Row]) -> int:
@@ -122,9 +122,9 @@ def _list_supersteps(run: Run, rows: Sequence[Row], activation: Activation | Non
 
     The step of `activation` is the last of them, and is being committed.
     """
-    found: list[_Superstep] = []
+    supersteps: list[_Superstep] = []
     if not rows:
-        return found
+        return supersteps
     frame, inside = rows[0][1].frame, list[Row]()
     waits = _count_questions(run, rows[0][0])
     if activation is not None:
@@ -133,24 +133,24 @@ def _list_supersteps(run: Run, rows: Sequence[Row], activation: Activation | Non
         if row.frame != frame:
             inside.append((step, row))
             continue
-        if not found or found[-1].about != row.about:
-            found.append(_Superstep(row.about))
-        found[-1].nodes.add(row.node)
-        found[-1].waits[step] = waits.get(step, 0) + count_waits(run, inside)
+        if not supersteps or supersteps[-1].about != row.about:
+            supersteps.append(_Superstep(row.about))
+        supersteps[-1].nodes.add(row.node)
+        supersteps[-1].waits[step] = waits.get(step, 0) + count_waits(run, inside)
         inside = []
-    return found
+    return supersteps
 
 
 def _count_questions(run: Run, first: int) -> dict[int, int]:
     """Return how many questions each step from `first` on has asked."""
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for history, _ in reversed(run.parts()):
         for call in reversed(history.calls):
             if call.step < first:
-                return found
+                return counts
             if call.kind == "human":
-                found[call.step] = found.get(call.step, 0) + 1
-    return found
+                counts[call.step] = counts.get(call.step, 0) + 1
+    return counts
 
 
 __all__ = [

@@ -247,9 +247,9 @@ class Work:
         if len(path) == 1:
             return value if type(value) in ATOMS else self.copy(str(key), value)
         if key not in self.copies:
-            found = get_at(value, path[1:])
-            if type(found) in ATOMS:
-                return found
+            part = get_at(value, path[1:])
+            if type(part) in ATOMS:
+                return part
         return _find_inside(self.copy(str(key), value), value, path[1:])
 
     def copy(self, key: str, frozen: Any) -> Any:
@@ -343,13 +343,13 @@ class Work:
 
         Changes inside the objects of a long list are not included.
         """
-        found = []
+        changes = []
         for key, value in writes.items():
             if type(value) is ReducedWrite and key in self.copies and not replaces_value(value.parts):
                 own, frozen = self.copies[key]
                 if not seems_unchanged(own, frozen):
-                    found.append((key, own))
-        return found
+                    changes.append((key, own))
+        return changes
 
     def find_in_place_changes(self, writes: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return the keys whose copies this node has changed, with the changed copies.

@@ -374,12 +374,12 @@ def _is_committed(run: Run, activation: int, calls: Sequence[Call], events: Sequ
 
 def collect_interrupted_steps(run: Run) -> InterruptedSteps:
     """Return what the pending steps have done, including those of another process that have not started again."""
-    found = InterruptedSteps()
+    interrupted = InterruptedSteps()
     if isinstance(run.recorded, InterruptedSteps):
-        found.merge(run.recorded)
+        interrupted.merge(run.recorded)
     for pending_step in tuple(run.pending_steps.values()):
-        found.add(pending_step.activation.work)
-    return found
+        interrupted.add(pending_step.activation.work)
+    return interrupted
 
 
 def find_unanswered(run: Run) -> list[UnansweredCall]:

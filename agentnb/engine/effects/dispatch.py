@@ -120,11 +120,11 @@ def _find_callable(run: Run, work: Work, effect: Effect, number: int) -> Callabl
         ExecutionError: X301, X302, nothing in this session can perform it.
     """
     try:
-        found: Callable[[Effect], Any] = run.world.find(effect, work)
+        function: Callable[[Effect], Any] = run.world.find(effect, work)
     except Exception as error:
         _record_attempt(work, effect, (number, freeze_arguments(effect), 0, 0.0), None, error, 0)
         raise
-    return found
+    return function
 
 
 async def _await_budget(run: Run, work: Work, effect: Effect, wait: float, which: tuple[int, int]) -> None:

@@ -36,10 +36,10 @@ def find_refused(error: Exception, answer: Any, effect: Effect) -> Any:
 
     A model's unusable answer is recorded with its usage, because it must be paid for all the same.
     """
-    found = getattr(error, "result", None)
-    found = found if isinstance(found, Mapping) else None
+    result = getattr(error, "result", None)
+    result = result if isinstance(result, Mapping) else None
     usage = getattr(answer, "usage", None) or getattr(error, "usage", None)
-    return found if usage is None or effect.kind not in SAID else LLMResponse(found, usage=usage)
+    return result if usage is None or effect.kind not in SAID else LLMResponse(result, usage=usage)
 
 
 def get_content(answer: Any, kind: str) -> Any:
@@ -96,8 +96,8 @@ def make_row(
 
 def _get_text(answer: Any, name: str, kind: str) -> str | None:
     """Return an attribute of a model's answer; None if it is not a non-empty string."""
-    found = getattr(answer, name, None) if kind in SAID else None
-    return found if isinstance(found, str) and found else None
+    text = getattr(answer, name, None) if kind in SAID else None
+    return text if isinstance(text, str) and text else None
 
 
 def make_interrupted_row(run: Run, which: tuple[int, int, str, str, int], sent: Any, started_at: int) -> Call:

@@ -53,8 +53,8 @@ def find_class(kind: str) -> type[Exception]:
     known = _PLAIN_ERRORS.get(kind) or _OWN_ERRORS.get(kind)
     if known is not None:
         return known
-    found = {id(cls): cls for cls in _iter_exception_classes() if cls.__name__ == kind and _SAID not in cls.__dict__}
-    return next(iter(found.values())) if len(found) == 1 else Exception
+    classes = {id(cls): cls for cls in _iter_exception_classes() if cls.__name__ == kind and _SAID not in cls.__dict__}
+    return next(iter(classes.values())) if len(classes) == 1 else Exception
 
 
 def list_exception_names() -> set[str]:
@@ -102,8 +102,8 @@ def _make_error(kind: str, base: type[Exception], message: str) -> Exception:
 
 def parse_problems(text: str) -> tuple[Problem, ...]:
     """Return the problems listed in a text in the format of agentnb's errors; none for any other text."""
-    found = [
+    problems = [
         Problem(code, what, where, why, do, "warning" if mark else "error")
         for mark, code, what, where, why, do in _PROBLEM.findall(text)
     ]
-    return tuple(found) if "\n".join(map(str, found)) == text else ()
+    return tuple(problems) if "\n".join(map(str, problems)) == text else ()

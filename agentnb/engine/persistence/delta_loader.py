@@ -239,9 +239,9 @@ class DeltaLoader:
             return self._decode_whole_event(row)
         step, seq = row
         for events in self.recorded_events.values():
-            for found in events:
-                if found[0] == seq:
-                    return _new_event(Event, (seq, step, *found[2:8], found.at if step is None else step, found.mark))
+            for event in events:
+                if event[0] == seq:
+                    return _new_event(Event, (seq, step, *event[2:8], event.at if step is None else step, event.mark))
         raise ValueError(f"event {seq} was not recorded before")
 
     def _decode_whole_event(self, row: list[Any]) -> Event:
@@ -262,14 +262,14 @@ class DeltaLoader:
         cls = type(document)
         if cls is dict and type(document.get(TAG)) is int:
             names, values = self.tables.shapes[document[TAG]], document["v"]
-            found: FrozenDict | FrozenList = make_frozen_pairs(names, values, self._decode_shape)
+            shape: FrozenDict | FrozenList = make_frozen_pairs(names, values, self._decode_shape)
         elif cls is list:
-            found = make_frozen_list([item if type(item) in ATOMS else self._decode_shape(item) for item in document])
+            shape = make_frozen_list([item if type(item) in ATOMS else self._decode_shape(item) for item in document])
         else:
             return decode_value(document)
-        if found.extent[0] > DEPTH_LIMIT:
+        if shape.extent[0] > DEPTH_LIMIT:
             raise ValueError(f"a payload is nested more than {DEPTH_LIMIT} levels deep")
-        return found
+        return shape
 
     def _load_times(self, history: History, rows: list[list[int]]) -> None:
         """Set the clock times of steps. The first times of a step may have been recorded before."""
@@ -406,16 +406,16 @@ def load_document(document: Mapping[str, Any]) -> DeltaLoader:
         StoreError: L402, it is not a run of agentnb or damaged; L403, a newer agentnb wrote it.
     """
     check_version(document.get("version"))
-    found = DeltaLoader()
+    loader = DeltaLoader()
     try:
         slices = list(document["slices"])
     except _DAMAGED as error:
         raise make_damage_error(error) from error
-    found.add(slices)
-    _, histories = found.finish()
+    loader.add(slices)
+    _, histories = loader.finish()
     if histories:
-        histories[-1].uncommitted_calls = tuple(row for rows in found.recorded_calls.values() for row in rows.values())
-    return found
+        histories[-1].uncommitted_calls = tuple(row for rows in loader.recorded_calls.values() for row in rows.values())
+    return loader
 
 
 def check_version(version: Any, known: int = VERSION) -> None:

@@ -168,21 +168,21 @@ class DeltaEncoder:
         return {name: found for name, found in (("t", tables), ("p", parts)) if found}
 
     def _encode_tables(self) -> tuple[Json, list[int]]:
-        tables, new_sizes, found = self.tables, self.sizes, {}
+        tables, new_sizes, encoded = self.tables, self.sizes, {}
         ends = _compute_ends(tables)
         if ends[0] > new_sizes[0]:
             rows = tables.frames[new_sizes[0] : ends[0]]
-            found["frames"] = [new_sizes[0], [[*row[:-1], encode(row.inputs, lenient=self.lenient)] for row in rows]]
+            encoded["frames"] = [new_sizes[0], [[*row[:-1], encode(row.inputs, lenient=self.lenient)] for row in rows]]
         if ends[1] > new_sizes[1]:
-            found["acts"] = [new_sizes[1], [list(row) for row in tables.activations[new_sizes[1] : ends[1]]]]
+            encoded["acts"] = [new_sizes[1], [list(row) for row in tables.activations[new_sizes[1] : ends[1]]]]
         if ends[2] > new_sizes[2]:
-            found["codes"] = [
+            encoded["codes"] = [
                 new_sizes[2],
                 [[scope, encode_path(path)] for scope, path in tables.codes[new_sizes[2] : ends[2]]],
             ]
         if ends[3] > new_sizes[3]:
-            found["shapes"] = [new_sizes[3], [list(names) for names in tables.shapes[new_sizes[3] : ends[3]]]]
-        return found, ends
+            encoded["shapes"] = [new_sizes[3], [list(names) for names in tables.shapes[new_sizes[3] : ends[3]]]]
+        return encoded, ends
 
     # -- one history ---------------------------------------------------------------------------------------------
 
@@ -235,9 +235,9 @@ class DeltaEncoder:
         if "amend" in rare:
             steps = range(history.base + first - 1, history.base + size)
         if history.peek("rare") and steps:
-            found = history.rare[bisect_left(history.rare, steps[0]) : bisect_right(history.rare, steps[-1])]
-            if found:
-                rare["rare"] = found
+            rare_rows = history.rare[bisect_left(history.rare, steps[0]) : bisect_right(history.rare, steps[-1])]
+            if rare_rows:
+                rare["rare"] = rare_rows
         for name, table in (("opened", history.peek("opened_frames")), ("closed", history.peek("closed_frames"))):
             if table and (values := [[step, list(table[step])] for step in steps if step in table]):
                 rare[name] = values

@@ -283,13 +283,13 @@ class Journal:
     def _encode_state(self) -> Json:
         """Return what has changed in the run besides its histories."""
         run, saved = self.run, self._saved_state
-        found: Json = {}
+        state: Json = {}
         if run.chain is not self._chain or len(run.abandoned_branches) != self._branch_count:
             know = self.encoder.number_history
-            found["chain"] = [know(history) for history in run.chain]
-            found["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.abandoned_branches]
-        found.update(self._position_state[2])
-        return {name: value for name, value in found.items() if name not in saved or saved[name] != value}
+            state["chain"] = [know(history) for history in run.chain]
+            state["left"] = [[[know(history) for history in chain], tip] for chain, tip in run.abandoned_branches]
+        state.update(self._position_state[2])
+        return {name: value for name, value in state.items() if name not in saved or saved[name] != value}
 
     # -- steps in flight (the Recorder interface) ------------------------------------------------------------------
 
@@ -373,8 +373,8 @@ class Journal:
         run = self.run
         if not (run.pending_steps or run.recorded or self._facts or self._keys or self._requests or self._emitted):
             return  # no step is or was in flight
-        found = collect_interrupted_steps(run)
-        facts, pending = [*found.iter_facts()], {*found.list_activations()}
+        interrupted = collect_interrupted_steps(run)
+        facts, pending = [*interrupted.iter_facts()], {*interrupted.list_activations()}
         current = {id(fact) for _, _, fact in facts}
         for activation in self._list_recorded_steps():
             rows = [self.encoder.recorded_calls.get(key) for key in self._keys.get(activation, ())]

@@ -37,8 +37,8 @@ def find_masked_paths(run: Run) -> list[str]:
     if not run.has_masked_values:
         return []
     scopes = {frame.scope.id: frame.scope for frame in run.frames.values()}
-    found = [format_path(path) for scope in scopes.values() for path in iter_masks(dict(scope.data))]
-    return list(dict.fromkeys(found))
+    paths = [format_path(path) for scope in scopes.values() for path in iter_masks(dict(scope.data))]
+    return list(dict.fromkeys(paths))
 
 
 def fill(run: Run, values: Mapping[str, Any]) -> None:

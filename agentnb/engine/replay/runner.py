@@ -179,12 +179,12 @@ class Replay:
 
     def _get_settings(self, number: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the masked call settings of the recipe that a step was made with, and of the replay's recipe."""
-        found = []
+        settings = []
         for recipe in (self.record.plan(number).recipe, self.run.plan.recipe):
             if id(recipe) not in self._settings:
                 self._settings[id(recipe)] = mask_value(get_call_settings(recipe))
-            found.append(self._settings[id(recipe)])
-        return found[0], found[1]
+            settings.append(self._settings[id(recipe)])
+        return settings[0], settings[1]
 
     def _redo(self, recorded: RecordedIntervention, number: int) -> bool:
         """Repeat an intervention after a step; return True if the replay can continue."""
@@ -228,21 +228,21 @@ class Replay:
 
     def _find_activation(self, recorded: StepRecord) -> Activation | None:
         """Return the activation of a recorded step if it can come next here; else record a divergence."""
-        expected, found = self.sides.map_activation(recorded.activation), list_next_activations(self.run)
+        expected, candidates = self.sides.map_activation(recorded.activation), list_next_activations(self.run)
         plan, name = self.run.plan, self.sides.name(recorded.activation)
         region = self.source.tables.frames[recorded.activation.frame].region
         node = plan.recipe.nodes.get(name)
         why = f"the recipe has no node {name!r} any more"
         if node is not None:
             why = f"it was in region {region!r} and is now in {node.scope!r}" if node.scope != region else ""
-            for activation in found:
+            for activation in candidates:
                 if not why and activation.row == expected:
                     return activation
         lane = None if expected is None else self.run.frames.get(expected.frame)
         head = next(
-            (activation for activation in found if lane is not None and activation.frame.lane is lane.lane), None
+            (activation for activation in candidates if lane is not None and activation.frame.lane is lane.lane), None
         )
-        head = head or next(iter(found), None)
+        head = head or next(iter(candidates), None)
         comes = ABSENT if head is None else head.node.id
         if not why and comes == name:
             why = "the replay runs another activation of it: in another frame or phase"

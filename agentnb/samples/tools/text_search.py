@@ -29,13 +29,13 @@ def search(query: str, folder: str = "texts", k: int = 3) -> dict[str, Any]:
     words = [Counter(stems(paragraph)) for _, paragraph in paragraphs]
     spread = Counter(word for each in words for word in each)
     asked = stems(query)
-    found: list[tuple[float, dict[str, Any]]] = []
+    results: list[tuple[float, dict[str, Any]]] = []
     for (source, text), counts in zip(paragraphs, words, strict=True):
         score = sum(math.log(1 + len(paragraphs) / spread[word]) for word in asked if word in counts)
         if score:
-            found.append((score, {"text": text, "source": source, "score": round(score, 3)}))
-    found.sort(key=lambda pair: -pair[0])
-    items = [item for _, item in found[: int(k)]]
+            results.append((score, {"text": text, "source": source, "score": round(score, 3)}))
+    results.sort(key=lambda pair: -pair[0])
+    items = [item for _, item in results[: int(k)]]
     error = None if items else {"type": "nothing_found", "message": f"no text says anything about {query!r}"}
     return {"items": items, "text": "\n\n".join(item["text"] for item in items), "error": error}
 

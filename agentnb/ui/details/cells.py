@@ -57,8 +57,8 @@ class Cells:
     def rows(self, at: str, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> list[Cell]:
         """Return one cell per named value; the last one states how many were left out."""
         pairs = list(values.items() if isinstance(values, Mapping) else values)
-        found = [self.of(f"{at}/{number}", str(name), value) for number, (name, value) in enumerate(pairs[:ROWS])]
-        return found + ([make_more_cell(len(pairs) - ROWS)] if len(pairs) > ROWS else [])
+        cells = [self.of(f"{at}/{number}", str(name), value) for number, (name, value) in enumerate(pairs[:ROWS])]
+        return cells + ([make_more_cell(len(pairs) - ROWS)] if len(pairs) > ROWS else [])
 
     def _get_room(self, at: str) -> int:
         return WHOLE if at == self.wanted else min(self._cut, max(self._left, _FEW))
@@ -145,13 +145,13 @@ def _format_lines(value: Any, key: object, depth: int, room: int) -> str:
 
 def _format_one_line(value: Any, key: object = None) -> str | None:
     """Return a value as one line, or None if it would be too long."""
-    found, used = list[str](), 0
+    parts, used = list[str](), 0
     for piece in _iter_pieces(value, key, 0):
         used += len(piece)
         if used > _WIDE or "\n" in piece:
             return None
-        found.append(piece)
-    return "".join(found)
+        parts.append(piece)
+    return "".join(parts)
 
 
 def _iter_pieces(value: Any, key: object, depth: int) -> Iterator[str]:

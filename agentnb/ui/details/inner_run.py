@@ -56,13 +56,13 @@ def _find_parts(
 ) -> tuple[list[Any], int | None]:
     """Return the rounds or branches since a node was entered, and the step in which it was left."""
     frames = {row.id for row in reading.tables.frames if (row.owner, row.parent, row.opened_at) == (*owner, opened)}
-    found: dict[tuple[int, int], list[int]] = {}
+    parts: dict[tuple[int, int], list[int]] = {}
     rounds, last = 1, min(reading.tip, opened + _LOOKED)
     for step in range(opened + 1, last + 1):
         phase = _get_phase(reading, step, owner)
         if phase in (LEAVE, ENTER):
             return [
-                _describe_part(session, reading, key, steps) for key, steps in found.items()
+                _describe_part(session, reading, key, steps) for key, steps in parts.items()
             ], step if phase == LEAVE else None
         if phase == AGAIN:
             rounds += 1
@@ -70,8 +70,8 @@ def _find_parts(
         while frame and frame not in frames:
             frame = reading.tables.frames[frame].parent
         if frame:
-            found.setdefault((frame, rounds), []).append(step)
-    return [_describe_part(session, reading, key, steps) for key, steps in found.items()], None
+            parts.setdefault((frame, rounds), []).append(step)
+    return [_describe_part(session, reading, key, steps) for key, steps in parts.items()], None
 
 
 def _describe_part(session: Session, reading: StepIndex, key: tuple[int, int], steps: list[int]) -> dict[str, Any]:

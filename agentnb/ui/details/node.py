@@ -140,9 +140,9 @@ def _join(label: str, names: Any) -> Iterator[tuple[str, str]]:
 
 def _iter_sources(session: Session, node: Node) -> Iterator[Any]:
     """Yield the source of a node: its part of the recipe and the function that it calls."""
-    found = find_text(session.recipe, node)
-    if found is not None:
-        yield found
+    text = find_text(session.recipe, node)
+    if text is not None:
+        yield text
     world, called = get_state(session).run.world, node.params.get("function")
     names = [name for name in (called, node.params.get("ref"), node.id) if isinstance(name, str)]
     bound = [tools[name] for name in names for tools in (world.passed_tools, world.tools) if name in tools]
@@ -208,8 +208,8 @@ def _iter_reactions(recipe: Recipe, node: Node) -> Iterator[tuple[str, Any]]:
 
 def _iter_edges(recipe: Recipe, node: Node) -> Iterator[list[Any]]:
     """Yield the edges of a node: whether it is outgoing, the other node, the kind, the condition."""
-    found = [edge for edge in recipe.edges if node.id in (edge.source, edge.target)]
-    for edge in found[:ROWS]:
+    edges = [edge for edge in recipe.edges if node.id in (edge.source, edge.target)]
+    for edge in edges[:ROWS]:
         leads = edge.source == node.id
         yield [leads, to_line(edge.target if leads else edge.source), edge.kind, to_line(edge.condition)]
 
@@ -218,11 +218,11 @@ def explain_not_run(session: Session, request: Any) -> dict[str, Any]:
     """Return the reasons why a node did not run, as lines; `request` is [node, event id or None]."""
     node, event = request if isinstance(request, list) and len(request) == 2 else (request, None)
     try:
-        found = session.why_not(str(node), None if event is None else str(event))
+        explanation = session.why_not(str(node), None if event is None else str(event))
     except AgentNbError as error:
         return {"reason": to_line(error.problems[0].what if error.problems else error), "edges": []}
     edges = [
         [to_line(edge.source), edge.kind, to_line(edge.result), [to_line(each.line()) for each in edge.conditions]]
-        for edge in found.incoming_edges
+        for edge in explanation.incoming_edges
     ]
-    return {"reason": to_line(found.reason), "edges": edges[:ROWS]}
+    return {"reason": to_line(explanation.reason), "edges": edges[:ROWS]}

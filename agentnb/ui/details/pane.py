@@ -46,17 +46,17 @@ def find_last_step(session: Session, name: str) -> int | None:
 
 def _describe(session: Session, name: str, number: int | None, cells: Cells) -> dict[str, Any]:
     reading = session.trace.reading()
-    found: dict[str, Any] = {"node": describe_node(session, name, cells), "step": None, "before": None, "after": None}
-    found["runs"] = get_parts(session).pictures.view().visited.get(name, 0)
+    details: dict[str, Any] = {"node": describe_node(session, name, cells), "step": None, "before": None, "after": None}
+    details["runs"] = get_parts(session).pictures.view().visited.get(name, 0)
     if number is not None:
-        found["step"] = step_details(session, number, cells)
-        found["before"], found["after"] = (
+        details["step"] = step_details(session, number, cells)
+        details["before"], details["after"] = (
             _find_step_before(reading, name, number),
             _find_step_after(reading, name, number),
         )
-    if found["node"].get("listens"):
-        found["events"] = [[to_line(event.id), to_line(event.type)] for event in session.events[-_EVENTS:]]
-    return found
+    if details["node"].get("listens"):
+        details["events"] = [[to_line(event.id), to_line(event.type)] for event in session.events[-_EVENTS:]]
+    return details
 
 
 def _find_activations(reading: StepIndex, name: str) -> set[int]:

@@ -162,11 +162,11 @@ def mask_lines(lines: Sequence[str], *, code: bool = False) -> Iterator[str]:
 def _mask_line(line: str, *, code: bool) -> str:
     """Return a line with the values of its secrets masked; in code only string literals count as values."""
     out, start = list[str](), 0
-    while (found := _NAMED.search(line, start)) is not None:
-        end = found.end()
-        if is_secret(found[2]) and (not code or line[end : end + 1] in ("'", '"')):
+    while (match := _NAMED.search(line, start)) is not None:
+        end = match.end()
+        if is_secret(match[2]) and (not code or line[end : end + 1] in ("'", '"')):
             end = _find_value_end(line, end)
-            out += [line[start : found.end()].rstrip(), " " if found[3].strip() == ":" else "", MASK]
+            out += [line[start : match.end()].rstrip(), " " if match[3].strip() == ":" else "", MASK]
         else:
             out.append(line[start:end])
         start = end
@@ -193,13 +193,13 @@ def find_raise(error: BaseException | None) -> dict[str, Any] | None:
     Its texts are not masked here, but with the whole message. `place` is `file:line`, or the cell as IPython names it,
     `line` the number of the line, `lines` are [number, text], `traceback` is all of it.
     """
-    found = None
+    location = None
     for frame, number in traceback.walk_tb(None if error is None else error.__traceback__):
         if _is_users(frame.f_code):
-            found = frame.f_code.co_filename, number
-    if error is None or found is None:
+            location = frame.f_code.co_filename, number
+    if error is None or location is None:
         return None
-    file, number = found
+    file, number = location
     first = max(number - _AROUND, 1)
     numbers = range(first, number + _AROUND + 1) if file != NO_FILE else ()
     texts = [linecache.getline(file, each).rstrip("\n") for each in numbers]

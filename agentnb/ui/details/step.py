@@ -96,13 +96,13 @@ def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
 
 def _format_frames(session: Session, reading: StepIndex, activation: ActivationRow) -> str:
     """Return the frames that a step ran in: `root`, or the enclosing nodes, outermost first."""
-    found, frame = [], activation.frame
+    names, frame = [], activation.frame
     while frame:
         row = reading.tables.frames[frame]
         region = session.recipe.regions.get(row.region)
-        found.append((region.title if region else "") or row.region)
+        names.append((region.title if region else "") or row.region)
         frame = row.parent
-    return " / ".join(reversed(found)) or "root"
+    return " / ".join(reversed(names)) or "root"
 
 
 def _writes(reading: StepIndex, number: int, cells: Cells) -> Iterator[dict[str, Any]]:
@@ -228,14 +228,14 @@ def _iter_taken_edges(session: Session, history: History, number: int) -> Iterat
 
 
 def _find_edge(session: Session, source: str, target: str, *, failed: bool) -> Edge | None:
-    found = [edge for edge in session.recipe.edges if (edge.source, edge.target) == (source, target)]
-    return min(found, key=lambda edge: (edge.kind in ("error", "timeout")) != failed, default=None)
+    edges = [edge for edge in session.recipe.edges if (edge.source, edge.target) == (source, target)]
+    return min(edges, key=lambda edge: (edge.kind in ("error", "timeout")) != failed, default=None)
 
 
 def _explain_activations(session: Session, number: int) -> tuple[list[str], list[dict[str, Any]]]:
     """Return the nodes that a step's events activate, and each evaluated condition with what it read."""
     try:
-        found = session.why(number)
+        explanation = session.why(number)
     except Exception as error:  # noqa: BLE001  (a condition is somebody's code, which is asked once more here)
         row = {
             "condition": f"cannot be evaluated: {to_line(type(error).__name__)}",
@@ -247,15 +247,19 @@ def _explain_activations(session: Session, number: int) -> tuple[list[str], list
     conditions = [
         {
             "condition": to_line(each.condition) or "always",
-            "target": to_line(each.target) if found.delivered_event is not None else to_line(each.target) or "the end",
+            "target": to_line(each.target)
+            if explanation.delivered_event is not None
+            else to_line(each.target) or "the end",
             "value": _shorten_value(each.value),
             "taken": each.taken,
             "operands": [[to_line(text), _shorten_value(value, text)] for text, value in each.operands],
             "warning": to_line(each.warning),
         }
-        for each in found.conditions[:ROWS]
+        for each in explanation.conditions[:ROWS]
     ]
-    return ([to_line(name) for name in found.targets[:ROWS]] if found.delivered_event is not None else []), conditions
+    return (
+        [to_line(name) for name in explanation.targets[:ROWS]] if explanation.delivered_event is not None else []
+    ), conditions
 
 
 def _shorten_value(value: Any, name: str = "") -> str:

@@ -76,13 +76,13 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
 
 def _make_messages(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:
     """Return a conversation in the protocol's form: all tool results of a round are one user message."""
-    found: list[dict[str, Any]] = []
+    converted: list[dict[str, Any]] = []
     for message in messages:
         if message.tool_call_id:
             result = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}
-            if not (found and found[-1]["role"] == "user" and isinstance(found[-1]["content"], list)):
-                found.append({"role": "user", "content": []})
-            found[-1]["content"].append(result)
+            if not (converted and converted[-1]["role"] == "user" and isinstance(converted[-1]["content"], list)):
+                converted.append({"role": "user", "content": []})
+            converted[-1]["content"].append(result)
             continue
         content: Any = message.content
         if message.tool_calls:
@@ -91,8 +91,8 @@ def _make_messages(messages: Sequence[LLMMessage]) -> list[dict[str, Any]]:
                 {"type": "tool_use", "id": call.id, "name": call.name, "input": thaw(freeze(call.arguments))}
                 for call in message.tool_calls
             ]
-        found.append({"role": "assistant" if message.role == "assistant" else "user", "content": content})
-    return found
+        converted.append({"role": "assistant" if message.role == "assistant" else "user", "content": content})
+    return converted
 
 
 def _make_reply(answer: Any, ask: VendorRequest) -> Reply:

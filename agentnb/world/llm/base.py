@@ -65,8 +65,8 @@ class ToolCall:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the call as a mapping, as in results and messages."""
-        found = {"id": self.id, "name": self.name, "arguments": dict(self.arguments)}
-        return {**found, "signature": self.signature} if self.signature else found
+        fields = {"id": self.id, "name": self.name, "arguments": dict(self.arguments)}
+        return {**fields, "signature": self.signature} if self.signature else fields
 
 
 def parse_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
@@ -116,12 +116,12 @@ class LLMMessage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the message as a mapping, as in the arguments of an effect."""
-        found: dict[str, Any] = {"role": self.role, "content": self.content}
+        fields: dict[str, Any] = {"role": self.role, "content": self.content}
         if self.tool_calls:
-            found["tool_calls"] = [call.to_dict() for call in self.tool_calls]
+            fields["tool_calls"] = [call.to_dict() for call in self.tool_calls]
         if self.tool_call_id:
-            found["tool_call_id"] = self.tool_call_id
-        return found
+            fields["tool_call_id"] = self.tool_call_id
+        return fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,10 +111,10 @@ def substitute_env(value: Any, where: str = "settings", *, allowed: Collection[s
             not read a variable.
     """
     problems: list[Problem] = []
-    found = _fill(value, where, problems, allowed)
+    filled = _fill(value, where, problems, allowed)
     if problems:
         raise AgentRuntimeError(*problems)
-    return found
+    return filled
 
 
 def _fill(value: Any, where: str, problems: list[Problem], allowed: Collection[str] | None) -> Any:

@@ -117,11 +117,11 @@ def get_status(error: BaseException) -> int | None:
 
 def find_server_message(error: BaseException) -> str:
     """Return the server's message of an error, else the error's own; masked, on one line, truncated."""
-    found = next(_iter_messages(error), "") or str(error)
+    message = next(_iter_messages(error), "") or str(error)
     cause = error.__cause__
-    if cause is not None and get_status(error) is None and found.rstrip(".").lower() == "connection error":
-        found = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
-    text = " ".join(safe_str(found or type(error).__name__).split())
+    if cause is not None and get_status(error) is None and message.rstrip(".").lower() == "connection error":
+        message = f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+    text = " ".join(safe_str(message or type(error).__name__).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 

@@ -62,21 +62,21 @@ class GeminiClient(VendorClient):
 
 def _make_contents(ask: VendorRequest) -> list[dict[str, Any]]:
     """Return a conversation in the protocol's form: a tool's result is identified by the tool's name."""
-    found: list[dict[str, Any]] = []
+    contents: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     for message in ask.conversation:
         names |= {call.id: call.name for call in message.tool_calls}
         if message.tool_call_id:
             name = names.get(message.tool_call_id, message.tool_call_id)
             part = {"function_response": {"name": name, "response": {"result": message.content}}}
-            if not (found and found[-1]["role"] == "user" and "function_response" in found[-1]["parts"][0]):
-                found.append({"role": "user", "parts": []})
-            found[-1]["parts"].append(part)
+            if not (contents and contents[-1]["role"] == "user" and "function_response" in contents[-1]["parts"][0]):
+                contents.append({"role": "user", "parts": []})
+            contents[-1]["parts"].append(part)
             continue
         parts: list[dict[str, Any]] = [{"text": message.content}] if message.content or not message.tool_calls else []
         parts += map(_call_part, message.tool_calls)
-        found.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
-    return found
+        contents.append({"role": "model" if message.role == "assistant" else "user", "parts": parts})
+    return contents
 
 
 def _call_part(call: ToolCall) -> dict[str, Any]:

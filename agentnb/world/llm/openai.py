@@ -104,15 +104,15 @@ def _make_body(ask: VendorRequest) -> dict[str, Any]:
 
 
 def _make_message(message: LLMMessage) -> dict[str, Any]:
-    found: dict[str, Any] = {"role": message.role, "content": message.content}
+    fields: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        found["content"] = message.content or None
-        found["tool_calls"] = [
+        fields["content"] = message.content or None
+        fields["tool_calls"] = [
             {"id": call.id, "type": "function",
              "function": {"name": call.name, "arguments": json.dumps(thaw(freeze(call.arguments)))}}
             for call in message.tool_calls
         ]  # fmt: skip
-    return {**found, "tool_call_id": message.tool_call_id} if message.tool_call_id else found
+    return {**fields, "tool_call_id": message.tool_call_id} if message.tool_call_id else fields
 
 
 def _take_calls(reply: Reply, part: Any) -> None:

@@ -73,13 +73,13 @@ def _group_calls(trace: Any) -> dict[str, list[Any]]:
                     "pass session.trace or SimulationTrace.read(path)")
         )  # fmt: skip
     read = reading()
-    found: defaultdict[str, dict[tuple[int, ...], Any]] = defaultdict(dict)
+    groups: defaultdict[str, dict[tuple[int, ...], Any]] = defaultdict(dict)
     for history, last in read.parts():
         for call in history.calls:
             if call.kind == "llm" and call.step <= history.base + last:
                 node = read.nodes[read.tables.activations[call.activation].node].id
-                found[node][call.step, call.activation, call.call] = call
-    return {node: list(calls.values()) for node, calls in found.items()}
+                groups[node][call.step, call.activation, call.call] = call
+    return {node: list(calls.values()) for node, calls in groups.items()}
 
 
 def _make_exhausted_error(request: LLMRequest, had: int, nodes: Mapping[str, Sequence[Any]]) -> ExecutionError:

@@ -85,22 +85,22 @@ def _iter_fenced(text: str) -> Iterator[str]:
 
 def _find_longest_json(text: str) -> Any:
     """Return the longest object or array in a text. After an error, the search continues behind it, never inside."""
-    found: tuple[int, Any] | None = None
+    longest: tuple[int, Any] | None = None
     broken: json.JSONDecodeError | None = None
     start, tries = _START.search(text), 0
     while start and tries < MOST_STARTS:
         tries += 1
         try:
             value, end = _decode(text, start.start())
-            if found is None or end - start.start() > found[0]:
-                found = (end - start.start(), value)
+            if longest is None or end - start.start() > longest[0]:
+                longest = (end - start.start(), value)
         except json.JSONDecodeError as error:
             end = max(error.pos, start.end())
             if error.pos > start.start() + 1 or start[0] == "{":  # text such as `[see below]` was not meant to be JSON
                 broken = broken or error
         start = _START.search(text, end)
-    if found is not None:
-        return found[1]
+    if longest is not None:
+        return longest[1]
     if broken is None:
         raise ValueError("the answer is not JSON")
     if broken.pos >= len(text.rstrip()) or broken.msg.startswith("Unterminated"):

@@ -121,13 +121,13 @@ class Reply:
         self, key: Any, id: str | None = None, name: str | None = None, arguments: Any = None, signature: str = ""
     ) -> None:
         """Add a tool call or a further piece of one. Arguments are pieces of JSON text, or a whole mapping."""
-        found = self.calls.setdefault(key, RequestedCall())
-        found.id, found.signature = id or found.id, signature or found.signature
-        found.name += name or ""
+        requested = self.calls.setdefault(key, RequestedCall())
+        requested.id, requested.signature = id or requested.id, signature or requested.signature
+        requested.name += name or ""
         if isinstance(arguments, str):
-            found.text += arguments
+            requested.text += arguments
         elif arguments is not None:
-            found.value = arguments
+            requested.value = arguments
 
     def add(self, piece: str | None, tell: Callable[[str], None] | None = None) -> None:
         """Add a piece of text and pass it to the listener."""
@@ -164,9 +164,9 @@ def adapt_arguments(create: Callable[..., Any], arguments: Mapping[str, Any], re
     Those it does not declare go into its argument `rest`.
     """
     known = inspect.signature(create).parameters
-    found = {name: value for name, value in arguments.items() if name in known}
+    accepted = {name: value for name, value in arguments.items() if name in known}
     others = {name: value for name, value in arguments.items() if name not in known}
-    return {**found, rest: {**others, **(found.get(rest) or {})}} if others else found
+    return {**accepted, rest: {**others, **(accepted.get(rest) or {})}} if others else accepted
 
 
 def _uses_json_mode(requested: bool | None, client_setting: bool | None) -> bool:
@@ -404,15 +404,15 @@ class VendorClient(ABC):
 
     def _find_key(self) -> str | None:
         key = self._settings.get("api_key")
-        found = key or next((os.environ[name] for name in self.variables if os.environ.get(name)), None)
-        if self.needs_key and not found and not self._settings.get("client_kwargs", {}).get("api_key"):
+        api_key = key or next((os.environ[name] for name in self.variables if os.environ.get(name)), None)
+        if self.needs_key and not api_key and not self._settings.get("client_kwargs", {}).get("api_key"):
             names = " or ".join(self.variables)
             raise AgentRuntimeError(
                 Problem("X332", f"there is no API key for {self.provider!r}", self._where,
                         f"neither its settings nor the environment ({names}) contain one",
                         f'set {self.variables[0]}, or settings={{"api_key": "{{{{env.NAME}}}}"}}')
             )  # fmt: skip
-        return None if found is None else str(found)
+        return None if api_key is None else str(api_key)
 
     def _hide(self) -> None:
         """Register the keys of the settings as secrets, so that they are never shown."""

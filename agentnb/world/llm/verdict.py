@@ -45,14 +45,14 @@ def find_verdict(answer: Any) -> Verdict:
         word = _parse_word(answer)
         answer = find_json(answer) if word is None else word
         answer = _parse_verdict_text(answer) if isinstance(answer, str) else answer
-    found = _to_fields(answer)
-    if isinstance(found, Mapping):
-        return _parse_mapping(found)
-    if isinstance(found, list | tuple) and len(found) == 2 and (found[1] is None or isinstance(found[1], str)):
-        return Verdict(_number(found[0]), None, found[1] or None)
-    if isinstance(found, bool):
-        return Verdict(None, found)
-    return Verdict(_number(found), None)
+    fields = _to_fields(answer)
+    if isinstance(fields, Mapping):
+        return _parse_mapping(fields)
+    if isinstance(fields, list | tuple) and len(fields) == 2 and (fields[1] is None or isinstance(fields[1], str)):
+        return Verdict(_number(fields[0]), None, fields[1] or None)
+    if isinstance(fields, bool):
+        return Verdict(None, fields)
+    return Verdict(_number(fields), None)
 
 
 def _parse_word(text: str) -> bool | None:
@@ -77,8 +77,8 @@ def _to_fields(answer: Any) -> Any:
         return dump()
     if is_dataclass(answer):
         return {field.name: getattr(answer, field.name) for field in fields(answer)}
-    found = {word: getattr(answer, word) for word in ("score", *_PASSED, *_REMARKS) if hasattr(answer, word)}
-    return found if "score" in found or "passed" in found else answer
+    values = {word: getattr(answer, word) for word in ("score", *_PASSED, *_REMARKS) if hasattr(answer, word)}
+    return values if "score" in values or "passed" in values else answer
 
 
 def _parse_mapping(found: Mapping[Any, Any]) -> Verdict:

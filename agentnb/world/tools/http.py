@@ -81,31 +81,31 @@ def tool(spec: ToolSpec, config: Mapping[str, Any]) -> Tool:
 
 def _find_faults(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return the faults of a request, each as what, why and do."""
-    found = [
+    faults = [
         (f"{str(word)[:60]!r} is not a part of a request", f"a request has: {', '.join(WORDS)}",
          did_you_mean(str(word)[:60], WORDS, "pass the fields that the server expects in `params` or `json`"))
         for word in config if word not in WORDS
     ]  # fmt: skip
     fault = _check_url(config.get("url"))
     if fault:
-        found.append((fault, "requests go to http:// and https:// alone", "write a whole address: https://host/path"))
+        faults.append((fault, "requests go to http:// and https:// alone", "write a whole address: https://host/path"))
     method = config.get("method", "GET")
     if not isinstance(method, str) or not method.isascii() or not method.isalpha():
-        found.append(
+        faults.append(
             (f"{str(method)[:60]!r} is not a method", "a method is a word such as GET or POST", "write one of these")
         )
-    found += [
+    faults += [
         (f"`{word}` is {with_article(type(config[word]).__name__)}", "it contains names and values", "write a mapping")
         for word in _MERGED if not isinstance(config.get(word) or {}, Mapping)
     ]  # fmt: skip
-    if not found and any(_is_bad_header(name, value) for name, value in (config.get("headers") or {}).items()):
-        found.append(("a header cannot be sent", "names are plain words, values one line", "see `headers`"))
+    if not faults and any(_is_bad_header(name, value) for name, value in (config.get("headers") or {}).items()):
+        faults.append(("a header cannot be sent", "names are plain words, values one line", "see `headers`"))
     if config.get("json") is not None and config.get("body") is not None:
-        found.append(("it has `json` and `body`", "a request has one body", "pass only one of them"))
+        faults.append(("it has `json` and `body`", "a request has one body", "pass only one of them"))
     seconds = config.get("timeout")
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
-        found.append((f"its timeout is {str(seconds)[:60]!r}", "it is a number of seconds above 0", "write a number"))
-    return found
+        faults.append((f"its timeout is {str(seconds)[:60]!r}", "it is a number of seconds above 0", "write a number"))
+    return faults
 
 
 def _check_url(url: Any) -> str | None:
@@ -255,15 +255,15 @@ def _parse_response(answer: HTTPResponse, raw: bytes, request: _Request) -> dict
         text = raw.decode(answer.headers.get_content_charset() or "utf-8", "replace")
     except LookupError:  # an unknown charset
         text = raw.decode("utf-8", "replace")
-    found = None
+    body = None
     if "json" in answer.headers.get_content_type() or text.lstrip()[:1] in ("{", "["):
         try:
-            found = json.loads(text)
+            body = json.loads(text)
         except (ValueError, RecursionError):  # a parser's own limit of depth
-            found = None
+            body = None
     error = f"HTTP {answer.status}: {answer.reason}" if request.strict and answer.status >= 400 else None
-    result = text if found is None else found
-    return {"status": answer.status, "json": found, "text": text, "items": find_items(found), "result": result,
+    result = text if body is None else body
+    return {"status": answer.status, "json": body, "text": text, "items": find_items(body), "result": result,
             "error": error}  # fmt: skip
 
 

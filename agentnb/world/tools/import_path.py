@@ -218,15 +218,15 @@ class Modules:
         could access whatever an allowed module imports.
         """
         try:
-            found = getattr(module, attr)
+            value = getattr(module, attr)
         except Exception:  # noqa: BLE001  (a module may have a __getattr__ of its own)
-            found = _MISSING
-        if found is _MISSING:
+            value = _MISSING
+        if value is _MISSING:
             known = [name for name in vars(module) if not name.startswith("_")]
             raise _make_attribute_error(spec, attr, known)
-        home = getattr(found, "__module__", None) if is_function(found) or inspect.isclass(found) else None
+        home = getattr(value, "__module__", None) if is_function(value) or inspect.isclass(value) else None
         if is_own_module or not isinstance(home, str) or home.startswith(PREFIX) or self.allowed.holds_package(home):
-            return found
+            return value
         raise RecipeError(
             self._make_not_allowed_problem(spec, f"{home}.{attr}, that {module.__name__} imports,", f"{home}.{attr}")
         )
@@ -284,8 +284,8 @@ def _find_defined(module: ast.Module) -> set[str] | None:
                 continue  # names bound in nested scopes are not attributes of the module
             case ast.Lambda():
                 continue
-            case ast.Import(names=found) | ast.ImportFrom(names=found):
-                names.update((each.asname or each.name).partition(".")[0] for each in found)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                names.update((each.asname or each.name).partition(".")[0] for each in aliases)
             case ast.Name(id=name, ctx=ast.Store()):
                 names.add(name)
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):

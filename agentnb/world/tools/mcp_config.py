@@ -169,7 +169,7 @@ def _to_pairs(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
 
 def _find_faults(config: Mapping[str, Any]) -> list[Fault]:
     """Return the faults of a config, each as what, why and do."""
-    found: list[Fault] = [
+    faults: list[Fault] = [
         (f"has an unknown field {str(word)[:60]!r}", f"its config has: {', '.join(WORDS)}",
          did_you_mean(str(word)[:60], WORDS, "pass the tool's arguments in the node's inputs, or in `arguments`"))
         for word in config if word not in WORDS
@@ -178,19 +178,19 @@ def _find_faults(config: Mapping[str, Any]) -> list[Fault]:
         value = config.get(word)
         odd = value is not None and (not isinstance(value, sort) or isinstance(value, bool))
         if odd or (word == "timeout" and not odd and value is not None and value <= 0):
-            found.append((f"has an invalid `{word}`", f"it is {str(value)[:60]!r}", f"write a {title}"))
-    if found:
-        return found
+            faults.append((f"has an invalid `{word}`", f"it is {str(value)[:60]!r}", f"write a {title}"))
+    if faults:
+        return faults
     command, url = config.get("command"), config.get("url")
     if bool(command) == bool(url):
         both = "both `command` and `url`" if command else "neither `command` nor `url`"
-        found.append((f"has {both}", "a server is started, or is there already",
+        faults.append((f"has {both}", "a server is started, or is there already",
                       "set `command` and `args` to start a server, or the `url` of a running one"))  # fmt: skip
     elif url and not url.strip().lower().startswith(("http://", "https://")):
-        found.append(("has an invalid `url`", "servers are reached over http or https", "write https://..."))
+        faults.append(("has an invalid `url`", "servers are reached over http or https", "write https://..."))
     if any("\0" in str(text) for text in (command, *(config.get("args") or ()), config.get("cwd"))):
-        found.append(("has a null character in its command", "no program can be started so", "take it out"))
-    return found
+        faults.append(("has a null character in its command", "no program can be started so", "take it out"))
+    return faults
 
 
 def _find_command(spec: ToolSpec, command: str, args: tuple[str, ...], cwd: Path, allowed: Allowed) -> str:

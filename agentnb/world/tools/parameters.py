@@ -69,10 +69,10 @@ def parse_parameters(source: Any, where: str, names: Sequence[str] = ()) -> Para
                                  "it is a mapping or a model",
                                  "write a JSON Schema, a pydantic model, or {'name': {'type': 'string'}}"))  # fmt: skip
     if _is_own_form(source):
-        found, problems = read_parameters(source, where)
+        parameters, problems = read_parameters(source, where)
         if problems:
             raise RecipeError(*problems)
-        return _Own(found)
+        return _Own(parameters)
     problems = list(_iter_schema_problems(source, where))
     if problems:
         raise RecipeError(*problems)
@@ -100,12 +100,12 @@ def _copy_within(value: Any, walk: Walk) -> Any:
         return value
     enter(walk, value)
     if isinstance(value, list):
-        found: Any = [_copy_within(item, walk) for item in value]
+        copied: Any = [_copy_within(item, walk) for item in value]
     else:
         items = to_items(value)
-        found = value if items is UNREADABLE else {key: _copy_within(item, walk) for key, item in items.items()}
+        copied = value if items is UNREADABLE else {key: _copy_within(item, walk) for key, item in items.items()}
     walk.depth -= 1
-    return found
+    return copied
 
 
 def _is_own_form(source: Mapping[Any, Any]) -> bool:

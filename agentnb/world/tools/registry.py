@@ -106,8 +106,8 @@ class ToolRegistry:
 
     def get_tool_info(self, name: str) -> ToolConfig | None:
         """Return a tool; None if there is none with that name."""
-        found = self._find(name)
-        return None if found is None else found.config
+        registered = self._find(name)
+        return None if registered is None else registered.config
 
     def describe(self, name: str | None = None) -> Any:
         """Return a tool's description for a model: a dict of name, description and input_schema (a JSON Schema).
@@ -118,8 +118,8 @@ class ToolRegistry:
             with self._lock:
                 tools = list(self._tools.values())
             return [_describe(tool) for tool in tools]
-        found = self._find(name)
-        return None if found is None else _describe(found)
+        registered = self._find(name)
+        return None if registered is None else _describe(registered)
 
     # -- execution -----------------------------------------------------------------------------------------------------
 
@@ -143,10 +143,10 @@ class ToolRegistry:
 
     async def _execute(self, name: str, params: Any, allowed: Collection[str] | None, mode: WaitMode) -> ToolResult:
         start = self.clock.ns()
-        found, refused = self._check(name, params, allowed)
-        if found is None:
+        registered, refused = self._check(name, params, allowed)
+        if registered is None:
             return to_result(refused, str(name), ToolMetrics.of_ns(start, self.clock.ns()))
-        call, config = _make_dict_handler(found.config), found.config
+        call, config = _make_dict_handler(registered.config), registered.config
         for retries_left in range(config.retry_count, -1, -1):
             answer: Any
             try:
@@ -169,8 +169,8 @@ class ToolRegistry:
     def check(self, name: str, params: Any = None, allowed: Collection[str] | None = None) -> ToolResult | None:
         """Return why a tool cannot be run with these parameters, as a failed result; None if it can."""
         start = self.clock.ns()
-        found, refused = self._check(name, params, allowed)
-        return None if found else to_result(refused, str(name), ToolMetrics.of_ns(start, self.clock.ns()))
+        registered, refused = self._check(name, params, allowed)
+        return None if registered else to_result(refused, str(name), ToolMetrics.of_ns(start, self.clock.ns()))
 
     def attempt(self, name: str) -> Callable[[Mapping[str, Any]], Any]:
         """Return a callable that makes one attempt: it takes the parameters and returns or raises what the tool does.
@@ -180,21 +180,21 @@ class ToolRegistry:
         Raises:
             ExecutionError: X360, there is no such tool, or it has no handler.
         """
-        found = self._find(name)
-        if found is None or found.config.handler is None:
+        registered = self._find(name)
+        if registered is None or registered.config.handler is None:
             raise ExecutionError(
                 Problem(
                     "X360",
                     f"tool {safe_repr(name)} cannot be run",
                     "the registry of tools",
                     _describe_missing(name, self.get_available_tools())
-                    if found is None
+                    if registered is None
                     else _describe_no_handler(name),
                     "call check(name, params) first",
                 )
             )
-        call = _make_dict_handler(found.config)
-        if is_async(found.config.handler):
+        call = _make_dict_handler(registered.config)
+        if is_async(registered.config.handler):
 
             async def aattempt(params: Mapping[str, Any]) -> Any:
                 return await call(_copy_parameters(params))
@@ -209,15 +209,15 @@ class ToolRegistry:
 
     def learn(self, name: str, params: Any, result: ToolResult) -> None:
         """Update the context with a run that was made without `execute_tool`; never raises."""
-        found = self._find(name)
-        if found is not None:
-            drive(self._report(found.config, params, result, Blocking()))
+        registered = self._find(name)
+        if registered is not None:
+            drive(self._report(registered.config, params, result, Blocking()))
 
     async def alearn(self, name: str, params: Any, result: ToolResult) -> None:
         """Update the context with a run, awaiting it if it is async; never raises."""
-        found = self._find(name)
-        if found is not None:
-            await self._report(found.config, params, result, Awaiting())
+        registered = self._find(name)
+        if registered is not None:
+            await self._report(registered.config, params, result, Awaiting())
 
     async def _report(self, config: ToolConfig, params: Any, result: ToolResult, mode: WaitMode) -> None:
         context = self.context
@@ -249,19 +249,19 @@ class ToolRegistry:
         self, name: Any, params: Any, allowed: Collection[str] | None
     ) -> tuple[_Registered, None] | tuple[None, ToolResult]:
         """Return a tool that can be run with these parameters, or the failed result."""
-        found = self._find(name)
-        if found is None:
+        registered = self._find(name)
+        if registered is None:
             return None, make_failure(_describe_missing(name, self.get_available_tools()))
         if allowed is not None and name not in allowed:
             listed = ", ".join(allowed) or "none"
             return None, make_failure(f"Tool {safe_repr(name)} is not allowed here. Allowed tools: {listed}")
-        details = _find_errors(found, params)
+        details = _find_errors(registered, params)
         if details:
             text = "; ".join(f"{each['path']}: {each['message']}" for each in details)
             return None, make_failure(f"Input validation failed for tool {safe_repr(name)}: {text}", details=details)
-        if found.config.handler is None:
+        if registered.config.handler is None:
             return None, make_failure(_describe_no_handler(name))
-        return found, None
+        return registered, None
 
 
 def _make_dict_handler(config: ToolConfig) -> Callable[[dict[str, Any]], Any]:

@@ -52,10 +52,10 @@ def read_parameters(
 
     R190: a tool's input schema has none of the supported forms, or is not valid in its form.
     """
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     problems: list[Problem] = []
     if depth > DEEPEST:
-        return found, [
+        return parameters, [
             _make_problem("the input schema is nested too deeply", where, f"{DEEPEST} levels are enough", "flatten it")
         ]
     for name, declaration in source.items():
@@ -65,9 +65,9 @@ def read_parameters(
             )
             continue
         parameter, wrong = _read(declaration, f"{where}.{name}", depth)
-        found[name] = parameter
+        parameters[name] = parameter
         problems += wrong
-    return found, problems
+    return parameters, problems
 
 
 def _read(declaration: Any, where: str, depth: int) -> tuple[Parameter, list[Problem]]:

@@ -198,20 +198,20 @@ def _from_mapping(cls: type[ToolConfig], name: str | None, mapping: Mapping[Any,
 
 def _lift(config: ToolConfig) -> ToolConfig:
     """Return a tool with the fields in its `config` moved to the top, and completed from its handler."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if isinstance(config.config, Mapping):
         lifted = {_CAMEL.get(word, word): value for word, value in config.config.items() if isinstance(word, str)}
-        found = {
+        fields = {
             word: lifted[word] for word in _LIFTED if getattr(config, word) is None and lifted.get(word) is not None
         }
-    handler = found.get("handler", config.handler)
+    handler = fields.get("handler", config.handler)
     marked = _read_mark(handler)
     if marked is not None:
-        found["handler"] = marked.handler
-        found["description"] = config.description or marked.description
-    if config.input_schema is None and "input_schema" not in found and callable(handler):
-        found["input_schema"] = find_hinted_model(handler) if marked is None else marked.input_schema
-    return replace(config, **found) if found else config
+        fields["handler"] = marked.handler
+        fields["description"] = config.description or marked.description
+    if config.input_schema is None and "input_schema" not in fields and callable(handler):
+        fields["input_schema"] = find_hinted_model(handler) if marked is None else marked.input_schema
+    return replace(config, **fields) if fields else config
 
 
 def _iter_problems(config: ToolConfig) -> Iterator[Problem]:

@@ -144,7 +144,7 @@ class Approvals:
 
 def _find_requests(ledger: Ledger, ids: set[str]) -> dict[str, Event]:
     """Return the requesting events by the ids of what they request."""
-    found: dict[str, Event] = {}
+    requests: dict[str, Event] = {}
     for event in reversed(ledger.events()):
         if event.type == "approval.proposed":
             id_ = str(event.payload["approval_id"])
@@ -153,10 +153,10 @@ def _find_requests(ledger: Ledger, ids: set[str]) -> dict[str, Event]:
         else:
             continue
         if id_ in ids:
-            found[id_] = event
-            if len(found) == len(ids):
+            requests[id_] = event
+            if len(requests) == len(ids):
                 break
-    return found
+    return requests
 
 
 def _find_requester(run: Run, event: Event | None) -> str:
@@ -253,14 +253,14 @@ class ApprovalMethods:
 
         X513: an approval is not pending: it was already decided, or never requested.
         """
-        found = next((each for each in self.pending_approvals() if each.id == approval_id), None)
-        if found is None:
+        approval = next((each for each in self.pending_approvals() if each.id == approval_id), None)
+        if approval is None:
             waiting = ", ".join(each.id for each in self.pending_approvals()) or "none"
             raise ApprovalNotFoundError(
                 Problem("X513", f"no approval {approval_id!r} is pending", "Runtime", f"pending approvals: {waiting}",
                         "see runtime.pending_approvals()")
             )  # fmt: skip
-        return found
+        return approval
 
 
 __all__ = ["ApprovalMethods", "Approvals"]

@@ -51,10 +51,10 @@ def to_behaviors(value: Any) -> list[Any]:
         InvalidArgumentType: X519, one of them is not a behavior.
     """
     expected = "a list of behaviors: functions under @behavior, or Behavior(name, function, on=[...])"
-    found = to_list(value, "Runtime(behaviors=...)", expected)
-    for each in found:
+    behaviors = to_list(value, "Runtime(behaviors=...)", expected)
+    for each in behaviors:
         check_behavior(each, "Runtime(behaviors=...)")
-    return found
+    return behaviors
 
 
 def check_behavior(value: Any, where: str) -> None:
@@ -76,11 +76,11 @@ def to_tools(value: Any) -> list[Any]:
         InvalidArgumentType: X519, one of them is not a tool.
     """
     expected = "a list of tools: functions under @tool"
-    found = to_list(value, "tools=...", expected)
-    wanting = next((each for each in found if isinstance(each, type) or not hasattr(each, "to_definition")), None)
+    tools = to_list(value, "tools=...", expected)
+    wanting = next((each for each in tools if isinstance(each, type) or not hasattr(each, "to_definition")), None)
     if wanting is not None:
         raise make_type_error(wanting, "tools=...", expected, InvalidToolRegistration)
-    return found
+    return tools
 
 
 def check_name(value: Any, decorator: str) -> None:
@@ -99,10 +99,10 @@ def to_event_types(value: Any) -> list[str]:
     Raises:
         InvalidArgumentType: X519, it is not a list of strings.
     """
-    found = [value] if isinstance(value, str) else to_list(value or (), "on=...", "a list of types of events")
-    for each in found:
+    types = [value] if isinstance(value, str) else to_list(value or (), "on=...", "a list of types of events")
+    for each in types:
         check_type(each, str, "on=...", "a list of types of events")
-    return found
+    return types
 
 
 def check_view(spec: Any, where: str) -> None:

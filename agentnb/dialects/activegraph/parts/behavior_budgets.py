@@ -59,8 +59,8 @@ class _Account:
 
     def measure_usage(self, name: str, limit: str, position: int) -> Amount:
         """Return how much a behavior had used at a position."""
-        found = self.sums.get((name, limit))
-        return 0 if found is None else found.up_to(position)
+        total = self.sums.get((name, limit))
+        return 0 if total is None else total.up_to(position)
 
 
 _accounts: Final[WeakKeyDictionary[History, _Account]] = WeakKeyDictionary()
@@ -82,14 +82,14 @@ def _uses(event: Event) -> Iterator[tuple[str, str, Amount]]:
 def measure_behavior_usage(run: Run, name: str, limits: Mapping[str, Any]) -> dict[str, Amount]:
     """Return the used amount of each limit of a behavior, up to and including the current step."""
     parts = [(_accounts.setdefault(history, _Account()).of(history), end) for history, end in run.parts()]
-    found: dict[str, Amount] = {limit: sum((account.measure_usage(name, limit, end) for account, end in parts), 0)
+    amounts: dict[str, Amount] = {limit: sum((account.measure_usage(name, limit, end) for account, end in parts), 0)
                                 for limit in limits}  # fmt: skip
     counts = get_ledger(run).sync().work
     for event in () if counts is None else counts.emitted:
         for behavior, limit, amount in _uses(event):
-            if behavior == name and limit in found:
-                found[limit] += amount
-    return found
+            if behavior == name and limit in amounts:
+                amounts[limit] += amount
+    return amounts
 
 
 def find_used_limit(run: Run, behavior: Any) -> str | None:
@@ -114,15 +114,15 @@ class BudgetedMatcher(Matcher):
 
     def list_deliveries(self, run: Run, event: Event) -> list[tuple[str, int]]:
         """Return the deliveries that an event triggers, as far as the budgets allow."""
-        found, open_deliveries = list[tuple[str, int]](), dict[str, Any]()
+        deliveries, open_deliveries = list[tuple[str, int]](), dict[str, Any]()
         for name, about in super().list_deliveries(run, event):
             each = self.behaviors[name]
             if each.budget and name not in open_deliveries:
                 open_deliveries[name] = 0 if find_used_limit(run, each) else self._count_calls_left(run, each)
             if open_deliveries.get(name, 1) > 0:
-                found.append((name, about))
+                deliveries.append((name, about))
                 open_deliveries[name] = open_deliveries.get(name, 2) - 1 if each.budget else 1
-        return found
+        return deliveries
 
     def _count_calls_left(self, run: Run, behavior: Any) -> float:
         most = behavior.budget.get(CALLS)
@@ -134,7 +134,7 @@ class BudgetedMatcher(Matcher):
 
     def list_delayed(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
         """Return the delayed deliveries that are due, as far as the budgets allow."""
-        found, started = list[tuple[str, int, int]](), dict[str, int]()
+        delayed, started = list[tuple[str, int, int]](), dict[str, int]()
         for name, about, seq in super().list_delayed(run, event):
             each = self.behaviors[name]
             if each.budget and (
@@ -142,8 +142,8 @@ class BudgetedMatcher(Matcher):
             ):
                 continue
             started[name] = started.get(name, 0) + 1
-            found.append((name, about, seq))
-        return found
+            delayed.append((name, about, seq))
+        return delayed
 
     def explain_refusal(self, run: Run, name: str, event: Event) -> Iterator[str]:
         """Yield each clause that does not match, including the budget."""
@@ -155,8 +155,8 @@ class BudgetedMatcher(Matcher):
 
 def find_exhausted(run: Run, behaviors: Mapping[str, Any]) -> dict[str, str]:
     """Return the behaviors whose budget is used up, with the limit that each has reached."""
-    found = ((name, find_used_limit(run, each)) for name, each in behaviors.items())
-    return {name: limit for name, limit in found if limit is not None}
+    limits = ((name, find_used_limit(run, each)) for name, each in behaviors.items())
+    return {name: limit for name, limit in limits if limit is not None}
 
 
 __all__ = ["BudgetedMatcher", "find_exhausted", "find_used_limit", "measure_behavior_usage"]

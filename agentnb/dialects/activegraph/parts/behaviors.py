@@ -183,8 +183,8 @@ def check_schema(schema: Any, word: str) -> None:
     if schema is None:
         return
     if not isinstance(schema, type) or not hasattr(schema, "model_validate"):
-        found = f"{schema.__name__}, not a BaseModel subclass" if isinstance(schema, type) else type(schema).__name__
-        raise TypeError(f"{word} must be a pydantic model (from pydantic import BaseModel), not {found}")
+        actual = f"{schema.__name__}, not a BaseModel subclass" if isinstance(schema, type) else type(schema).__name__
+        raise TypeError(f"{word} must be a pydantic model (from pydantic import BaseModel), not {actual}")
     try:
         schema.model_json_schema()  # type: ignore[attr-defined]  # every pydantic model has it
     except Exception as error:  # pydantic has several exceptions, and a field may raise its own
@@ -261,9 +261,11 @@ def behavior(
 
     def decorate(fn: Callable[..., None]) -> Behavior:
         check_signature(fn, ("event", "graph", "ctx"), "@behavior")
-        found = Behavior(**to_fields(fn, name, on, where, view, creates, budget, priority, pattern, activate_after))
-        register(found)
-        return found
+        new_behavior = Behavior(
+            **to_fields(fn, name, on, where, view, creates, budget, priority, pattern, activate_after)
+        )
+        register(new_behavior)
+        return new_behavior
 
     return decorate
 
@@ -293,12 +295,12 @@ def relation_behavior(
 
     def decorate(fn: Callable[..., None]) -> RelationBehavior:
         check_signature(fn, ("relation", "event", "graph", "ctx"), "@relation_behavior")
-        found = RelationBehavior(
+        new_behavior = RelationBehavior(
             relation_type=relation_type,
             **to_fields(fn, name, on, where, view, creates, budget, priority, pattern, activate_after),
         )
-        register(found)
-        return found
+        register(new_behavior)
+        return new_behavior
 
     return decorate
 

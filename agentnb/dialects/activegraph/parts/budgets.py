@@ -100,8 +100,8 @@ def parse_limits(limits: Mapping[str, Any] | Budget | None) -> dict[str, Any]:
                 Problem("X511", f"there is no limit {name!r}", "budget", f"the limits are: {', '.join(KNOWN_LIMITS)}",
                         did_you_mean(str(name), KNOWN_LIMITS, "use one of them"))
             )  # fmt: skip
-    found = {name: value for name, value in values.items() if value is not None}
-    return {name: _parse_dollars(value) if name == "max_cost_usd" else value for name, value in found.items()}
+    parsed = {name: value for name, value in values.items() if value is not None}
+    return {name: _parse_dollars(value) if name == "max_cost_usd" else value for name, value in parsed.items()}
 
 
 def _parse_dollars(value: Any) -> Decimal:

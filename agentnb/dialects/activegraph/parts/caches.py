@@ -55,8 +55,8 @@ class _Cache(ABC, Generic[Answer]):
 
     def get(self, digest: str) -> Answer | None:
         """Return an answer, marked as a cache hit; None if nothing is cached."""
-        found = self._payloads.get(digest)
-        return None if found is None else self._answer(found)
+        payload = self._payloads.get(digest)
+        return None if payload is None else self._answer(payload)
 
     def record(self, digest: str, response: Answer) -> None:
         """Cache an answer, replacing an older one."""

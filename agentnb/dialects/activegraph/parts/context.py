@@ -158,11 +158,11 @@ class View:
 
     def objects(self, type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the visible objects of a type that match `where`: {"data.state": "open"}."""
-        found = [record for record in self.take()[0]
+        records = [record for record in self.take()[0]
                  if type in (None, record["type"]) and (not where or holds(where, record))]  # fmt: skip
         if self._reads is not None:
-            self._reads.update(dict.fromkeys(record["id"] for record in found))
-        return [to_object(record) for record in found]
+            self._reads.update(dict.fromkeys(record["id"] for record in records))
+        return [to_object(record) for record in records]
 
     def relations(self, type: str | None = None) -> list[Relation]:
         """Return the visible relations of a type."""

@@ -122,12 +122,12 @@ class DeliveryInProgress:
         matcher = self.behavior.pattern_matcher
         if matcher is None:
             return
-        found = self.ledger.matched.get((self.event_row.seq, self.behavior.name))
-        if found is None:
-            found = [match.bindings for match in matcher.matches(get_graph_as_matched(self.ledger, self.work))]
-        self.ctx.matches = [Match(dict(bindings)) for bindings in found]
+        all_bindings = self.ledger.matched.get((self.event_row.seq, self.behavior.name))
+        if all_bindings is None:
+            all_bindings = [match.bindings for match in matcher.matches(get_graph_as_matched(self.ledger, self.work))]
+        self.ctx.matches = [Match(dict(bindings)) for bindings in all_bindings]
         if not late and self._is_first():
-            self.record("pattern.matched", {"matches_count": len(found), "pattern": self.behavior.pattern})
+            self.record("pattern.matched", {"matches_count": len(all_bindings), "pattern": self.behavior.pattern})
 
     def _is_first(self) -> bool:
         """Return True if this is the behavior's first delivery of this event; there may be one for each relation."""

@@ -79,9 +79,9 @@ class EffectCaller:
         """Return the caller in a session; if the session has a model, it replaces the runtime's."""
         if world.llm is None:
             return self
-        found = copy.copy(self)
-        found.session_model = ClientProvider(world.llm)
-        return found
+        caller = copy.copy(self)
+        caller.session_model = ClientProvider(world.llm)
+        return caller
 
     def retries(self, attempts: int | None, first: float | None, maximum: float | None) -> dict[str, Any]:
         """Return the retry policy of model requests in a Runtime's terms; None for the default."""
@@ -198,12 +198,12 @@ class EffectCaller:
         Raises:
             UnknownToolError: it does not name it.
         """
-        found = self.tools_of(behavior).get(name)
-        if found is None:
+        tool = self.tools_of(behavior).get(name)
+        if tool is None:
             names = ", ".join(self.tools_of(behavior)) or "none"
             raise UnknownToolError("tool.unknown_tool", f"{behavior.name!r} has no tool {name!r}; it has: {names}",
                                    payload_extras={"tool": name})  # fmt: skip
-        return found
+        return tool
 
     def find_cached_result(self, tool: Tool, hash_: str) -> dict[str, Any] | None:
         """Return the cached result of this tool call, if caching is on."""
@@ -216,9 +216,9 @@ class EffectCaller:
 
         def run_tool(**arguments: Any) -> Any:
             start_time = work.run.ns()
-            found = _run(tool, arguments, context, self.invoker)
-            found["latency_seconds"] = _measure_seconds(work.run.ns, start_time)
-            return found if "failed" in found else _add_price(found, tool)  # a failed call costs nothing
+            result = _run(tool, arguments, context, self.invoker)
+            result["latency_seconds"] = _measure_seconds(work.run.ns, start_time)
+            return result if "failed" in result else _add_price(result, tool)  # a failed call costs nothing
 
         effect = Effect("tool", tool.name, dict(args), timeout=tool.timeout_seconds or None, target=run_tool,
                         repeatable=tool.deterministic)  # fmt: skip

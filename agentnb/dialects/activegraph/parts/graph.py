@@ -267,8 +267,8 @@ class Graph:
     def objects(self, type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the objects of a type that match a `where`: dotted path -> value or {operator: value}."""
         check(where)
-        found = self.ledger.all_objects(type)
-        return [to_object(record) for record in found if not where or holds(where, get_object_values(record))]
+        objects = self.ledger.all_objects(type)
+        return [to_object(record) for record in objects if not where or holds(where, get_object_values(record))]
 
     def query(self, object_type: str | None = None, where: Where | None = None) -> list[Object]:
         """Return the same as `objects`."""
@@ -289,9 +289,9 @@ class Graph:
         filters = {name: value for name, value in (("source", source), ("target", target), ("type", type)) if value}
         ledger = self.ledger
         known = source or target
-        found = ledger.all_relations() if known is None else map(ledger.relation, ledger.touching(known))
+        relations = ledger.all_relations() if known is None else map(ledger.relation, ledger.touching(known))
         return [
-            to_relation(record) for record in found if all(record[name] == value for name, value in filters.items())
+            to_relation(record) for record in relations if all(record[name] == value for name, value in filters.items())
         ]
 
     def get_relations(

@@ -122,13 +122,13 @@ class Actor(ABC):
     def _patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None, rationale: str | None,
                evidence: Sequence[str] | None, status: str) -> dict[str, Any]:  # fmt: skip
         patch = self.ledger.ids.patch()
-        found = self.ledger.object(target)
+        current = self.ledger.object(target)
         return {
             "id": patch,
             "target": target,
             "op": op,
             "value": value,
-            "expected_version": 0 if found is ABSENT else found["version"],
+            "expected_version": 0 if current is ABSENT else current["version"],
             "proposed_by": by,
             "rationale": rationale,
             "evidence": list(evidence or ()),
@@ -141,12 +141,12 @@ class Actor(ABC):
                      evidence: Sequence[str] | None = None) -> Any:  # fmt: skip
         """Merge fields into an object's data at once, and return the patch, frozen."""
         updates = check_own(updates, "patch_object")
-        found = self.ledger.object(target)
-        if found is ABSENT:
+        current = self.ledger.object(target)
+        if current is ABSENT:
             raise KeyError(f"unknown object: {target}")
         patch = self._patch(target, "update", updates, self.actor, rationale, evidence, "applied")
         id_ = self.ledger.event_id()
-        payload = {"patch": patch, "target": target, "diff": diff_data(found["data"], to_canonical(updates))}
+        payload = {"patch": patch, "target": target, "diff": diff_data(current["data"], to_canonical(updates))}
         event = self.record("patch.applied", payload, actor=self.actor, cause=self.cause, frame=self.frame, id_=id_)
         return event.payload["patch"]
 
@@ -164,13 +164,13 @@ class Actor(ABC):
     def apply_patch(self, patch_id: str, approved_by: str = "system") -> Kept:
         """Apply a proposed patch if its object has not changed since; otherwise it is rejected."""
         patch, ledger = self._find_proposed(patch_id, "applied"), self.ledger
-        found = ledger.object(patch["target"])
-        version, tell = 0 if found is ABSENT else found["version"], partial(self.record, actor=approved_by)
+        current = ledger.object(patch["target"])
+        version, tell = 0 if current is ABSENT else current["version"], partial(self.record, actor=approved_by)
         tell = partial(tell, cause=self.cause, frame=self.frame)
         if version != patch["expected_version"]:
             reason = f"version mismatch: expected {patch['expected_version']}, got {version}"
             return tell("patch.rejected", _describe_rejection(patch, reason, version))
-        data = {} if found is ABSENT else found["data"]
+        data = {} if current is ABSENT else current["data"]
         payload = {"patch": {**patch, "status": "applied"}, "target": patch["target"],
                    "diff": diff_data(data, patch["value"]), "approved_by": approved_by}  # fmt: skip
         return tell("patch.applied", payload)
@@ -178,9 +178,9 @@ class Actor(ABC):
     def reject_patch(self, patch_id: str, reason: str) -> Kept:
         """Reject a proposed patch."""
         patch = self._find_proposed(patch_id, "rejected")
-        found = self.ledger.object(patch["target"])
+        current = self.ledger.object(patch["target"])
         return self.emit(
-            "patch.rejected", _describe_rejection(patch, reason, 0 if found is ABSENT else found["version"])
+            "patch.rejected", _describe_rejection(patch, reason, 0 if current is ABSENT else current["version"])
         )
 
     def _find_proposed(self, patch_id: str, what: str) -> Any:

@@ -82,14 +82,14 @@ def parse_direction(direction: str, *known: str) -> str:
     Raises:
         GraphError: X517, there is no such direction.
     """
-    found = {"out": known[0], "in": known[1]}.get(direction, direction)
-    if found not in known:
+    parsed = {"out": known[0], "in": known[1]}.get(direction, direction)
+    if parsed not in known:
         raise GraphError(
             Problem("X517", f"there is no direction {direction!r}", "direction",
                     f"the directions are: {', '.join(known)}",
                     did_you_mean(str(direction), known, "use one of them"))
         )  # fmt: skip
-    return found
+    return parsed
 
 
 def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Sequence[str | None],

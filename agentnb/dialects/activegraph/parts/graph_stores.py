@@ -103,9 +103,9 @@ class InMemoryGraphStore:
 
     def remove_object(self, id_: str) -> None:
         """Remove an object."""
-        found = self._objects.pop(id_, None)
-        if found is not None:
-            del self._types[found["type"]][id_]
+        removed = self._objects.pop(id_, None)
+        if removed is not None:
+            del self._types[removed["type"]][id_]
 
     def all_objects(self, type_: str | None = None) -> Iterator[Kept]:
         """Yield the objects, optionally of one type."""
@@ -127,9 +127,9 @@ class InMemoryGraphStore:
 
     def remove_relation(self, id_: str) -> None:
         """Remove a relation."""
-        found = self._relations.pop(id_, None)
-        if found is not None:
-            for end in {found["source"], found["target"]}:
+        removed = self._relations.pop(id_, None)
+        if removed is not None:
+            for end in {removed["source"], removed["target"]}:
                 del self._ends[end][id_]
 
     def all_relations(self) -> Iterator[Kept]:

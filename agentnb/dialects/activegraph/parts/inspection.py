@@ -103,8 +103,8 @@ class RuntimeInspection:
         """The delayed deliveries that are not due: they wait for more events."""
         ledger = self.graph.ledger
         now = self._count_deliveries()
-        found = ((ledger.tick(seq) + delay["activate_after"], delay) for seq, delay in ledger.scheduled)
-        return tuple(Timer(delay["behavior"], delay["event_id"], due, now) for due, delay in found if due > now)
+        scheduled = ((ledger.tick(seq) + delay["activate_after"], delay) for seq, delay in ledger.scheduled)
+        return tuple(Timer(delay["behavior"], delay["event_id"], due, now) for due, delay in scheduled if due > now)
 
     @property
     def errors(self) -> list[BehaviorFailure]:

@@ -202,10 +202,10 @@ class Ledger:
 
     def event_id(self) -> str:
         """Return the next unused event id."""
-        found, next_ids = self.ids.event(), self._event_ids
-        while next_ids is not None and found in next_ids:
-            found = self.ids.event()
-        return found
+        new_id, next_ids = self.ids.event(), self._event_ids
+        while next_ids is not None and new_id in next_ids:
+            new_id = self.ids.event()
+        return new_id
 
     def _update_queue(self, event: Event) -> None:
         if self._event_ids is not None:
@@ -262,8 +262,8 @@ class Ledger:
 
     def get(self, key: str) -> Any:
         """Return the frozen value under an id; ABSENT if there is none."""
-        found = self._fresh.get(key)
-        return self.run.root.scope.data.get(key, ABSENT) if found is None else found
+        value = self._fresh.get(key)
+        return self.run.root.scope.data.get(key, ABSENT) if value is None else value
 
     def use_store(self, store: GraphStore) -> None:
         """Use this store for the graph from now on: the current content is copied to it, and it serves all look-ups."""
@@ -326,10 +326,10 @@ class Ledger:
 def get_ledger(run: Run) -> Ledger:
     """Return the ledger of a run."""
     ids = run.ids if isinstance(run.ids, IDGen) else IDGen()
-    found = ids.ledgers.get(run)
-    if found is None:
-        found = ids.ledgers[run] = Ledger(run, ids)
-    return found
+    ledger = ids.ledgers.get(run)
+    if ledger is None:
+        ledger = ids.ledgers[run] = Ledger(run, ids)
+    return ledger
 
 
 __all__ = ["Ledger", "get_ledger"]

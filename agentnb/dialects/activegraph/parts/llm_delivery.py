@@ -85,7 +85,7 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
 
     def decorate(fn: Callable[..., None]) -> LLMBehavior:
         check_signature(fn, ("event", "graph", "ctx", "answer"), "@llm_behavior")
-        found = LLMBehavior(
+        new_behavior = LLMBehavior(
             **to_fields(fn, name, on, where, view, creates, budget, priority, pattern, activate_after),
             handler=fn,
             description=description,
@@ -100,8 +100,8 @@ def llm_behavior(*, name: str | None = None, on: list[str] | None = None, where:
             tools=list(tools or ()),
             max_tool_turns=max_tool_turns,
         )
-        register(found)
-        return found
+        register(new_behavior)
+        return new_behavior
 
     return decorate
 
@@ -157,13 +157,13 @@ class _ModelRequests:
         """
         self.turn.extra_fields["tool_calls"] = 0
         for index in range(self.behavior.max_tool_turns):
-            found = await self._ask_model(index)
+            reply = await self._ask_model(index)
             self.turn.actor.provenance["llm_request_event_id"] = self.cause
-            calls = found.get("tool_calls")
+            calls = reply.get("tool_calls")
             if not calls:
-                return self._read(found)
+                return self._read(reply)
             tool_calls = tuple(ToolCall(call["id"], call["name"], call["args"]) for call in calls)
-            self.words["messages"].append(LLMMessage("assistant", found["raw_text"], tool_calls=tool_calls))
+            self.words["messages"].append(LLMMessage("assistant", reply["raw_text"], tool_calls=tool_calls))
             for call in tool_calls:
                 self.words["messages"].append(await self._call_tool(call))
         most = self.behavior.max_tool_turns
@@ -210,7 +210,7 @@ class _ModelRequests:
             elif self.work.run.recorded is None:  # the time of a recorded event is known from the event
                 when = self.work.now()
             try:
-                found = (
+                response = (
                     {**known, "cache_hit": True} if known is not None else await self.asking.ask(self.work, self.words)
                 )
             except Exception:  # not an error of the model, whose failures are answers: chaos, for example
@@ -221,12 +221,12 @@ class _ModelRequests:
                 request = self._record_request(payload, cause, when)
             first = first or request
             head = {"behavior": self.behavior.name, "prompt_hash": self._hash()}
-            if "failed" not in found:
-                self.record("llm.responded", {**found, **head, "turn_index": index}, request)
+            if "failed" not in response:
+                self.record("llm.responded", {**response, **head, "turn_index": index}, request)
                 self.cause = request
-                return found
+                return response
             cause = await self._record_failure(
-                found["failed"], {**head, "model": self.words["model"]}, attempt, request
+                response["failed"], {**head, "model": self.words["model"]}, attempt, request
             )
         raise AssertionError("the last attempt that fails is raised")
 
@@ -364,17 +364,17 @@ class _ModelRequests:
         request = self.record("tool.requested", tool_request, cause)
         turn.actor.provenance.setdefault("tool_request_event_ids", []).append(request)
         if known is not None:
-            found = {"output": known["output"], "latency_seconds": 0.0}
+            result = {"output": known["output"], "latency_seconds": 0.0}
         else:
             context = ToolContext(behavior.name, turn.event_row.id, turn.config.frame, f"{turn.event_row.id}:{call.id}",
                                   tool.timeout_seconds)  # fmt: skip
-            found = await self.asking.use(self.work, tool, call.args, context)
-        failed = found.get("failed")
+            result = await self.asking.use(self.work, tool, call.args, context)
+        failed = result.get("failed")
         if failed is not None:
             error = {"reason": failed["reason"], "message": failed["message"]}
             if "raised" in failed:
                 error |= {"tool": tool.name, "exception_type": failed["raised"]}
-            took = found.get("latency_seconds", 0.0)
+            took = result.get("latency_seconds", 0.0)
             payload = {**head, "error": error, "cache_hit": False, "latency_seconds": took, "cost_usd": "0"}
             self.record("tool.responded", payload, request)
             rest = {
@@ -384,10 +384,11 @@ class _ModelRequests:
         self.calls += 1
         turn.extra_fields["tool_calls"] = self.calls
         cost = "0" if known is not None else str(tool.cost_per_call)
-        self.record("tool.responded", {**head, "output": found["output"], "error": None, "cache_hit": known is not None,
-                                     "latency_seconds": found["latency_seconds"], "cost_usd": cost,
-                                     "deterministic": tool.deterministic}, request)  # fmt: skip
-        return LLMMessage("tool", to_json(to_canonical(found["output"])), call.id, tool.name)
+        response = {"output": result["output"], "error": None, "cache_hit": known is not None,
+                    "latency_seconds": result["latency_seconds"], "cost_usd": cost,
+                    "deterministic": tool.deterministic}  # fmt: skip
+        self.record("tool.responded", {**head, **response}, request)
+        return LLMMessage("tool", to_json(to_canonical(result["output"])), call.id, tool.name)
 
     def _read(self, found: Mapping[str, Any]) -> Any:
         """Return an answer parsed by its schema; None without a schema."""

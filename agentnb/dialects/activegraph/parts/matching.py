@@ -55,52 +55,52 @@ class Matcher:
 
     def listening(self, type_: str) -> list[Any]:
         """Return the behaviors that listen to events of this type."""
-        found = self._by_type.get(type_)
-        if found is None:
+        listeners = self._by_type.get(type_)
+        if listeners is None:
             open_to_all = [] if is_lifecycle(type_) else self._any
-            found = [each for each in self.behaviors.values() if type_ in each.on or each in open_to_all]
-            self._by_type[type_] = found
-        return found
+            listeners = [each for each in self.behaviors.values() if type_ in each.on or each in open_to_all]
+            self._by_type[type_] = listeners
+        return listeners
 
     def list_triggered(self, run: Run, event: Event) -> list[str] | None:
         """Return the names of the behaviors that an event will trigger.
 
         None if that depends on the future state of the graph.
         """
-        found = []
+        names = []
         for each in self.listening(event.type):
             if not each.where or holds(each.where, event.payload):
                 if each.name in self._open:
                     return None
-                found.append(each.name)
-        return found
+                names.append(each.name)
+        return names
 
     def list_deliveries(self, run: Run, event: Event) -> list[tuple[str, int]]:
         """Return the deliveries triggered by an event that is being processed."""
-        ledger, found = get_ledger(run).sync(), list[tuple[str, int]]()
+        ledger, deliveries = get_ledger(run).sync(), list[tuple[str, int]]()
         for each in self.listening(event.type):
             if not holds(each.where, event.payload) or not self._fits_event(ledger, each, event):
                 continue
             if isinstance(each, RelationBehavior):
-                found += [(each.name, ledger.relations[id_]) for id_ in find_concerned(ledger, each, event)]
+                deliveries += [(each.name, ledger.relations[id_]) for id_ in find_concerned(ledger, each, event)]
             else:
-                found.append((each.name, -1))
-        return found
+                deliveries.append((each.name, -1))
+        return deliveries
 
     def list_delayed(self, run: Run, event: Event) -> list[tuple[str, int, int]]:
         """Return the delayed deliveries that are due after this event, if they are still triggered."""
         if not self._puts_off:
             return []
         ledger = get_ledger(run).sync()
-        now, found = ledger.tick(event.seq), list[tuple[str, int, int]]()
+        now, delayed = ledger.tick(event.seq), list[tuple[str, int, int]]()
         for seq, delay in ledger.scheduled:
             each, cause = self.behaviors.get(delay["behavior"]), run.get_event(seq)
             due = ledger.tick(seq) + delay["activate_after"]
             if due == now and each is not None and cause is not None and holds(each.where, cause.payload):
                 about = delay.get("about_event", 0)
                 if self._fits_event(ledger, each, cause):
-                    found.append((each.name, LATE - about, seq))
-        return found
+                    delayed.append((each.name, LATE - about, seq))
+        return delayed
 
     def project(self, run: Run, event: Event) -> list[tuple[tuple[str, ...], Any]]:
         """Return the writes of an external event."""
@@ -120,10 +120,10 @@ class Matcher:
     def _fits_event(self, ledger: Ledger, behavior: Any, event: Event) -> bool:
         if behavior.pattern_matcher is None:
             return True
-        found = [match.bindings for match in behavior.pattern_matcher.matches(ledger)]
-        if found:
-            ledger.matched[event.seq, behavior.name] = found
-        return bool(found)
+        bindings = [match.bindings for match in behavior.pattern_matcher.matches(ledger)]
+        if bindings:
+            ledger.matched[event.seq, behavior.name] = bindings
+        return bool(bindings)
 
     def listens(self, node: str, event: Event) -> bool:
         """Return True if a behavior listens to events of this type."""
@@ -145,8 +145,8 @@ class Matcher:
             return
         failed = find_failing_clause(each.where, event.payload)
         if failed is not None:
-            path, expected, found = failed
-            yield f"where: {path} should be {safe_repr(expected)}, and is {safe_repr(found)} in event {event.id}"
+            path, expected, actual = failed
+            yield f"where: {path} should be {safe_repr(expected)}, and is {safe_repr(actual)} in event {event.id}"
         if each.pattern_matcher is not None and next(each.pattern_matcher.matches(ledger), None) is None:
             yield f"pattern: {safe_repr(each.pattern)} matches nothing in the graph"
         if isinstance(each, RelationBehavior) and not find_concerned(ledger, each, event):
@@ -156,8 +156,8 @@ class Matcher:
 def find_concerned(ledger: Ledger, behavior: Any, event: Event) -> list[str]:
     """Return the relations of a behavior's type one of whose ends is named by a complete value in the payload."""
     named = dict.fromkeys(iter_texts(event.payload))
-    found = dict.fromkeys(id_ for name in named for id_ in ledger.touching(name))
-    matching = [id_ for id_ in found if ledger.relation(id_)["type"] == behavior.relation_type]
+    relation_ids = dict.fromkeys(id_ for name in named for id_ in ledger.touching(name))
+    matching = [id_ for id_ in relation_ids if ledger.relation(id_)["type"] == behavior.relation_type]
     return sorted(matching, key=ledger.relations.__getitem__)  # in creation order
 
 

@@ -160,15 +160,15 @@ class TimedPattern:
         if run is None or graph is None or run is not get_state(graph.session).run:  # a replay, or an opened run
             return iter(self.pattern.matches(ledger))
         start = perf_counter()
-        found = list(self.pattern.matches(ledger))
+        matches = list(self.pattern.matches(ledger))
         self.counting.count_evaluation(perf_counter() - start)
-        return iter(found)
+        return iter(matches)
 
 
 def _replace_fields(behavior: Any, pattern: TimedPattern) -> Any:
-    found = copy(behavior)
-    found.pattern_matcher = pattern
-    return found
+    replacement = copy(behavior)
+    replacement.pattern_matcher = pattern
+    return replacement
 
 
 def _name(name: str) -> str:

@@ -53,12 +53,12 @@ class LLMMessage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that it has."""
-        found: dict[str, Any] = {"role": self.role, "content": self.content}
+        message: dict[str, Any] = {"role": self.role, "content": self.content}
         if self.tool_use_id:
-            found["tool_use_id"] = self.tool_use_id
+            message["tool_use_id"] = self.tool_use_id
         if self.tool_calls:
-            found["tool_calls"] = [call.to_dict() for call in self.tool_calls]
-        return found
+            message["tool_calls"] = [call.to_dict() for call in self.tool_calls]
+        return message
 
 
 @dataclass(frozen=True)
@@ -145,12 +145,12 @@ def to_response(answer: Any, model: str) -> dict[str, Any]:
 
 def parse_messages(sent: Sequence[Mapping[str, Any]]) -> list[LLMMessage]:
     """Return messages in the form of `to_dict`."""
-    found = []
+    messages = []
     for each in sent:
         calls = tuple(ToolCall(call["id"], call["name"], dict(call["args"])) for call in each.get("tool_calls") or ())
         role, content = str(each.get("role", "user")), str(each.get("content", ""))
-        found.append(LLMMessage(role, content, each.get("tool_use_id"), tool_calls=calls or None))
-    return found
+        messages.append(LLMMessage(role, content, each.get("tool_use_id"), tool_calls=calls or None))
+    return messages
 
 
 @runtime_checkable
@@ -276,10 +276,10 @@ def _to_response(answer: Any, model: str, call: str, *, native: bool) -> LLMResp
 def _parse_call(content: Any) -> Decision | None:
     """Return the tool call that an answer represents; None if it is something else."""
     try:
-        found = parse_decision(content)
+        decision = parse_decision(content)
     except UnreadableAnswer:
         return None
-    return found if found.kind == "tool" and isinstance(found.parameters, Mapping) else None
+    return decision if decision.kind == "tool" and isinstance(decision.parameters, Mapping) else None
 
 
 def _describe_tools(tools: Sequence[Mapping[str, Any]]) -> str:

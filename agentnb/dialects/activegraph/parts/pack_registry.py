@@ -123,13 +123,13 @@ class PackMethods:
         """
         from agentnb.dialects.activegraph.parts.packs import make_unknown_pack_error
 
-        found = next((each for each in self._packs if each[0].name == name), None)
-        if found is None:
+        entry = next((each for each in self._packs if each[0].name == name), None)
+        if entry is None:
             if name in self._disabled:
                 return False
             raise make_unknown_pack_error(name, "loaded", [each.name for each in self.loaded_packs()])
-        pack, prefix = found[0], f"{name}."
-        self._packs.remove(found)
+        pack, prefix = entry[0], f"{name}."
+        self._packs.remove(entry)
         self._disabled.add(name)
         self._pack_behaviors[:] = [each for each in self._pack_behaviors if not each.name.startswith(prefix)]
         self._pack_tools[:] = [each for each in self._pack_tools if not each.name.startswith(prefix)]
@@ -193,17 +193,17 @@ class PackMethods:
 
 def _find_by_name(name: str, known: list[Any], what: str, missing: type[Exception], several: type[Exception]) -> Any:
     exact = [each for each in known if each.name == name]
-    found = exact[:1] or [each for each in known if each.name.rpartition(".")[2] == name]
+    matches = exact[:1] or [each for each in known if each.name.rpartition(".")[2] == name]
     names = [each.name for each in known]
-    if not found:
+    if not matches:
         raise missing(Problem("R326", f"there is no {what} {name!r}", "Runtime",
                               f"there are: {', '.join(names) or 'none'}",
                               did_you_mean(name, names, "use one of them")))  # fmt: skip
-    if len(found) > 1:
-        candidates = ", ".join(each.name for each in found)
+    if len(matches) > 1:
+        candidates = ", ".join(each.name for each in matches)
         raise several(Problem("R327", f"the {what} name {name!r} is ambiguous: {candidates}", "Runtime",
                               "several packs define that short name", "use the full name"))  # fmt: skip
-    return found[0]
+    return matches[0]
 
 
 __all__ = ["PackMethods"]

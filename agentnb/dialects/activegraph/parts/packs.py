@@ -262,15 +262,15 @@ def load_prompts_from_dir(path: str | Path) -> tuple[PackPrompt, ...]:
     if not folder.is_dir():
         fault = "is not a directory" if folder.exists() else "does not exist"
         raise _make_unreadable_error(f"the folder {str(folder)!r} {fault}", folder)
-    found: dict[str, PackPrompt] = {}
+    prompts: dict[str, PackPrompt] = {}
     for file in sorted(folder.glob("*.md")):
         if file.name.startswith(".") or file.is_symlink():
             continue
         prompt = _load_prompt(file)
-        if prompt.name in found:
+        if prompt.name in prompts:
             raise _make_unreadable_error(f"two prompts have the name {prompt.name!r}", file)
-        found[prompt.name] = prompt
-    return tuple(found.values())
+        prompts[prompt.name] = prompt
+    return tuple(prompts.values())
 
 
 def _load_prompt(file: Path) -> PackPrompt:
@@ -391,10 +391,10 @@ class Schemas:
         if what == "relation" and type_ in self.relations:
             relation, pack = self.relations[type_]
             for end, allowed in (("source", relation.source_types), ("target", relation.target_types)):
-                found = self.find(data[end])
-                if allowed and found is not None and found not in allowed:
+                actual = self.find(data[end])
+                if allowed and actual is not None and actual not in allowed:
                     text = (
-                        f"the {end} of a {type_!r} is a {safe_repr(found)}, and should be one of: {', '.join(allowed)}"
+                        f"the {end} of a {type_!r} is a {safe_repr(actual)}, and should be one of: {', '.join(allowed)}"
                     )
                     raise _make_violation(text, pack)
         return data
@@ -417,11 +417,11 @@ def _make_unregistered(maker: Callable[..., Callable[[Any], Any]], registry: lis
         def apply_maker(fn: Any) -> Any:
             before = list(registry)
             try:
-                found = decorate(fn)
+                decorated = decorate(fn)
             finally:
                 registry[:] = before
-            fn.__pack_meta__ = {"kind": maker.__name__, "name": found.name}
-            return found
+            fn.__pack_meta__ = {"kind": maker.__name__, "name": decorated.name}
+            return decorated
 
         return apply_maker
 

@@ -186,11 +186,11 @@ class _Reader:
     def _split(self) -> Iterator[tuple[str, str]]:
         at, end = 0, len(self.text.rstrip())
         while at < end:
-            found = _TOKEN.match(self.text, at)
-            if found is None or found.lastgroup is None:
+            match = _TOKEN.match(self.text, at)
+            if match is None or match.lastgroup is None:
                 raise self.make_error(f"unexpected character {self.text[at:].lstrip()[:1]!r}")
-            yield found.lastgroup, found[found.lastgroup]
-            at = found.end()
+            yield match.lastgroup, match[match.lastgroup]
+            at = match.end()
 
     def make_error(self, what: str) -> UnsupportedPatternError:
         """R320: a pattern cannot be parsed, or uses Cypher that is not supported here."""
@@ -206,14 +206,14 @@ class _Reader:
 
     def take(self, token: str = "", kind: str = "") -> str:
         """Consume and return the next token."""
-        found = self.tokens[self.at] if self.at < len(self.tokens) else ("", "")
-        if (token and found[1] != token) or (kind and found[0] != kind) or not found[1]:
-            if found[1].upper() in _REFUSED:
-                raise self.make_error(f"{found[1].upper()} is not supported in a pattern")
+        current = self.tokens[self.at] if self.at < len(self.tokens) else ("", "")
+        if (token and current[1] != token) or (kind and current[0] != kind) or not current[1]:
+            if current[1].upper() in _REFUSED:
+                raise self.make_error(f"{current[1].upper()} is not supported in a pattern")
             expected = repr(token) if token else f"a {kind or 'value'}"
-            raise self.make_error(f"expected {expected}, not {repr(found[1]) if found[1] else 'the end'}")
+            raise self.make_error(f"expected {expected}, not {repr(current[1]) if current[1] else 'the end'}")
         self.at += 1
-        return found[1]
+        return current[1]
 
     def skip_keyword(self, keyword: str) -> bool:
         """Consume the next token and return True if it is this keyword."""
@@ -287,10 +287,10 @@ class _Reader:
         return _RelationPattern(name or self.parse_anonymous(), type_, not backward)
 
     def parse_clauses(self) -> tuple[_Clause, ...]:
-        found = [self.parse_clause()]
+        clauses = [self.parse_clause()]
         while self.skip_keyword("AND"):
-            found.append(self.parse_clause())
-        return tuple(found)
+            clauses.append(self.parse_clause())
+        return tuple(clauses)
 
     def parse_clause(self) -> _Clause:
         negated = False
@@ -318,11 +318,11 @@ class _Reader:
         return _Clause(path, _COMPARISONS[op], self.parse_value(), negated=negated)
 
     def parse_path(self) -> tuple[str, ...]:
-        found = [self.take(kind="word")]
+        names = [self.take(kind="word")]
         while self.peek() == ".":
             self.take(".")
-            found.append(self.take(kind="word"))
-        return tuple(found)
+            names.append(self.take(kind="word"))
+        return tuple(names)
 
     def parse_value(self) -> Any:
         kind = self.parse_type()

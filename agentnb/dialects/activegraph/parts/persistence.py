@@ -133,7 +133,7 @@ class PersistenceMethods:
             return Graph(graph_store=graph_store, session=session)
 
         runtime_class: Any = cls
-        found: Self = runtime_class(
+        resumed: Self = runtime_class(
             None, known, frame, policy, budget, seed, replay_strict=replay_strict, llm_provider=llm_provider,
             replay_llm_cache=replay_llm_cache, llm_retry_max_attempts=llm_retry_max_attempts,
             llm_retry_initial_delay_seconds=llm_retry_initial_delay_seconds,
@@ -143,9 +143,9 @@ class PersistenceMethods:
             trace_context_reads=trace_context_reads,
             _graph_of=graph_of,
         )  # fmt: skip
-        found.config.asking.fill_caches(found.graph.ledger.events())
-        found.graph.replayed_count = found.graph.ledger.count()
-        return found
+        resumed.config.asking.fill_caches(resumed.graph.ledger.events())
+        resumed.graph.replayed_count = resumed.graph.ledger.count()
+        return resumed
 
     def fork(self, at_event: str, label: str | None = None, *, behaviors: Iterable[Any] | None = None,
              llm_provider: Any = None, replay_llm_cache: bool = False, llm_retry_max_attempts: int | None = None,

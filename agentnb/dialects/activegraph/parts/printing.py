@@ -69,8 +69,8 @@ class GraphLog:
 
     def causal_chain(self, object_id: str) -> str:
         """Return the causes of an object, its changes, or an event, one per line; see also `session.chain`."""
-        found = self.graph.get_object(object_id)
-        head = f"{object_id} ({found.type})" if found else object_id
+        target = self.graph.get_object(object_id)
+        head = f"{object_id} ({target.type})" if target else object_id
         lines = (
             f"{'  ' * depth}← {event.actor} ({event.id}) {event.type} {_call(event)}".rstrip()
             for depth, event in self._iter_causes(object_id)
@@ -105,12 +105,12 @@ def _find_requests(event: Any, known: Mapping[str, Any]) -> list[Any]:
         (event.payload[name] for name in ("object", "relation", "patch") if name in event.payload), {}
     )
     provenance = request.get("provenance") or {}
-    found = [known.get(id_) for id_ in reversed(provenance.get("tool_request_event_ids") or ())]
+    requests = [known.get(id_) for id_ in reversed(provenance.get("tool_request_event_ids") or ())]
     llm_request = known.get(provenance.get("llm_request_event_id") or "")
     while llm_request is not None and llm_request.type in ("llm.requested", "llm.responded"):
-        found.append(llm_request)
+        requests.append(llm_request)
         llm_request = known.get(llm_request.cause or "")
-    return sorted((each for each in found if each is not None), key=lambda each: -int(each.seq))
+    return sorted((each for each in requests if each is not None), key=lambda each: -int(each.seq))
 
 
 def _call(event: Event) -> str:

@@ -34,8 +34,8 @@ def project(ledger: Ledger, type_: str, payload: Any) -> Writes:
     Raises:
         GraphError: X502, the payload lacks fields that its type requires.
     """
-    found = _BY_TYPE.get(type_)
-    return [] if found is None else found(ledger, payload)
+    projector = _BY_TYPE.get(type_)
+    return [] if projector is None else projector(ledger, payload)
 
 
 def _get_part(payload: Any, name: str, *keys: str) -> Any:
@@ -43,9 +43,9 @@ def _get_part(payload: Any, name: str, *keys: str) -> Any:
 
     X502: an event of one of the graph's own types lacks a required field.
     """
-    found = payload.get(name) if isinstance(payload, Mapping) else None
-    if isinstance(found, Mapping) and all(key in found for key in keys):
-        return found
+    part = payload.get(name) if isinstance(payload, Mapping) else None
+    if isinstance(part, Mapping) and all(key in part for key in keys):
+        return part
     raise GraphError(
         Problem("X502", f"its payload has no {name!r} with {', '.join(keys) or 'any field'}",
         "an event of the graph itself",
@@ -56,14 +56,14 @@ def _get_part(payload: Any, name: str, *keys: str) -> Any:
 
 def _get_id(payload: Any, name: str = "id") -> str:
     """Return the id in a payload."""
-    found = payload.get(name) if isinstance(payload, Mapping) else None
-    if not isinstance(found, str):
+    value = payload.get(name) if isinstance(payload, Mapping) else None
+    if not isinstance(value, str):
         raise GraphError(
             Problem("X502", f"its payload has no {name!r}", "an event of the graph itself",
                     "the graph is built from its events",
                     f"pass {{{name!r}: 'the id of its subject'}}, or call the graph's own method")
         )  # fmt: skip
-    return found
+    return value
 
 
 def _apply_object_created(_: Ledger, payload: Any) -> Writes:
@@ -74,8 +74,8 @@ def _apply_object_created(_: Ledger, payload: Any) -> Writes:
 
 def _apply_object_removed(ledger: Ledger, payload: Any) -> Writes:
     id = _get_id(payload)
-    found: Writes = [] if ledger.object(id) is ABSENT else [(id, ABSENT)]
-    return [*((each, ABSENT) for each in ledger.touching(id)), *found]
+    writes: Writes = [] if ledger.object(id) is ABSENT else [(id, ABSENT)]
+    return [*((each, ABSENT) for each in ledger.touching(id)), *writes]
 
 
 def _apply_relation_created(_: Ledger, payload: Any) -> Writes:
@@ -97,17 +97,19 @@ def _patch_proposed(_: Ledger, payload: Any) -> Writes:
 def _patch_applied(ledger: Ledger, payload: Any) -> Writes:
     patch = _get_part(payload, "patch", "id", "target", "op", "value")
     check_op(patch["op"])
-    found = ledger.object(patch["target"])
+    current = ledger.object(patch["target"])
     return (
-        [(patch["id"], patch)] if found is ABSENT else [(patch["id"], patch), (found["id"], apply_patch(found, patch))]
+        [(patch["id"], patch)]
+        if current is ABSENT
+        else [(patch["id"], patch), (current["id"], apply_patch(current, patch))]
     )
 
 
 def _patch_rejected(ledger: Ledger, payload: Any) -> Writes:
-    found = ledger.patch(_get_id(payload, "patch_id"))
-    if found is ABSENT:
+    patch = ledger.patch(_get_id(payload, "patch_id"))
+    if patch is ABSENT:
         return []
-    return [(found["id"], freeze({**found, "status": "rejected", "rejection_reason": payload.get("reason")}))]
+    return [(patch["id"], freeze({**patch, "status": "rejected", "rejection_reason": payload.get("reason")}))]
 
 
 def _apply_approval_proposed(_: Ledger, payload: Any) -> Writes:
@@ -116,8 +118,8 @@ def _apply_approval_proposed(_: Ledger, payload: Any) -> Writes:
 
 def _apply_approval_changed(ledger: Ledger, payload: Any) -> Writes:
     changed = _get_id(payload, "approval_id")
-    found = ledger.get(changed)
-    return [] if found is ABSENT else [(changed, freeze({**found, "data": payload["data"]}))]
+    current = ledger.get(changed)
+    return [] if current is ABSENT else [(changed, freeze({**current, "data": payload["data"]}))]
 
 
 def _apply_approval_decided(ledger: Ledger, payload: Any) -> Writes:

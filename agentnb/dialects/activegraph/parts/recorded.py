@@ -67,12 +67,12 @@ class RecordedLLMProvider:
             LLMBehaviorError: llm.fixture_missing, no answer is recorded for the request.
         """
         prompt_hash = digest(to_prompt_fields(request))
-        found = _load(self._folder / f"{prompt_hash}.json")
-        if found is None:
+        recorded = _load(self._folder / f"{prompt_hash}.json")
+        if recorded is None:
             raise LLMBehaviorError("llm.fixture_missing", f"{self._folder} has no answer to prompt_hash={prompt_hash}",
                                    payload_extras={"prompt_hash": prompt_hash,
                                                    "fixtures_dir": str(self._folder)})  # fmt: skip
-        response, schema = parse_response(found["response"]), request.get("output_schema")
+        response, schema = parse_response(recorded["response"]), request.get("output_schema")
         if schema is not None and response.parsed is not None:
             response = replace(response, parsed=schema.model_validate(response.parsed))
         return response
@@ -157,12 +157,14 @@ class RecordedToolProvider:
             ToolError: tool.fixture_missing, no answer is recorded for the call.
         """
         hash_ = hash_args(tool.name, to_plain(args))
-        found = _load(self._folder / tool.name / f"{hash_}.json")
-        if found is None:
+        recorded = _load(self._folder / tool.name / f"{hash_}.json")
+        if recorded is None:
             raise ToolError("tool.fixture_missing", f"{self._folder} has no answer of {tool.name!r} to {hash_}",
                             payload_extras={"tool": tool.name, "args_hash": hash_,
                                             "fixtures_dir": str(self._folder)})  # fmt: skip
-        return CachedToolResponse(found["output"], found["error"], found["latency_seconds"], Decimal(found["cost_usd"]))
+        return CachedToolResponse(
+            recorded["output"], recorded["error"], recorded["latency_seconds"], Decimal(recorded["cost_usd"])
+        )
 
 
 class RecordingToolProvider:

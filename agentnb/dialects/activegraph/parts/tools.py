@@ -99,10 +99,10 @@ def tool(
         check_signature(fn, ("args", "ctx"), "@tool", settings=False)
         schema = _find_annotated_schema(fn) if input_schema is None else input_schema
         about = description or (fn.__doc__ or "").strip().partition("\n")[0]
-        found = Tool(name or fn.__name__, fn, about, schema, output_schema, Decimal(str(cost_per_call)),
+        new_tool = Tool(name or fn.__name__, fn, about, schema, output_schema, Decimal(str(cost_per_call)),
                      timeout_seconds, deterministic)  # fmt: skip
-        _REGISTRY.append(found)
-        return found
+        _REGISTRY.append(new_tool)
+        return new_tool
 
     return decorate
 
@@ -113,8 +113,8 @@ def _find_annotated_schema(fn: Callable[..., Any]) -> Any:
         first = next(iter(inspect.signature(fn, eval_str=True).parameters.values()), None)
     except (NameError, TypeError, ValueError):  # a name that exists only for type checkers, or a built-in function
         return None
-    found = None if first is None else first.annotation
-    return found if isinstance(found, type) and hasattr(found, "model_validate") else None
+    annotation = None if first is None else first.annotation
+    return annotation if isinstance(annotation, type) and hasattr(annotation, "model_validate") else None
 
 
 def get_tool_registry() -> list[Any]:

@@ -39,10 +39,10 @@ class Level:
 
     def nodes(self) -> dict[str, tuple[int, NodeConfig]]:
         """Return the nodes by their own id, each with its index; for equal ids, the first."""
-        found: dict[str, tuple[int, NodeConfig]] = {}
+        nodes: dict[str, tuple[int, NodeConfig]] = {}
         for number, node in enumerate(self.config.nodes):
-            found.setdefault(node.id, (number, node))
-        return found
+            nodes.setdefault(node.id, (number, node))
+        return nodes
 
     def loops(self) -> Iterator[LoopNode]:
         """Yield the loops."""
@@ -81,22 +81,22 @@ def list_levels(definition: AgentDefinition) -> list[Level]:
                 border.append(graphs[name])
     counts = Counter(id for config in graphs.values() for id in {node.id for node in config.nodes})
     taken = {*counts, ROOT}
-    found = []
+    levels = []
     for name, config in graphs.items():
         ids = {node.id: node.id if not name or counts[node.id] == 1 else f"{name}/{node.id}" for node in config.nodes}
         region = ROOT if not name else name if name not in taken else f"{name} (graph)"
         path: Path = ("subgraphs", name) if name else ("graph",)
         inside, copied = _find_bodies(config)
-        found.append(Level(name, config, path, region, ids, inside, copied))
-    return found
+        levels.append(Level(name, config, path, region, ids, inside, copied))
+    return levels
 
 
 def find_called(config: GraphConfig, definition: AgentDefinition) -> list[str]:
     """Return the subgraphs that a graph's nodes run, through a node of their own or as a tool."""
     tools = {tool.id: tool for tool in definition.tools if tool.kind == "subgraph"}
-    found = [node.graph for node in config.nodes if node.type == "subgraph"]
-    found += [tools[node.uses].impl for node in config.nodes if node.type == "tool" and node.uses in tools]
-    return list(dict.fromkeys(found))
+    called = [node.graph for node in config.nodes if node.type == "subgraph"]
+    called += [tools[node.uses].impl for node in config.nodes if node.type == "tool" and node.uses in tools]
+    return list(dict.fromkeys(called))
 
 
 def _find_bodies(config: GraphConfig) -> tuple[dict[str, str], frozenset[str]]:
@@ -170,9 +170,9 @@ def _check_cycles(config: GraphConfig, path: Path, source: Source) -> Iterator[P
     for node in config.nodes:
         if node.type == "loop":
             successors[node.id].append(node.body)
-    found = _find_cycle(successors)
-    if found:
-        yield Problem("R180", f"the graph has a cycle: {' -> '.join(found)}", str(source.locate((*path, "edges"))),
+    cycle = _find_cycle(successors)
+    if cycle:
+        yield Problem("R180", f"the graph has a cycle: {' -> '.join(cycle)}", str(source.locate((*path, "edges"))),
                       "edges and loop bodies must lead forward; to go back, use a router or a loop",
                       "go back through a router's case")  # fmt: skip
 
@@ -180,10 +180,10 @@ def _check_cycles(config: GraphConfig, path: Path, source: Source) -> Iterator[P
 def _check_nesting(definition: AgentDefinition, source: Source) -> Iterator[Problem]:
     """R181: subgraphs contain one another in a cycle."""
     called = {name: find_called(config, definition) for name, config in definition.subgraphs.items()}
-    found = _find_cycle(called)
-    if found:
-        yield Problem("R181", f"the subgraphs form a cycle: {' -> '.join(found)}",
-                      str(source.locate(("subgraphs", found[0]), key=True)),
+    cycle = _find_cycle(called)
+    if cycle:
+        yield Problem("R181", f"the subgraphs form a cycle: {' -> '.join(cycle)}",
+                      str(source.locate(("subgraphs", cycle[0]), key=True)),
                       "a subgraph that contains itself would never end", "remove one of them")  # fmt: skip
 
 

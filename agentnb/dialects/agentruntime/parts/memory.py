@@ -252,9 +252,9 @@ class _Sqlite:
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {self.table} (id INTEGER PRIMARY KEY, session_id TEXT, message TEXT)"
             )
-            found = [connection.execute(statement, row).fetchall() for row in rows]
+            results = [connection.execute(statement, row).fetchall() for row in rows]
             connection.commit()
-            return found[0] if found else []
+            return results[0] if results else []
 
     def read(self, session: str, known: Mapping[str, Any]) -> list[Message]:
         statement = f"SELECT message FROM {self.table} WHERE session_id = ? ORDER BY id"  # noqa: S608  (quoted above)

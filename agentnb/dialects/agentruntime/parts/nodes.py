@@ -127,22 +127,22 @@ class Nodes:
 
     def _make_loop_params(self, node: LoopNode, path: Path) -> dict[str, Any]:
         until = self._make_condition(node.until, (*path, "until")) if node.until not in (None, {}) else None
-        found = {"until": until, "tells": True}
+        params = {"until": until, "tells": True}
         if node.exhausted == "continue":
-            return {**found, "times": node.max_iterations}
+            return {**params, "times": node.max_iterations}
         cure = "fix what `until` reads, raise max_iterations, or write on_exhausted: continue"
-        return {**found, "max": node.max_iterations, "limit": "max_iterations", "cure": cure}
+        return {**params, "max": node.max_iterations, "limit": "max_iterations", "cure": cure}
 
     def _make_options(self, level: Level, node: ToolNode | LlmNode, tool: ToolConfig | None) -> dict[str, Any]:
         defaults = self.definition.meta.defaults
         around: list[Any] = [each for each in (node, tool, level.config, defaults) if each is not None]
         timeout = next((each.timeout.seconds for each in around if each.timeout is not None), None)
         retry = next((each.retry for each in around if each.retry is not None), None)
-        found: dict[str, Any] = {"timeout": timeout}
+        options: dict[str, Any] = {"timeout": timeout}
         if retry is not None:
-            found |= {"attempts": retry.max_attempts, "backoff": retry.backoff}
+            options |= {"attempts": retry.max_attempts, "backoff": retry.backoff}
         again = tool.repeatable if node.repeatable is None and tool is not None else node.repeatable
-        return found if again is None else {**found, "repeatable": again}
+        return options if again is None else {**options, "repeatable": again}
 
     # -- templates and rules -----------------------------------------------------------------------------------------
 
@@ -178,9 +178,9 @@ def _reads(params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Return the paths of the board that a node's templates and rules read."""
     compiled = [params.get("given"), *(params.get("map") or {}).values()]
     compiled += [template for _, template in params.get("prompt") or ()]
-    found = [path for each in compiled if each is not None for path in list_board_reads(each.reads)]
+    paths = [path for each in compiled if each is not None for path in list_board_reads(each.reads)]
     conditions = [params.get("until"), *(condition for condition, _ in params.get("cases") or ())]
-    return found + [path for each in conditions if each is not None for path in each.reads]
+    return paths + [path for each in conditions if each is not None for path in each.reads]
 
 
 def _writes(node: NodeConfig, params: Mapping[str, Any]) -> tuple[str, ...]:

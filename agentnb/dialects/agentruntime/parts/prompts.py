@@ -117,14 +117,14 @@ def compile_prompts(config: PromptsConfig, source: Source) -> tuple[Prompts, lis
     Texts that cannot be compiled are left out and reported as problems.
     """
     partials = _Partials(config.partials, source)
-    found: Prompts = {}
+    compiled: Prompts = {}
     for name, template in config.templates.items():
         texts = [
             (role, partials.prompt(key, text, ("prompts", "templates", name, *path)))
             for role, key, text, path in _iter_texts(template)
         ]
-        found[name] = tuple((role, text) for role, text in texts if text is not None)
-    return found, partials.problems
+        compiled[name] = tuple((role, text) for role, text in texts if text is not None)
+    return compiled, partials.problems
 
 
 def _iter_texts(template: PromptTemplate) -> Iterator[tuple[str, str, str, Path]]:

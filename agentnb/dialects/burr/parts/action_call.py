@@ -64,8 +64,8 @@ class Origin:
     def hidden_values(self, work: Work) -> dict[str, Any]:
         """Return the keys that Burr itself keeps in the state."""
         last = _get_last_node(work) if work.run.position > self.extra else self.prior
-        found: dict[str, Any] = {burr.SEQUENCE_ID: self.sequence_id(work)}
-        return found if last is None else {**found, burr.PRIOR_STEP: last}
+        values: dict[str, Any] = {burr.SEQUENCE_ID: self.sequence_id(work)}
+        return values if last is None else {**values, burr.PRIOR_STEP: last}
 
 
 def _get_last_node(work: Work) -> str | None:
@@ -98,8 +98,8 @@ class ActionCall:
     def _collect_inputs(self, work: Work) -> dict[str, Any]:
         """Return the arguments besides the state: the inputs of the run, and those that Burr injects."""
         names, inputs = self.required | self.optional, work.inputs
-        found = {name: thaw(inputs[name]) for name in names if name in inputs}
-        return found | {name: make(self, work) for name, make in _INJECTED.items() if name in names}
+        collected = {name: thaw(inputs[name]) for name in names if name in inputs}
+        return collected | {name: make(self, work) for name, make in _INJECTED.items() if name in names}
 
     async def _ask_and_run(
         self, calls: ActionCalls, run: Callable[[], Any], inputs: dict[str, Any], missing: list[str]

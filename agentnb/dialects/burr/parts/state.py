@@ -110,8 +110,8 @@ def writes_of(before: Values, new: burr.State[Any]) -> dict[str, Any]:
     As in Burr, keys that begin with two underscores are its own, and missing keys are deleted.
     """
     if isinstance(new, BoardState):
-        found = new.values_given.changes
+        changes = new.values_given.changes
     else:
-        found = {key: value for key, value in new.items() if key not in before or before[key] is not value}
-        found |= {key: ABSENT for key in before if key not in new}
-    return {key: value for key, value in found.items() if not key.startswith("__")}
+        changes = {key: value for key, value in new.items() if key not in before or before[key] is not value}
+        changes |= {key: ABSENT for key in before if key not in new}
+    return {key: value for key, value in changes.items() if not key.startswith("__")}

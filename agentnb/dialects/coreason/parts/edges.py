@@ -38,13 +38,13 @@ def settle(
 
 def collect_ids(written: RecipeInput) -> dict[str, Place]:
     """Return the ids of the nodes, in order, with the place of the first node of each id."""
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for number, node in written.list_mappings("nodes"):
         path, name = ("topology", "nodes", number, "id"), node.get("id")
         if name is not None:  # an id that is not a string is reported once, not again by each edge that refers to it
             name = name if isinstance(name, str) else written.source.texts.get(written.to_source_path(path), str(name))
-            found.setdefault(name, written.locate(path))
-    return found
+            places.setdefault(name, written.locate(path))
+    return places
 
 
 def check_duplicates(written: RecipeInput) -> Iterator[Problem]:

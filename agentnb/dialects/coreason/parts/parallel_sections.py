@@ -75,10 +75,10 @@ class _Successors:
 
     def targets(self, name: str) -> dict[str, Edge]:
         """Return the targets of a node's ordinary edges, each with its first edge."""
-        found: dict[str, Edge] = {}
+        targets: dict[str, Edge] = {}
         for edge in self.ordinary(name) if self.nodes[name].kind not in CHOOSERS else ():
-            found.setdefault(edge.target, edge)
-        return found
+            targets.setdefault(edge.target, edge)
+        return targets
 
     def onward(self, name: str) -> list[Edge]:
         """Return the successors of a node that completed."""
@@ -93,14 +93,14 @@ class _Successors:
 
     def walk(self, starts: Iterable[str], until: str = END) -> list[str]:
         """Return the nodes reachable from the starts without passing `until`, nearest first."""
-        waiting, found = deque(starts), dict[str, None]()
+        waiting, reached = deque(starts), dict[str, None]()
         while waiting:
             name = waiting.popleft()
-            if name in found or name == until or name not in self.nodes:
+            if name in reached or name == until or name not in self.nodes:
                 continue
-            found[name] = None
+            reached[name] = None
             waiting += [edge.target for edge in self.out[name]]
-        return list(found)
+        return list(reached)
 
 
 def _find_meeting_points(successors: _Successors) -> dict[str, str]:
@@ -124,7 +124,7 @@ def _find_meeting_points(successors: _Successors) -> dict[str, str]:
 
 def _find_back_edges(successors: _Successors, endless: set[str]) -> list[str]:
     """Return the nodes with an edge back to an earlier node, in the parts without an exit."""
-    open_, done, found = dict[str, Iterator[Edge]](), set[str](), []
+    open_, done, back_edges = dict[str, Iterator[Edge]](), set[str](), []
     for start in [successors.entry, *successors.nodes]:
         stack = [start] if start in successors.nodes and start not in done else []
         while stack:
@@ -135,10 +135,10 @@ def _find_back_edges(successors: _Successors, endless: set[str]) -> list[str]:
                 del open_[stack.pop()]
                 done.add(name)
             elif edge.target in open_:
-                found += [name] if name in endless else []
+                back_edges += [name] if name in endless else []
             elif edge.target not in done:
                 stack.append(edge.target)
-    return found
+    return back_edges
 
 
 Fault = tuple[str, Edge]
@@ -314,8 +314,8 @@ class _SectionBuilder:
 
 def _make_name(name: str, taken: Iterable[str]) -> str:
     """Return an unused name: the proposed one, or the first with a number appended that is unused."""
-    number, found = 1, name
-    while found in taken:
+    number, unique_name = 1, name
+    while unique_name in taken:
         number += 1
-        found = f"{name}-{number}"
-    return found
+        unique_name = f"{name}-{number}"
+    return unique_name

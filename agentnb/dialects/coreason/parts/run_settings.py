@@ -45,13 +45,13 @@ def get_origin(definition: RecipeDefinition) -> dict[str, Any]:
     metadata = dump_model(
         definition.metadata, ("metadata",), exclude_none=True, exclude_defaults=True, include=included
     )
-    found: dict[str, Any] = {key: metadata[key] for key in _ORIGIN if key in metadata}
+    origin: dict[str, Any] = {key: metadata[key] for key in _ORIGIN if key in metadata}
     provenance = metadata.get("provenance")
     if isinstance(provenance, dict):
-        found |= provenance
+        origin |= provenance
     elif provenance is not None:
-        found["provenance"] = provenance
-    return {"provenance": found} if found else {}
+        origin["provenance"] = provenance
+    return {"provenance": origin} if origin else {}
 
 
 def parse_inputs(described: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], dict[str, Any] | None]:

@@ -56,5 +56,5 @@ class RecipeInput(pydantic_errors.ValidatedInput):
 
     def list_mappings(self, key: str) -> list[tuple[int, dict[str, Any]]]:
         """Return the mappings in a list of the topology, with their indexes; other items are left out."""
-        found = self.get_value(("topology", key))
-        return [(n, item) for n, item in enumerate(found) if isinstance(item, dict)] if isinstance(found, list) else []
+        value = self.get_value(("topology", key))
+        return [(n, item) for n, item in enumerate(value) if isinstance(item, dict)] if isinstance(value, list) else []

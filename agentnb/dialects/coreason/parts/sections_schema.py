@@ -92,13 +92,13 @@ class Constraint(StrictPart):
 
         The path is resolved key by key through mappings: keys with a dot and list items cannot be addressed.
         """
-        found: Any = context
+        value: Any = context
         for key in self.variable.split("."):
-            if not isinstance(found, Mapping) or key not in found:
+            if not isinstance(value, Mapping) or key not in value:
                 return False
-            found = found[key]
+            value = value[key]
         try:
-            return bool(_COMPARE[self.operator](found, self.value))
+            return bool(_COMPARE[self.operator](value, self.value))
         except TypeError:
             return False
 

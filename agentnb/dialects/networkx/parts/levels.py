@@ -82,7 +82,7 @@ def list_levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
     """Return the graph and all graphs inside it, outermost first."""
     graphs = list(_iter_graphs(graph))
     counts = Counter(str(node) for inner in graphs for node in inner) if len(graphs) > 1 else Counter[str]()
-    found: list[Level] = []
+    levels: list[Level] = []
     taken: dict[str, tuple[Level, Any]] = {}
     waiting = deque([(graph, ROOT, Place(f"<graph {name!r}>"), ())])
     while waiting:
@@ -91,7 +91,7 @@ def list_levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
         problems += _iter_clashes(level, taken)
         if not inner.is_directed():
             problems.append(_make_undirected_problem(inner, place))
-        found.append(level)
+        levels.append(level)
         if len(taken) > MAX_NODES:
             problems.append(_make_too_many_problem(place))
             break
@@ -102,7 +102,7 @@ def list_levels(graph: Any, name: str, problems: list[Problem]) -> list[Level]:
                 problems += fault
                 if not fault:
                     waiting.append((deeper, level.ids[node], at, level.around))
-    return found
+    return levels
 
 
 def _iter_graphs(graph: Any) -> Iterator[Any]:

@@ -43,18 +43,18 @@ class Flow:
         if first is None:
             return Outputs()
         if first not in self._inside:
-            found, seen, waiting = Outputs(), set[str](), [first]
+            outputs, seen, waiting = Outputs(), set[str](), [first]
             while waiting:
                 id = waiting.pop()
                 node = self.levels.nodes.get(id)
                 if node is None or id in seen:
                     continue
                 seen.add(id)
-                found = found.with_(_find_outputs(node))
+                outputs = outputs.with_(_find_outputs(node))
                 waiting += [entry for _, entry in list_children(node)]
                 waiting += [edge.target for edge in self.levels.asides.get(id, ())]
                 waiting += [self.levels.next[id]] if id in self.levels.next else []
-            self._inside[first] = found
+            self._inside[first] = outputs
         return self._inside[first]
 
     def _walk(self, first: str, inputs: Outputs) -> None:

@@ -120,8 +120,8 @@ class Graph:
         return self._add_system(function, sys._getframe(1).f_locals)  # noqa: SLF001  (as above)
 
     def _add_system(self, function: Callable[..., Any], names: Mapping[str, Any]) -> str:
-        found = to_system(function, names)
-        return self._add(SystemNode(self._make_id(found.name), found))
+        system = to_system(function, names)
+        return self._add(SystemNode(self._make_id(system.name), system))
 
     def add_conditional_branch(
         self,

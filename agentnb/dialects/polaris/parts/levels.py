@@ -93,18 +93,18 @@ class Levels:
 
     def chain(self, first: str | None) -> list[Node]:
         """Return the nodes from one to the end of its chain, each once."""
-        found: dict[str, Node] = {}
-        while first is not None and first in self.nodes and first not in found:
-            found[first] = self.nodes[first]
+        nodes: dict[str, Node] = {}
+        while first is not None and first in self.nodes and first not in nodes:
+            nodes[first] = self.nodes[first]
             first = self.next.get(first)
-        return list(found.values())
+        return list(nodes.values())
 
 
 def _make_distinct_names(names: list[str]) -> list[str]:
     """Return distinct names: a second occurrence ends in `~2`, a third in `~3`."""
     counts: Counter[str] = Counter()
-    found = []
+    distinct = []
     for name in names:
         counts[name] += 1
-        found.append(name if counts[name] == 1 else f"{name}~{counts[name]}")
-    return found
+        distinct.append(name if counts[name] == 1 else f"{name}~{counts[name]}")
+    return distinct

@@ -78,8 +78,8 @@ def to_system(function: Any, names: Mapping[str, Any]) -> System:
         return function
     if (agent := find_agent(function)) is not None:
         return System(function, agent.name, (SystemParameter("task", "out", str, needed=True),), (str,))
-    found: System | None = getattr(function, _ATTRIBUTE, None)
-    return found if found is not None else read_system(function, names)
+    declared: System | None = getattr(function, _ATTRIBUTE, None)
+    return declared if declared is not None else read_system(function, names)
 
 
 def read_system(function: Any, names: Mapping[str, Any]) -> System:
@@ -179,8 +179,8 @@ def _return_types(hint: Any) -> tuple[Any, ...] | None:
         hint = get_args(hint)[0]
     if hint is None or hint is type(None):
         return ()
-    found = list_members(hint)
-    return None if hint is _UNTOLD or Any in found or object in found else found
+    members = list_members(hint)
+    return None if hint is _UNTOLD or Any in members or object in members else members
 
 
 def _make_signature_problem(name: str, why: str, do: str) -> Problem:

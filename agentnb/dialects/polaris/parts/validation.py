@@ -65,8 +65,8 @@ class ValidationResult:
     def _repr_html_(self) -> str:
         from agentnb.errors import problems_html
 
-        found: str = problems_html([*self.errors, *self.warnings])
-        return found
+        html: str = problems_html([*self.errors, *self.warnings])
+        return html
 
 
 def validate(graph: Graph) -> ValidationResult:
@@ -83,9 +83,9 @@ def validate(graph: Graph) -> ValidationResult:
     R198: a node of a graph is never reached, or a chain of nodes comes back to itself.
     """
     checked = _CheckedGraph(graph)
-    found = [finding for rule in RULES for finding in rule(checked)]
-    errors = tuple(each for each in found if each.severity == "error")
-    return ValidationResult(errors, tuple(each for each in found if each.severity != "error"))
+    findings = [finding for rule in RULES for finding in rule(checked)]
+    errors = tuple(each for each in findings if each.severity == "error")
+    return ValidationResult(errors, tuple(each for each in findings if each.severity != "error"))
 
 
 class _CheckedGraph:
@@ -108,8 +108,8 @@ class _CheckedGraph:
     ) -> Finding:
         """Return a finding about a node, or about the graph."""
         where = f"<graph {self.graph.name!r}>" + (f", nodes[{node!r}]" if node is not None else "")
-        found = MappingProxyType(details)
-        return Finding(CODES[kind], what, where, why, do, severity, kind, node, found)
+        frozen = MappingProxyType(details)
+        return Finding(CODES[kind], what, where, why, do, severity, kind, node, frozen)
 
     def join(self) -> str:
         """Return node ids as a readable list."""

@@ -139,8 +139,8 @@ class LLMHandler:
     @property
     def known(self) -> list[str]:
         """The names of the available providers, the default first."""
-        found = [name for name in ENVIRONMENT if _is_key_attribute(name)]
-        return list(dict.fromkeys([*(provider.name for provider in self._providers.values()), *found]))
+        names = [name for name in ENVIRONMENT if _is_key_attribute(name)]
+        return list(dict.fromkeys([*(provider.name for provider in self._providers.values()), *names]))
 
     def register_provider(self, config: Any, client: Any = None) -> Provider:
         """Register a provider under its name, replacing an earlier one; the first becomes the default.
@@ -173,10 +173,10 @@ class LLMHandler:
         if key is None and self._providers:
             return next(iter(self._providers.values()))
         key = key or next((each for each in ENVIRONMENT if _is_key_attribute(each)), None)
-        found = None if key is None else self._providers.get(key) or self._find_provider(key)
-        if found is None:
+        provider = None if key is None else self._providers.get(key) or self._find_provider(key)
+        if provider is None:
             raise AgentRuntimeError(self._make_missing_problem(name))
-        return found
+        return provider
 
     @overload
     def complete(self, request: LLMRequest | Mapping[str, Any]) -> LLMResponse: ...

@@ -138,11 +138,11 @@ class LLMRequest(base.LLMRequest):
         if asks_json is not None:
             fields["json_object"] = bool(asks_json)
         named = fields.pop("model", None)
-        found = {name: value for name, value in fields.items() if name not in CONNECTION and not is_secret(name)}
-        check_settings({name: value for name, value in found.items() if name in OF_REQUESTS}, "LLMRequest")
+        own_settings = {name: value for name, value in fields.items() if name not in CONNECTION and not is_secret(name)}
+        check_settings({name: value for name, value in own_settings.items() if name in OF_REQUESTS}, "LLMRequest")
         model = None if named is None else str(named)
         super().__init__(
-            to_messages(messages), node, model, found, number, of_node, timeout, on_token, _to_tools(tools)
+            to_messages(messages), node, model, own_settings, number, of_node, timeout, on_token, _to_tools(tools)
         )
 
     @property
@@ -273,11 +273,11 @@ def to_usage(usage: Any) -> TokenUsage:
     if not isinstance(usage, Mapping):
         names = ("prompt_tokens", "completion_tokens", "total_tokens", "cost_usd")
         usage = {name: getattr(usage, name, None) for name in names}
-    found = {_to_snake_case(name): value for name, value in usage.items()}
-    tokens_in = _count(found.get("prompt_tokens", found.get("tokens_in")))
-    tokens_out = _count(found.get("completion_tokens", found.get("tokens_out")))
-    total = None if None not in {tokens_in, tokens_out} else _count(found.get("total_tokens"))
-    cost = found.get("cost_usd")
+    counts = {_to_snake_case(name): value for name, value in usage.items()}
+    tokens_in = _count(counts.get("prompt_tokens", counts.get("tokens_in")))
+    tokens_out = _count(counts.get("completion_tokens", counts.get("tokens_out")))
+    total = None if None not in {tokens_in, tokens_out} else _count(counts.get("total_tokens"))
+    cost = counts.get("cost_usd")
     return TokenUsage(tokens_in, tokens_out, cost if isinstance(cost, Decimal) else None, total)
 
 
@@ -306,14 +306,14 @@ def to_settings(config: Any, where: str = "llm") -> dict[str, Any]:
         provider, colon, model = config.partition(":")
         known = colon and provider.strip().lower() in {*PROVIDERS, SIMULATED}
         return {"provider": provider.strip(), "model": model.strip()} if known else {"model": config}
-    found = _to_mapping(config)
-    if found is None:
+    mapping = _to_mapping(config)
+    if mapping is None:
         raise AgentRuntimeError(
             Problem("X463", f"{with_article(type(config).__name__)} is not a model configuration", where,
                     "it is a mapping or an object with model, temperature, max_tokens, timeout, provider; or a string",
                     'write for example {"model": "gpt-4o-mini", "temperature": 0.2}')
         )  # fmt: skip
-    settings = {_to_snake_case(name): value for name, value in found.items() if value is not None}
+    settings = {_to_snake_case(name): value for name, value in mapping.items() if value is not None}
     plain = {_OWN.get(name, name): _reveal(value) for name, value in settings.items()}
     register_secrets(plain)
     return plain

@@ -180,8 +180,8 @@ def _report(tool: Any) -> dict[str, Any]:
 
 def _find_value(config: Any, *names: str) -> Any:
     """Return a config's value under the first of these names that it has; None if it has none."""
-    found = (config.get(name) if isinstance(config, Mapping) else getattr(config, name, None) for name in names)
-    return next((value for value in found if value is not None), None)
+    values = (config.get(name) if isinstance(config, Mapping) else getattr(config, name, None) for name in names)
+    return next((value for value in values if value is not None), None)
 
 
 def _to_text(config: Any, name: str) -> str:

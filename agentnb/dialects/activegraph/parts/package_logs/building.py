@@ -85,8 +85,8 @@ class _Graph:
 
         The package allows patches that name a relation; such patches change nothing.
         """
-        found = self._scope.get(key)
-        return found if found is not ABSENT and _SPEAKS_OF.get(self.type, "") in found else ABSENT
+        value = self._scope.get(key)
+        return value if value is not ABSENT and _SPEAKS_OF.get(self.type, "") in value else ABSENT
 
     object = relation = patch = get  # in the interface of a ledger
 
@@ -132,11 +132,11 @@ class _Builder:
 
     def _map_followers(self) -> dict[int, list[int]]:
         """Return the deliveries that each event triggers, by its index; delayed ones are scheduled separately."""
-        found: dict[int, list[int]] = {}
+        followers: dict[int, list[int]] = {}
         for number, delivery in enumerate(self.deliveries):
             if not delivery.delayed and delivery.trigger in self.numbers:
-                found.setdefault(self.numbers[delivery.trigger] - 1, []).append(number)
-        return found
+                followers.setdefault(self.numbers[delivery.trigger] - 1, []).append(number)
+        return followers
 
     # -- step by step ----------------------------------------------------------------------------------------------
 
@@ -268,14 +268,14 @@ class _Builder:
         self.history.events.append(Event(at + 1, step, *row, position, event.frame_id))
 
     def _get_payload(self, at: int) -> Any:
-        found = self.frozen.get(at)
-        if found is None:
+        payload = self.frozen.get(at)
+        if payload is None:
             try:
-                found = self.frozen[at] = freeze(dict(self.events[at].payload))
+                payload = self.frozen[at] = freeze(dict(self.events[at].payload))
             except BoardError as error:
                 raise self._make_error(self.events[at], "payload", error.problems[0].what) from None
-            register_secrets(found)
-        return found
+            register_secrets(payload)
+        return payload
 
     def _writes(self, at: int) -> Writes:
         """Return an event's effect on the object graph as pairs of id and value; ABSENT means a removal."""

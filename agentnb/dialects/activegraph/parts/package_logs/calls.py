@@ -72,8 +72,8 @@ def _number(value: Any) -> float | None:
 
 
 def _to_count(value: Any) -> int | None:
-    found = _number(value)
-    return None if found is None else int(found)
+    number = _number(value)
+    return None if number is None else int(number)
 
 
 def _to_cost(value: Any) -> Decimal | None:

@@ -36,7 +36,7 @@ class Delivery:
 
 def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
     """Return the deliveries of a log, in order. Events between two deliveries belong to neither."""
-    found: list[Delivery] = []
+    deliveries: list[Delivery] = []
     scheduled: set[tuple[str, str]] = set()
     delivery: Delivery | None = None
     for at, event in enumerate(events):
@@ -45,23 +45,28 @@ def find_deliveries(events: Sequence[LogEvent]) -> list[Delivery]:
             delivery = Delivery(behavior, STARTED[event.type], trigger, [at], delayed=(behavior, trigger) in scheduled)
             if at and events[at - 1].type == "pattern.matched" and _belongs(events[at - 1], delivery):
                 delivery.events.insert(0, at - 1)
-            found.append(delivery)
+            deliveries.append(delivery)
         elif event.type in ENDED:
             if delivery is None or (delivery.behavior, delivery.trigger) != (behavior, trigger):
                 delivery = Delivery(behavior, "behavior", trigger)  # rejected before it could start
-                found.append(delivery)
+                deliveries.append(delivery)
             delivery.events.append(at)
             delivery.end, delivery = at, None
         elif event.type == "behavior.scheduled":
             scheduled.add((behavior, trigger))
         elif delivery is not None:
             delivery.events.append(at)
-        elif event.type == "context.read" and found and _belongs(event, found[-1]) and found[-1].events[-1] == at - 1:
-            found[-1].events.append(at)  # reads are recorded after the end of the delivery
-    for each in found:
+        elif (
+            event.type == "context.read"
+            and deliveries
+            and _belongs(event, deliveries[-1])
+            and deliveries[-1].events[-1] == at - 1
+        ):
+            deliveries[-1].events.append(at)  # reads are recorded after the end of the delivery
+    for each in deliveries:
         if each.end is None:
             _cut(each, events)
-    return found
+    return deliveries
 
 
 def _cut(delivery: Delivery, events: Sequence[LogEvent]) -> None:

@@ -78,10 +78,10 @@ def iter_creation_events(state: str | None) -> Iterator[tuple[str, dict[str, Any
     if state is None:
         raise InvalidPayload(where, "the state that it names is not in the store")
     try:
-        found = json.loads(state)
-        for each in found.get("objects", ()):
+        snapshot = json.loads(state)
+        for each in snapshot.get("objects", ()):
             yield "object.created", {"object": {"version": 1, "provenance": {}, **each}, "id": each.get("id")}
-        for each in found.get("relations", ()):
+        for each in snapshot.get("relations", ()):
             yield "relation.created", {"relation": {"data": {}, "provenance": {}, **each}, "id": each.get("id")}
     except (ValueError, AttributeError, TypeError) as error:
         raise InvalidPayload(where, f"the state that it names cannot be read: {error}") from None

@@ -49,9 +49,9 @@ def read_runs(where: str | os.PathLike[str]) -> tuple[LogRun, ...]:
 
 def _log(reader: DatabaseReader, run_id: str | None) -> PackageLog:
     tables = _list_tables(reader)
-    found = _list_runs(reader, tables)
-    runs = tuple(run for run, _ in found)
-    run = _choose_run(reader.display_name, found, run_id)
+    stored_runs = _list_runs(reader, tables)
+    runs = tuple(run for run, _ in stored_runs)
+    run = _choose_run(reader.display_name, stored_runs, run_id)
     events = tuple(_read_events(reader, run.run_id, tables))
     return PackageLog(reader.display_name, run, runs, events, _find_snapshots(reader, events, tables))
 

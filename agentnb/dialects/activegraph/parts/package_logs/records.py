@@ -63,10 +63,10 @@ def make_event_error(shown: str, run_id: str, event: str, path: str, why: str) -
 def parse_time(text: str) -> datetime | None:
     """Parse a time as the package writes it; None if the text is not a time."""
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 __all__ = ["EPOCH", "LogEvent", "LogRun", "PackageLog", "make_event_error", "parse_time"]

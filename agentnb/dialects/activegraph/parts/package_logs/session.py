@@ -89,13 +89,13 @@ class ActiveGraphRun(Recording):
 
     def _get_outcome(self) -> dict[str, Any] | None:
         limit = self._get_limit()
-        found = {"status": self._get_status_word(), "steps": self.position}
-        return found if limit is None else {**found, "limit": limit}
+        outcome = {"status": self._get_status_word(), "steps": self.position}
+        return outcome if limit is None else {**outcome, "limit": limit}
 
     @property
     def pending(self) -> tuple[Pending, ...]:
         """The approvals that were pending at the current step."""
-        found: dict[str, Pending] = {}
+        approvals: dict[str, Pending] = {}
         makers = {event.id: event.step for event in self._run.events()}
         for event in self._run.events():
             id = str(event.payload.get("approval_id", ""))
@@ -103,11 +103,11 @@ class ActiveGraphRun(Recording):
                 step = makers[event.id]
                 node = "" if step is None else self.trace.steps[step - 1].node_id
                 arguments = {key: value for key, value in thaw(event.payload).items() if key != "approval_id"}
-                found[id] = Pending(id, "approval", node, str(event.payload.get("object_type", "")), arguments,
+                approvals[id] = Pending(id, "approval", node, str(event.payload.get("object_type", "")), arguments,
                                     free=())  # fmt: skip
             elif event.type in ("approval.granted", "approval.denied"):
-                found.pop(id, None)
-        return tuple(found.values())
+                approvals.pop(id, None)
+        return tuple(approvals.values())
 
     # -- the other runs of its store -----------------------------------------------------------------------------
 

@@ -77,10 +77,10 @@ def to_activegraph(session: Session | HasSession, where: str | os.PathLike[str],
 
 def log_of(session: Session) -> PackageLog:
     """Return the events of a session up to its current step as a log of the package."""
-    found = [to_event(event) for event in get_state(session).run.events()]
+    log_events = [to_event(event) for event in get_state(session).run.events()]
     events = tuple(
         LogEvent(event.id, event.type, event.actor, event.payload, event.frame_id, event.caused_by, event.timestamp)
-        for event in found
+        for event in log_events
     )
     goal = next((event.payload.get("goal") for event in events if event.type == "goal.created"), None)
     frame = next((event.frame_id for event in events if event.frame_id), None)
@@ -238,8 +238,8 @@ def _mask(log: PackageLog) -> PackageLog:
 
 
 def _rename_states(payload: Any, names: Mapping[str, str]) -> Any:
-    found = names.get(str(payload.get("state_hash"))) if names else None
-    return payload if found is None else {**payload, "state_hash": found}
+    new_hash = names.get(str(payload.get("state_hash"))) if names else None
+    return payload if new_hash is None else {**payload, "state_hash": new_hash}
 
 
 __all__ = ["append_events", "log_of", "to_activegraph", "write_log"]
