@@ -17,12 +17,12 @@ def pause_collection() -> Iterator[None]:
     What was read stays in use, so it joins the oldest generation at once, instead of being scanned as young objects;
     not if it is little, since counting what somebody else has frozen may take longer than such a scan.
     """
-    before = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if before:
+        if was_enabled:
             # Unfreezing would also release what somebody else has frozen.
             if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 gc.freeze()

@@ -303,10 +303,10 @@ def _iter_base64_forms(raw: bytes) -> Iterator[str]:
     """Yield the base64 parts that do not depend on the text before and after (`Basic <base64 of user:password>`)."""
     if len(raw) < 8:
         return
-    for before in range(3):
-        text = base64.b64encode(b"\0" * before + raw).decode()
-        first = (0, 2, 3)[before]
-        end = (before + len(raw)) * 8 // 6
+    for offset in range(3):
+        text = base64.b64encode(b"\0" * offset + raw).decode()
+        first = (0, 2, 3)[offset]
+        end = (offset + len(raw)) * 8 // 6
         yield text[first:end]
         yield text[first:end].replace("+", "-").replace("/", "_")
 
@@ -579,10 +579,10 @@ def _find_closing_quote(text: str, begin: int, mark: str) -> int:
     """Return the index of a text's closing quote: the quote mark without additional backslashes."""
     at, slashes = begin, len(mark) - 1
     while (at := text.find(mark[-1], at)) >= 0:
-        before = at
-        while before > begin and text[before - 1] == "\\":
-            before -= 1
-        count = at - before
+        index = at
+        while index > begin and text[index - 1] == "\\":
+            index -= 1
+        count = at - index
         if (count % 2 == 0) if not slashes else count == slashes:
             return at - slashes
         at += 1

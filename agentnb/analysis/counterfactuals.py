@@ -194,10 +194,10 @@ def _sample(session: Session, trial: Trial, judge: Judge, options: Mapping[str, 
     """Try a change once more; there is no result if the budget does not allow the required calls."""
     if model.is_late():
         return
-    before, model.refused = model.calls, False
+    calls_before, model.refused = model.calls, False
     asks = options["llm"] is not None or model.is_recorded()  # otherwise answers are simulated, as in the session
     outcome, steps = _try_change(session, trial.change, judge, {**options, "llm": model if asks else None})
-    trial.is_live = trial.is_live or model.refused or model.calls > before
+    trial.is_live = trial.is_live or model.refused or model.calls > calls_before
     if not model.refused:
         trial.steps = trial.steps or steps
         trial.outcomes.append(outcome)
@@ -317,12 +317,12 @@ class _Values:
         candidates = chain(self._read_by(step, value), self._iter_neighbours(value), self._iter_elsewhere(key))
         others = self._given.get(key, candidates)
         seen = [value]
-        most = _MOST_ALTERNATIVES * (_PARTS if isinstance(value, dict | list | str) or is_dataclass(value) else 1)
-        for other in islice(others, None if key in self._given else 4 * most):
+        limit = _MOST_ALTERNATIVES * (_PARTS if isinstance(value, dict | list | str) or is_dataclass(value) else 1)
+        for other in islice(others, None if key in self._given else 4 * limit):
             if not any(_is_same(other, known) for known in seen):
                 seen.append(other)
                 yield other
-            if key not in self._given and len(seen) > most:
+            if key not in self._given and len(seen) > limit:
                 return
 
     def _read_by(self, step: int | None, value: Any) -> Iterator[Any]:

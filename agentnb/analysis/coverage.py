@@ -93,8 +93,8 @@ class Coverage:
     def draw(self, board: bool = False, direction: str = "TB") -> Drawing:
         """Return the recipe's drawing as a heat map: the more visits, the darker a node and the wider an edge."""
         totals = {element: int(counts.sum()) for element, counts in self.visits.items()}
-        most = max(totals.values(), default=0) or 1
-        shares = {element: visits / most for element, visits in totals.items()}
+        highest = max(totals.values(), default=0) or 1
+        shares = {element: visits / highest for element, visits in totals.items()}
         counts = {element.name: f"×{visits}" for element, visits in totals.items() if element.kind == "node" and visits}
         return _draw_heat_map(self.recipe, shares, counts, board=board, direction=direction, what="coverage of")
 

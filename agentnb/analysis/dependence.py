@@ -172,9 +172,9 @@ class Dependence:
             if edge.when is None or edge.source not in number:
                 continue
             source = number[edge.source]
-            before = condition_keys.get(source, frozenset())
+            collected = condition_keys.get(source, frozenset())
             own = self._find_keys(edge.when)
-            condition_keys[source] = None if own is None or before is None else before | own
+            condition_keys[source] = None if own is None or collected is None else collected | own
         return condition_keys
 
     def _find_keys(self, when: Any) -> frozenset[str] | None:

@@ -66,9 +66,9 @@ def minimize(
                     "fails(session) is false for it, so that nothing can be made smaller",
                     "pass inputs of a run for which fails(session) is true")
         )  # fmt: skip
-    before = None
-    while before != smallest:
-        before = smallest
+    previous = None
+    while previous != smallest:
+        previous = smallest
         smallest = _shrink(smallest, still_fails)
     return smallest
 

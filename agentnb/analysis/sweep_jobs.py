@@ -86,9 +86,9 @@ class Jobs(Sequence[Job]):
         size = len(self._digests)
         self._sorted = array("Q", sorted(range(size), key=self._digests.__getitem__))
         self._repeats = array("Q", bytes(8 * size))  # how many equal jobs precede each job
-        for before, at in pairwise(self._sorted):
-            if self._digests[before] == self._digests[at]:
-                self._repeats[at] = self._repeats[before] + 1
+        for previous, at in pairwise(self._sorted):
+            if self._digests[previous] == self._digests[at]:
+                self._repeats[at] = self._repeats[previous] + 1
 
     def _iter_digests(self, work: SweepSettings) -> Iterator[int]:
         ends = [f", {seed!r}{f', {_KEY_TEXT(model)}' if model else ''}]".encode()

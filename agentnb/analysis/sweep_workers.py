@@ -271,13 +271,13 @@ def _time_limit(session: Session, seconds: float) -> Iterator[None]:
         raise TimedOut
 
     if hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread():
-        before = signal.signal(signal.SIGALRM, interrupt)
+        previous_handler = signal.signal(signal.SIGALRM, interrupt)
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            signal.signal(signal.SIGALRM, previous_handler)
         return
     timer = threading.Timer(seconds, stop)
     timer.daemon = True

@@ -431,10 +431,10 @@ class ItemCopies:
             with _lock:
                 # `==` of lists compares only items that are not identical, and `comparison` shows whether a copy was
                 # compared. The lists must have the same length; comparing a long list is faster than copying two.
-                before = CopiedDict.comparison
+                old_comparison = CopiedDict.comparison
                 copies.extend(value[size:])
                 try:
-                    same = list.__eq__(copies, value) is True and CopiedDict.comparison is before
+                    same = list.__eq__(copies, value) is True and CopiedDict.comparison is old_comparison
                 finally:
                     del copies[size:]
             if same:

@@ -180,9 +180,9 @@ class FrozenList(list[Any], metaclass=BuiltinLike):
         items = self.items[: self.size]
         levels, total, weight, plain = self.extent
         for index, part in parts.items():
-            before, after = measure_extent(items[index]), measure_extent(part)
-            levels, total = max(levels, after[0] + 1), total + after[1] - before[1]
-            weight, plain = weight + after[2] - before[2], plain and after[3]
+            old_extent, new_extent = measure_extent(items[index]), measure_extent(part)
+            levels, total = max(levels, new_extent[0] + 1), total + new_extent[1] - old_extent[1]
+            weight, plain = weight + new_extent[2] - old_extent[2], plain and new_extent[3]
             items[index] = part
         return FrozenList(items, self.size, ATOMS.issuperset(map(type, items)), (levels, total, weight, plain))
 
@@ -414,8 +414,8 @@ def freeze_dict(value: Mapping[Any, Any], like: Any, walk: Walk) -> FrozenDict:
         _check_members((key for key in value if issubclass(type(key), tuple | frozenset)), walk)
     if type(like) is not FrozenDict:
         return make_frozen_dict({key: freeze(item, ABSENT, walk) for key, item in value.items()})
-    before = like.get
-    parts = {key: freeze(item, before(key, ABSENT), walk) for key, item in value.items()}
+    get_old = like.get
+    parts = {key: freeze(item, get_old(key, ABSENT), walk) for key, item in value.items()}
     same = len(parts) == len(like) and all(map(is_, parts.values(), like.values()))
     same = same or (len(parts) == len(like) and all(map(_is_same_part, parts.values(), like.values())))
     if same and _are_same_keys(parts, like):
@@ -492,9 +492,9 @@ def _freeze_tuple(value: tuple[Any, ...], like: Any, walk: Walk) -> tuple[Any, .
     if ATOMS.issuperset(map(type, value)):
         return value
     alike = issubclass(type(like), tuple) and len(like) == len(value)
-    before: Sequence[Any] = like if alike else (ABSENT,) * len(value)
-    parts = tuple(freeze(item, was, walk) for item, was in zip(value, before, strict=True))
-    return like if type(like) is tuple and alike and all(map(is_, parts, before)) else parts
+    old_parts: Sequence[Any] = like if alike else (ABSENT,) * len(value)
+    parts = tuple(freeze(item, was, walk) for item, was in zip(value, old_parts, strict=True))
+    return like if type(like) is tuple and alike and all(map(is_, parts, old_parts)) else parts
 
 
 def _freeze_set(value: Iterable[Any], like: Any, walk: Walk) -> FrozenSet:
@@ -559,9 +559,9 @@ def _freeze_record(value: Any, names: Sequence[str], like: Any, walk: Walk) -> A
     template = call(copy.copy, value)
     if template is UNREADABLE or any(item is UNREADABLE for item in fields.values()):
         return _freeze_by_reference(value, like)
-    before = like.parts if type(like) is FrozenRecord and type(like.template) is type(value) else ABSENT
-    parts = freeze_dict({name: item for name, item in fields.items() if item is not _MISSING}, before, walk)
-    return like if parts is before else FrozenRecord(template, parts)
+    old_parts = like.parts if type(like) is FrozenRecord and type(like.template) is type(value) else ABSENT
+    parts = freeze_dict({name: item for name, item in fields.items() if item is not _MISSING}, old_parts, walk)
+    return like if parts is old_parts else FrozenRecord(template, parts)
 
 
 def _freeze_mapping(value: Mapping[Any, Any], like: Any, walk: Walk) -> Any:

@@ -44,8 +44,8 @@ def _to_plain(found: Difference) -> dict[str, Any]:
     """Return a difference as a mapping, without secrets; a missing value is omitted."""
     word = find_secret_word(parse_path(found.path))
     values = {name: mask_value(value, word) for name, value in (("a", found.a), ("b", found.b)) if value is not ABSENT}
-    where = {name: getattr(found, name) for name in ("step_a", "step_b", "node", "path")}
-    return {**where, **values, "reason": str(found)}
+    position = {name: getattr(found, name) for name in ("step_a", "step_b", "node", "path")}
+    return {**position, **values, "reason": str(found)}
 
 
 __all__ = ["run_diff"]

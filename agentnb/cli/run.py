@@ -94,8 +94,8 @@ def _print_end(session: Session) -> None:
     limit = _get_limit(session)
     used = "" if limit is None else f": its {limit} is used up"
     log = get_state(session).log
-    where = "" if log is None else f", stored as run {session.run_id!r} in {log.url}"
-    print(f"\n{session.status} after {pluralize(session.position, 'step')}{used}{where}")
+    note = "" if log is None else f", stored as run {session.run_id!r} in {log.url}"
+    print(f"\n{session.status} after {pluralize(session.position, 'step')}{used}{note}")
     if session.simulated:
         print(f"no model was passed: the answers of {', '.join(session.simulated)} are simulated")
     width = max(map(len, session.board), default=0)

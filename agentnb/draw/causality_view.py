@@ -66,8 +66,8 @@ def _iter_words(rows: Sequence[ChainEvent]) -> Iterator[str]:
     for row in rows:
         sign = {"cause": "<-", "self": "==", "effect": "->"}[row.part]
         about = f" about {', '.join(row.objects)}" if row.objects else ""
-        after = f", after {row.cause}" if row.cause else ""
-        yield clean(f"{sign} {row.id} {row.type}{about}: {row.actor} {_format_where(row)}{after}")
+        cause = f", after {row.cause}" if row.cause else ""
+        yield clean(f"{sign} {row.id} {row.type}{about}: {row.actor} {_format_where(row)}{cause}")
 
 
 def _format_where(row: ChainEvent) -> str:

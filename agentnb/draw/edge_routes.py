@@ -75,8 +75,8 @@ def make_route(
 def _find_port(box: PlacedBox, towards: float) -> float:
     """Return the point on its outline where a line leaves a box: shifted towards the target, so that lines diverge."""
     offset = (towards - box.x) * _SPREAD
-    most = box.width * _SPREAD
-    return box.x + max(-most, min(most, offset))
+    limit = box.width * _SPREAD
+    return box.x + max(-limit, min(limit, offset))
 
 
 def _drop_repeats(points: list[Point]) -> list[Point]:

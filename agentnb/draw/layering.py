@@ -169,8 +169,8 @@ def place_items(
     x: dict[Item, float] = {}
     for row in rows:
         offset = 0.0
-        for before, item in pairwise([None, *row]):
-            offset += (get_gap(before, item) if before is not None else 0.0) + widths[item] / 2
+        for previous, item in pairwise([None, *row]):
+            offset += (get_gap(previous, item) if previous is not None else 0.0) + widths[item] / 2
             x[item] = offset
             offset += widths[item] / 2
     for turn in range(_ALIGNMENTS):
@@ -187,8 +187,8 @@ def _compute_pulls(chains: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[It
     """Return each item's predecessors on its lines with weights: highest for bends, so long lines are straight."""
     pulls: dict[Item, list[tuple[Item, float]]] = defaultdict(list)
     for chain in chains:
-        for before, item in pairwise(chain):
-            pulls[item].append((before, 1.0 + 3.0 * (isinstance(before, Bend) + isinstance(item, Bend))))
+        for previous, item in pairwise(chain):
+            pulls[item].append((previous, 1.0 + 3.0 * (isinstance(previous, Bend) + isinstance(item, Bend))))
     return pulls
 
 
@@ -206,9 +206,9 @@ def _settle(
     """Move a row's items to the median of their neighbours; resolve overlaps by least squares."""
     blocks: list[tuple[float, float, int]] = []  # sum of weight times target, sum of weight, number of items
     offset, offsets = 0.0, []
-    for before, item in pairwise([None, *row]):
-        if before is not None:
-            offset += (widths[before] + widths[item]) / 2 + get_gap(before, item)
+    for previous, item in pairwise([None, *row]):
+        if previous is not None:
+            offset += (widths[previous] + widths[item]) / 2 + get_gap(previous, item)
         offsets.append(offset)
         linked = neighbours.get(item, [])
         weight = sum(pull for _, pull in linked) or 0.1
@@ -227,10 +227,10 @@ def _settle(
 def _compute_median(targets: list[tuple[float, float]]) -> float:
     """Return the weighted median; between two equal halves, the middle."""
     targets, half, used = sorted(targets), sum(weight for _, weight in targets) / 2, 0.0
-    for (target, weight), after in zip(targets, [*targets[1:], targets[-1]], strict=True):
+    for (target, weight), following in zip(targets, [*targets[1:], targets[-1]], strict=True):
         used += weight
         if abs(used - half) < 1e-9:
-            return (target + after[0]) / 2
+            return (target + following[0]) / 2
         if used > half:
             return target
     return targets[-1][0]

@@ -74,17 +74,17 @@ def round_corners(corners: list[Point], radius: float) -> str:
     """Return the closed path through these corners, with rounded corners."""
     parts: list[str] = []
     for index, corner in enumerate(corners):
-        before = _move_towards(corner, corners[index - 1], radius)
-        after = _move_towards(corner, corners[(index + 1) % len(corners)], radius)
-        parts.append(f"{'L' if parts else 'M'}{format_pair(before)}Q{format_pair(corner)} {format_pair(after)}")
+        start = _move_towards(corner, corners[index - 1], radius)
+        end = _move_towards(corner, corners[(index + 1) % len(corners)], radius)
+        parts.append(f"{'L' if parts else 'M'}{format_pair(start)}Q{format_pair(corner)} {format_pair(end)}")
     return "".join(parts) + "Z"
 
 
 def round_line(points: list[Point], radius: float) -> str:
     """Return the open path through these points, with rounded corners."""
     parts = [f"M{format_pair(points[0])}"]
-    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        first, last = _move_towards(corner, before, radius), _move_towards(corner, after, radius)
+    for previous, corner, following in zip(points, points[1:], points[2:], strict=False):
+        first, last = _move_towards(corner, previous, radius), _move_towards(corner, following, radius)
         parts.append(f"L{format_pair(first)}Q{format_pair(corner)} {format_pair(last)}")
     return "".join([*parts, f"L{format_pair(points[-1])}"])
 

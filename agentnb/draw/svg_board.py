@@ -143,7 +143,7 @@ def _make_head(tip: Point, back: Point) -> str:
 
 def _render_table(table: BoardTable, origin: Point) -> str:
     width, height = table.width, table.height
-    place = f'transform="translate({number(origin[0])},{number(origin[1])})"'
+    transform = f'transform="translate({number(origin[0])},{number(origin[1])})"'
     rim = f"M0,{HEAD_HEIGHT:g}V8Q0,0 8,0H{number(width - 8)}Q{number(width)},0 {number(width)},8V{HEAD_HEIGHT:g}Z"
     frame = (
         f'transform="translate({number(width / 2)},{number(height / 2)})" d="{make_box_path(width / 2, height / 2, 8)}"'
@@ -152,7 +152,7 @@ def _render_table(table: BoardTable, origin: Point) -> str:
     end = -1 if table.foot else len(rows) - 1  # the row with the table's lower corners
     return "".join(
         [
-            f'<g class="board" {place}>',
+            f'<g class="board" {transform}>',
             f'<path class="back" {frame} fill="{COLOURS["board"]}"/>',
             f'<path class="head" d="{rim}" fill="{COLOURS["board-head"]}"/>',
             _render_line("title", 16, "Blackboard"),

@@ -333,9 +333,9 @@ class Condition:
         self.call: Callable[[Mapping[str, Any]], Any]
         match source:
             case Mapping() | bool():
-                self._asked = asked = compile_rule(source, strict=strict, place=place)
-                self.kind, self.text, self.reads, self.reads_all = "rule", asked.text, asked.reads, asked.reads_all
-                self.call = compile_comparison(normalize(source), asked.evaluate, asked)
+                self._asked = rule = compile_rule(source, strict=strict, place=place)
+                self.kind, self.text, self.reads, self.reads_all = "rule", rule.text, rule.reads, rule.reads_all
+                self.call = compile_comparison(normalize(source), rule.evaluate, rule)
             case str():
                 self._asked = template = _compile_expression(source, strict=strict, place=place)
                 self.kind, self.text, self.reads = "text", source.strip(), template.reads

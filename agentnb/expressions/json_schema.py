@@ -243,8 +243,10 @@ def _iter_pattern_errors(_checker: Any, source: str, value: Any, _schema: Any) -
     failure = _get_jsonschema().ValidationError
     pattern = compile_pattern(source)
     if len(value) > pattern.longest:
-        most = "" if pattern.longest == LONGEST_TRIED else f": at most {pattern.longest:,}, because it has lookarounds"
-        yield failure(f"a string of {len(value):,} characters is too long for the pattern{most}")
+        limit_note = (
+            "" if pattern.longest == LONGEST_TRIED else f": at most {pattern.longest:,}, because it has lookarounds"
+        )
+        yield failure(f"a string of {len(value):,} characters is too long for the pattern{limit_note}")
     elif not pattern.search(value):
         yield failure(f"{safe_repr(value)} does not match {source!r}")
 

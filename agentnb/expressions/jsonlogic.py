@@ -136,8 +136,8 @@ def _check_operation(node: Mapping[Any, Any], operators: Mapping[str, Operator],
         if not count and name in _CHOICES:
             return  # `normalize` replaces it by null
         if count < operator.min_operands or (operator.max_operands is not None and count > operator.max_operands):
-            most = "or more" if operator.max_operands is None else f"to {operator.max_operands}"
-            why = f"it takes {operator.min_operands} {most}"
+            upper_bound = "or more" if operator.max_operands is None else f"to {operator.max_operands}"
+            why = f"it takes {operator.min_operands} {upper_bound}"
             yield Problem("R314", f"{name!r} has {count} arguments", where, why, "pass a list of arguments")
 
 

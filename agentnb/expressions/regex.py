@@ -175,15 +175,15 @@ class _Machine:
     def search(self, text: str) -> bool:
         states, last = frozenset[int](), len(text)
         for at in range(last + 1):
-            after = text[at : at + 1]
-            ending = at == last or (at == last - 1 and after == "\n")
-            before = "" if at == 0 else "w" if _is_word(text[at - 1]) else "-"
-            key = (states, before, after, ending)
+            following = text[at : at + 1]
+            ending = at == last or (at == last - 1 and following == "\n")
+            preceding = "" if at == 0 else "w" if _is_word(text[at - 1]) else "-"
+            key = (states, preceding, following, ending)
             step = self.known.get(key)
             if step is None:
                 if len(self.known) >= _KEPT:
                     self.known = {}
-                step = self.known[key] = self.step(states, before, after, ending)
+                step = self.known[key] = self.step(states, preceding, following, ending)
             matched, states = step
             if matched:
                 return True

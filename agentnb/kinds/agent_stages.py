@@ -209,8 +209,8 @@ def _parse_native(work: Work) -> Outcome:
     register_secrets([{"parameters": each["parameters"]} for each in calls])
     if not find_tool_calls(answer):
         return Outcome({"decision": calls[0]}, observation=calls[0])
-    before = count_calls(board.get("conversation"))
-    first, *rest = [{**each, "call": before + number} for number, each in enumerate(calls)]
+    calls_before = count_calls(board.get("conversation"))
+    first, *rest = [{**each, "call": calls_before + number} for number, each in enumerate(calls)]
     comment = to_text(answer.get("content") or "").strip() or None
     return Outcome({"decision": first, "calls": rest}, thought=comment, observation=calls)
 

@@ -135,11 +135,11 @@ def _make_outcome(rules: Rules, score: float, critique: Any, requests: int, seen
     end, forced = "go to the end", "forced end"
     if rules.meets:
         end, forced = f"go to {rules.meets!r}, where the branches meet", "forced end of the branch"
-    where = f"go to {target!r}" if target else end
+    decision = f"go to {target!r}" if target else end
     if passed:
-        thought = f"Score {texts} has reached {limit}: passed, {where}"
+        thought = f"Score {texts} has reached {limit}: passed, {decision}"
     elif again:
-        thought = f"{below}: refinement {requests} of {rules.refinements}, {where}"
+        thought = f"{below}: refinement {requests} of {rules.refinements}, {decision}"
     elif rules.refinements > 0:
         thought = f"{below}, and all {rules.refinements} refinements are used: {forced}"
     else:

@@ -20,7 +20,7 @@ def bind(node: Node, world: Any) -> Perform:
     `tells`. A loop without a body (`hollow`) only counts its rounds.
     """
     params = node.params
-    before, until = (make_strict(params.get(word), world.strict) for word in ("while", "until"))
+    while_condition, until = (make_strict(params.get(word), world.strict) for word in ("while", "until"))
     times, tells = params.get("times"), params.get("tells") or isinstance(until, ContextCondition)
     limit = int(params.get("max") or (MAX_ROUNDS if times is None else times))
     opening = Enter([Body(region) for region in node.bodies])
@@ -28,7 +28,7 @@ def bind(node: Node, world: Any) -> Perform:
     def goes_on(work: Work, done: int) -> bool:
         if times is not None and done >= times:
             return False
-        if before is not None and not before(work.board):
+        if while_condition is not None and not while_condition(work.board):
             return False
         return not (until is not None and done and until(work.board))
 
@@ -38,7 +38,7 @@ def bind(node: Node, world: Any) -> Perform:
             work.result = work.last_observation
         if not goes_on(work, done):
             return Outcome(thought=find_oddity(until), observation=work.result, result=work.result) if tells else {}
-        if not node.bodies and before is None and until is None:
+        if not node.bodies and while_condition is None and until is None:
             return {}
         if done >= limit or not node.bodies:  # nothing inside could change the condition
             raise ExecutionError(_make_endless_problem(node, limit))

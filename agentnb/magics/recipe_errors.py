@@ -67,5 +67,5 @@ def _underline(line: str, column: int) -> str:
     """Return a line as HTML, underlined from the column of the error on."""
     if not column:
         return escape(line) or "&nbsp;"
-    before, after = line[: column - 1], line[column - 1 :]
-    return f'{escape(before)}<span style="text-decoration:underline wavy">{escape(after) or "&nbsp;"}</span>'
+    head, tail = line[: column - 1], line[column - 1 :]
+    return f'{escape(head)}<span style="text-decoration:underline wavy">{escape(tail) or "&nbsp;"}</span>'

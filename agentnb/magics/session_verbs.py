@@ -46,8 +46,8 @@ def open(workspace: Workspace, args: list[str]) -> Session:
     """`open PATH_OR_URL [RUN] [as VARIABLE]`: open a recorded run; with the recipe loaded last it can continue."""
     from agentnb.recordings.formats import open as open_run
 
-    where, name = split_name(args, "session", "open")
-    source, _, run = where.partition(" ")
+    location, name = split_name(args, "session", "open")
+    source, _, run = location.partition(" ")
     try:
         recipe: Recipe | None = workspace.recipe("")
     except Exception:  # noqa: BLE001  (without a recipe it is opened to be looked at)

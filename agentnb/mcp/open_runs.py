@@ -60,20 +60,20 @@ class OpenRuns:
         Raises:
             ExecutionError: X523.
         """
-        open_rows, sources, after = list(self._open_rows(query)), list(self._iter_sources()), query.after
-        if after is not None:
+        open_rows, sources, after_run = list(self._open_rows(query)), list(self._iter_sources()), query.after
+        if after_run is not None:
             ids = [row["run"] for row in open_rows]
-            stores = [at for at, source in enumerate(sources) if _has(source, after)]
+            stores = [at for at, source in enumerate(sources) if _has(source, after_run)]
             if stores:
                 open_rows, sources = [], sources[stores[0] :]
             else:
                 query = replace(query, after=None)
-                if after in sources:
-                    open_rows, sources = [], sources[sources.index(after) + 1 :]
-                elif after in ids:
-                    open_rows = open_rows[ids.index(after) + 1 :]
+                if after_run in sources:
+                    open_rows, sources = [], sources[sources.index(after_run) + 1 :]
+                elif after_run in ids:
+                    open_rows = open_rows[ids.index(after_run) + 1 :]
                 else:
-                    raise self._make_missing_run_error(after)
+                    raise self._make_missing_run_error(after_run)
         yield from open_rows
         for source in sources:
             yield from self._iter_rows(source, query)

@@ -328,9 +328,9 @@ class Tools:
             seconds: the time limit; at most 60.
         """
         session = self._runs.get(run)
-        before = session.position
+        start = session.position
         await session.astep(min(max(n, 1), MOST_STEPS))
-        return self._describe_move(session, before)
+        return self._describe_move(session, start)
 
     def back(self, n: int = 1, run: str = "") -> Json:
         """Go back; no step is lost.
@@ -366,9 +366,9 @@ class Tools:
             seconds: the time limit; at most 60. The run then stops after the node at work.
         """
         session = self._runs.get(run)
-        before = session.position
+        start = session.position
         await session.arun(until or None, min(max(max_steps, 1), MOST_STEPS))
-        return self._describe_move(session, before)
+        return self._describe_move(session, start)
 
     async def run_back_until(self, until: str = "", run: str = "", seconds: float = SECONDS) -> Json:
         """Go back until a node is next, a condition holds, a breakpoint is met, or the start is reached.
@@ -495,9 +495,9 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        before = session.position
+        start = session.position
         session.answer(value, node)
-        return self._describe_move(session, before)
+        return self._describe_move(session, start)
 
     # -- shared -------------------------------------------------------------------------------------------------------
 

@@ -171,9 +171,9 @@ def open_langgraph(where: str | os.PathLike[str], run_id: str | None = None) -> 
         StoreError: L410, there is nothing; L573, it is not a database of LangGraph; L574, a checkpoint cannot be read;
             L575, there is no such thread.
     """
-    place = os.fspath(where)
-    thread, leaf = read_database(place, lambda reader: _read(reader, run_id))
-    return _make_session(place, thread, leaf, {})
+    path = os.fspath(where)
+    thread, leaf = read_database(path, lambda reader: _read(reader, run_id))
+    return _make_session(path, thread, leaf, {})
 
 
 def _run_id(thread: Thread, leaf: str) -> str:
@@ -245,17 +245,20 @@ class _Steps:
         sends = [came_from] * len(_get_sends(path[0]))
         earlier: int | None = None  # the first step of the super-step before
         for at, checkpoint in enumerate(path):
-            after = path[at + 1] if at + 1 < len(path) else None
+            next_checkpoint = path[at + 1] if at + 1 < len(path) else None
             self.at[checkpoint.id] = len(self.steps)
-            if after is not None and after.source != "loop":
-                self._add_outside(checkpoint, after, inside)
-                if after.source == "update":  # the update schedules the nodes that follow
-                    before = len(self.steps) - 1 if self.steps else None
-                    scheduled_by, sends = dict.fromkeys(_list_due(after), before), [before] * len(_get_sends(after))
+            if next_checkpoint is not None and next_checkpoint.source != "loop":
+                self._add_outside(checkpoint, next_checkpoint, inside)
+                if next_checkpoint.source == "update":  # the update schedules the nodes that follow
+                    last_step = len(self.steps) - 1 if self.steps else None
+                    scheduled_by, sends = (
+                        dict.fromkeys(_list_due(next_checkpoint), last_step),
+                        [last_step] * len(_get_sends(next_checkpoint)),
+                    )
                 continue
             first = len(self.steps)
             now, scheduled = dict[str, int](), list[int | None]()
-            ran = list(self._iter_tasks(checkpoint, after))
+            ran = list(self._iter_tasks(checkpoint, next_checkpoint))
             last = {channel: task.id for _, task in ran for channel, _ in task.writes}
             handled = dict.fromkeys(task.path.removesuffix(_HANDLER) for _, task in ran if _is_handler(task))
             index_by_id = dict[str, int]()  # the path of a task -> its step
@@ -267,7 +270,7 @@ class _Steps:
                     else self._find_source((name, _push_number(task.path)), scheduled_by, sends, start)
                 )
                 source = _after(earlier, source, first)
-                index = self._add_task(checkpoint, after, (name, task), (space, prefix, inside), source, last,
+                index = self._add_task(checkpoint, next_checkpoint, (name, task), (space, prefix, inside), source, last,
                                        task.path in handled)  # fmt: skip
                 index_by_id[task.path] = index
                 for channel, value in task.writes:
@@ -277,8 +280,8 @@ class _Steps:
                         now[channel.rpartition(":")[2]] = index
                     elif channel == "__pregel_tasks":
                         scheduled.extend([index] * (len(value) if isinstance(value, list) else 1))
-            if after is not None:
-                self._add_rest(checkpoint, after, first)
+            if next_checkpoint is not None:
+                self._add_rest(checkpoint, next_checkpoint, first)
                 scheduled_by, sends = dict(now) or scheduled_by, scheduled
                 earlier = first if len(self.steps) > first else earlier
         self._add_end(path[-1], prefix, inside, scheduled_by, sends, earlier)

@@ -125,25 +125,25 @@ def open_otel(where: str | os.PathLike[str], run_id: str | None = None) -> Recor
     Raises:
         StoreError: L571, L576, the file is not OTLP JSON; L572, it is too large; L577, there is no such trace.
     """
-    place = os.fspath(where)
-    traces = _read_traces(place)
+    path = os.fspath(where)
+    traces = _read_traces(path)
     if run_id is None and traces:
         run_id = max(traces, key=lambda name: max(span.ended_at for span in traces[name]))
     if run_id not in traces:
         raise StoreError(
-            Problem("L577", f"there is no trace {run_id!r}" if run_id else "there is no trace in this file", place,
+            Problem("L577", f"there is no trace {run_id!r}" if run_id else "there is no trace in this file", path,
                     f"its traces are: {', '.join(map(repr, list(traces)[:5])) or 'none'}",
                     did_you_mean(run_id or "", list(traces), "leave run_id out for the trace that ended last"))
         )  # fmt: skip
     spans = traces[run_id]
-    roots = _nest(place, spans)
-    with reading(place):
+    roots = _nest(path, spans)
+    with reading(path):
         steps = _Steps(roots).steps
     name = roots[0].label if roots else run_id
-    about = {"otel": {"file": place, "trace": run_id, "spans": len(spans)}}
+    about = {"otel": {"file": path, "trace": run_id, "spans": len(spans)}}
     run = build(name, "otel", steps, {}, about=about)
     ended = "failed" if any(span.error is not None for span in roots) else "finished"
-    return Recording.of_run(run, name, run_id, _read_only(place, run_id), ended)
+    return Recording.of_run(run, name, run_id, _read_only(path, run_id), ended)
 
 
 def _read_only(where: str, run_id: str) -> Problem:

@@ -61,9 +61,9 @@ def team() -> Runtime:
 
 def plan(event: Event, graph: BehaviorGraph, _ctx: Context) -> None:
     """Create a task for each question, and one for the memo, which depends on them."""
-    asked = [graph.add_object("task", {"kind": "question", "title": each, "state": "open"}) for each in ARCHIVE]
+    questions = [graph.add_object("task", {"kind": "question", "title": each, "state": "open"}) for each in ARCHIVE]
     memo = graph.add_object("task", {"kind": "memo", "title": event.payload["goal"], "state": "blocked"})
-    for each in asked:
+    for each in questions:
         graph.add_relation(each.id, memo.id, "blocks")
 
 

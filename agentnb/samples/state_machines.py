@@ -48,10 +48,10 @@ WAITER = SimulatedChatModel(answer=lambda _: "Thank you, and have a lovely after
 def part(state: State[Any]) -> State[Any]:
     """Let a model say goodbye."""
     dishes = ", ".join(dish["what"] for dish in state["order"]) or "nothing"
-    asked = (
+    prompt = (
         f"You are a waiter. In one sentence, say goodbye to a guest who had {dishes}, and paid {state['bill']} euros."
     )
-    return state.update(farewell=WAITER.invoke(asked).content)
+    return state.update(farewell=WAITER.invoke(prompt).content)
 
 
 def cafe() -> Application[Any]:
@@ -103,8 +103,8 @@ EDITOR = SimulatedChatModel(answer=find_longest_word)
 def shorten(state: State[Any]) -> State[Any]:
     """Drop the word that a model chooses; the longest one if its answer is no word of the headline."""
     words = [word.strip(",") for word in state["headline"].split()]
-    asked = f"Which word of this headline is needed least? Answer with that word alone.\n{state['headline']}"
-    chosen = str(EDITOR.invoke(asked).content).strip(" .,")
+    prompt = f"Which word of this headline is needed least? Answer with that word alone.\n{state['headline']}"
+    chosen = str(EDITOR.invoke(prompt).content).strip(" .,")
     return state.append(dropped=chosen if chosen in words else max(words, key=len))
 
 

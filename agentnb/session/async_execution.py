@@ -109,11 +109,11 @@ class AsyncExecution:
         """For the duration of the context, call everything that may block the loop in threads."""
         run = self._state.run
         run.halt = Halt()  # an earlier request to pause is over
-        run.uses_threads, before = True, run.uses_threads
+        run.uses_threads, used_threads = True, run.uses_threads
         try:
             yield
         finally:
-            run.uses_threads = before
+            run.uses_threads = used_threads
 
     async def _run_one_or_rest(self) -> int:
         """Run one step; a node that was stepped into runs to its end."""

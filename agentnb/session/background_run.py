@@ -100,8 +100,8 @@ class BackgroundRun:
             loop.call_soon_threadsafe(self._begin, self._start_count)
 
     def _begin(self, number: int) -> None:
-        before, self._end_event, self._wake_event = self._task, asyncio.Event(), asyncio.Event()
-        self._task = asyncio.get_running_loop().create_task(self._run_task(number, before, self._end_event))
+        previous_task, self._end_event, self._wake_event = self._task, asyncio.Event(), asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._run_task(number, previous_task, self._end_event))
 
     async def _run_task(self, number: int, before: asyncio.Task[None] | None, ended: asyncio.Event) -> None:
         state = self._state
@@ -128,14 +128,14 @@ class BackgroundRun:
         state, execution, run = self._state, self._execution, self._state.run
         self._rollback.open_tip()
         settle(run)  # events emitted from outside may have no listener
-        run.uses_threads, before = True, run.uses_threads
+        run.uses_threads, used_threads = True, run.uses_threads
         try:
             if execution.can_step() and not execution.stops_at_start(state.stopped_by):
                 self._notifications.save_and_notify()
                 with self._async_execution.keep_loop_free():
                     await self._run_on(run)
         finally:
-            run.uses_threads = before
+            run.uses_threads = used_threads
             if number == self._start_count:
                 repair(run)
                 execution.clear_stop()

@@ -45,26 +45,26 @@ class SoundEntries:
 
     def _iter_readable(self) -> Iterator[Entry]:
         """Yield the entries of the store in large chunks; one by one if a chunk cannot be read."""
-        run_id, after = self.row.run_id, 0
+        run_id, last_seq = self.row.run_id, 0
         try:
             for entry in self.log.entries(run_id, 0, self.until):
-                after = entry.seq
+                last_seq = entry.seq
                 yield entry
         except StoreError as error:
             if error.problems[0].code != DAMAGED:
                 raise
         else:
             return
-        while self.until is None or after < self.until:
+        while self.until is None or last_seq < self.until:
             try:
-                entries = list(self.log.entries(run_id, after, after + 1))
+                entries = list(self.log.entries(run_id, last_seq, last_seq + 1))
             except StoreError as error:
                 self.damage = error
                 return
             if not entries:
                 return
             yield entries[0]
-            after += 1
+            last_seq += 1
 
     def problem(self, row: RunRow) -> Problem:
         """Return the warning for a run that opens without its end; `row` belongs to the run, which may be a fork."""

@@ -228,8 +228,10 @@ class HookNotifier:
         parent = frames[frame].parent
         while parent >= 0:
             depth, parent = depth + 1, frames[parent].parent
-        name, place = node.node.label or node.id, branch if branch >= 0 else None
-        event = GraphEvent(Schedule(schedule), self.state.run_id, node.id, name, node.kind.name, depth, place, **rest)
+        name, branch_number = node.node.label or node.id, branch if branch >= 0 else None
+        event = GraphEvent(
+            Schedule(schedule), self.state.run_id, node.id, name, node.kind.name, depth, branch_number, **rest
+        )
         self._notify(event, self.run.live_activations.get(self.run.tables.add_activation(of)))
 
     def _notify(self, event: GraphEvent, activation: Activation | None = None) -> None:

@@ -313,10 +313,10 @@ class Execution:
             check_count(max_steps, "run(max_steps=...)")
         if until is not None and not is_step_number(until):
             self.condition_for(until)  # an invalid `until` is an error even if the run cannot continue
-        before = self._state.stopped_by
+        last_stop = self._state.stopped_by
         if not self.prepare_step(release_all=True):
             return False
-        begins = self.set_stop(until, max_steps) and not self.stops_at_start(before)
+        begins = self.set_stop(until, max_steps) and not self.stops_at_start(last_stop)
         if not begins:
             self.clear_stop()
         return begins

@@ -61,8 +61,8 @@ class _WriteIndex:
     def last(self, history: History, scope: int, key: str, end: int) -> int | None:
         """Return the step of the last write of a key up to row `end`; None if there is none."""
         numbers = self.numbers.get((scope, key))
-        place = 0 if numbers is None else bisect_left(numbers, history.write_ends[end])
-        return history.base + bisect_right(history.write_ends, numbers[place - 1]) if numbers and place else None
+        index = 0 if numbers is None else bisect_left(numbers, history.write_ends[end])
+        return history.base + bisect_right(history.write_ends, numbers[index - 1]) if numbers and index else None
 
 
 class LastWriters:

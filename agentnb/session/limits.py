@@ -199,11 +199,11 @@ class Limits:
         if not row:
             return False
         step, counted = history.base + row, history.step_flags[row] & COUNTED > 0
-        before, after = (_to_amounts(measure_usage(history, at)) for at in (step - 1, step))
-        before["max_steps"], after["max_steps"] = run.counted_steps - counted, run.counted_steps
-        limits = ((name, getattr(self.budget, name)) for name in after)
+        old_amounts, new_amounts = (_to_amounts(measure_usage(history, at)) for at in (step - 1, step))
+        old_amounts["max_steps"], new_amounts["max_steps"] = run.counted_steps - counted, run.counted_steps
+        limits = ((name, getattr(self.budget, name)) for name in new_amounts)
         return any(
-            limit is not None and float(before[name]) < share * float(limit) <= float(after[name])
+            limit is not None and float(old_amounts[name]) < share * float(limit) <= float(new_amounts[name])
             for name, limit in limits
         )
 

@@ -119,14 +119,14 @@ class _Rows:
         if len(history.step_activations) - self._row > MANY:
             self._read_many(history)
             return
-        wrote, codes, before = self.written_keys, history.write_codes, history.write_ends[self._row]
+        wrote, codes, begin = self.written_keys, history.write_codes, history.write_ends[self._row]
         moves, pushed, size = self.moves, history.push_ends[self._row], len(history.step_activations)
         for row in range(self._row + 1, size):
             end = history.write_ends[row]
-            for number in range(before, end):
+            for number in range(begin, end):
                 pair = (history.step_activations[row], codes[number] >> 2)
                 wrote.add(pair, row)
-            before = end
+            begin = end
             failed = history.step_flags[row] & STATUS == ERROR
             for at in range(pushed, history.push_ends[row]):
                 move = (history.step_activations[row], history.push_activations[at], failed)
@@ -227,13 +227,13 @@ class NodeCoverage:
                 self._ways.add((run.get_node_id(source), run.get_node_id(target), failed), change)
 
     def _visit(self, node: str, times: int) -> None:
-        before = self._visited.get(node, 0)
-        if before + times:
-            self._visited[node] = before + times
+        visits = self._visited.get(node, 0)
+        if visits + times:
+            self._visited[node] = visits + times
         else:
             del self._visited[node]
-        if not before or not before + times:
-            self._read.add((node, key, -1 if before else 1) for key in self._static.get(node, ()))
+        if not visits or not visits + times:
+            self._read.add((node, key, -1 if visits else 1) for key in self._static.get(node, ()))
 
 
 def _iter_own_board(run: Run, changes: Iterable[tuple[Any, int]]) -> Iterator[tuple[str, str, int]]:
@@ -264,8 +264,8 @@ def _follows_edge(history: History, push: int, source: int) -> bool:
 def _iter_event_edges(edges: tuple[Edge, ...], routes: set[EventRoute]) -> Iterator[int]:
     """Yield the indices of the edges that events followed: their condition names the types, or is empty."""
     pairs = {(source, target) for source, _, target in routes}
-    for place, edge in enumerate(edges):
+    for number, edge in enumerate(edges):
         if edge.kind == "event" and (edge.source, edge.target) in pairs:
             types = {edge.condition, *edge.condition.split(", ")}  # an edge from a log stands for several types
             if not edge.condition or any((edge.source, type_, edge.target) in routes for type_ in types):
-                yield place
+                yield number

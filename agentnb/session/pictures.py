@@ -61,11 +61,11 @@ class Pictures:
         step = state.run.position if at is None else at
         refuse_step(state, step)
         reading = state.trace.reading()
-        now, before = (reading.replica(each).visible_items(0) for each in (step, max(step - 1, 0)))
+        now, earlier = (reading.replica(each).visible_items(0) for each in (step, max(step - 1, 0)))
         if at is None and (flying := _get_in_flight(state.run)):
-            step, before = step + 1, now
+            step, earlier = step + 1, now
             now = {key: value for key, value in {**now, **flying}.items() if value is not ABSENT}
-        return draw_graph(state.recipe.name, now, before if step else None)
+        return draw_graph(state.recipe.name, now, earlier if step else None)
 
 
 def _get_in_flight(run: Run) -> dict[str, Any]:

@@ -157,10 +157,10 @@ class Recording(Session):
         return None
 
     def _forward_to(self, step: int) -> SimulationStep | None:
-        before = self._run.position
-        if step > before:
+        start = self._run.position
+        if step > start:
             self.goto(step)
-        return self.trace.steps[step - 1] if step > before else None
+        return self.trace.steps[step - 1] if step > start else None
 
     def _get_next_step(self) -> int:
         """Return the number of the next step; 0 at the end of the record."""

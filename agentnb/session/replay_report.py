@@ -143,8 +143,8 @@ class ReplayReport:
         lines = [f"and {len(self.divergences) - SHOWN} more"] if len(self.divergences) > SHOWN else []
         if self.ended is not None:
             remaining = self.steps[1] - self.ended.step
-            after = f", {remaining} steps before the end of the record" if remaining > 1 else ""
-            lines.append(f"the replay ended at step {self.ended.step}{after}")
+            note = f", {remaining} steps before the end of the record" if remaining > 1 else ""
+            lines.append(f"the replay ended at step {self.ended.step}{note}")
         if self.unsure:
             places = dict.fromkeys(safe_str(f"{row.path or row.what} (step {row.step})") for row in self.unsure)
             lines.append(

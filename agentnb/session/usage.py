@@ -138,14 +138,14 @@ class Account:
         if len(self.depths) < end:
             reactive = None if history.plan is None else history.plan.recipe.reactive
             del self.events[len(self.depths) + 1 :], self.delivered[len(self.depths) + 1 :]  # after an interrupt
-            last, place = -1, -1  # the step of the event before, and the place of the event that its node handles
+            last, index = -1, -1  # the step of the event before, and the place of the event that its node handles
             for event in events[len(self.depths) : end]:
                 self.events.append(self.events[-1] + (event.type == PATCH))
                 self.delivered.append(self.delivered[-1] + (reactive is None or reactive.has_listeners(event)))
                 if event.step is None or event.step != last:
-                    last, place = -1 if event.step is None else event.step, _find_handled_event(history, event)
-                if 0 <= place < len(self.depths) and event.cause in (None, events[place].id):
-                    self.depths.append(self.depths[place] + 1)
+                    last, index = -1 if event.step is None else event.step, _find_handled_event(history, event)
+                if 0 <= index < len(self.depths) and event.cause in (None, events[index].id):
+                    self.depths.append(self.depths[index] + 1)
                 else:
                     self.depths.append(_compute_depth(history, event))
         return end
@@ -179,8 +179,8 @@ class Account:
                 self.started.append(
                     self.started[-1] + (not _defers(history, activations[history.step_activations[row]]))
                 )
-                place = history.find_event_index(event)
-                depth = self.depths[place] if 0 <= place < known else get_depth(history, event, step)
+                index = history.find_event_index(event)
+                depth = self.depths[index] if 0 <= index < known else get_depth(history, event, step)
                 self.max_depths.append(max(self.max_depths[-1], depth))
             self.rows = row + 1
         return bisect_right(self.activated_steps, step)
@@ -217,8 +217,8 @@ def _get_account(history: History) -> Account:
             break
         current = current.parent
     for one in reversed(missing):
-        before = _NOTHING if one.parent is None else measure_usage(one.parent, one.base)
-        _accounts[one] = Account(before)
+        base_totals = _NOTHING if one.parent is None else measure_usage(one.parent, one.base)
+        _accounts[one] = Account(base_totals)
     return _accounts[history]
 
 
@@ -226,13 +226,13 @@ def measure_usage(history: History, step: int) -> UsageTotals:
     """Return the usage of the steps up to a step of a history."""
     with _lock:
         account = _get_account(history)
-        before, paid = account.usage_before, account.attempts_up_to(history, step)
+        totals, paid = account.usage_before, account.attempts_up_to(history, step)
         deliveries = account.count_deliveries_up_to(history, step)
         events = account.events_up_to(history, step)
-        ns = account.ns_up_to(history, step) - (paid.answer_ns - before.attempts.answer_ns)
+        ns = account.ns_up_to(history, step) - (paid.answer_ns - totals.attempts.answer_ns)
         return UsageTotals(
             paid,
-            before.ns + ns,
+            totals.ns + ns,
             account.started[deliveries],
             account.max_depths[deliveries],
             account.delivered[events],

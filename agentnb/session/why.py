@@ -66,10 +66,10 @@ class DeliveredEvent:
         """Return it as one line, without secrets."""
         where = "from outside" if self.step is None else f"in step {self.step}"
         more = len(self.causes) - FEW
-        before = f", after {' <- '.join(self.causes[:FEW])}" if self.causes else ""
-        before += f" and {more} more before" if more > 0 else ""
+        causes = f", after {' <- '.join(self.causes[:FEW])}" if self.causes else ""
+        causes += f" and {more} more before" if more > 0 else ""
         return safe_str(
-            f"event {self.event} {safe_repr(self.type, 200)}, emitted by {safe_repr(self.emitter, 200)} {where}{before}"
+            f"event {self.event} {safe_repr(self.type, 200)}, emitted by {safe_repr(self.emitter, 200)} {where}{causes}"
         )
 
 

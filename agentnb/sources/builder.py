@@ -115,10 +115,10 @@ class Builder:
             self.stop(problems.make_key_type_problem(self.locate(position)))
         if len(self.stack) >= MAX_DEPTH:
             self.stop(problems.make_depth_problem(Place(self.file, *position), MAX_DEPTH))
-        before, path = self.count, self.path
+        count_before, path = self.count, self.path
         self.grow(1, position)
         self.values.setdefault(path, position)
-        self.stack.append(_OpenContainer(value, path, before, anchor))
+        self.stack.append(_OpenContainer(value, path, count_before, anchor))
 
     def close(self) -> None:
         """End the innermost mapping or list."""

@@ -81,9 +81,9 @@ def make_merge_problem(place: Place) -> Problem:
 
 def make_duplicate_key_problem(key: str, place: Place, first: tuple[int, int]) -> Problem:
     """R103: a mapping has the same key twice."""
-    before = f"it is already defined at {first[0]}:{first[1]}" if first[0] else "it is already defined"
+    reason = f"it is already defined at {first[0]}:{first[1]}" if first[0] else "it is already defined"
     return Problem("R103", f"key {key!r} appears twice in one mapping", str(place),
-                   f"keys must be unique; {before}", "remove one of the two, or rename it")  # fmt: skip
+                   f"keys must be unique; {reason}", "remove one of the two, or rename it")  # fmt: skip
 
 
 def make_size_problem(where: str, size: int, limit: int) -> Problem:

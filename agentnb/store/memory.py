@@ -140,11 +140,11 @@ class MemoryLog:
             StoreError: L413, there is no run `query.after`.
         """
         with self._lock:
-            after = None if query.after is None else self._find(query.after).row
+            after_row = None if query.after is None else self._find(query.after).row
             rows = [stored.row for stored in reversed(self._runs.values())]
             # stable: of two runs created at the same time, the later one stays first
             rows.sort(key=_created, reverse=True)
-        rows = rows if after is None else rows[rows.index(after) + 1 :]
+        rows = rows if after_row is None else rows[rows.index(after_row) + 1 :]
         return list(islice(filter(query.matches, rows), query.limit))
 
     def release(self, run_id: str) -> None:

@@ -96,17 +96,17 @@ def _read_on_server(address: StoreAddress, server: Any, read: Callable[[Database
 
 
 def _read_in_file(address: StoreAddress, read: Callable[[DatabaseReader], T]) -> T:
-    before = _list_file_states(address.target)
-    if not any(name.endswith(_BESIDE) for name, *_ in before):
+    states_before = _list_file_states(address.target)
+    if not any(name.endswith(_BESIDE) for name, *_ in states_before):
         # No other process has it open, so no shared-memory file is needed.
         try:
             with _open(address.target, "immutable=1") as connection:
                 result = read(DatabaseReader(address, connection))
         except SqliteFile.errors:
-            if _list_file_states(address.target) == before:
+            if _list_file_states(address.target) == states_before:
                 raise
         else:
-            if _list_file_states(address.target) == before:
+            if _list_file_states(address.target) == states_before:
                 return result
     if Path(f"{address.target}-shm").exists():
         try:

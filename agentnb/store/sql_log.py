@@ -273,9 +273,9 @@ class SqlLog:
             return self._update_row(cursor, run_id, status, steps, None)
         _check_order(entries)
         number, own_writer = self._claim_run(cursor, run_id)
-        statements, before = self._statements, entries[0].seq - 1
+        statements, previous_seq = self._statements, entries[0].seq - 1
         parameters = _make_change(number, own_writer, status, steps)
-        cursor.execute(statements.advance, {**parameters, "before": before, "after": entries[-1].seq})
+        cursor.execute(statements.advance, {**parameters, "before": previous_seq, "after": entries[-1].seq})
         if cursor.rowcount != 1:
             entries = self._find_unwritten(cursor, run_id, number, own_writer, entries)
             if not entries:

@@ -122,8 +122,8 @@ def _hide_password(text: str) -> str:
     if parts is None or ("@" in text and "@" not in parts.netloc and ":" in parts.netloc):
         # A password with an unescaped `/`, `?` or `#` (write %2F, %3F or %23).
         return safe_str(re.sub(r"(//[^:@]*):.*@", rf"\1:{MASK}@", text))
-    before, at, server = parts.netloc.rpartition("@")
-    user, colon, _ = before.partition(":")
+    userinfo, at, server = parts.netloc.rpartition("@")
+    user, colon, _ = userinfo.partition(":")
     query = "&".join(
         f"{key}={MASK}" if _is_secret(key) else f"{key}{equals}{value}"
         for key, equals, value in _parse_options(parts.query)

@@ -182,8 +182,8 @@ def replay_golden(
 
 def _find_parts(row: Divergence) -> list[str]:
     """Return the path of a difference in the form of a shortened pattern."""
-    before = {"call": ["calls"], "setting": ["settings"], "event": ["events"]}.get(row.what, [])
-    return [*before, *row.path.split(".")]
+    prefix = {"call": ["calls"], "setting": ["settings"], "event": ["events"]}.get(row.what, [])
+    return [*prefix, *row.path.split(".")]
 
 
 def _shorten_pattern(pattern: str) -> list[str]:

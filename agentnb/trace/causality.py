@@ -58,12 +58,12 @@ def find_chain(events: Sequence[Event], subject: str) -> list[LinkedEvent]:
         own = [subject]
     else:
         own = [event.id for event in events if event.type in _NAMED and subject in about[event.id]]
-    after: dict[str, list[str]] = {}
+    effects_of: dict[str, list[str]] = {}
     for event in events:
         if event.cause is not None:
-            after.setdefault(event.cause, []).append(event.id)
-    before = {id: [event.cause] for id, event in known.items() if event.cause in known}
-    away = _find_reachable(own, after, 1) | _find_reachable(own, before, -1) | dict.fromkeys(own, 0)
+            effects_of.setdefault(event.cause, []).append(event.id)
+    causes_of = {id: [event.cause] for id, event in known.items() if event.cause in known}
+    away = _find_reachable(own, effects_of, 1) | _find_reachable(own, causes_of, -1) | dict.fromkeys(own, 0)
     parts: Mapping[int, Part] = {-1: "cause", 0: "self", 1: "effect"}
     return [
         LinkedEvent(event, parts[(away[event.id] > 0) - (away[event.id] < 0)], about[event.id], away[event.id])

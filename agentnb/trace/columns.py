@@ -253,21 +253,25 @@ class Columns:
     @cached_property
     def write_values(self) -> tuple[Values, Values]:
         """The values at each write's path before and after the write: (old, new)."""
-        where = self.write_paths
-        new = Values.of(self.new_values, where, self.secret)
-        used = find_used(where, len(self.codes))
+        path_numbers = self.write_paths
+        new = Values.of(self.new_values, path_numbers, self.secret)
+        used = find_used(path_numbers, len(self.codes))
         deep = [number for number in used if len(self.codes[number][1]) > 1]
         if not deep and new.plain and not (self.write_codes & 3).any():
             # Only whole keys were set: old values are atoms too, and absent at a key's first write.
-            absent = np.zeros(len(where), dtype=bool)
-            absent[find_firsts(where, used)] = True
+            absent = np.zeros(len(path_numbers), dtype=bool)
+            absent[find_firsts(path_numbers, used)] = True
             return Values(
-                to_objects(mask_atoms(self.old_values), len(where)), where, self.secret, absent=absent, plain=True
+                to_objects(mask_atoms(self.old_values), len(path_numbers)),
+                path_numbers,
+                self.secret,
+                absent=absent,
+                plain=True,
             ), new
-        old = self.old_values[: len(where)]
-        for row in np.flatnonzero(np.isin(where, deep)).tolist():
-            old[row] = get_previous(old[row], self.codes[where[row]][1])
-        return Values.of(old, where, self.secret), new
+        old = self.old_values[: len(path_numbers)]
+        for row in np.flatnonzero(np.isin(path_numbers, deep)).tolist():
+            old[row] = get_previous(old[row], self.codes[path_numbers[row]][1])
+        return Values.of(old, path_numbers, self.secret), new
 
     # -- names -----------------------------------------------------------------------------------------------
 

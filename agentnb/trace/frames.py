@@ -155,31 +155,31 @@ class Frames(Mapping[str, pd.DataFrame]):
     def writes(self) -> pd.DataFrame:
         """One row per write: step, node, frame, scope, key, op, old, new, in_place."""
         columns = self._columns
-        where, op = columns.write_paths, columns.write_codes & 3
+        path_numbers, op = columns.write_paths, columns.write_codes & 3
         old, new = columns.write_values
         return _make_frame(
             step=columns.write_steps,
             node=self._make_node_column(np.where(columns.written_by_node, columns.node_at(columns.write_steps), -1)),
-            frame=self._make_root_column(where)
+            frame=self._make_root_column(path_numbers)
             if not columns.nested
             else self._make_frame_column(columns.frame_at(columns.write_steps)),
-            scope=self._make_scope_column(where),
-            key=self._make_key_column(where),
+            scope=self._make_scope_column(path_numbers),
+            key=self._make_key_column(path_numbers),
             op=_make_categorical(op.astype(np.int8), OPS),
-            old=self._make_value_column(old, where),
-            new=self._make_value_column(new, where),
+            old=self._make_value_column(old, path_numbers),
+            new=self._make_value_column(new, path_numbers),
             in_place=columns.written_in_place,
         )
 
     @CachedTable
     def reads(self) -> pd.DataFrame:
         """One row per key that a step read: step, node, scope, key."""
-        steps, where = self._columns.reads
+        steps, path_numbers = self._columns.reads
         return _make_frame(
             step=steps,
             node=self._make_node_column(self._columns.node_at(steps)),
-            scope=self._make_scope_column(where),
-            key=self._make_key_column(where),
+            scope=self._make_scope_column(path_numbers),
+            key=self._make_key_column(path_numbers),
         )
 
     @CachedTable

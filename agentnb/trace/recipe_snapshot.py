@@ -249,12 +249,12 @@ def _iter_changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
         if name not in now["nodes"]:
             yield f"node {name!r} is gone"
     for name, row in now["nodes"].items():
-        before = then["nodes"].get(name)
-        if before is None:
+        old_node = then["nodes"].get(name)
+        if old_node is None:
             yield f"node {name!r} is new"
         else:
             for word in _RUNS:
-                yield from _iter_differences(f"node {name!r}, {word}", before.get(word), row.get(word))
+                yield from _iter_differences(f"node {name!r}, {word}", old_node.get(word), row.get(word))
     for sign, edges, others in (("gone", then["edges"], now["edges"]), ("new", now["edges"], then["edges"])):
         for edge in edges:
             if not any(edge[:5] == other[:5] for other in others):

@@ -186,17 +186,17 @@ class Debugger(anywidget.AnyWidget):
 
     def _switch_session(self, session: Session) -> None:
         """Switch to the queue's new session and register this cockpit as the session's, unless it has one."""
-        before, self.session = self.session, session
-        if session is before:
+        previous_session, self.session = self.session, session
+        if session is previous_session:
             return
         self._command_queue.close()
         self._command_queue = self._get_queue(session)
         self._streams.close()
         self._streams = Streams(session, self._send_tokens)
-        if session.recipe is not before.recipe:
+        if session.recipe is not previous_session.recipe:
             self._draw()
-        if _OPEN.get(id(before)) is self:
-            del _OPEN[id(before)]
+        if _OPEN.get(id(previous_session)) is self:
+            del _OPEN[id(previous_session)]
             _OPEN.setdefault(id(session), self)
 
     def _get_queue(self, session: Session) -> CommandQueue:
@@ -223,10 +223,10 @@ class Debugger(anywidget.AnyWidget):
 
     def _show(self, now: dict[str, Any]) -> None:
         """Set the state and send its changes to the pages, numbered so that a page notices a lost message."""
-        before, now = self.state, mask_screen(now)
-        changed = changes(before, {**now, "number": before.get("number", 0)})
+        old_state, now = self.state, mask_screen(now)
+        changed = changes(old_state, {**now, "number": old_state.get("number", 0)})
         if changed:
-            number = before.get("number", 0) + 1
+            number = old_state.get("number", 0) + 1
             self.state = {**now, "number": number}
             self.send({"changed": changed, "number": number})  # already masked
             if now["status"] not in RUNNING:
@@ -308,8 +308,8 @@ class Debugger(anywidget.AnyWidget):
     def __repr__(self) -> str:
         """Return one line: the recipe, the current step and the last event of the run."""
         state = {**_BLANK, **self.state}
-        where = ", ".join([f"step {state['position']} of {state['length']}", state["status"], *state["chips"]])
-        return f"<Debugger of {safe_repr(self.session.recipe.name, 200)}: {where}. {clean(state['sentence'])}>"
+        summary = ", ".join([f"step {state['position']} of {state['length']}", state["status"], *state["chips"]])
+        return f"<Debugger of {safe_repr(self.session.recipe.name, 200)}: {summary}. {clean(state['sentence'])}>"
 
 
 _OPEN: Final[WeakValueDictionary[int, Debugger]] = WeakValueDictionary()

@@ -89,9 +89,9 @@ def query_drawing(session: Session, request: Any) -> dict[str, Any]:
 def query_objects(session: Session, _: Any = None) -> dict[str, Any]:
     """Return the picture of the objects of a reactive run at the current step."""
     drawing = session.draw_objects()
-    place = f"objects {session.position} {len(session.trace)}"
+    picture_id = f"objects {session.position} {len(session.trace)}"
     svg = (
-        _draw_in_thread(session, place, lambda: drawing.bare_svg)
+        _draw_in_thread(session, picture_id, lambda: drawing.bare_svg)
         if len(drawing.picture.links) > AT_ONCE
         else drawing.bare_svg
     )

@@ -126,9 +126,9 @@ def _describe_write(session: Session, key: str, step: int) -> list[Any]:
     for _, path, op, _, new, _ in reading.writes(step) if step else ():
         if str(path[0]) != key:
             continue
-        where = "" if len(path) == 1 else f"{format_path(path[1:])} = "
+        label = "" if len(path) == 1 else f"{format_path(path[1:])} = "
         sign = "+ " if OPS[op] == "append" else ""
-        text = f"{sign}{where}{'deleted' if new is ABSENT else format_value(key, new, _WIDTH)}"
+        text = f"{sign}{label}{'deleted' if new is ABSENT else format_value(key, new, _WIDTH)}"
         plain = isinstance(new, int | float) and not isinstance(new, bool) and len(path) == 1
         number = float(new) if plain else None
     if not step:

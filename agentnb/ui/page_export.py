@@ -206,8 +206,8 @@ def _split_at_exercises(recording: Session, original: Session, quiz: Sequence[An
     for at, each in enumerate(exercises):
         about = {"question": each["question"], "options": each["options"]}
         number, answer = f"{at + 1} of {len(exercises)}", _to_plain(each["answer"])
-        before = at - 1 if at else None
-        stretches.append(_Stretch(recording, original, first, each["step"], before, 0, about, answer, number))
+        previous_step = at - 1 if at else None
+        stretches.append(_Stretch(recording, original, first, each["step"], previous_step, 0, about, answer, number))
         first = each["step"]
     last = _Stretch(recording, original, first, len(recording.trace), len(exercises) - 1, number="the end")
     return [*stretches, last]
@@ -313,7 +313,7 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
     chunk: Chunk = {
         "state": None, "changes": [], "board": [], "steps": {}, "values": {}, "flows": {}, "events": {}, "objects": {},
     }  # fmt: skip
-    before: dict[str, Any] = {}
+    previous_state: dict[str, Any] = {}
     values: dict[str, Any] | None = None
     if first > stretch.first:
         session.goto(first - 1)
@@ -323,11 +323,11 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
         state = _make_still_state(make_screen(session, drawing))
         is_exercise = stretch.is_shortened and position == stretch.last
         if is_exercise:
-            state = _hide_next(stretch, state, before)
-        if not before:
+            state = _hide_next(stretch, state, previous_state)
+        if not previous_state:
             chunk["state"] = state
         else:
-            chunk["changes"].append(changes(before, state))
+            chunk["changes"].append(changes(previous_state, state))
         seen = get_current_scope(get_state(session).run).visible_items()
         chunk["board"].append(compute_changes(values, seen))
         values = seen
@@ -335,8 +335,8 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
         if position:
             details = _describe_step(session, position)
             chunk["steps"][position] = {**details, **_NOTHING_FOLLOWS} if is_exercise else details
-        before = state
-    return chunk, before
+        previous_state = state
+    return chunk, previous_state
 
 
 # What the details of a step say about the next one; the thought of a router names it.

@@ -57,11 +57,11 @@ class PictureMarks:
         return {**marks, **board}
 
     def _move(self, view: RunView) -> None:
-        before, visited = self._view, self._view.visited
+        previous_view, visited = self._view, self._view.visited
         ids = [id for id, times in view.visited.items() if visited.get(id) != times]
-        changed = {*ids, *(visited.keys() - view.visited.keys()), before.current, view.current}
+        changed = {*ids, *(visited.keys() - view.visited.keys()), previous_view.current, view.current}
         for name in ("next", "waiting", "failed", "breakpoints"):
-            changed |= getattr(before, name) ^ getattr(view, name)
+            changed |= getattr(previous_view, name) ^ getattr(view, name)
         nodes = dict(self._nodes)  # the page's last state holds the one from before
         for id in changed:
             if id in self._names:
@@ -72,10 +72,10 @@ class PictureMarks:
                 else:
                     nodes.pop(self._names[id], None)
         edges, size = dict(self._edges), len(self._recipe.edges)
-        for index in view.taken - before.taken:
+        for index in view.taken - previous_view.taken:
             if 0 <= index < size:
                 edges[str(index)] = {"classes": ["taken"]}
-        for index in before.taken - view.taken:
+        for index in previous_view.taken - view.taken:
             edges.pop(str(index), None)
         self._nodes, self._edges, self._view = nodes, edges, view
 
@@ -168,9 +168,9 @@ class _BoardMarks:
             }
             area.digest = _digest(self._drawn, flows)
         else:
-            for flow, before in changed:
+            for flow, old_marks in changed:
                 drawn = self._drawn.get(flow)
-                area.digest ^= _subtract(flow, drawn, before or None)
+                area.digest ^= _subtract(flow, drawn, old_marks or None)
                 area.digest ^= _subtract(flow, drawn, self._select_rows(area, flow) or None)
         more = len(keys) - len(shown)
         text = f"and {more} more" if more else "" if shown else "nothing on it yet"

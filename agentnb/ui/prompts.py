@@ -70,9 +70,9 @@ def describe_request(session: Session, pending: Pending) -> list[dict[str, Any]]
     requests = []
     for key in keys[:_ABOUT]:
         step = writers[key].step if key in writers else 0
-        before = get_replaced_values(session, step).get(key, ABSENT) if step else ABSENT
+        old_value = get_replaced_values(session, step).get(key, ABSENT) if step else ABSENT
         requests.append(
-            {"key": safe_str(key, 200), **make_artefact(board[key], key, before, f"the value before step {step}")}
+            {"key": safe_str(key, 200), **make_artefact(board[key], key, old_value, f"the value before step {step}")}
         )
     return requests
 

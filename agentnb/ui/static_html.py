@@ -17,11 +17,11 @@ def render_still(state: dict[str, Any], picture: str) -> str:
         state: the result of `make_screen`.
         picture: an SVG, or empty; it is embedded as an image, so nothing in it can run.
     """
-    where = ", ".join([f"step {state['position']} of {state['length']}", state["status"], *state["chips"]])
+    summary = ", ".join([f"step {state['position']} of {state['length']}", state["status"], *state["chips"]])
     source = f"data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}"
-    image = f'<p><img alt="{escape(where)}" style="max-width:100%" src="{source}"></p>' if picture else ""
+    image = f'<p><img alt="{escape(summary)}" style="max-width:100%" src="{source}"></p>' if picture else ""
     parts = [
-        f"<p><strong>{escape(state['name'])}</strong>: {escape(where)}. {escape(state['sentence'])}</p>",
+        f"<p><strong>{escape(state['name'])}</strong>: {escape(summary)}. {escape(state['sentence'])}</p>",
         *(_render_problem(problem) for problem in state["problems"]),
         *(_render_question(pending) for pending in state["pending"] if pending["kind"] != "call"),
         image,

@@ -241,12 +241,12 @@ def _find_violation(session: Session, path: list[str], value: Any) -> Problem | 
     declared, board = session.recipe.inputs, get_parts(session).pictures.view().board
     if path[0] not in declared:
         return None
-    before = {key: thaw(board[key]) for key in declared if key in board}
+    old_values = {key: thaw(board[key]) for key in declared if key in board}
     with suppress(AgentNbError):
         whole = thaw(apply_change(board.get(path[0], ABSENT), tuple(path[1:]), SET, value, tuple(path)))
-        known = {problem.what for problem in _find_faults(session, before)}
+        known = {problem.what for problem in _find_faults(session, old_values)}
         return next(
-            (problem for problem in _find_faults(session, {**before, path[0]: whole}) if problem.what not in known),
+            (problem for problem in _find_faults(session, {**old_values, path[0]: whole}) if problem.what not in known),
             None,
         )
     return None

@@ -202,8 +202,8 @@ class _Filler:
     ) -> dict[str, Any]:
         properties, required = flat.get("properties", {}), flat.get("required", ())
         rest = flat.get("additionalProperties", True)
-        most = max(int(flat.get("maxProperties", MOST)), len(required))
-        optional = [key for key in properties if key not in required][: most - len(required)]
+        max_count = max(int(flat.get("maxProperties", MOST)), len(required))
+        optional = [key for key in properties if key not in required][: max_count - len(required)]
         keys = dict.fromkeys(
             key for key in (*properties, *required) if key in required or (key in optional and not small)
         )
@@ -270,20 +270,20 @@ class _Filler:
             step = Fraction(1 if step is None else step.numerator)
         span = 99 * (step or 1)
         least = low[0] if low else high[0] - span if high else Fraction(1 if is_integer else 0)
-        most = high[0] if high else least + span
-        if least > most:
+        upper = high[0] if high else least + span
+        if least > upper:
             raise CannotError("its smallest number is larger than its largest")
         if step is not None:
-            return self.multiple(least, most, step, bool(low and low[1]), bool(high and high[1]))
+            return self.multiple(least, upper, step, bool(low and low[1]), bool(high and high[1]))
         for digits in (2, 4, 8):
-            drawn = round(self.random.uniform(float(least), float(most)), digits)
+            drawn = round(self.random.uniform(float(least), float(upper)), digits)
             if (
-                (least < drawn < most)
+                (least < drawn < upper)
                 or (drawn == least and not (low and low[1]))
-                or (drawn == most and not (high and high[1]))
+                or (drawn == upper and not (high and high[1]))
             ):
                 return drawn
-        return float((least + most) / 2)
+        return float((least + upper) / 2)
 
     def multiple(self, least: Fraction, most: Fraction, step: Fraction, above: bool, below: bool) -> int | float:
         """Return a multiple of `step` between two numbers; `above` and `below` mark them as exclusive."""

@@ -122,9 +122,9 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         self.graph.observe = observer.record_event
         if self._counting is not None:
             self.graph.add_listener(self._counting)
-        place = persist_to if persist_to is not None else store
-        if place is not None:
-            self._keep_in(place)
+        location = persist_to if persist_to is not None else store
+        if location is not None:
+            self._keep_in(location)
         if replay_strict:
             self._check_replay()
 
@@ -238,21 +238,23 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
             InvalidRuntimeConfiguration: X521, a bound is not above 0, or not finite.
         """
         _check_bounds(max_queue_events, max_seconds)
-        start, before = monotonic(), self._count_deliveries()
+        start, deliveries_before = monotonic(), self._count_deliveries()
         deepest = depth = self._count_queue()
 
         def enough() -> bool:
             nonlocal deepest
             deepest = max(deepest, self._count_queue())
-            return self._count_deliveries() - before >= max_queue_events or monotonic() - start >= max_seconds
+            return (
+                self._count_deliveries() - deliveries_before >= max_queue_events or monotonic() - start >= max_seconds
+            )
 
         if depth:
             self.session.run(until=_BetweenEvents(self, enough))
         self._say_where()
         state = str(self.graph.session.status)
         return RunQuantumResult(
-            self._count_deliveries() - before, monotonic() - start, self._count_queue(), deepest, len(self.timers),
-            state == "idle", state == "exhausted",
+            self._count_deliveries() - deliveries_before, monotonic() - start, self._count_queue(), deepest,
+            len(self.timers), state == "idle", state == "exhausted",
         )  # fmt: skip
 
     def _say_where(self) -> None:

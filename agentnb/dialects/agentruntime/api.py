@@ -187,11 +187,11 @@ class AgentRuntime:
             raise _make_error(session, problem)
         if session.status == "exhausted":
             limit = (session.trace.outcome or {}).get("limit", "max_steps")
-            most = getattr(get_state(session).limits.budget, limit, None)
+            limit_value = getattr(get_state(session).limits.budget, limit, None)
             raise AgentRuntimeError(
                 Problem("X420", f"the run of {self.recipe.name!r} has used up {limit}",
                         f"after step {session.position}",
-                        f"{limit} is {most}; next would be {session.current!r}",
+                        f"{limit} is {limit_value}; next would be {session.current!r}",
                         "raise the limit, or fix the loop that does not end")
             )  # fmt: skip
         state = {key: thaw(value) for key, value in get_state(session).run.root.scope.visible_items().items()}

@@ -189,8 +189,8 @@ class _Translation:
         successors = dict(levels.next)
         for handler in levels.handlers:  # outer handlers first: nodes inside them may continue at the same target
             edge = handler.edge
-            if edge.resume and edge.last is not None and (after := successors.get(edge.source)) is not None:
-                successors[edge.last] = after
+            if edge.resume and edge.last is not None and (successor := successors.get(edge.source)) is not None:
+                successors[edge.last] = successor
         for node in self.graph.nodes:
             if (target := successors.get(node.id)) is not None:
                 yield self._make_edge(node.id, target, "sequential")

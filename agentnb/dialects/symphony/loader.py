@@ -173,16 +173,16 @@ def _make_edges(config: AgentConfig) -> list[Edge]:
     if not config.tools:
         return [*edges, Edge("llm", "result")]
     end = "next_round" if config.max_calls > 1 else "result"
-    after = "next_call" if config.native else end
+    successor = "next_call" if config.native else end
     edges += [
         Edge("llm", "parse"),
         _make_condition_edge("parse", "check", "decision.kind == 'tool'"),
         _make_condition_edge("parse", "result", "decision.kind != 'tool'"),
         Edge("parse", "result", "error"),
         Edge("check", "tool"),
-        Edge("check", after, "error"),
-        Edge("tool", after),
-        Edge("tool", after, "error"),
+        Edge("check", successor, "error"),
+        Edge("tool", successor),
+        Edge("tool", successor, "error"),
     ]
     if config.native:
         edges += [

@@ -533,8 +533,8 @@ def _holds(row: Breakpoint, board: Mapping[str, Any]) -> bool:
     try:
         return bool(row.when(board))
     except Exception as error:  # noqa: BLE001  (a condition that cannot be evaluated yet does not hold)
-        before, row.failed = row.failed, f"{type(error).__name__}: {error}"
-        if row.failed != before:
+        previous_failure, row.failed = row.failed, f"{type(error).__name__}: {error}"
+        if row.failed != previous_failure:
             _warn_of(row, error)
         return False
 

@@ -60,7 +60,7 @@ def run_plain(run: Run, *, once: bool = False, pending_step: PendingStep | None 
     """
     if not once and _is_in_lanes(run):  # branches run concurrently, which requires an event loop
         return LOOP
-    before, run.without_loop = run.without_loop, True
+    was_without_loop, run.without_loop = run.without_loop, True
     try:
         while True:
             code = (
@@ -77,7 +77,7 @@ def run_plain(run: Run, *, once: bool = False, pending_step: PendingStep | None 
             if code or once:
                 return code
     finally:
-        run.without_loop = before
+        run.without_loop = was_without_loop
 
 
 def _is_in_lanes(run: Run) -> bool:
@@ -253,11 +253,11 @@ async def step_in_loop(run: Run, pending_step: PendingStep | None = None) -> int
         run.pending_steps[activation.id] = PendingStep(activation, _perform_call_in_thread(activation), run.ns())
         code, first = SUSPENDED, activation.node.index not in run.plan.slow
     else:
-        before, run.without_loop = run.without_loop, not run.uses_threads
+        was_without_loop, run.without_loop = run.without_loop, not run.uses_threads
         try:
             code = step(run)
         finally:
-            run.without_loop = before
+            run.without_loop = was_without_loop
         history = run.history
         if (
             run.uses_threads
@@ -385,7 +385,7 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
 
     A branch that waits for a person does not block the others.
     """
-    before, run.uses_threads, run.lanes = run.uses_threads, True, GOING
+    used_threads, run.uses_threads, run.lanes = run.uses_threads, True, GOING
     lanes, code = _Lanes({run.frontier()[0]}), GO
     tasks = lanes.tasks
     try:
@@ -408,7 +408,7 @@ async def _run_lanes(run: Run, halt: Halt) -> int:
             if code == FAILED:
                 await _cancel_all(run, tasks)
     finally:
-        run.uses_threads, run.lanes = before, NONE
+        run.uses_threads, run.lanes = used_threads, NONE
         await _cancel_all(run, tasks)
     if code == BREAK and lanes.stopped_activation is not None:
         _make_next(run, lanes.stopped_activation)

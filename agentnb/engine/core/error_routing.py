@@ -174,9 +174,9 @@ def _cancel_branches(run: Run, failed: Activation, catcher: tuple[int, Frame] | 
     """Record the other branches ended by a failure as cancelled, one step per branch."""
     from agentnb.engine.core.step import finish
 
-    code, before = GO, run.position - 1
+    code, previous_step = GO, run.position - 1
     seen = {failed.frame.lane.id}
-    for number in run.history.queue_after(before):
+    for number in run.history.queue_after(previous_step):
         activation = run.find_activation(number)
         lane = activation.frame.lane
         if lane.id in seen or lane.parent is None or failed.frame.is_within(lane):

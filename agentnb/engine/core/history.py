@@ -472,10 +472,10 @@ class History(LazyAttributes):
         steps were committed.
         """
         events = self.events
-        place = seq - events[0].seq if events else -1
-        if not 0 <= place < len(events) or events[place].seq != seq:
-            place = bisect_left(events, seq, key=_seq_of)
-        return place if place < len(events) and events[place].seq == seq else -1
+        index = seq - events[0].seq if events else -1
+        if not 0 <= index < len(events) or events[index].seq != seq:
+            index = bisect_left(events, seq, key=_seq_of)
+        return index if index < len(events) and events[index].seq == seq else -1
 
     def checkpoint_before(self, step: int) -> Checkpoint | None:
         """Return the last checkpoint at or before a step; None if this history has none."""

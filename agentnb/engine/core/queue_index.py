@@ -92,8 +92,8 @@ def advance(run: Run, activation: Activation, pushes: list[tuple[int, Any]], fro
         history.push_values.extend([value for _, value in new])
     history.replace(row, step, start, start + len(new))
     index.remove(activation)
-    for place, (number, _) in enumerate(new, start):
-        index.add(run, number, place)
+    for position, (number, _) in enumerate(new, start):
+        index.add(run, number, position)
     pos = history.find_queue_start(row) if row == run.queue_start else run.queue_start
     index.queue_version = (history, step, pos, len(history.push_activations))
     if index.ready is not None:

@@ -448,9 +448,9 @@ class Run:
         if seq < 0:
             return None
         for history in reversed(self.chain):
-            place = history.find_event_index(seq)
-            if place >= 0:
-                return history.events[place]
+            index = history.find_event_index(seq)
+            if index >= 0:
+                return history.events[index]
         matches = (event for history in reversed(self.chain) for event in reversed(history.events) if event.seq == seq)
         return next(matches, None)  # with concurrent steps, the step committed last may have emitted first
 

@@ -235,7 +235,7 @@ def _queue_joins(run: Run, queue: Pushes) -> Pushes:
     joins, activations = run.plan.joins, run.tables.activations
     for number in dict.fromkeys(number for number, _ in queue if activations[number].node in joins):
         pushes = [push for push in queue if push[0] == number]
-        place, others = queue.index(pushes[0]), [push for push in queue if push[0] != number]
+        position, others = queue.index(pushes[0]), [push for push in queue if push[0] != number]
         # a followed edge is recorded only once
         push = next((push for push in pushes if push[1] is not CARRIED), pushes[0])
         node, frame = activations[number].node, activations[number].frame
@@ -244,8 +244,8 @@ def _queue_joins(run: Run, queue: Pushes) -> Pushes:
             for other, _ in others
         ):
             own = get_frame(run, number)
-            place = max(n for n, (other, _) in enumerate(others) if get_frame(run, other).is_within(own)) + 1
-        queue = [*others[:place], push, *others[place:]]
+            position = max(n for n, (other, _) in enumerate(others) if get_frame(run, other).is_within(own)) + 1
+        queue = [*others[:position], push, *others[position:]]
     return queue
 
 

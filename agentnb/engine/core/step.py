@@ -194,11 +194,11 @@ def commit(
     if work.copies:
         _write_in_place(run, activation, work.find_in_place_changes(writes))
     if activation.quick and chosen is None:
-        after = activation.next
-        if after >= 0:
-            history.push_activations.append(after)
+        next_activation = activation.next
+        if next_activation >= 0:
+            history.push_activations.append(next_activation)
             history.push_values.append(None)
-        elif after < -1:
+        elif next_activation < -1:
             scheduler.follow(run, activation)
         pos = (
             history.find_queue_start(history.row_after(run.queue_start))

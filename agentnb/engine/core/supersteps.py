@@ -174,14 +174,14 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes) -> 
     history, activations, frame = run.history, run.tables.activations, activation.frame
     here = run.queue_start
     if not front and frame.parent is None and history.push_activations[here] == activation.id:
-        after = here + 1
-        if after == len(history.push_activations):
+        next_position = here + 1
+        if next_position == len(history.push_activations):
             _append(history, _plan_next_superstep(run, frame, activation, pushes))
-            return after
-        row = activations[history.push_activations[after]]
+            return next_position
+        row = activations[history.push_activations[next_position]]
         if row.frame == frame.id and row.about == activation.row.about and row.purpose != PARKED:
             _append(history, pushes)
-            return after
+            return next_position
     queue = history.push_activations[here:].tolist()
     if activation.id in queue:
         queue.remove(activation.id)
@@ -473,7 +473,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
     The conditions of its edges, and `choose` (a function from the board to targets), also see its own writes.
     """
     choose = node.node.params.get("choose")
-    most: int | None = node.node.params.get("max_supersteps")
+    limit: int | None = node.node.params.get("max_supersteps")
     asks = choose is not None or any(condition is not None for condition, _, _ in node.outgoing_edges)
 
     def finish(work: Work, result: Any) -> Any:
@@ -500,7 +500,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
     def run_isolated(work: Work) -> Any:
         activation = work.activation
         stage = get_stage(work.run, activation)
-        if most is not None and stage.number > most and _reaches_limit(work.run, activation, stage.number - 1):
+        if limit is not None and stage.number > limit and _reaches_limit(work.run, activation, stage.number - 1):
             raise _make_limit_error(work, stage.number - 1)
         work.scope = stage.scope if stage.scope.data else activation.scope
         if activation.purpose or activation.event >= 0 or work.run.plan.untracked:
@@ -537,10 +537,10 @@ def get_superstep_limit(run: Run, activation: Activation, *, begins: bool = Fals
         ends: the step of the activation is being committed, and ends its superstep.
     """
     params = activation.node.node.params
-    most: int | None = params.get("max_supersteps")
+    limit: int | None = params.get("max_supersteps")
     more: int | None = params.get("supersteps_after_wait")
-    if most is None or more is None or not may_have_waited(run, activation):
-        return most
+    if limit is None or more is None or not may_have_waited(run, activation):
+        return limit
     frame, about = activation.frame, activation.row.about
     rows = _list_rows(run, frame)
     if ends:
@@ -549,7 +549,7 @@ def get_superstep_limit(run: Run, activation: Activation, *, begins: bool = Fals
         rows = rows[: len(rows) - len(_list_rows(run, frame, about))]
         waits = _began_with_stop(run, activation, after_only=True) if begins else _waits_now(activation.work)
         last = count_supersteps(run, rows) + 1 if waits else find_last_wait(run, rows)
-    return last + more if last else most
+    return last + more if last else limit
 
 
 def _reaches_limit(run: Run, activation: Activation, number: int, *, ends: bool = False) -> bool:

@@ -298,8 +298,8 @@ async def _prepare(run: Run, work: Work, effect: Effect) -> None:
 def _make_chaos_key(work: Work, effect: Effect, number: int) -> tuple[str, str, int]:
     """Return a key that identifies a call across runs: its node, its kind, and the number of such calls before it."""
     node, kind = work.node.id, effect.kind
-    before = {row.call for row in work.calls if row.kind == kind and row.call != number}
-    return node, kind, work.run.count_calls(kind, node) + len(before)
+    earlier_calls = {row.call for row in work.calls if row.kind == kind and row.call != number}
+    return node, kind, work.run.count_calls(kind, node) + len(earlier_calls)
 
 
 async def _call_slowly(run: Run, call: Callable[[Effect], Any], effect: Effect, key: Key | None) -> Any:

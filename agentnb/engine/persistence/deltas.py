@@ -385,14 +385,14 @@ class DeltaEncoder:
                 return code(lenient=True)
             self.unsavable = step
             problem, row = error.problems[0], step - history.base
-            place = "the inputs" if not step else f"step {step}"
+            origin = "the inputs" if not step else f"step {step}"
             node = (
                 f", {self.run.get_node_id(history.step_activations[row])!r}"
                 if 0 < row < len(history.step_activations)
                 else ""
             )
             do = f"{problem.do}: session.edit(...), then continue; or session.retry()"
-            raise StoreError(replace(problem, where=f"{place}{node}, {what}", do=do)) from None
+            raise StoreError(replace(problem, where=f"{origin}{node}, {what}", do=do)) from None
 
     def _is_over(self, run: Run, history: History, step: int, what: str) -> bool:
         ends = dict(zip(map(id, run.chain), (*(after.base for after in run.chain[1:]), run.history.tip), strict=True))

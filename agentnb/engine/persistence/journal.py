@@ -239,7 +239,7 @@ class Journal:
         If this fails (no codec accepts a value, or an interrupt), the state is rolled back.
         """
         run, encoder = self.run, self.encoder
-        known, before = encoder.get_mark(), (self._facts, self._saved_state, self._chain, self._branch_count)
+        known, saved = encoder.get_mark(), (self._facts, self._saved_state, self._chain, self._branch_count)
         self._sent_steps = self._step_count
         try:
             state, tip = self._encode_state(), self._get_tip()
@@ -257,7 +257,7 @@ class Journal:
         finally:
             if self._unconfirmed is None:
                 encoder.forget(known)
-                self._facts, self._saved_state, self._chain, self._branch_count = before
+                self._facts, self._saved_state, self._chain, self._branch_count = saved
         return self._unconfirmed
 
     def _get_tip(self) -> int:

@@ -63,11 +63,11 @@ def _fill_rows(history: History, values: Mapping[str, Any]) -> None:
     codes = history.tables.codes
     for row, code in enumerate(history.write_codes):
         path, old = codes[code >> 2][1], history.old_values[row]
-        place = path
+        written_path = path
         if code & 3 == APPEND:
-            before = get_at(old, path[1:])
-            place = (*path, len(before) if isinstance(before, FrozenList) else 0)
-        history.new_values[row] = _fill_value(history.new_values[row], place, values)
+            old_value = get_at(old, path[1:])
+            written_path = (*path, len(old_value) if isinstance(old_value, FrozenList) else 0)
+        history.new_values[row] = _fill_value(history.new_values[row], written_path, values)
         history.old_values[row] = _fill_value(old, path[:1], values)
 
 
@@ -80,10 +80,10 @@ def _fill_checkpoint(checkpoint: Checkpoint, values: Mapping[str, Any]) -> Check
 def _fill_value(value: Any, path: Path, values: Mapping[str, Any]) -> Any:
     if type(value) in ATOMS:  # masks have a class of their own
         return value
-    for place in list(iter_masks(value, path)):
-        text = format_path(place)
+    for masked_path in list(iter_masks(value, path)):
+        text = format_path(masked_path)
         if text in values:
-            value = apply_change(value, place[len(path) :], SET, values[text], place)
+            value = apply_change(value, masked_path[len(path) :], SET, values[text], masked_path)
     return value
 
 

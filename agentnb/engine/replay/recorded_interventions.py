@@ -75,8 +75,8 @@ def _write(run: Run, sides: Sides, wrote: WriteRecord) -> None:
 
 def _emit(run: Run, sides: Sides, event: Event) -> None:
     """Record an external event, with its recorded number if that is free, and queue it for its listeners."""
-    before = run.last_event()
-    seq = event.seq if event.seq > before else before + 1
+    last_event = run.last_event()
+    seq = event.seq if event.seq > last_event else last_event + 1
     now = event._replace(seq=seq, id=event.id if seq == event.seq else f"evt_{seq:03d}", at=run.position)
     run.history.events.append(now)
     sides.events[event.seq], sides.ids[event.id] = now.seq, now.id

@@ -200,7 +200,7 @@ class Replay:
         activation = self._find_activation(recorded)
         if activation is None:
             return False
-        run, node, before = self.run, activation.node.id, self.run.position
+        run, node, position_before = self.run, activation.node.id, self.run.position
         settings = self._get_settings(recorded.step)
         recording = run.recorded = StepRecording(recorded, node, self.level, self._list_changes(recorded), settings)
         later = self._later.pop(recorded.step, ())
@@ -216,9 +216,9 @@ class Replay:
         else:
             _run_activation(run, activation)
         run.recorded = None
-        if run.position == before:
+        if run.position == position_before:
             return self._record_unfinished(recorded, node, recording)
-        replayed = read_step(run.tables, run.history, before + 1)
+        replayed = read_step(run.tables, run.history, position_before + 1)
         rows = [*recording.divergences, *(recording.missing() if self.level != "path" else ())]
         rows += compare_steps(recorded, replayed, self.sides, self.level, recording.compares_reads)
         for _, _, do in recording.during:  # the step did not reach these points
@@ -308,10 +308,10 @@ class Replay:
         inputs = run.plan.nodes[replayed.activation.node].node.inputs or {}
         keys = {str(path[0]) for _, path in replayed.reads} | {str(path[0]) for path in inputs.values()}
         replayed_row = replayed.step - run.history.base
-        before = {str(run.tables.codes[run.history.write_codes[at] >> 2][1][0]): run.history.old_values[at]
+        old_values = {str(run.tables.codes[run.history.write_codes[at] >> 2][1][0]): run.history.old_values[at]
                   for at in range(row[replayed_row - 1], row[replayed_row])}  # fmt: skip
         for key in sorted(keys):
-            values = (scope.get(key), before.get(key, ABSENT))
+            values = (scope.get(key), old_values.get(key, ABSENT))
             if (scope.id, key) in self._masked_keys or not all(map(is_known, values)):
                 return key
         return ""
@@ -319,14 +319,14 @@ class Replay:
 
 def _run_activation(run: Run, activation: Activation) -> None:
     """Run one activation to its end, in an event loop if needed."""
-    before, run.without_loop = run.without_loop, True
+    was_without_loop, run.without_loop = run.without_loop, True
     try:
         code = step(run, activation)
         pending_step = run.pending_steps.get(activation.id)
         if code == SUSPENDED and pending_step is not None:
             code = resume_without_loop(run, pending_step)
     finally:
-        run.without_loop = before
+        run.without_loop = was_without_loop
     if code == LOOP:
         run_in_own_loop(lambda: step_in_loop(run, pending_step))
 

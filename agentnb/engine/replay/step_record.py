@@ -156,8 +156,8 @@ class Record:
 
     def read_step(self, step: int) -> StepRecord:
         """Return what a step did, without the interventions after it."""
-        place = next(at for at in range(len(self.parts) - 1, -1, -1) if self.parts[at][0].base < step)
-        return read_step(self.tables, self.parts[place][0], step, self._rows[place])
+        index = next(at for at in range(len(self.parts) - 1, -1, -1) if self.parts[at][0].base < step)
+        return read_step(self.tables, self.parts[index][0], step, self._rows[index])
 
     def plan(self, step: int) -> Plan:
         """Return the plan that a step was made with."""
@@ -231,10 +231,10 @@ def _writes(tables: Tables, history: History, start: int, end: int) -> Iterator[
 
 def find_appended_index(history: History, row: int, path: Path) -> int:
     """Return the index in its list of the item appended by a write row of a history."""
-    before = history.old_values[row]  # the previous value of the path's first key
+    old_value = history.old_values[row]  # the previous value of the path's first key
     for part in path[1:]:
-        before = before.get(part, ()) if isinstance(before, dict) else ()
-    return len(before) if isinstance(before, list | tuple) else 0
+        old_value = old_value.get(part, ()) if isinstance(old_value, dict) else ()
+    return len(old_value) if isinstance(old_value, list | tuple) else 0
 
 
 def _select_calls(calls: list[Call], step: int) -> list[Call]:

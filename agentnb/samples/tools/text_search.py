@@ -28,10 +28,10 @@ def search(query: str, folder: str = "texts", k: int = 3) -> dict[str, Any]:
     ]
     words = [Counter(stems(paragraph)) for _, paragraph in paragraphs]
     spread = Counter(word for each in words for word in each)
-    asked = stems(query)
+    query_stems = stems(query)
     results: list[tuple[float, dict[str, Any]]] = []
     for (source, text), counts in zip(paragraphs, words, strict=True):
-        score = sum(math.log(1 + len(paragraphs) / spread[word]) for word in asked if word in counts)
+        score = sum(math.log(1 + len(paragraphs) / spread[word]) for word in query_stems if word in counts)
         if score:
             results.append((score, {"text": text, "source": source, "score": round(score, 3)}))
     results.sort(key=lambda pair: -pair[0])

@@ -124,10 +124,10 @@ def _iter_facts(recipe: Recipe, node: Node) -> Iterator[tuple[str, str]]:
         yield "steps", "are not counted towards max_steps"
     if node.rescue is not None:
         route = node.rescue.route
-        where = "its ordinary edges" if route is None else ", ".join(route) or "nowhere"
+        targets = "its ordinary edges" if route is None else ", ".join(route) or "nowhere"
         yield (
             "when it fails",
-            f"goes {where}" + (f", writes {', '.join(node.rescue.writes)}" if node.rescue.writes else ""),
+            f"goes {targets}" + (f", writes {', '.join(node.rescue.writes)}" if node.rescue.writes else ""),
         )
 
 

@@ -125,11 +125,11 @@ def _find_block(lines: Sequence[str], at: int, *, own_line: bool) -> tuple[int, 
     """
     column, first = _find_column(lines[at]), at
     while own_line and first > 0 and not lines[first].lstrip().startswith("- "):
-        before = lines[first - 1]
-        if before.strip() and _find_column(before) < column and not before.strip().endswith("{"):
+        previous_line = lines[first - 1]
+        if previous_line.strip() and _find_column(previous_line) < column and not previous_line.strip().endswith("{"):
             break
         first -= 1
-        if before.strip().endswith("{") and _measure_indent(before) < column:
+        if previous_line.strip().endswith("{") and _measure_indent(previous_line) < column:
             break
     inner = _measure_indent(lines[first]) + (0 if _CLOSING.match(lines[first]) else 1)
     end = first + 1

@@ -110,8 +110,8 @@ def _writes(reading: StepIndex, number: int, cells: Cells) -> Iterator[dict[str,
     writes = reading.writes(number)
     people = [by_person for _, _, by_person in reading.rows(number)]
     own_scope = reading.tables.frames[reading.activation(number).frame].scope
-    for place, ((scope, path, op, old, new, in_place), by_person) in enumerate(zip(writes, people, strict=True)):
-        if place == ROWS:
+    for index, ((scope, path, op, old, new, in_place), by_person) in enumerate(zip(writes, people, strict=True)):
+        if index == ROWS:
             yield {"key": make_more_cell(len(writes) - ROWS)["text"], "old": None, "new": None, "op": "", "note": ""}
             return
         key, notes = format_path(path), ["changed in place"] if in_place else []
@@ -119,8 +119,8 @@ def _writes(reading: StepIndex, number: int, cells: Cells) -> Iterator[dict[str,
         notes += [] if scope == own_scope else [f"on the board of {reading.frame_name(scope)}"]
         yield {
             "key": to_line(key),
-            "old": None if old is ABSENT else cells.of(f"old/{place}", key, old),
-            "new": None if new is ABSENT else cells.of(f"new/{place}", key, new),
+            "old": None if old is ABSENT else cells.of(f"old/{index}", key, old),
+            "new": None if new is ABSENT else cells.of(f"new/{index}", key, new),
             "op": OPS[op],
             "note": to_line(", ".join(notes)),
         }
@@ -203,11 +203,11 @@ def _describe_delivery(session: Session, activation: ActivationRow, cells: Cells
     if event is None:
         return None
     known = {each.id: each for each in session.trace.reading().events()} if event.cause is not None else {}
-    causes, seen, before = list[list[Any]](), {event.id}, known.get(event.cause or "")
-    while before is not None and before.id not in seen and len(causes) < _CAUSES:
-        causes.append([to_line(before.id), to_line(before.type), before.step, to_line(before.actor)])
-        seen.add(before.id)
-        before = known.get(before.cause or "")
+    causes, seen, cause = list[list[Any]](), {event.id}, known.get(event.cause or "")
+    while cause is not None and cause.id not in seen and len(causes) < _CAUSES:
+        causes.append([to_line(cause.id), to_line(cause.type), cause.step, to_line(cause.actor)])
+        seen.add(cause.id)
+        cause = known.get(cause.cause or "")
     return {**describe_event(event, cells, "delivered"), "causes": causes}
 
 

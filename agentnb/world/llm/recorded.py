@@ -106,11 +106,11 @@ def _make_error(request: LLMRequest, error: str) -> Exception:
 
 def _compare(request: LLMRequest, call: Any) -> None:
     """Raise an error for the first message that differs from the recorded one. Masked secrets count as equal."""
-    before = LLMRequest.of(thaw(call.arguments)).messages
-    for number in range(max(len(before), len(request.messages))):
+    recorded_messages = LLMRequest.of(thaw(call.arguments)).messages
+    for number in range(max(len(recorded_messages), len(request.messages))):
         then, now = (
             mask_value({"role": row[number].role, "content": row[number].content}) if number < len(row) else None
-            for row in (before, request.messages)
+            for row in (recorded_messages, request.messages)
         )
         if then != now:
             raise ExecutionError(

@@ -125,11 +125,11 @@ class BudgetedMatcher(Matcher):
         return deliveries
 
     def _count_calls_left(self, run: Run, behavior: Any) -> float:
-        most = behavior.budget.get(CALLS)
+        limit = behavior.budget.get(CALLS)
         return (
             float("inf")
-            if most is None
-            else most - int(measure_behavior_usage(run, behavior.name, {CALLS: most})[CALLS])
+            if limit is None
+            else limit - int(measure_behavior_usage(run, behavior.name, {CALLS: limit})[CALLS])
         )
 
     def list_delayed(self, run: Run, event: Event) -> list[tuple[str, int, int]]:

@@ -162,19 +162,19 @@ class DeliveryInProgress:
 
     def record_delay(self, about: int) -> None:
         """Record that the delivery is delayed, and until when."""
-        now, after = self.ledger.tick(self.event_row.seq), self.behavior.activate_after
+        now, delay = self.ledger.tick(self.event_row.seq), self.behavior.activate_after
         more = {} if about < 0 else {"relation_id": _get_relation(self.work, about).id, "about_event": about}
-        self.record("behavior.scheduled", {"activate_after": after, "fire_at_tick": now + after, "current_tick": now,
+        self.record("behavior.scheduled", {"activate_after": delay, "fire_at_tick": now + delay, "current_tick": now,
                                          **more})  # fmt: skip
 
     def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         """Run the behavior's code: its changes to the graph, by any actor, and random numbers belong to its step."""
         ledger, work = self.ledger, self.work
-        before, ledger.acting = ledger.acting, work
+        outer_work, ledger.acting = ledger.acting, work
         try:
             check_ran(fn(*args, **kwargs))
         finally:
-            ledger.acting = before
+            ledger.acting = outer_work
             ledger.end(work)
 
     def record_failure(self, error: Exception) -> None:
@@ -221,7 +221,7 @@ def get_graph_as_matched(ledger: Ledger, work: Work) -> Any:
             first -= 1
         if first > history.base:
             break
-    before: dict[str, Any] = {}
+    earlier: dict[str, Any] = {}
     for history, end in run.parts():
         start = (
             history.write_ends[max(first, history.base) - history.base]
@@ -230,8 +230,8 @@ def get_graph_as_matched(ledger: Ledger, work: Work) -> Any:
         )
         for row in range(start, history.write_ends[end - history.base]):
             _, path = run.tables.codes[history.write_codes[row] >> 2]
-            before.setdefault(str(path[0]), history.old_values[row])
-    return ledger if not before else EarlierGraph({**run.root.scope.data, **before})
+            earlier.setdefault(str(path[0]), history.old_values[row])
+    return ledger if not earlier else EarlierGraph({**run.root.scope.data, **earlier})
 
 
 __all__ = ["Delivery", "DeliveryInProgress", "get_graph_as_matched", "make_performer"]

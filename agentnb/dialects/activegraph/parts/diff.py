@@ -30,11 +30,11 @@ class _Divergent:
         """Return one line: where it exists, or which fields of its data differ."""
         if self.in_parent is None or self.in_fork is None:
             return f"{self.id}: only in the {'fork' if self.in_parent is None else 'parent'}"
-        before, after = self.in_parent.get("data") or {}, self.in_fork.get("data") or {}
+        parent_data, fork_data = self.in_parent.get("data") or {}, self.in_fork.get("data") or {}
         changed = [
-            f"{name}: {safe_repr(before.get(name))} -> {safe_repr(after.get(name))}"
-            for name in {**before, **after}
-            if before.get(name) != after.get(name)
+            f"{name}: {safe_repr(parent_data.get(name))} -> {safe_repr(fork_data.get(name))}"
+            for name in {**parent_data, **fork_data}
+            if parent_data.get(name) != fork_data.get(name)
         ]
         return f"{self.id}: {', '.join(changed) or 'same data'}"
 
@@ -114,9 +114,13 @@ def _strip(value: Any) -> Any:
 
 
 def _find_divergent(parent: Any, fork: Any) -> list[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
-    before: Mapping[str, Any] = {each["id"]: _strip(each) for each in parent}
-    after: Mapping[str, Any] = {each["id"]: _strip(each) for each in fork}
-    return [(id_, before.get(id_), after.get(id_)) for id_ in {**before, **after} if before.get(id_) != after.get(id_)]
+    parent_records: Mapping[str, Any] = {each["id"]: _strip(each) for each in parent}
+    fork_records: Mapping[str, Any] = {each["id"]: _strip(each) for each in fork}
+    return [
+        (id_, parent_records.get(id_), fork_records.get(id_))
+        for id_ in {**parent_records, **fork_records}
+        if parent_records.get(id_) != fork_records.get(id_)
+    ]
 
 
 __all__ = ["Diff", "DivergentObject", "DivergentRelation", "diff_graphs"]

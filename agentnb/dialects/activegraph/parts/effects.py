@@ -323,10 +323,10 @@ def _describe_failure(error: Exception, model: str, seconds: float) -> dict[str,
         return {**description, "reason": reason, "extra": to_canonical(extras)}
     if not isinstance(error, AgentNbError):  # unknown: it may be the connection to the model
         return {**description, "reason": "llm.network_error", "extra": {"model": model}}
-    status, after = getattr(error, "status", None), getattr(error, "retry_after", None)
+    status, retry_after = getattr(error, "status", None), getattr(error, "retry_after", None)
     again = "llm.rate_limited" if status == TOO_MANY else "llm.network_error"
     refused = "llm.auth_error" if status in UNKNOWN_HERE else "llm.request_error"
-    extra = {"model": model} if after is None else {"model": model, "retry_after_seconds": after}
+    extra = {"model": model} if retry_after is None else {"model": model, "retry_after_seconds": retry_after}
     return {**description, "reason": again if getattr(error, "is_retryable", False) else refused, "extra": extra}
 
 

@@ -166,9 +166,9 @@ class _ModelRequests:
             self.words["messages"].append(LLMMessage("assistant", reply["raw_text"], tool_calls=tool_calls))
             for call in tool_calls:
                 self.words["messages"].append(await self._call_tool(call))
-        most = self.behavior.max_tool_turns
-        raise _make_failure("RuntimeError", f"exceeded max_tool_turns={most} without a non-tool response",
-                      "tool.max_turns_exhausted", max_tool_turns=most)  # fmt: skip
+        max_turns = self.behavior.max_tool_turns
+        raise _make_failure("RuntimeError", f"exceeded max_tool_turns={max_turns} without a non-tool response",
+                      "tool.max_turns_exhausted", max_tool_turns=max_turns)  # fmt: skip
 
     def record(self, type_: str, payload: Mapping[str, Any], cause: str, when: datetime | None = None) -> str:
         """Record the event of a request or a tool call by the behavior; return the event's id."""
@@ -184,13 +184,13 @@ class _ModelRequests:
         known = self.asking.find_cached_response(self._hash())
         estimated = self._check_cost(known)
         first, cause = "", self.cause
-        most = self._count_attempts()
-        for attempt in range(most):
+        max_attempts = self._count_attempts()
+        for attempt in range(max_attempts):
             if known is None:
                 about: dict[str, Any] = {
                     "model": self.words["model"],
                     "attempt_index": attempt,
-                    "max_attempts": most,
+                    "max_attempts": max_attempts,
                 }
                 self._check_run(
                     ("llm", "tool"), "the budget is used up before another question", **(about if attempt else {})
@@ -204,7 +204,7 @@ class _ModelRequests:
                 **estimated,
             }
             if attempt:
-                payload |= {"attempt_index": attempt, "max_attempts": most, "retry_of": first}
+                payload |= {"attempt_index": attempt, "max_attempts": max_attempts, "retry_of": first}
             if not later:
                 request = self._record_request(payload, cause)
             elif self.work.run.recorded is None:  # the time of a recorded event is known from the event
@@ -289,9 +289,12 @@ class _ModelRequests:
         """Raise an error if the behavior's own budget allows no further call."""
         if self._get_next_event() is not None:
             return
-        most = (self.behavior.budget or {}).get(limit)
-        if most is not None and measure_behavior_usage(self.work.run, self.behavior.name, {limit: most})[limit] >= most:
-            raise _make_failure("RuntimeError", f"{limit}={most} of {self.behavior.name!r} is used up",
+        allowed = (self.behavior.budget or {}).get(limit)
+        if (
+            allowed is not None
+            and measure_behavior_usage(self.work.run, self.behavior.name, {limit: allowed})[limit] >= allowed
+        ):
+            raise _make_failure("RuntimeError", f"{limit}={allowed} of {self.behavior.name!r} is used up",
                           f"budget.{what}_exhausted")  # fmt: skip
 
     async def _record_failure(
@@ -302,17 +305,17 @@ class _ModelRequests:
         Raises:
             LLMBehaviorError: it is not retried.
         """
-        most, reason = self._count_attempts(), failure["reason"]
+        max_attempts, reason = self._count_attempts(), failure["reason"]
         again = reason in AGAIN
         extra, known = dict(failure["extra"]), {"behavior": head["behavior"], "prompt_hash": head["prompt_hash"]}
         payload = {**known, "model": head["model"],
                 "error": {"reason": reason, "message": failure["message"], **extra},
-                "cache_hit": False, "retryable": again, "attempt_index": attempt, "max_attempts": most,
+                "cache_hit": False, "retryable": again, "attempt_index": attempt, "max_attempts": max_attempts,
                 "latency_seconds": failure["latency_seconds"], "cost_usd": "0"}  # fmt: skip
         responded = self.record("llm.responded", payload, request)
-        if not again or attempt + 1 >= most:
+        if not again or attempt + 1 >= max_attempts:
             if again:
-                extra |= {"attempts": attempt + 1, "max_attempts": most, "retry_exhausted": True}
+                extra |= {"attempts": attempt + 1, "max_attempts": max_attempts, "retry_exhausted": True}
             raise _make_failure(failure["type"], failure["message"], reason, **extra)
         await self.asking.wait(self.work, attempt, extra)
         return responded
@@ -326,16 +329,16 @@ class _ModelRequests:
         event = self._get_next_event()
         if event is not None:
             return {name: event.payload[name] for name in ESTIMATED if name in event.payload}
-        most, run, own = self.turn.config.limits().get("max_cost_usd"), self.work.run, self.behavior.budget or {}
+        max_cost, run, own = self.turn.config.limits().get("max_cost_usd"), self.work.run, self.behavior.budget or {}
         costs_left = []
-        if most is not None:
+        if max_cost is not None:
             paid = [Decimal(str(call.cost_usd)) for call in self.work.calls if call.cost_usd is not None]
-            costs_left.append(most - measure_usage(run.current_history, run.position).attempts.cost - sum(paid))
+            costs_left.append(max_cost - measure_usage(run.current_history, run.position).attempts.cost - sum(paid))
         if "max_cost_usd" in own:
             costs_left.append(
                 own["max_cost_usd"] - measure_behavior_usage(run, self.behavior.name, own)["max_cost_usd"]
             )
-        details = {} if most is None else {"budget_remaining_usd": str(max(costs_left[0], Decimal(0)))}
+        details = {} if max_cost is None else {"budget_remaining_usd": str(max(costs_left[0], Decimal(0)))}
         estimated = None if known is not None or not costs_left else self.asking.estimate(self.words)
         if estimated is None:
             return details
@@ -345,7 +348,9 @@ class _ModelRequests:
             raise _make_failure("RuntimeError", "max_cost_usd would be exceeded", "budget.cost_exhausted",
                           estimated_cost_usd=str(cost), budget_remaining_usd=remaining,
                           model=self.words["model"])  # fmt: skip
-        return {} if most is None else {"estimated_input_tokens": tokens, "estimated_cost_usd": str(cost), **details}
+        return (
+            {} if max_cost is None else {"estimated_input_tokens": tokens, "estimated_cost_usd": str(cost), **details}
+        )
 
     async def _call_tool(self, call: ToolCall) -> LLMMessage:
         """Call a tool that the model requested, and return the message for the model."""

@@ -415,11 +415,11 @@ def _make_unregistered(maker: Callable[..., Callable[[Any], Any]], registry: lis
         decorate = maker(*args, **kwargs)
 
         def apply_maker(fn: Any) -> Any:
-            before = list(registry)
+            registered = list(registry)
             try:
                 decorated = decorate(fn)
             finally:
-                registry[:] = before
+                registry[:] = registered
             fn.__pack_meta__ = {"kind": maker.__name__, "name": decorated.name}
             return decorated
 

@@ -217,17 +217,17 @@ class PersistenceMethods:
         if self._counting is not None:
             self._counting.count_divergence(f"{first.what}_mismatch")
         events = [event for event in self.graph.ledger.events() if event.step == first.step]
-        where = next((event.id for event in events if event.type == first.path.partition(".")[0]), None)
-        where = where or (events[0].id if events else "")
+        event_id = next((event.id for event in events if event.type == first.path.partition(".")[0]), None)
+        event_id = event_id or (events[0].id if events else "")
         texts = (
             first.why
             or f"{first.what} {first.path!r} was {safe_repr(first.recorded)}, but is {safe_repr(first.replayed)}"
         )
         raise ReplayDivergenceError(
-            Problem("L460", f"step {first.step}, {first.node!r}: {texts}", f"event {where or '?'}",
+            Problem("L460", f"step {first.step}, {first.node!r}: {texts}", f"event {event_id or '?'}",
                     "a replayed behavior must do what the log records",
                     "load it with the behaviors of the recorded run, or without replay_strict"),
-            event_id=where, expected=first.recorded, actual=first.replayed, kind=f"{first.what}_mismatch",
+            event_id=event_id, expected=first.recorded, actual=first.replayed, kind=f"{first.what}_mismatch",
         )  # fmt: skip
 
 

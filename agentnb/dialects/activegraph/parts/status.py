@@ -135,12 +135,12 @@ def describe_behavior(behavior: Any) -> BehaviorInfo:
 
 def make_snapshot(used: Mapping[str, Any], limits: Mapping[str, Any], by: str | None = None) -> BudgetSnapshot:
     """Return a snapshot of the used and the allowed amounts of a run."""
-    spent, most = Decimal(str(used.get("max_cost_usd", 0))), limits.get("max_cost_usd")
+    spent, max_cost = Decimal(str(used.get("max_cost_usd", 0))), limits.get("max_cost_usd")
     return BudgetSnapshot(
         MappingProxyType({name: float(used.get(name, 0)) for name in KNOWN_LIMITS}),
         MappingProxyType({name: None if limits.get(name) is None else float(limits[name]) for name in KNOWN_LIMITS}),
         str(spent),
-        None if most is None else str(most),
+        None if max_cost is None else str(max_cost),
         by,
     )
 

@@ -79,8 +79,8 @@ class Memory:
                         "the memory stores the conversation there as a list of messages",
                         f"make state.{MESSAGES} a list, or leave it out")
             )  # fmt: skip
-        before = self.history.read(self.session(inputs, state), _collect_path_values(inputs, state))
-        return {**state, **self.window([*before, *map(to_message, messages or ())])}
+        earlier = self.history.read(self.session(inputs, state), _collect_path_values(inputs, state))
+        return {**state, **self.window([*earlier, *map(to_message, messages or ())])}
 
     def keep(self, inputs: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         """Store the messages of a finished run that are not stored yet.

@@ -225,12 +225,12 @@ class _Partials:
             partial = self._expand_fully(mark.name)
             if partial is None:
                 return None
-            before, after = _wrap_context(mark)
-            pieces += [text[end : match.start()], before, partial.text, after]
+            prefix, suffix = _wrap_context(mark)
+            pieces += [text[end : match.start()], prefix, partial.text, suffix]
             first = row + _count_lines(text[end : match.start()])
             last = first + _count_lines(match[0])
             lines += own[row + 1 : first + 1]  # of the text before the mark
-            lines += [own[first]] * (_count_lines(before) - 1) + [*partial.lines, own[last]]
+            lines += [own[first]] * (_count_lines(prefix) - 1) + [*partial.lines, own[last]]
             row, end, size = last, match.end(), size + len(partial.text)
             if size > _measure_longest():
                 self.problems.append(_make_too_long_problem(path, self.source))
@@ -315,14 +315,14 @@ def _make_placeholder(match: re.Match[str]) -> str:
 
 def _wrap_context(mark: _PartialReference) -> tuple[str, str]:
     """Return the text before and after a partial: a loop with one iteration that binds the names of its context."""
-    before, after = "{{- '' }}" if mark.left else "", "{{ '' -}}" if mark.right else ""
+    prefix, suffix = "{{- '' }}" if mark.left else "", "{{ '' -}}" if mark.right else ""
     names = _list_names(mark.context) if mark.context else None
     if not names:
-        return f"{before}{_BREAK}", f"{_BREAK}{after}"
+        return f"{prefix}{_BREAK}", f"{_BREAK}{suffix}"
     values = ", ".join(f"{mark.context}[{name!r}]" for name in names)
     target, values = (names[0], values) if len(names) == 1 else (", ".join(names), f"({values})")
     loop = f"{{% for {target} in [{values}] %}}"
-    return f"{before}{_NOTHING}{loop}{_BREAK}", f"{_BREAK}{{% endfor %}}{_NOTHING}{after}"
+    return f"{prefix}{_NOTHING}{loop}{_BREAK}", f"{_BREAK}{{% endfor %}}{_NOTHING}{suffix}"
 
 
 def _count_lines(text: str) -> int:

@@ -132,15 +132,15 @@ def _check_minimum(part: Any, word: str, path: Path, written: RecipeInput) -> It
     value = getattr(part, word)
     if value is None:
         return
-    least, most = "more than 0" if word in _ABOVE_ZERO else "0 or more", ""
+    least, maximum = "more than 0" if word in _ABOVE_ZERO else "0 or more", ""
     if word in _WAITS:
-        most = f", and of {LONGEST_WAIT:,} at most (30 years)"
+        maximum = f", and of {LONGEST_WAIT:,} at most (30 years)"
     if not value >= 0 or (word in _ABOVE_ZERO and value == 0) or (word in _WAITS and value > LONGEST_WAIT):
         yield Problem(
             "R139",
             f"{word!r} is {safe_repr(value)}, which is ignored",
             str(written.locate((*path, word))),
-            f"expected a number, {least}{most}",
+            f"expected a number, {least}{maximum}",
             "write such a number, or leave it out",
             "warning",
         )

@@ -300,8 +300,8 @@ def _check_predicate(checked: _CheckedGraph, node: LoopNode) -> Iterator[Finding
                            "its predicate reads it, and would return the same each time",
                            f"add a system to its body that returns a {name}",
                            expected_output=kind, name=node.name)  # fmt: skip
-    before = checked.flow.available.get(node.id)
-    if before is not None and not before.holds(kind):
+    available = checked.flow.available.get(node.id)
+    if available is not None and not available.holds(kind):
         yield checked.note("LoopPredicateOutputNotThere", node.id, f"loop {node.name!r} reads {name!r} before there "
                            "is one", "its predicate is evaluated before round 1 too, and no node before it returns one",
                            f"add a system before it that returns a {name}, or call graph.given({name})",
@@ -311,8 +311,8 @@ def _check_predicate(checked: _CheckedGraph, node: LoopNode) -> Iterator[Finding
 def check_outputs(checked: _CheckedGraph) -> Iterator[Finding]:
     """An output that a system, a decision or a switch requires can be available when it runs."""
     for id, kind, consumer in checked.flow.required_outputs():
-        before = checked.flow.available.get(id)
-        if before is not None and not before.holds(kind):
+        available = checked.flow.available.get(id)
+        if available is not None and not available.holds(kind):
             name = get_type_name(kind)
             yield checked.note("OutputNotProduced", id,
                                f"{consumer} requires {name!r}, which no node before it produces",

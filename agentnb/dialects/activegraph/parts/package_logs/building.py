@@ -153,8 +153,8 @@ class _Builder:
             pos = history.queue_starts[-1] + 1
             self.queue.popleft()
             self._step(number, delivery)
-            after = [at for at in range(delivery.events[-1] + 1, begins[number + 1]) if self.owners[at] is None]
-            self._add_outside(after, number + 1)
+            following = [at for at in range(delivery.events[-1] + 1, begins[number + 1]) if self.owners[at] is None]
+            self._add_outside(following, number + 1)
             self._add_row(number, delivery, pos)
         run.is_rewound = False
         run.set_next_due()

@@ -27,9 +27,9 @@ def iter_calls(events: Sequence[LogEvent], step: int, activation: int) -> Iterat
         kind = _KINDS.get(event.type)
         if kind is None:
             continue
-        before = numbers.get(str(event.payload.get("retry_of")))
-        number, attempt = (count, 1) if before is None else (before[0], before[1] + 1)
-        count += before is None
+        previous = numbers.get(str(event.payload.get("retry_of")))
+        number, attempt = (count, 1) if previous is None else (previous[0], previous[1] + 1)
+        count += previous is None
         numbers[event.id] = number, attempt
         yield _make_row(event, kind, answers.get(event.id), (step, activation, number, attempt))
 
