@@ -146,7 +146,7 @@ def test_through_the_steps_of_a_node_and_to_one(host):
     on = host(session)
     steps = [step.step for step in session.trace.steps if step.node_id == "measure"]
     found = picked(on, "measure")
-    before = found.get_by_role("button", name=f"the step of this node before: step {steps[-2]}")
+    before = found.get_by_role("button", name=f"previous step of this node: step {steps[-2]}")
     before.focus()
     on.page.keyboard.press("Enter")
     on.obey()
@@ -154,7 +154,7 @@ def test_through_the_steps_of_a_node_and_to_one(host):
     assert on.page.evaluate("document.activeElement.dataset.at") == "before"
     on.page.keyboard.press("Enter")
     on.obey()
-    found.get_by_role("button", name=f"the next step of this node: step {steps[-2]}").click()
+    found.get_by_role("button", name=f"next step of this node: step {steps[-2]}").click()
     on.obey()
     assert found.locator(".agentnb-details-head strong").inner_text() == f"Step {steps[-2]}"
     found.get_by_role("button", name=f"Go to step {steps[-2]}").click()

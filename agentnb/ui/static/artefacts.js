@@ -202,8 +202,8 @@ const artefactsPart = (() => {
   }
 
   /**
-   * Render `{text, as, diff, since}`, a value named `label`: its changes to an earlier version if there are any, otherwise as what
-   * it is; other views are offered.
+   * Render `{text, as, diff, since}`, a value named `label`: its changes to an earlier version if there are any, otherwise
+   * rendered as its type; other views are offered.
    */
   function renderArtefact(one, label) {
     const rich = one.as === "json" || isJson(one.text) || isMarkdown(one.text);

@@ -59,14 +59,14 @@ const boardPart = (() => {
   }
 
   /** One field. `readChange()` returns what is sent if it was changed, {text, as}, otherwise null; `check()` shows and returns what is wrong. */
-  function makeField(about, { changeable = true, named = true, kinds = false, onInput = () => {} } = {}) {
-    const { label, text, note = "" } = about;
-    const first = changeable ? about.as : "fixed";
+  function makeField(field, { changeable = true, named = true, kinds = false, onInput = () => {} } = {}) {
+    const { label, text, note = "" } = field;
+    const first = changeable ? field.as : "fixed";
     const name = label || "value";
-    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
+    const faultLabel = make("p", { class: "agentnb-wrong", role: "alert" });
     const space = make("div", { class: "agentnb-line agentnb-space" });
-    const element = make("div", { class: "agentnb-field", "data-role": about.role || null, "data-fixed": first === "fixed" },
-      ...(named && label ? [make("span", { class: "agentnb-label", text: label, "aria-hidden": "true" })] : []), space, wrong);
+    const element = make("div", { class: "agentnb-field", "data-role": field.role || null, "data-fixed": first === "fixed" },
+      ...(named && label ? [make("span", { class: "agentnb-label", text: label, "aria-hidden": "true" })] : []), space, faultLabel);
     if (note) element.append(make("small", { class: "agentnb-note", text: note }));
     const pick = kinds && first in KINDS
       ? make("select", { class: "agentnb-input agentnb-kind", "aria-label": "kind", title: `type of ${name}` }, ...Object.entries(KINDS).map(([value, words]) => make("option", { value, text: words })))
@@ -90,7 +90,7 @@ const boardPart = (() => {
       /** The current content, changed or not. */
       readContent: () => ({ text: control.box.value ?? "null", as }),
       check(message = control.readChange() === null ? "" : checkText(control.box.value ?? "", as)) {
-        setText(wrong, message);
+        setText(faultLabel, message);
         if (message) control.box.setAttribute("aria-invalid", "true");
         else control.box.removeAttribute("aria-invalid");
         return message;
@@ -112,17 +112,17 @@ const boardPart = (() => {
   function makeFields(rows, options = {}) {
     const all = rows.map((row) => [row.path, makeField(row, { kinds: row.as !== "text", ...options })]);
     return {
-      element: make("div", { class: `agentnb-fields${options.changeable === false ? " agentnb-told" : ""}` }, ...all.map(([, one]) => one.element)),
-      changes: () => all.map(([path, one]) => [path, one.readChange()]).filter(([, typed]) => typed !== null),
+      element: make("div", { class: `agentnb-fields${options.changeable === false ? " agentnb-told" : ""}` }, ...all.map(([, field]) => field.element)),
+      changes: () => all.map(([path, field]) => [path, field.readChange()]).filter(([, typed]) => typed !== null),
       /** Show what is invalid, and focus the first invalid field. */
       validate() {
-        const bad = all.map(([, one]) => one).filter((one) => one.check());
+        const bad = all.map(([, field]) => field).filter((field) => field.check());
         const folded = bad[0]?.box.closest("details");
         if (folded) folded.open = true;
         if (bad.length) bad[0].box.focus();
         return bad.length === 0;
       },
-      reset: () => all.forEach(([, one]) => one.reset()),
+      reset: () => all.forEach(([, field]) => field.reset()),
     };
   }
 
@@ -164,9 +164,9 @@ const boardPart = (() => {
     if (!by) return make("span", { class: "agentnb-faint", text: brief ? "" : "not yet on the board; Save adds it" });
     const [step, node] = by;
     if (!step) return make("span", { class: "agentnb-faint", text: brief ? (node === null ? "manually" : "input") : "from the inputs, or written manually at the start" });
-    const who = node === null ? "manually" : node;
+    const author = node === null ? "manually" : node;
     const link = make("button", { type: "button", class: "agentnb-link", title: `go to step ${step}${node === null ? ", after which it was written manually" : ""}`,
-      text: brief ? `${step} ${who}` : node === null ? `step ${step}` : `step ${step}, ${who}`, click: () => go(step) });
+      text: brief ? `${step} ${author}` : node === null ? `step ${step}` : `step ${step}, ${author}`, click: () => go(step) });
     return brief ? link : make("span", {}, node === null ? "written manually after " : "written by ", link);
   }
 
@@ -175,38 +175,38 @@ const boardPart = (() => {
    * Unsaved input is preserved whatever the run does meanwhile.
    */
   function makeEditor(path, label, tools, { look, close, takesFocus }) {
-    const about = make("p", { class: "agentnb-faint" });
+    const summary = make("p", { class: "agentnb-faint" });
     const space = make("div", {}, make("p", { class: "agentnb-faint", text: "…" }));
     const save = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Save", title: "replace the value on the board", "aria-disabled": "true" });
     const undo = makeButton("Undo changes", { hidden: true });
     const drop = makeButton("Delete", { title: "delete it from the board; going back restores it" });
-    const form = make("form", { class: "agentnb-detail" }, about, space,
-      make("div", { class: "agentnb-line" }, save, undo, makeCopyButton(() => (one ? one.readContent().text : "")), drop));
-    let [lastValue, one] = ["", null];
+    const form = make("form", { class: "agentnb-detail" }, summary, space,
+      make("div", { class: "agentnb-line" }, save, undo, makeCopyButton(() => (onlyField ? onlyField.readContent().text : "")), drop));
+    let [lastValue, onlyField] = ["", null];
     let changeable = true;
     function updateButtons() {
-      const typed = Boolean(one) && one.readChange() !== null;
+      const typed = Boolean(onlyField) && onlyField.readChange() !== null;
       undo.hidden = !typed;
-      save.hidden = Boolean(one) && one.readContent().as === "fixed";
+      save.hidden = Boolean(onlyField) && onlyField.readContent().as === "fixed";
       enable(save, typed && changeable);
     }
     form.addEventListener("keydown", (event) => { // what was typed goes first, then the editor
       if (event.key !== "Escape" || event.defaultPrevented) return;
       event.preventDefault();
       event.stopPropagation();
-      if (one && one.readChange() !== null) undo.click();
+      if (onlyField && onlyField.readChange() !== null) undo.click();
       else close();
     });
-    undo.addEventListener("click", () => { one.reset(); updateButtons(); one.box.focus(); });
+    undo.addEventListener("click", () => { onlyField.reset(); updateButtons(); onlyField.box.focus(); });
     drop.addEventListener("click", () => tools.ask("delete", null, path, look));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const typed = one && one.readChange();
-      if (!typed || one.check()) return;
-      tools.ask("query", "typed", { path, typed }, (wrong) => {
-        if (one && one.check(wrong || "")) one.box.focus();
-        if (wrong || !tools.can("edit")) return;
-        [lastValue, one] = ["", null];
+      const typed = onlyField && onlyField.readChange();
+      if (!typed || onlyField.check()) return;
+      tools.ask("query", "typed", { path, typed }, (message) => {
+        if (onlyField && onlyField.check(message || "")) onlyField.box.focus();
+        if (message || !tools.can("edit")) return;
+        [lastValue, onlyField] = ["", null];
         tools.ask("edit", typed, path, look);
       });
     });
@@ -219,14 +219,14 @@ const boardPart = (() => {
       },
       show(result) {
         const value = JSON.stringify(result);
-        if (value === lastValue || (one && one.readChange() !== null)) return;
+        if (value === lastValue || (onlyField && onlyField.readChange() !== null)) return;
         lastValue = value;
-        const hasFocus = one ? one.element.contains(document.activeElement) : takesFocus;
-        one = makeField({ ...result.field, label: `value of ${label}` }, { named: false, kinds: true, onInput: updateButtons });
-        about.replaceChildren(...(result.type ? [`${result.type}, `] : []), renderWriter(result.by, tools.go));
+        const hasFocus = onlyField ? onlyField.element.contains(document.activeElement) : takesFocus;
+        onlyField = makeField({ ...result.field, label: `value of ${label}` }, { named: false, kinds: true, onInput: updateButtons });
+        summary.replaceChildren(...(result.type ? [`${result.type}, `] : []), renderWriter(result.by, tools.go));
         drop.hidden = !result.type;
-        space.replaceChildren(one.element);
-        if (hasFocus) one.box.focus({ preventScroll: true });
+        space.replaceChildren(onlyField.element);
+        if (hasFocus) onlyField.box.focus({ preventScroll: true });
         updateButtons();
       },
     };
@@ -272,7 +272,7 @@ const boardPart = (() => {
     return {
       row, name, pen: editButton, setReadOnly,
       /** `other` is the value in a second run: undefined if it is the same, null if there is none. */
-      set(text, marks, kind, who, old = null, other = undefined) {
+      set(text, marks, kind, author, old = null, other = undefined) {
         const word = setMark(marks);
         const now = text === null ? (word === "written" ? "deleted" : "not yet") : text;
         const changed = word === "written" && old !== null && old !== text;
@@ -284,10 +284,10 @@ const boardPart = (() => {
         value.classList.toggle("agentnb-absent", text === null);
         setText(type, kind);
         row.classList.toggle("agentnb-opens", OPENS.test(kind));
-        const writer = JSON.stringify(who ?? null);
+        const writer = JSON.stringify(author ?? null);
         if (writer === before) return;
         before = writer;
-        by.replaceChildren(...(who ? [renderWriter(who, tools.go, { brief: true })] : []));
+        by.replaceChildren(...(author ? [renderWriter(author, tools.go, { brief: true })] : []));
         for (const link of by.querySelectorAll("button")) link.tabIndex = -1;
       },
     };
@@ -297,9 +297,9 @@ const boardPart = (() => {
    * A row with its expandable content. `tools` has ask, go(step), can(verb), isReadOnly(), and `known`: row -> line.
    * `follow()` requests all expanded content again; `lines()` are the visible rows, from the top.
    */
-  function makeLine(about, tools) {
-    const { path, label, level } = about;
-    const cells = makeCells(about, tools, { open: () => line.toggle(), edit: () => line.edit(true) });
+  function makeLine(row, tools) {
+    const { path, label, level } = row;
+    const cells = makeCells(row, tools, { open: () => line.toggle(), edit: () => line.edit(true) });
     const kids = new Map(); // name -> line
     let [below, kind, spread, count, more] = [null, "", false, 0, null];
     const requestValue = () => tools.ask("query", "key", path, (result) => { if (result && below) below.show(result); });
@@ -464,9 +464,9 @@ const boardPart = (() => {
       event.preventDefault();
       const [key, typed] = [name.value.trim(), value.readContent()];
       if (!key || value.check(value.check())) return;
-      ask("query", "typed", { path: key, typed }, (wrong) => {
-        if (wrong) value.check(wrong);
-        if (wrong || !can("edit")) return;
+      ask("query", "typed", { path: key, typed }, (message) => {
+        if (message) value.check(message);
+        if (message || !can("edit")) return;
         ask("edit", typed, key);
         name.value = "";
         value.reset();
@@ -500,7 +500,7 @@ const boardPart = (() => {
       if (!row || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
       const [all, line] = [listRows(), linesByRow.get(row)];
       const at = all.indexOf(row);
-      const does = {
+      const action = {
         ArrowDown: () => all[at + 1]?.focus(),
         ArrowUp: () => all[at - 1]?.focus(),
         Home: () => all[0].focus(),
@@ -509,8 +509,8 @@ const boardPart = (() => {
         ArrowLeft: () => (target !== row ? row : line.spread() ? void line.toggle(false) : findParent(row))?.focus(),
         ...(target === row ? { Enter: () => line.toggle(), F2: () => line.edit(true) } : {}),
       }[key];
-      if (!does) return;
-      does();
+      if (!action) return;
+      action();
       event.preventDefault();
       event.stopPropagation();
     });
@@ -605,8 +605,8 @@ const boardPart = (() => {
         choice?.light({ reads: result.readers, writes: result.writers });
         const numbers = result.rows.map((row) => row[3]).filter((number) => number !== null).reverse();
         const rows = result.rows.map(([step, node, text]) => `${step ? `step ${step}, ${node ?? "manually"}` : "input"}: ${text}`);
-        const about = [["written by", result.writers], ["read by", result.readers]].filter(([, nodes]) => nodes.length).map(([word, nodes]) => `${word} ${nodes.slice(0, 8).join(", ")}`);
-        arrived([key, ...(numbers.length > 1 ? [drawSparkline(numbers)] : []), ...rows, ...about]);
+        const accesses = [["written by", result.writers], ["read by", result.readers]].filter(([, nodes]) => nodes.length).map(([word, nodes]) => `${word} ${nodes.slice(0, 8).join(", ")}`);
+        arrived([key, ...(numbers.length > 1 ? [drawSparkline(numbers)] : []), ...rows, ...accesses]);
       });
     }
     addTooltips(element, (target) => {

@@ -129,9 +129,9 @@ const cardsPart = (() => {
     const sendAnswer = (value) => ask("answer", value, pending.node);
     const inputs = { choice: makeChoice, confirm: pending.options.length ? makeChoice : makeYesNo };
     const { first, parts, send = () => {} } = (inputs[pending.input] || makeInput)({ input: "text", ...pending }, sendAnswer);
-    const about = (pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), renderArtefact(one, one.key)));
+    const values = (pending.about || []).map((value) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: value.key }), renderArtefact(value, value.key)));
     const element = makeForm(pending, send,
-      make("p", { class: "agentnb-prompt" }, renderStrong(pending.node), " asks", renderTerms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...about, ...parts);
+      make("p", { class: "agentnb-prompt" }, renderStrong(pending.node), " asks", renderTerms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...values, ...parts);
     return { element, first };
   }
 
@@ -173,12 +173,12 @@ const cardsPart = (() => {
   /** An exhausted limit: its value, and an input for a larger one. */
   function makeLimitPart(ask) {
     const title = make("p", { class: "agentnb-what" });
-    const about = make("p", { class: "agentnb-faint" });
+    const usage = make("p", { class: "agentnb-faint" });
     const number = make("input", { type: "text", inputmode: "decimal", class: "agentnb-input agentnb-code agentnb-limit", autocomplete: "off" });
     const raise = makeButton("Raise the limit", null, true);
     const lift = makeButton("No limit", () => { if (limit) ask("set_budget", null, limit.name); });
     lift.title = "continue this run without this limit";
-    const form = make("form", { class: "agentnb-problem", "data-severity": "warning" }, title, about, makeLine(number, raise, lift));
+    const form = make("form", { class: "agentnb-problem", "data-severity": "warning" }, title, usage, makeLine(number, raise, lift));
     let limit = null;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -191,7 +191,7 @@ const cardsPart = (() => {
         if (!now || JSON.stringify(now) === JSON.stringify(limit)) return;
         limit = now;
         title.replaceChildren("The limit ", renderStrong(now.name), ` = ${now.value} is used up.`);
-        setText(about, now.used === "" ? "" : `Used: ${now.used}. Completed steps stay; with a larger limit the run continues from here.`);
+        setText(usage, now.used === "" ? "" : `Used: ${now.used}. Completed steps stay; with a larger limit the run continues from here.`);
         number.value = now.more;
         number.setAttribute("aria-label", `new ${now.name}`);
       },
@@ -297,14 +297,14 @@ const cardsPart = (() => {
 
   /** A form that answers a call before it is sent. */
   function makeReplyForm(pending, ask) {
-    const one = makeField({ label: `answer in place of ${pending.name}`, text: "", as: pending.model ? "text" : "json" }, { kinds: true });
+    const field = makeField({ label: `answer in place of ${pending.name}`, text: "", as: pending.model ? "text" : "json" }, { kinds: true });
     const use = makeButton("Use this answer", () => {
-      if (one.check(one.readChange() || pending.model ? undefined : "Type an answer.")) return one.box.focus();
-      ask("change", { reply: one.readContent() }, pending.id);
+      if (field.check(field.readChange() || pending.model ? undefined : "Type an answer.")) return field.box.focus();
+      ask("change", { reply: field.readContent() }, pending.id);
       return ask("into");
     });
-    const part = make("div", { class: "agentnb-reply" }, one.element, makeLine(use));
-    return makeFold("Answer it myself", part, one.box);
+    const part = make("div", { class: "agentnb-reply" }, field.element, makeLine(use));
+    return makeFold("Answer it myself", part, field.box);
   }
 
   function makeCall(pending, ask) {
@@ -338,7 +338,7 @@ const cardsPart = (() => {
     const parts = [
       ...(pending.kind === "answer" && options.length ? [make("p", { class: "agentnb-faint", text: `The options are: ${options.join(", ")}` })] : []),
       ...(rows.length ? [makeFields(rows, { changeable: false }).element] : []),
-      ...(pending.about || []).map((one) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: one.key }), renderArtefact(one, one.key))),
+      ...(pending.about || []).map((value) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: value.key }), renderArtefact(value, value.key))),
       make("p", { class: "agentnb-faint", text: "There was no answer when this was recorded." }),
     ];
     const element = make("div", { class: "agentnb-ask", "data-node": node, "data-kind": pending.kind }, make("p", { class: "agentnb-prompt" }, ...sentences[pending.kind]()), ...parts);
@@ -407,12 +407,12 @@ const cardsPart = (() => {
   }
 
   function makeStreamCard() {
-    const who = make("strong", {});
+    const nodeName = make("strong", {});
     const model = make("span", { class: "agentnb-faint" });
-    const much = make("small", { class: "agentnb-faint" });
+    const amount = make("small", { class: "agentnb-faint" });
     const text = document.createTextNode("");
     const body = make("div", { class: "agentnb-stream-text", tabindex: "0", role: "group" }, text);
-    const element = make("section", { class: "agentnb-stream", "aria-busy": "true" }, make("p", { class: "agentnb-stream-head" }, who, model, much), body);
+    const element = make("section", { class: "agentnb-stream", "aria-busy": "true" }, make("p", { class: "agentnb-stream-head" }, nodeName, model, amount), body);
     let [attempt, count] = [0, 0]; // characters as the kernel counts them: some are two code units in JavaScript
     return {
       element,
@@ -427,11 +427,11 @@ const cardsPart = (() => {
         count += [...row.text].length;
         if (follows) body.scrollTop = body.scrollHeight;
         const ended = row.over !== null;
-        setText(who, row.node);
+        setText(nodeName, row.node);
         element.setAttribute("aria-label", `the model's text for ${row.node}`);
         body.setAttribute("aria-label", `text so far, for ${row.node}`);
         setText(model, `${row.model ? `${row.model} ` : "its model "}${ended ? "has said" : "is saying"}${attempt > 1 ? `, attempt ${attempt}` : ""}`);
-        setText(much, describeAmount(row, count));
+        setText(amount, describeAmount(row, count));
         element.setAttribute("aria-busy", String(!ended));
         this.over = row.over;
         return true;

@@ -13,7 +13,7 @@ const conditionsPart = (() => {
   class Missing extends Error {}
 
   const quoteText = (text) => `'${text}'`;
-  const makeUnsupported = (what) => new Wrong(`An exported page cannot evaluate ${what}. In a notebook, session.find() can.`);
+  const makeUnsupported = (construct) => new Wrong(`An exported page cannot evaluate ${construct}. In a notebook, session.find() can.`);
 
   /** The tokens of a text as [kind, value, text]. */
   function tokenize(text) {

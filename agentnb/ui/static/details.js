@@ -20,15 +20,15 @@ const detailsPart = (() => {
   /** Whether a text may be higher than its box, also in a narrow pane. */
   const isTall = (text) => text.split("\n").reduce((lines, line) => lines + Math.ceil((line.length + 1) / NARROW), 0) > LINES;
 
-  /** The text of a value; if truncated, with a button that requests all of it. `whole` stores the full values. */
-  function renderValue(cell, requestValue, whole) {
+  /** The text of a value; if truncated, with a button that requests all of it. `fullValues` stores the results. */
+  function renderValue(cell, requestValue, fullValues) {
     const box = make("code", { class: "agentnb-cell-value" });
     const element = make("div", { class: "agentnb-cell" }, box);
     const id = `${cell.at} ${cell.text}`;
     const long = cell.text.length > LONG || cell.text.includes("\n");
     const button = make("button", { type: "button", class: "agentnb-link", "data-at": `all ${cell.at}` });
     function show() {
-      const all = whole.get(id);
+      const all = fullValues.get(id);
       const cut = all ? all.cut : cell.cut;
       const { text } = all || cell;
       setText(box, text + (cut ? " …" : ""));
@@ -38,8 +38,8 @@ const detailsPart = (() => {
       setText(button, all ? "show less" : "show all");
     }
     button.addEventListener("click", () => {
-      if (whole.delete(id)) show();
-      else requestValue(cell.at, (all) => { whole.set(id, all); show(); });
+      if (fullValues.delete(id)) show();
+      else requestValue(cell.at, (all) => { fullValues.set(id, all); show(); });
     });
     if (cell.cut) element.append(button);
     show();
@@ -57,13 +57,13 @@ const detailsPart = (() => {
   /** The changes of a step: before and after. */
   function renderChanges(rows, renderCell) {
     return make("dl", { class: "agentnb-values" }, ...rows.flatMap((row) => {
-      const about = [row.op === "append" ? "one item more" : "", row.note].filter(Boolean).join(", ");
+      const notes = [row.op === "append" ? "one item more" : "", row.note].filter(Boolean).join(", ");
       const after = row.new ? renderCell(row.new) : renderFaint("deleted");
       const before = row.old && row.op !== "append"
         ? make("div", { class: "agentnb-before" }, make("span", { class: "agentnb-hidden", text: "before: " }), renderCell(row.old))
         : row.op === "append" ? "" : make("div", { class: "agentnb-before" }, renderFaint("new"));
       return [
-        make("dt", {}, row.key, ...(about ? [" ", make("small", { class: "agentnb-faint", text: about })] : [])),
+        make("dt", {}, row.key, ...(notes ? [" ", make("small", { class: "agentnb-faint", text: notes })] : [])),
         make("dd", { class: "agentnb-change" }, before, make("span", { class: "agentnb-arrow", "aria-hidden": "true", text: row.op === "append" ? "+" : "→" }), after),
       ];
     }));
@@ -214,16 +214,16 @@ const detailsPart = (() => {
 
   /** A query on demand: why a node was not activated, now or by one of the last events. */
   function makeWhyNot(node, events, ask) {
-    const which = make("select", { class: "agentnb-input agentnb-pick", "aria-label": "by which event" }, make("option", { value: "", text: "here" }),
+    const eventMenu = make("select", { class: "agentnb-input agentnb-pick", "aria-label": "by which event" }, make("option", { value: "", text: "here" }),
       ...events.map(([id, type]) => make("option", { value: id, text: `${id} ${type}` })).reverse());
     const answer = make("div", { role: "status" });
     const renderWay = ([source, kind, sentence, lines]) => make("li", {},
       make("span", {}, make("strong", { text: source }), renderFaint(` ${kind}`), `: ${sentence}`), ...lines.map((text) => make("small", { text })));
     const whyButton = make("button", { type: "button", class: "agentnb-button", text: "Why not?", title: "why this node was not triggered", "data-at": "why not" });
-    whyButton.addEventListener("click", () => ask("query", "why_not", [node, which.value || null], (result) => {
+    whyButton.addEventListener("click", () => ask("query", "why_not", [node, eventMenu.value || null], (result) => {
       if (result) answer.replaceChildren(make("p", { text: result.reason }), make("ul", { class: "agentnb-rows" }, ...result.edges.map(renderWay)));
     }));
-    return make("div", { class: "agentnb-whynot" }, make("div", { class: "agentnb-line" }, whyButton, which), answer);
+    return make("div", { class: "agentnb-whynot" }, make("div", { class: "agentnb-line" }, whyButton, eventMenu), answer);
   }
 
   const VIA = { write: "wrote", read: "read", condition: "decided by", call: "called" };
@@ -247,7 +247,7 @@ const detailsPart = (() => {
   const LOST = 6000; // milliseconds after which a request counts as lost and the next one is sent
   const MOVES = new Set(["running", "pausing"]);
 
-  /** Requests what is to be shown, never twice for the same state and only one at a time. */
+  /** Request the content to show, never twice for the same state, and only one request at a time. */
   function makeRequester(ask, paint) {
     let [lastKey, sentAt, next, target] = ["", 0, 0, null];
     function sendRequest() {
@@ -262,9 +262,9 @@ const detailsPart = (() => {
         sendRequest();
       });
     }
-    return (want) => {
-      target = want;
-      if (!want) lastKey = "";
+    return (wanted) => {
+      target = wanted;
+      if (!wanted) lastKey = "";
       sendRequest();
     };
   }
@@ -276,14 +276,14 @@ const detailsPart = (() => {
   }
 
   /** The buttons at the top: to a step, through the steps of the node, up to the node, and its breakpoint. */
-  function makeToolbar({ node, step, before, after }, ask, choice) {
+  function makeToolbar({ node, step, before: previousStep, after: nextStep }, ask, choice) {
     const goToStep = step && makeTool(`Go to step ${step.step}`, "go to just after this step", "goto", () => ask("goto", step.step));
     const runs = makeTool("Run to here", "run until this node is next", "run_to", () => ask("run_to", null, node.id));
     const next = makeTool("Make it next", "continue with this node instead of the scheduled one", "set_next", () => ask("set_next", null, node.id));
     const stops = makeTool("Breakpoint", "set or remove a breakpoint before this node", "stop_at", () => ask("stop_at", null, node.id));
     const through = [
-      before && makeTool("◂", `the step of this node before: step ${before}`, "before", () => choice.set("step", before)),
-      after && makeTool("▸", `the next step of this node: step ${after}`, "after", () => choice.set("step", after)),
+      previousStep && makeTool("◂", `previous step of this node: step ${previousStep}`, "before", () => choice.set("step", previousStep)),
+      nextStep && makeTool("▸", `next step of this node: step ${nextStep}`, "after", () => choice.set("step", nextStep)),
     ];
     const element = make("div", { class: "agentnb-line agentnb-details-tools" }, ...[goToStep, ...through, ...(node.missing ? [] : [runs, ...(node.settable ? [next] : []), stops])].filter(Boolean));
     return {
@@ -300,9 +300,9 @@ const detailsPart = (() => {
   /** The node or step, and its source position: a text that one click selects. */
   function renderHead({ node, step }, kind, to) {
     const name = kind === "step" && step ? [make("strong", { text: `Step ${step.step}` }), to.node(node.id)] : [make("strong", { text: node.id })];
-    const about = node.missing ? [renderFaint("is not in the recipe")] : [make("span", { class: "agentnb-chip", text: node.kind }), ...(node.label ? [renderFaint(node.label)] : [])];
+    const facts = node.missing ? [renderFaint("is not in the recipe")] : [make("span", { class: "agentnb-chip", text: node.kind }), ...(node.label ? [renderFaint(node.label)] : [])];
     const place = node.place ? [make("p", {}, make("code", { class: "agentnb-place", title: "click to select", text: node.place }), " ", renderFaint(node.path))] : [];
-    return make("div", { class: "agentnb-details-head" }, ...name, ...about, ...(node.now ? [make("span", { class: "agentnb-now", text: node.now })] : []), ...place);
+    return make("div", { class: "agentnb-details-head" }, ...name, ...facts, ...(node.now ? [make("span", { class: "agentnb-now", text: node.now })] : []), ...place);
   }
 
   /** All sections, one below the other: for a node its definition first, for a step what it did. */
@@ -311,8 +311,8 @@ const detailsPart = (() => {
     const ofNode = node.missing ? [] : renderNode(node, fold, renderCell, to, makeWhyNot(node.id, result.events || [], ask));
     const ofStep = step ? renderStep(step, fold, renderCell, to) : [];
     if (kind === "step") return [...ofStep, make("h4", { "aria-level": "2", text: `Node ${node.id}` }), ...ofNode];
-    const made = runs === 1 ? "It has made one step: " : `It has made ${runs} steps, the last is `;
-    const last = step ? [made, to.step(step.step), "."] : node.kind === "event type" ? [] : ["It has not run up to here."];
+    const stepCount = runs === 1 ? "It has made one step: " : `It has made ${runs} steps, the last is `;
+    const last = step ? [stepCount, to.step(step.step), "."] : node.kind === "event type" ? [] : ["It has not run up to here."];
     return [...ofNode, make("p", { class: "agentnb-ran" }, ...last), ...ofStep];
   }
 
@@ -330,7 +330,7 @@ const detailsPart = (() => {
     let scrolled = 0;
     body.addEventListener("scroll", () => { scrolled = body.scrollTop; });
     const unpin = make("button", { type: "button", class: "agentnb-link", text: "follow the run", title: "show the last step, whichever it is", hidden: true, click: () => choice.set(null) });
-    const [fold, whole] = [makeSections(), new Map()]; // which sections are open, and which values were requested in full
+    const [fold, fullValues] = [makeSections(), new Map()]; // which sections are open, and which values were requested in full
     const to = {
       step: (number) => makeLink(`step ${number}`, `show step ${number}`, () => choice.set("step", number)),
       node: (id) => makeLink(id, `show node ${id}`, () => choice.set("node", id)),
@@ -347,9 +347,9 @@ const detailsPart = (() => {
       if (!result.node || content === lastContent) return;
       const now = JSON.stringify([result.node.id, result.step?.step]);
       const same = now === subject;
-      if (!same) whole.clear();
+      if (!same) fullValues.clear();
       [lastContent, subject] = [content, now];
-      const renderCell = (cell) => renderValue(cell, (which, then) => ask("query", "whole", [kind, id, which], (all) => all?.at && then(all)), whole);
+      const renderCell = (cell) => renderValue(cell, (cellId, onValue) => ask("query", "whole", [kind, id, cellId], (all) => all?.at && onValue(all)), fullValues);
       tools = makeToolbar(result, ask, choice);
       refill(body, same, scrolled, [renderHead(result, kind, to), tools.element, ...renderContent(result, kind, ask, renderCell, to, fold)]);
       tools.able(state);

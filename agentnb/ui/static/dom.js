@@ -114,9 +114,9 @@ const domPart = (() => {
       const left = Math.min(Math.max(inner.left + inner.width / 2 - size.width / 2, outer.left + 4), Math.max(outer.right - size.width - 4, outer.left + 4));
       const below = inner.bottom + 8;
       const fits = below + size.height <= outer.bottom || inner.top - outer.top < size.height + 8;
-      const by = outer.width / home.offsetWidth; // the zoom of the page around
-      card.style.left = `${(left - outer.left) / by}px`;
-      card.style.top = `${((fits ? below : inner.top - size.height - 8) - outer.top) / by}px`;
+      const scale = outer.width / home.offsetWidth; // the zoom of the page around
+      card.style.left = `${(left - outer.left) / scale}px`;
+      card.style.top = `${((fits ? below : inner.top - size.height - 8) - outer.top) / scale}px`;
     }
     function look(target, pause) {
       const tip = describe(target);

@@ -90,19 +90,19 @@ const drawingPart = (() => {
       measure();
       if (!boxes.length) boxes = listBoxes();
       const [outer, inner] = [window_.getBoundingClientRect(), sheet.getBoundingClientRect()];
-      const by = box[0] / (inner.width || 1);
-      const spot = { x: (outer.left - inner.left) * by, y: (outer.top - inner.top) * by, width: window_.clientWidth * by, height: window_.clientHeight * by };
+      const scale = box[0] / (inner.width || 1);
+      const spot = { x: (outer.left - inner.left) * scale, y: (outer.top - inner.top) * scale, width: window_.clientWidth * scale, height: window_.clientHeight * scale };
       for (const [name, value] of Object.entries(spot)) viewRect.setAttribute(name, String(value));
-      if (!map.matches(":hover")) chooseCorner(spot, by);
+      if (!map.matches(":hover")) chooseCorner(spot, scale);
       viewRect.setAttribute("stroke-width", String(2 * box[0] / map.clientWidth));
     }
     /** The nodes and labels of the sheet, in its own coordinates. */
     function listBoxes() {
       const inner = sheet.getBoundingClientRect();
-      const by = box[0] / (inner.width || 1);
+      const scale = box[0] / (inner.width || 1);
       return [...sheet.querySelectorAll("g.node .shape, g.edge text, g.cluster-title text")].map((part) => {
         const { left, top, width, height } = part.getBoundingClientRect();
-        return [(left - inner.left) * by, (top - inner.top) * by, width * by, height * by];
+        return [(left - inner.left) * scale, (top - inner.top) * scale, width * scale, height * scale];
       });
     }
     /** Make the map as large as its window allows: a long drawing gets the full width or height. */
@@ -112,8 +112,8 @@ const drawingPart = (() => {
       map.setAttribute("height", String(Math.max(box[1] * shrink, MAP_LEAST)));
     }
     /** Put the map into the corner in which it covers the least of the nodes in view; where it is, if that is as good. */
-    function chooseCorner(spot, by) {
-      const [width, height] = [map.clientWidth * by + 2 * MAP_RIM * by, map.clientHeight * by + 2 * MAP_RIM * by];
+    function chooseCorner(spot, scale) {
+      const [width, height] = [map.clientWidth * scale + 2 * MAP_RIM * scale, map.clientHeight * scale + 2 * MAP_RIM * scale];
       const covers = (corner) => {
         const left = corner.includes("left") ? spot.x : spot.x + spot.width - width;
         const top = corner.includes("top") ? spot.y : spot.y + spot.height - height;
@@ -211,10 +211,10 @@ const drawingPart = (() => {
       fit();
       if (home) saveLayout("zoom", 0, home);
     }
-    function zoomBy(by, at) {
+    function zoomBy(factor, at) {
       if (!svg) return;
       isChosen = true;
-      zoomAt(now * by, at);
+      zoomAt(now * factor, at);
       if (home) saveLayout("zoom", now, home);
     }
     const map = makeMap(element);
@@ -226,9 +226,9 @@ const drawingPart = (() => {
     }, { passive: false });
     element.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const does = { "+": () => zoomBy(ZOOM_NOTCH), "=": () => zoomBy(ZOOM_NOTCH), "-": () => zoomBy(1 / ZOOM_NOTCH), 0: fitAgain }[event.key];
-      if (!does) return;
-      does();
+      const action = { "+": () => zoomBy(ZOOM_NOTCH), "=": () => zoomBy(ZOOM_NOTCH), "-": () => zoomBy(1 / ZOOM_NOTCH), 0: fitAgain }[event.key];
+      if (!action) return;
+      action();
       event.preventDefault();
       event.stopPropagation();
     });
@@ -419,9 +419,9 @@ const drawingPart = (() => {
       menu.setAttribute("aria-label", `actions for ${group.dataset.node}`);
       const [outer, inner] = [home.getBoundingClientRect(), group.getBoundingClientRect()];
       const [x, y] = event.clientX || event.clientY ? [event.clientX, event.clientY] : [inner.left + 8, inner.bottom];
-      const by = outer.width / home.offsetWidth; // the zoom of the page around
-      menu.style.left = `${Math.max(0, Math.min((x - outer.left) / by, home.offsetWidth - menu.offsetWidth - 4))}px`;
-      menu.style.top = `${Math.max(0, Math.min((y - outer.top) / by, home.offsetHeight - menu.offsetHeight - 4))}px`;
+      const scale = outer.width / home.offsetWidth; // the zoom of the page around
+      menu.style.left = `${Math.max(0, Math.min((x - outer.left) / scale, home.offsetWidth - menu.offsetWidth - 4))}px`;
+      menu.style.top = `${Math.max(0, Math.min((y - outer.top) / scale, home.offsetHeight - menu.offsetHeight - 4))}px`;
       menu.firstChild.focus({ preventScroll: true });
     });
     menu.addEventListener("keydown", (event) => {
@@ -476,8 +476,8 @@ const drawingPart = (() => {
     for (const [box, all] of Object.entries(inside)) {
       const marks = new Set(all.flatMap(({ classes }) => classes));
       if (marks.has("current")) marks.delete("next");
-      const times = all.reduce((sum, { count }) => sum + (Number(count.slice(1)) || 0), 0);
-      sums[box] = { classes: MARK_ORDER.filter((mark) => marks.has(mark)), count: times ? `×${times}` : "" };
+      const stepCount = all.reduce((sum, { count }) => sum + (Number(count.slice(1)) || 0), 0);
+      sums[box] = { classes: MARK_ORDER.filter((mark) => marks.has(mark)), count: stepCount ? `×${stepCount}` : "" };
     }
     return sums;
   }

@@ -21,29 +21,29 @@ const graphPart = (() => {
   }
 
   /** Request a drawing until it is ready; a later request cancels an earlier one. `onDrawing` receives the result. */
-  function makeRequester(ask, what, onDrawing) {
+  function makeRequester(ask, query, onDrawing) {
     let number = 0;
     let since = 0; // the time of the request, 0 if none is pending
-    let last = () => {};
-    function request(which, then = () => {}) {
+    let resend = () => {};
+    function request(parameters, then = () => {}) {
       number += 1;
-      const mine = number;
-      last = () => {
+      const ownNumber = number;
+      resend = () => {
         since = Date.now();
-        ask("query", what, which, (result) => {
-          if (mine !== number || !result) return;
+        ask("query", query, parameters, (result) => {
+          if (ownNumber !== number || !result) return;
           since = 0;
-          if (result.again) setTimeout(() => { if (mine === number) last(); }, ASK_AGAIN);
+          if (result.again) setTimeout(() => { if (ownNumber === number) resend(); }, ASK_AGAIN);
           else {
             onDrawing(result);
             then();
           }
         });
       };
-      last();
+      resend();
     }
     /** On any kernel message, resend overdue requests. */
-    const resendOverdue = () => { if (since && Date.now() - since > OVERDUE) last(); };
+    const resendOverdue = () => { if (since && Date.now() - since > OVERDUE) resend(); };
     return { pull: request, nudge: resendOverdue };
   }
 

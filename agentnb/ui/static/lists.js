@@ -55,12 +55,12 @@ const listsPart = (() => {
   let forms = 0;
 
   function renderEvent([seq, id, type, actor, cause, step, at], choice) {
-    const about = [`by ${actor}`, cause && `from ${cause}`].filter(Boolean).join(", ");
+    const source = [`by ${actor}`, cause && `from ${cause}`].filter(Boolean).join(", ");
     const where = step === null
       ? make("span", { class: "agentnb-faint", text: at ? `after step ${at}` : "at the start" })
       : make("button", { type: "button", class: "agentnb-link", text: `step ${step}`, title: `show step ${step}, which emitted it`, click: () => choice.set("step", step) });
     return make("li", { "data-event": id }, make("span", {}, make("span", { class: "agentnb-faint", text: `${seq} ` }), make("strong", { text: type }),
-      make("span", { class: "agentnb-faint", text: ` ${about}` })), where);
+      make("span", { class: "agentnb-faint", text: ` ${source}` })), where);
   }
 
   /** The form: a type, listened to or not, and a payload. */
@@ -70,10 +70,10 @@ const listsPart = (() => {
     const type = make("input", { type: "text", class: "agentnb-input", list: types.id, "aria-label": "type of the event", autocomplete: "off", spellcheck: "false" });
     const payload = makeField({ label: "payload, as JSON", text: PAYLOAD, as: "json" }, { named: false });
     const send = make("button", { type: "submit", class: "agentnb-button agentnb-main", text: "Emit", title: "Emit this event; its listeners will run" });
-    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
-    const form = make("form", { class: "agentnb-emit" }, make("div", { class: "agentnb-line" }, type, send), wrong, types, payload.element);
+    const faultLabel = make("p", { class: "agentnb-wrong", role: "alert" });
+    const form = make("form", { class: "agentnb-emit" }, make("div", { class: "agentnb-line" }, type, send), faultLabel, types, payload.element);
     const showFault = (text) => {
-      setText(wrong, text);
+      setText(faultLabel, text);
       if (text) type.setAttribute("aria-invalid", "true");
       else type.removeAttribute("aria-invalid");
     };
@@ -149,11 +149,11 @@ const listsPart = (() => {
 
   /** A field for an expression. A mistake is shown at the field, and what was typed stays. */
   function makeExpressionForm(label, hint, { use, ask, add }) {
-    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
+    const faultLabel = make("p", { class: "agentnb-wrong", role: "alert" });
     const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: hint, "aria-label": label, spellcheck: "false" });
     const form = make("form", { class: "agentnb-line" }, input, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": `add: ${label}` }));
     function showFault(text) {
-      setText(wrong, text);
+      setText(faultLabel, text);
       if (text) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
     }
@@ -172,7 +172,7 @@ const listsPart = (() => {
         input.value = "";
       });
     });
-    return make("div", {}, form, wrong);
+    return make("div", {}, form, faultLabel);
   }
 
   /** The form of a breakpoint: what stops the run, its field, and a message that makes it a logpoint. */
@@ -181,11 +181,11 @@ const listsPart = (() => {
     const input = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "e.g. n > 3", "aria-label": "stop when this holds", autocomplete: "off", spellcheck: "false" });
     const log = make("input", { type: "text", class: "agentnb-input agentnb-code agentnb-log", placeholder: "log: n is {{ n }}", "aria-label": "message to log instead of stopping", title: "With a message, the run does not stop: the message is written",
       autocomplete: "off", spellcheck: "false" });
-    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
-    const form = make("form", { class: "agentnb-stop-form" }, make("label", { class: "agentnb-faint" }, "stop when ", clause), input, log, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": "add this breakpoint" }), wrong);
+    const faultLabel = make("p", { class: "agentnb-wrong", role: "alert" });
+    const form = make("form", { class: "agentnb-stop-form" }, make("label", { class: "agentnb-faint" }, "stop when ", clause), input, log, make("button", { type: "submit", class: "agentnb-button", text: "Add", "aria-label": "add this breakpoint" }), faultLabel);
     let rows = [];
     function showFault(text) {
-      setText(wrong, text);
+      setText(faultLabel, text);
       if (text) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
     }
@@ -350,33 +350,33 @@ const listsPart = (() => {
       : make("button", { type: "button", class: "agentnb-link", text: row.name,
         title: `show this run here: ${row.name} (${row.id})`, click: () => ask("switch", null, row.id) });
     const sign = row.depth ? [make("span", { class: "agentnb-faint", "aria-hidden": "true", text: "⋔ " })] : [];
-    const beside = row.shown ? [] : [make("button", { type: "button", class: "agentnb-link", text: "compare", title: `show ${row.name} beside this run; one slider moves both`,
+    const compareButtons = row.shown ? [] : [make("button", { type: "button", class: "agentnb-link", text: "compare", title: `show ${row.name} beside this run; one slider moves both`,
       "aria-label": `compare with ${row.name}`, click: () => ask("beside", null, row.id) })];
     const words = row.holds === true ? "holds" : row.holds === false ? "does not hold" : "not known yet";
     const expected = row.expected ? [make("small", { class: "agentnb-note", "data-holds": String(row.holds), text: `expected ${row.expected}: ${words}` })] : [];
     const note = row.note ? [make("small", { class: "agentnb-note", text: row.note })] : [];
     return make("li", { style: `padding-left:${Math.min(row.depth, 8) * 14}px` },
       make("span", {}, ...sign, name, make("span", { class: "agentnb-faint", text: `${describeStart(row)}: ${describeStatus(row)}` })),
-      ...(row.shown ? [make("span", { class: "agentnb-chip", text: "shown" })] : []), ...beside, ...note, ...expected);
+      ...(row.shown ? [make("span", { class: "agentnb-chip", text: "shown" })] : []), ...compareButtons, ...note, ...expected);
   }
 
   function makeForkForm(ask) {
     const name = make("input", { type: "text", class: "agentnb-input", placeholder: "name", "aria-label": "name of the fork", spellcheck: "false" });
     const expect = make("input", { type: "text", class: "agentnb-input agentnb-code", placeholder: "expect n<3", "aria-label": "what the fork is expected to satisfy", spellcheck: "false" });
     const button = make("button", { type: "submit", class: "agentnb-button", text: "Fork here", title: "continue in a fork from here; this run is unchanged" });
-    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
-    const form = make("form", { class: "agentnb-fork-form" }, name, expect, button, wrong);
+    const faultLabel = make("p", { class: "agentnb-wrong", role: "alert" });
+    const form = make("form", { class: "agentnb-fork-form" }, name, expect, button, faultLabel);
     function fork() {
       ask("fork", { name: name.value.trim() || null, expect: expect.value.trim() || null });
       [name.value, expect.value] = ["", ""];
     }
-    expect.addEventListener("input", () => setText(wrong, ""));
+    expect.addEventListener("input", () => setText(faultLabel, ""));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const text = expect.value.trim();
       if (!text) return fork();
       return ask("query", "condition", { text, use: "expect" }, (result) => {
-        setText(wrong, result || "");
+        setText(faultLabel, result || "");
         if (!result) fork();
       });
     });

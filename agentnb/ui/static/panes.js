@@ -22,12 +22,12 @@ const panesPart = (() => {
   }
 
   /** Save one setting of one pane (or of the columns, without a name) for later cockpits. */
-  function saveLayout(what, value, name) {
-    const now = name ? { ...readLayout()[what], [name]: value } : value;
+  function saveLayout(setting, value, name) {
+    const newValue = name ? { ...readLayout()[setting], [name]: value } : value;
     try {
-      localStorage.setItem(STORAGE_KEY, JSON.stringify({ ...readLayout(), [what]: now }));
+      localStorage.setItem(STORAGE_KEY, JSON.stringify({ ...readLayout(), [setting]: newValue }));
     } catch {
-      unsaved = { ...unsaved, [what]: now }; // valid until the page is closed
+      unsaved = { ...unsaved, [setting]: newValue }; // valid until the page is closed
     }
   }
 

@@ -18,7 +18,7 @@ const recordedPart = (() => {
     return new Uint8Array(await crypto.subtle.deriveBits(how, key, size * 8));
   }
 
-  /** An answer without what does not matter: case, blanks, quotes around it; as in page_export.py. */
+  /** An answer without differences that do not matter: case, blanks, enclosing quotes; as in page_export.py. */
   function normalizeAnswer(answer) {
     const text = answer.normalize("NFC").replace(/[ \t\n\r\f\v\u00a0]+/g, " ").replace(/^ | $/g, "").toLowerCase();
     return text.replace(/^(['"])(.*)\1$/s, "$2");
@@ -44,20 +44,20 @@ const recordedPart = (() => {
   }
 
   /**
-   * A stretch of positions of one run. What lies before its first position is asked of the stretch before it. A chunk is
-   * unpacked when a step in it is shown, and its states are derived once.
+   * A stretch of positions of one run. Earlier positions are read from the preceding stretch. A chunk is unpacked when one
+   * of its steps is shown, and its states are derived once.
    */
-  function makeStretch(number, about, size, all, key = null) {
+  function makeStretch(number, description, size, all, key = null) {
     const chunkByNumber = new Map(); // number of a chunk -> the promise of its content
     const readChunk = (at) => unpackChunk(`${number}-${at}`, key);
-    const findChunk = (position) => Math.floor((position - about.first) / size);
-    const isOwn = (position) => position >= about.first || about.before === null;
+    const findChunk = (position) => Math.floor((position - description.first) / size);
+    const isOwn = (position) => position >= description.first || description.before === null;
     let rows = null;
     function getChunk(position) {
-      if (!isOwn(position)) return all[about.before].getChunk(position);
-      const place = findChunk(position);
-      if (!chunkByNumber.has(place)) {
-        chunkByNumber.set(place, readChunk(place).then((result) => {
+      if (!isOwn(position)) return all[description.before].getChunk(position);
+      const chunkNumber = findChunk(position);
+      if (!chunkByNumber.has(chunkNumber)) {
+        chunkByNumber.set(chunkNumber, readChunk(chunkNumber).then((result) => {
           result.states = [result.state];
           for (const changed of result.changes) {
             const before = result.states.at(-1);
@@ -66,39 +66,39 @@ const recordedPart = (() => {
           return result;
         }));
       }
-      return chunkByNumber.get(place);
+      return chunkByNumber.get(chunkNumber);
     }
     async function getState(position) {
-      if (!isOwn(position)) return { ...await all[about.before].getState(position), ...about.state };
-      return { ...(await getChunk(position)).states[(position - about.first) % size], ...about.state };
+      if (!isOwn(position)) return { ...await all[description.before].getState(position), ...description.state };
+      return { ...(await getChunk(position)).states[(position - description.first) % size], ...description.state };
     }
     /** The chunks of the whole run in order, as [first position, last position, chunk, whether a stretch begins]; they are not cached. */
-    async function* chunks(last = about.last) {
-      if (about.before !== null && about.first > 0) yield* all[about.before].chunks(about.first - 1);
-      for (let first = about.first; first <= Math.min(last, about.last); first += size) {
-        yield [first, Math.min(first + size - 1, last, about.last), await readChunk(findChunk(first)), first === about.first];
+    async function* chunks(last = description.last) {
+      if (description.before !== null && description.first > 0) yield* all[description.before].chunks(description.first - 1);
+      for (let first = description.first; first <= Math.min(last, description.last); first += size) {
+        yield [first, Math.min(first + size - 1, last, description.last), await readChunk(findChunk(first)), first === description.first];
       }
     }
     /** The timeline of the whole run: {names, steps, marks, overview}. */
     async function readTimeline() {
       if (rows) return rows;
       const own = await unpackChunk(`${number}-timeline`, key);
-      const earlier = about.before === null ? { names: [], steps: [], interventionMarks: [] } : await all[about.before].readTimeline();
+      const earlier = description.before === null ? { names: [], steps: [], interventionMarks: [] } : await all[description.before].readTimeline();
       const names = [...earlier.names];
       const numbers = own.names.map((name) => {
         if (!names.includes(name)) names.push(name);
         return names.indexOf(name);
       });
-      const interventionMarks = [...earlier.interventionMarks.filter(([place]) => place < about.first), ...own.marks];
+      const interventionMarks = [...earlier.interventionMarks.filter(([place]) => place < description.first), ...own.marks];
       rows = {
-        names, interventionMarks, overview: own.overview, steps: [...earlier.steps.slice(0, about.first), ...own.steps.map(([name, ...rest]) => [numbers[name], ...rest])],
+        names, interventionMarks, overview: own.overview, steps: [...earlier.steps.slice(0, description.first), ...own.steps.map(([name, ...rest]) => [numbers[name], ...rest])],
         marks: [...interventionMarks, ...own.forks].sort(([one], [other]) => one - other),
       };
       return rows;
     }
     /** The stretches of the run with the positions where they begin, as a cockpit compares them. */
-    const getLine = () => [...(about.before === null ? [] : all[about.before].getLine()), [number, about.first]];
-    return { about, key, getChunk, getState, chunks, readTimeline, getLine };
+    const getLine = () => [...(description.before === null ? [] : all[description.before].getLine()), [number, description.first]];
+    return { about: description, key, getChunk, getState, chunks, readTimeline, getLine };
   }
 
   /** The texts of a value, without the names of its fields and places. */
@@ -181,10 +181,10 @@ const recordedPart = (() => {
   /** The model of the page, with the interface that a widget's model has. */
   function makeRecordedModel(main, all) {
     let run = all[main.shown];
-    let times = null; // the timeline of the run
+    let timeline = null; // the timeline of the run
     let byNode = new Map(); // index of a name -> its steps
     let targetPosition = 0; // the position that was requested last
-    let wrong = ""; // the last wrong answer
+    let wrongAnswer = ""; // the last wrong answer
     let timer = 0;
     let answerCount = 0; // exercises
     const getView = () => main.views[run.about.view];
@@ -206,42 +206,42 @@ const recordedPart = (() => {
     function getExercise() {
       if (!run.about.exercise) return {};
       const name = `Exercise ${answerCount + 1} of ${main.exercises}`;
-      const problems = wrong ? [{ code: "", what: wrong, severity: "warning" }] : [];
+      const problems = wrongAnswer ? [{ code: "", what: wrongAnswer, severity: "warning" }] : [];
       return { pending: [makeQuestion(run.about.exercise, name)], problems };
     }
     async function show(position) {
       const { last } = run.about;
       targetPosition = Math.max(0, Math.min(position, last));
-      const [place, shownRun] = [targetPosition, run];
-      const state = await run.getState(place);
-      if (place !== targetPosition || shownRun !== run) return; // another position was requested meanwhile
-      values.state = { ...state, position: place, length: last, line: run.getLine(), can: listAllowed(place), ...(place === last ? getExercise() : {}) };
+      const [target, shownRun] = [targetPosition, run];
+      const state = await run.getState(target);
+      if (target !== targetPosition || shownRun !== run) return; // another position was requested meanwhile
+      values.state = { ...state, position: target, length: last, line: run.getLine(), can: listAllowed(target), ...(target === last ? getExercise() : {}) };
       fire("change:state");
     }
     async function setRun(other) {
-      const before = getView();
+      const lastView = getView();
       [run, byNode] = [other, new Map()];
-      times = await run.readTimeline();
-      if (getView() === before) return;
+      timeline = await run.readTimeline();
+      if (getView() === lastView) return;
       drawing = getFirstDrawing();
       values.svg = getDrawing();
     }
     /** Show another run of the tree of forks. */
     async function switchRun(id) {
-      const other = all.find(({ about }) => about.id === id);
+      const other = all.find(({ about: description }) => description.id === id);
       if (!other) return;
-      const before = values.svg;
+      const lastPicture = values.svg;
       await setRun(other);
       await show(run.about.position);
-      if (values.svg !== before) fire("change:svg");
+      if (values.svg !== lastPicture) fire("change:svg");
     }
     async function checkAnswer(text) {
       if (!globalThis.crypto?.subtle) {
-        wrong = "This browser can show the rest only of a page opened from disk, over https or from this machine.";
+        wrongAnswer = "This browser can show the rest only of a page opened from disk, over https or from this machine.";
         return show(targetPosition);
       }
       const key = await deriveKey(run.about.exercise, text, run.key);
-      wrong = key ? "" : `Not ${text}. Look at the board and the edges, and try again.`;
+      wrongAnswer = key ? "" : `Not ${text}. Look at the board and the edges, and try again.`;
       if (key) {
         answerCount += 1;
         const number = all.length;
@@ -263,19 +263,19 @@ const recordedPart = (() => {
     }
     /** The position after a node and everything inside it: the next step at most as deep. */
     function stepOver() {
-      const depth = times.steps[targetPosition]?.[2] ?? 0;
+      const depth = timeline.steps[targetPosition]?.[2] ?? 0;
       let position = targetPosition + 1;
-      if (times.steps[targetPosition]?.[1] !== 1) return position; // only a node that opens a frame contains others
-      while (position < run.about.last && times.steps[position][2] > depth) position += 1;
+      if (timeline.steps[targetPosition]?.[1] !== 1) return position; // only a node that opens a frame contains others
+      while (position < run.about.last && timeline.steps[position][2] > depth) position += 1;
       return Math.min(position + 1, run.about.last);
     }
     /** The steps of a node, by its name. */
     function listStepsOf(name) {
-      if (!byNode.size) times.steps.forEach(([nodeName], at) => (byNode.get(nodeName) || byNode.set(nodeName, []).get(nodeName)).push(at + 1));
-      return byNode.get(times.names.indexOf(name)) || [];
+      if (!byNode.size) timeline.steps.forEach(([nodeName], at) => (byNode.get(nodeName) || byNode.set(nodeName, []).get(nodeName)).push(at + 1));
+      return byNode.get(timeline.names.indexOf(name)) || [];
     }
     async function describeStep(number) {
-      const name = times.names[times.steps[number - 1]?.[0]];
+      const name = timeline.names[timeline.steps[number - 1]?.[0]];
       if (name === undefined || number > run.about.last) return { node: null, step: null };
       const result = (await run.getChunk(number)).steps[number];
       const node = getView().nodes[name] || { id: name, missing: true, settable: false };
@@ -292,19 +292,19 @@ const recordedPart = (() => {
       timeline({ from = 1, to = 0 }) {
         const { last } = run.about;
         const end = Math.min(to, last);
-        const marks = times.marks.filter(([position]) => position >= from - 1 && position <= end);
-        return { names: times.names, line: run.getLine(), length: last, first: from, steps: times.steps.slice(from - 1, end), marks, overview: times.overview };
+        const marks = timeline.marks.filter(([position]) => position >= from - 1 && position <= end);
+        return { names: timeline.names, line: run.getLine(), length: last, first: from, steps: timeline.steps.slice(from - 1, end), marks, overview: timeline.overview };
       },
       forks: () => ({ ...main.forks, rows: main.forks.rows.map((row) => ({ ...row, shown: row.id === run.about.id })) }),
-      drawing(which) {
-        drawing = which === null ? getFirstDrawing() : findNearest(getView().drawings, which, drawing.closed);
+      drawing(regions) {
+        drawing = regions === null ? getFirstDrawing() : findNearest(getView().drawings, regions, drawing.closed);
         return drawing;
       },
       async find(text) {
         const { steps, wrong: message } = await search(text, run, values.state.board.map(([key]) => key));
         const rank = steps.filter((number) => number <= targetPosition).length;
-        const [before, after] = [steps.findLast((number) => number < targetPosition) ?? null, steps[rank] ?? null];
-        return { wrong: message, total: steps.length, before, after, rank, hits: steps };
+        const [previous, next] = [steps.findLast((number) => number < targetPosition) ?? null, steps[rank] ?? null];
+        return { wrong: message, total: steps.length, before: previous, after: next, rank, hits: steps };
       },
       async flows() {
         const { flows } = await run.getChunk(targetPosition);
@@ -325,11 +325,11 @@ const recordedPart = (() => {
     async function runCommand({ do: verb, value, target }) {
       if (verb === "query") return queries[value]?.(target);
       if (verb !== "goto" || timer) stop();
-      const does = {
+      const action = {
         step: () => show(targetPosition + 1), back: () => show(targetPosition - 1), over: () => show(stepOver()), goto: () => show(value),
         run: play, run_back: () => show(0), pause: () => show(targetPosition), switch: () => switchRun(target), answer: () => checkAnswer(String(value)),
       }[verb];
-      return does?.();
+      return action?.();
     }
     return {
       async begin(position) {
@@ -350,14 +350,14 @@ const recordedPart = (() => {
 
   /** The tables of the steps that readers without JavaScript see, for the printed page. */
   function listTablesForPrint() {
-    const still = new DOMParser().parseFromString(document.querySelector("noscript").textContent, "text/html");
-    return [...still.querySelectorAll("h2, .agentnb-steps-table")];
+    const page = new DOMParser().parseFromString(document.querySelector("noscript").textContent, "text/html");
+    return [...page.querySelectorAll("h2, .agentnb-steps-table")];
   }
 
   async function open() {
     const main = await unpackChunk("main");
     const all = [];
-    main.stretches.forEach((about, number) => all.push(makeStretch(number, about, main.chunk, all)));
+    main.stretches.forEach((description, number) => all.push(makeStretch(number, description, main.chunk, all)));
     const model = makeRecordedModel(main, all);
     await model.begin(Number(location.hash.slice(1)) || null);
     const element = document.querySelector("#agentnb");

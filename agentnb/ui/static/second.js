@@ -6,10 +6,10 @@ const secondPart = (() => {
   const CHANGE_TITLES = { same: "as in the shown run", differs: "differs from the shown run", only_b: "not in the shown run" };
   const FAR = 150; // steps from the middle of what was requested until a new window is requested
 
-  function makeCell([node, status, change, mine], number, here, go) {
-    const words = `step ${number}: ${node}, ${status}, ${CHANGE_TITLES[change]}${mine ? `, step ${mine} there` : ""}`;
+  function makeCell([node, status, change, ownStep], number, currentStep, go) {
+    const words = `step ${number}: ${node}, ${status}, ${CHANGE_TITLES[change]}${ownStep ? `, step ${ownStep} there` : ""}`;
     return make("button", { type: "button", class: "agentnb-step agentnb-second-step", "data-change": change === "same" ? null : change, "data-status": status === "error" ? "failed" : status,
-      "aria-current": number === here ? "step" : null, title: words, "aria-label": words, text: node, click: () => go(mine), tabindex: number === here ? "0" : "-1" });
+      "aria-current": number === currentStep ? "step" : null, title: words, "aria-label": words, text: node, click: () => go(ownStep), tabindex: number === currentStep ? "0" : "-1" });
   }
 
   function makeSecond(ask, choice) {
@@ -36,10 +36,10 @@ const secondPart = (() => {
     let [last, found, lastKey, waiting] = [null, null, "", false];
     const go = (step) => { if (step !== null) ask("goto", step); };
 
-    /** To the nearest differing step of the shown run. */
-    function jump(way) {
-      const steps = Object.keys(found?.steps || {}).map(Number).filter((step) => (step - last.position) * way > 0);
-      if (steps.length) go(way > 0 ? Math.min(...steps) : Math.max(...steps));
+    /** Move to the nearest differing step of the shown run. */
+    function jump(direction) {
+      const steps = Object.keys(found?.steps || {}).map(Number).filter((step) => (step - last.position) * direction > 0);
+      if (steps.length) go(direction > 0 ? Math.min(...steps) : Math.max(...steps));
     }
     function paint() {
       const { beside: now } = last;
@@ -60,8 +60,8 @@ const secondPart = (() => {
     function update() {
       const { beside: now } = last;
       const middle = found ? found.first + found.rows.length / 2 : 0;
-      const near = found && (Math.abs(now.position - middle) < FAR || found.rows.length < 2 * FAR);
-      const key = JSON.stringify([now.revision, now.name, last.run?.id, near ? 0 : now.position]);
+      const isNear = found && (Math.abs(now.position - middle) < FAR || found.rows.length < 2 * FAR);
+      const key = JSON.stringify([now.revision, now.name, last.run?.id, isNear ? 0 : now.position]);
       if (key === lastKey || waiting) return paint();
       [lastKey, waiting] = [key, true];
       return ask("query", "second", { around: now.position }, (rows) => {

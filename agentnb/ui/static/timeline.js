@@ -42,14 +42,14 @@ const timelinePart = (() => {
         [run, line, length] = [runKey, now.line || [], now.length];
       },
       /** Store a received window; return whether it is of this line. */
-      take(found, from, to) {
-        if (findDivergence(found.line, line) < Math.min(to, length)) return false;
+      take(result, from, to) {
+        if (findDivergence(result.line, line) < Math.min(to, length)) return false;
         for (let place = from - 1; place <= to; place += 1) marks.delete(place);
         if (steps.size > KEPT_STEPS) forget((number) => number < from - MOST || number > to + MOST);
-        found.steps.forEach(([node, phase, depth, branch, status, ms], index) => {
-          steps.set(found.first + index, { node: found.names[node], phase, depth, branch, status, ms });
+        result.steps.forEach(([node, phase, depth, branch, status, ms], index) => {
+          steps.set(result.first + index, { node: result.names[node], phase, depth, branch, status, ms });
         });
-        for (const [place, kind, words] of found.marks) marks.set(place, [...(marks.get(place) || []), [kind, words]]);
+        for (const [place, kind, words] of result.marks) marks.set(place, [...(marks.get(place) || []), [kind, words]]);
         return true;
       },
       /** The first unknown steps of a window; null if all are known. */
@@ -89,30 +89,30 @@ const timelinePart = (() => {
     let lastKey = ""; // the state at the last request
     let state = null;
     let timer = 0;
-    let since = 0; // the time of the pending request
+    let requestedAt = 0; // the time of the pending request
 
     const getKey = () => store.getKey(state.sentence);
-    const findMissing = () => ranges.map((want) => store.findMissing(want() || [1, 0])).find(Boolean) || null;
+    const findMissing = () => ranges.map((getRange) => store.findMissing(getRange() || [1, 0])).find(Boolean) || null;
     /** The next request: missing steps, otherwise the current position if something has happened. */
     function findNextRange() {
       const gap = findMissing();
       if (gap || getKey() === lastKey) return gap;
-      const [first, last] = ranges.map((want) => want()).find(Boolean) || [1, state.length];
-      const near = Math.max(first, Math.min(state.position, last));
-      return [near, Math.min(near, state.length)];
+      const [first, last] = ranges.map((getRange) => getRange()).find(Boolean) || [1, state.length];
+      const position = Math.max(first, Math.min(state.position, last));
+      return [position, Math.min(position, state.length)];
     }
     function pull() {
       clearTimeout(timer);
       timer = 0;
-      if (!state || Date.now() - since < PATIENT) return;
+      if (!state || Date.now() - requestedAt < PATIENT) return;
       const [from, to] = findNextRange() || [0, -1];
       if (to < 0) return;
       lastKey = getKey();
-      since = Date.now();
-      ask("query", "timeline", { from, to }, (found) => {
-        since = 0;
-        if (found && state && store.take(found, from, to)) {
-          overview = { ...found.overview, length: found.length };
+      requestedAt = Date.now();
+      ask("query", "timeline", { from, to }, (result) => {
+        requestedAt = 0;
+        if (result && state && store.take(result, from, to)) {
+          overview = { ...result.overview, length: result.length };
           for (const listener of listeners) listener();
         }
         timer ||= setTimeout(pull, PAUSE);
@@ -268,10 +268,10 @@ const timelinePart = (() => {
 
   /** The overview: all steps in few marks, and the visible part of them; a click scrolls there. */
   function makeOverview(stepCache, seek) {
-    const part = make("div", { class: "agentnb-seen" });
-    const here = make("div", { class: "agentnb-here" });
+    const visiblePart = make("div", { class: "agentnb-seen" });
+    const position = make("div", { class: "agentnb-here" });
     const marks = make("div", {});
-    const element = make("div", { class: "agentnb-overview", "aria-hidden": "true", title: "all steps: press to look there" }, marks, part, here);
+    const element = make("div", { class: "agentnb-overview", "aria-hidden": "true", title: "all steps; click to scroll there" }, marks, visiblePart, position);
     const seekTo = (event) => {
       const box = element.getBoundingClientRect();
       seek((event.clientX - box.left) / box.width);
@@ -283,8 +283,8 @@ const timelinePart = (() => {
     return {
       element,
       show(first, last, at) {
-        Object.assign(part.style, { left: `${first * 100}%`, width: `${(last - first) * 100}%` });
-        here.style.left = `${at * 100}%`;
+        Object.assign(visiblePart.style, { left: `${first * 100}%`, width: `${(last - first) * 100}%` });
+        position.style.left = `${at * 100}%`;
       },
     };
   }
@@ -352,10 +352,10 @@ const timelinePart = (() => {
       stepCache.look();
     }
     const scheduleDraw = () => { frame ||= requestAnimationFrame(draw); };
-    function reveal(place) {
-      const left = sizes.at(place);
-      const rim = Math.min(60, sizes.room() / 4);
-      const hidden = left < sizes.from() + rim || left > sizes.from() + sizes.room() - rim;
+    function reveal(step) {
+      const left = sizes.at(step);
+      const margin = Math.min(60, sizes.room() / 4);
+      const hidden = left < sizes.from() + margin || left > sizes.from() + sizes.room() - margin;
       if (hidden) element.scrollLeft = left - sizes.room() / 2;
     }
     element.addEventListener("scroll", scheduleDraw);
@@ -410,18 +410,18 @@ const timelinePart = (() => {
   function makeFinder(ask, choice, go) {
     const input = make("input", { type: "search", class: "agentnb-input agentnb-code agentnb-find", placeholder: "find n > 3", "aria-label": "find steps where this holds", spellcheck: "false" });
     const summary = make("small", { role: "status" });
-    const wrong = make("p", { class: "agentnb-wrong", role: "alert" });
-    const tool = (text, label, which) => make("button", { type: "button", class: "agentnb-small", text, title: label, "aria-label": label, "aria-disabled": "true", click: () => move(which) });
-    const [before, after] = [tool("‹", "previous step found", "before"), tool("›", "next step found", "after")];
-    const form = make("form", { class: "agentnb-finder", role: "search" }, input, before, after, summary);
+    const faultLabel = make("p", { class: "agentnb-wrong", role: "alert" });
+    const tool = (text, label, direction) => make("button", { type: "button", class: "agentnb-small", text, title: label, "aria-label": label, "aria-disabled": "true", click: () => move(direction) });
+    const [previousButton, nextButton] = [tool("‹", "previous step found", "before"), tool("›", "next step found", "after")];
+    const form = make("form", { class: "agentnb-finder", role: "search" }, input, previousButton, nextButton, summary);
     let [found, lastKey, timer, last] = [null, "", 0, null];
     function show(now) {
       found = now;
-      setText(wrong, now?.wrong || "");
+      setText(faultLabel, now?.wrong || "");
       if (now?.wrong) input.setAttribute("aria-invalid", "true");
       else input.removeAttribute("aria-invalid");
       setText(summary, !now || now.wrong ? "" : now.total ? `${now.hits.includes(last.position) ? now.rank : "–"} of ${now.total}` : "never");
-      for (const [button, step] of [[before, now?.before], [after, now?.after]]) button.setAttribute("aria-disabled", String(step === null || step === undefined));
+      for (const [button, step] of [[previousButton, now?.before], [nextButton, now?.after]]) button.setAttribute("aria-disabled", String(step === null || step === undefined));
       choice.light({ hits: now?.hits.length ? new Set(now.hits) : null });
     }
     function pull(then = () => {}) {
@@ -443,8 +443,8 @@ const timelinePart = (() => {
         then();
       });
     }
-    function move(which) {
-      if (found && found[which] !== null && !found.wrong) go(found[which]);
+    function move(direction) {
+      if (found && found[direction] !== null && !found.wrong) go(found[direction]);
     }
     input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(pull, FIND_PAUSE); });
     form.addEventListener("submit", (event) => {
@@ -454,7 +454,7 @@ const timelinePart = (() => {
     });
     return {
       form,
-      wrong,
+      wrong: faultLabel,
       show(state) {
         last = state;
         if (input.value.trim() && !["running", "pausing"].includes(state.status)) pull();

@@ -36,20 +36,20 @@ const wirePart = (() => {
     const isBusy = (verb) => [...open.values()].some(([each]) => each === verb);
     /** Each press counts, up to a few; a held key requests one more at a time and stops when released. */
     function repeatLater(verb, isHeld) {
-      const times = again[0] === verb ? again[1] : 0;
-      again = [verb, isHeld ? Math.max(times, 1) : Math.min(times + 1, WAITING)];
+      const count = again[0] === verb ? again[1] : 0;
+      again = [verb, isHeld ? Math.max(count, 1) : Math.min(count + 1, WAITING)];
     }
     function sendNext() {
-      const [verb, times] = again;
-      if (!times || isBusy(verb) || isRunning()) return;
+      const [verb, count] = again;
+      if (!count || isBusy(verb) || isRunning()) return;
       const { status, problems = [] } = state();
-      const goes = isAllowed(verb) && status !== "failed" && !problems.length;
-      again = goes ? [verb, times - 1] : ["", 0];
-      if (goes) send(verb, null, null, () => {});
+      const mayRepeat = isAllowed(verb) && status !== "failed" && !problems.length;
+      again = mayRepeat ? [verb, count - 1] : ["", 0];
+      if (mayRepeat) send(verb, null, null, () => {});
     }
     return {
       isBusy,
-      /** `held`: sent by a held key. */
+      /** `isHeld`: the key that sends it is held down. */
       ask(verb, value = null, target = null, then = () => {}, isHeld = false) {
         if (commands.get(verb).needs === null) return send(verb, value, target, then);
         if (commands.get(verb).repeats && isBusy(verb)) return repeatLater(verb, isHeld);
