@@ -112,7 +112,7 @@ def test_likeness_is_difflibs():
     assert measure_likeness("Good morning", "Good evening") == pytest.approx(0.75)
 
 
-def test_a_large_drawing_is_made_at_once():
+def test_a_large_drawing_is_rendered_at_once():
     from agentnb.ui.debugger import Debugger
     from agentnb.ui.graph_view import query_drawing
 

@@ -66,7 +66,7 @@ def test_the_results_are_the_same_whichever_executor_runs_them():
         assert rows(swept(inputs, executor=processes)) == here
 
 
-def test_a_killed_process_of_the_callers_pool_is_a_row_and_the_others_are_made():
+def test_a_killed_process_of_the_callers_pool_is_a_row_and_the_other_runs_are_executed():
     inputs = [{"n": n} for n in (1, 7, 2, 4, 6, 8)]
     with ProcessPoolExecutor(1) as processes:
         found = swept(inputs, executor=processes)
@@ -74,7 +74,7 @@ def test_a_killed_process_of_the_callers_pool_is_a_row_and_the_others_are_made()
     assert rows(found) == rows(swept(inputs))
 
 
-def test_runs_that_an_executor_lost_are_made_again_each_alone():
+def test_runs_that_an_executor_lost_are_repeated_one_by_one():
     class Careless(ThreadPoolExecutor):
         """Loses every chunk that has a 7 in it, as a cluster does whose worker dies of it."""
 
@@ -164,7 +164,7 @@ def test_a_sweep_that_is_interrupted_keeps_what_has_finished(tmp_path):
     assert len(swept(inputs, store=tmp_path / "runs.db")) == len(nb.runs(tmp_path / "runs.db")) == 8
 
 
-def test_a_recipe_that_cannot_be_made_a_run_of_is_a_row_and_a_lambda_runs_in_processes():
+def test_a_recipe_that_cannot_run_is_a_row_and_a_lambda_runs_in_processes():
     graph = nx.DiGraph(name="lambdas", entry="add")
     graph.add_node("add", function=lambda n: {"out": n + 1}, inputs={"n": "n"})
     recipe = nb.load(graph)
@@ -291,7 +291,7 @@ def test_runs_are_written_to_parquet_and_a_sweep_of_them_continues(tmp_path, mon
         swept([{"n": 1}], parquet=tmp_path)
 
 
-def test_charts_are_made_from_the_runs():
+def test_charts_show_the_runs():
     found = swept([{"n": n} for n in (1, 2, 3)], seeds=[0, 1])
     assert repr(found.charts) == "<charts: outcomes, durations, outputs>"
     for name in ("outcomes", "durations", "outputs"):
@@ -384,7 +384,7 @@ def make_jobs(inputs, **words):
     return Jobs(work, to_inputs(inputs), [3, 4])
 
 
-def test_jobs_are_made_when_they_are_needed_and_found_by_their_ids():
+def test_jobs_are_created_on_demand_and_found_by_their_ids():
     inputs = [{"n": 1}, {"n": 2}, {"n": 1}]
     jobs = make_jobs(inputs, models={"a": ["x"], "b": ["y"]})
     rows = [(job.recipe, job.inputs["n"], job.seed, job.model) for job in jobs]

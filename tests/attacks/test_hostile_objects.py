@@ -268,7 +268,7 @@ def test_a_key_that_is_nested_too_deep_is_refused():
     assert thaw(freeze({(1, ("a",)): 1})) == {(1, ("a",)): 1}
 
 
-def test_a_tuple_with_names_is_made_without_its_own_code():
+def test_a_named_tuple_is_constructed_without_its_own_code():
     class Named(NamedTuple):
         left: object
         right: object

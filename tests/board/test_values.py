@@ -303,7 +303,7 @@ def test_a_part_without_parts_of_its_own_counts_as_one(part):
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 40])
 @pytest.mark.parametrize("part", [1, "text", None, 1.5, [], [1, 2]], ids=repr)
-def test_a_mapping_that_is_made_of_pairs_is_the_frozen_mapping(count, part):
+def test_a_mapping_built_from_pairs_equals_the_frozen_mapping(count, part):
     names, parts = [f"n{number}" for number in range(count)], [part] * count
     made, wanted = make_frozen_pairs(names, parts, freeze), freeze(dict(zip(names, parts, strict=True)))
     assert (list(made), made.flat, made.extent) == (list(wanted), wanted.flat, wanted.extent)

@@ -256,7 +256,7 @@ def test_secrets_are_not_printed(there, capsys):
         (("runs", "."), "L420"),
     ],
 )
-def test_what_is_not_there_is_reported_and_nothing_is_made(there, capsys, words, code):
+def test_a_missing_store_is_reported_and_not_created(there, capsys, words, code):
     store_run()
     Path("other.json").write_text('{"steps": []}')
     before = files(there)

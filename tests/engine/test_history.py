@@ -104,7 +104,7 @@ def test_the_last_event_has_the_highest_number_however_the_steps_were_committed(
     assert (run.last_event(), history.last_event(9)) == (1, 1)
 
 
-def test_a_history_knows_what_its_steps_were_made_with():
+def test_a_history_records_the_recipe_of_each_step():
     run = run_of(lambda work: {}, lambda work: {})
     one(run)
     other = run_of(lambda work: {"else": 1}, lambda work: {}).plan

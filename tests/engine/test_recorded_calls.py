@@ -119,7 +119,7 @@ def test_a_class_of_a_name_that_two_have_is_not_guessed():
     assert isinstance(known, OtherTwin.SameError)
 
 
-def test_what_a_class_does_when_it_is_made_does_not_run():
+def test_the_constructor_of_a_class_does_not_run():
     error = rebuild_error(row(error="PickyError: no"))
     assert (isinstance(error, PickyError), str(error)) == (True, "no")
 

@@ -104,7 +104,7 @@ def test_another_call_is_not_answered(effect, recorded, replayed):
     assert list_divergences(recording) == [("call", effect[1], recorded, replayed, True)]
 
 
-def test_a_call_more_than_recorded_is_not_made():
+def test_a_call_beyond_the_record_is_not_made():
     run = calling(("tool", "one", {}, lambda: 5))
     again, recording = taped(run, ("tool", "one", {}, never), ("llm", "more", {"prompt": "x"}, None))
     assert (go_on(again), again.position) == (EXHAUSTED, 0)
@@ -117,7 +117,7 @@ def test_a_node_cannot_catch_that_a_call_is_unknown():
     assert not issubclass(UnrecordedCall, Exception)
 
 
-def test_calls_that_are_not_made_any_more_are_missing():
+def test_recorded_calls_that_are_not_repeated_are_missing():
     run = calling(("tool", "one", {}, lambda: 5), ("tool", "two", {}, lambda: 6))
     again, recording = taped(run, ("tool", "one", {}, never))
     go_on(again)

@@ -75,7 +75,7 @@ def test_an_edit_that_finds_no_place_is_reported_and_a_next_node_that_is_gone_en
     assert (replay.compared_steps, replay.divergences[0].ends) == (1, True)
 
 
-def test_an_edit_made_while_a_call_was_held_comes_after_its_arguments():
+def test_an_edit_during_a_paused_call_follows_the_arguments_of_the_call():
     async def look(work):
         return {
             "found": await work.call(Effect("tool", "look", {"word": work.board["word"]}, target=lambda word: word))

@@ -38,7 +38,7 @@ def test_it_draws_what_pythons_own_source_draws(seed, names):
     assert [DRAWS[name](one) for name in names] == [DRAWS[name](other) for name in names]
 
 
-def test_many_draws_are_made_up_for_at_once():
+def test_many_recorded_draws_are_skipped_at_once():
     one = SeededRandom(1)
     one.getrandbits(32 * 200_000)
     other = SeededRandom(1)

@@ -33,7 +33,7 @@ def test_a_run_begins_with_its_inputs_and_the_entry_as_the_frontier():
     assert (run.frontier(), run.counted_steps) == ([], 1)
 
 
-def test_an_activation_is_made_once():
+def test_an_activation_is_created_once():
     run = cycle()
     first = run.find_activation(run.frontier()[0])
     one(run)

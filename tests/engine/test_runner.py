@@ -261,7 +261,7 @@ def test_a_run_that_is_in_the_past_is_replayed_up_to_there():
     assert (replay.compared_steps, board(replay.run), run.position) == (2, {"n": 2}, 2)
 
 
-def test_a_fork_replays_each_step_with_what_it_was_made_with():
+def test_a_fork_replays_each_step_with_its_own_recipe():
     run = to_its_end(run_of(counting, counting))
     goto(run, 1)
     other = plan_of(leaf("n0", lambda work: {"n": 50}), leaf("n1", lambda work: {"n": 90}))

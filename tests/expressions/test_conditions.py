@@ -101,7 +101,7 @@ def test_what_is_no_condition(source):
 @pytest.mark.parametrize(
     ("source", "code"), [("", "R301"), ("a b", "R301"), ("a|nosuch", "R303"), ({}, "R312"), ({"nosuch": 1}, "R313")]
 )
-def test_mistakes_are_reported_when_it_is_made(source, code):
+def test_mistakes_are_reported_when_a_condition_is_compiled(source, code):
     with pytest.raises(RecipeError) as caught:
         to_condition(source)
     assert [problem.code for problem in caught.value.problems] == [code]
@@ -402,7 +402,7 @@ def test_a_lambda_whose_source_has_changed_has_no_words(error, monkeypatch):
     assert get_callable_text(lambda board: 1) == "a lambda"
 
 
-def test_a_lambda_made_from_a_text_is_not_read_in_the_program_of_the_command_line(monkeypatch):
+def test_a_lambda_compiled_from_text_is_not_looked_up_in_the_program_of_the_command_line(monkeypatch):
     monkeypatch.setitem(linecache.cache, "<string>", (17, None, ["check = lambda board: 2\n"], "<string>"))
     assert get_callable_text(eval("lambda board: 1")) == "a lambda"
 

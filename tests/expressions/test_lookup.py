@@ -152,7 +152,7 @@ def test_what_has_no_form_in_json(value):
     assert not has_json(value)
 
 
-def test_what_is_too_large_is_made_to_fit():
+def test_a_value_that_is_too_large_is_shortened():
     most = 1.7976931348623157e308
     held = {"a": [math.inf, -math.inf, 10**400, -(10**400), 5, True], "b": (1.5, "x")}
     assert to_finite(held) == {"a": [most, -most, most, -most, 5, True], "b": [1.5, "x"]}

@@ -38,7 +38,7 @@ def series(request, tmp_path_factory):
 
 @pytest.mark.parametrize("part", range(len(PARTS)))
 @pytest.mark.starts_programs
-def test_nothing_that_was_said_is_lost_and_no_answered_call_is_made_again(series, part):
+def test_no_reported_step_is_lost_and_no_answered_call_is_repeated(series, part):
     end = series.kills + PARTS[part]
     series.go(lambda here: here.kills < end)
 

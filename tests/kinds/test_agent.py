@@ -61,7 +61,7 @@ def test_without_inputs_a_bound_agent_is_given_the_board_where_it_takes_one():
     assert alone.step().outputs == {"write": "alone"}
 
 
-def test_an_agent_that_could_never_be_called_is_reported_when_the_session_is_made():
+def test_an_agent_that_cannot_be_called_is_reported_when_the_session_is_created():
     with pytest.raises(RecipeError, match="R201"):
         session(agent(), {"about": "rain"}, tools={"writer": lambda subject: subject})
 

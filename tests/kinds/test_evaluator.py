@@ -259,7 +259,7 @@ def test_a_judge_is_given_the_value_by_name_or_alone(critic):
 
 
 @pytest.mark.parametrize("critic", [lambda: 1, lambda text, other: 1, lambda *, text: 1, lambda output, other: 1])
-def test_a_judge_that_needs_anything_else_is_reported_when_the_session_is_made(critic):
+def test_a_judge_with_other_requirements_is_reported_when_the_session_is_created(critic):
     with pytest.raises(RecipeError, match="R135") as caught:
         Session(recipe(), tools={"critic": critic})
     assert "signature" in str(caught.value)

@@ -330,7 +330,7 @@ def test_what_is_bound_may_ask_for_the_goal_and_the_schema(function, wrote):
 
 
 @pytest.mark.parametrize("function", [lambda board, other: None, lambda *, other: None])
-def test_what_is_bound_and_needs_anything_else_is_reported_when_the_session_is_made(function):
+def test_a_bound_agent_with_other_requirements_is_reported_when_the_session_is_created(function):
     with pytest.raises(RecipeError, match=r"R202.*missing a required.*'other'"):
         session(tools={"plan": function})
 

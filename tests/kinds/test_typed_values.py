@@ -68,7 +68,7 @@ def test_a_question_is_asked_of_any_board_and_until_turns_its_answer_round():
     assert (asked.text, until.text, asked.reads) == ("done(int)", "not done(int)", (("n",),))
 
 
-def test_a_context_that_is_made_by_hand_has_resources_and_outputs():
+def test_a_manually_created_context_has_resources_and_outputs():
     ctx = SystemContext(3, "text").insert(2.5).insert_output([1]).insert_output(7, kind=str)
     assert (ctx.resource(int), ctx.resource(str), ctx.resource(float)) == (3, "text", 2.5)
     assert (ctx.output(list), ctx.output(str), ctx.output(int), ctx.output(int, 0)) == ([1], 7, None, 0)

@@ -28,7 +28,7 @@ def test_a_line_is_split_as_a_shell_does(line, words):
     assert split(line) == words
 
 
-def test_what_is_made_is_named():
+def test_the_name_after_as_is_split_off():
     assert split_name(["a", "b", "as", "c"], "x", "load") == ("a b", "c")
     assert split_name(["as"], "x", "load") == ("as", "x")
     assert wrong(split_name, [], "x", "load").code == "U401"

@@ -10,7 +10,7 @@ def session():
     return nb.Session(nb.load(counting()), {"n": 0})
 
 
-def test_the_last_one_made_is_meant_else_the_variable_session():
+def test_the_current_session_is_the_last_one_created_else_the_variable_session():
     bench = Workspace({})
     assert "no session yet" in wrong(lambda: bench.session).what
     bench.names["session"] = first = session()

@@ -10,7 +10,7 @@ class Row(NamedTuple):
     number: int
 
 
-def test_it_is_the_list_that_it_was_made_of():
+def test_a_listing_equals_its_list():
     assert list(Listing([Row("a", 1), Row("b", 2)])) == [("a", 1), ("b", 2)]
 
 

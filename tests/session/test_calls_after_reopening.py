@@ -187,7 +187,7 @@ def first_changed():
     return session, called, log
 
 
-def test_a_changed_call_that_was_answered_is_not_made_again():
+def test_a_changed_call_that_was_answered_is_not_repeated():
     session, called, log = first_changed()
     session.step()  # it is answered, and the second call waits
     again, called_again, _ = two_calls(killed(log))
@@ -196,7 +196,7 @@ def test_a_changed_call_that_was_answered_is_not_made_again():
     assert (called, called_again, again.board["a"]) == ([7], [70], 700)
 
 
-def test_a_changed_call_is_not_made_again_after_an_interrupt_of_this_process():
+def test_a_changed_call_is_not_repeated_after_an_interrupt_of_this_process():
     session, called, _ = first_changed()
     session.step()
     session.breakpoints.clear()

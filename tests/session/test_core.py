@@ -126,7 +126,7 @@ def ids(run):
     return [step.step_id for step in run.trace.steps]
 
 
-def test_a_step_that_is_made_after_going_back_has_an_id_of_its_own():
+def test_a_step_after_going_back_has_its_own_id():
     runs = [session(graph("a", "b", "c"), run_id="mine") for _ in range(2)]
     found = []
     for run in runs:

@@ -122,7 +122,7 @@ def test_a_run_stops_where_it_cannot_be_stored(store, durability):
 
 
 @WAYS
-def test_a_call_that_is_out_comes_back_and_is_not_made_again(store, durability):
+def test_a_call_in_flight_is_answered_and_not_repeated(store, durability):
     tools = Tools()
     session = begun(store, tools, durability)
     session.step()
@@ -226,7 +226,7 @@ def whole():
 
 
 @pytest.mark.parametrize("call", ["weigh 0", "count 1", "price 0", "shaky 1", "look 0"])
-def test_the_answered_calls_of_a_step_that_could_not_continue_are_not_made_again(store, whole, call):
+def test_the_answered_calls_of_a_step_that_could_not_continue_are_not_repeated(store, whole, call):
     tools = Parts()
     session = told_in_parts.begin(tools, store.log, rounds=2)
     broken = store.broken()

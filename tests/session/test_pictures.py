@@ -111,7 +111,7 @@ def test_a_breakpoint_at_a_type_of_events_is_seen():
     ]
 
 
-def test_what_a_step_in_flight_has_made_is_there_and_marked():
+def test_changes_of_a_step_in_flight_are_shown_and_marked():
     run = reactive.team().session
     run.emit("goal.created", {"goal": "Write about swifts"})
     while "task#2" not in boxes(run.draw_objects()):

@@ -62,7 +62,7 @@ def test_no_part_inherits_from_another():
     assert all(kind.__bases__ == (object,) for kind in kinds)
 
 
-def test_the_parts_of_a_fork_are_made_when_they_are_needed():
+def test_the_parts_of_a_fork_are_created_on_demand():
     run = session(counting(), {"n": 0})
     run.run()
     fork = run.fork()

@@ -195,7 +195,7 @@ def test_a_fork_of_a_fork_that_lost_a_node_and_got_it_back():
     assert [step.node_id for step in again.trace.steps] == ["a", "b", "c"]
 
 
-def test_a_fork_with_an_edit_and_another_recipe_is_replayed_with_what_each_step_was_made_with():
+def test_a_fork_with_an_edit_and_another_recipe_is_replayed_with_the_recipe_of_each_step():
     run = session(counting(), {"n": 0})
     run.run()
     fork = run.fork(2, edit={"n": 5}, recipe=load(counting(9)))

@@ -40,7 +40,7 @@ def test_dates_and_times_stay_texts():
     assert (content["number"], content["half"], content["none"]) == (1000, 0.5, None)
 
 
-def test_what_was_written_is_kept_where_yaml_made_something_else_of_it():
+def test_the_written_text_is_preserved_where_yaml_converts_it():
     source = read_text("a: yes\nb: 012\nc: text\n")
     assert source.texts == {("a",): "yes", ("b",): "012"}
 

@@ -68,7 +68,7 @@ def test_a_type_says_how_many_parts_it_opens_to(value, key, name):
     assert get_type_name(freeze(value), key) == name
 
 
-def test_what_is_masked_later_is_masked_in_texts_that_were_made_before():
+def test_a_value_masked_later_is_masked_in_earlier_texts():
     session = ticket_recipe.session()
     session.edit({"note": "the word is s3same-4711"})
     assert "s3same-4711" in rows(session)[0]["note"][0]

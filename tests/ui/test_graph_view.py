@@ -66,7 +66,7 @@ def test_a_large_recipe_begins_with_its_regions_closed():
     assert set(found["folds"]["edges"].values()) == {-1}
 
 
-def test_a_large_drawing_is_made_aside_and_is_there_when_it_is_asked_for_again():
+def test_a_large_drawing_is_rendered_in_the_background_and_returned_by_a_later_query():
     session = large()
     assert graph_view.query_drawing(session, []) == {"again": True}
     found = asked_until_there(session, [])

@@ -176,7 +176,7 @@ def test_an_event_is_a_text_whatever_it_is_called(team):
     assert team.page.evaluate("window.owned") is None
 
 
-def test_a_node_is_made_the_next_one_from_its_details(host):
+def test_the_details_of_a_node_can_make_it_the_next_node(host):
     on = host(ticket_recipe.session("hello"))
     settle(on)
     on.page.locator("g.node[data-node=tell]").click()

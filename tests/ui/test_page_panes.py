@@ -102,7 +102,7 @@ def test_somebody_elses_text_under_our_name_does_no_harm(opened_again):
 
 
 @pytest.mark.parametrize("pane", ["board", "forks"])  # forks is as high as its content until then
-def test_a_pane_is_made_higher_by_hand_and_by_two_clicks_as_it_was(host, pane):
+def test_a_pane_is_resized_by_dragging_and_reset_by_a_double_click(host, pane):
     on = host()
     sash(on, pane).scroll_into_view_if_needed()
     before, box = tall(on, pane), sash(on, pane).bounding_box()

@@ -138,7 +138,7 @@ DRAWINGS = (
 
 
 @pytest.mark.parametrize("text", DRAWINGS)
-def test_a_drawing_of_somebody_elses_is_made_harmless(host, text):
+def test_an_untrusted_drawing_is_sanitized(host, text):
     on = host()
     on.page.evaluate("text => host.model.set('svg', text)", text)
     for group in on.page.locator(".agentnb-graph g").all():

@@ -210,7 +210,7 @@ def test_a_closed_timeline_asks_for_the_current_step_alone(host):
     assert steps(on).count() == 3
 
 
-def test_steps_are_made_smaller_and_larger(host):
+def test_steps_can_be_zoomed(host):
     on = show_timeline(host, counting(60))
     assert steps(on).last.text_content() == "add"
     few = steps(on).count()

@@ -107,7 +107,7 @@ def test_what_has_no_source_to_read_is_none():
     assert find_function(nb.load) is None
 
 
-def test_what_was_made_from_a_text_is_not_shown_as_the_program_of_the_command_line(monkeypatch):
+def test_code_compiled_from_text_is_not_shown_as_the_program_of_the_command_line(monkeypatch):
     monkeypatch.setitem(linecache.cache, "<string>", (17, None, ["import agentnb\n"], "<string>"))
     assert find_function(eval("lambda: 1")) is None
     with pytest.raises(ZeroDivisionError) as caught:

@@ -39,7 +39,7 @@ def test_a_step_says_how_it_went_and_what_was_given_and_written():
     assert found["time"].endswith("+00:00")
 
 
-def test_a_change_says_what_stood_there_before_and_who_made_it():
+def test_a_change_shows_the_previous_value_and_its_author():
     session = ticket_recipe.session("hello")
     session.step()
     session.edit({"category": "refund", "ticket": nb.ABSENT})

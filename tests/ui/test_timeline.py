@@ -76,7 +76,7 @@ def test_a_mark_stands_where_a_fork_begins_on_both_runs():
     assert make_timeline(session, None)["overview"]["fork"] == [[1, 1]]
 
 
-def test_a_step_made_in_the_past_leaves_a_mark_where_the_later_steps_continued():
+def test_a_step_in_the_past_leaves_a_mark_where_the_later_steps_continued():
     session = ticket_recipe.session("hello")
     session.run()
     before = list_branches(session)

@@ -75,7 +75,7 @@ def test_a_rate_that_grows_strikes_the_same_calls_and_more():
     assert set(struck(Chaos(error_rate=0.1))) < set(struck(Chaos(error_rate=0.4)))
 
 
-def test_a_strike_says_that_it_was_made():
+def test_an_injected_fault_says_that_it_was_injected():
     with pytest.raises(ChaosError, match=r"'fetch'.*made on purpose.*seed 5"):
         Chaos(error_rate=1, seed=5).raise_failure(CALL)
     Chaos(error_rate=0).raise_failure(CALL)

@@ -77,7 +77,7 @@ FILLED = {
 
 
 @pytest.mark.parametrize("schema", FILLED.values(), ids=FILLED)
-def test_what_is_made_fits_and_is_the_same_for_the_same_seed(schema):
+def test_sample_data_fits_its_schema_and_depends_on_the_seed_alone(schema):
     compiled = Schema(schema)
     for seed in ("0:plan:0", 1, None):
         value = fill(compiled, seed)
@@ -139,7 +139,7 @@ def test_a_default_comes_first_and_then_the_examples():
     assert {fill({"type": "string", "examples": ["e", "f"]}, seed) for seed in range(10)} == {"e", "f"}
 
 
-def test_what_is_made_is_not_a_part_of_the_schema():
+def test_sample_data_shares_no_value_with_the_schema():
     schema = {"const": {"list": [1]}}
     fill(schema, 1)["list"].append(2)
     assert schema == {"const": {"list": [1]}}
@@ -188,7 +188,7 @@ def test_any_schema_of_usual_parts_can_be_filled(schema, seed):
     assert list(Schema(schema).faults(fill(schema, seed))) == []
 
 
-def test_an_object_that_has_to_have_more_keys_than_can_be_made_is_reported():
+def test_an_object_that_requires_more_keys_than_possible_is_reported():
     with pytest.raises(ExecutionError, match="X408") as caught:
         fill({"type": "object", "minProperties": 20_000}, seed=1)
     assert "as many keys" in caught.value.problems[0].why

@@ -82,7 +82,7 @@ def test_what_was_put_off_does_not_pass_it():
     assert len(found.graph.objects("note")) == 1
 
 
-def test_patches_are_counted_of_the_one_who_made_them():
+def test_patches_count_towards_the_budget_of_their_behavior():
     @on("go", budget={"max_patches": 2})
     def first(event, graph, ctx):
         graph.patch_object("book#1", {"n": event.payload["n"]})

@@ -49,7 +49,7 @@ def test_ids_count_by_their_sort_and_objects_all_together():
     assert re.fullmatch(r"[0-9A-HJKMNP-TV-Z]{26}", ids.run())
 
 
-def test_ids_that_a_program_made_up_are_not_counted():
+def test_ids_chosen_by_a_program_are_not_counted():
     ids = IDGen()
     for id_ in ("task#2", "7", "task#none", "#", "none"):
         ids.saw_in("object.created", {"id": id_})

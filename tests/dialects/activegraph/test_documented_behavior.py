@@ -185,7 +185,7 @@ def test_a_higher_priority_comes_first():
 # -- 15: asking makes nothing ----------------------------------------------------------------------------------------
 
 
-def test_a_run_that_is_not_there_is_not_made_by_asking_for_it(research, tmp_path):
+def test_loading_a_missing_run_does_not_create_it(research, tmp_path):
     import agentnb as nb
 
     kept = tmp_path / "run.db"

@@ -153,7 +153,7 @@ def test_a_cached_answer_is_taken_when_nothing_is_left():
     assert [(one["cache_hit"], one["budget_remaining_usd"]) for one in requests] == [(True, "1"), (True, "0")]
 
 
-def test_what_a_model_has_made_says_so():
+def test_an_object_created_by_a_model_records_it():
     behavior, answers = think(["one"])
     team = runtime(behavior, llm_provider=answers)
     team.run_goal("go")

@@ -102,7 +102,7 @@ def test_a_request_for_a_simulation_leaves_aside_what_it_does_not_know():
 @pytest.mark.parametrize(
     "given", [{"type": "robot"}, {"type": "ai", "confidence_score": 2}, {"type": "ai", "by": 1}, {}]
 )
-def test_provenance_says_who_made_it(given):
+def test_provenance_names_the_author(given):
     assert MODELS["Provenance"](type="human").modifications == []
     with pytest.raises(ValidationError):
         MODELS["Provenance"](**given)

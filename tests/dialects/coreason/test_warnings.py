@@ -90,7 +90,7 @@ def test_the_policy_is_enforced_but_for_what_is_reported():
     assert problems(content(["a"], policy=words)) == [("R127", "warning", f"<dict>, policy.{word}") for word in words]
 
 
-def test_an_environment_is_not_made():
+def test_an_environment_is_not_created():
     assert problems(content(["a"], environment={})) == []
     around = {"mcp_servers": [{"name": "m"}], "python_version": "3.12"}
     assert problems(content(["a"], environment=around)) == [

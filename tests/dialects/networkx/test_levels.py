@@ -42,7 +42,7 @@ def test_one_graph_may_be_the_inside_of_several_nodes():
     assert read(graph(s=inner, t=inner)) == ([["s", "t"], ["s/a", "s/b"], ["t/a", "t/b"]], [])
 
 
-def test_a_name_that_is_made_may_clash_too():
+def test_a_generated_name_may_clash_too():
     assert [code for code, _ in read(graph("s/a", "a", s=graph("a")))[1]] == ["R106"]
 
 

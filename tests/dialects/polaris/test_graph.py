@@ -261,7 +261,7 @@ def inner():
         lambda graph, ready: graph.add_error_handler("plan", ready),
     ],
 )
-def test_a_ready_made_graph_stands_for_a_builder_that_adds_the_same(place):
+def test_a_ready_made_graph_is_equivalent_to_a_builder_that_adds_its_nodes(place):
     ready, before = inner(), edges(inner())
     built = place(Graph().add_system(plan), place_of)
     made = place(Graph().add_system(plan), ready)
@@ -276,7 +276,7 @@ def place_of(graph):
     graph.add_system(plan).add_switch("route", Plan, str, {"a": work}, default=note).add_system(tell)
 
 
-def test_a_ready_made_graph_is_copied_as_it_stands_with_what_its_nodes_name():
+def test_a_ready_made_graph_is_copied_with_the_names_that_its_nodes_refer_to():
     ready = Graph().add_parallel("both", [work, tell]).add_loop("again", Plan, bool, note)
     ready.add_error_handler("work", fix, resume=True).given(Plan)
     graph = Graph().add_system(work).add_loop_n("twice", 2, ready)

@@ -82,7 +82,7 @@ def test_an_answer_of_nothing_is_no_success(nothing) -> None:
     assert "neither text nor a tool call" in done.error
 
 
-def test_several_calls_of_one_answer_are_made_in_turn_and_answered_each() -> None:
+def test_the_calls_of_one_answer_are_made_in_order_and_each_is_answered() -> None:
     agent = executor(make_answer(("ok", {"n": 1}), ("bad", {}), ("ok", {"n": 3}), text="Let me see."), "Sold out.")
     session = agent.session("t")
     session.run()
@@ -140,7 +140,7 @@ def test_with_one_call_of_the_model_the_results_are_the_response() -> None:
     assert [each.parameters for each in done.result.tools_executed] == [{"n": 1}, {"n": 2}]
 
 
-def test_at_max_calls_the_last_calls_are_made_and_nobody_is_asked_again() -> None:
+def test_at_max_calls_the_last_calls_are_made_and_the_model_is_not_called_again() -> None:
     session = executor(make_answer(("ok", {"n": 1})), make_answer(("ok", {"n": 2})), max_calls=2).session("t")
     session.run()
     assert session.status == "finished"

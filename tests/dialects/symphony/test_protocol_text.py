@@ -5,7 +5,7 @@ import inspect
 from agentnb.dialects.symphony.parts import protocol_text
 
 
-def test_every_text_is_made_of_what_is_given_alone():
+def test_every_text_depends_on_its_arguments_alone():
     odd = "{0} ${x} %s {{ y }}"
     texts = [
         protocol_text.format_identity(odd, odd, odd, has_tools=True),

@@ -263,7 +263,7 @@ def test_time_outs_and_retries_of_a_tool_are_rows_of_its_call() -> None:
 
 @pytest.mark.parametrize("value", [None, 5, "words", [], [5], {}, {"success": True}, nb.ABSENT])
 @pytest.mark.parametrize("key", ["usage", "tools_executed", "decision", "failure", "answer", "result"])
-def test_a_result_can_be_read_whatever_a_person_has_made_of_the_board(key: str, value: Any) -> None:
+def test_a_result_can_be_read_after_any_edit_of_the_board(key: str, value: Any) -> None:
     session = executor(call("ok", n=1)).session("go")
     session.run()
     for position in (6, 7):

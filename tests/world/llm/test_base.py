@@ -8,7 +8,7 @@ from agentnb.world.llm.scripted import ScriptedClient
 from agentnb.world.llm.simulated import SimulatedClient
 
 
-def test_a_request_is_made_of_messages_or_of_one_prompt():
+def test_a_request_consists_of_messages_or_of_one_prompt():
     messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": 5}]
     request = LLMRequest.of({"messages": messages, "model": "m", "temperature": 0}, node="n", number=2, of_node=1)
     assert request.messages == (LLMMessage("system", "Be kind."), LLMMessage("user", "5"))
@@ -23,7 +23,7 @@ def test_a_request_is_made_of_messages_or_of_one_prompt():
     assert LLMRequest.of({"prompt": "Hello"}).messages == (LLMMessage("user", "Hello"),)
 
 
-def test_the_arguments_that_a_request_is_made_of_stay_as_they_are():
+def test_the_arguments_of_a_request_stay_unchanged():
     arguments = {"prompt": "Hello", "model": "m"}
     LLMRequest.of(arguments)
     assert arguments == {"prompt": "Hello", "model": "m"}

@@ -275,7 +275,7 @@ def test_what_is_never_awaited_asks_nobody(serve):
 
 
 @pytest.mark.parametrize("kind", sorted(set(PROVIDERS) - {"openai_compatible", "lmstudio"}))
-def test_a_missing_key_is_reported_when_the_client_is_made(kind, monkeypatch):
+def test_a_missing_key_is_reported_when_the_client_is_created(kind, monkeypatch):
     for name in PROVIDERS[kind].variables:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(AgentRuntimeError, match=rf"X332: there is no API key for '{kind}'") as raised:
@@ -416,7 +416,7 @@ def test_a_client_whose_loop_was_closed_without_ending_is_forgotten(pool, made):
     assert (len(made), len(pool)) == (2, 0)
 
 
-def test_a_client_that_cannot_be_made_is_tried_again(made):
+def test_creating_a_client_is_tried_again_after_a_failure(made):
     def make():
         made.append(1)
         raise ValueError("no")

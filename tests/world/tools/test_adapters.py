@@ -107,7 +107,7 @@ def test_what_an_object_answers_is_reported_under_the_keys_of_every_tool(value, 
     assert (told["status"], told["result"], told["error"]) == (200, value, None)
 
 
-def test_a_class_is_made_with_init_once_and_init_is_no_argument():
+def test_a_class_is_constructed_once_with_init_which_is_not_an_argument():
     call = to_tool(spec(mode="class"), Search, {"init": {"most": 2}})
     assert call(a=1)["items"] == [0, 1]
     assert call(a=1)["text"] == "{'a': 1}"

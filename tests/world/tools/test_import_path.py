@@ -362,7 +362,7 @@ def test_a_package_that_cannot_be_imported_is_reported(package):
     assert (problem.code, problem.do) == ("R159", "see that it is installed, and that it is written so")
 
 
-def test_a_class_of_an_allowed_package_is_made(package):
+def test_a_class_of_an_allowed_package_is_constructed(package):
     assert tool("mytools_t.web#Made", allow=["mytools_t"], mode="class")() == 1
 
 

@@ -99,7 +99,7 @@ def test_a_step_is_one_delivery(team_path):
     ]  # fmt: skip
 
 
-def test_what_a_failed_behavior_made_stays(team_path):
+def test_changes_of_a_failed_behavior_remain(team_path):
     trace = nb.open_activegraph(team_path, "run-team").trace
     assert trace.steps[4].outputs["note#3"]["data"] == {"text": "made before the failure"}
 
