@@ -255,7 +255,7 @@ def _iter_credentials(secret: str) -> Iterator[str]:
         is_assignment = equals and name.replace(" ", "").isidentifier() and value != secret
         if is_assignment and (is_secret(name) or (len(value) >= 8 and any(map(str.isdigit, value)))):
             yield value
-    yield from secrets_in(secret)
+    yield from iter_secrets(secret)
 
 
 def _iter_forms(secret: str | bytes) -> Iterator[str]:
@@ -376,12 +376,12 @@ def _compile_word(form: str) -> re.Pattern[str] | None:
     return None
 
 
-def how_many() -> int:
+def count_secrets() -> int:
     """Return the number of secrets masked by value: if it has changed, texts masked before are outdated."""
     return len(SECRETS.values)
 
 
-def longest() -> int:
+def get_longest_form() -> int:
     """Return the length of the longest form of a secret: a secret cut at an end may start this far before it."""
     patterns = _list_patterns()
     return len(patterns[0][0]) if patterns else 0
@@ -494,7 +494,7 @@ def mask_bytes(data: bytes) -> bytes:
     return data if without is text else without.encode("utf-8", "surrogateescape")
 
 
-def secrets_in(text: str) -> Iterator[str]:
+def iter_secrets(text: str) -> Iterator[str]:
     """Yield the secrets recognised by the form of a text: passwords of URLs, and values of secret names in JSON."""
     if "://" in text:
         for match in _URL.finditer(text):

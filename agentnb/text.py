@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from agentnb.secrets import MASK, is_secret, longest, mask_text, needs_masking
+from agentnb.secrets import MASK, get_longest_form, is_secret, mask_text, needs_masking
 
 LONGEST_TEXT: Final = 20_000  # characters of a text that is shown as a whole: a message, a part of a Problem
 DEEPEST: Final = 20  # levels of a value that are shown
@@ -72,7 +72,7 @@ def safe_str(value: Any, limit: int = 2000) -> str:
 
 def mask_head(text: str, limit: int) -> str:
     """Return the first `limit` characters of a masked text, without masking the rest."""
-    window = limit + longest()
+    window = limit + get_longest_form()
     return mask_text(str.__getitem__(text, slice(window)))[:limit]
 
 
@@ -88,7 +88,7 @@ _NAMESPACE: Final = type.__dict__["__dict__"].__get__
 
 def _shorten_text(value: Any, limit: int) -> str:
     """Return the beginning of a text, also of a subclass of str: enough to show `limit` characters."""
-    return str.__getitem__(value, slice(limit + longest() + 1))
+    return str.__getitem__(value, slice(limit + get_longest_form() + 1))
 
 
 def _call_bounded(function: Callable[[Any], str], value: Any, limit: int) -> str:
@@ -185,7 +185,7 @@ class _Writer:
             return repr(str(mask_head(_shorten_text(value, room), room + 1)))
         if issubclass(kind, bytes | bytearray):
             head = bytes.__getitem__ if issubclass(kind, bytes) else bytearray.__getitem__
-            return mask_head(repr(head(value, slice(room + longest() + 1))), room + 4)
+            return mask_head(repr(head(value, slice(room + get_longest_form() + 1))), room + 4)
         if issubclass(kind, int) and kind is not bool:
             return _format_integer(value)
         return mask_head(_call_bounded(repr, value, room), room + 1)

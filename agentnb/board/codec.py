@@ -282,7 +282,7 @@ def _make_text_encoder(tag: str, to: Callable[[Any], Any] = str) -> Callable[[An
     return lambda value, _key, _lenient: {TAG: tag, "v": to(value)}
 
 
-def _unless_secret(document: dict[str, Any]) -> Json:
+def _mask_if_secret(document: dict[str, Any]) -> Json:
     """Return the document of a value that is stored as text, or the mask if its text contains a secret."""
     return {TAG: "masked"} if has_secret(document["v"]) else document
 
@@ -378,7 +378,7 @@ _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
     Fraction: _make_text_encoder(
         "fraction", lambda value: [encode_atom(value.numerator), encode_atom(value.denominator)]
     ),
-    UUID: lambda value, *_: _unless_secret({TAG: "uuid", "v": str(value)}),
+    UUID: lambda value, *_: _mask_if_secret({TAG: "uuid", "v": str(value)}),
     range: _make_text_encoder("range", lambda value: [*map(encode_atom, (value.start, value.stop, value.step))]),
     datetime: _encode_time,
     time: _encode_time,
@@ -392,7 +392,7 @@ _ENCODERS: dict[type, Callable[[Any, object, bool], Json]] = {
 }
 # The encoders by base class; the first match applies.
 _BASES: Final[tuple[tuple[type, Callable[[Any, object, bool], Json]], ...]] = (
-    (PurePath, lambda value, *_: _unless_secret({TAG: "path", "flavour": type(value).__name__, "v": str(value)})),
+    (PurePath, lambda value, *_: _mask_if_secret({TAG: "path", "flavour": type(value).__name__, "v": str(value)})),
     (datetime, _encode_time),
     (date, _ENCODERS[date]),
     (time, _encode_time),

@@ -26,7 +26,7 @@ from agentnb.board.values import (
     thaw,
 )
 from agentnb.bounds import DEPTH_LIMIT
-from agentnb.secrets import MASK, SECRETS, Masked, hide, is_secret, mask_bytes, mask_text, secrets_in
+from agentnb.secrets import MASK, SECRETS, Masked, hide, is_secret, iter_secrets, mask_bytes, mask_text
 from agentnb.text import safe_repr
 
 INSIDE_ITSELF: Final = "…"
@@ -45,7 +45,7 @@ def register_secrets(value: Any, key: object = None) -> None:
             part = part._value_
             kind = type(part)
         if issubclass(kind, str):
-            hide(*([part] if secret else secrets_in(str.__str__(part))))
+            hide(*([part] if secret else iter_secrets(str.__str__(part))))
         elif issubclass(kind, UUID | PurePath):
             if secret:
                 hide(UUID.__str__(part) if issubclass(kind, UUID) else PurePath.__str__(part))

@@ -65,14 +65,14 @@ class Navigation:
 
     def run_back(self, until: Any = None) -> SimulationTrace:
         """Go back until a breakpoint or `until` is met, else to the start."""
-        for _ in self._going_back(until):
+        for _ in self._iter_back_until(until):
             self._notifications.tick()
         return self._state.trace
 
     async def arun_back(self, until: Any = None) -> SimulationTrace:
         """Like `run_back`, for async code: `pause()` ends it at the position reached by then."""
         state = self._state
-        going = self._going_back(until)
+        going = self._iter_back_until(until)
         next(going)
         run, slice_end = state.run, 0
         halt = run.halt = Halt()
@@ -90,7 +90,7 @@ class Navigation:
         self._notifications.notify_move()
         return state.trace
 
-    def _going_back(self, until: Any) -> Iterator[None]:
+    def _iter_back_until(self, until: Any) -> Iterator[None]:
         """Pause the run, then go back one step at a time until a stop condition is met."""
         state = self._state
         end = until if is_step_number(until) else 0

@@ -16,7 +16,7 @@ from agentnb.engine.persistence.deltas import VERSION, DeltaEncoder
 from agentnb.engine.persistence.event_log import Entry, EventLog, RunRow
 from agentnb.engine.persistence.journal import Batch, Journal, to_json_text
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
-from agentnb.secrets import how_many
+from agentnb.secrets import count_secrets
 from agentnb.store import MemoryLog, open_log
 from agentnb.text import safe_repr, safe_str
 from agentnb.trace.recipe_snapshot import to_snapshot
@@ -154,7 +154,7 @@ def _make_shared_head(recipe: Recipe, run: Run) -> str:
 
     It is made once, unless there are more secrets by now.
     """
-    known, secrets = recipe.derived, how_many()
+    known, secrets = recipe.derived, count_secrets()
     if "head" not in known or known["head"][0] != secrets:
         same = {"recipe": to_snapshot(recipe), "version": VERSION, "nodes": [node.id for node in run.plan.nodes]}
         known["head"] = secrets, to_json_text(same)[:-1]

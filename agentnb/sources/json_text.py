@@ -114,7 +114,9 @@ class _Reader:
             number = _NUMBER.match(self.text, self.at)
             if number is None or len(number[0]) <= 4300:
                 self.fail("Expecting value")
-            self.builder.problems.append(problems.number_too_long(self.builder.locate(position), len(number[0])))
+            self.builder.problems.append(
+                problems.make_long_number_problem(self.builder.locate(position), len(number[0]))
+            )
             value, end = number[0], number.end()
         if isinstance(value, str) and _SURROGATE.search(value):
             self.fail("Half of a surrogate pair")

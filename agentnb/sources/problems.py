@@ -155,7 +155,7 @@ def make_tag_value_problem(text: str, tag: str, place: Place) -> Problem:
                    "remove the tag, or fix the value")  # fmt: skip
 
 
-def number_too_long(place: Place, digits: int) -> Problem:
+def make_long_number_problem(place: Place, digits: int) -> Problem:
     """R114: a value has the wrong type or form."""
     return Problem("R114", f"a number has {digits:,} digits", str(place), "Python reads at most 4300 digits",
                    "quote it to make it a string")  # fmt: skip

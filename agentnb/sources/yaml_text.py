@@ -99,7 +99,7 @@ def _parse_scalar(loader: Any, event: yaml.ScalarEvent, kind: str, position: Pos
         digits = sum(character.isdigit() for character in text)
         place = builder.locate(position)
         builder.problems.append(
-            problems.number_too_long(place, digits)
+            problems.make_long_number_problem(place, digits)
             if digits > 4300
             else problems.make_tag_value_problem(text, f"!!{kind}", place)
         )

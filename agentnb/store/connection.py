@@ -162,7 +162,7 @@ class Link:
     def _to_store_error(self, error: BaseException) -> BaseException:
         """Return a database error as a StoreError; other errors unchanged."""
         if isinstance(error, self.database.errors):
-            return self.database.failure(error)
+            return self.database.to_store_error(error)
         if isinstance(error, UnicodeEncodeError | OverflowError):
             return make_driver_error("L429", self.database.display_name, error)
         if isinstance(error, _ODD) and not isinstance(error, AgentNbError):
@@ -266,7 +266,7 @@ class Link:
         """
         tables = self.database.tables(cursor)
         if "agentnb_meta" not in tables:
-            others = self.database.foreign(tables)
+            others = self.database.find_foreign_tables(tables)
             if others is None:
                 return False
             raise StoreError(
@@ -295,7 +295,7 @@ class Link:
 
     def _make(self, cursor: Any) -> None:
         cursor.execute(self.database.begin)
-        self.database.alone(cursor)
+        self.database.lock_table_creation(cursor)
         if not self._has_tables(cursor):
             for table in self._statements.tables:
                 cursor.execute(table)
@@ -310,7 +310,7 @@ class Link:
             return
         try:
             cursor.execute(self.database.begin)
-            self.database.alone(cursor)
+            self.database.lock_table_creation(cursor)
             known = self.database.indexes(cursor)
             for name, index in self._statements.indexes.items():
                 if name not in known:

@@ -80,7 +80,7 @@ def read_database(where: str | os.PathLike[str], read: Callable[[DatabaseReader]
             return _read_in_file(address, read)
         return _read_on_server(address, database, read)
     except database.errors as error:
-        raise database.failure(error) from printable(error)
+        raise database.to_store_error(error) from printable(error)
 
 
 def _read_on_server(address: StoreAddress, server: Any, read: Callable[[DatabaseReader], T]) -> T:
@@ -158,9 +158,9 @@ class DatabaseWriter(DatabaseReader):
 
     def do(self, statement: str, *parameters: Any) -> None:
         """Execute a statement; `?` marks parameters."""
-        self.many(statement, [parameters])
+        self.execute_many(statement, [parameters])
 
-    def many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def execute_many(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Execute a statement once for each of these rows."""
         translated = statement if self.kind == "sqlite" else statement.replace("?", "%s")
         with closing(self._connection.cursor()) as cursor:
@@ -187,7 +187,7 @@ def write_for(where: str | os.PathLike[str], write: Callable[[DatabaseWriter], N
         if new:
             Path(address.target).unlink(missing_ok=True)
         if isinstance(error, database.errors):
-            raise database.failure(error) from printable(error)
+            raise database.to_store_error(error) from printable(error)
         raise
     return address.display_name
 

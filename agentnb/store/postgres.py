@@ -124,7 +124,7 @@ class PostgresServer:
 
     # -- contents ------------------------------------------------------------------------------------------------
 
-    def alone(self, cursor: Any) -> None:
+    def lock_table_creation(self, cursor: Any) -> None:
         """Lock the creation of tables until the end of this transaction."""
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", (self._hash_key("tables"),))
 
@@ -136,7 +136,7 @@ class PostgresServer:
         """Return the names of the indexes of agentnb's tables."""
         return {name for (name,) in cursor.execute(_INDEXES).fetchall()}
 
-    def foreign(self, tables: set[str]) -> str | None:
+    def find_foreign_tables(self, tables: set[str]) -> str | None:
         """Return None: tables of other programs are allowed beside agentnb's, whose names are distinct."""
         return None
 
@@ -159,7 +159,7 @@ class PostgresServer:
         """Release the lock of a run."""
         cursor.execute("SELECT pg_advisory_unlock(%s)", (self._hash_key(run_id),)).fetchall()
 
-    def holders(self, cursor: Any) -> Callable[[str, Writer], bool]:
+    def make_holder_check(self, cursor: Any) -> Callable[[str, Writer], bool]:
         """Return a function that checks whether a run is locked by the writer named in its row."""
         locked = {key for (key,) in cursor.execute(_LOCKED).fetchall()}
         return lambda run_id, _: self._hash_key(run_id) in locked
@@ -170,7 +170,7 @@ class PostgresServer:
 
     # -- errors --------------------------------------------------------------------------------------------------
 
-    def failure(self, error: BaseException) -> StoreError:
+    def to_store_error(self, error: BaseException) -> StoreError:
         """Return a driver's exception as a StoreError."""
         state = getattr(error, "sqlstate", None) or ""
         code = next((_CODES[state[:size]] for size in (5, 3, 2) if state[:size] in _CODES), None)

@@ -173,7 +173,7 @@ class SqliteFile:
 
     # -- contents ------------------------------------------------------------------------------------------------
 
-    def alone(self, cursor: Any) -> None:
+    def lock_table_creation(self, cursor: Any) -> None:
         """Lock the creation of tables until the end of this transaction; it acquired the lock at its start."""
 
     def tables(self, cursor: Any) -> set[str]:
@@ -184,7 +184,7 @@ class SqliteFile:
         """Return the names of all indexes."""
         return {name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()}
 
-    def foreign(self, tables: set[str]) -> str | None:
+    def find_foreign_tables(self, tables: set[str]) -> str | None:
         """Return the other tables of a database without agentnb's, as text, or None: a file belongs to one program."""
         return ", ".join(sorted(tables)[:6]) or None
 
@@ -203,7 +203,7 @@ class SqliteFile:
     def release_lock(self, cursor: Any, run_id: str) -> None:
         """Drop a claim that was not written; there is no lock besides the row."""
 
-    def holders(self, cursor: Any) -> Callable[[str, Writer], bool]:
+    def make_holder_check(self, cursor: Any) -> Callable[[str, Writer], bool]:
         """Return a function that checks whether the writer named in a run's row still holds it."""
         known: dict[str, bool] = {}
 
@@ -216,7 +216,7 @@ class SqliteFile:
 
     # -- errors --------------------------------------------------------------------------------------------------
 
-    def failure(self, error: BaseException) -> StoreError:
+    def to_store_error(self, error: BaseException) -> StoreError:
         """Return a driver's exception as a StoreError."""
         name = getattr(error, "sqlite_errorname", None)
         code = _CODES.get(self._get_error_code(error), "L427")

@@ -41,11 +41,11 @@ class Source(Protocol):
         """Return how many rows there are."""
         ...
 
-    def one(self, row: int) -> Any:
+    def get_value(self, row: int) -> Any:
         """Return the value of one row."""
         ...
 
-    def every(self) -> Objects:
+    def get_values(self) -> Objects:
         """Return the values of all rows."""
         ...
 
@@ -59,11 +59,11 @@ class DictSource:
     def __len__(self) -> int:
         return self._columns.tip
 
-    def one(self, row: int) -> Any:
+    def get_value(self, row: int) -> Any:
         """Return the dict of step `row + 1`."""
         return _mask_row(getattr(self._columns.reading, self._name)(row + 1))
 
-    def every(self) -> Objects:
+    def get_values(self) -> Objects:
         """Return the dicts of all steps."""
         return to_objects([_mask_row(row) for row in getattr(self._columns, self._name)()])
 
@@ -93,15 +93,15 @@ class ValueSource:
     def __len__(self) -> int:
         return len(self._where)
 
-    def one(self, row: int) -> Any:
+    def get_value(self, row: int) -> Any:
         """Return the value of one write."""
         if self._values.absent[row]:
             return pd.NA
         return to_display(self._values.frozen[row], self._names[self._where[row]])
 
-    def every(self) -> Objects:
+    def get_values(self) -> Objects:
         """Return the values of all writes."""
-        return to_objects([self.one(row) for row in range(len(self))])
+        return to_objects([self.get_value(row) for row in range(len(self))])
 
 
 class ItemSource:
@@ -113,16 +113,16 @@ class ItemSource:
     def __len__(self) -> int:
         return len(self._values)
 
-    def one(self, row: int) -> Any:
+    def get_value(self, row: int) -> Any:
         """Return the value of one row."""
         value = self._values[row]
         if value is pd.NA or value is ABSENT:
             return pd.NA
         return to_display(freeze(value), None if self._keys is None else self._keys[row])
 
-    def every(self) -> Objects:
+    def get_values(self) -> Objects:
         """Return the values of all rows."""
-        return to_objects([self.one(row) for row in range(len(self))])
+        return to_objects([self.get_value(row) for row in range(len(self))])
 
 
 @register_extension_dtype
@@ -204,9 +204,9 @@ class ValueArray(ExtensionArray):
         source = held.source
         assert source is not None  # without values there is a source
         if len(held.rows) > MANY:
-            objects = _take_values(source.every(), held.rows, allow_fill=True, fill_value=pd.NA)
+            objects = _take_values(source.get_values(), held.rows, allow_fill=True, fill_value=pd.NA)
         else:
-            objects = to_objects([pd.NA if row < 0 else source.one(int(row)) for row in held.rows])
+            objects = to_objects([pd.NA if row < 0 else source.get_value(int(row)) for row in held.rows])
         for at, item in enumerate(objects):
             if type(item) is Decimal and item.is_snan():  # pandas compares it, and each comparison raises
                 objects[at] = Decimal("NaN")
@@ -228,7 +228,7 @@ class ValueArray(ExtensionArray):
         if held.objects is not None:
             return values
         assert held.source is not None  # without values there is a source
-        return pd.NA if values < 0 else held.source.one(int(values))
+        return pd.NA if values < 0 else held.source.get_value(int(values))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._readonly:

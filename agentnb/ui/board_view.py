@@ -15,7 +15,7 @@ from agentnb.board.masking import mask_value
 from agentnb.board.values import ABSENT, FrozenArray, FrozenDict, FrozenList, FrozenRecord, FrozenSet, Opaque
 from agentnb.draw.board_table import find_row
 from agentnb.draw.label_text import clean
-from agentnb.secrets import how_many, is_secret
+from agentnb.secrets import count_secrets, is_secret
 from agentnb.session.parts import get_parts
 from agentnb.text import safe_repr
 from agentnb.ui.view_changes import mask_content
@@ -45,8 +45,8 @@ class _BoardTexts:
 
     def refresh(self) -> None:
         """Forget everything if more values are masked than before."""
-        if self.masks != how_many():
-            self.masks = how_many()
+        if self.masks != count_secrets():
+            self.masks = count_secrets()
             self.texts.clear()
             self.rows.clear()
 

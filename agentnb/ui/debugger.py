@@ -250,7 +250,7 @@ class Debugger(anywidget.AnyWidget):
             self.send_state("state")
             return
         if message.get("do") == "text":  # the page has missed a part of a model's text
-            whole = self._streams.whole(message.get("target"))
+            whole = self._streams.get_full_text(message.get("target"))
             self._post({"streams": [whole] if whole else []})
             return
         answer = {"answers": message.get("number"), "view": message.get("view")}

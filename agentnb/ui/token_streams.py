@@ -140,7 +140,7 @@ class Streams:
             if rows:
                 self._send(rows)
 
-    def whole(self, name: Any) -> dict[str, Any] | None:
+    def get_full_text(self, name: Any) -> dict[str, Any] | None:
         """Return a text in full so far, for a page that has missed a piece; None if it does not exist."""
         with self._lock:
             text = self._texts.get(str(name))

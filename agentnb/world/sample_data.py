@@ -54,7 +54,7 @@ def fill(schema: Any, seed: object, name: str = "value", where: str = "a JSON Sc
     for attempt in range(0 if checker.wrong else ATTEMPTS):
         filler = _Filler(checker.rules, Random(f"{seed}:{attempt}"), attempt, brief)  # noqa: S311  (it shall repeat)
         try:
-            value = filler.value(checker.rules, name, ("#",))
+            value = filler.make_value(checker.rules, name, ("#",))
         except CannotError as error:
             why, brief = str(error), brief or filler.left < 0
             continue
@@ -85,15 +85,15 @@ class _Filler:
     def __init__(self, root: Any, random: Random, attempt: int, brief: bool) -> None:
         self.root, self.random, self.attempt, self.brief, self.left = root, random, attempt, brief, MOST
 
-    def value(self, schema: Any, name: str, opened: tuple[str, ...], depth: int = 0) -> Any:
+    def make_value(self, schema: Any, name: str, opened: tuple[str, ...], depth: int = 0) -> Any:
         """Return a value for a schema; `opened` are the references being resolved."""
         refs: list[str] = []
-        flat = self.flat(schema, refs, depth)
+        flat = self.flatten(schema, refs, depth)
         small = self.brief or any(ref in opened for ref in refs)
         opened = (*opened, *refs)
         for word in ("anyOf", "oneOf"):
             if word in flat:
-                return self.member(flat, flat.pop(word), name, opened, depth, small)
+                return self.make_alternative(flat, flat.pop(word), name, opened, depth, small)
         values = [[flat["const"]]] if "const" in flat else [flat["enum"]] if "enum" in flat else []
         if self.attempt < ATTEMPTS // 2:  # these need not fit
             values += [[flat["default"]]] if "default" in flat else [flat["examples"]] if flat.get("examples") else []
@@ -103,11 +103,11 @@ class _Filler:
             return copy.deepcopy(self.random.choice(list(values[0])))
         match self.type_of(flat, small):
             case "object":
-                return self.object(flat, name, opened, depth, small)
+                return self.make_object(flat, name, opened, depth, small)
             case "array":
-                return self.array(flat, name, opened, depth, small)
+                return self.make_array(flat, name, opened, depth, small)
             case "integer" | "number" as type:
-                return self.number(flat, is_integer=type == "integer")
+                return self.make_number(flat, is_integer=type == "integer")
             case "boolean":
                 return self.random.random() < 0.5
             case "null":
@@ -116,7 +116,7 @@ class _Filler:
 
     # -- parts of a schema ------------------------------------------------------------------------------------
 
-    def flat(self, schema: Any, refs: list[str], depth: int) -> dict[str, Any]:
+    def flatten(self, schema: Any, refs: list[str], depth: int) -> dict[str, Any]:
         """Return a schema as one level of rules, with its references, `allOf` and one branch of an `if` merged in."""
         self.left -= 1
         if self.left < 0 or depth > DEEPEST:
@@ -134,7 +134,7 @@ class _Filler:
             parts += [schema["if"], schema.get("then", True)] if self.attempt % 2 == 0 else [schema.get("else", True)]
         flat = {word: rule for word, rule in schema.items() if word not in ("allOf", "if", "then", "else", *_REFS)}
         for part in parts:
-            flat = merge_schemas(self.flat(part, refs, depth + 1), flat)
+            flat = merge_schemas(self.flatten(part, refs, depth + 1), flat)
         return flat
 
     def resolve_ref(self, ref: str) -> Any:
@@ -177,7 +177,7 @@ class _Filler:
 
     # -- values -----------------------------------------------------------------------------------------------
 
-    def member(
+    def make_alternative(
         self, rest: Mapping[str, Any], members: Any, name: str, opened: tuple[str, ...], depth: int, small: bool
     ) -> Any:
         """Return a value for one of several schemas and the keywords beside them."""
@@ -190,14 +190,14 @@ class _Filler:
         why = "none of its alternatives can be filled"
         for member in order:
             try:
-                return self.value({"allOf": [rest, member]}, name, opened, depth + 1)
+                return self.make_value({"allOf": [rest, member]}, name, opened, depth + 1)
             except CannotError as error:
                 why = str(error)
                 if self.left < 0:
                     break
         raise CannotError(why)
 
-    def object(
+    def make_object(
         self, flat: Mapping[str, Any], name: str, opened: tuple[str, ...], depth: int, small: bool
     ) -> dict[str, Any]:
         properties, required = flat.get("properties", {}), flat.get("required", ())
@@ -218,13 +218,15 @@ class _Filler:
         values = {}
         for key in keys:
             try:
-                values[key] = self.value(properties.get(key, rest), str(key), opened, depth + 1)
+                values[key] = self.make_value(properties.get(key, rest), str(key), opened, depth + 1)
             except CannotError:
                 if key in required or self.left < 0:
                     raise
         return values
 
-    def array(self, flat: Mapping[str, Any], name: str, opened: tuple[str, ...], depth: int, small: bool) -> list[Any]:
+    def make_array(
+        self, flat: Mapping[str, Any], name: str, opened: tuple[str, ...], depth: int, small: bool
+    ) -> list[Any]:
         items = flat.get("items", True)
         first = flat.get("prefixItems", ())
         if isinstance(items, list | tuple):  # the notation of drafts before 2020
@@ -243,23 +245,23 @@ class _Filler:
             if contains and len(first) <= number < len(first) + contains:
                 rule = {"allOf": [rule, flat["contains"]]}
             try:
-                result.append(self.item(rule, name, opened, depth, result if flat.get("uniqueItems") else ()))
+                result.append(self.make_item(rule, name, opened, depth, result if flat.get("uniqueItems") else ()))
             except CannotError:
                 if number < low or self.left < 0:
                     raise
                 break
         return result
 
-    def item(self, rule: Any, name: str, opened: tuple[str, ...], depth: int, others: Any) -> Any:
+    def make_item(self, rule: Any, name: str, opened: tuple[str, ...], depth: int, others: Any) -> Any:
         """Return an item of a list that differs from the others."""
         known = set(map(_to_key, others))
         for _ in range(50):
-            drawn = self.value(rule, name, opened, depth + 1)
+            drawn = self.make_value(rule, name, opened, depth + 1)
             if _to_key(drawn) not in known:
                 return drawn
         raise CannotError(f"there are not enough different values for {name!r}")
 
-    def number(self, flat: Mapping[str, Any], *, is_integer: bool) -> int | float:
+    def make_number(self, flat: Mapping[str, Any], *, is_integer: bool) -> int | float:
         low, high = (
             _get_limits(flat, "minimum", "exclusiveMinimum", max),
             _get_limits(flat, "maximum", "exclusiveMaximum", min),
@@ -274,7 +276,7 @@ class _Filler:
         if least > upper:
             raise CannotError("its smallest number is larger than its largest")
         if step is not None:
-            return self.multiple(least, upper, step, bool(low and low[1]), bool(high and high[1]))
+            return self.draw_multiple(least, upper, step, bool(low and low[1]), bool(high and high[1]))
         for digits in (2, 4, 8):
             drawn = round(self.random.uniform(float(least), float(upper)), digits)
             if (
@@ -285,7 +287,7 @@ class _Filler:
                 return drawn
         return float((least + upper) / 2)
 
-    def multiple(self, least: Fraction, most: Fraction, step: Fraction, above: bool, below: bool) -> int | float:
+    def draw_multiple(self, least: Fraction, most: Fraction, step: Fraction, above: bool, below: bool) -> int | float:
         """Return a multiple of `step` between two numbers; `above` and `below` mark them as exclusive."""
         first, last = math.ceil(least / step), math.floor(most / step)
         first += above and first * step == least

@@ -7,7 +7,7 @@ import pytest
 
 from agentnb.board.masking import mask_atoms, mask_value, register_secrets, to_display
 from agentnb.board.values import freeze
-from agentnb.secrets import MASK, Masked, count_settled, hide, how_many, is_secret, mask_text
+from agentnb.secrets import MASK, Masked, count_secrets, count_settled, hide, is_secret, mask_text
 from agentnb.text import safe_repr
 
 
@@ -138,6 +138,6 @@ def test_no_secret_is_cut_in_two_by_what_may_be_the_beginning_of_another():
 
 
 def test_how_many_texts_are_hidden_grows_with_each():
-    before = how_many()
+    before = count_secrets()
     hide("another-one-4714")
-    assert how_many() == before + 1
+    assert count_secrets() == before + 1

@@ -151,7 +151,7 @@ def fails_late(change):
 def test_a_server_is_written_as_a_whole_or_not_at_all(postgres_url):
     def makes(change):
         change.do("CREATE TABLE things (id INTEGER, name TEXT)")
-        change.many("INSERT INTO things VALUES (?, ?)", [(1, "one"), (2, "two")])
+        change.execute_many("INSERT INTO things VALUES (?, ?)", [(1, "one"), (2, "two")])
 
     write_for(postgres_url, makes)
     with pytest.raises(LookupError):

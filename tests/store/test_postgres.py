@@ -297,7 +297,7 @@ def test_a_store_that_has_lost_a_table_is_damaged(log, other):
     ],
 )
 def test_a_denied_login_is_recognised_by_its_words(said, code):
-    assert PostgresServer("", "there", 1).failure(psycopg.OperationalError(said)).problems[0].code == code
+    assert PostgresServer("", "there", 1).to_store_error(psycopg.OperationalError(said)).problems[0].code == code
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_a_denied_login_is_recognised_by_its_words(said, code):
     ],
 )
 def test_what_a_server_says_is_reported_in_our_words(error, code):
-    problem = PostgresServer("", "there", 1).failure(error("so it is")).problems[0]
+    problem = PostgresServer("", "there", 1).to_store_error(error("so it is")).problems[0]
     assert (problem.code, problem.where) == (code, "there")
     assert "so it is" in problem.why
 

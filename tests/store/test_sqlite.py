@@ -298,8 +298,8 @@ def test_what_a_driver_says_is_reported_with_its_name(path):
     file = sqlite.SqliteFile(str(path), "runs.db", 1)
     error = sqlite3.OperationalError("a new kind")
     error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_TOOBIG, "SQLITE_TOOBIG"
-    assert "a new kind (SQLITE_TOOBIG)" in file.failure(error).problems[0].why
-    assert file.failure(error).problems[0].code == "L427"
+    assert "a new kind (SQLITE_TOOBIG)" in file.to_store_error(error).problems[0].why
+    assert file.to_store_error(error).problems[0].code == "L427"
 
 
 def test_a_store_is_read_by_its_own_tool(log, path):

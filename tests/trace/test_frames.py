@@ -85,7 +85,7 @@ def test_one_by_one_and_all_at_once_are_the_same(seed):
     steps = SimulationTrace.of(odyssey(seed)).frames.steps
     for name in ("inputs", "outputs"):
         alone = [steps[name].iloc[row] for row in range(len(steps))]
-        assert alone == [dict(row) for row in steps[name].array.get_storage().source.every()]
+        assert alone == [dict(row) for row in steps[name].array.get_storage().source.get_values()]
 
 
 @given(st.integers(0, 10_000))

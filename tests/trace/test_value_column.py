@@ -15,10 +15,10 @@ class Words:
     def __len__(self):
         return len(self.held)
 
-    def one(self, row):
+    def get_value(self, row):
         return self.held[row]
 
-    def every(self):
+    def get_values(self):
         return to_objects(self.held)
 
 

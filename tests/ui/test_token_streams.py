@@ -77,8 +77,8 @@ def test_a_text_comes_in_pieces_that_fit_together(hearing):
         hearing.say(word)
     assert [(row["at"], row["text"]) for row in hearing.rows] == [(0, "one "), (4, "two "), (8, "\U0001f426 three")]
     assert (hearing.rows[-1]["size"], hearing.rows[-1]["pieces"], hearing.rows[-1]["model"]) == (15, 3, "m")
-    assert hearing.streams.whole("0/ask")["text"] == "one two \U0001f426 three"
-    assert hearing.streams.whole("7/ask") is None
+    assert hearing.streams.get_full_text("0/ask")["text"] == "one two \U0001f426 three"
+    assert hearing.streams.get_full_text("7/ask") is None
 
 
 def test_a_secret_is_never_sent_not_even_in_pieces(hearing):

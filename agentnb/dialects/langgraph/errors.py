@@ -15,7 +15,7 @@ def make_unsupported_problem(construct: str, place: Place | str, do: str) -> Pro
                    "it would run differently from LangGraph, so the graph is rejected", do)  # fmt: skip
 
 
-def breakpoints_inside(place: Place | str) -> Problem:
+def make_inner_breakpoints_problem(place: Place | str) -> Problem:
     """Return the Problem for a graph with its own breakpoints that a function invokes."""
     construct = "a graph with interrupt_before or interrupt_after that a function invokes"
     return make_unsupported_problem(construct, place, "compile it without them, or add it as a node")
@@ -51,9 +51,9 @@ def make_answer_problem(place: str) -> Problem:
 
 
 __all__ = [
-    "breakpoints_inside",
     "make_answer_problem",
     "make_compile_problem",
     "make_context_problem",
+    "make_inner_breakpoints_problem",
     "make_unsupported_problem",
 ]

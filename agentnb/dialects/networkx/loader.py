@@ -103,7 +103,7 @@ class _Translation:
             if edge.source not in routes or routes[edge.source].keeps(edge, self.problems):
                 edges.append(edge)
         for name, chosen in routes.items():
-            edges += chosen.undrawn()
+            edges += chosen.iter_undrawn_edges()
             self.nodes[name] = replace(self.nodes[name], params=chosen.params())
         self.edges += edges
         around = self.nodes.get(level.owner)

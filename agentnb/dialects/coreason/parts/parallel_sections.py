@@ -69,18 +69,18 @@ class _Successors:
             self.out[edge.source].append(edge)
             self.into[edge.target].append(edge)
 
-    def ordinary(self, name: str) -> list[Edge]:
+    def list_ordinary_edges(self, name: str) -> list[Edge]:
         """Return the ordinary edges of a node."""
         return [edge for edge in self.out[name] if edge.kind in ORDINARY]
 
     def targets(self, name: str) -> dict[str, Edge]:
         """Return the targets of a node's ordinary edges, each with its first edge."""
         targets: dict[str, Edge] = {}
-        for edge in self.ordinary(name) if self.nodes[name].kind not in CHOOSERS else ():
+        for edge in self.list_ordinary_edges(name) if self.nodes[name].kind not in CHOOSERS else ():
             targets.setdefault(edge.target, edge)
         return targets
 
-    def onward(self, name: str) -> list[Edge]:
+    def list_successors(self, name: str) -> list[Edge]:
         """Return the successors of a node that completed."""
         return [edge for edge in self.out[name] if edge.kind != "error"]
 
@@ -89,7 +89,7 @@ class _Successors:
         node = self.nodes[name]
         if node.kind in CHOOSERS:
             return not list_choices(node) or any(target == END for _, target in list_choices(node))
-        return not self.ordinary(name)
+        return not self.list_ordinary_edges(name)
 
     def walk(self, starts: Iterable[str], until: str = END) -> list[str]:
         """Return the nodes reachable from the starts without passing `until`, nearest first."""
@@ -113,7 +113,7 @@ def _find_meeting_points(successors: _Successors) -> dict[str, str]:
     flow: nx.DiGraph[Any] = nx.DiGraph()  # its reverse is typed as a graph of any nodes
     flow.add_nodes_from([END, *successors.nodes])
     for name in successors.nodes:
-        flow.add_edges_from((name, edge.target) for edge in successors.onward(name))
+        flow.add_edges_from((name, edge.target) for edge in successors.list_successors(name))
         if successors.ends(name):
             flow.add_edge(name, END)
     endless = set(successors.nodes) - nx.ancestors(flow, END)
@@ -129,7 +129,7 @@ def _find_back_edges(successors: _Successors, endless: set[str]) -> list[str]:
         stack = [start] if start in successors.nodes and start not in done else []
         while stack:
             name = stack[-1]
-            edges = open_.setdefault(name, iter(successors.onward(name)))
+            edges = open_.setdefault(name, iter(successors.list_successors(name)))
             edge = next(edges, None)
             if edge is None:
                 del open_[stack.pop()]

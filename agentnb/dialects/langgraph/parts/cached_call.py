@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentnb.board.values import ABSENT, thaw
 from agentnb.dialects.langgraph.parts import package as lg
-from agentnb.dialects.langgraph.parts.caches import hashed
+from agentnb.dialects.langgraph.parts.caches import hash_cache_key
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_input, make_outcome_of_updates, to_updates
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_send, to_plain_send
 from agentnb.engine.core.supersteps import find_owner, get_stage, iter_superstep_steps, list_events_of_node
@@ -63,7 +63,7 @@ class CachedCall:
     def _make_key(self, work: Work, event: int) -> str:
         key = self.policy.key_func(make_input(self.call.plan, work, work.run.get_event(event)))
         work.copies.clear()
-        return hashed(key)
+        return hash_cache_key(key)
 
     def _may_use_entry(self, work: Work, key: str) -> bool:
         """Return True if the cache may answer this step.

@@ -8,7 +8,7 @@ from typing import Any
 from agentnb.dialects.langgraph.parts import package as lg
 
 
-def hashed(result: str | bytes) -> str:
+def hash_cache_key(result: str | bytes) -> str:
     """Return the key of an entry, computed from the result of a policy's key function."""
     return str(lg.xxh3_128_hexdigest(result.encode() if isinstance(result, str) else result))
 
@@ -32,4 +32,4 @@ class TaskCache:
         self.cache.set({(self.namespace, self._make_key(args, kwargs)): entry})
 
     def _make_key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        return hashed(self.policy.key_func(*args, **kwargs))
+        return hash_cache_key(self.policy.key_func(*args, **kwargs))

@@ -51,7 +51,7 @@ class EntrypointCall(NodeCall):
         values = {key: thaw(inputs[key]) for key in (START, PREVIOUS) if key in inputs}
         if START not in values:
             values[START] = {key: thaw(value) for key, value in inputs.items() if key != PREVIOUS}
-        return self.plan.channels.first_values(list(values.items()), earlier)
+        return self.plan.channels.make_first_values(list(values.items()), earlier)
 
     def _list_updates(self, result: Any) -> list[tuple[str, Any]]:
         return [(entry.channel, entry.mapper(result)) for entry in self.entries]

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 from agentnb.board.values import thaw
 from agentnb.dialects import langchain_calls
 from agentnb.dialects.inner_calls import CALLS, Calls, Suspended
-from agentnb.dialects.langgraph.errors import breakpoints_inside, make_answer_problem
+from agentnb.dialects.langgraph.errors import make_answer_problem, make_inner_breakpoints_problem
 from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_command, to_plain_command
 from agentnb.engine.core.waits import hide_untracked
@@ -50,7 +50,7 @@ class NodeCalls(Calls):
         The function's calls are then repeated, as in LangGraph, except for the tasks that have succeeded.
         """
         if not interrupt.args or not interrupt.args[0]:
-            raise ExecutionError(breakpoints_inside(f"node {self.work.node.id!r}"))
+            raise ExecutionError(make_inner_breakpoints_problem(f"node {self.work.node.id!r}"))
         question = interrupt.args[0][0]
         answer = thaw(await self.work.call(Effect("human", self.work.node.id, {"prompt": question.value})))
         if isinstance(answer, lg.Command):

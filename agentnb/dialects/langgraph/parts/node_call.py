@@ -198,7 +198,7 @@ class NodeCall:
         calls.sends.clear()
         node_input = read_input(plan, work)
         if plan.channels.untracked and any(calls.answers.values()) and work.event is not None:
-            node_input = _without_untracked(plan, node_input)
+            node_input = _remove_untracked(plan, node_input)
         config = self._make_config(calls, attempt)
         enable_tasks(config, calls, plan.tasks, form.is_async)
         limit = self._get_limit(work)
@@ -222,7 +222,7 @@ class NodeCall:
             return ending if limit is None else _run_within_limit(limit, work, ending)
         if not plan.branches:
             return make_outcome(plan, work, result, (), calls.sends)
-        return self.routed(calls, form, result, context, config)
+        return self.make_routed_outcome(calls, form, result, context, config)
 
     def _to_command(self, upward: lg.ParentCommand, config: dict[str, Any]) -> Any:
         """Return the Command that the node's function raised, as its result.
@@ -281,7 +281,9 @@ class NodeCall:
         control = [(_TASKS, to) if isinstance(to, lg.Send) else (_TO + to, None) for to in targets]
         return make_outcome_of_updates(plan, work, (), control).route or ()
 
-    def routed(self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]) -> Outcome:
+    def make_routed_outcome(
+        self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]
+    ) -> Outcome:
         """Return the outcome of a node with the targets that its conditional edges choose."""
         plan, work, results = self.plan, calls.work, list[Any]()
         updates = list_updates(plan, work, result, calls.sends)
@@ -291,10 +293,10 @@ class NodeCall:
                 chosen = context.run(call, make_branch_input(plan, branch, work, passed, seen), config)
                 branch.collect(results, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._make_half_routed(calls, result, results, updates, error)
+            return self._make_partial_outcome(calls, result, results, updates, error)
         return make_outcome(plan, work, result, results, calls.sends, updates)
 
-    def _make_half_routed(
+    def _make_partial_outcome(
         self, calls: NodeCalls, result: Any, results: list[Any], updates: Updates, error: Exception
     ) -> Outcome:
         """Return the outcome of a node with a failed conditional edge, if an error handler follows.
@@ -334,9 +336,9 @@ class NodeCall:
             calls.cancel()
             raise
         await calls.wait()
-        return await self.conclude(calls, form, result, context, config)
+        return await self.await_routed_outcome(calls, form, result, context, config)
 
-    async def conclude(
+    async def await_routed_outcome(
         self, calls: NodeCalls, form: Form, result: Any, context: Context, config: dict[str, Any]
     ) -> Outcome:
         """Return the outcome of a node whose conditional edges may be async."""
@@ -351,7 +353,7 @@ class NodeCall:
                     chosen = await run_in_context(context, _to_coroutine(chosen))
                 branch.collect(results, result, chosen, config)
         except Exception as error:  # noqa: BLE001  (raised again unless it is handled)
-            return self._make_half_routed(calls, result, results, updates, error)
+            return self._make_partial_outcome(calls, result, results, updates, error)
         return make_outcome(plan, work, result, results, calls.sends, updates)
 
 
@@ -422,7 +424,7 @@ def make_input(plan: NodePlan, work: Work, event: Event | None) -> Any:
     return state if plan.mapper is None else plan.mapper(state)
 
 
-def _without_untracked(plan: NodePlan, sent: Any) -> Any:
+def _remove_untracked(plan: NodePlan, sent: Any) -> Any:
     """Return the input of a Send as LangGraph's checkpoint stores it."""
     untracked = plan.channels.untracked
     return {key: value for key, value in sent.items() if key not in untracked} if isinstance(sent, dict) else sent
@@ -528,7 +530,7 @@ def to_write(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
     if key in plan.channels.messages:
         value = assign_ids(work, value)
     elif key in plan.channels.deltas:
-        value = with_delta_ids(plan, work, key, value)
+        value = assign_delta_ids(plan, work, key, value)
     overwrites, new = split_overwrite(value)
     return ReducedWrite([Part("", SET, (), freeze(new)) if overwrites else Part(work.node.id, SET, (), freeze(value))])
 
@@ -545,7 +547,7 @@ def assign_ids(work: Work, value: Any) -> Any:
     return messages
 
 
-def with_delta_ids(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
+def assign_delta_ids(plan: NodePlan, work: Work, key: str, value: Any) -> Any:
     """Return a write of a DeltaChannel in which every message has an id; a replay draws the same ids."""
     known = {message.id for message in _find_messages(value)}
     writes = [(key, value)]
@@ -626,7 +628,7 @@ def make_outcome_of_updates(
         if target not in plan.names:  # LangGraph logs a warning and continues
             work.emit("unknown_target", {"target": target})
         else:
-            route.append(_send(plan, work, value) if name == _TASKS else plan.prefix + target)
+            route.append(_make_send_target(plan, work, value) if name == _TASKS else plan.prefix + target)
     values = [(key, value) for key, value, _ in updates]
     return Outcome(writes, route=route or None, result=[*values, *plan.static, *control])
 
@@ -668,7 +670,7 @@ def _make_no_parent_error(plan: NodePlan, upward: lg.ParentCommand) -> Exception
     return error
 
 
-def _send(plan: NodePlan, work: Work, packet: Any) -> SendTarget:
+def _make_send_target(plan: NodePlan, work: Work, packet: Any) -> SendTarget:
     node, limits = plan.prefix + packet.node, to_plain_limits(packet.timeout)
     if limits is None:
         return work.send(node, packet.arg)

@@ -52,7 +52,7 @@ class Settings:
         self.has_saver, self.only_async, self.only_sync = has_saver, only_async, only_sync
         self.run_id = self.config.get("run_id")
 
-    def inside(self, graph: Any) -> Settings:
+    def make_inner_settings(self, graph: Any) -> Settings:
         """Return the settings that a subgraph passes to its nodes, with the subgraph's own tags and metadata."""
         if not graph.config:
             return self

@@ -47,7 +47,7 @@ class StartCall(NodeCall):
                 else dict(graph_input)
             )
         updates = [(key, thaw(item)) for key, item in read_updates(self.plan, value) if key in self.keys]
-        return channels.first_values(updates, earlier)
+        return channels.make_first_values(updates, earlier)
 
     def select_for_branches(self, calls: NodeCalls, result: Any, updates: Updates) -> tuple[Updates, Any]:
         """Return the input of this graph; conditions also see keys outside the state."""

@@ -56,8 +56,8 @@ class SubgraphCall(NodeCall):
         context = make_context(config, calls)
         form = self.choose_form(work)
         if form.slow:
-            return self.conclude(calls, form, result, context, config)
-        return self.routed(calls, form, result, context, config)
+            return self.await_routed_outcome(calls, form, result, context, config)
+        return self.make_routed_outcome(calls, form, result, context, config)
 
     def _make_result(self, work: Work) -> Any:
         """Return the output of the inner graph, or the Command with which one of its nodes left the graph."""

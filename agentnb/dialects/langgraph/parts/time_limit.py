@@ -79,7 +79,7 @@ class TimeLimit:
         finally:
             self.scope.close()
 
-    def left(self) -> tuple[float, str]:
+    def get_remaining(self) -> tuple[float, str]:
         """Return the remaining seconds, and the limit that ends first: "run" or "idle"."""
         now = monotonic()
         ends = []
@@ -114,10 +114,10 @@ class _Timer:
             self.task.uncancel()
 
     def _set(self) -> None:
-        self.handle = self.loop.call_later(max(0.0, self.limit.left()[0]), self._fire)
+        self.handle = self.loop.call_later(max(0.0, self.limit.get_remaining()[0]), self._fire)
 
     def _fire(self) -> None:
-        remaining, which = self.limit.left()
+        remaining, which = self.limit.get_remaining()
         if remaining > 0:  # there was progress
             self._set()
         elif self.task is not None:

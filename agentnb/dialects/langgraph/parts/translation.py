@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from agentnb.dialects.langgraph.errors import (
-    breakpoints_inside,
     make_compile_problem,
     make_context_problem,
+    make_inner_breakpoints_problem,
     make_unsupported_problem,
 )
 from agentnb.dialects.langgraph.parts import package as lg
@@ -154,7 +154,7 @@ class _Translation:
             scope=region,
             reads=(START,),
             params=MappingProxyType({
-                "perform": _cached(call, graph, call.plan.name, graph.cache_policy),
+                "perform": _add_cache(call, graph, call.plan.name, graph.cache_policy),
                 "function": call.function,
                 "reducers": MappingProxyType({}),
                 "max_supersteps": self.limit,
@@ -175,7 +175,7 @@ class _Translation:
                     graph, settings, name, spec, region, prefix, place._replace(path=f"nodes[{name!r}]")
                 )
         self._add_edges(builder, prefix, place)
-        start = self._start(graph, settings, region, prefix, place)
+        start = self._translate_start(graph, settings, region, prefix, place)
         targets = sorted(prefix + end for begin, end in builder.edges if begin == START and end != END)
         entry = (start.id,) if start.id in self.nodes else tuple(targets)
         self._translate_region(graph, region, prefix, start, entry, builder.nodes)
@@ -226,7 +226,7 @@ class _Translation:
         if inner is None:
             perform: Any = NodeCall(plan, spec.runnable)
         elif is_state_graph(inner) or is_entrypoint(inner):
-            self.read(inner, settings.inside(inner), own, f"{own}/", place)
+            self.read(inner, settings.make_inner_settings(inner), own, f"{own}/", place)
             stays = self.has_saver and inner.checkpointer is True
             state_keys = self.channels[own].channels if stays else ()
             perform = SubgraphCall(
@@ -241,7 +241,7 @@ class _Translation:
                 make_unsupported_problem("a hand-built Pregel graph", place, "call it inside a function")
             )
             return
-        perform = _cached(perform, graph, name, spec.cache_policy)
+        perform = _add_cache(perform, graph, name, spec.cache_policy)
         if spec.error_handler_node is not None:
             self._translate_error_handler(graph, spec.error_handler_node, plan, own, region, place)
         self.nodes[own] = Node(
@@ -324,7 +324,7 @@ class _Translation:
                 )
             )
         if any(graph.interrupt_before_nodes or graph.interrupt_after_nodes for graph in graphs):
-            self.problems.append(breakpoints_inside(place))
+            self.problems.append(make_inner_breakpoints_problem(place))
 
     def _translate_branches(self, graph: Any, name: str) -> list[Branch]:
         builder, branches = graph.builder, []
@@ -363,7 +363,7 @@ class _Translation:
         unique = {(edge.source, edge.target): edge for edge in reversed(edges)}
         return list(reversed(unique.values()))
 
-    def _start(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> StartCall:
+    def _translate_start(self, graph: Any, settings: Settings, region: str, prefix: str, place: Place) -> StartCall:
         builder, process, channels = graph.builder, graph.nodes[START], self.channels[region]
         entries = process.writers[0].writes
         keys = [key for key in builder.schemas[builder.input_schema] if key in channels.channels]
@@ -393,7 +393,7 @@ class _Translation:
         return start
 
 
-def _cached(call: NodeCall, graph: Any, name: str, policy: Any) -> NodeCall | CachedCall:
+def _add_cache(call: NodeCall, graph: Any, name: str, policy: Any) -> NodeCall | CachedCall:
     """Return a node's function, which checks the cache first if the node has a cache policy and the graph a cache."""
     if graph.cache is None or not policy:
         return call

@@ -55,7 +55,7 @@ class Routes:
             problems.append(make_ignored_edge_problem(edge, self.node.kind, str(edge.place)))
         return False
 
-    def undrawn(self) -> Iterator[Edge]:
+    def iter_undrawn_edges(self) -> Iterator[Edge]:
         """Yield an edge for each route without an edge in the graph."""
         routes = [*self.routes.items(), *([] if self.default is None else [(OTHERWISE, self.default)])]
         for value, target in routes:

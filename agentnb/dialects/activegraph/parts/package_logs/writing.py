@@ -130,9 +130,9 @@ def _write_to_file(change: DatabaseWriter, log: PackageLog, now: str) -> None:
     ((last,),) = change.rows(_LAST)
     rows = [(*_make_row(log.run.run_id, event), seq) for seq, event in enumerate(log.events, (last or 0) + 1)]
     archived = [event.archived for event in log.events]
-    change.many(_ADD_ARCHIVED, [(*row, now) for row, is_old in zip(rows, archived, strict=True) if is_old])
-    change.many(_ADD, [row for row, is_old in zip(rows, archived, strict=True) if not is_old])
-    change.many(_ADD_STATE, [(name, text, now) for name, text in log.snapshots.items()])
+    change.execute_many(_ADD_ARCHIVED, [(*row, now) for row, is_old in zip(rows, archived, strict=True) if is_old])
+    change.execute_many(_ADD, [row for row, is_old in zip(rows, archived, strict=True) if not is_old])
+    change.execute_many(_ADD_STATE, [(name, text, now) for name, text in log.snapshots.items()])
 
 
 def _write_to_server(change: DatabaseWriter, log: PackageLog) -> None:
@@ -153,7 +153,7 @@ def _write_to_server(change: DatabaseWriter, log: PackageLog) -> None:
     for at, row in enumerate(rows):
         last = parse_time(row[6]) or last  # a server accepts only valid times
         rows[at] = (*row[:6], last.isoformat(), row[7])
-    change.many(_ADD_ON_SERVER, rows)
+    change.execute_many(_ADD_ON_SERVER, rows)
 
 
 def append_events(change: DatabaseWriter, run_id: str, last: str | None, events: Sequence[LogEvent]) -> None:
@@ -173,9 +173,11 @@ def append_events(change: DatabaseWriter, run_id: str, last: str | None, events:
         )  # fmt: skip
     if change.kind == "sqlite":
         ((seq,),) = change.rows(_LAST_EVENT if "events_archive" not in change.tables() else _LAST)
-        change.many(_ADD, [(*_make_row(run_id, event), number) for number, event in enumerate(events, (seq or 0) + 1)])
+        change.execute_many(
+            _ADD, [(*_make_row(run_id, event), number) for number, event in enumerate(events, (seq or 0) + 1)]
+        )
     else:
-        change.many(_ADD_ON_SERVER, [_make_row(run_id, event) for event in events])
+        change.execute_many(_ADD_ON_SERVER, [_make_row(run_id, event) for event in events])
 
 
 def _make_row(run_id: str, event: LogEvent) -> tuple[Any, ...]:
