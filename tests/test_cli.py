@@ -21,8 +21,8 @@ def test_help_names_the_commands(capsys):
     with pytest.raises(SystemExit) as left:
         cli.main(["--help"])
     assert left.value.code == 0
-    told = capsys.readouterr().out
-    assert all(name in told for name in ("lab", "check", "run", "draw"))
+    output = capsys.readouterr().out
+    assert all(name in output for name in ("lab", "check", "run", "draw"))
 
 
 @pytest.mark.parametrize("name", ["lab", "check", "run", "draw"])

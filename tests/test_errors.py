@@ -164,6 +164,6 @@ class OrderedPairs:
 
 
 def graph():
-    found = nx.DiGraph(name="one")
-    found.add_node("a", function=dict)
-    return found
+    built_graph = nx.DiGraph(name="one")
+    built_graph.add_node("a", function=dict)
+    return built_graph

@@ -79,14 +79,14 @@ def run_of(recipe, name, inputs):
 @pytest.mark.parametrize("name", RUNS)
 def test_it_runs_as_it_is_written_down(name, request):
     tools.TRIED.clear()
-    recipe, found = load(FOLDER / f"{name}.yaml"), []
+    recipe, results = load(FOLDER / f"{name}.yaml"), []
     assert recipe.check() == []
     for inputs in RUNS[name]:
-        found += [f"{name} {to_json(inputs)}", *lines(run_of(recipe, name, inputs)), ""]
+        results += [f"{name} {to_json(inputs)}", *lines(run_of(recipe, name, inputs)), ""]
     page = FOLDER / f"{name}.txt"
     if request.config.getoption("--update-golden"):
-        page.write_text("\n".join(found), encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == "\n".join(found), "if it is meant: pytest ... --update-golden"
+        page.write_text("\n".join(results), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == "\n".join(results), "if it is meant: pytest ... --update-golden"
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "retry"])  # there a fork would wait for its luck

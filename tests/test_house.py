@@ -293,14 +293,14 @@ OF_ONE_MACHINE = re.compile(
 
 def test_no_file_names_a_machine():
     mine = Path(__file__)
-    found = {
+    places = {
         f"{short(path)}:{number}": line.strip()[:100]
         for path in files()
         if path != mine
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
         if OF_ONE_MACHINE.search(line)
     }
-    assert not found
+    assert not places
 
 
 @pytest.mark.parametrize(
@@ -346,16 +346,16 @@ UNKNOWN = {"Any", "object"}
 
 def annotated(function: ast.AST) -> dict[str, ast.expr]:
     """Return the annotations of a function's parameters and variables."""
-    found: dict[str, ast.expr] = {}
+    results: dict[str, ast.expr] = {}
     if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         given = function.args
         for each in (*given.posonlyargs, *given.args, *given.kwonlyargs):
             if each.annotation is not None:
-                found[each.arg] = each.annotation
+                results[each.arg] = each.annotation
         for node in ast.walk(function):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                found[node.target.id] = node.annotation
-    return found
+                results[node.target.id] = node.annotation
+    return results
 
 
 def is_unknown(value: ast.expr, types: dict[str, ast.expr]) -> bool:

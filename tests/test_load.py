@@ -203,11 +203,11 @@ def mutated(draw):
 
 def is_told(source):
     try:
-        found, worst = load(source).check(), {"warning"}
+        problems, worst = load(source).check(), {"warning"}
     except RecipeError as error:
-        found, worst = error.problems, {"warning", "error"}
-    assert {problem.severity for problem in found} <= worst
-    assert "error" not in worst or "error" in {problem.severity for problem in found}
+        problems, worst = error.problems, {"warning", "error"}
+    assert {problem.severity for problem in problems} <= worst
+    assert "error" not in worst or "error" in {problem.severity for problem in problems}
 
 
 @given(mutated())

@@ -143,14 +143,14 @@ def nodes(session):
 
 
 def test_the_rag_agent_asks_with_what_its_search_has_found():
-    asked = []
-    session = Session(samples("rag"), llm=lambda request: asked.append(request) or "Light is scattered.")
+    requests = []
+    session = Session(samples("rag"), llm=lambda request: requests.append(request) or "Light is scattered.")
     session.run()
     assert nodes(session) == ["find", "good_enough", "answer"]
     assert session.board["answer"] == "Light is scattered."
     assert session.board["sources"][0] == "sky"
-    assert all(passage["text"] in asked[0].prompt for passage in session.board["passages"])
-    assert "Answer in two sentences" in asked[0].messages[0].content
+    assert all(passage["text"] in requests[0].prompt for passage in session.board["passages"])
+    assert "Answer in two sentences" in requests[0].messages[0].content
     session.goto(2)
     assert [answer.taken for answer in session.why().conditions] == [True]
 
@@ -189,11 +189,11 @@ def test_the_research_agent_says_where_it_knows_nothing():
 
 
 def test_the_assistant_remembers_each_conversation():
-    recipe, asked = samples("assistant"), []
+    recipe, requests = samples("assistant"), []
 
     def say(session_id, said):
         session = Session(
-            recipe, {"session_id": session_id, "said": said}, llm=lambda request: asked.append(request) or "Hi!"
+            recipe, {"session_id": session_id, "said": said}, llm=lambda request: requests.append(request) or "Hi!"
         )
         session.run()
         return session.board
@@ -202,8 +202,8 @@ def test_the_assistant_remembers_each_conversation():
     say("bob", "I am Bob.")
     board = say("eve", "Who am I?")
     assert [message["content"] for message in board["messages"]] == ["I am Eve.", "Hi!", "Who am I?", "Hi!"]
-    assert "user: I am Eve." in asked[-1].prompt
-    assert "Bob" not in asked[-1].prompt
+    assert "user: I am Eve." in requests[-1].prompt
+    assert "Bob" not in requests[-1].prompt
 
 
 @pytest.mark.parametrize("name", ["rag", "research", "assistant"])

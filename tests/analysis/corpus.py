@@ -249,8 +249,8 @@ def symphony_start(model: Callable[[str, int], Any], max_calls: int = 2, **tools
         config = AgentConfig(name="Helper", description="helps", task="Help", tools=list(tools), max_calls=max_calls)
 
         def answer(request: Any) -> str:
-            said = model(given, sum("has run" in str(message.content) for message in request.messages))
-            return said if isinstance(said, str) else json.dumps(said)
+            reply = model(given, sum("has run" in str(message.content) for message in request.messages))
+            return reply if isinstance(reply, str) else json.dumps(reply)
 
         return AgentExecutor(config, llm=answer, tools=registry).session(given)
 

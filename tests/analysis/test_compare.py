@@ -34,11 +34,11 @@ def ran(recipe=None, **inputs):
 
 
 def test_equal_runs_do_not_differ():
-    found = nb.compare(ran(), ran())
-    assert found.first_divergence is None
-    assert set(found.to_frame()["change"]) == {"same"}
-    assert "do not differ" in repr(found)
-    assert found.slices == (None, None)
+    comparison = nb.compare(ran(), ran())
+    assert comparison.first_divergence is None
+    assert set(comparison.to_frame()["change"]) == {"same"}
+    assert "do not differ" in repr(comparison)
+    assert comparison.slices == (None, None)
 
 
 def test_a_loop_that_runs_once_more_shifts_nothing():
@@ -62,18 +62,18 @@ def test_the_first_divergence_names_step_node_path_and_both_values():
 
 
 def test_inputs_that_differ_are_the_first_divergence():
-    found = nb.compare(ran(), ran(limit=3))
-    parted = found.first_divergence
+    comparison = nb.compare(ran(), ran(limit=3))
+    parted = comparison.first_divergence
     assert (parted.step_a, parted.step_b, parted.node, parted.path, parted.a, parted.b) == (0, 0, None, "limit", 2, 3)
-    assert found.to_frame().iloc[0]["step_a"] == 0
+    assert comparison.to_frame().iloc[0]["step_a"] == 0
 
 
 def test_what_led_to_the_divergence_is_reported_for_both_runs():
-    found = nb.compare(ran(), ran(counting(factor=5)))
-    one, other = found.slices
+    comparison = nb.compare(ran(), ran(counting(factor=5)))
+    one, other = comparison.slices
     assert one.steps == other.steps == [0, 1, 2, 3]
-    assert "what led to it in a:" in repr(found)
-    assert "step 3, 'scale': write scaled" in repr(found)
+    assert "what led to it in a:" in repr(comparison)
+    assert "step 3, 'scale': write scaled" in repr(comparison)
 
 
 def test_a_fork_with_an_edit_parts_where_the_person_edited():
@@ -121,10 +121,10 @@ def test_traces_stored_runs_and_sessions_can_be_compared(tmp_path):
     a, b = ran(), ran(counting(factor=5))
     a.trace.to_json(tmp_path / "a.json")
     b.save(tmp_path / "b.db")
-    kept = nb.compare(nb.SimulationTrace.read(tmp_path / "a.json"), nb.open(tmp_path / "b.db"))
-    assert kept.first_divergence == nb.compare(a, b).first_divergence
-    assert kept.to_frame().equals(nb.compare(a, b).to_frame())
-    assert "only" not in kept.draw().svg.split("</style>")[1]
+    comparison = nb.compare(nb.SimulationTrace.read(tmp_path / "a.json"), nb.open(tmp_path / "b.db"))
+    assert comparison.first_divergence == nb.compare(a, b).first_divergence
+    assert comparison.to_frame().equals(nb.compare(a, b).to_frame())
+    assert "only" not in comparison.draw().svg.split("</style>")[1]
 
 
 def test_a_run_that_ended_earlier_is_reported():
@@ -147,8 +147,8 @@ def test_both_routes_are_in_one_drawing():
     edited.add_node("other", function=lambda n: {"scaled": n}, inputs={"n": "n"})
     edited.add_edge("add", "add", when="n < limit")
     edited.add_edge("add", "other")
-    found = nb.compare(ran(), ran(nb.load(edited)))
-    svg = found.draw().svg.split("</style>")[1]
+    comparison = nb.compare(ran(), ran(nb.load(edited)))
+    svg = comparison.draw().svg.split("</style>")[1]
     assert 'family-act visited only-b" data-node="other"' in svg
     assert 'family-act visited only-a" data-node="scale"' in svg
     assert "parted" in svg
@@ -161,8 +161,13 @@ def test_secrets_are_masked_in_every_view():
         graph.add_node("sign", function=lambda board: {"password": secret, "size": len(secret)})
         return ran(nb.load(graph))
 
-    found = nb.compare(kept("hunter2-hunter2"), kept("swordfish-9"))
-    shown = [repr(found), repr(found.first_divergence), found._repr_html_(), found.to_frame().to_string()]
+    comparison = nb.compare(kept("hunter2-hunter2"), kept("swordfish-9"))
+    shown = [
+        repr(comparison),
+        repr(comparison.first_divergence),
+        comparison._repr_html_(),
+        comparison.to_frame().to_string(),
+    ]
     assert all("hunter2" not in text and "swordfish" not in text for text in shown)
 
 
@@ -184,9 +189,9 @@ def test_a_sample_does_not_differ_from_itself(name):
         session.run(max_steps=60)
         return session
 
-    found = nb.compare(made(), made())
-    assert found.first_divergence is None
-    assert found._repr_html_()
+    comparison = nb.compare(made(), made())
+    assert comparison.first_divergence is None
+    assert comparison._repr_html_()
 
 
 def test_a_fork_with_a_hypothesis_states_the_verdict():
@@ -218,13 +223,13 @@ def naive(a, b):
             route = [*zip(map(str, taken["target"]), values, strict=True)]
             table[step.node_id, visits[step.node_id]] = (step.step, dict(step.outputs), route)
         tables.append(table)
-    found = {}
+    results = {}
     for key in {**tables[0], **tables[1]}:
         one, other = tables[0].get(key), tables[1].get(key)
         change = "only_b" if one is None else "only_a" if other is None else (
             "same" if one[1:] == other[1:] else "differs")  # fmt: skip
-        found[key] = (change, one and one[0], other and other[0])
-    return found
+        results[key] = (change, one and one[0], other and other[0])
+    return results
 
 
 @given(programs(), st.sampled_from(KEYS), st.integers(0, 60), st.one_of(st.none(), st.integers(0, 6)))
@@ -291,7 +296,7 @@ def make_nest(body, repeats):
 
 def walk_nest(body, repeats, most):
     """Return the steps of a body by what they are: node -> number, with the rounds of all loops around it."""
-    found, turn = {}, 0
+    results, turn = {}, 0
 
     def walk(items, rounds):
         nonlocal turn
@@ -300,7 +305,7 @@ def walk_nest(body, repeats, most):
                 return
             if isinstance(item, int):
                 turn += 1
-                found[item, rounds] = turn
+                results[item, rounds] = turn
                 continue
             number, goes_on = 0, True
             while goes_on and turn < most:
@@ -309,7 +314,7 @@ def walk_nest(body, repeats, most):
                 goes_on = repeats[turn % len(repeats)]
 
     walk(body, ())
-    return found
+    return results
 
 
 REPEATS = st.lists(st.booleans(), min_size=1, max_size=7).filter(lambda found: not all(found))
@@ -372,5 +377,5 @@ def test_a_failure_comes_before_what_was_not_written_because_of_it():
     runs[1] = runs[1].fork(at=0, edit={"n": 0})
     for run in runs:
         run.run()
-    found = nb.compare(*runs).rows[0].differences
-    assert [each.path for each in found][:2] == ["error", "half"]
+    differences = nb.compare(*runs).rows[0].differences
+    assert [each.path for each in differences][:2] == ["error", "half"]

@@ -36,19 +36,19 @@ def refund(rate=1.0, **options):
 
 def test_the_changes_that_make_the_run_right_come_first():
     session, _ = refund()
-    found = session.counterfactuals(lambda run: run.board["refund"] == 18)
-    assert list(found.columns) == ["step", "node", "kind", "change", "outcome", "steps_after"]
-    best = found.iloc[0].to_dict()
+    changes = session.counterfactuals(lambda run: run.board["refund"] == 18)
+    assert list(changes.columns) == ["step", "node", "kind", "change", "outcome", "steps_after"]
+    best = changes.iloc[0].to_dict()
     assert (best["step"], best["node"], best["kind"], best["change"]) == (2, "charge", "write", "fee: 20.0 -> 2.0")
     assert best["outcome"]
     assert best["steps_after"] == 2
-    assert found["outcome"].is_monotonic_decreasing
+    assert changes["outcome"].is_monotonic_decreasing
 
 
 def test_an_answer_of_the_world_is_distinguished_from_a_computed_value():
     session, _ = refund(rate=0.6)
-    found = session.counterfactuals(lambda run: run.board["refund"] > 0)
-    right = found[found["outcome"]]
+    changes = session.counterfactuals(lambda run: run.board["refund"] > 0)
+    right = changes[changes["outcome"]]
     assert {"call", "write"} <= set(right["kind"])
     assert set(right[right["kind"] == "call"]["node"]) == {"read"}
 
@@ -71,9 +71,9 @@ def test_the_session_its_forks_and_its_store_stay_as_they_are(tmp_path):
 
 def test_given_candidates_and_the_number_of_forks_are_respected():
     session, _ = refund()
-    found = session.counterfactuals(lambda run: run.board["refund"] > 0, candidates={"fee": [1.0, 30.0]})
-    assert list(found["change"]) == ["fee: 20.0 -> 1.0", "fee: 20.0 -> 30.0"]
-    assert list(found["outcome"]) == [True, False]
+    changes = session.counterfactuals(lambda run: run.board["refund"] > 0, candidates={"fee": [1.0, 30.0]})
+    assert list(changes["change"]) == ["fee: 20.0 -> 1.0", "fee: 20.0 -> 30.0"]
+    assert list(changes["outcome"]) == [True, False]
     assert len(session.counterfactuals(lambda run: False, max_forks=3)) == 3
 
 
@@ -86,8 +86,8 @@ def test_another_route_and_another_input_are_tried():
     graph.add_edge("look", "large")
     session = nb.Session(nb.load(graph), {"n": 9})
     session.run()
-    found = session.counterfactuals(lambda run: run.board["size"] == "large")
-    right = found[found["outcome"]]
+    changes = session.counterfactuals(lambda run: run.board["size"] == "large")
+    right = changes[changes["outcome"]]
     assert right.iloc[0][["kind", "change"]].to_list() == ["route", "look leads to large"]
     assert "n: 9 -> 10" in list(right[right["kind"] == "input"]["change"])
 
@@ -127,8 +127,8 @@ def test_a_model_gives_its_second_recorded_answer_when_its_first_was_changed():
     graph.add_edge("note", "again", when="n < 2")
     session = nb.Session(nb.load(graph), {"n": 0, "told": []}, llm=["one", "two"])
     session.run()
-    found = session.counterfactuals(lambda run: run.board["told"] == ["uno", "two"], candidates={"said": ["uno"]})
-    assert list(found["outcome"]) == [True, False]
+    changes = session.counterfactuals(lambda run: run.board["told"] == ["uno", "two"], candidates={"said": ["uno"]})
+    assert list(changes["outcome"]) == [True, False]
 
 
 # -- samples: a fork that asks a live model is a distribution ----------------------------------------------------------
@@ -136,11 +136,11 @@ def test_a_model_gives_its_second_recorded_answer_when_its_first_was_changed():
 
 def review(seed=0, **options):
     """Return a run that drafts a text and has it graded by a model that passes good drafts in 7 of 10 cases."""
-    random, asked = Random(seed), []
+    random, requests = Random(seed), []
 
     def model(request):
-        asked.append(request.messages[-1].content)
-        return "pass" if "good" in asked[-1] and random.random() < 0.7 else "fail"
+        requests.append(request.messages[-1].content)
+        return "pass" if "good" in requests[-1] and random.random() < 0.7 else "fail"
 
     graph = nx.DiGraph(name="review", entry="draft")
     graph.add_node("draft", function=lambda topic: {"text": f"bad {topic}"}, inputs={"topic": "topic"})
@@ -148,8 +148,8 @@ def review(seed=0, **options):
     graph.add_edge("draft", "grade")
     session = nb.Session(nb.load(graph), {"topic": "news"}, llm=model, **options)
     session.run()
-    asked.clear()
-    return session, asked
+    requests.clear()
+    return session, requests
 
 
 def passes(run):
@@ -161,26 +161,26 @@ DRAFTS = {"text": ["good news", "bad words"], "grade": ["pass"]}
 
 def test_a_fork_that_asks_the_model_is_repeated_and_has_an_interval():
     session, asked = review()
-    found = session.counterfactuals(passes, candidates=DRAFTS, samples=20, progress=False)
-    assert list(found.columns) == [
+    changes = session.counterfactuals(passes, candidates=DRAFTS, samples=20, progress=False)
+    assert list(changes.columns) == [
         "step", "node", "kind", "change", "outcome", "steps_after", "right", "low", "high", "samples", "missing",
     ]  # fmt: skip
-    rows = {row["change"].partition(" -> ")[2].strip("'"): row for row in found.to_dict("records")}
+    rows = {row["change"].partition(" -> ")[2].strip("'"): row for row in changes.to_dict("records")}
     certain, good, bad = rows["pass"], rows["good news"], rows["bad words"]
     assert (certain["right"], certain["low"], certain["high"], certain["samples"]) == (1, 1, 1, 1)
     assert 0 < good["low"] < good["right"] < good["high"] < 1
     assert good["low"] < 0.7 < good["high"]
     assert (good["samples"], bad["samples"], bad["right"]) == (20, 20, 0)
     assert len(asked) == 40
-    assert list(found["missing"]) == [0, 0, 0]
-    assert list(found["change"]) == [certain["change"], good["change"], bad["change"]]
+    assert list(changes["missing"]) == [0, 0, 0]
+    assert list(changes["change"]) == [certain["change"], good["change"], bad["change"]]
     assert session.forks == ()
 
 
 def test_samples_differ_by_the_models_seed_and_not_otherwise():
     def shares(seed):
-        found = review(seed)[0].counterfactuals(passes, candidates=DRAFTS, samples=10, progress=False)
-        return list(found["right"])
+        changes = review(seed)[0].counterfactuals(passes, candidates=DRAFTS, samples=10, progress=False)
+        return list(changes["right"])
 
     assert shares(1) == shares(1)
     assert len({tuple(shares(seed)) for seed in range(4)}) > 1
@@ -188,25 +188,25 @@ def test_samples_differ_by_the_models_seed_and_not_otherwise():
 
 def test_requests_that_did_not_change_are_answered_from_the_record():
     session, asked = review()
-    found = session.counterfactuals(passes, candidates={"text": ["bad news "], "topic": ["news"]}, samples=5,
+    changes = session.counterfactuals(passes, candidates={"text": ["bad news "], "topic": ["news"]}, samples=5,
                                     progress=False)  # fmt: skip
     assert asked == ["grade: bad news "] * 5
-    assert list(found["samples"]) == [5]
+    assert list(changes["samples"]) == [5]
 
 
 @pytest.mark.parametrize(("limits", "asks"), [({"max_llm_calls": 3}, 3), ({"max_llm_calls": 0}, 0),
                                               ({"max_seconds": 0.0001}, 0)])  # fmt: skip
 def test_a_budget_that_ends_early_shows_what_is_missing(limits, asks):
     session, asked = review()
-    found = session.counterfactuals(passes, candidates={"text": ["good news", "bad words"]}, samples=4, budget=limits,
+    changes = session.counterfactuals(passes, candidates={"text": ["good news", "bad words"]}, samples=4, budget=limits,
                                     progress=False)  # fmt: skip
     assert len(asked) == asks
-    assert found["samples"].sum() == asks
-    assert found["missing"].sum() == 8 - asks
-    assert (found["samples"] + found["missing"] == 4).all()
+    assert changes["samples"].sum() == asks
+    assert changes["missing"].sum() == 8 - asks
+    assert (changes["samples"] + changes["missing"] == 4).all()
     if not asks:
-        assert found["right"].isna().all()
-        assert not found["outcome"].any()
+        assert changes["right"].isna().all()
+        assert not changes["outcome"].any()
 
 
 def test_an_awaited_model_is_sampled_too():
@@ -221,10 +221,10 @@ def test_an_awaited_model_is_sampled_too():
     session, _ = review()
     other = nb.Session(session.recipe, {"topic": "news"}, llm=client)
     other.run()
-    found = other.counterfactuals(lambda run: True, candidates={"text": ["good"]}, samples=9,
+    changes = other.counterfactuals(lambda run: True, candidates={"text": ["good"]}, samples=9,
                                   budget={"max_tokens": 40}, progress=False)  # fmt: skip
     assert client.calls == 1 + 4
-    assert (found["samples"][0], found["missing"][0]) == (4, 5)
+    assert (changes["samples"][0], changes["missing"][0]) == (4, 5)
 
 
 @pytest.mark.parametrize("options", [{"samples": 0}, {"samples": 10**5000}, {"budget": {"max_llm_calls": 3}},
@@ -269,9 +269,9 @@ def test_a_planted_fault_is_named_first(name):
     session = nb.Session(nb.load(graph), {"a": 10})
     session.run()
     assert session.board["out"] != right
-    found = session.counterfactuals(lambda run: run.board["out"] == right)
-    assert found.iloc[0]["node"] == fault
-    assert found.iloc[0]["outcome"]
+    changes = session.counterfactuals(lambda run: run.board["out"] == right)
+    assert changes.iloc[0]["node"] == fault
+    assert changes.iloc[0]["outcome"]
     assert fault in session.slice("out").nodes
 
 

@@ -32,8 +32,8 @@ def sorting():
 
 
 def test_it_counts_nodes_edges_and_the_outcomes_of_conditions():
-    found = nb.coverage(sorting())
-    frame = found.to_frame()
+    coverage = nb.coverage(sorting())
+    frame = coverage.to_frame()
     assert list(frame.columns) == ["element", "kind", "outcome", "visits", "runs"]
     counts = {(row.element, row.outcome if row.kind == "condition" else None): row.visits for row in frame.itertuples()}
     assert counts == {
@@ -42,18 +42,18 @@ def test_it_counts_nodes_edges_and_the_outcomes_of_conditions():
         ("look: n > 100", True): 0, ("look: n > 100", False): 10,
         ("look: n > 5", True): 4, ("look: n > 5", False): 6,
     }  # fmt: skip
-    assert found.unvisited == ["never", "look -> never", "look: n > 100 is True"]
-    assert repr(found) == "<Coverage of 10 runs: 3 of 4 nodes, 2 of 3 edges, 3 of 4 outcomes of conditions>"
+    assert coverage.unvisited == ["never", "look -> never", "look: n > 100 is True"]
+    assert repr(coverage) == "<Coverage of 10 runs: 3 of 4 nodes, 2 of 3 edges, 3 of 4 outcomes of conditions>"
 
 
 def test_the_element_that_only_wrong_runs_visit_is_the_first_suspect():
     runs = sorting()
-    found = nb.suspects(runs, lambda run: run.board["out"] >= 0)
-    assert list(found.columns) == ["element", "kind", "failed", "passed", "ochiai"]
-    assert found.iloc[0].to_dict() == {"element": "large", "kind": "node", "failed": 4, "passed": 0, "ochiai": 1.0}
-    assert found.equals(nb.suspects(runs, [run.board["out"] >= 0 for run in runs]))
-    assert found["ochiai"].is_monotonic_decreasing
-    look = found[found["element"] == "look"].iloc[0]
+    ranking = nb.suspects(runs, lambda run: run.board["out"] >= 0)
+    assert list(ranking.columns) == ["element", "kind", "failed", "passed", "ochiai"]
+    assert ranking.iloc[0].to_dict() == {"element": "large", "kind": "node", "failed": 4, "passed": 0, "ochiai": 1.0}
+    assert ranking.equals(nb.suspects(runs, [run.board["out"] >= 0 for run in runs]))
+    assert ranking["ochiai"].is_monotonic_decreasing
+    look = ranking[ranking["element"] == "look"].iloc[0]
     assert look["ochiai"] == pytest.approx(4 / (4 * 10) ** 0.5)
 
 
@@ -127,8 +127,8 @@ def test_random_runs_are_counted_as_their_tables_say(program, key, value):
 
 def test_a_run_that_lacks_what_ok_looks_at_is_wrong_but_one_that_never_answers_is_a_problem():
     runs = sorting()
-    found = nb.suspects(runs, lambda run: 1 / (9 - run.board["seen"]) > 0)
-    assert found.iloc[0][["element", "failed", "passed"]].to_list() == ["large", 1, 3]
+    ranking = nb.suspects(runs, lambda run: 1 / (9 - run.board["seen"]) > 0)
+    assert ranking.iloc[0][["element", "failed", "passed"]].to_list() == ["large", 1, 3]
     with pytest.raises(ExecutionError, match="A118: ok raised KeyError for every run"):
         nb.suspects(runs, lambda run: run.board["typo"])
 

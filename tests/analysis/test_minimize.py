@@ -23,16 +23,16 @@ def test_keys_items_and_words_are_removed_at_every_depth():
         "ticket": {"text": "please return my broken lamp today", "tags": ["new", "lamp", "vip"], "size": 3},
         "customer": "ann",
     }
-    kept = nb.minimize(looking(), inputs, lambda run: "lamp" in str(dict(run.board).get("ticket", {}).get("text")))
-    assert kept == {"ticket": {"text": "lamp"}}
+    smallest = nb.minimize(looking(), inputs, lambda run: "lamp" in str(dict(run.board).get("ticket", {}).get("text")))
+    assert smallest == {"ticket": {"text": "lamp"}}
     assert inputs["customer"] == "ann"
     both = nb.minimize(looking(), {"a": [1, 2, 3, 4], "b": [5]}, lambda run: sum(dict(run.board).get("a", [])) >= 7)
     assert both == {"a": [3, 4]}
 
 
 def test_inputs_without_which_nothing_can_be_said_are_not_removed():
-    kept = nb.minimize(looking(), {"a": "one two", "b": 1}, lambda run: len(run.board["a"]) >= 0)
-    assert kept == {"a": ""}
+    smallest = nb.minimize(looking(), {"a": "one two", "b": 1}, lambda run: len(run.board["a"]) >= 0)
+    assert smallest == {"a": ""}
     with pytest.raises(ExecutionError, match="A118: fails raised KeyError"):
         nb.minimize(looking(), {"b": 1}, lambda run: len(run.board["a"]) >= 0)
 
@@ -49,7 +49,7 @@ def test_what_is_left_fails_and_nothing_of_it_can_be_removed(size, needed):
     def fails(kept):
         return needed <= set(kept)
 
-    kept = ddmin(range(size), fails)
-    assert fails(kept)
-    assert all(not fails([item for item in kept if item != gone]) for gone in kept)
-    assert set(kept) == needed
+    smallest = ddmin(range(size), fails)
+    assert fails(smallest)
+    assert all(not fails([item for item in smallest if item != gone]) for gone in smallest)
+    assert set(smallest) == needed

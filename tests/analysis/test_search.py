@@ -27,15 +27,15 @@ def counting(limit=6, **values):
 
 def naive(session, condition):
     """Return what `find` must, by going to every step and evaluating the condition as a breakpoint does."""
-    here, found = session.position, []
+    here, results = session.position, []
     for step in range(1, len(session.trace) + 1):
         session.goto(step)
         watch = session.breakpoints.add(when=condition)
         if session.breakpoints.find_met(session._parts.run, session._parts.state.names) is not None:
-            found.append(step)
+            results.append(step)
         session.breakpoints.remove(watch)
     session.goto(here)
-    return found
+    return results
 
 
 CONDITIONS = [

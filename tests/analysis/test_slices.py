@@ -31,9 +31,9 @@ def rows(found):
 
 
 def test_only_what_led_to_the_value_is_in_the_slice():
-    found = two_inputs().slice("sum")
-    assert found.steps == [0, 1, 3]
-    assert rows(found) == {
+    value_slice = two_inputs().slice("sum")
+    assert value_slice.steps == [0, 1, 3]
+    assert rows(value_slice) == {
         (3, "join", "sum", "write"), (3, "join", "x", "read"), (1, "left", "x", "write"), (1, "left", "a", "read"),
         (0, None, "a", "write"),
     }  # fmt: skip
@@ -94,18 +94,18 @@ def test_a_branch_of_a_parallel_node_is_followed_into_its_own_scope():
                     regions=regions)  # fmt: skip
     session = nb.Session(recipe, {"a": 1, "b": 2})
     session.run()
-    found = session.slice("out")
-    assert found.nodes == ["end", "fan", "right"]
-    assert {row.key for row in found.rows if row.step == 0} == {"b"}
-    assert not any(row.inferred for row in found.rows)
+    value_slice = session.slice("out")
+    assert value_slice.nodes == ["end", "fan", "right"]
+    assert {row.key for row in value_slice.rows if row.step == 0} == {"b"}
+    assert not any(row.inferred for row in value_slice.rows)
 
 
 def test_the_condition_of_a_loop_is_in_the_slice_of_its_body():
     session = nb.Session(nb.samples("refine"), {}, validate_inputs=False)
     session.run()
-    found = session.slice("root")
-    assert "condition" in {row.via for row in found.rows}
-    assert len([row for row in found.rows if row.via == "write" and row.key == "guess"]) > 2
+    value_slice = session.slice("root")
+    assert "condition" in {row.via for row in value_slice.rows}
+    assert len([row for row in value_slice.rows if row.via == "write" and row.key == "guess"]) > 2
 
 
 def test_a_read_that_may_be_the_conditions_alone_is_marked_as_inferred():
@@ -127,9 +127,9 @@ def test_a_delivered_event_leads_back_to_the_step_that_emitted_it():
     session.run()
     assert len(session.trace) > 2
     wrote = session.trace.frames.writes
-    found = session.slice(str(wrote["key"].iloc[-1]).split(".")[0])
-    assert len(found.steps) > 1
-    assert "read" in set(found.to_frame()["via"])
+    value_slice = session.slice(str(wrote["key"].iloc[-1]).split(".")[0])
+    assert len(value_slice.steps) > 1
+    assert "read" in set(value_slice.to_frame()["via"])
 
 
 def test_it_draws_and_shows_itself_without_secrets():
@@ -137,11 +137,11 @@ def test_it_draws_and_shows_itself_without_secrets():
     graph.add_node("sign", function=lambda password: {"out": len(password)}, inputs={"password": "password"})
     session = nb.Session(nb.load(graph), {"password": "hunter2-hunter2"})
     session.run()
-    found = session.slice("out")
-    shown = [repr(found), found.draw().svg, found.draw().dot, found.to_frame().to_string()]
+    value_slice = session.slice("out")
+    shown = [repr(value_slice), value_slice.draw().svg, value_slice.draw().dot, value_slice.to_frame().to_string()]
     assert all("hunter2" not in text for text in shown)
-    assert "in-slice" in found.draw().svg
-    assert set(found._repr_mimebundle_()) >= {"image/svg+xml", "text/plain"}
+    assert "in-slice" in value_slice.draw().svg
+    assert set(value_slice._repr_mimebundle_()) >= {"image/svg+xml", "text/plain"}
 
 
 def test_mistakes_are_reported():
@@ -254,8 +254,8 @@ def test_with_conditions_it_is_the_data_flow_and_the_choices_that_a_naive_search
 def test_an_input_outside_the_slice_does_not_change_the_value(program, key, changed):
     """The oracle runs the program again with one input changed; a changed route is the affair of the conditions."""
     session = program.session()
-    found = session.slice(key)
-    if any(row.step == 0 and row.key == changed for row in found.rows):
+    value_slice = session.slice(key)
+    if any(row.step == 0 and row.key == changed for row in value_slice.rows):
         return
     other = program.session({**INPUTS, changed: INPUTS[changed] + 29})
     if [step.node_id for step in other.trace.steps] == [step.node_id for step in session.trace.steps]:

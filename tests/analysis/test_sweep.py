@@ -36,25 +36,25 @@ def rows(found):
 
 
 def test_each_run_is_a_row_in_the_order_of_the_inputs():
-    found = swept([{"n": n} for n in (4, 1, 2)])
-    assert list(found.runs.columns) == [
+    sweep = swept([{"n": n} for n in (4, 1, 2)])
+    assert list(sweep.runs.columns) == [
         "run_id", "inputs", "seed", "status", "steps", "seconds", "tokens", "cost", "outputs", "error",
     ]  # fmt: skip
-    assert [row["outputs"]["out"] for row in rows(found)] == [16, 1, 4]
-    assert set(found.runs["status"]) == {"finished"}
-    assert repr(found) == "<Sweep of 3 runs: 3 finished>"
-    assert found.session(found.runs["run_id"][2]).board["out"] == 4
-    assert list(found.frames.steps["run_id"]) == list(found.runs["run_id"])
+    assert [row["outputs"]["out"] for row in rows(sweep)] == [16, 1, 4]
+    assert set(sweep.runs["status"]) == {"finished"}
+    assert repr(sweep) == "<Sweep of 3 runs: 3 finished>"
+    assert sweep.session(sweep.runs["run_id"][2]).board["out"] == 4
+    assert list(sweep.frames.steps["run_id"]) == list(sweep.runs["run_id"])
 
 
 def test_a_run_that_fails_hangs_or_dies_is_a_row():
-    found = swept([{"n": n} for n in range(9)], timeout=1.0)
-    assert list(found.runs["status"]) == [
+    sweep = swept([{"n": n} for n in range(9)], timeout=1.0)
+    assert list(sweep.runs["status"]) == [
         "finished", "finished", "finished", "failed", "finished", "timeout", "finished", "killed", "finished",
     ]  # fmt: skip
-    assert "ValueError: three" in found.failed["error"][0]
-    assert "longer than 1 seconds" in found.failed["error"][1]
-    assert "killed" in found.failed["error"][2]
+    assert "ValueError: three" in sweep.failed["error"][0]
+    assert "longer than 1 seconds" in sweep.failed["error"][1]
+    assert "killed" in sweep.failed["error"][2]
 
 
 def test_the_results_are_the_same_whichever_executor_runs_them():
@@ -69,9 +69,9 @@ def test_the_results_are_the_same_whichever_executor_runs_them():
 def test_a_killed_process_of_the_callers_pool_is_a_row_and_the_other_runs_are_executed():
     inputs = [{"n": n} for n in (1, 7, 2, 4, 6, 8)]
     with ProcessPoolExecutor(1) as processes:
-        found = swept(inputs, executor=processes)
-    assert list(found.runs["status"]) == ["finished", "killed", "finished", "finished", "finished", "finished"]
-    assert rows(found) == rows(swept(inputs))
+        sweep = swept(inputs, executor=processes)
+    assert list(sweep.runs["status"]) == ["finished", "killed", "finished", "finished", "finished", "finished"]
+    assert rows(sweep) == rows(swept(inputs))
 
 
 def test_runs_that_an_executor_lost_are_repeated_one_by_one():
@@ -87,10 +87,10 @@ def test_runs_that_an_executor_lost_are_repeated_one_by_one():
             return super().submit(run)
 
     with Careless(1) as threads:
-        found = swept([{"n": n} for n in (1, 2, 7, 4, 6, 8, 9, 10, 11, 12, 13, 14)], executor=threads, concurrency=4)
-    assert [row["inputs"]["n"] for row in rows(found) if row["status"] == "killed"] == [7]
-    assert set(found.runs["status"]) == {"finished", "killed"}
-    assert "a worker was lost" in found.failed["error"][0]
+        sweep = swept([{"n": n} for n in (1, 2, 7, 4, 6, 8, 9, 10, 11, 12, 13, 14)], executor=threads, concurrency=4)
+    assert [row["inputs"]["n"] for row in rows(sweep) if row["status"] == "killed"] == [7]
+    assert set(sweep.runs["status"]) == {"finished", "killed"}
+    assert "a worker was lost" in sweep.failed["error"][0]
 
 
 @pytest.mark.filterwarnings("ignore:a _thread.lock is on the board by reference")
@@ -98,10 +98,10 @@ def test_a_value_that_cannot_be_pickled_is_shown_by_its_text():
     graph = nx.DiGraph(name="locks", entry="lock")
     graph.add_node("lock", function=lambda n: {"lock": threading.Lock(), "out": n}, inputs={"n": "n"})
     recipe = nb.load(graph)
-    found = swept([{"n": 1}], recipe)
+    sweep = swept([{"n": 1}], recipe)
     with ThreadPoolExecutor(1) as threads:
         same = swept([{"n": 1}], recipe, executor=threads)
-    for each in (found, same):
+    for each in (sweep, same):
         assert list(each.runs["status"]) == ["finished"]
         assert each.runs["outputs"][0]["out"] == 1
         assert "lock" in each.runs["outputs"][0]["lock"]
@@ -110,18 +110,18 @@ def test_a_value_that_cannot_be_pickled_is_shown_by_its_text():
 
 
 def test_the_runs_of_a_sweep_without_a_store_come_in_the_order_of_the_table_and_are_independent():
-    found = swept([{"n": n} for n in range(8, 200)])
-    assert [run.run_id for run in found.iter_runs()] == list(found.runs["run_id"])
-    first = found.session(found.runs["run_id"][0])
+    sweep = swept([{"n": n} for n in range(8, 200)])
+    assert [run.run_id for run in sweep.iter_runs()] == list(sweep.runs["run_id"])
+    first = sweep.session(sweep.runs["run_id"][0])
     first.back().edit({"n": 3})
     first.run()
-    assert (first.status, found.session(first.run_id).board["out"]) == ("failed", 64)
+    assert (first.status, sweep.session(first.run_id).board["out"]) == ("failed", 64)
 
 
 def test_inputs_may_be_a_table_and_are_run_with_every_seed():
-    found = swept(pd.DataFrame({"n": [1, 2]}), seeds=[0, 1])
-    assert [(row["inputs"]["n"], row["seed"]) for row in rows(found)] == [(1, 0), (1, 1), (2, 0), (2, 1)]
-    assert found.runs["run_id"].is_unique
+    sweep = swept(pd.DataFrame({"n": [1, 2]}), seeds=[0, 1])
+    assert [(row["inputs"]["n"], row["seed"]) for row in rows(sweep)] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert sweep.runs["run_id"].is_unique
 
 
 def test_a_sweep_with_a_store_does_not_repeat_finished_runs(tmp_path):
@@ -179,8 +179,8 @@ def test_a_recipe_that_cannot_run_is_a_row_and_a_lambda_runs_in_processes():
 def test_secrets_are_masked_in_the_table():
     graph = nx.DiGraph(name="secret", entry="sign")
     graph.add_node("sign", function=lambda password: {"password": password + "!"}, inputs={"password": "password"})
-    found = swept([{"password": "hunter2-hunter2"}], nb.load(graph))
-    assert "hunter2" not in found.runs.to_string()
+    sweep = swept([{"password": "hunter2-hunter2"}], nb.load(graph))
+    assert "hunter2" not in sweep.runs.to_string()
 
 
 def test_mistakes_are_reported():
@@ -205,11 +205,11 @@ def adding(more, name):
 
 
 def test_several_recipes_are_run_with_all_inputs():
-    found = swept([{"n": 1}, {"n": 2}], {"one": adding(1, "a"), "ten": adding(10, "a")})
-    assert [(row["recipe"], row["outputs"]["out"]) for row in rows(found)] == [
+    sweep = swept([{"n": 1}, {"n": 2}], {"one": adding(1, "a"), "ten": adding(10, "a")})
+    assert [(row["recipe"], row["outputs"]["out"]) for row in rows(sweep)] == [
         ("one", 2), ("one", 3), ("ten", 11), ("ten", 12),
     ]  # fmt: skip
-    assert found.session(found.runs["run_id"][3]).recipe.nodes["add"].params["function"](1) == {"out": 11}
+    assert sweep.session(sweep.runs["run_id"][3]).recipe.nodes["add"].params["function"](1) == {"out": 11}
     assert list(swept([{"n": 1}], [adding(1, "a"), adding(2, "b")]).runs["recipe"]) == ["a", "b"]
 
 
@@ -223,11 +223,11 @@ def test_several_models_answer_each_of_the_inputs():
     graph = nx.DiGraph(name="asks", entry="ask")
     graph.add_node("ask", kind="llm", prompt="{{ n }}?")
     models = {"short": ["yes"], "long": ["yes, it is"]}
-    found = swept([{"n": 1}, {"n": 2}], nb.load(graph), models=models)
-    assert [(row["model"], row["outputs"]["ask"]) for row in rows(found)] == [
+    sweep = swept([{"n": 1}, {"n": 2}], nb.load(graph), models=models)
+    assert [(row["model"], row["outputs"]["ask"]) for row in rows(sweep)] == [
         ("short", "yes"), ("long", "yes, it is"),
     ] * 2  # fmt: skip
-    assert found.runs["run_id"].is_unique
+    assert sweep.runs["run_id"].is_unique
 
 
 def waiting(seconds):
@@ -253,8 +253,8 @@ def test_async_runs_share_a_loop_with_a_limit():
     graph = nx.DiGraph(name="shared", entry="work")
     graph.add_node("work", function=work, inputs={"n": "n"})
     with ThreadPoolExecutor(1) as threads:
-        found = swept([{"n": n} for n in range(1, 13)], nb.load(graph), executor=threads, concurrency=3)
-    assert set(found.runs["status"]) == {"finished"}
+        sweep = swept([{"n": n} for n in range(1, 13)], nb.load(graph), executor=threads, concurrency=3)
+    assert set(sweep.runs["status"]) == {"finished"}
     assert max(most) == 3
     with ThreadPoolExecutor(1) as threads:
         status = swept([{"n": 0}, {"n": 1}], waiting(0.01), executor=threads, timeout=0.2).runs["status"]
@@ -292,11 +292,11 @@ def test_runs_are_written_to_parquet_and_a_sweep_of_them_continues(tmp_path, mon
 
 
 def test_charts_show_the_runs():
-    found = swept([{"n": n} for n in (1, 2, 3)], seeds=[0, 1])
-    assert repr(found.charts) == "<charts: outcomes, durations, outputs>"
+    sweep = swept([{"n": n} for n in (1, 2, 3)], seeds=[0, 1])
+    assert repr(sweep.charts) == "<charts: outcomes, durations, outputs>"
     for name in ("outcomes", "durations", "outputs"):
-        assert values_of(getattr(found.charts, name))
-    assert sum(row["runs"] for row in values_of(found.charts.outcomes)) == 6
+        assert values_of(getattr(sweep.charts, name))
+    assert sum(row["runs"] for row in values_of(sweep.charts.outcomes)) == 6
 
 
 def values_of(chart):
@@ -357,10 +357,10 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_results():
         ):
             pids = set(client.run(os.getpid).values())
             assert len(pids) == 2
-            found = swept(inputs, executor=client.get_executor())
-            assert rows(found) == here
+            sweep = swept(inputs, executor=client.get_executor())
+            assert rows(sweep) == here
             swept([{"n": 1}], adding(1, "of a cell"), executor=client.get_executor())  # a lambda travels, too
-    assert found.session(found.runs["run_id"][0]).board["out"] == 1
+    assert sweep.session(sweep.runs["run_id"][0]).board["out"] == 1
 
 
 @pytest.mark.parametrize(

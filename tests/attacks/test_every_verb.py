@@ -23,12 +23,12 @@ from tests.attacks.test_hostile_arguments import VALUES, Endless, TooLongError
 
 
 def graph():
-    made = nx.DiGraph(name="small")
-    made.add_node("n1", function=lambda board: {"y": 1})
-    made.add_node("ask", kind="human", prompt="x?", output="said")
-    made.add_node("n2", kind="tool", function="use", inputs={"y": "y"})
-    nx.add_path(made, ["n1", "ask", "n2"])
-    return made
+    built_graph = nx.DiGraph(name="small")
+    built_graph.add_node("n1", function=lambda board: {"y": 1})
+    built_graph.add_node("ask", kind="human", prompt="x?", output="said")
+    built_graph.add_node("n2", kind="tool", function="use", inputs={"y": "y"})
+    nx.add_path(built_graph, ["n1", "ask", "n2"])
+    return built_graph
 
 
 RECIPE = nb.load(graph())

@@ -85,12 +85,12 @@ VALUES = {
 
 
 def graph():
-    made = nx.DiGraph(name="small")
-    made.add_node("n1", function=lambda board: {"y": 1})
-    made.add_node("ask", kind="human", prompt="x?", output="said")
-    made.add_node("n2", kind="tool", function="use", inputs={"y": "y"})
-    nx.add_path(made, ["n1", "ask", "n2"])
-    return made
+    built_graph = nx.DiGraph(name="small")
+    built_graph.add_node("n1", function=lambda board: {"y": 1})
+    built_graph.add_node("ask", kind="human", prompt="x?", output="said")
+    built_graph.add_node("n2", kind="tool", function="use", inputs={"y": "y"})
+    nx.add_path(built_graph, ["n1", "ask", "n2"])
+    return built_graph
 
 
 RECIPE = nb.load(graph())
@@ -119,23 +119,23 @@ def shown(session):
 
 
 def run_function(function):
-    made = nx.DiGraph(name="one")
-    made.add_node("n1", function=function)
-    return shown(nb.Session(nb.load(made)))
+    built_graph = nx.DiGraph(name="one")
+    built_graph.add_node("n1", function=function)
+    return shown(nb.Session(nb.load(built_graph)))
 
 
 def run_model(inputs=None, **options):
-    made = nx.DiGraph(name="model")
-    made.add_node("n1", kind="llm", prompt="say {{ x }}")
-    return shown(nb.Session(nb.load(made), inputs or {"x": 1}, **options))
+    built_graph = nx.DiGraph(name="model")
+    built_graph.add_node("n1", kind="llm", prompt="say {{ x }}")
+    return shown(nb.Session(nb.load(built_graph), inputs or {"x": 1}, **options))
 
 
 def run_edge(value, when):
-    made = nx.DiGraph(name="edge")
-    made.add_node("a", function=lambda board: {"v": value})
-    made.add_node("b", function=lambda board: {"z": 1})
-    made.add_edge("a", "b", when=when)
-    return shown(nb.Session(nb.load(made)))
+    built_graph = nx.DiGraph(name="edge")
+    built_graph.add_node("a", function=lambda board: {"v": value})
+    built_graph.add_node("b", function=lambda board: {"z": 1})
+    built_graph.add_edge("a", "b", when=when)
+    return shown(nb.Session(nb.load(built_graph)))
 
 
 def raising(value):

@@ -165,11 +165,11 @@ def refusing(error, *names, base=object):
 @pytest.mark.parametrize("names", [["__class__"], ["__getattribute__"], ["__class__", "__getattribute__"]])
 def test_an_object_that_refuses_to_be_looked_at_is_on_the_board_by_reference(names, error, tmp_path):
     value = refusing(error, *names)
-    kept = freeze(value)
-    assert type(kept) is Opaque
-    assert thaw(kept) is value
-    assert is_unchanged(value, kept)
-    assert freeze(value, kept) is kept
+    frozen = freeze(value)
+    assert type(frozen) is Opaque
+    assert thaw(frozen) is value
+    assert is_unchanged(value, frozen)
+    assert freeze(value, frozen) is frozen
     session = run_with(value)
     assert session.status == "finished"
     views(session, tmp_path)

@@ -62,9 +62,9 @@ class HostileDict(dict[Any, Any]):
 
 
 def cyclic() -> Any:
-    found: list[Any] = []
-    found += [found, {"again": found}]
-    return found
+    results: list[Any] = []
+    results += [results, {"again": results}]
+    return results
 
 
 PLAIN = [
@@ -130,7 +130,7 @@ ODD_KEYS = [1, None, 1.5, ("a", 1), True, 10**5000, b"a", frozenset("a")]
 
 def places(document: Any) -> list[tuple[Any, Any]]:
     """Return every (container, key) of a document; those of a container that it holds many times, once."""
-    found: list[tuple[Any, Any]] = []
+    results: list[tuple[Any, Any]] = []
     seen: set[int] = set()
     waiting = [document]
     while waiting:
@@ -139,9 +139,9 @@ def places(document: Any) -> list[tuple[Any, Any]]:
             continue
         seen.add(id(holder))
         items = list(holder.items()) if type(holder) is dict else list(enumerate(holder))
-        found += [(holder, key) for key, _ in items]
+        results += [(holder, key) for key, _ in items]
         waiting += [item for _, item in items]
-    return found
+    return results
 
 
 def copied(value: Any) -> Any:
@@ -289,15 +289,15 @@ def to_runtime(document: Any) -> Any:
     from agentnb.dialects import activegraph
 
     activegraph.clear_registry()
-    made = []
+    results = []
     for name, types, where in document:
 
         @activegraph.behavior(name=name, on=types, where=where)
         def act(event: Any, graph: Any, ctx: Any) -> None:
             """Do nothing."""
 
-        made.append(act)
-    return activegraph.Runtime(activegraph.Graph(), behaviors=made)
+        results.append(act)
+    return activegraph.Runtime(activegraph.Graph(), behaviors=results)
 
 
 def symphony_seed() -> dict[str, Any]:
@@ -360,9 +360,9 @@ def watched() -> Iterator[list[str]]:
     if not getattr(sys, "_agentnb_audited", False):
         sys.addaudithook(_audit)
         sys._agentnb_audited = True  # type: ignore[attr-defined]
-    _watched = found = []
+    _watched = results = []
     try:
-        yield found
+        yield results
     finally:
         _watched = None
 

@@ -170,15 +170,15 @@ def polaris_loops(n: int) -> Any:
 @case
 def activegraph_behaviors(n: int) -> Any:
     activegraph.clear_registry()
-    found = []
+    results = []
     for i in range(n):
 
         @activegraph.behavior(name=f"b{i}", on=["goal.created"], where={"a": i})
         def act(event: Any, graph: Any, ctx: Any) -> None:
             """Do nothing."""
 
-        found.append(act)
-    return activegraph.Runtime(activegraph.Graph(), behaviors=found)
+        results.append(act)
+    return activegraph.Runtime(activegraph.Graph(), behaviors=results)
 
 
 def calls_of(source: Any) -> int:

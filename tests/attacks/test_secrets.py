@@ -284,11 +284,11 @@ def test_no_way_out_tells_a_secret(tmp_path, capsys):
     session = nb.Session(nb.load(graph), name=f"run {secret}", store=str(tmp_path / "runs.db"))
     session.breakpoints.add(node="end", when=f"out == '{secret}'")
     session.watch(f"out == '{secret}'")
-    told = []
-    session.subscribe(lambda step: told.append(repr(step)))
+    messages = []
+    session.subscribe(lambda step: messages.append(repr(step)))
     session.run()
     texts = {
-        "listener": told, "session": session, "recipe": session.recipe, "why": session.why(),
+        "listener": messages, "session": session, "recipe": session.recipe, "why": session.why(),
         "breakpoints": [*session.breakpoints, session.breakpoints.to_frame().to_csv()], "tree": session.tree(),
         "runs": nb.runs(str(tmp_path / "runs.db")).to_csv(), "replay": session.replay(),
         "drawing": [session.draw().dot, session.draw().svg, session.draw().mermaid, session.draw()],

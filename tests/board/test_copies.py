@@ -101,8 +101,8 @@ def test_pydantic_reads_a_copy():
         n: int
         calls: list[dict[str, Any]]
 
-    found = pydantic.TypeAdapter(list[Message]).validate_python(make_reader_copy(freeze(MESSAGES)))
-    assert [message.model_dump() for message in found] == MESSAGES
+    parsed = pydantic.TypeAdapter(list[Message]).validate_python(make_reader_copy(freeze(MESSAGES)))
+    assert [message.model_dump() for message in parsed] == MESSAGES
 
 
 def test_a_type_of_a_copy_makes_plain_ones():
@@ -394,7 +394,7 @@ steps = st.lists(
 @given(values, st.lists(steps, max_size=4))
 def test_readers_in_turn_see_what_deep_copies_would_show(value, readers):
     frozen, oracle = freeze(value), copy.deepcopy(value)
-    kept: list[tuple[Any, Any]] = []
+    stored: list[tuple[Any, Any]] = []
     for moves in readers:
         mine, theirs = make_reader_copy(frozen), copy.deepcopy(oracle)
         for move, place, way, new in moves:
@@ -409,9 +409,9 @@ def test_readers_in_turn_see_what_deep_copies_would_show(value, readers):
                 case "keep":
                     own, other = containers(mine), containers(theirs)
                     if own:
-                        kept.append((own[place % len(own)], other[place % len(other)]))
-                case "late" if kept:
-                    held = kept[place % len(kept)]
+                        stored.append((own[place % len(own)], other[place % len(other)]))
+                case "late" if stored:
+                    held = stored[place % len(stored)]
                     change_one(held[0], 0, way, copy.deepcopy(new))
                     change_one(held[1], 0, way, copy.deepcopy(new))
                 case "write" if isinstance(mine, list):

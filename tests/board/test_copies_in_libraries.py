@@ -68,13 +68,13 @@ def model_of(annotation: Any) -> Any:
 def with_pydantic(value: Any) -> Any:
     from pydantic import JsonValue
 
-    found = []
+    results = []
     for part in (Any, JsonValue):
         adapter, model = model_of(dict[str, part] if isinstance(value, dict) else list[part])
         held = model(value=value)
-        found += [adapter.validate_python(value), held.model_dump(), held.model_dump(mode="json"),
+        results += [adapter.validate_python(value), held.model_dump(), held.model_dump(mode="json"),
                   held.model_dump_json(), held.model_copy(deep=True)]  # fmt: skip
-    return found, model_of(Any)[1](value=value).model_dump_json()
+    return results, model_of(Any)[1](value=value).model_dump_json()
 
 
 def with_arrow(value: Any) -> Any:

@@ -45,16 +45,16 @@ def test_the_fields_of_a_class_that_is_not_known_here_are_there():
     inner = {"$": "dataclass", "type": "gone:In", "v": {"n": 1}}
     outer = decode({"$": "model", "type": "gone:Out", "v": {"items": [inner], "api_key": "s3cret"}, "extra": {"x": 2}})
     assert isinstance(outer, Record)
-    kept = freeze(outer)
-    assert get_fields(kept)["x"] == 2
-    assert to_display(kept) == {"items": [{"n": 1}], "api_key": MASK, "x": 2}
-    assert get_at(kept, ("items", 0, "n")) == 1
+    frozen = freeze(outer)
+    assert get_fields(frozen)["x"] == 2
+    assert to_display(frozen) == {"items": [{"n": 1}], "api_key": MASK, "x": 2}
+    assert get_at(frozen, ("items", 0, "n")) == 1
 
 
 def test_what_else_is_not_known_here_stays_a_record():
-    kept = freeze(Record("enum", {"$": "enum", "type": "gone:E", "name": "A", "v": 1}))
-    assert get_fields(kept) is None
-    assert to_display(kept).tag == "enum"
+    frozen = freeze(Record("enum", {"$": "enum", "type": "gone:E", "name": "A", "v": 1}))
+    assert get_fields(frozen) is None
+    assert to_display(frozen).tag == "enum"
     assert get_fields(freeze(Record("dataclass", {"$": "dataclass"}))) is None
 
 

@@ -305,9 +305,9 @@ def test_a_part_without_parts_of_its_own_counts_as_one(part):
 @pytest.mark.parametrize("part", [1, "text", None, 1.5, [], [1, 2]], ids=repr)
 def test_a_mapping_built_from_pairs_equals_the_frozen_mapping(count, part):
     names, parts = [f"n{number}" for number in range(count)], [part] * count
-    made, wanted = make_frozen_pairs(names, parts, freeze), freeze(dict(zip(names, parts, strict=True)))
-    assert (list(made), made.flat, made.extent) == (list(wanted), wanted.flat, wanted.extent)
-    assert repr(made) == repr(wanted)
+    frozen_pairs, wanted = make_frozen_pairs(names, parts, freeze), freeze(dict(zip(names, parts, strict=True)))
+    assert (list(frozen_pairs), frozen_pairs.flat, frozen_pairs.extent) == (list(wanted), wanted.flat, wanted.extent)
+    assert repr(frozen_pairs) == repr(wanted)
 
 
 class Route(tuple):

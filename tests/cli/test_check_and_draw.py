@@ -27,9 +27,9 @@ def test_check_prints_the_problems_of_every_file(there, capsys):
 
 def test_check_as_json(there, capsys):
     code, out, _ = called(capsys, "check", "--json", "broken.yaml", "refunds.yaml")
-    told = json.loads(out)
-    assert (code, told["ok"], told["files"]["refunds.yaml"]) == (1, False, [])
-    assert {"code", "what", "where", "why", "do", "severity"} == set(told["files"]["broken.yaml"][0])
+    document = json.loads(out)
+    assert (code, document["ok"], document["files"]["refunds.yaml"]) == (1, False, [])
+    assert {"code", "what", "where", "why", "do", "severity"} == set(document["files"]["broken.yaml"][0])
 
 
 @pytest.mark.parametrize(("file", "begins"), [("out.svg", "<"), ("out.dot", "digraph"), ("out.mmd", "flowchart")])

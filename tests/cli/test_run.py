@@ -30,12 +30,17 @@ def test_run_prints_a_line_a_step_and_the_board(there, capsys):
 
 def test_run_as_json_is_one_object(there, capsys):
     code, out, err = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml", "--json")
-    told = json.loads(out)
+    document = json.loads(out)
     assert (code, err) == (0, "")
-    assert (told["status"], told["steps"], told["error"], told["current"]) == ("finished", 4, None, None)
-    assert told["problems"] == []
-    assert told["board"]["topic"] == "refund"
-    assert told["board"]["response"] == "yes please"
+    assert (document["status"], document["steps"], document["error"], document["current"]) == (
+        "finished",
+        4,
+        None,
+        None,
+    )
+    assert document["problems"] == []
+    assert document["board"]["topic"] == "refund"
+    assert document["board"]["response"] == "yes please"
 
 
 @pytest.mark.parametrize(
@@ -243,16 +248,16 @@ def test_live_takes_the_model_whose_key_is_set(capsys, monkeypatch):
     assert (code, "X465" in complaint, "OPENAI_API_KEY" in complaint) == (1, True, True)
     code, _, complaint = called(capsys, "run", "document", "--scenarios", "--live")
     assert (code, "X465" in complaint) == (1, True)
-    asked = []
+    requests = []
     monkeypatch.setenv("ANTHROPIC_API_KEY", "an-example-key-1")
 
     async def answered(client, request):
-        asked.append(client.model)
+        requests.append(client.model)
         return LLMResponse("yes", client.model)
 
     monkeypatch.setattr(AnthropicClient, "send", answered)
     code, out, _ = called(capsys, "run", "pipeline", "--live")
-    assert (code, "simulated" in out, len(asked)) == (0, False, 3)
+    assert (code, "simulated" in out, len(requests)) == (0, False, 3)
 
 
 def test_live_and_llm_exclude_each_other(capsys):

@@ -83,8 +83,8 @@ def test_a_waiting_run_is_answered_resumed_and_forked(there, capsys):
     code, out, err = called(capsys, "fork", "r.db", "refunds.yaml", "--at", "1", "--edit", "topic=other",
                             "--script", "agents.yaml", "--json")  # fmt: skip
     assert (code, err) == (0, "")
-    told = json.loads(out)
-    assert (told["status"], told["board"]["topic"]) == ("finished", "other")
+    document = json.loads(out)
+    assert (document["status"], document["board"]["topic"]) == ("finished", "other")
     assert len(nb.runs("r.db")) == 2
 
 

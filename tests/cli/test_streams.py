@@ -64,9 +64,9 @@ def test_every_command_is_tried():
 def test_a_full_device_is_a_problem(folder, monkeypatch, capsys, words):
     with FULL.open("w") as full:
         code = call(words, monkeypatch, stdout=full)
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert code in {1, 4}
-    assert "U910: the output cannot be written: No space left on device" in said
+    assert "U910: the output cannot be written: No space left on device" in output
     if "--store" in words:  # the run is complete all the same
         assert main(["runs", "new.db"]) == 0
         assert "finished" in capsys.readouterr().out

@@ -12,12 +12,12 @@ def test_versions_has_what_a_report_needs(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--versions"])
     assert ended.value.code == 0
-    told = capsys.readouterr().out
-    assert f"python: {platform.python_version()}" in told
-    assert re.search(r"^  pandas: \d", told, re.MULTILINE)
-    assert re.search(r"^  mcp \(mcp\): ", told, re.MULTILINE)
-    assert re.search(r"^  dot: ", told, re.MULTILINE)
-    assert re.search(r"^  tables of a store: \d+$", told, re.MULTILINE)
+    output = capsys.readouterr().out
+    assert f"python: {platform.python_version()}" in output
+    assert re.search(r"^  pandas: \d", output, re.MULTILINE)
+    assert re.search(r"^  mcp \(mcp\): ", output, re.MULTILINE)
+    assert re.search(r"^  dot: ", output, re.MULTILINE)
+    assert re.search(r"^  tables of a store: \d+$", output, re.MULTILINE)
 
 
 def test_versions_says_what_is_not_there(capsys, monkeypatch):

@@ -68,11 +68,11 @@ def recipe_of(kind):
         nodes = {"here": Node("here", kind), "end": Node("end", "noop")}
         return Recipe("kinds", "test", nodes, (), ("here",))
     if kind == "task":
-        made = nx.DiGraph(name="kinds")
-        made.add_node("here", function=AgentExecutor({"name": "A"}, llm=lambda _: "x"), inputs={"task": "word"})
-        made.add_node("end", kind="noop")
-        made.add_edge("here", "end")
-        return load(made)
+        built_graph = nx.DiGraph(name="kinds")
+        built_graph.add_node("here", function=AgentExecutor({"name": "A"}, llm=lambda _: "x"), inputs={"task": "word"})
+        built_graph.add_node("end", kind="noop")
+        built_graph.add_edge("here", "end")
+        return load(built_graph)
     if kind in PARTS:
         params, init = PARTS[kind]
         registry = ToolRegistry()
@@ -88,11 +88,11 @@ def recipe_of(kind):
         }
         regions = {"root": Region("root", ("here",)), "one": Region("one", ("inner",), owner="here")}
         return Recipe("kinds", "test", nodes, (Edge("here", "end"),), ("here",), regions=regions)
-    made = nx.DiGraph(name="kinds")
-    made.add_node("here", kind=kind, **ATTRIBUTES[kind])
-    made.add_node("end", kind="noop")
-    made.add_edge("here", "end")
-    return load(made)
+    built_graph = nx.DiGraph(name="kinds")
+    built_graph.add_node("here", kind=kind, **ATTRIBUTES[kind])
+    built_graph.add_node("end", kind="noop")
+    built_graph.add_edge("here", "end")
+    return load(built_graph)
 
 
 @pytest.fixture(params=sorted(KINDS.keys() - REACTIVE))

@@ -11,9 +11,9 @@ from agentnb.dialects.lazy_names import make_lazy_getattr
 def test_a_name_is_imported_when_it_is_used_and_stays(monkeypatch):
     package = ModuleType("made_package")
     monkeypatch.setitem(sys.modules, "made_package", package)
-    found = make_lazy_getattr("made_package", {"sqrt": "math"})
+    get_attribute = make_lazy_getattr("made_package", {"sqrt": "math"})
     assert not hasattr(package, "sqrt")
-    assert found("sqrt")(9) == 3
+    assert get_attribute("sqrt")(9) == 3
     assert package.sqrt(4) == 2
 
 

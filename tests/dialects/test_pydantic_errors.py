@@ -203,9 +203,9 @@ def test_a_value_of_another_sort_is_reported_in_our_own_words(change, why, do):
 def test_missing_keys_of_one_mapping_are_one_problem():
     with pytest.raises(RecipeError) as caught:
         load(content([{"id": "e", "type": "evaluator", "pass_rout": "a"}, "a"]))
-    found = {problem.what: problem.do for problem in caught.value.problems if problem.code == "R113"}
-    assert found.pop("key 'pass_route' is missing") == "write 'pass_route' instead of 'pass_rout'"
-    ((what, do),) = found.items()
+    problems = {problem.what: problem.do for problem in caught.value.problems if problem.code == "R113"}
+    assert problems.pop("key 'pass_route' is missing") == "write 'pass_route' instead of 'pass_rout'"
+    ((what, do),) = problems.items()
     assert what.startswith("keys 'target_variable', 'evaluator_agent_ref', ")
     assert what.endswith(" are missing")
     assert do == "add them"

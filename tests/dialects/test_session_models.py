@@ -86,14 +86,14 @@ def test_an_async_node_asks_it_too():
 
 
 def test_the_request_has_roles_tools_and_settings():
-    asked = []
+    requests = []
     own = SimulatedChatModel(answer=never).bind_tools([rain])
     call = {"id": "call-1", "name": "rain", "args": {"city": "Oslo"}}
     before = [SystemMessage("Be brief."), HumanMessage([{"type": "text", "text": "Rain?"}]),
               AIMessage("", tool_calls=[call]), ToolMessage("70 %", tool_call_id="call-1")]  # fmt: skip
     recipe = asking(own, stop=["."], temperature=0.5)
-    session = run(recipe, lambda request: asked.append(request) or "Yes.", *before)
-    (request,) = asked
+    session = run(recipe, lambda request: requests.append(request) or "Yes.", *before)
+    (request,) = requests
     assert [(each.role, each.content) for each in request.messages] == [
         ("system", "Be brief."), ("user", "Rain?"), ("assistant", ""), ("tool", "70 %"),
     ]  # fmt: skip
@@ -111,20 +111,20 @@ def test_calls_of_tools_reach_the_program():
     wanted = LLMResponse("", tool_calls=[{"id": "c", "name": "rain", "arguments": {"city": "Oslo"}, "signature": "s"}])
     answer = run(asking(own), lambda _request: wanted).board["messages"][-1]
     assert [(call["name"], call["args"], call["id"]) for call in answer.tool_calls] == [("rain", {"city": "Oslo"}, "c")]
-    asked = []
-    run(asking(own), lambda request: asked.append(request) or "ok", answer, ToolMessage("70 %", tool_call_id="c"))
-    assert asked[0].messages[0].tool_calls[0].signature == "s"  # the vendor gets it back
+    requests = []
+    run(asking(own), lambda request: requests.append(request) or "ok", answer, ToolMessage("70 %", tool_call_id="c"))
+    assert requests[0].messages[0].tool_calls[0].signature == "s"  # the vendor gets it back
 
 
 @pytest.mark.parametrize("said", [{"good": True, "why": "short"}, 'Here: {"good": true, "why": "short"}'])
 def test_structured_output_is_asked_for_by_its_schema(said):
-    asked = []
+    requests = []
     own = SimulatedChatModel(answer=never).with_structured_output(Verdict)
     recipe = program(lambda state: {"messages": [("ai", own.invoke(state["messages"]).model_dump_json())]})
-    session = run(recipe, lambda request: asked.append(request) or said)
+    session = run(recipe, lambda request: requests.append(request) or said)
     assert session.board["messages"][-1].content == '{"good":true,"why":"short"}'
-    assert set(asked[0].settings["schema"]["properties"]) == {"good", "why"}
-    assert asked[0].tools == ()
+    assert set(requests[0].settings["schema"]["properties"]) == {"good", "why"}
+    assert requests[0].tools == ()
 
 
 SCHEMA = {"type": "object", "properties": {"good": {"type": "boolean"}}, "required": ["good"]}
@@ -140,9 +140,9 @@ SCHEMA = {"type": "object", "properties": {"good": {"type": "boolean"}}, "requir
     ids=["openai", "class", "anthropic"],
 )
 def test_the_vendors_options_for_a_schema_are_understood(option):
-    asked = []
-    session = run(asking(**option), lambda request: asked.append(request) or {"good": True})
-    assert "good" in asked[0].settings["schema"]["properties"]
+    requests = []
+    session = run(asking(**option), lambda request: requests.append(request) or {"good": True})
+    assert "good" in requests[0].settings["schema"]["properties"]
     message = session.board["messages"][-1]
     assert (message.content, message.additional_kwargs["parsed"]) == ('{"good": true}', {"good": True})
 
@@ -165,9 +165,9 @@ def test_a_run_replays_without_the_model_that_answered(tmp_path):
 
 
 def test_a_held_call_is_edited_and_then_sent_to_the_sessions_model():
-    asked = []
+    requests = []
     recipe = asking()
-    session = nb.Session(recipe, {"messages": [("user", "Why?")]}, llm=lambda request: asked.append(request) or "ok")
+    session = nb.Session(recipe, {"messages": [("user", "Why?")]}, llm=lambda request: requests.append(request) or "ok")
     session.breakpoints.add(call="llm")
     session.step()
     (pending,) = session.pending
@@ -175,7 +175,7 @@ def test_a_held_call_is_edited_and_then_sent_to_the_sessions_model():
     messages[0] = {**messages[0], "data": {**messages[0]["data"], "content": "How?"}}
     session.change(pending.id, arguments={"messages": messages})
     session.run()
-    assert [each.messages[-1].content for each in asked] == ["How?"]
+    assert [each.messages[-1].content for each in requests] == ["How?"]
 
 
 def test_a_picture_cannot_be_sent_to_it():

@@ -17,7 +17,7 @@ def test_a_row_is_found_by_its_name():
 
 
 def test_problems_come_in_the_order_of_the_text_errors_first():
-    given = [
+    inputs = [
         problem("A", "a.yaml:9:1, x", "warning"),
         problem("B", "a.yaml:10:2, x"),
         problem("C", "a.yaml:10:1"),
@@ -25,7 +25,7 @@ def test_problems_come_in_the_order_of_the_text_errors_first():
         problem("D", "a.yaml:2:30, x"),
         problem("E", "the recipe"),
     ]
-    assert [each.code for each in sort_problems(given)] == ["E", "D", "C", "B", "A"]
+    assert [each.code for each in sort_problems(inputs)] == ["E", "D", "C", "B", "A"]
 
 
 def test_warnings_are_kept_with_the_recipe():

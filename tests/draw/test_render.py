@@ -109,20 +109,20 @@ def test_a_backend_that_fails_leaves_it_to_the_plain_one(monkeypatch, fault):
 
 
 def test_a_slow_layout_is_tried_once_more_with_straight_lines(monkeypatch):
-    asked = []
+    requests = []
 
     def slow(name, text, format, seconds):
-        asked.append((name, "splines=line" in text, seconds))
+        requests.append((name, "splines=line" in text, seconds))
         raise subprocess.TimeoutExpired(name, seconds)
 
     only(monkeypatch, "dot", "pygraphviz")
     monkeypatch.setattr(render, "_run_graphviz", slow)
     lay_out(picture(diamond()), seconds=10)
-    assert [(name, cheap) for name, cheap, _ in asked] == [("dot", False), ("dot", True)]
-    assert sum(seconds for *_, seconds in asked) == pytest.approx(10)
-    asked.clear()
+    assert [(name, cheap) for name, cheap, _ in requests] == [("dot", False), ("dot", True)]
+    assert sum(seconds for *_, seconds in requests) == pytest.approx(10)
+    requests.clear()
     lay_out(picture(long(400)), seconds=10)
-    first, second = (seconds for *_, seconds in asked)
+    first, second = (seconds for *_, seconds in requests)
     assert first < second
 
 
@@ -130,9 +130,9 @@ def program(tmp_path, monkeypatch, text):
     """Put a program called `dot` in the place of the real one; it may ask for `real`, and writes its number down."""
     pids, real = tmp_path / "pids", shutil.which("dot")
     head = f"#!{sys.executable}\nimport os, sys, time\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\n"
-    made = tmp_path / "dot"
-    made.write_text(f"{head}real = {real!r}\nasked = sys.stdin.read()\n{text}\n", encoding="utf-8")
-    made.chmod(0o755)
+    path = tmp_path / "dot"
+    path.write_text(f"{head}real = {real!r}\nasked = sys.stdin.read()\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("AGENTNB_LAYOUT", "dot")
     return pids

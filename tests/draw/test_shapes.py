@@ -25,10 +25,10 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_outline_stays_within_its_size(shape):
-    found = re.findall(
+    matches = re.findall(
         r"-?\d+(?:\.\d+)?,-?\d+(?:\.\d+)?", re.sub(r"A[\d.]+,[\d.]+ 0 \d ?\d ", "L", make_outline(shape, 100, 60))
     )
-    points = [tuple(map(float, point.split(","))) for point in found]
+    points = [tuple(map(float, point.split(","))) for point in matches]
     assert len(points) >= 3
     assert all(abs(x) <= 54.1 and abs(y) <= 30.1 for x, y in points)
 

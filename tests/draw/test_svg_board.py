@@ -109,15 +109,15 @@ def list_parts(shown, geometry):
 
 def find_crossings(shown, geometry):
     """Return each flow that crosses something besides its own node, with what it crosses."""
-    lines, parts, found = FlowLines(shown, geometry), list_parts(shown, geometry), []
+    lines, parts, results = FlowLines(shown, geometry), list_parts(shown, geometry), []
     for flow in shown.board.flows:
         for (x, y), (to_x, to_y) in itertools.pairwise(points_of(lines.make(flow)[0])):
             for name, left, top, right, bottom in parts:
                 is_beside = max(x, to_x) < left + 0.2 or min(x, to_x) > right - 0.2
                 is_above = max(y, to_y) < top + 0.2 or min(y, to_y) > bottom - 0.2
                 if not (is_beside or is_above) and name != flow.node:
-                    found.append((flow.direction, flow.node, name))
-    return found
+                    results.append((flow.direction, flow.node, name))
+    return results
 
 
 def wide(branches):

@@ -98,15 +98,15 @@ def board(run: Run) -> dict[str, Any]:
 
 def path(run: Run) -> list[str]:
     """Every step so far: its node, with a mark for what was not a plain turn."""
-    found = []
+    results = []
     for number, history in enumerate(run.chain):
         end = run.chain[number + 1].base if number + 1 < len(run.chain) else run.position
         for row in range(1, min(end, run.position) - history.base + 1):
             flag, act = history.step_flags[row], history.step_activations[row]
             mark = {1: " enter", 2: " again", 3: " leave"}.get(flag & 3, "")
             mark += {4: " error", 8: " cancelled", 12: " skipped"}.get(flag & 12, "")
-            found.append(run.get_node_id(act) + mark)
-    return found
+            results.append(run.get_node_id(act) + mark)
+    return results
 
 
 def leaf(name: str, function: Any, kind: str = "do", scope: str = "root", on: tuple[str, ...] = ()) -> Node:
@@ -258,9 +258,9 @@ NESTED = Shape(
 def _greet(work):
     work.write("greeted", work.event.payload)
     seen = work.emit("greeting.done", {"to": work.event.payload})
-    found = [event.id for event in work.events if event.type == "greeting.done"]
-    work.write("seen", found)
-    assert found[-1] == seen.id
+    events = [event.id for event in work.events if event.type == "greeting.done"]
+    work.write("seen", events)
+    assert events[-1] == seen.id
     raise RuntimeError("after the emit")
 
 

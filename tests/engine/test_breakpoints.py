@@ -14,13 +14,13 @@ def stops(made, inputs=None, **clauses):
     """Run with one breakpoint, and return after which steps it stopped."""
     run = session(made, inputs)
     run.breakpoints.add(**clauses)
-    found = []
+    results = []
     while True:
         before = run.position
         run.run()
-        if run.status != "paused" or (found and run.position == before):
-            return found
-        found.append(run.position)
+        if run.status != "paused" or (results and run.position == before):
+            return results
+        results.append(run.position)
 
 
 @pytest.mark.parametrize(
@@ -65,17 +65,17 @@ def test_stepping_passes_breakpoints():
 
 
 def test_a_key_is_met_by_what_is_written_below_it():
-    made = graph("a", "b", "c", a=lambda: {"d": {"x": 1}}, b=lambda: {"dx": 1})
-    assert stops(made, key="d") == [1]
-    assert stops(made, key="dx") == [2]
+    built_graph = graph("a", "b", "c", a=lambda: {"d": {"x": 1}}, b=lambda: {"dx": 1})
+    assert stops(built_graph, key="d") == [1]
+    assert stops(built_graph, key="dx") == [2]
 
 
 def test_a_failure_that_is_handled_can_be_stopped_at():
-    made = broken()
-    made.add_node("rescue", function=lambda: None)
-    made.add_edge("middle", "rescue", kind="error")
-    made.add_edge("rescue", "last")
-    assert stops(made, error=True) == [2]
+    built_graph = broken()
+    built_graph.add_node("rescue", function=lambda: None)
+    built_graph.add_edge("middle", "rescue", kind="error")
+    built_graph.add_edge("rescue", "last")
+    assert stops(built_graph, error=True) == [2]
 
 
 def test_an_event():
@@ -294,11 +294,11 @@ class OutOfStock(LookupError):
     ],
 )
 def test_an_error_can_be_named_by_its_class(wanted, stops):
-    made = broken(OutOfStock("none left"))
-    made.add_node("rescue", function=lambda: None)
-    made.add_edge("middle", "rescue", kind="error")
-    made.add_edge("rescue", "last")
-    run = session(made)
+    built_graph = broken(OutOfStock("none left"))
+    built_graph.add_node("rescue", function=lambda: None)
+    built_graph.add_edge("middle", "rescue", kind="error")
+    built_graph.add_edge("rescue", "last")
+    run = session(built_graph)
     point = run.breakpoints.add(error=wanted, node="middle", side="after")
     run.run()
     assert (run.stopped_by is point, point.hits) == (stops, int(stops))

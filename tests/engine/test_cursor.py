@@ -51,10 +51,10 @@ def test_the_turn_after_a_failure_inside():
     def breaks():
         raise ValueError
 
-    made = looping(graph("x", x=breaks), times=2)
-    made.add_node("rescue", kind="noop")
-    made.add_edge("again", "rescue", kind="error")
-    run = session(made)
+    built_graph = looping(graph("x", x=breaks), times=2)
+    built_graph.add_node("rescue", kind="noop")
+    built_graph.add_edge("again", "rescue", kind="error")
+    run = session(built_graph)
     run.step(2)
     (following,) = run.frontier
     assert (following.phase, following.why) == ("fail", "its inside has failed")

@@ -31,8 +31,8 @@ def sizes(run):
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 4), max_size=8))
 def test_slices_of_any_size_come_to_the_whole(seed, moves):
     run = odyssey(seed, acts=4)
-    encoder, found = DeltaEncoder(run.tables), DeltaLoader()
-    found.add([through(encoder.encode_delta(sizes(run)))])
+    encoder, loader = DeltaEncoder(run.tables), DeltaLoader()
+    loader.add([through(encoder.encode_delta(sizes(run)))])
     for move in moves:
         match move:
             case 0 if len(run.frames) == 1:
@@ -43,10 +43,10 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
             case _:
                 go(run, move)
         if move != 2:
-            found.add([through(encoder.encode_delta(sizes(run)))])
-    found.add([through(encoder.encode_delta(sizes(run)))])
+            loader.add([through(encoder.encode_delta(sizes(run)))])
+    loader.add([through(encoder.encode_delta(sizes(run)))])
     assert encoder.encode_delta(sizes(run)) == {}
-    tables, histories = found.finish()
+    tables, histories = loader.finish()
     again = DeltaEncoder(tables)
     assert through(again.encode_delta([(history, len(history.push_ends)) for history in histories])) == through(
         DeltaEncoder(run.tables).encode_delta(sizes(run))
@@ -55,9 +55,9 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
 
 def test_it_continues_where_another_process_stopped():
     run = go(started(), 5)
-    found = DeltaLoader()
-    found.add([encode_whole(run.chain)])
-    tables, histories = found.finish()
+    loader = DeltaLoader()
+    loader.add([encode_whole(run.chain)])
+    tables, histories = loader.finish()
     encoder = DeltaEncoder.for_histories(tables, histories)
     assert encoder.encode_delta([(history, len(history.push_ends)) for history in histories]) == {}
 
@@ -121,9 +121,9 @@ OF_VERSION_2 = [
 def test_what_the_first_version_wrote_opens_as_what_this_one_writes():
     read = []
     for slices in (OF_VERSION_1, OF_VERSION_2):
-        found = DeltaLoader()
-        found.add(through(slices))
-        tables, (history,) = found.finish()
+        loader = DeltaLoader()
+        loader.add(through(slices))
+        tables, (history,) = loader.finish()
         columns = (history.step_activations, history.step_flags, history.start_times, history.end_times,
                    history.queue_starts, history.push_ends, history.write_ends)  # fmt: skip
         values = history.new_values, history.old_values
@@ -158,8 +158,8 @@ def test_a_payload_is_loaded_as_it_was_frozen(payload):
 
     run = run_of(lambda work: work.emit("told", payload) and {})
     one(run)
-    found = DeltaLoader()
-    found.add([through(encode_whole(run.chain))])
-    _, (history,) = found.finish()
+    loader = DeltaLoader()
+    loader.add([through(encode_whole(run.chain))])
+    _, (history,) = loader.finish()
     assert measures(history.events[0].payload) == measures(run.history.events[0].payload)
     assert thaw(history.events[0].payload) == payload

@@ -25,25 +25,25 @@ def where(found):
 
 
 def test_without_a_loop_it_runs_here():
-    found = []
-    assert run_in_own_loop(where(found)) == 7
-    assert found[0][0] is threading.current_thread()
+    results = []
+    assert run_in_own_loop(where(results)) == 7
+    assert results[0][0] is threading.current_thread()
 
 
 def test_where_a_loop_is_running_it_runs_in_a_thread_with_the_words_of_here():
-    found = []
+    results = []
 
     async def main():
         WORD.set("here")
 
         async def work():
-            found.append((WORD.get(), threading.current_thread()))
+            results.append((WORD.get(), threading.current_thread()))
             return 3
 
         return run_in_own_loop(work)
 
     assert asyncio.run(main()) == 3
-    assert (found[0][0], found[0][1] is threading.main_thread()) == ("here", False)
+    assert (results[0][0], results[0][1] is threading.main_thread()) == ("here", False)
 
 
 def test_what_it_raises_is_raised_here():
@@ -61,11 +61,11 @@ def test_what_it_raises_is_raised_here():
 
 
 def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
-    found, home = [], LoopThread()
+    results, home = [], LoopThread()
     for _ in range(2):
-        assert run_in_own_loop(where(found), home) == 7
-    assert found[0] == found[1]
-    assert found[0][0] is not threading.current_thread()
+        assert run_in_own_loop(where(results), home) == 7
+    assert results[0] == results[1]
+    assert results[0][0] is not threading.current_thread()
     waiting = []
 
     async def begin():
@@ -79,43 +79,43 @@ def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
     run_in_own_loop(begin, home)
     assert run_in_own_loop(end, home) == 5
     home.close()
-    assert found[0][1].is_closed()
-    assert not found[0][0].is_alive()
+    assert results[0][1].is_closed()
+    assert not results[0][0].is_alive()
 
 
 def test_a_home_that_nobody_holds_any_more_ends():
-    found, home = [], LoopThread()
-    run_in_own_loop(where(found), home)
+    results, home = [], LoopThread()
+    run_in_own_loop(where(results), home)
     gone = ref(home)
     del home
     gc.collect()
     assert gone() is None
-    found[0][0].join(10)
-    assert not found[0][0].is_alive()
+    results[0][0].join(10)
+    assert not results[0][0].is_alive()
 
 
 def test_a_home_may_be_left_from_inside():
-    found, home = [], LoopThread()
+    results, home = [], LoopThread()
 
     async def work():
         home.close()
         return 1
 
-    run_in_own_loop(where(found), home)
+    run_in_own_loop(where(results), home)
     assert run_in_own_loop(work, home) == 1
-    found[0][0].join(10)
-    assert not found[0][0].is_alive()
+    results[0][0].join(10)
+    assert not results[0][0].is_alive()
 
 
 def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
-    found, home, begun = [], LoopThread(), threading.Event()
+    results, home, begun = [], LoopThread(), threading.Event()
 
     async def waits():
         begun.set()
         try:
             await asyncio.Event().wait()
         finally:
-            found.append("ended")
+            results.append("ended")
 
     class Interrupted:
         """A loop thread whose first call is interrupted while it is awaited."""
@@ -134,20 +134,20 @@ def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
 
     with pytest.raises(KeyboardInterrupt):
         run_in_own_loop(waits, Interrupted())
-    assert found == ["ended"]
-    assert run_in_own_loop(where(found), home) == 7
+    assert results == ["ended"]
+    assert run_in_own_loop(where(results), home) == 7
     home.close()
 
 
 @pytest.mark.parametrize("staying", [False, True])
 def test_an_errand_is_awaited_while_the_loop_here_continues(staying):
-    found, home = [], LoopThread() if staying else None
+    results, home = [], LoopThread() if staying else None
     gate = threading.Event()
 
     async def work():
         while not gate.is_set():  # noqa: ASYNC110  (set in another thread)
             await asyncio.sleep(0.001)
-        found.append(threading.current_thread() is threading.main_thread())
+        results.append(threading.current_thread() is threading.main_thread())
         return 7
 
     async def main():
@@ -159,20 +159,20 @@ def test_an_errand_is_awaited_while_the_loop_here_continues(staying):
         return await task
 
     assert asyncio.run(main()) == 7
-    assert found == [False]
+    assert results == [False]
     if home is not None:
         home.close()
 
 
 def test_an_errand_that_is_cancelled_ends_there_first():
-    found, home, begun = [], LoopThread(), threading.Event()
+    results, home, begun = [], LoopThread(), threading.Event()
 
     async def work():
         begun.set()
         try:
             await asyncio.Event().wait()
         finally:
-            found.append("ended")
+            results.append("ended")
 
     async def main():
         task = asyncio.create_task(run_beside(lambda then: RemoteCoroutine(work, home, then)))
@@ -181,10 +181,10 @@ def test_an_errand_that_is_cancelled_ends_there_first():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert found == ["ended"]
+        assert results == ["ended"]
 
     asyncio.run(main())
-    assert run_in_own_loop(where(found), home) == 7
+    assert run_in_own_loop(where(results), home) == 7
     home.close()
 
 

@@ -22,8 +22,8 @@ def test_events_are_numbered_in_one_sequence():
     emit_from_outside(run, "start", 1)
     for _ in range(3):
         one(run)
-    found = [(event.seq, event.id, event.type, event.step, event.at, event.actor) for event in get_visible_events(run)]
-    assert found == [
+    events = [(event.seq, event.id, event.type, event.step, event.at, event.actor) for event in get_visible_events(run)]
+    assert events == [
         (1, "evt_001", "start", None, 0, "user"),
         (2, "evt_002", "a", 1, 1, "n0"),
         (3, "evt_003", "b", 3, 3, "n2"),
@@ -159,9 +159,9 @@ def test_a_node_numbers_on_after_its_own_last_one():
 def test_a_committed_event_differs_in_its_step_alone():
     run = run_of(lambda work: None)
     event = make_event(run, None, "x", {"a": 1}, "ann", {"mark": "m"})
-    (kept,) = stamp_events([event], 7)
-    assert kept == event._replace(step=7, at=7)
-    assert type(kept) is type(event)
+    (stamped,) = stamp_events([event], 7)
+    assert stamped == event._replace(step=7, at=7)
+    assert type(stamped) is type(event)
 
 
 def test_what_is_emitted_once_more_keeps_its_number_id_and_time():

@@ -70,44 +70,44 @@ def test_an_edit_is_in_the_scope_of_the_next_node():
 
 
 def test_the_frame_of_an_edit_in_the_past_is_rebuilt():
-    made = session(looping(body(), times=3), {"n": 0})
-    made.run()
-    made.goto(3).edit({"n": 10})
-    made.run()
-    assert made.board["n"] == 12
+    run = session(looping(body(), times=3), {"n": 0})
+    run.run()
+    run.goto(3).edit({"n": 10})
+    run.run()
+    assert run.board["n"] == 12
 
 
 def test_set_next_shuts_the_frames_that_are_left():
-    made = session(looping(graph("x", "y"), times=3))
-    made.step(2)
-    assert len(made.stack) == 2
-    made.set_next("done")
-    assert (len(made._parts.run.frames), made.current) == (1, "done")
-    made.run()
-    assert made.status == "finished"
-    made.goto(2)
-    assert (len(made._parts.run.frames), made.current) == (1, "done")
-    made.goto(1)
-    assert (len(made._parts.run.frames), made.current) == (2, "x")
+    run = session(looping(graph("x", "y"), times=3))
+    run.step(2)
+    assert len(run.stack) == 2
+    run.set_next("done")
+    assert (len(run._parts.run.frames), run.current) == (1, "done")
+    run.run()
+    assert run.status == "finished"
+    run.goto(2)
+    assert (len(run._parts.run.frames), run.current) == (1, "done")
+    run.goto(1)
+    assert (len(run._parts.run.frames), run.current) == (2, "x")
 
 
 def test_set_next_within_an_open_frame_keeps_it():
-    made = session(looping(graph("x", "y"), times=2))
-    made.step(2)
-    made.set_next("x")
-    assert len(made.stack) == 2
-    made.run()
-    assert (made.board["x"], made.status) == (3, "finished")
+    run = session(looping(graph("x", "y"), times=2))
+    run.step(2)
+    run.set_next("x")
+    assert len(run.stack) == 2
+    run.run()
+    assert (run.board["x"], run.status) == (3, "finished")
 
 
 def test_a_node_inside_a_frame_that_is_not_open_cannot_be_next():
-    made = session(looping(graph("x", "y"), times=2))
+    run = session(looping(graph("x", "y"), times=2))
     with pytest.raises(ExecutionError, match="X107") as caught:
-        made.set_next("y")
+        run.set_next("y")
     assert "'again'" in caught.value.problems[0].do
-    assert made.current == "again"
-    made.run()
-    assert made.status == "finished"
+    assert run.current == "again"
+    run.run()
+    assert run.status == "finished"
 
 
 def test_one_that_waits_already_only_comes_first():
@@ -127,35 +127,35 @@ def test_skip_writes_in_place_of_the_node_and_follows_its_edges():
 
 
 def test_a_composite_node_can_be_skipped_before_and_after_its_inside():
-    made = session(looping(graph("x"), times=2))
-    made.skip()
-    made.run()
-    assert (made.status, dict(made.board)) == ("finished", {"done": 1})
-    made = session(looping(graph("x"), times=2))
-    made.step(2)
-    assert made.current == "again"
-    made.skip()
-    assert len(made._parts.run.frames) == 1
-    made.run()
-    assert dict(made.board) == {"x": 1, "done": 1}
+    run = session(looping(graph("x"), times=2))
+    run.skip()
+    run.run()
+    assert (run.status, dict(run.board)) == ("finished", {"done": 1})
+    run = session(looping(graph("x"), times=2))
+    run.step(2)
+    assert run.current == "again"
+    run.skip()
+    assert len(run._parts.run.frames) == 1
+    run.run()
+    assert dict(run.board) == {"x": 1, "done": 1}
 
 
 def test_the_last_node_inside_can_be_skipped():
-    made = session(looping(graph("x", "y"), times=1))
-    made.step(2)
-    made.skip({"y": "mine"})
-    made.run()
-    assert (made.status, board(made._parts.run)) == ("finished", {"x": 1, "y": "mine", "done": 1})
+    run = session(looping(graph("x", "y"), times=1))
+    run.step(2)
+    run.skip({"y": "mine"})
+    run.run()
+    assert (run.status, board(run._parts.run)) == ("finished", {"x": 1, "y": "mine", "done": 1})
 
 
 def test_a_skip_that_is_refused_changes_nothing():
-    made = session(graph("x", "y"))
+    run = session(graph("x", "y"))
     with pytest.raises(BoardError, match="B105"):
-        made.skip({5: 1})
-    assert (made.position, made.current, dict(made.board)) == (0, "x", {})
-    made.run()
-    assert made.status == "finished"
-    assert made.trace.frames.interventions["action"].tolist() == []
+        run.skip({5: 1})
+    assert (run.position, run.current, dict(run.board)) == (0, "x", {})
+    run.run()
+    assert run.status == "finished"
+    assert run.trace.frames.interventions["action"].tolist() == []
 
 
 def test_what_an_act_was_done_with_is_stored_as_it_was():

@@ -16,20 +16,22 @@ class Counted:
 
 
 def test_each_moment_has_its_own_listeners():
-    told, hooks = [], Counted().hooks
+    messages, hooks = [], Counted().hooks
     for moment in MOMENTS:
-        hooks.add(moment, lambda what, moment=moment: told.append((moment, what)))
+        hooks.add(moment, lambda what, moment=moment: messages.append((moment, what)))
     for moment in MOMENTS:
         hooks.notify(moment, 1)
-    assert told == [(moment, 1) for moment in MOMENTS]
+    assert messages == [(moment, 1) for moment in MOMENTS]
 
 
 def test_one_listener_or_several_in_their_order():
-    told, hooks = [], Counted().hooks
-    hooks.add_all({"step": [lambda what: told.append("a"), lambda what: told.append("b")], "end": told.append})
+    messages, hooks = [], Counted().hooks
+    hooks.add_all(
+        {"step": [lambda what: messages.append("a"), lambda what: messages.append("b")], "end": messages.append}
+    )
     hooks.notify("step", None)
     hooks.notify("end", "c")
-    assert told == ["a", "b", "c"]
+    assert messages == ["a", "b", "c"]
 
 
 def test_who_comes_and_goes_is_notified():
@@ -41,25 +43,25 @@ def test_who_comes_and_goes_is_notified():
 
 
 def test_the_others_are_notified_when_one_is_dropped():
-    told, hooks = [], Counted().hooks
+    messages, hooks = [], Counted().hooks
 
     def breaks(what):
         raise KeyError("x")
 
-    hooks.add_all({"step": [breaks, told.append]})
+    hooks.add_all({"step": [breaks, messages.append]})
     with pytest.warns(UserWarning, match="KeyError"):
         hooks.notify("step", 1)
     hooks.notify("step", 2)
-    assert told == [1, 2]
+    assert messages == [1, 2]
 
 
 def test_a_listener_may_leave_while_it_is_notified():
-    told, hooks = [], Counted().hooks
-    remove = hooks.add("step", lambda what: (told.append(what), remove()))
-    hooks.add("step", told.append)
+    messages, hooks = [], Counted().hooks
+    remove = hooks.add("step", lambda what: (messages.append(what), remove()))
+    hooks.add("step", messages.append)
     hooks.notify("step", 1)
     hooks.notify("step", 2)
-    assert told == [1, 1, 2]
+    assert messages == [1, 1, 2]
 
 
 def test_there_is_no_such_moment():

@@ -30,12 +30,12 @@ def test_whatever_waits_is_stored_at_once():
 
 
 def test_a_run_that_was_closed_is_not_among_them_and_two_do_not_write_one():
-    log, made = MemoryLog(), recipe()
-    session = nb.Session(made, {}, store=log, run_id="run")
+    log, loaded_recipe = MemoryLog(), recipe()
+    session = nb.Session(loaded_recipe, {}, store=log, run_id="run")
     session.step()
     journal = session._parts.state.journal
     assert journal in LIVE
-    other = nb.open(log, "run", recipe=made)
+    other = nb.open(log, "run", recipe=loaded_recipe)
     with pytest.raises(StoreError, match="L453"):
         other.step()
     session.close()

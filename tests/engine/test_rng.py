@@ -59,6 +59,6 @@ def test_what_a_step_has_drawn_is_taken_back_while_nothing_else_has_moved():
     assert get_draws(run) == stood
     assert (run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()) == then
     step(run)  # it has come to its end: what it has drawn stays drawn
-    kept = get_draws(run)
+    draws = get_draws(run)
     roll_back_draws(run)
-    assert get_draws(run) == kept
+    assert get_draws(run) == draws

@@ -129,10 +129,10 @@ def test_the_prompt_of_a_held_call_is_edited_before_it_goes_out():
 
 
 def test_an_answer_given_to_a_held_call_replaces_it():
-    asked = []
+    requests = []
     shape = shape_of("nested")
     run = begun("nested")
-    run.world.llm.script = asked.append
+    run.world.llm.script = requests.append
     run.holds_call = lambda work, effect, moment: moment == "before"
     go_on(run)
     (pending_step,) = run.pending_steps.values()
@@ -143,7 +143,7 @@ def test_an_answer_given_to_a_held_call_replaces_it():
     )
     assert go_on(run) == DONE
     assert board(run)["said"] == "mine"
-    assert asked == []
+    assert requests == []
     assert shape is NESTED
 
 

@@ -26,11 +26,11 @@ def line(does, **options):
 
 def inner(session):
     """Step into the next node to its end; return where it was held."""
-    found = []
+    results = []
     while session.step_into() is None:
         assert session.status == "in_flight"
-        found.append(session.held_at.partition(" of ")[0])
-    return found
+        results.append(session.held_at.partition(" of ")[0])
+    return results
 
 
 def emitting(left=None):
@@ -60,7 +60,7 @@ async def talking(work):
     future = loop.create_future()
     loop.call_soon(future.set_result, "answer")
     work.emit("in a loop")
-    said = [await future]
+    answers = [await future]
 
     async def count():
         for number in range(3):
@@ -69,14 +69,14 @@ async def talking(work):
 
     async for number in count():
         work.emit(f"number {number}")
-        said.append(number)
+        answers.append(number)
 
     async def beside():
         work.emit("beside")
         return "task"
 
-    said.append(await asyncio.create_task(beside()))
-    return {"said": said}
+    answers.append(await asyncio.create_task(beside()))
+    return {"said": answers}
 
 
 TALK = [f"at event evt_00{at} {word!r}" for at, word in
@@ -111,9 +111,9 @@ def test_what_was_emitted_is_seen_while_it_is_held_and_is_no_part_of_the_run_yet
 
 @pytest.mark.parametrize("looped", [False, True])
 def test_an_async_node_keeps_its_loop_its_futures_and_its_generators(looped):
-    session, found = line(talking), []
-    both_ways(lambda: found.append(inner(session)))[looped]()
-    assert (found, session.board["said"]) == ([TALK], ["answer", 0, 1, 2, "task"])
+    session, results = line(talking), []
+    both_ways(lambda: results.append(inner(session)))[looped]()
+    assert (results, session.board["said"]) == ([TALK], ["answer", 0, 1, 2, "task"])
     assert [event.type for event in session.events][-1] == "beside"  # of a task of its own: not held there
     assert "agentnb-home" not in {thread.name for thread in threading.enumerate()}
 
@@ -332,11 +332,11 @@ def test_a_loops_body_is_gone_into_each_time():
     from tests.session.small_sessions import calling, looping
     from tests.session.small_sessions import session as made
 
-    session, found = made(looping(calling("look"), times=2), {"word": "rain"}, tools={"look": lambda word: word}), []
+    session, results = made(looping(calling("look"), times=2), {"word": "rain"}, tools={"look": lambda word: word}), []
     while session.step_into() is not None or session.status == "in_flight":
         if session.held_at:
-            found.append(session.held_at)
-    assert found == ["before tool call 'look' of 'look'", "after tool call 'look' of 'look'"] * 2
+            results.append(session.held_at)
+    assert results == ["before tool call 'look' of 'look'", "after tool call 'look' of 'look'"] * 2
 
 
 def test_two_events_never_have_one_number():

@@ -72,7 +72,7 @@ def test_a_process_ends_beside_a_call_that_never_does():
 
 
 def test_a_coroutine_that_nobody_awaits_any_more_is_closed():
-    made, begun, gate = [], threading.Event(), threading.Event()
+    results, begun, gate = [], threading.Event(), threading.Event()
 
     async def answer():
         """Return nothing."""
@@ -80,8 +80,8 @@ def test_a_coroutine_that_nobody_awaits_any_more_is_closed():
     def call():
         begun.set()
         gate.wait(10)
-        made.append(answer())
-        return made[0]
+        results.append(answer())
+        return results[0]
 
     async def check():
         task = asyncio.get_running_loop().create_task(call_in_thread(call))
@@ -93,6 +93,6 @@ def test_a_coroutine_that_nobody_awaits_any_more_is_closed():
     asyncio.run(check())
     gate.set()
     until = time.monotonic() + 10
-    while not made or inspect.getcoroutinestate(made[0]) != inspect.CORO_CLOSED:
+    while not results or inspect.getcoroutinestate(results[0]) != inspect.CORO_CLOSED:
         assert time.monotonic() < until
         time.sleep(0.001)

@@ -14,10 +14,10 @@ from tests.engine.small_runs import data, one, run_of
 
 def looked(look, inputs):
     """Return what a function of the node's board gives."""
-    found = []
-    run = run_of(lambda work: found.append(look(work.board)), inputs=inputs)
+    results = []
+    run = run_of(lambda work: results.append(look(work.board)), inputs=inputs)
     one(run)
-    (value,) = found
+    (value,) = results
     return value
 
 
@@ -120,10 +120,10 @@ def test_events_are_numbered_and_seen_at_once():
 
 
 def test_a_step_that_is_over_cannot_act_any_more():
-    kept = []
-    run = run_of(kept.append, lambda work: {})
+    stored = []
+    run = run_of(stored.append, lambda work: {})
     one(run)
-    work = kept[0]
+    work = stored[0]
     work.has_ended = True
     for late in (lambda: work.write("a", 1), lambda: work.emit("x"), lambda: work.call(Effect("tool", "x", {}))):
         with pytest.raises(ExecutionError, match="X102"):

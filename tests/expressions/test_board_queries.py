@@ -39,9 +39,9 @@ def test_a_text_is_what_is_at_the_path_and_else_an_expression(text, value):
 
 
 def test_a_key_that_comes_later_is_read_from_then_on():
-    asked = compile_question("my-key", {})
-    assert asked({"my": 5, "key": 1}) == 4
-    assert asked(BOARD) == 3
+    question = compile_question("my-key", {})
+    assert question({"my": 5, "key": 1}) == 4
+    assert question(BOARD) == 3
     numbered = compile_question("task#2.data")
     with pytest.raises(ExecutionError, match="X314") as raised:
         numbered(BOARD)

@@ -161,11 +161,11 @@ def test_where_not_strict_a_rule_means_what_the_library_says(rule, state):
 def test_a_strict_rule_says_the_same_or_tells_what_is_missing(rule, state):
     codes = []
     try:
-        found = compile_rule(rule).evaluate(state)
+        value = compile_rule(rule).evaluate(state)
     except ExecutionError as error:
         codes += [problem.code for problem in error.problems]
     else:
-        assert repr(found) == repr(lenient(rule, **state))
+        assert repr(value) == repr(lenient(rule, **state))
     assert codes in ([], ["X310"], ["X313"])
 
 

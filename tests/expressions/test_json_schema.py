@@ -98,10 +98,10 @@ def test_a_good_schema_has_nothing_wrong():
 
 
 def deep(levels):
-    made = {}
+    results = {}
     for _ in range(levels):
-        made = {"properties": {"a": made}}
-    return made
+        results = {"properties": {"a": results}}
+    return results
 
 
 @pytest.mark.parametrize(

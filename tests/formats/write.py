@@ -36,16 +36,16 @@ def recipe() -> nb.Recipe:
 
 def session(**options: object) -> nb.Session:
     """Return a finished run: five steps, with an edit and an answer."""
-    made = nb.Session(
+    run = nb.Session(
         recipe(), {"item": "tea", "total": 0, "at": BEGAN}, tools={"catalog": lambda item: {"cost": 10}},
         clock=nb.FrozenClock(BEGAN), run_id="orders-1", **options,
     )  # fmt: skip
-    made.breakpoints.add("add", when="total > 100")
-    made.step()
-    made.edit({"item": "coffee"})
-    made.run()
-    made.answer("yes")
-    return made
+    run.breakpoints.add("add", when="total > 100")
+    run.step()
+    run.edit({"item": "coffee"})
+    run.run()
+    run.answer("yes")
+    return run
 
 
 def version_here() -> str:

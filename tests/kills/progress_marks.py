@@ -58,7 +58,7 @@ class Marks:
 
 def read(path: Path) -> tuple[set[str], set[str]]:
     """Return the places at which a process was when it was killed, and the calls that were out."""
-    told = path.read_bytes()
-    places = {name for number, name in enumerate(PLACES) if told[number]}
+    content = path.read_bytes()
+    places = {name for number, name in enumerate(PLACES) if content[number]}
     starts = [len(PLACES) + number * _WIDTH for number in range(_CALLS)]
-    return places, {told[start + 1 : start + 1 + told[start]].decode() for start in starts if told[start]}
+    return places, {content[start + 1 : start + 1 + content[start]].decode() for start in starts if content[start]}

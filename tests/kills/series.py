@@ -209,8 +209,8 @@ class Killed:
             )
             self.lost[call] = lost
         assert self.answered <= answered, "an answer is not there any more"
-        given = {*recipe.read_lines(self.folder / "answers")}
-        assert given <= answered, f"nodes were answered {given - answered}, and no answer is there"
+        answers = {*recipe.read_lines(self.folder / "answers")}
+        assert answers <= answered, f"nodes were answered {answers - answered}, and no answer is there"
         self.answered = answered
 
     # -- and how it goes on --------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from tests.session.small_sessions import session
 
 
 def agent(**attributes):
-    made = nx.DiGraph()
-    made.add_node("write", kind="agent", **{"ref": "writer", "inputs": {"topic": "about"}, **attributes})
-    return made
+    graph = nx.DiGraph()
+    graph.add_node("write", kind="agent", **{"ref": "writer", "inputs": {"topic": "about"}, **attributes})
+    return graph
 
 
 def test_a_bound_agent_is_called_with_the_nodes_inputs():
@@ -53,11 +53,11 @@ def test_the_output_key_can_be_chosen():
 
 
 def test_without_inputs_a_bound_agent_is_given_the_board_where_it_takes_one():
-    made = nx.DiGraph()
-    made.add_node("write", kind="agent", ref="writer")
-    run = session(made, {"about": "rain"}, tools={"writer": lambda board: board["about"].upper()})
+    graph = nx.DiGraph()
+    graph.add_node("write", kind="agent", ref="writer")
+    run = session(graph, {"about": "rain"}, tools={"writer": lambda board: board["about"].upper()})
     assert run.step().outputs == {"write": "RAIN"}
-    alone = session(made, {"about": "rain"}, tools={"writer": lambda: "alone"})
+    alone = session(graph, {"about": "rain"}, tools={"writer": lambda: "alone"})
     assert alone.step().outputs == {"write": "alone"}
 
 
@@ -93,11 +93,11 @@ def test_an_agent_that_is_asked_nothing_is_asked_by_its_name():
 
 
 def test_what_a_recipe_says_that_an_agent_answers_comes_in_turn_and_the_last_again():
-    made = Session(samples("triage"), answers=["again", "again", "approve"])
-    made.run(until="close")
-    assert [step.outputs["draft"] for step in made.trace.steps if step.node_id == "write"] == [1, 2, 2]
-    made.goto(0).run(until="close")
-    assert [step.outputs["draft"] for step in made.trace.steps if step.node_id == "write"] == [1, 2, 2]
+    run = Session(samples("triage"), answers=["again", "again", "approve"])
+    run.run(until="close")
+    assert [step.outputs["draft"] for step in run.trace.steps if step.node_id == "write"] == [1, 2, 2]
+    run.goto(0).run(until="close")
+    assert [step.outputs["draft"] for step in run.trace.steps if step.node_id == "write"] == [1, 2, 2]
 
 
 def test_an_agent_that_fails_is_at_its_node():
@@ -156,10 +156,10 @@ def test_an_agent_that_takes_too_long_fails():
     ],
 )
 def test_the_request_names_the_model_and_carries_its_settings(model, name, settings):
-    asked = []
-    run = Session(made_of(model=model, prompt="Write."), {"about": "rain"}, llm=asked.append)
+    requests = []
+    run = Session(made_of(model=model, prompt="Write."), {"about": "rain"}, llm=requests.append)
     run.step()
-    (request,) = asked
+    (request,) = requests
     assert (request.model, dict(request.settings)) == (name, settings)
     assert [message.content for message in request.messages] == ["Write.", "topic: rain"]
 

@@ -86,11 +86,11 @@ def test_pieces_of_an_answer_are_heard_as_they_come() -> None:
 
 
 def test_two_rounds_add_up() -> None:
-    said = [
+    response = [
         LLMResponse(json.dumps(call("ok", n=1)), "m", Usage(1, 2)),
         LLMResponse('{"tool_name": "none"}', "m", Usage(10, 20)),
     ]
-    session = executor(*said, max_calls=2).session("go")
+    session = executor(*response, max_calls=2).session("go")
     session.run()
     assert session.board["usage"] == {"requests": 2, "tokens_in": 11, "tokens_out": 22, "cost_usd": None}
 
@@ -267,14 +267,14 @@ def test_whatever_a_tool_returns_is_its_result(answer: Any, result: Any) -> None
 
 
 def test_a_tool_is_given_its_parameters_as_one_dict_of_its_own() -> None:
-    given: list[Any] = []
+    inputs: list[Any] = []
 
     def handler(parameters: dict[str, Any]) -> None:
-        given.append(dict(parameters))
+        inputs.append(dict(parameters))
         parameters["n"] = 99
 
     session = used(handler)
-    assert given == [{"n": 1}]
+    assert inputs == [{"n": 1}]
     assert session.board["tools_executed"][0]["parameters"] == {"n": 1}
 
 

@@ -53,5 +53,5 @@ def test_an_answer_always_has_the_same_keys():
     ],
 )
 def test_an_answer_as_text_as_json_and_as_it_is(content, text, json, result):
-    found = answer_of(content)
-    assert (found["text"], found["json"], found["result"]) == (text, json, result)
+    answer = answer_of(content)
+    assert (answer["text"], answer["json"], answer["result"]) == (text, json, result)

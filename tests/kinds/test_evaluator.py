@@ -200,8 +200,8 @@ def test_a_judges_failures_count_neither_as_scores_nor_as_refinements():
 def test_a_step_that_failed_after_its_score_asked_for_nothing():
     judge = Node("judge", "evaluator", params={"target": "text", "threshold": 1, "max_refinements": 1, "ref": "critic",
                                                "fail_route": "gone"})  # fmt: skip
-    made = Recipe("made", "test", {"judge": judge}, (), ("judge",), meta={"draft": True})
-    run = Session(made, {"text": "x"}, tools={"critic": lambda text: 0.1})
+    loaded_recipe = Recipe("made", "test", {"judge": judge}, (), ("judge",), meta={"draft": True})
+    run = Session(loaded_recipe, {"text": "x"}, tools={"critic": lambda text: 0.1})
     for _ in range(3):  # were the first to count, the second would end the run
         run.run()
         assert (run.status, run.current) == ("failed", "judge")
@@ -218,8 +218,8 @@ def test_retries_are_rows_of_the_calls_and_one_evaluation():
             raise answer
         return answer
 
-    made = load(content(nodes, [("write", "judge")]))
-    run = Session(made, tools={"critic": critic}, clock=FrozenClock())
+    loaded_recipe = load(content(nodes, [("write", "judge")]))
+    run = Session(loaded_recipe, tools={"critic": critic}, clock=FrozenClock())
     run.run()
     rows = run.trace.frames.calls
     rows = rows[rows["node"] == "judge"]
@@ -281,18 +281,18 @@ def test_an_async_judge_is_awaited(takes):
 
 
 def test_the_model_is_told_by_what_it_judges_and_which_model_it_is():
-    asked = []
+    requests = []
 
     def answer(request):
-        asked.append(request)
+        requests.append(request)
         return "Here you are:\n```json\n" + json.dumps({"score": 0.95, "critique": "fine"}) + "\n```"
 
     rubric = [{"name": "brevity", "description": "is it short?", "threshold": 0.5, "strict": False}]
     profile = {"evaluator_model": "judge-1", "grading_rubric": rubric}
-    made = recipe(evaluation_profile=profile)
-    run = Session(made, llm=answer, tools={"write-agent": lambda note="": {"output": {"lines": [1]}}})
+    loaded_recipe = recipe(evaluation_profile=profile)
+    run = Session(loaded_recipe, llm=answer, tools={"write-agent": lambda note="": {"output": {"lines": [1]}}})
     run.run(max_steps=2)
-    (request,) = asked
+    (request,) = requests
     system, user = request.messages
     assert (request.model, system.role, user.content) == ("judge-1", "system", 'output: {"lines": [1]}')
     for words in ("critic", "brevity (should come to 0.5): is it short?", '"score"', '"critique"'):
@@ -333,8 +333,8 @@ def test_a_simulated_score_comes_from_the_runs_seed_and_says_so():
 
 def test_where_nothing_is_there_is_nothing_to_judge():
     nodes = [agent("write", metadata={"simulated": {"text": "x"}}), JUDGE, agent("late")]
-    made = content([*nodes, agent("publish")], [("write", "judge"), ("publish", "late")])
-    run = Session(load(made))
+    document = content([*nodes, agent("publish")], [("write", "judge"), ("publish", "late")])
+    run = Session(load(document))
     run.run()
     assert (run.status, run.current) == ("failed", "judge")
     told = str(run.cause)
@@ -355,8 +355,8 @@ def test_what_was_judged_is_recorded_as_it_was_whatever_the_judge_does_with_it()
 
 def test_none_is_a_value_to_judge():
     seen = []
-    made = recipe()
-    run = Session(made, {"output": None}, tools={"critic": lambda output: seen.append(output) or 1,
+    loaded_recipe = recipe()
+    run = Session(loaded_recipe, {"output": None}, tools={"critic": lambda output: seen.append(output) or 1,
                                                  "write-agent": lambda note="": None})  # fmt: skip
     run.run(max_steps=2)
     assert seen == [None]
@@ -366,11 +366,11 @@ def test_none_is_a_value_to_judge():
 
 
 def test_a_graph_may_have_one_and_its_target_may_lie_deep():
-    made = nx.DiGraph()
-    made.add_node("judge", kind="evaluator", target=("work", "text"), ref="critic", threshold=2, pass_route="end")
-    made.add_node("end", kind="noop")
-    made.add_edge("judge", "end")
-    run = session(made, {"work": {"text": "abc"}}, tools={"critic": len})
+    graph = nx.DiGraph()
+    graph.add_node("judge", kind="evaluator", target=("work", "text"), ref="critic", threshold=2, pass_route="end")
+    graph.add_node("end", kind="noop")
+    graph.add_edge("judge", "end")
+    run = session(graph, {"work": {"text": "abc"}}, tools={"critic": len})
     run.run()
     assert (path(run), run.trace.score, run.trace.steps[0].inputs) == (["judge", "end"], 3.0, {"work.text": "abc"})
     assert [read.key for read in run.trace.steps[0].reads] == ["work"]

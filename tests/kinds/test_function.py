@@ -11,10 +11,10 @@ from tests.session.small_sessions import graph, session
 
 
 def run(function, board=None, inputs=None, **options):
-    made = graph("node", node=function)
+    built_graph = graph("node", node=function)
     if inputs is not None:
-        made.nodes["node"]["inputs"] = inputs
-    session_ = session(made, board, **options)
+        built_graph.nodes["node"]["inputs"] = inputs
+    session_ = session(built_graph, board, **options)
     session_.step()
     return session_
 
@@ -29,9 +29,9 @@ def test_without_inputs_it_is_given_the_board_where_it_takes_one():
 
 
 def test_the_board_that_it_is_given_cannot_be_written():
-    made = run(lambda board: board.update(x=2), {"x": 1})
-    assert (made.status, made.board["x"]) == ("failed", 1)
-    assert "AttributeError" in made.error.what
+    result = run(lambda board: board.update(x=2), {"x": 1})
+    assert (result.status, result.board["x"]) == ("failed", 1)
+    assert "AttributeError" in result.error.what
 
 
 def test_a_mapping_is_merged_none_writes_nothing_and_anything_else_is_under_the_node():
@@ -46,10 +46,10 @@ def test_append_adds_one_item_and_makes_the_list_that_is_missing():
 
 
 def test_a_change_in_place_is_a_write_of_its_own():
-    made = run(lambda board: board["items"].append(2), {"items": [1]})
-    (write,) = made.trace.steps[0].writes
+    result = run(lambda board: board["items"].append(2), {"items": [1]})
+    (write,) = result.trace.steps[0].writes
     assert (write.key, write.old, write.new, write.in_place) == ("items", [1], [1, 2], True)
-    assert made.back().board["items"] == [1]
+    assert result.back().board["items"] == [1]
 
 
 def test_a_name_is_looked_up_in_the_tools():
@@ -59,9 +59,9 @@ def test_a_name_is_looked_up_in_the_tools():
 
 
 def test_without_a_function_the_nodes_own_name_is_looked_up():
-    made = graph("node")
-    del made.nodes["node"]["function"]
-    session_ = session(made, tools={"node": lambda: "by name"})
+    built_graph = graph("node")
+    del built_graph.nodes["node"]["function"]
+    session_ = session(built_graph, tools={"node": lambda: "by name"})
     session_.step()
     assert session_.board["node"] == "by name"
 
@@ -94,8 +94,8 @@ def test_an_object_that_can_be_called_will_do():
 
 
 def test_what_it_returns_must_fit_on_the_board():
-    made = run(lambda: {5: "five"})
-    assert (made.status, made.error.code, dict(made.board)) == ("failed", "B105", {})
+    result = run(lambda: {5: "five"})
+    assert (result.status, result.error.code, dict(result.board)) == ("failed", "B105", {})
 
 
 def test_a_function_that_fails_wrote_nothing():
@@ -103,6 +103,6 @@ def test_a_function_that_fails_wrote_nothing():
         board["items"].append(2)
         raise ValueError("half")
 
-    made = run(half, {"items": [1]})
-    assert (made.status, made.board["items"], made.trace.steps[0].writes) == ("failed", [1], ())
-    assert (made.trace.steps[0].status, made.trace.steps[0].type) == ("error", "error")
+    result = run(half, {"items": [1]})
+    assert (result.status, result.board["items"], result.trace.steps[0].writes) == ("failed", [1], ())
+    assert (result.trace.steps[0].status, result.trace.steps[0].type) == ("error", "error")

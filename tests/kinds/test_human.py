@@ -22,8 +22,8 @@ def test_it_waits_and_the_answer_is_its_step():
 def test_it_says_what_is_asked():
     run = session(asking())
     run.run()
-    (asked,) = run.pending
-    assert (asked.kind, asked.node, dict(asked.arguments)) == (
+    (question,) = run.pending
+    assert (question.kind, question.node, dict(question.arguments)) == (
         "answer",
         "ask",
         {"prompt": "Go on?", "options": ["yes", "no"]},
@@ -32,18 +32,18 @@ def test_it_says_what_is_asked():
 
 def test_the_prompt_is_its_label_or_its_name_where_none_is_given():
     for attributes, prompt in (({"label": "The owner"}, "The owner"), ({}, "ask")):
-        made = nx.DiGraph()
-        made.add_node("ask", kind="human", **attributes)
-        run = session(made)
+        graph = nx.DiGraph()
+        graph.add_node("ask", kind="human", **attributes)
+        run = session(graph)
         run.step()
         assert dict(run.pending[0].arguments) == {"prompt": prompt}
         assert run.answer("x").outputs == {"ask": "x"}
 
 
 def test_an_answer_may_be_any_value():
-    made = asking()
-    del made.nodes["ask"]["options"]
-    run = session(made, answers=[{"choice": ["a"], "why": None}])
+    graph = asking()
+    del graph.nodes["ask"]["options"]
+    run = session(graph, answers=[{"choice": ["a"], "why": None}])
     run.step(2)
     assert run.board["answer.choice.0"] == "a"
 
@@ -92,17 +92,17 @@ def test_whoever_does_not_answer_in_time_has_not_answered():
 
 
 def test_on_a_terminal_the_line_says_for_which_role(monkeypatch):
-    asked = []
-    monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda prompt, *rest: asked.append(prompt) or "yes")
+    requests = []
+    monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda prompt, *rest: requests.append(prompt) or "yes")
     Session(made_of(role="reviewer")).run()
     Session(made_of()).run()
-    assert asked == ["Refund? (for role reviewer)", "Refund?"]
+    assert requests == ["Refund? (for role reviewer)", "Refund?"]
 
 
 def test_an_answer_that_does_not_fit_its_schema_is_refused_and_the_question_keeps_waiting():
-    made = nx.DiGraph()
-    made.add_node("ask", kind="human", prompt="How many?", schema={"type": "integer", "maximum": 5}, output="n")
-    run = session(made)
+    graph = nx.DiGraph()
+    graph.add_node("ask", kind="human", prompt="How many?", schema={"type": "integer", "maximum": 5}, output="n")
+    run = session(graph)
     run.step()
     assert dict(run.pending[0].arguments)["schema"] == {"type": "integer", "maximum": 5}
     with pytest.raises(nb.ExecutionError, match="X144"):
@@ -112,9 +112,9 @@ def test_an_answer_that_does_not_fit_its_schema_is_refused_and_the_question_keep
 
 
 def choosing(*options, **attributes):
-    made = nx.DiGraph()
-    made.add_node("ask", kind="human", prompt="Buy?", options=list(options), output="said", **attributes)
-    return made
+    graph = nx.DiGraph()
+    graph.add_node("ask", kind="human", prompt="Buy?", options=list(options), output="said", **attributes)
+    return graph
 
 
 @pytest.mark.parametrize("typo", ["maybe", "Yes", "y", "", "yess", None, True, ["yes"], {"yes": 1}])
@@ -166,20 +166,22 @@ def test_a_held_question_takes_no_other_answer_either():
 
 
 def test_on_a_terminal_a_typo_is_asked_about_once_more(monkeypatch):
-    lines, asked = ["maybe", "no"], []
-    monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda prompt, *_: asked.append(prompt) or lines.pop(0))
+    lines, requests = ["maybe", "no"], []
+    monkeypatch.setattr(
+        "agentnb.world.world.ask_on_terminal", lambda prompt, *_: requests.append(prompt) or lines.pop(0)
+    )
     run = session(choosing("yes", "no"))
     run.run()
     assert run.board["said"] == "no"
-    assert asked[0] == "Buy? [yes, no]"
-    assert "'maybe' is not one of the options" in asked[1]
+    assert requests[0] == "Buy? [yes, no]"
+    assert "'maybe' is not one of the options" in requests[1]
 
 
 def test_on_a_terminal_a_number_is_read_as_the_schema_asks(monkeypatch):
     lines = ["many", "4"]
     monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda *_: lines.pop(0))
-    made = nx.DiGraph()
-    made.add_node("ask", kind="human", schema={"type": "integer"}, output="n")
-    run = session(made)
+    graph = nx.DiGraph()
+    graph.add_node("ask", kind="human", schema={"type": "integer"}, output="n")
+    run = session(graph)
     run.run()
     assert run.board["n"] == 4

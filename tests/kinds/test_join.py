@@ -13,41 +13,41 @@ def test_it_runs_once_after_all_that_leads_to_it():
 
 
 def test_it_waits_for_a_longer_branch():
-    made = fan("a", "b")
-    made.add_node("b2", function=counter("b2"))
-    made.remove_edge("b", "meet")
-    made.add_edge("b", "b2")
-    made.add_edge("b2", "meet")
-    run = session(made)
+    graph = fan("a", "b")
+    graph.add_node("b2", function=counter("b2"))
+    graph.remove_edge("b", "meet")
+    graph.add_edge("b", "b2")
+    graph.add_edge("b2", "meet")
+    run = session(graph)
     run.run()
     assert path(run)[-3:] == ["b2", "meet", "after"]
 
 
 def test_it_does_not_wait_for_a_branch_that_was_never_taken():
-    made = fan("a", "b")
-    made.edges["open", "b", 0]["when"] = "go_b"
-    run = session(made, {"go_b": False})
+    graph = fan("a", "b")
+    graph.edges["open", "b", 0]["when"] = "go_b"
+    run = session(graph, {"go_b": False})
     run.run()
     assert path(run) == ["open", "a", "meet", "after"]
 
 
 def test_two_joins_one_behind_the_other():
-    made = fan("a", "b")
-    made.add_node("c", function=counter("c"))
-    made.add_node("last", kind="join")
-    made.add_edge("open", "c", kind="parallel")
-    made.add_edge("c", "last")
-    made.add_edge("after", "last")
-    run = session(made)
+    graph = fan("a", "b")
+    graph.add_node("c", function=counter("c"))
+    graph.add_node("last", kind="join")
+    graph.add_edge("open", "c", kind="parallel")
+    graph.add_edge("c", "last")
+    graph.add_edge("after", "last")
+    run = session(graph)
     run.run()
     assert path(run).count("meet") == path(run).count("last") == 1
     assert path(run)[-1] == "last"
 
 
 def test_in_a_cycle_it_runs_once_a_round():
-    made = fan("a", "b")
-    made.add_edge("after", "open", when="after < 2")
-    run = session(nx.MultiDiGraph(made, entry="open"))
+    graph = fan("a", "b")
+    graph.add_edge("after", "open", when="after < 2")
+    run = session(nx.MultiDiGraph(graph, entry="open"))
     run.run()
     assert path(run) == ["open", "a", "b", "meet", "after"] * 2
     assert (run.board["a"], run.board["b"]) == (2, 2)

@@ -9,9 +9,9 @@ from tests.session.small_sessions import add, graph, looping, path, session
 
 
 def body():
-    made = nx.DiGraph()
-    made.add_node("add", function=add, inputs={"n": "n"})
-    return made
+    built_graph = nx.DiGraph()
+    built_graph.add_node("add", function=add, inputs={"n": "n"})
+    return built_graph
 
 
 def rounds(run):
@@ -120,10 +120,10 @@ def test_an_error_edge_of_the_loop_catches_what_fails_inside():
     def breaks():
         raise ValueError("inside")
 
-    made = looping(graph("a", "b", b=breaks), times=3)
-    made.add_node("rescue", function=lambda: {"rescued": True})
-    made.add_edge("again", "rescue", kind="error")
-    run = session(made)
+    built_graph = looping(graph("a", "b", b=breaks), times=3)
+    built_graph.add_node("rescue", function=lambda: {"rescued": True})
+    built_graph.add_edge("again", "rescue", kind="error")
+    run = session(built_graph)
     run.run()
     assert path(run) == ["again enter", "a", "b error", "again leave error", "rescue"]
     assert (run.status, run.board["rescued"], len(run.stack)) == ("finished", True, 1)

@@ -36,11 +36,11 @@ def test_without_a_match_and_a_default_it_leads_nowhere():
 
 
 def router(**attributes):
-    made = nx.DiGraph()
-    made.add_node("route", kind="router", **{"input_key": "topic", **attributes})
+    graph = nx.DiGraph()
+    graph.add_node("route", kind="router", **{"input_key": "topic", **attributes})
     for name in ("refund", "bug", "other"):
-        made.add_node(name, kind="noop")
-    return made
+        graph.add_node(name, kind="noop")
+    return graph
 
 
 def test_it_goes_where_the_value_says():

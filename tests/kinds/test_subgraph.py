@@ -13,11 +13,11 @@ def inside(**attributes):
     inner.add_node("add", function=add, inputs={"n": "n"})
     inner.add_node("list", function=lambda board: {"keys": sorted(board)})
     inner.add_edge("add", "list")
-    made = nx.DiGraph()
-    made.add_node("sub", kind="subgraph", graph=inner, **attributes)
-    made.add_node("done", function=counter("done"))
-    made.add_edge("sub", "done")
-    return made
+    built_graph = nx.DiGraph()
+    built_graph.add_node("sub", kind="subgraph", graph=inner, **attributes)
+    built_graph.add_node("done", function=counter("done"))
+    built_graph.add_edge("sub", "done")
+    return built_graph
 
 
 def test_without_inputs_and_outputs_it_shares_the_board():
@@ -101,11 +101,11 @@ def test_what_fails_inside_can_be_caught_by_the_node_outside():
     def breaks():
         raise ValueError("inside")
 
-    made = nx.DiGraph()
-    made.add_node("sub", kind="subgraph", graph=graph("a", a=breaks), inputs={}, outputs={"x": "a"})
-    made.add_node("rescue", function=lambda board: {"rescued": sorted(board)})
-    made.add_edge("sub", "rescue", kind="error")
-    run = session(made, {"n": 1})
+    built_graph = nx.DiGraph()
+    built_graph.add_node("sub", kind="subgraph", graph=graph("a", a=breaks), inputs={}, outputs={"x": "a"})
+    built_graph.add_node("rescue", function=lambda board: {"rescued": sorted(board)})
+    built_graph.add_edge("sub", "rescue", kind="error")
+    run = session(built_graph, {"n": 1})
     run.run()
     assert path(run) == ["sub enter", "a error", "sub leave error", "rescue"]
     assert run.board["rescued"] == ["n"]

@@ -56,12 +56,12 @@ def test_one_that_takes_too_long_is_a_timeout_with_edges_of_its_own():
     async def slow(word):
         await asyncio.Event().wait()
 
-    made = calling(slow, timeout=0.001)
-    made.add_node("late", kind="noop")
-    made.add_node("wrong", kind="noop")
-    made.add_edge("look", "wrong", kind="error")
-    made.add_edge("look", "late", kind="timeout")
-    run = session(made, {"word": "rain"})
+    built_graph = calling(slow, timeout=0.001)
+    built_graph.add_node("late", kind="noop")
+    built_graph.add_node("wrong", kind="noop")
+    built_graph.add_edge("look", "wrong", kind="error")
+    built_graph.add_edge("look", "late", kind="timeout")
+    run = session(built_graph, {"word": "rain"})
     run.run()
     assert [step.node_id for step in run.trace.steps] == ["before", "look", "late"]
     assert "took longer than 0.001 s" in run.trace.steps[1].error
@@ -71,29 +71,29 @@ def test_without_a_timeout_edge_an_error_edge_is_not_taken_for_it():
     async def slow(word):
         await asyncio.Event().wait()
 
-    made = calling(slow, timeout=0.001)
-    made.add_node("wrong", kind="noop")
-    made.add_edge("look", "wrong", kind="error")
-    run = session(made, {"word": "rain"})
+    built_graph = calling(slow, timeout=0.001)
+    built_graph.add_node("wrong", kind="noop")
+    built_graph.add_edge("look", "wrong", kind="error")
+    run = session(built_graph, {"word": "rain"})
     run.run()
     assert (run.status, run.current) == ("failed", "look")
 
 
 def test_a_failure_takes_the_error_edge_and_not_the_others():
     look, _ = flaky(9)
-    made = calling(look)
-    made.add_node("wrong", kind="noop")
-    made.add_edge("look", "wrong", kind="error")
-    run = session(made, {"word": "rain"})
+    built_graph = calling(look)
+    built_graph.add_node("wrong", kind="noop")
+    built_graph.add_edge("look", "wrong", kind="error")
+    run = session(built_graph, {"word": "rain"})
     run.run()
     assert [step.node_id for step in run.trace.steps] == ["before", "look", "wrong"]
     assert run.status == "finished"
 
 
 def test_without_inputs_it_is_given_the_board_and_the_call_says_nothing_of_it():
-    made = graph("look", look=lambda board: board["word"])
-    made.nodes["look"]["kind"] = "tool"
-    run = session(made, {"word": "rain"})
+    built_graph = graph("look", look=lambda board: board["word"])
+    built_graph.nodes["look"]["kind"] = "tool"
+    run = session(built_graph, {"word": "rain"})
     run.run()
     assert run.board["look"] == "rain"
     assert run.trace.frames.calls["arguments"].tolist() == [{}]
@@ -104,8 +104,8 @@ def test_it_is_named_as_it_was_bound_or_by_its_function(name):
     def search(word):
         return word
 
-    made = calling(search if name is None else name)
-    run = session(made, {"word": "rain"}, tools={"look": search})
+    built_graph = calling(search if name is None else name)
+    run = session(built_graph, {"word": "rain"}, tools={"look": search})
     run.run()
     assert run.trace.frames.calls["name"].tolist() == [name or "search"]
 
@@ -114,9 +114,9 @@ def test_it_is_named_as_it_was_bound_or_by_its_function(name):
 @pytest.mark.parametrize("inputs", [{"word": "word"}, None])
 def test_its_options_hold_for_each_way_to_call_it(timeout, inputs):
     look, calls = flaky(1)
-    made = calling(look if inputs else lambda: look("rain"), attempts=2, timeout=timeout)
-    made.nodes["look"]["inputs"] = inputs
-    run = session(made, {"word": "rain"})
+    built_graph = calling(look if inputs else lambda: look("rain"), attempts=2, timeout=timeout)
+    built_graph.nodes["look"]["inputs"] = inputs
+    run = session(built_graph, {"word": "rain"})
     run.run()
     assert (run.status, run.board["found"], calls) == ("finished", "rain", ["rain"] * 2)
 

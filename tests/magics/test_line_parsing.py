@@ -13,9 +13,9 @@ def test_a_number_is_needed(agent, line):
 
 
 def test_a_stray_quote_is_part_of_its_word(agent, shell):
-    made = asking()
-    del made.nodes["ask"]["options"]
-    agent("board", made)
+    graph = asking()
+    del graph.nodes["ask"]["options"]
+    agent("board", graph)
     agent("run")
     agent("answer it's fine")
     assert shell.user_ns["session"].board["answer"] == "it's fine"

@@ -19,8 +19,10 @@ def test_forwards_and_back(agent):
 
 
 def test_over_into_and_out(agent, shell):
-    made = nb.Session(nb.load(looping(calling("look"), times=2)), {"word": "rain"}, tools={"look": lambda word: word})
-    shell.user_ns["session"] = made
+    session = nb.Session(
+        nb.load(looping(calling("look"), times=2)), {"word": "rain"}, tools={"look": lambda word: word}
+    )
+    shell.user_ns["session"] = session
     assert agent("over") == "paused after step 9, next done"
     agent("goto 1")
     assert agent("out") == "paused after step 9, next done"
@@ -63,8 +65,10 @@ def test_back_to_a_place_and_the_start(agent):
 
 
 def test_stop_and_reset(agent, shell):
-    made = nb.Session(nb.load(looping(calling("look"), times=2)), {"word": "rain"}, tools={"look": lambda word: word})
-    shell.user_ns["session"] = made
+    session = nb.Session(
+        nb.load(looping(calling("look"), times=2)), {"word": "rain"}, tools={"look": lambda word: word}
+    )
+    shell.user_ns["session"] = session
     agent("step 2")
     agent("into")
     assert agent("stop") == "paused after step 2, next look"

@@ -34,6 +34,6 @@ def test_the_last_recipe_is_meant_else_the_variable_recipe():
 
 
 def test_one_line_says_where_it_is():
-    found = session()
-    found.step()
-    assert format_status(found) == "paused after step 1, next check"
+    run = session()
+    run.step()
+    assert format_status(run) == "paused after step 1, next check"

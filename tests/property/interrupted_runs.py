@@ -75,11 +75,11 @@ def asking(name: str, asked: list[str]) -> Shape:
 
 def kept_session(name: str, log: Any) -> tuple[Session, list[str]]:
     """Return a session of a shape that asks, kept in a log; and what it asks, as it does."""
-    asked: list[str] = []
-    session = session_of(name, asking(name, asked))
+    requests: list[str] = []
+    session = session_of(name, asking(name, requests))
     session._parts.state._run_id = "r"
     session._parts.persistence.record_new_run(log, "step")
-    return session, asked
+    return session, requests
 
 
 def main() -> None:
@@ -87,10 +87,10 @@ def main() -> None:
     for name, files in json.load(sys.stdin).items():
         ends[name] = []
         for file in files:
-            asked: list[str] = []
+            requests: list[str] = []
             log = open_log(file)
-            session = reopen_run(log, log.run("r"), asking(name, asked).plan())
-            ends[name].append({"facts": facts(finished(session)), "asked": len(asked)})
+            session = reopen_run(log, log.run("r"), asking(name, requests).plan())
+            ends[name].append({"facts": facts(finished(session)), "asked": len(requests)})
             log.close()
     json.dump(ends, sys.stdout)
 

@@ -189,14 +189,14 @@ class Model(Moves):
 
     def ways(self, state: State, entry: Entry) -> list[str]:
         """Return the targets of a node's ordinary edges that are taken."""
-        sight, found, taken = Sight(state, state.frames[entry.frame].scope), [], False
+        sight, results, taken = Sight(state, state.frames[entry.frame].scope), [], False
         for edge in self.edges(entry.node, "sequential", "conditional", "loop_back", "parallel"):
             if edge.kind != "parallel" and taken and self.recipe.routing == "first":
                 continue
             if edge.when is None or edge.when(sight):
-                found.append(edge.target)
+                results.append(edge.target)
                 taken = taken or edge.kind != "parallel"
-        return found
+        return results
 
     def advance(self, state: State, entry: Entry, back: list[Entry], front: list[Entry] | None = None) -> None:
         """Take an entry off the queue; put others to the front, or behind its own frame's."""

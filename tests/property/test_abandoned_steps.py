@@ -41,8 +41,8 @@ def drawing(name: str, does: list[str]) -> Shape:
             for what in does:
                 if what in ("tool", "llm"):
                     target = (lambda prompt: f"about {prompt}") if what == "tool" else None
-                    said = await work.call(Effect(what, "ask", {"prompt": f"{len(drawn)}"}, target=target))
-                    drawn.append(said.content if what == "llm" else said)
+                    answer = await work.call(Effect(what, "ask", {"prompt": f"{len(drawn)}"}, target=target))
+                    drawn.append(answer.content if what == "llm" else answer)
                 elif what in ("emit", "dated"):
                     dated = {"time": datetime(2030, 1, 1, tzinfo=UTC)} if what == "dated" else {}
                     drawn.append(str(work.emit("note", {"n": len(drawn)}, **dated).time))

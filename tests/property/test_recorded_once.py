@@ -93,36 +93,36 @@ def sampling(world: World) -> Any:
 
 
 def retrying(world: World) -> Any:
-    made = nx.DiGraph(name="retrying", entry="ask", inputs={"word": {"default": "rain"}})
-    made.add_node("ask", kind="agent", attempts=4, prompt="about {{ word }}")
-    made.add_node("look", kind="tool", function=world.look, inputs={"word": "word"}, attempts=4)
-    made.add_edge("ask", "look")
-    return load(made)
+    graph = nx.DiGraph(name="retrying", entry="ask", inputs={"word": {"default": "rain"}})
+    graph.add_node("ask", kind="agent", attempts=4, prompt="about {{ word }}")
+    graph.add_node("look", kind="tool", function=world.look, inputs={"word": "word"}, attempts=4)
+    graph.add_edge("ask", "look")
+    return load(graph)
 
 
 def coming_back(world: World) -> Any:
     async def again(board: Any) -> Any:
         return {"n": board["n"] + 1}
 
-    made = nx.DiGraph(name="coming back", entry="ask", inputs={"n": {"default": 0}})
-    made.add_node("ask", kind="agent", attempts=3, prompt="the same each time")
-    made.add_node("look", kind="tool", function=world.look, attempts=3)
-    made.add_node("again", function=again)
-    made.add_edge("ask", "look")
-    made.add_edge("look", "again")
-    made.add_edge("again", "ask", when="n < 3")
-    return load(made)
+    graph = nx.DiGraph(name="coming back", entry="ask", inputs={"n": {"default": 0}})
+    graph.add_node("ask", kind="agent", attempts=3, prompt="the same each time")
+    graph.add_node("look", kind="tool", function=world.look, attempts=3)
+    graph.add_node("again", function=again)
+    graph.add_edge("ask", "look")
+    graph.add_edge("look", "again")
+    graph.add_edge("again", "ask", when="n < 3")
+    return load(graph)
 
 
 def branching(world: World) -> Any:
-    made = nx.MultiDiGraph(name="branching", entry="begin")
-    made.add_node("begin", kind="noop")
-    made.add_node("join", kind="join")
+    graph = nx.MultiDiGraph(name="branching", entry="begin")
+    graph.add_node("begin", kind="noop")
+    graph.add_node("join", kind="join")
     for name in ("left", "right"):
-        made.add_node(name, kind="agent", attempts=3, prompt=name)
-        made.add_edge("begin", name, kind="parallel")
-        made.add_edge(name, "join")
-    return load(made)
+        graph.add_node(name, kind="agent", attempts=3, prompt=name)
+        graph.add_edge("begin", name, kind="parallel")
+        graph.add_edge(name, "join")
+    return load(graph)
 
 
 def agent_with_tools(world: World) -> Any:

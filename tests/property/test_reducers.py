@@ -53,7 +53,7 @@ def after(value: Any, changes: list[tuple[str, Any]]) -> Any:
 
 def branch(items: list[Any], board: dict[str, Any]) -> dict[str, list[tuple[str, Any]]]:
     """Return the changes of each key that a branch makes, which begins with a board."""
-    found: dict[str, list[tuple[str, Any]]] = {}
+    results: dict[str, list[tuple[str, Any]]] = {}
     for item in items:
         if len(item) == 2:
             made = section(item, board)
@@ -64,25 +64,25 @@ def branch(items: list[Any], board: dict[str, Any]) -> dict[str, list[tuple[str,
             before = board.get(key, ABSENT)
             board = {**board, key: after(before, changes)}
             if before is not ABSENT or board[key] is not ABSENT:  # to delete what is not there is no change
-                found.setdefault(key, []).extend(changes)
-    return found
+                results.setdefault(key, []).extend(changes)
+    return results
 
 
 def section(item: Any, board: dict[str, Any]) -> dict[str, list[tuple[str, Any]]]:
     """Return the changes of each key that a section makes: all of its branches', or what the last one has left."""
     own, branches = item
     made = [branch(items, board) for items in branches]
-    found: dict[str, list[tuple[str, Any]]] = {}
+    results: dict[str, list[tuple[str, Any]]] = {}
     for key in KEYS:
         parts = [each[key] for each in made if key in each]
         if key in own:
             parts = [[("combine" if new is not ABSENT else "set", new) for _, new in part] for part in parts]
         changes = [change for part in parts for change in part]
         if any(what == "combine" for what, _ in changes) or (parts and key in own):
-            found[key] = changes
+            results[key] = changes
         elif parts:
-            found[key] = [("set", after(board.get(key, ABSENT), parts[-1]))]
-    return found
+            results[key] = [("set", after(board.get(key, ABSENT), parts[-1]))]
+    return results
 
 
 # -- the recipe ------------------------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def rows_of(session: Any) -> list[Any]:
     ways: dict[int, list[Any]] = {}
     for step, target, value in zip(edges.step, edges.target, edges.value, strict=True):
         ways.setdefault(step, []).append((target, "" if value is pd.NA or value is None else repr(value)))
-    found = []
+    results = []
     for step in session.trace.steps:
         number = step.step
         writes = [
@@ -135,10 +135,10 @@ def rows_of(session: Any) -> list[Any]:
         ]
         failure = reading.failure(number)
         told = failure and (failure.type, failure.message)
-        found.append(
+        results.append(
             (step.node_id, step.phase, step.status, step.frame, sorted(writes, key=repr), ways.get(number), told)
         )
-    return found
+    return results
 
 
 @given(versions())

@@ -53,11 +53,11 @@ def localize(site: Path, pyodide: Path) -> None:
 
 
 def _distributions() -> dict[str, metadata.Distribution]:
-    found: dict[str, metadata.Distribution] = {}
+    results: dict[str, metadata.Distribution] = {}
     for name in ("agentnb", *OF_THE_KERNEL):
-        needed(name, found, unused=frozenset())
-    del found["agentnb"]  # the site has its wheel
-    return found
+        needed(name, results, unused=frozenset())
+    del results["agentnb"]  # the site has its wheel
+    return results
 
 
 def _pack_wheel(index: Path, name: str, version: str, distribution: metadata.Distribution | None) -> None:

@@ -42,10 +42,10 @@ def needed(name: str, found: dict[str, metadata.Distribution], unused: AbstractS
 
 def pack(target: Path, scratch: Path) -> None:
     """Write the zip; the wheel of pydantic-core comes from the package index."""
-    found: dict[str, metadata.Distribution] = {}
-    needed("agentnb", found)
+    results: dict[str, metadata.Distribution] = {}
+    needed("agentnb", results)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, distribution in found.items():
+        for name, distribution in results.items():
             for file in distribution.files or ():
                 path = Path(str(distribution.locate_file(file)))
                 if ".." in file.parts or "__pycache__" in file.parts or path.suffix in {".so", ".pth", ".pyc"}:

@@ -15,8 +15,8 @@ def test_a_good_recipe_has_no_problems():
 
 
 def test_an_edge_has_to_lead_to_a_node():
-    made = recipe(["ask", "close"], [Edge("ask", "colse", place=Place("a.yaml", 3, 5, "edges[0]"))])
-    (problem,) = checks.check_edges(made)
+    loaded_recipe = recipe(["ask", "close"], [Edge("ask", "colse", place=Place("a.yaml", 3, 5, "edges[0]"))])
+    (problem,) = checks.check_edges(loaded_recipe)
     assert (problem.code, problem.where) == ("R104", "a.yaml:3:5, edges[0]")
     assert problem.what == "edge 'ask' -> 'colse' leads to a node that does not exist"
     assert problem.do == "did you mean 'close'?"
@@ -43,13 +43,13 @@ def test_among_many_mistakes_only_the_first_are_guessed_at():
 @pytest.mark.parametrize("kind", ["router", "evaluator"])
 def test_a_route_has_to_lead_to_a_node_or_to_the_end(kind):
     ways = {"routes": {"x": "", "y": "nowhere"}, "default": "a", "pass_route": "nowhere", "fail_route": ""}
-    made = recipe(["a", node("choose", kind, params=ways)])
-    assert list_codes(checks.check_routes, made) == [("R120", "error")]
+    loaded_recipe = recipe(["a", node("choose", kind, params=ways)])
+    assert list_codes(checks.check_routes, loaded_recipe) == [("R120", "error")]
 
 
 def test_a_route_called_otherwise_is_not_the_default():
-    made = recipe([node("choose", "router", params={"routes": {"otherwise": "nowhere"}, "default": ""})])
-    assert list_codes(checks.check_routes, made) == [("R120", "error")]
+    loaded_recipe = recipe([node("choose", "router", params={"routes": {"otherwise": "nowhere"}, "default": ""})])
+    assert list_codes(checks.check_routes, loaded_recipe) == [("R120", "error")]
 
 
 def test_a_router_without_routes_is_a_warning():
@@ -57,8 +57,8 @@ def test_a_router_without_routes_is_a_warning():
 
 
 def test_a_route_that_is_drawn_is_reported_once():
-    made = recipe([node("choose", "router", params={"routes": {"x": "gone"}})], [("choose", "gone", "route")])
-    assert [problem.code for problem in made.check()] == ["R104"]
+    loaded_recipe = recipe([node("choose", "router", params={"routes": {"x": "gone"}})], [("choose", "gone", "route")])
+    assert [problem.code for problem in loaded_recipe.check()] == ["R104"]
 
 
 def test_a_recipe_begins_at_its_own_nodes():
@@ -68,10 +68,10 @@ def test_a_recipe_begins_at_its_own_nodes():
 
 
 def test_a_recipe_begins_at_the_top():
-    made = recipe(
+    loaded_recipe = recipe(
         [node("l", "loop", bodies=("l",)), node("in", scope="l")], entry=["in"], regions=[Region("l", ("in",))]
     )
-    assert list_codes(checks.check_entry, made) == [("R105", "error")]
+    assert list_codes(checks.check_entry, loaded_recipe) == [("R105", "error")]
 
 
 def test_a_missing_entry_asks_for_the_one_that_is_near():
@@ -86,8 +86,8 @@ def test_a_missing_entry_asks_for_the_one_that_is_near():
     ids=["no owner", "has no entry node", "begins outside"],
 )
 def test_a_region_belongs_to_a_node_and_begins_inside(region):
-    made = recipe([node("l", "loop", bodies=("l",)), "out", node("in", scope="l")], regions=[region])
-    assert list_codes(checks.check_regions, made) == [("R116", "error")]
+    loaded_recipe = recipe([node("l", "loop", bodies=("l",)), "out", node("in", scope="l")], regions=[region])
+    assert list_codes(checks.check_regions, loaded_recipe) == [("R116", "error")]
 
 
 def test_a_node_names_only_regions_that_there_are():
@@ -102,8 +102,8 @@ def test_what_is_a_frame_has_something_inside(kind):
 
 def test_an_edge_stays_in_its_region():
     region = Region("l", ("in",), owner="l")
-    made = recipe([node("l", "loop", bodies=("l",)), node("in", scope="l")], [("l", "in")], regions=[region])
-    assert list_codes(checks.check_scopes, made) == [("R122", "error")]
+    loaded_recipe = recipe([node("l", "loop", bodies=("l",)), node("in", scope="l")], [("l", "in")], regions=[region])
+    assert list_codes(checks.check_scopes, loaded_recipe) == [("R122", "error")]
 
 
 def test_an_edge_is_of_a_kind_that_there_is():
@@ -143,22 +143,22 @@ def test_an_evaluator_that_makes_sense_is_not_reported():
 
 
 def test_each_evaluator_is_reported():
-    made = recipe([node(name, "evaluator", params={"target": "x", "threshold": 2}) for name in "ab"])
-    assert list_codes(checks.check_evaluators, made) == [("R136", "warning")] * 2
+    loaded_recipe = recipe([node(name, "evaluator", params={"target": "x", "threshold": 2}) for name in "ab"])
+    assert list_codes(checks.check_evaluators, loaded_recipe) == [("R136", "warning")] * 2
 
 
 def test_the_flow_is_looked_at_only_where_the_parts_hang_together():
-    made = recipe(["a", "alone"], [("a", "gone")])
-    assert [problem.code for problem in made.check()] == ["R104"]
+    loaded_recipe = recipe(["a", "alone"], [("a", "gone")])
+    assert [problem.code for problem in loaded_recipe.check()] == ["R104"]
     assert [problem.code for problem in recipe(["a", "alone"]).check()] == ["R115"]
 
 
 def test_errors_come_first_and_each_problem_once():
     from dataclasses import replace
 
-    made = recipe(["a", node("b", "router")], [("a", "gone")])
-    (warning,) = (problem for problem in made.check() if problem.severity == "warning")
-    again = replace(made, notes=(warning,)).check()
+    loaded_recipe = recipe(["a", node("b", "router")], [("a", "gone")])
+    (warning,) = (problem for problem in loaded_recipe.check() if problem.severity == "warning")
+    again = replace(loaded_recipe, notes=(warning,)).check()
     assert [problem.severity for problem in again] == ["error", "warning"]
 
 

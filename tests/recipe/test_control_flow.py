@@ -9,14 +9,14 @@ HOLDS = to_condition("n > 1")
 
 
 def test_an_edge_behind_one_that_always_holds_is_never_taken():
-    made = recipe(["a", "b", "c"], [("a", "b"), ("a", "c")])
-    assert list_codes(control_flow.check_taken, made) == [("R118", "warning")]
-    assert list_codes(control_flow.check_reached, made) == [("R115", "warning")]
+    loaded_recipe = recipe(["a", "b", "c"], [("a", "b"), ("a", "c")])
+    assert list_codes(control_flow.check_taken, loaded_recipe) == [("R118", "warning")]
+    assert list_codes(control_flow.check_reached, loaded_recipe) == [("R115", "warning")]
 
 
 def test_a_condition_lets_the_next_edge_in():
-    made = recipe(["a", "b", "c"], [Edge("a", "b", "conditional", HOLDS), ("a", "c")])
-    assert made.check() == []
+    loaded_recipe = recipe(["a", "b", "c"], [Edge("a", "b", "conditional", HOLDS), ("a", "c")])
+    assert loaded_recipe.check() == []
 
 
 def test_a_label_is_no_condition():
@@ -34,24 +34,24 @@ def test_where_all_edges_are_taken_none_is_shut_out():
 
 
 def test_bodies_routes_and_events_are_ways():
-    made = recipe(
+    loaded_recipe = recipe(
         [node("a", "loop", bodies=("a",)), node("in", scope="a"), "routed", node("heard", on=("done",)), "told"],
         [("a", "routed", "route"), ("a", "told", "event")],
         regions=[Region("a", ("in",), owner="a")],
     )
-    assert list_codes(control_flow.check_reached, made) == []
+    assert list_codes(control_flow.check_reached, loaded_recipe) == []
 
 
 def test_a_circle_without_a_way_out_is_reported_once():
-    made = recipe(["a", "b"], [("a", "b"), ("b", "a")], limits={"max_steps": 50})
-    (problem,) = control_flow.check_ends(made)
+    loaded_recipe = recipe(["a", "b"], [("a", "b"), ("b", "a")], limits={"max_steps": 50})
+    (problem,) = control_flow.check_ends(loaded_recipe)
     assert (problem.code, problem.severity) == ("R125", "warning")
     assert "50" in problem.why
 
 
 def test_an_error_edge_is_no_way_out():
-    made = recipe(["a", "b", "c"], [("a", "b"), ("b", "a"), ("b", "c", "error")])
-    assert list_codes(control_flow.check_ends, made) == [("R125", "warning")]
+    loaded_recipe = recipe(["a", "b", "c"], [("a", "b"), ("b", "a"), ("b", "c", "error")])
+    assert list_codes(control_flow.check_ends, loaded_recipe) == [("R125", "warning")]
 
 
 def test_a_router_may_end_by_a_route_or_for_want_of_a_default():
@@ -60,21 +60,23 @@ def test_a_router_may_end_by_a_route_or_for_want_of_a_default():
         {"routes": {"x": "a"}},
         {"routes": {"x": ""}, "default": "a"},
     ):
-        made = recipe(["a", node("r", "router", params=params)], [("a", "r"), ("r", "a", "route")])
-        assert list_codes(control_flow.check_ends, made) == []
-    made = recipe(["a", node("r", "router", params={"routes": {}, "default": "a"})], [("a", "r"), ("r", "a", "route")])
-    assert list_codes(control_flow.check_ends, made) == [("R125", "warning")]
+        loaded_recipe = recipe(["a", node("r", "router", params=params)], [("a", "r"), ("r", "a", "route")])
+        assert list_codes(control_flow.check_ends, loaded_recipe) == []
+    loaded_recipe = recipe(
+        ["a", node("r", "router", params={"routes": {}, "default": "a"})], [("a", "r"), ("r", "a", "route")]
+    )
+    assert list_codes(control_flow.check_ends, loaded_recipe) == [("R125", "warning")]
 
 
 def test_a_node_whose_edges_all_have_conditions_may_end():
-    made = recipe(["a"], [Edge("a", "a", "conditional", HOLDS)])
-    assert list_codes(control_flow.check_ends, made) == []
+    loaded_recipe = recipe(["a"], [Edge("a", "a", "conditional", HOLDS)])
+    assert list_codes(control_flow.check_ends, loaded_recipe) == []
 
 
 def test_a_misspelt_key_is_asked_for():
     nodes = [node("a", writes=("topic",)), node("b", reads=("topics", "ticket.text", "anything"))]
-    made = recipe(nodes, [("a", "b")], inputs={"ticket": {}})
-    (problem,) = control_flow.check_reads(made)
+    loaded_recipe = recipe(nodes, [("a", "b")], inputs={"ticket": {}})
+    (problem,) = control_flow.check_reads(loaded_recipe)
     assert (problem.code, problem.severity, problem.do) == ("R126", "warning", "did you mean 'topic'?")
 
 

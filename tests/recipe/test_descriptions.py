@@ -22,9 +22,9 @@ def test_names_are_listed_up_to_so_many():
 
 
 def test_a_place_is_the_recipe_where_none_is_known():
-    made = recipe(["a"])
-    assert format_place(made, None) == "recipe 'made'"
-    assert format_place(made, Place("a.yaml", 1, 2)) == "a.yaml:1:2"
+    loaded_recipe = recipe(["a"])
+    assert format_place(loaded_recipe, None) == "recipe 'made'"
+    assert format_place(loaded_recipe, Place("a.yaml", 1, 2)) == "a.yaml:1:2"
 
 
 def test_a_router_chooses_by_text_and_by_default():

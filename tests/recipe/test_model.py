@@ -11,8 +11,8 @@ from tests.recipe.small_recipes import node, recipe
 
 
 def test_nothing_of_a_recipe_can_be_changed():
-    made = recipe(["a"], [("a", "a")])
-    for part, name in ((made, "name"), (made.nodes["a"], "kind"), (made.edges[0], "target")):
+    loaded_recipe = recipe(["a"], [("a", "a")])
+    for part, name in ((loaded_recipe, "name"), (loaded_recipe.nodes["a"], "kind"), (loaded_recipe.edges[0], "target")):
         with pytest.raises(FrozenInstanceError):
             setattr(part, name, "other")
 
@@ -57,13 +57,15 @@ def test_conditions_are_distinguished_by_what_they_ask():
 
 
 def test_places_and_notes_decide_nothing():
-    made = recipe(["a"])
-    assert replace(made, text="other", file="b.yaml", meta={"x": 1}).fingerprint == made.fingerprint
+    loaded_recipe = recipe(["a"])
+    assert replace(loaded_recipe, text="other", file="b.yaml", meta={"x": 1}).fingerprint == loaded_recipe.fingerprint
 
 
 def test_the_graph_has_what_a_recipe_has():
-    made = recipe([node("a", "agent", reads=("x",), writes=("y",)), node("b", label="B")], [("a", "b", "route")])
-    graph = made.graph
+    loaded_recipe = recipe(
+        [node("a", "agent", reads=("x",), writes=("y",)), node("b", label="B")], [("a", "b", "route")]
+    )
+    graph = loaded_recipe.graph
     assert isinstance(graph, nx.MultiDiGraph)
     assert (graph.name, graph.graph["dialect"], graph.graph["entry"]) == ("made", "test", ("a",))
     assert graph.nodes["a"] == {
@@ -83,6 +85,6 @@ def test_two_edges_between_the_same_nodes_stay_two():
 
 
 def test_changing_the_graph_changes_no_recipe():
-    made = recipe(["a"])
-    made.graph.add_node("b")
-    assert list(made.nodes) == ["a"]
+    loaded_recipe = recipe(["a"])
+    loaded_recipe.graph.add_node("b")
+    assert list(loaded_recipe.nodes) == ["a"]

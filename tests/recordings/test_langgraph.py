@@ -28,16 +28,16 @@ UPDATES = st.lists(st.tuples(st.integers(0, 6), st.none() | st.sampled_from(NAME
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
     """Yield, for each program, its app, its thread and the file of its checkpoints."""
-    found = {}
+    results = {}
     with ExitStack() as stack:
         for program in langgraph_programs.PROGRAMS:
             path = tmp_path_factory.mktemp("graphs") / f"{program.__name__}.db"
             connection = stack.enter_context(closing(sqlite3.connect(path, check_same_thread=False)))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found[program.__name__] = (*program(SqliteSaver(connection)), path)
+                results[program.__name__] = (*program(SqliteSaver(connection)), path)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the file can be copied alone
-        yield found
+        yield results
 
 
 def plain(value):
@@ -295,8 +295,8 @@ def run_with_answers(app, inputs, config):
         warnings.simplefilter("ignore")
         for _ in range(3):
             # Otherwise LangGraph stores a checkpoint while the next superstep changes the sets of its joins.
-            found = app.invoke(inputs, config, durability="sync")
-            asked = found.get("__interrupt__", ())
+            result = app.invoke(inputs, config, durability="sync")
+            asked = result.get("__interrupt__", ())
             if not asked:
                 return
             inputs = Command(resume={each.id: f"re {each.value}" for each in asked})

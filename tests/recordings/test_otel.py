@@ -226,8 +226,8 @@ def test_spans_of_other_libraries_are_read_with_their_names(text, tmp_path):
     told = (model["kind"], model["model"], model["provider"], model["tokens_in"], model["tokens_out"])
     assert told == ("llm", "gpt-x", "openai", 11, 4)
     assert model["finish_reason"] == "tool_calls"
-    asked = [(row["role"], row["content"]) for row in model["arguments"]["messages"]]
-    assert asked == [("system", "be brief"), ("user", "rain?")]
+    messages = [(row["role"], row["content"]) for row in model["arguments"]["messages"]]
+    assert messages == [("system", "be brief"), ("user", "rain?")]
     assert (call["kind"], call["name"], call["arguments"], call["result"]) == (
         "tool", "weather", {"city": "Oslo"}, {"rain": 70}
     )  # fmt: skip
@@ -254,8 +254,8 @@ def test_what_the_libraries_export_shows_the_run_of_the_agent(library):
     assert (first["tokens_in"], first["tokens_out"], second["tokens_in"], second["tokens_out"]) == (10, 5, 12, 7)
     assert first["finish_reason"] in {"tool_calls", "tool_call"}  # OpenLLMetry has a word of its own
     assert (second["finish_reason"], first["provider"], first["model"]) == ("stop", "openai", "scripted-1")
-    asked = [(message["role"], text_of(message)) for message in first["arguments"]["messages"]]
-    assert asked == [("system", "You are terse."), ("user", "Weather and time in Rome?")]
+    messages = [(message["role"], text_of(message)) for message in first["arguments"]["messages"]]
+    assert messages == [("system", "You are terse."), ("user", "Weather and time in Rome?")]
     assert [message["role"] for message in second["arguments"]["messages"]][:3] == ["system", "user", "assistant"]
     board = session.board
     assert (board["weather"], board["clock"]) == ({"sky": "sunny", "city": "Rome"}, "noon")

@@ -58,18 +58,18 @@ def test_a_trace_opens_and_goes_everywhere(made):
 def test_what_a_run_waits_for_travels_with_it(name, tmp_path):
     session = nb.Session(nb.samples(name))
     session.run()
-    asked = [(row.kind, row.node, row.name, dict(row.arguments)) for row in session.pending]
-    assert len(asked) == 1
+    question = [(row.kind, row.node, row.name, dict(row.arguments)) for row in session.pending]
+    assert len(question) == 1
     path = tmp_path / "run.json"
     session.trace.to_json(path)
     again = nb.open(path)
     again.goto(0)
     again.goto(session.position)
     assert again.status == "waiting"
-    assert [(row.kind, row.node, row.name, dict(row.arguments)) for row in again.pending] == asked
+    assert [(row.kind, row.node, row.name, dict(row.arguments)) for row in again.pending] == question
     for copy in (again.trace, nb.SimulationTrace.read(path)):
         copy.to_json(tmp_path / "copy.json")
-        assert [row.arguments for row in nb.open(tmp_path / "copy.json").pending] == [asked[0][3]]
+        assert [row.arguments for row in nb.open(tmp_path / "copy.json").pending] == [question[0][3]]
     if session.position:
         assert again.goto(session.position - 1).pending == ()
     with pytest.raises(ExecutionError, match="L450"):

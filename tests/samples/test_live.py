@@ -88,9 +88,9 @@ def test_a_sample_asks_a_real_model(name, model, capsys, tmp_path):
     emits = [word for type_, payload in EVENTS.get(name, ()) for word in ("--emit", f"{type_}={json.dumps(payload)}")]
     code, out, err = called(capsys, "run", name, "--live", "--json", "--script", str(script), *emits)
     assert code == 0, err + out
-    told = json.loads(out)
-    assert told["simulated"] == []
+    document = json.loads(out)
+    assert document["simulated"] == []
     assert model.asked
     key, wanted = FOUND[name]
-    found = told["board"] if key is None else told["board"][key]
+    found = document["board"] if key is None else document["board"][key]
     assert json.dumps(wanted).strip('"') in json.dumps(found)

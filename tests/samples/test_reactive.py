@@ -45,9 +45,9 @@ def test_the_memo_waits_for_every_question():
 def test_alerts_of_one_service_are_one_incident_and_the_second_asks_for_a_change():
     runtime = board()
     assert [(each["service"], each["alerts"]) for each in of(runtime, "incident")] == [("shop", 2), ("mail", 1)]
-    (asked,) = runtime.pending_approvals()
-    assert asked.data["set"] == {"workers": 2}
-    assert asked.reason == "2 alerts of shop: low memory; no memory"
+    (approvals,) = runtime.pending_approvals()
+    assert approvals.data["set"] == {"workers": 2}
+    assert approvals.reason == "2 alerts of shop: low memory; no memory"
     assert (of(runtime, "change"), of(runtime, "service")[0]["workers"]) == ([], 4)
 
 

@@ -151,8 +151,8 @@ def test_what_is_missing_is_like_nothing():
     ],
 )
 def test_what_is_no_text_is_compared_as_json(one, other, wanted):
-    found = measure_likeness(one, other)
-    assert 0 < found < 1 if wanted is None else found == wanted
+    similarity = measure_likeness(one, other)
+    assert 0 < similarity < 1 if wanted is None else similarity == wanted
 
 
 @given(st.text(), st.text())

@@ -104,8 +104,8 @@ def test_code_of_its_own_is_refused_and_the_others_run():
 
 
 def test_all_that_is_wrong_is_reported_at_once():
-    given = [5, {"id": "a", "compare": "code_eval"}, {"id": "b", "compare": "x"}, {"id": "b", "inputs": 3}]
-    assert codes(refused(given)) == ["X412", "X412", "X412", "X411"]
+    inputs = [5, {"id": "a", "compare": "code_eval"}, {"id": "b", "compare": "x"}, {"id": "b", "inputs": 3}]
+    assert codes(refused(inputs)) == ["X412", "X412", "X412", "X411"]
 
 
 def test_a_mistake_in_a_file_is_reported_with_its_place():

@@ -116,9 +116,9 @@ def test_a_model_that_fails_is_the_scenarios_problem():
 
 
 def test_a_run_that_failed_is_not_judged():
-    asked = []
-    result = ran(computed(lambda: 1 / 0), GREETS, llm=asked.append)
-    assert (result.passed, result.problem.code, asked) == (False, "X100", [])
+    requests = []
+    result = ran(computed(lambda: 1 / 0), GREETS, llm=requests.append)
+    assert (result.passed, result.problem.code, requests) == (False, "X100", [])
 
 
 def test_a_list_of_answers_continues_where_the_run_has_left_it():

@@ -131,14 +131,14 @@ class Tools:
 
 def looping(tools: Tools, **attributes: Any) -> Any:
     """Return a loop of two tools and a function; `attributes` go to both tools."""
-    made = nx.DiGraph(name="trouble", entry="ask")
-    made.add_node("ask", kind="tool", function=tools.ask, inputs={"n": "n", "text": "text"}, **attributes)
-    made.add_node("add", function=lambda n: {"n": n + 1, "text": f"{n}" * SIZE}, inputs={"n": "n"})
-    made.add_node("tell", kind="tool", function=tools.tell, inputs={"n": "n"}, **attributes)
-    made.add_edge("ask", "add")
-    made.add_edge("add", "tell")
-    made.add_edge("tell", "ask", when=f"n < {ROUNDS}")
-    return nb.load(made)
+    graph = nx.DiGraph(name="trouble", entry="ask")
+    graph.add_node("ask", kind="tool", function=tools.ask, inputs={"n": "n", "text": "text"}, **attributes)
+    graph.add_node("add", function=lambda n: {"n": n + 1, "text": f"{n}" * SIZE}, inputs={"n": "n"})
+    graph.add_node("tell", kind="tool", function=tools.tell, inputs={"n": "n"}, **attributes)
+    graph.add_edge("ask", "add")
+    graph.add_edge("add", "tell")
+    graph.add_edge("tell", "ask", when=f"n < {ROUNDS}")
+    return nb.load(graph)
 
 
 def get_trace_document(session: Any) -> Any:

@@ -95,8 +95,8 @@ def nested():
             await gate(word and {})
         return word
 
-    made = session(looping(calling(look), times=2), {"word": "rain"}, tools={"look": look})
-    return made, gate
+    run = session(looping(calling(look), times=2), {"word": "rain"}, tools={"look": look})
+    return run, gate
 
 
 def test_over_and_out_let_the_loop_continue_and_stop_where_the_others_do():
@@ -167,10 +167,10 @@ def test_a_slow_plain_node_does_not_hold_up_what_is_awaited():
 
 async def held(run):
     """Step into the next node to its end; return where it was held."""
-    found = []
+    results = []
     while await run.astep_into() is None:
-        found.append(run.held_at.partition(" of ")[0])
-    return found
+        results.append(run.held_at.partition(" of ")[0])
+    return results
 
 
 def waiting(gate):

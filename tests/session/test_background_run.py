@@ -128,8 +128,8 @@ def test_reset_while_it_runs():
 def test_a_slow_sync_node_does_not_hold_up_the_pause():
     async def main():
         barrier = Barrier()
-        made = graph("a", "gate", "c", gate=barrier)
-        run = session(made)
+        built_graph = graph("a", "gate", "c", gate=barrier)
+        run = session(built_graph)
         run._parts.run.plan.slow = frozenset({run._parts.run.plan.number("gate")})  # it took long
         run.start()
         await until(barrier.begun.is_set)
@@ -269,13 +269,13 @@ def test_branches_run_at_the_same_time():
 
 def test_who_listens_is_notified_when_it_begins_and_when_it_ends():
     async def main():
-        told = []
-        run = session(counting(), {"n": 0}, hooks={"change": lambda each: told.append(each.status)})
+        messages = []
+        run = session(counting(), {"n": 0}, hooks={"change": lambda each: messages.append(each.status)})
         run.start()
         await run.wait()
         await asyncio.sleep(0)
-        assert told[0] == "running"
-        assert told[-1] == "finished"
+        assert messages[0] == "running"
+        assert messages[-1] == "finished"
 
     live(main)
 
@@ -379,14 +379,14 @@ def test_an_answer_at_a_breakpoint_stops_there():
 @pytest.mark.parametrize("threaded", [False, True])
 def test_a_node_whose_iterator_has_nothing_left_ends_a_live_run(threaded):
     left = iter(["once"])
-    made = calling(lambda word: next(left), blocking=threaded)
+    built_graph = calling(lambda word: next(left), blocking=threaded)
 
     async def main():
-        run = session(made, {"word": "rain"})
+        run = session(built_graph, {"word": "rain"})
         run.start()
         await run.wait()
         assert run.status == "finished"
-        again = session(made, {"word": "rain"})
+        again = session(built_graph, {"word": "rain"})
         again.start()
         await again.wait()
         assert (again.status, "StopIteration" in again.error.what) == ("failed", True)

@@ -55,9 +55,9 @@ def count_after_a_kill(place, durability, expected=0):
 @pytest.mark.parametrize(("steps", "kept"), [(3, 9), (1000, 0)])
 @pytest.mark.starts_programs
 def test_of_a_batch_at_most_so_many_steps_are_lost(place, steps, kept):
-    found = count_after_a_kill(place, f'{{"steps": {steps}, "ms": 600000}}')
-    assert found == kept
-    assert 11 - found <= steps
+    count = count_after_a_kill(place, f'{{"steps": {steps}, "ms": 600000}}')
+    assert count == kept
+    assert 11 - count <= steps
 
 
 @pytest.mark.starts_programs
@@ -66,18 +66,18 @@ def test_nothing_of_a_batch_waits_longer_than_it_may(place):
 
 
 def test_a_batch_that_is_due_is_saved_while_a_step_waits():
-    tools, log, found = Tools(), MemoryLog(), []
+    tools, log, results = Tools(), MemoryLog(), []
 
     def wait():
         end = time.monotonic() + 30
         while log.run("run").steps < 11 and time.monotonic() < end:
             time.sleep(0.001)
-        found.append(copied(log))
+        results.append(copied(log))
 
     tools.during["tell 4"] = wait
     session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run", durability={"steps": 1000, "ms": 1})
     session.run()
-    again = reopen_run(found[0], found[0].run("run"), session._parts.run.plan)
+    again = reopen_run(results[0], results[0].run("run"), session._parts.run.plan)
     assert again.position == 11
 
 
@@ -98,9 +98,9 @@ def test_a_batch_loses_nothing_where_the_run_ends_or_is_put_away(place):
 
 
 def test_what_waits_in_a_batch_is_there_when_it_is_saved_in_the_middle(place):
-    tools, found = Tools(), []
+    tools, results = Tools(), []
     session = nb.Session(looping(tools), {"n": 0}, store=place, run_id="run", durability={"steps": 99, "ms": 600_000})
-    tools.during["tell 2"] = lambda: found.extend(
+    tools.during["tell 2"] = lambda: results.extend(
         [
             session._parts.state.log.last("run"),
             session.save(),
@@ -110,7 +110,7 @@ def test_what_waits_in_a_batch_is_there_when_it_is_saved_in_the_middle(place):
         ]
     )
     session.run()
-    assert (found[0], found[2]) == (1, 5)
+    assert (results[0], results[2]) == (1, 5)
 
 
 @pytest.mark.starts_programs

@@ -81,10 +81,10 @@ def test_the_file_is_json_that_people_can_read_and_change(tmp_path):
 
 def test_a_function_cannot_be_saved_and_then_nothing_is(tmp_path):
     run = pointed({"node": "check"}, {"when": lambda board: board["n"] > 1}, {"when": {"in": [1, (2, 3)]}})
-    found = problems(run.breakpoints.save, tmp_path / "points.json")
-    assert [problem.code for problem in found] == ["X131", "X131"]
-    assert "breakpoint 2" in found[0].what
-    assert "board['n'] > 1" in found[0].what
+    reported = problems(run.breakpoints.save, tmp_path / "points.json")
+    assert [problem.code for problem in reported] == ["X131", "X131"]
+    assert "breakpoint 2" in reported[0].what
+    assert "board['n'] > 1" in reported[0].what
     assert list(tmp_path.iterdir()) == []
 
 
@@ -102,8 +102,8 @@ def test_a_node_that_is_not_there_is_a_problem_and_nothing_is_loaded(tmp_path):
     run = pointed({"node": "check"}, {"node": "done"}, {"edge": ("check", "done")})
     path = run.breakpoints.save(tmp_path / "points.json")
     other = session(graph("check", "b"))
-    found = problems(other.breakpoints.load, path)
-    assert [(problem.code, problem.where.rpartition(", ")[2]) for problem in found] == [
+    reported = problems(other.breakpoints.load, path)
+    assert [(problem.code, problem.where.rpartition(", ")[2]) for problem in reported] == [
         ("X101", "breakpoint 2"), ("X101", "breakpoint 3"),
     ]  # fmt: skip
     assert len(other.breakpoints) == 0

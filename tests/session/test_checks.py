@@ -37,9 +37,9 @@ def test_a_recipe_with_errors_does_not_run_and_all_of_them_are_reported():
 
 
 def declared(**inputs):
-    made = graph("a")
-    made.graph["inputs"] = inputs
-    return made
+    built_graph = graph("a")
+    built_graph.graph["inputs"] = inputs
+    return built_graph
 
 
 def test_inputs_must_have_the_type_that_is_declared():
@@ -105,9 +105,9 @@ def list_problems(inputs, given, **meta):
     ],
 )
 def test_a_rule_that_an_input_breaks_is_reported(schema, value, what, why):
-    found = list_problems({"x": schema}, {"x": value})
-    assert len(found) == bool(what)
-    for code, said, because in found:
+    problems = list_problems({"x": schema}, {"x": value})
+    assert len(problems) == bool(what)
+    for code, said, because in problems:
         assert code == "R208"
         assert said.startswith(what)
         assert why in because
@@ -119,8 +119,8 @@ def test_every_input_is_reported():
         "b": {"minimum": 1},
         "c": {"properties": {"d": {"type": "null"}, "e": {"const": 1}}},
     }
-    found = list_problems(inputs, {"a": 1, "b": 0, "c": {"d": 1, "e": 2}}, required=["z"])
-    assert [(code, what) for code, what, _ in found] == [
+    problems = list_problems(inputs, {"a": 1, "b": 0, "c": {"d": 1, "e": 2}}, required=["z"])
+    assert [(code, what) for code, what, _ in problems] == [
         ("R205", "input 'z' is missing"),
         ("R206", "input 'a' is an int"),
         ("R208", "input 'b' is 0"),
@@ -150,15 +150,15 @@ def test_a_schema_of_all_inputs_is_asked_as_one():
         "additionalProperties": False,
         "$defs": {"few": {"maximum": 3}},
     }
-    found = list_problems(whole["properties"], {"n": 7, "other": 1, "m": 1}, input_schema=whole, required=["q"])
-    assert [(code, what) for code, what, _ in found] == [
+    problems = list_problems(whole["properties"], {"n": 7, "other": 1, "m": 1}, input_schema=whole, required=["q"])
+    assert [(code, what) for code, what, _ in problems] == [
         ("R205", "input 'q' is missing"),
         ("R208", "input 'n' is 7"),
         ("R208", "the inputs are n, other, m"),
         ("R208", "the inputs are n, other, m"),
     ]
-    assert "'more' is a required property" in found[2][2]
-    assert "('other' was unexpected)" in found[3][2]
+    assert "'more' is a required property" in problems[2][2]
+    assert "('other' was unexpected)" in problems[3][2]
     (typed,) = list_problems(
         whole["properties"], {"q": 5, "more": 1}, input_schema=whole | {"additionalProperties": True}
     )

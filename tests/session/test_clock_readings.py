@@ -35,9 +35,9 @@ def team(tmp_path):
         graph.emit("done", {"at": ctx.clock.now()})
 
     graph = ag.Graph(clock=Racing())
-    made = ag.Runtime(graph, behaviors=[plan, work], persist_to=str(tmp_path / "runs.db"))
-    made.run_goal("go")
-    return made
+    runtime = ag.Runtime(graph, behaviors=[plan, work], persist_to=str(tmp_path / "runs.db"))
+    runtime.run_goal("go")
+    return runtime
 
 
 def test_a_replay_reads_what_the_run_has_read(team):

@@ -12,42 +12,42 @@ from tests.session.small_sessions import broken, counting, graph, session
 
 
 def test_hooks_are_informed_of_each_moment():
-    told = []
+    messages = []
     hooks = {
-        "step": lambda step: told.append(("step", step.node_id, step.status)),
-        "error": [lambda step: told.append(("error", step.node_id))],
-        "end": lambda session: told.append(("end", session.status)),
+        "step": lambda step: messages.append(("step", step.node_id, step.status)),
+        "error": [lambda step: messages.append(("error", step.node_id))],
+        "end": lambda session: messages.append(("end", session.status)),
     }
     run = session(broken(), hooks=hooks)
     run.run()
-    assert told == [
+    assert messages == [
         ("step", "first", "ok"),
         ("step", "middle", "error"),
         ("error", "middle"),
         ("end", "failed"),
     ]
-    told.clear()
+    messages.clear()
     run.edit({"fixed": True})
     run.run()
-    assert told == [("step", "middle", "ok"), ("step", "last", "ok"), ("end", "finished")]
+    assert messages == [("step", "middle", "ok"), ("step", "last", "ok"), ("end", "finished")]
 
 
 def test_change_is_reported_after_every_verb():
-    told = []
-    run = session(counting(), {"n": 0}, hooks={"change": lambda each: told.append(each.position)})
+    messages = []
+    run = session(counting(), {"n": 0}, hooks={"change": lambda each: messages.append(each.position)})
     for verb in (run.step, run.back, lambda: run.edit({"n": 1}), lambda: run.set_next("done"), lambda: run.goto(0),
                  run.skip, lambda: run.watch("n"), run.reset, lambda: run.run(max_steps=2)):  # fmt: skip
-        before = len(told)
+        before = len(messages)
         verb()
-        assert len(told) > before
-        assert told[-1] == run.position
+        assert len(messages) > before
+        assert messages[-1] == run.position
 
 
 def test_a_listener_that_raises_is_dropped_with_a_warning_and_the_run_continues():
-    told = []
+    messages = []
 
     def breaks(step):
-        told.append(step.node_id)
+        messages.append(step.node_id)
         raise ValueError("too much")
 
     run = session(graph("a", "b"), hooks={"step": breaks})
@@ -56,7 +56,7 @@ def test_a_listener_that_raises_is_dropped_with_a_warning_and_the_run_continues(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run.run()
-    assert (told, run.status) == (["a"], "finished")
+    assert (messages, run.status) == (["a"], "finished")
     assert not run._parts.run.armed
 
 
@@ -114,12 +114,12 @@ def test_the_inputs_are_copied():
 
 
 def test_a_failure_is_reported_before_what_it_has_cancelled():
-    told = []
+    messages = []
     run = session_of("branches")
-    run._parts.state.hooks.add_all({"step": lambda step: told.append((step.node_id, step.status)),
-                       "error": lambda step: told.append(step.node_id)})  # fmt: skip
+    run._parts.state.hooks.add_all({"step": lambda step: messages.append((step.node_id, step.status)),
+                       "error": lambda step: messages.append(step.node_id)})  # fmt: skip
     run.step(3)
-    assert told == [("both", "ok"), ("first", "ok"), ("left", "error"), "left", ("second", "cancelled")]
+    assert messages == [("both", "ok"), ("first", "ok"), ("left", "error"), "left", ("second", "cancelled")]
 
 
 def ids(run):
@@ -128,7 +128,7 @@ def ids(run):
 
 def test_a_step_after_going_back_has_its_own_id():
     runs = [session(graph("a", "b", "c"), run_id="mine") for _ in range(2)]
-    found = []
+    results = []
     for run in runs:
         run.run()
         first = ids(run)
@@ -138,8 +138,8 @@ def test_a_step_after_going_back_has_its_own_id():
         third = ids(run)
         assert (second[0], third[0]) == (first[0], first[0])
         assert len({first[1], second[1], third[1]}) == 3
-        found.append((first, second, third))
-    assert found[0] == found[1]
+        results.append((first, second, third))
+    assert results[0] == results[1]
 
 
 def test_the_ids_of_steps_are_the_same_in_a_file_and_in_a_store(tmp_path):

@@ -29,13 +29,13 @@ class Watch(FrozenClock):
 
 
 def asking(timeout):
-    made = nx.MultiDiGraph(name="asking")
-    made.add_node("ask", kind="human", prompt="Go on?", timeout=timeout, output="answer")
-    made.add_node("late", function=counter("late"))
-    made.add_node("done", function=counter("done"))
-    made.add_edge("ask", "done")
-    made.add_edge("ask", "late", kind="timeout")
-    return made
+    graph = nx.MultiDiGraph(name="asking")
+    graph.add_node("ask", kind="human", prompt="Go on?", timeout=timeout, output="answer")
+    graph.add_node("late", function=counter("late"))
+    graph.add_node("done", function=counter("done"))
+    graph.add_edge("ask", "done")
+    graph.add_edge("ask", "late", kind="timeout")
+    return graph
 
 
 def waiting(timeout=LONG):
@@ -211,9 +211,9 @@ def test_a_late_question_does_not_wait_for_a_branch_that_works():
 
 def test_who_is_asked_once_more_after_a_time_out_is_not_at_the_old_failure():
     watch = Watch()
-    made = nx.MultiDiGraph(name="asking")
-    made.add_node("ask", kind="human", prompt="Go on?", timeout=LONG)
-    run = session(made, clock=watch)
+    graph = nx.MultiDiGraph(name="asking")
+    graph.add_node("ask", kind="human", prompt="Go on?", timeout=LONG)
+    run = session(graph, clock=watch)
     run.run()
     watch.go_on(LONG)
     run.run()

@@ -86,10 +86,10 @@ def test_the_time_in_which_a_node_is_stepped_into_does_not_count():
 
 def test_a_branch_that_waits_for_a_person_works_no_longer_than_its_own_time():
     clock = Stopwatch()
-    made = fan("x", "y")
-    made.nodes["x"].clear()
-    made.nodes["x"].update(kind="human", output="said")
-    run = session(made, clock=clock)
+    graph = fan("x", "y")
+    graph.nodes["x"].clear()
+    graph.nodes["x"].update(kind="human", output="said")
+    run = session(graph, clock=clock)
     asyncio.run(run.arun())
     clock.go_on(60)
     run.answer("yes")
@@ -100,9 +100,9 @@ def test_a_branch_that_waits_for_a_person_works_no_longer_than_its_own_time():
 
 def test_a_question_whose_time_is_up_has_not_worked_meanwhile():
     clock = Stopwatch()
-    made = asking()
-    made.nodes["ask"]["timeout"] = 30
-    run = session(made, clock=clock)
+    graph = asking()
+    graph.nodes["ask"]["timeout"] = 30
+    run = session(graph, clock=clock)
     run.run()
     clock.go_on(31)
     run.run()

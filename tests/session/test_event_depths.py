@@ -20,13 +20,13 @@ def test_how_deep_an_event_is_follows_from_its_causes_by_its_id_and_by_its_numbe
     tell(fork, "go")
     fork.run_until_idle()
     for run in (team.session._parts.run, fork.session._parts.run):
-        found: dict[str, int] = {}
+        results: dict[str, int] = {}
         for event in run.events():
-            found[event.id] = found.get(event.cause or "", 0) + 1
-            assert get_depth(run.current_history, event.id, run.position) == found[event.id]
-            assert get_depth(run.current_history, event.seq, run.position) == found[event.id]
+            results[event.id] = results.get(event.cause or "", 0) + 1
+            assert get_depth(run.current_history, event.id, run.position) == results[event.id]
+            assert get_depth(run.current_history, event.seq, run.position) == results[event.id]
             assert get_depth(run.current_history, event.seq, event.at - 1) == 0, "it was not there yet"
-        assert max(found.values()) == measure_usage(run.current_history, run.position).depth + 1 == 6
+        assert max(results.values()) == measure_usage(run.current_history, run.position).depth + 1 == 6
     assert get_depth(team.session._parts.run.current_history, "evt_999", 99) == 0
 
 

@@ -79,8 +79,8 @@ def test_until_a_step_that_is_behind_does_nothing():
 
 
 def test_until_means_the_node_where_a_text_is_a_nodes_id_and_else_a_condition():
-    made = graph("a", "ready", "b", a=lambda: {"ready": True})
-    run = session(made)
+    built_graph = graph("a", "ready", "b", a=lambda: {"ready": True})
+    run = session(built_graph)
     run.run(until="ready")
     assert (run.position, run.current) == (1, "ready")
     other = session(graph("a", "b", "c", a=lambda: {"ready": True}))
@@ -144,14 +144,14 @@ async def waits(board):
 
 
 def test_async_nodes_run_by_the_plain_verbs_whether_or_not_a_loop_runs():
-    made = graph("a", "b", "c", "d", b=waits, d=waits)
-    run = session(made)
+    built_graph = graph("a", "b", "c", "d", b=waits, d=waits)
+    run = session(built_graph)
     run.step(2)
     run.run()
     assert run.board["waited"] == 2
 
     async def main():
-        inner = session(made)
+        inner = session(built_graph)
         inner.step(2)
         assert inner.board["waited"] == 1
         inner.run()
@@ -274,10 +274,10 @@ def test_a_condition_that_cannot_be_worked_out_yet_does_not_hold():
 
 def over(run):
     """Step over to the end; return after which steps it stood."""
-    found = []
+    results = []
     while run.step_over() is not None:
-        found.append(run.position)
-    return found
+        results.append(run.position)
+    return results
 
 
 def nested(**inner):
@@ -367,11 +367,11 @@ def test_they_end_with_the_budget_and_say_so():
 
 
 def test_who_listens_to_the_end_is_notified():
-    told = []
-    run = session(looping(graph("x"), times=2), hooks={"end": lambda one: told.append(one.position)})
+    messages = []
+    run = session(looping(graph("x"), times=2), hooks={"end": lambda one: messages.append(one.position)})
     run.step_over()
     run.step_out()
-    assert told == [run.position - 1, run.position]
+    assert messages == [run.position - 1, run.position]
 
 
 def test_an_event_is_over_when_all_have_heard_it():
@@ -401,10 +401,10 @@ def test_the_root_frame_lasts_to_the_end(steps):
 
 def test_a_node_is_next():
     run = session(counting(), {"n": 0})
-    asked = make_node_condition(run._parts.run, "check")
-    assert (asked.is_met(), run.step() is not None, asked.is_met()) == (False, True, True)
-    assert asked.is_met_before is not None
-    assert asked.is_met_before(get_current_activation(run._parts.run))
+    node_condition = make_node_condition(run._parts.run, "check")
+    assert (node_condition.is_met(), run.step() is not None, node_condition.is_met()) == (False, True, True)
+    assert node_condition.is_met_before is not None
+    assert node_condition.is_met_before(get_current_activation(run._parts.run))
 
 
 def test_a_breakpoint_is_counted_where_until_is_met_too():

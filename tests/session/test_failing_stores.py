@@ -29,17 +29,17 @@ WAYS = pytest.mark.parametrize("durability", ["step", BATCH], ids=["step", "batc
 @pytest.fixture
 def folder():
     """A folder of somebody without rights, and who that is: root could write any file."""
-    made = Path(tempfile.mkdtemp(prefix="agentnb-trouble-"))
+    path = Path(tempfile.mkdtemp(prefix="agentnb-trouble-"))
     if os.geteuid() == 0:
-        os.chown(made, NOBODY, NOBODY)
+        os.chown(path, NOBODY, NOBODY)
         os.seteuid(NOBODY)
     try:
-        yield made
+        yield path
     finally:
         if os.getuid() == 0:
             os.seteuid(0)
-        made.chmod(0o700)
-        shutil.rmtree(made)
+        path.chmod(0o700)
+        shutil.rmtree(path)
 
 
 RIGHTS = pytest.mark.skipif(sys.platform == "win32", reason="rights are of another kind there")
@@ -179,13 +179,13 @@ def test_a_live_run_stops_and_says_why_to_whoever_waits(store):
 
 def test_a_cockpit_is_notified_though_the_step_cannot_be_stored(store):
     session = begun(store, Tools())
-    told = []
-    session.subscribe(lambda each: told.append(each.position), "change")
+    messages = []
+    session.subscribe(lambda each: messages.append(each.position), "change")
     session.step()
     with store.broken():
         refused(store, session.step)
         session.back()
-    assert told[-2:] == [2, 1]
+    assert messages[-2:] == [2, 1]
 
 
 # ----------------------------------------------------------------------------------- calls of one step, and of branches
@@ -357,9 +357,9 @@ def test_the_second_of_two_sessions_of_one_program_learns_it_too(place):
 
 
 def test_the_second_of_two_sessions_learns_it_when_it_answers(place):
-    made = nx.DiGraph()
-    made.add_node("ask", function=lambda board: {"x": nb.ask("?")}, asks=True)
-    recipe = nb.load(made)
+    built_graph = nx.DiGraph()
+    built_graph.add_node("ask", function=lambda board: {"x": nb.ask("?")}, asks=True)
+    recipe = nb.load(built_graph)
     first = nb.Session(recipe, store=place, run_id="run")
     first.run()
     second = nb.open(place, "run", recipe=recipe)
@@ -385,12 +385,12 @@ class Thing:
 
 def things(way):
     """Return a line whose middle node makes a Thing: a function's, or a tool's answer."""
-    made = graph("first", "last")
-    made.remove_edge("first", "last")
-    made.add_node("make", kind=way, function=lambda: {"thing": Thing(7)})
-    made.add_edge("first", "make")
-    made.add_edge("make", "last")
-    return nb.load(made)
+    built_graph = graph("first", "last")
+    built_graph.remove_edge("first", "last")
+    built_graph.add_node("make", kind=way, function=lambda: {"thing": Thing(7)})
+    built_graph.add_edge("first", "make")
+    built_graph.add_edge("make", "last")
+    return nb.load(built_graph)
 
 
 @WAYS

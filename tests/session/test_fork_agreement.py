@@ -26,12 +26,12 @@ def stops(run, clauses):
     """Return where a run stops on its way back to the start."""
     run.breakpoints.clear()
     run.breakpoints.add(**clauses)
-    found = []
+    results = []
     while run.position:
         run.run_back()
-        found.append(run.position)
+        results.append(run.position)
     run.goto(len(run.trace.steps))
-    return found
+    return results
 
 
 def clauses_of(run):
@@ -96,9 +96,9 @@ def drawn_numbers(fails, rounds=4):
             raise ValueError(number)
         return {"drawn": [*drawn, number]}
 
-    made = nx.DiGraph(name="drawing")
-    made.add_node("draw", function=draw, inputs={"drawn": "drawn"})
-    run = session(looping(made, times=rounds), {"drawn": []}, seed=7)
+    built_graph = nx.DiGraph(name="drawing")
+    built_graph.add_node("draw", function=draw, inputs={"drawn": "drawn"})
+    run = session(looping(built_graph, times=rounds), {"drawn": []}, seed=7)
     run.run()
     while run.status == "failed":
         run.retry()

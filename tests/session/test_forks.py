@@ -68,9 +68,9 @@ def test_a_fork_with_other_tools_runs_them_from_there_on():
 
 
 def test_a_fork_with_another_model():
-    made = nx.DiGraph()
-    made.add_node("write", kind="agent")
-    run = session(made, llm=["one"])
+    graph = nx.DiGraph()
+    graph.add_node("write", kind="agent")
+    run = session(graph, llm=["one"])
     run.run()
     fork = run.fork(at=0, llm=lambda request: "two")
     fork.run()

@@ -52,13 +52,13 @@ def made():
 
 def describe_steps(run):
     """Return what a picture and a board say of a run at each of its steps, from its end back and on again."""
-    found = []
+    results = []
     for step in [*range(run.position, -1, -1), *range(len(run.trace) + 1)]:
         run.goto(step)
         view = run._parts.pictures.view()
         seen = view.visited, view.taken, view.seen_reads, view.seen_writes
-        found.append((*seen, run._parts.explanations.writers()))
-    return found
+        results.append((*seen, run._parts.explanations.writers()))
+    return results
 
 
 @pytest.mark.parametrize("number", range(7))

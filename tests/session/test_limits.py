@@ -26,11 +26,11 @@ def limited(made, budget, inputs=None, **options):
 
 
 def agents(*names):
-    made = nx.DiGraph()
+    built_graph = nx.DiGraph()
     for name in names:
-        made.add_node(name, kind="agent")
-    nx.add_path(made, names)
-    return made
+        built_graph.add_node(name, kind="agent")
+    nx.add_path(built_graph, names)
+    return built_graph
 
 
 def ended(run):
@@ -64,11 +64,11 @@ def test_no_step_at_all():
 
 
 def test_the_recipes_own_limits_hold_and_can_be_changed_or_lifted():
-    made = counting()
-    made.graph["limits"] = {"max_steps": 3}
-    assert limited(made, None, {"n": 0}).position == 3
-    assert limited(made, {"max_steps": 5}, {"n": 0}).position == 5
-    assert limited(made, {"max_steps": None}, {"n": 0}).status == "finished"
+    built_graph = counting()
+    built_graph.graph["limits"] = {"max_steps": 3}
+    assert limited(built_graph, None, {"n": 0}).position == 3
+    assert limited(built_graph, {"max_steps": 5}, {"n": 0}).position == 5
+    assert limited(built_graph, {"max_steps": None}, {"n": 0}).status == "finished"
 
 
 def test_a_composite_is_counted_as_it_enters_and_not_again():
@@ -79,9 +79,9 @@ def test_a_composite_is_counted_as_it_enters_and_not_again():
 
 
 def test_a_loop_that_ends_with_the_last_step_that_may_be_taken_has_ended():
-    made = looping(graph("a"), times=2)
-    made.remove_node("done")
-    run = limited(made, {"max_steps": 3})
+    built_graph = looping(graph("a"), times=2)
+    built_graph.remove_node("done")
+    run = limited(built_graph, {"max_steps": 3})
     assert (path(run)[-1], run.status) == ("again leave", "finished")
 
 
@@ -191,12 +191,12 @@ def test_the_seconds_of_steps_before_a_branch_are_those_of_the_steps_that_led_th
 
 def deep(levels):
     """Return a loop in a loop in a loop ..., with a node inside the innermost."""
-    made = graph("a")
+    built_graph = graph("a")
     for level in range(levels):
         around = nx.DiGraph()
-        around.add_node(f"loop{level}", kind="loop", graph=made, times=1)
-        made = around
-    return made
+        around.add_node(f"loop{level}", kind="loop", graph=built_graph, times=1)
+        built_graph = around
+    return built_graph
 
 
 def test_max_frames_keeps_a_node_from_opening_a_deeper_one():

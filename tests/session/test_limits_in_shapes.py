@@ -152,8 +152,8 @@ def test_max_patches(limit, each, steps):
 
 
 def test_patches_of_a_graph_count_too():
-    made = graph("a", "b")
-    run = session(made, budget={"max_patches": 1})
+    built_graph = graph("a", "b")
+    run = session(built_graph, budget={"max_patches": 1})
     run.step()
     run.emit("patch.applied")
     assert ended(run) == (1, "exhausted", "max_patches")
@@ -200,17 +200,17 @@ def test_what_is_used_and_what_is_left_make_the_limit_wherever_it_is(shape):
     budget = {**dict.fromkeys(LIMITS, 100), "max_cost_usd": Decimal("0.7"), "max_seconds": 10**6}
     run = budgeted(shape, budget)
     run.run()
-    found = {}
+    results = {}
     for position in (*range(run.position + 1), *reversed(range(run.position + 1))):
         status = run.goto(position).status
         assert list(status.used) == list(status.left) == LIMITS
         for name in LIMITS:
             assert status.used[name] + status.left[name] == pytest.approx(budget[name])
             if name not in ("max_frames", "max_subgraph_depth"):  # how deep it stands there
-                later = found.setdefault((name, position), status.used[name])
+                later = results.setdefault((name, position), status.used[name])
                 assert later == status.used[name]
-                assert status.used[name] >= found.get((name, position - 1), 0)
-    assert found["max_steps", run._parts.run.history.tip] == sum(
+                assert status.used[name] >= results.get((name, position - 1), 0)
+    assert results["max_steps", run._parts.run.history.tip] == sum(
         step.phase in ("run", "enter") and step.status != "cancelled" for step in run.trace.steps
     )
 

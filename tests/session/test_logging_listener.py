@@ -106,11 +106,11 @@ def test_a_failure_that_nodes_around_it_fall_by_is_reported_once():
     def breaks():
         raise ValueError("no")
 
-    made = looping(graph("a", a=breaks), times=1)
-    made.add_node("fix", kind="noop")
-    made.add_edge("again", "fix", kind="error")
+    built_graph = looping(graph("a", a=breaks), times=1)
+    built_graph.add_node("fix", kind="noop")
+    built_graph.add_edge("again", "fix", kind="error")
     with logging_to("WARNING") as lines:
-        run = session(made)
+        run = session(built_graph)
         run.run()
     assert run.status == "finished"
     assert lines.told() == ["step 2: node 'a' failed: ValueError: no"]
@@ -153,10 +153,10 @@ def test_a_behavior_is_named_with_what_it_answers_to():
 
 def test_an_answered_call_says_what_it_took():
     answer = LLMResponse("fine", usage=Usage(10, 5, Decimal("0.25")))
-    made = nx.DiGraph()
-    made.add_node("ask", kind="agent", ref="helper", model="big-one")
+    built_graph = nx.DiGraph()
+    built_graph.add_node("ask", kind="agent", ref="helper", model="big-one")
     with logging_to() as lines:
-        run = session(made, llm=lambda request: answer)
+        run = session(built_graph, llm=lambda request: answer)
         run.run()
     row = next(row for row in lines.rows if row["logger"] == "agentnb.call")
     assert (row["level"], row["node"], row["cost_usd"], row["step"]) == ("INFO", "ask", "0.25", 1)
@@ -174,9 +174,9 @@ def test_a_tool_is_named_and_each_failed_attempt_is_a_warning():
             raise OSError("down")
         return {"found": word}
 
-    made = calling(look, attempts=3)
+    built_graph = calling(look, attempts=3)
     with logging_to() as lines:
-        session(made, {"word": "rain"}).run()
+        session(built_graph, {"word": "rain"}).run()
     rows = [row for row in lines.rows if row["logger"] == "agentnb.call"]
     assert [row["level"] for row in rows] == ["WARNING", "WARNING", "INFO"]
     assert {row["tool"] for row in rows} == {"look"}
@@ -185,15 +185,15 @@ def test_a_tool_is_named_and_each_failed_attempt_is_a_warning():
 
 
 def test_the_code_of_a_problem_is_the_reason():
-    made = nx.DiGraph()
-    made.add_node("ask", kind="agent")
+    built_graph = nx.DiGraph()
+    built_graph.add_node("ask", kind="agent")
     refused = LLMError(logs.Problem("X999", "refused", "there", "so", "do"))
 
     def model(request):
         raise refused
 
     with logging_to("WARNING") as lines:
-        session(made, llm=model).run()
+        session(built_graph, llm=model).run()
     assert [row.get("reason") for row in lines.rows] == [None, "X999"]
 
 

@@ -129,8 +129,8 @@ assert logging.root.handlers == []
 
 def flaky(attempts):
     """Return a graph whose tool fails at its first two attempts, and the tools."""
-    made = graph("a", "b")
-    made.nodes["a"].update(kind="tool", function="t", attempts=attempts)
+    built_graph = graph("a", "b")
+    built_graph.nodes["a"].update(kind="tool", function="t", attempts=attempts)
     calls = []
 
     def t():
@@ -138,7 +138,7 @@ def flaky(attempts):
         if len(calls) < 3:
             raise ConnectionError(f"no {len(calls)}")
 
-    return made, {"t": t}
+    return built_graph, {"t": t}
 
 
 def test_warnings_are_written_once_and_in_order_without_listening_to_steps():
@@ -244,10 +244,10 @@ def test_no_secret_is_written_anywhere(json_output):
     def look(word, api_key):
         raise ValueError(f"{word}: {api_key} was refused")
 
-    made = calling(look, attempts=2)
-    made.nodes["look"]["inputs"] = {"word": "word", "api_key": "api_key"}
+    built_graph = calling(look, attempts=2)
+    built_graph.nodes["look"]["inputs"] = {"word": "word", "api_key": "api_key"}
     with logging_to("DEBUG", json_output=json_output) as lines:
-        run = session(made, {"word": f"use {secret}", "api_key": secret})
+        run = session(built_graph, {"word": f"use {secret}", "api_key": secret})
         run.run()
         run.emit("told", {"it": secret, "token": "x"})
         store_failed(run._parts.state, StoreError(Problem("L999", f"cannot write {secret}", "there", "so", "do")))
@@ -277,16 +277,16 @@ def test_a_long_text_is_masked_before_it_is_cut():
 
 
 def asking_a_model(**options):
-    made = nx.DiGraph(name="asks")
-    made.add_node("ask", kind="agent", prompt="Be nice")
-    return session(made, llm=lambda request: LLMResponse("fine", usage=Usage(1, 2, Decimal("0.5"))), **options)
+    built_graph = nx.DiGraph(name="asks")
+    built_graph.add_node("ask", kind="agent", prompt="Be nice")
+    return session(built_graph, llm=lambda request: LLMResponse("fine", usage=Usage(1, 2, Decimal("0.5"))), **options)
 
 
 def test_every_payload_goes_through_the_redactor():
-    given = []
+    inputs = []
 
     def redact(payload):
-        given.append(payload)
+        inputs.append(payload)
         return {"keys": sorted(payload)}
 
     with logging_to("DEBUG", payload_redactor=redact) as lines:
@@ -294,9 +294,9 @@ def test_every_payload_goes_through_the_redactor():
         run.emit("seen", {"who": "me"}).run()
     payloads = [row["payload"] for row in lines.rows if "payload" in row]
     assert payloads == [{"keys": keys} for keys in (["inputs"], ["answer", "arguments"], ["event"], ["writes"])]
-    assert len(given) == len(payloads)
-    assert all(type(payload) is dict for payload in given)
-    assert given[1]["answer"] == "fine"
+    assert len(inputs) == len(payloads)
+    assert all(type(payload) is dict for payload in inputs)
+    assert inputs[1]["answer"] == "fine"
 
 
 def test_what_a_redactor_gives_back_is_masked_once_more():

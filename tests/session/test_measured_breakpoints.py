@@ -21,23 +21,25 @@ def appending():
 
 def circling(period=3):
     """Return a cycle whose counter starts again after `period` rounds, so that its boards come back."""
-    made = nx.DiGraph(name="circling", entry="turn")
-    made.add_node("turn", function=lambda n, log: {"n": (n + 1) % period, "log": log}, inputs={"n": "n", "log": "log"})
-    made.add_node("check", kind="noop")
-    made.add_edge("turn", "check")
-    made.add_edge("check", "turn")
-    return made
+    built_graph = nx.DiGraph(name="circling", entry="turn")
+    built_graph.add_node(
+        "turn", function=lambda n, log: {"n": (n + 1) % period, "log": log}, inputs={"n": "n", "log": "log"}
+    )
+    built_graph.add_node("check", kind="noop")
+    built_graph.add_edge("turn", "check")
+    built_graph.add_edge("check", "turn")
+    return built_graph
 
 
 def stops(run, **clauses):
     point = run.breakpoints.add(**clauses)
-    found = []
+    results = []
     for _ in range(20):
         run.run()
         if run.status != "paused" or run.stopped_by is not point:
             break
-        found.append(run.position)
-    return found
+        results.append(run.position)
+    return results
 
 
 # -- in place ------------------------------------------------------------------------------------------------------
@@ -56,9 +58,9 @@ def test_a_key_that_was_assigned_beside_one_changed_in_place_does_not_count():
         board["log"].append(1)
         return {"other": 1}
 
-    made = graph("first", "both", "last", first=lambda: {"log": [], "other": 0}, both=both)
-    assert stops(session(made), in_place=True, key="other") == []
-    assert stops(session(made), in_place=True, key="log") == [2]
+    built_graph = graph("first", "both", "last", first=lambda: {"log": [], "other": 0}, both=both)
+    assert stops(session(built_graph), in_place=True, key="other") == []
+    assert stops(session(built_graph), in_place=True, key="log") == [2]
 
 
 # -- no progress ---------------------------------------------------------------------------------------------------
@@ -81,10 +83,10 @@ def test_a_run_whose_boards_differ_makes_progress():
     ("one", "other"), [(1, True), (0, 0.5), ([1, 2], [2, 1]), ({"a": [1]}, {"a": [2]}), ("", None)]
 )
 def test_values_that_differ_are_progress(one, other):
-    made = nx.DiGraph(name="swap", entry="swap")
-    made.add_node("swap", function=lambda v, w: {"v": w, "w": v}, inputs={"v": "v", "w": "w"})
-    made.add_edge("swap", "swap")
-    run = session(made, {"v": one, "w": other}, budget={"max_steps": 6})
+    built_graph = nx.DiGraph(name="swap", entry="swap")
+    built_graph.add_node("swap", function=lambda v, w: {"v": w, "w": v}, inputs={"v": "v", "w": "w"})
+    built_graph.add_edge("swap", "swap")
+    run = session(built_graph, {"v": one, "w": other}, budget={"max_steps": 6})
     assert stops(run, no_progress=True)[0] == 2
 
 
@@ -95,10 +97,10 @@ def test_long_values_are_compared_in_full(size):
         values[size // 2] = (values[size // 2] + 1) % 4
         return {"values": values}
 
-    made = nx.DiGraph(name="long", entry="turn")
-    made.add_node("turn", function=turn)
-    made.add_edge("turn", "turn")
-    run = session(made, {"values": [0] * size}, budget={"max_steps": 6})
+    built_graph = nx.DiGraph(name="long", entry="turn")
+    built_graph.add_node("turn", function=turn)
+    built_graph.add_edge("turn", "turn")
+    run = session(built_graph, {"values": [0] * size}, budget={"max_steps": 6})
     assert stops(run, no_progress=True) == [4, 5]
 
 
@@ -156,8 +158,8 @@ def test_a_fork_knows_the_visits_of_its_parent():
 
 
 def test_each_frame_has_visits_of_its_own():
-    made = looping(graph("inner"), until="inner >= 3")
-    assert stops(session(made), no_progress=True) == []
+    built_graph = looping(graph("inner"), until="inner >= 3")
+    assert stops(session(built_graph), no_progress=True) == []
 
 
 def test_a_stored_run_is_asked_without_running_it(tmp_path):
@@ -165,11 +167,11 @@ def test_a_stored_run_is_asked_without_running_it(tmp_path):
     run.run()
     opened = nb.open(tmp_path / "runs.db", "r")
     opened.breakpoints.add(no_progress=True, node="check")
-    found = []
+    results = []
     for _ in range(4):
         opened.run_back()
-        found.append(opened.position)
-    assert found == [11, 9, 7, 0]
+        results.append(opened.position)
+    assert results == [11, 9, 7, 0]
 
 
 # -- budget --------------------------------------------------------------------------------------------------------
@@ -187,12 +189,12 @@ def test_each_limit_comes_to_its_share():
     def answer(request):
         return nb.LLMResponse("fine", usage=nb.Usage(30, 10))
 
-    made = nx.DiGraph(name="talk", entry="say")
-    made.add_node("say", kind="llm", prompt="go on", output="said")
-    made.add_edge("say", "say")
-    run = session(made, llm=answer, budget={"max_tokens": 400, "max_steps": 10, "max_llm_calls": 9})
+    built_graph = nx.DiGraph(name="talk", entry="say")
+    built_graph.add_node("say", kind="llm", prompt="go on", output="said")
+    built_graph.add_edge("say", "say")
+    run = session(built_graph, llm=answer, budget={"max_tokens": 400, "max_steps": 10, "max_llm_calls": 9})
     assert stops(run, budget=0.5) == [5]
-    run = session(made, llm=answer, budget={"max_tokens": 400, "max_llm_calls": 4})
+    run = session(built_graph, llm=answer, budget={"max_tokens": 400, "max_llm_calls": 4})
     assert stops(run, budget=0.5) == [2]
 
 
@@ -250,10 +252,10 @@ def test_they_change_nothing_that_a_replay_compares():
 
 
 def test_boards_are_followed_only_if_a_breakpoint_asks(monkeypatch):
-    asked = []
-    monkeypatch.setattr(Progress, "follow", lambda *_: asked.append(1))
+    requests = []
+    monkeypatch.setattr(Progress, "follow", lambda *_: requests.append(1))
     run = session(counting(), {"n": 0})
     run.breakpoints.add(in_place=True)
     run.breakpoints.add(budget=0.5)
     run.run()
-    assert asked == []
+    assert requests == []

@@ -49,14 +49,14 @@ def test_run_back_with_json_logic_and_a_callable():
 
 def walked(**clauses):
     """Run to the end with one breakpoint that is new then, and walk back; return where it stopped each time."""
-    run, found = session(counting(), {"n": 0}), []
+    run, results = session(counting(), {"n": 0}), []
     run.run()
     point = run.breakpoints.add(**clauses)
     while run.position:
         run.run_back()
-        found.append(run.position)
+        results.append(run.position)
     assert point.hits == 0
-    return found
+    return results
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*Thing:UserWarning")
 
 def unfit(way, durability, where):
     """Return a session that stands behind a step that no store can keep, its maker, and what it was told."""
-    maker, made = Maker(), graph("first", "last", "end")
-    made.remove_edge("first", "last")
-    made.add_node("make", kind=way, function=maker)
-    made.add_edge("first", "make")
-    made.add_edge("make", "last")
-    session = nb.Session(nb.load(made), {}, store=where, run_id="run", durability=durability)
+    maker, built_graph = Maker(), graph("first", "last", "end")
+    built_graph.remove_edge("first", "last")
+    built_graph.add_node("make", kind=way, function=maker)
+    built_graph.add_edge("first", "make")
+    built_graph.add_edge("make", "last")
+    session = nb.Session(nb.load(built_graph), {}, store=where, run_id="run", durability=durability)
     with pytest.raises(StoreError) as caught:
         session.run()
     return session, maker, caught.value.problems[0]

@@ -146,8 +146,8 @@ def leave(**options):
     """Return a session whose node asks for leave to pay, and says what it was told."""
 
     async def pay(work):
-        told = await work.call(Effect("approval", "pay", {"amount": 5}, **options))
-        return {"paid": told["approved"], "by": told["by"], "reason": told["reason"]}
+        answer = await work.call(Effect("approval", "pay", {"amount": 5}, **options))
+        return {"paid": answer["approved"], "by": answer["by"], "reason": answer["reason"]}
 
     return session_of("pays", Shape([leaf("pay", pay), leaf("after", lambda work: {})], [Edge("pay", "after")],
                                     ("pay",), [], {}))  # fmt: skip
@@ -156,11 +156,11 @@ def leave(**options):
 def test_an_approval_waits_in_pending():
     run = leave()
     run.run()
-    (asked,) = run.pending
-    assert (run.status, asked.kind, asked.node, asked.name, dict(asked.arguments)) == (
+    (question,) = run.pending
+    assert (run.status, question.kind, question.node, question.name, dict(question.arguments)) == (
         "waiting", "approval", "pay", "pay", {"amount": 5},
     )  # fmt: skip
-    assert asked.id.startswith("approval_")
+    assert question.id.startswith("approval_")
     assert run.step() is None
 
 
@@ -186,16 +186,16 @@ def test_who_denies_it_says_why():
 
 
 def test_the_verdict_is_frozen():
-    told = []
+    messages = []
 
     async def asks(work):
-        told.append(await work.call(Effect("approval", "pay", {})))
+        messages.append(await work.call(Effect("approval", "pay", {})))
 
     run = session_of("pays", Shape([leaf("pay", asks)], [], ("pay",), [], {}))
     run.run()
     run.approve()
     with pytest.raises(BoardError, match="B101"):
-        told[0]["approved"] = False
+        messages[0]["approved"] = False
 
 
 def test_an_approval_is_no_answer_and_an_answer_no_approval():
@@ -290,11 +290,11 @@ def test_where_nothing_is_held_it_says_nothing():
 
 
 def test_a_tool_without_a_name_of_its_own_goes_by_that_of_its_node():
-    made = graph("before")
-    made.add_node("fetch", kind="tool", function=lambda _board: {"found": 1})
-    made.add_node("look", kind="tool", function=lambda _board: {"seen": 1})
-    nx.add_path(made, ["before", "fetch", "look"])
-    run = session(made, tools={"look": lambda _board: {"seen": 2}})
+    built_graph = graph("before")
+    built_graph.add_node("fetch", kind="tool", function=lambda _board: {"found": 1})
+    built_graph.add_node("look", kind="tool", function=lambda _board: {"seen": 1})
+    nx.add_path(built_graph, ["before", "fetch", "look"])
+    run = session(built_graph, tools={"look": lambda _board: {"seen": 2}})
     run.breakpoints.add(call="look")
     run.breakpoints.add(call="fetch", side="after")
     names = []

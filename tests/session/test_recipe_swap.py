@@ -76,15 +76,18 @@ def test_branches_that_are_under_way():
 
 def test_a_plan_for_a_replay_needs_no_tools():
     run = session(graph("a"))
-    made = graph("a", "b")
-    made.nodes["b"].update(kind="tool", function="nobody", inputs={"n": "n"})
-    plan = make_replay_plan(run._parts.run, load(made))
+    built_graph = graph("a", "b")
+    built_graph.nodes["b"].update(kind="tool", function="nobody", inputs={"n": "n"})
+    plan = make_replay_plan(run._parts.run, load(built_graph))
     with pytest.raises(RecipeError, match="R203"):
         plan.world.tool("nobody", plan.recipe.nodes["b"])(n=1)
     assert plan.index == {"a": 0, "b": 1}
     with pytest.raises(RecipeError, match="R203"):
-        make_continued_plan(run._parts.run, load(made), None, None)
-    assert make_continued_plan(run._parts.run, load(made), None, {"nobody": lambda n: n}).world.tools["nobody"](3) == 3
+        make_continued_plan(run._parts.run, load(built_graph), None, None)
+    assert (
+        make_continued_plan(run._parts.run, load(built_graph), None, {"nobody": lambda n: n}).world.tools["nobody"](3)
+        == 3
+    )
 
 
 def test_what_is_not_named_stays_as_it_is():
@@ -113,10 +116,10 @@ def test_the_limits_of_a_recipe_go_with_it_and_those_of_the_session_stay():
 def test_a_fork_continues_with_another_recipe_and_keeps_its_first_steps():
     run = session(counting(), {"n": 0})
     run.run()
-    made = counting(2)
-    made.add_node("more", function=lambda board: {"more": board["end"]})
-    made.add_edge("done", "more")
-    fork = run.fork(2, "longer", recipe=load(made))
+    built_graph = counting(2)
+    built_graph.add_node("more", function=lambda board: {"more": board["end"]})
+    built_graph.add_edge("done", "more")
+    fork = run.fork(2, "longer", recipe=load(built_graph))
     assert (fork.recipe.nodes.keys() - run.recipe.nodes.keys(), path(fork)) == ({"more"}, path(run)[:2])
     fork.run()
     assert path(fork) == ["add", "check", "add", "check", "done", "more"]
@@ -139,13 +142,13 @@ def test_the_nodes_of_the_other_recipe_may_be_in_any_order():
 
 
 def _reordered():
-    made = nx.MultiDiGraph(name="made")
-    made.add_node("first", function=lambda board: {"first": sorted(board)})
+    built_graph = nx.MultiDiGraph(name="made")
+    built_graph.add_node("first", function=lambda board: {"first": sorted(board)})
     for name in ("c", "b", "a"):
-        made.add_node(name, function=lambda board, name=name: {name: 7})
-    nx.add_path(made, ["a", "b", "c", "first"])
-    made.graph["entry"] = "a"
-    return made
+        built_graph.add_node(name, function=lambda board, name=name: {name: 7})
+    nx.add_path(built_graph, ["a", "b", "c", "first"])
+    built_graph.graph["entry"] = "a"
+    return built_graph
 
 
 def test_a_fork_in_the_middle_of_a_loop_and_of_branches():
@@ -176,10 +179,10 @@ def test_a_fork_that_does_not_fit_is_refused_and_leaves_nothing():
 def test_a_fork_has_the_tools_of_before_and_those_that_are_new():
     run = session(calling("look"), {"word": "rain"}, tools={"look": lambda word: "one"})
     run.run()
-    made = calling("look")
-    made.add_node("also", kind="tool", function="other", inputs={"word": "word"})
-    made.add_edge("after", "also")
-    fork = run.fork(1, recipe=load(made), tools={"other": lambda word: "two"})
+    built_graph = calling("look")
+    built_graph.add_node("also", kind="tool", function="other", inputs={"word": "word"})
+    built_graph.add_edge("after", "also")
+    fork = run.fork(1, recipe=load(built_graph), tools={"other": lambda word: "two"})
     fork.run()
     assert (fork.board["look"], fork.board["also"]) == ("one", "two")
 
@@ -212,13 +215,13 @@ def test_a_fork_with_an_edit_and_another_recipe_is_replayed_with_the_recipe_of_e
 def test_a_fork_with_another_recipe_is_stored_and_found_again(tmp_path):
     run = session(counting(), {"n": 0}, store=tmp_path / "runs.db")
     run.run()
-    made = counting(5)
-    made.add_node("more", function=lambda board: {"more": board["end"]})
-    made.add_edge("done", "more")
-    fork = run.fork(2, recipe=load(made))
+    built_graph = counting(5)
+    built_graph.add_node("more", function=lambda board: {"more": board["end"]})
+    built_graph.add_edge("done", "more")
+    fork = run.fork(2, recipe=load(built_graph))
     fork.run()
     known, shown = fork.run_id, (path(fork), dict(fork.board))
     fork.close()
     run.close()
-    again = nb.open(tmp_path / "runs.db", known, recipe=load(made))
+    again = nb.open(tmp_path / "runs.db", known, recipe=load(built_graph))
     assert (path(again), dict(again.board)) == shown

@@ -38,17 +38,17 @@ def test_a_listener_may_pause_the_run():
 
 @pytest.mark.parametrize("verb", ["step", "run", "back", "reset", "stop"])
 def test_a_node_may_not_move_the_session_that_runs_it(verb):
-    told = []
+    messages = []
 
     def moves():
         try:
             getattr(session, verb)()
         except ExecutionError as error:
-            told.append(error.problems[0].code)
+            messages.append(error.problems[0].code)
 
     session = line(n1=moves)
     session.run()
-    assert (session.position, session.status, told) == (4, "finished", ["X112"])
+    assert (session.position, session.status, messages) == (4, "finished", ["X112"])
 
 
 def test_inside_it_the_session_is_running():

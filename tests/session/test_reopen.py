@@ -150,11 +150,11 @@ def test_a_question_that_was_asked_still_waits(where, monkeypatch):
     session = nb.Session(recipe, {}, store=where, run_id="r1")
     session.run()
     assert session.status == "waiting"
-    (asked,) = session.pending
+    (question,) = session.pending
     session._parts.state.journal.release()
     again = nb.open(where, "r1", recipe=recipe)
     assert again.status == "waiting"
-    assert (again.pending[0].node, again.pending[0].arguments) == (asked.node, asked.arguments)
+    assert (again.pending[0].node, again.pending[0].arguments) == (question.node, question.arguments)
     again.answer("yes")
     again.run()
     assert again.status == "finished"
@@ -202,10 +202,10 @@ def test_what_was_masked_is_asked_for(where):
     again.run()
     assert again.board["size"] == 13
     again.close()
-    given = nb.open(where, "r1", recipe=recipe, secrets={"api_key": "sk-1234567890"})
-    assert given.goto(0).board["api_key"] == "sk-1234567890"
+    recording = nb.open(where, "r1", recipe=recipe, secrets={"api_key": "sk-1234567890"})
+    assert recording.goto(0).board["api_key"] == "sk-1234567890"
     with pytest.raises(nb.ExecutionError, match="X141"):
-        given._parts.persistence.fill({"nothing": 1})
+        recording._parts.persistence.fill({"nothing": 1})
 
 
 def test_an_edited_recipe_is_reported_and_continues_where_it_fits(where):

@@ -14,10 +14,10 @@ from tests.session.small_sessions import counting, graph, session
 
 
 def edited(limit=3, **functions):
-    made = counting(limit)
+    built_graph = counting(limit)
     for name, function in functions.items():
-        made.nodes[name].update(function=function)
-    return load(made)
+        built_graph.nodes[name].update(function=function)
+    return load(built_graph)
 
 
 def test_a_changed_function_is_named_with_both_values():
@@ -52,10 +52,10 @@ def test_a_changed_condition_is_named():
 def test_what_a_node_is_given_is_read_too():
     run = session(counting(1), {"n": 0, "m": 0})
     run.run()
-    made = counting(1)
-    made.nodes["add"].update(inputs={"n": "m"})
-    assert run.replay(recipe=load(made)).ok
-    report = run.replay(recipe=load(made), strict="reads")
+    built_graph = counting(1)
+    built_graph.nodes["add"].update(inputs={"n": "m"})
+    assert run.replay(recipe=load(built_graph)).ok
+    report = run.replay(recipe=load(built_graph), strict="reads")
     assert [(row.step, row.what, row.path, row.recorded) for row in report.divergences] == [
         (1, "read", "m", False),
         (1, "read", "n", True),
@@ -73,18 +73,18 @@ def test_a_function_that_is_not_what_it_was_is_found():
 def test_a_new_effect_of_an_edited_recipe_is_not_called():
     run = session(graph("a", "b"))
     run.run()
-    made = graph("a", "b")
-    made.nodes["b"].update(kind="tool", function="nobody has given it", inputs={})
-    report = run.replay(recipe=load(made))
+    built_graph = graph("a", "b")
+    built_graph.nodes["b"].update(kind="tool", function="nobody has given it", inputs={})
+    report = run.replay(recipe=load(built_graph))
     assert [(row.step, row.what, row.ends) for row in report.divergences] == [(2, "call", True)]
 
 
 def test_a_function_that_nobody_has_given_fails_where_it_is_called():
     run = session(graph("a", "b"))
     run.run()
-    made = graph("a", "b")
-    made.nodes["b"].update(function="nobody has given it")
-    report = run.replay(recipe=load(made))
+    built_graph = graph("a", "b")
+    built_graph.nodes["b"].update(function="nobody has given it")
+    report = run.replay(recipe=load(built_graph))
     assert (report.first_divergence.step, report.first_divergence.what) == (2, "error")
     assert "nobody has given it" in report.first_divergence.replayed
 
@@ -173,10 +173,10 @@ def test_wrong_words():
         assert caught.value.problems[0].code == "L432"
     with pytest.raises(ExecutionError, match="X117"):
         run.replay(recipe="counting")
-    made = counting()
-    made.nodes["add"].update(kind="agnt")
+    built_graph = counting()
+    built_graph.nodes["add"].update(kind="agnt")
     with pytest.raises(RecipeError):
-        run.replay(recipe=load(made))
+        run.replay(recipe=load(built_graph))
 
 
 def test_what_a_node_calls_may_not_move_the_session_that_is_replayed():

@@ -84,10 +84,10 @@ def flaky(guard, fails, error):
 @pytest.mark.parametrize("fails", [0, 2, 3])
 def test_tools_that_fail_and_are_tried_again(fails):
     guard = Guard()
-    made = calling(guard(flaky(guard, fails, KeyError("gone"))), attempts=3)
-    made.add_node("rescue", function=lambda board: {"rescued": True})
-    made.add_edge("look", "rescue", kind="error")
-    run = session(made, {"word": "rain"})
+    built_graph = calling(guard(flaky(guard, fails, KeyError("gone"))), attempts=3)
+    built_graph.add_node("rescue", function=lambda board: {"rescued": True})
+    built_graph.add_edge("look", "rescue", kind="error")
+    run = session(built_graph, {"word": "rain"})
     run.run()
     assert (run.status, run.board.get("rescued")) == ("finished", True if fails == 3 else None)
     finds_nothing(run, guard)
@@ -99,10 +99,10 @@ def test_a_time_out_takes_its_edge_again():
     async def slow(word):
         await asyncio.sleep(60)
 
-    made = calling(slow, timeout=0.01)
-    made.add_node("late", function=guard(lambda board: {"late": True}))
-    made.add_edge("look", "late", kind="timeout")
-    run = session(made, {"word": "rain"})
+    built_graph = calling(slow, timeout=0.01)
+    built_graph.add_node("late", function=guard(lambda board: {"late": True}))
+    built_graph.add_edge("look", "late", kind="timeout")
+    run = session(built_graph, {"word": "rain"})
     run.run()
     assert run.board["late"]
     finds_nothing(run)
@@ -126,13 +126,13 @@ def test_a_tool_that_changes_what_it_is_given_and_one_that_reads_the_board():
     def append(log):
         log.append("x")
 
-    made = nx.MultiDiGraph(name="in place")
-    made.add_node("one", kind="tool", function=guard(append), inputs={"log": "log"})
-    made.add_node("two", kind="tool", function=guard(lambda board: board["log"].append(board["n"])))
-    made.add_node("three", function=lambda board: board["log"].append("y"))
-    made.add_node("count", function=lambda board: {"size": len(board["log"])})
-    nx.add_path(made, ["one", "two", "three", "count"])
-    run = session(made, {"log": [], "n": 5})
+    built_graph = nx.MultiDiGraph(name="in place")
+    built_graph.add_node("one", kind="tool", function=guard(append), inputs={"log": "log"})
+    built_graph.add_node("two", kind="tool", function=guard(lambda board: board["log"].append(board["n"])))
+    built_graph.add_node("three", function=lambda board: board["log"].append("y"))
+    built_graph.add_node("count", function=lambda board: {"size": len(board["log"])})
+    nx.add_path(built_graph, ["one", "two", "three", "count"])
+    run = session(built_graph, {"log": [], "n": 5})
     run.run()
     assert (run.board["log"], run.board["size"]) == (["x", 5, "y"], 3)
     finds_nothing(run, guard)
@@ -154,13 +154,13 @@ def test_a_tool_that_answers_an_object_answers_it_again():
 
 def test_agents_models_and_people():
     guard = Guard()
-    made = nx.MultiDiGraph(name="asking")
-    made.add_node("bound", kind="agent", inputs={"n": "n"})
-    made.add_node("asked", kind="agent", inputs={"n": "n"})
-    made.add_node("who", kind="human", prompt="Who?", output="who")
-    made.add_node("last", function=lambda board: {"last": [board["bound"], board["asked"], board["who"]]})
-    nx.add_path(made, ["bound", "asked", "who", "last"])
-    run = session(made, {"n": 1}, tools={"bound": guard(lambda n: n + 1)}, llm=guard(lambda request: "said"))
+    built_graph = nx.MultiDiGraph(name="asking")
+    built_graph.add_node("bound", kind="agent", inputs={"n": "n"})
+    built_graph.add_node("asked", kind="agent", inputs={"n": "n"})
+    built_graph.add_node("who", kind="human", prompt="Who?", output="who")
+    built_graph.add_node("last", function=lambda board: {"last": [board["bound"], board["asked"], board["who"]]})
+    nx.add_path(built_graph, ["bound", "asked", "who", "last"])
+    run = session(built_graph, {"n": 1}, tools={"bound": guard(lambda n: n + 1)}, llm=guard(lambda request: "said"))
     run.run()
     assert run.status == "waiting"
     finds_nothing(run, guard)
@@ -223,12 +223,12 @@ def test_after_a_reset_both_runs_are_replayed():
 
 def test_a_fork_with_other_tools_and_another_model():
     guard = Guard()
-    made = calling("look")
-    made.add_node("say", kind="agent", inputs={"word": "word"})
-    made.add_node("shout", function="louder", inputs={"say": "say"})
-    nx.add_path(made, ["after", "say", "shout"])
+    built_graph = calling("look")
+    built_graph.add_node("say", kind="agent", inputs={"word": "word"})
+    built_graph.add_node("shout", function="louder", inputs={"say": "say"})
+    nx.add_path(built_graph, ["after", "say", "shout"])
     tools = {"look": guard(lambda word: "one"), "louder": lambda say: {"loud": say.upper()}}
-    run = session(made, {"word": "rain"}, tools=tools)
+    run = session(built_graph, {"word": "rain"}, tools=tools)
     run.run()
     fork = run.fork(at=2, tools={"louder": lambda say: {"loud": say + "!"}}, llm=guard(lambda request: "hey"))
     fork.run()
@@ -242,9 +242,9 @@ def test_a_fork_with_other_tools_and_another_model():
 
 def test_parallel_branches_that_ran_at_the_same_time():
     guard = Guard()
-    made = fan("a", "b", "c", b=lambda board: board.get("nowhere"))
-    made.nodes["a"].update(kind="tool", function=guard(lambda board: {"a": 5}))
-    run = session(made)
+    built_graph = fan("a", "b", "c", b=lambda board: board.get("nowhere"))
+    built_graph.nodes["a"].update(kind="tool", function=guard(lambda board: {"a": 5}))
+    run = session(built_graph)
     run.run()
     finds_nothing(run, guard)
 
@@ -299,18 +299,18 @@ def test_a_sample_that_was_stored_and_opened_again(name, tmp_path):
 
 def secretive():
     """Return a graph in which a secret goes into a tool, and what is made of it decides the way."""
-    made = nx.MultiDiGraph(name="secretive")
-    made.add_node("size", function=lambda api_key: {"size": len(api_key)}, inputs={"api_key": "api_key"})
-    made.add_node(
+    built_graph = nx.MultiDiGraph(name="secretive")
+    built_graph.add_node("size", function=lambda api_key: {"size": len(api_key)}, inputs={"api_key": "api_key"})
+    built_graph.add_node(
         "look", kind="tool", function=lambda api_key, n: {"found": n}, inputs={"api_key": "api_key", "n": "n"}
     )
-    made.add_node("twice", function=lambda board: {"twice": board["size"] * 2})
-    made.add_node("end", function=lambda board: {"end": 1})
-    made.add_node("other", function=lambda board: {"end": 2})
-    nx.add_path(made, ["size", "look", "twice"])
-    made.add_edge("twice", "end", when="size > 8")
-    made.add_edge("twice", "other")
-    return made
+    built_graph.add_node("twice", function=lambda board: {"twice": board["size"] * 2})
+    built_graph.add_node("end", function=lambda board: {"end": 1})
+    built_graph.add_node("other", function=lambda board: {"end": 2})
+    nx.add_path(built_graph, ["size", "look", "twice"])
+    built_graph.add_edge("twice", "end", when="size > 8")
+    built_graph.add_edge("twice", "other")
+    return built_graph
 
 
 def test_what_is_masked_is_said_to_be_and_is_no_false_alarm(tmp_path):
@@ -335,28 +335,28 @@ def test_an_answer_that_is_not_whole_here_says_nothing_of_what_follows_from_it(t
     class Said:
         words: str
 
-    made = calling(lambda word: {"token": f"t0ken of {word}", "said": Said(word)})
-    made.add_node("size", function=lambda board: {"size": len(board["token"])})
-    made.add_node("words", function=lambda board: {"words": board["said"].words})
-    nx.add_path(made, ["after", "size", "words"])
-    run = session(made, {"word": "rain"}, store=tmp_path / "runs.db")
+    built_graph = calling(lambda word: {"token": f"t0ken of {word}", "said": Said(word)})
+    built_graph.add_node("size", function=lambda board: {"size": len(board["token"])})
+    built_graph.add_node("words", function=lambda board: {"words": board["said"].words})
+    nx.add_path(built_graph, ["after", "size", "words"])
+    run = session(built_graph, {"word": "rain"}, store=tmp_path / "runs.db")
     run.run()
     finds_nothing(run)
     run.close()
-    report = nb.open(tmp_path / "runs.db", recipe=load(made)).replay()
+    report = nb.open(tmp_path / "runs.db", recipe=load(built_graph)).replay()
     assert [row.path for row in report.unsure] == ["size", "words"]
     assert [(row.step, row.what, row.path) for row in report.divergences] == [(5, "masked", "said")]
 
 
 def test_failures_with_an_answer_lead_the_same_way_from_a_store(tmp_path):
-    made = nx.MultiDiGraph(name="refused")
-    made.add_node("look", kind="tool", function=lambda n: 1 / 0, inputs={"n": "n"}, attempts=2)
-    made.add_node("rescue", function=lambda board: {"rescued": True})
-    made.add_edge("look", "rescue", kind="error")
-    run = session(made, {"n": 1}, store=tmp_path / "runs.db")
+    built_graph = nx.MultiDiGraph(name="refused")
+    built_graph.add_node("look", kind="tool", function=lambda n: 1 / 0, inputs={"n": "n"}, attempts=2)
+    built_graph.add_node("rescue", function=lambda board: {"rescued": True})
+    built_graph.add_edge("look", "rescue", kind="error")
+    run = session(built_graph, {"n": 1}, store=tmp_path / "runs.db")
     run.run()
     run.close()
-    again = nb.open(tmp_path / "runs.db", recipe=load(made))
+    again = nb.open(tmp_path / "runs.db", recipe=load(built_graph))
     assert again.board["rescued"]
     finds_nothing(again)
 

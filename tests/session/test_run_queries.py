@@ -76,9 +76,9 @@ def test_who_wrote_in_a_fork_looks_into_the_steps_that_it_shares():
 
 def test_who_wrote_inside_a_subgraph_with_a_board_of_its_own():
     inner = graph("a", "b")
-    made = nx.DiGraph()
-    made.add_node("sub", kind="subgraph", graph=inner, inputs={}, outputs={"a": "a"})
-    run = session(made)
+    built_graph = nx.DiGraph()
+    built_graph.add_node("sub", kind="subgraph", graph=inner, inputs={}, outputs={"a": "a"})
+    run = session(built_graph)
     run.step(2)
     assert (run.current, run.who_wrote("a")) == ("b", 2)
     run.run()
@@ -97,9 +97,9 @@ def test_the_view_for_a_picture():
 
 
 def test_the_view_inside_a_frame_marks_its_owners():
-    made = nx.DiGraph()
-    made.add_node("loop", kind="loop", graph=graph("a", "b"), times=2)
-    run = session(made)
+    built_graph = nx.DiGraph()
+    built_graph.add_node("loop", kind="loop", graph=graph("a", "b"), times=2)
+    run = session(built_graph)
     run.step(2)
     view = run._parts.pictures.view()
     assert (view.current, view.next) == ("b", {"loop"})

@@ -150,11 +150,11 @@ def test_answer_names_the_node_that_it_is_for():
 
 
 def test_two_people_can_be_asked_at_once_and_answer_in_any_order():
-    made = fan("a", "b")
+    built_graph = fan("a", "b")
     for name in ("a", "b"):
-        made.nodes[name].clear()
-        made.nodes[name].update(kind="human", output=name)
-    run = session(made)
+        built_graph.nodes[name].clear()
+        built_graph.nodes[name].update(kind="human", output=name)
+    run = session(built_graph)
     run.run()
     assert run.status == "waiting"
     names = [one.node for one in run.pending]

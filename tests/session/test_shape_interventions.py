@@ -261,21 +261,21 @@ def test_where_nobody_is_asked_nothing_can_be_answered(two):
 def test_a_person_is_asked_and_their_word_ends_the_step(name, verb):
     kind = "answer" if verb == "answer" else "approval"
     session = to_where_it_waits(asking(name, KINDS[kind]))
-    (asked,) = session.pending
-    assert (session.status, asked.kind, asked.node, asked.name, dict(asked.arguments)) == (
+    (question,) = session.pending
+    assert (session.status, question.kind, question.node, question.name, dict(question.arguments)) == (
         "waiting", kind, LEAF[name], "may it", {"of": LEAF[name]},
     )  # fmt: skip
     assert session.error.code == "X110"  # in a script nobody can be asked
     wrong = session.approve if kind == "answer" else session.answer
-    assert code_of(wrong, asked.id) == "X115"
-    words = {"answer": ("yes", LEAF[name]), "approve": (asked.id, "ada"), "deny": (asked.id, "too dear")}[verb]
+    assert code_of(wrong, question.id) == "X115"
+    words = {"answer": ("yes", LEAF[name]), "approve": (question.id, "ada"), "deny": (question.id, "too dear")}[verb]
     step = getattr(session, verb)(*words)
-    said = {
+    answer = {
         "answer": "yes",
         "approve": {"approved": True, "by": "ada", "reason": ""},
         "deny": {"approved": False, "by": None, "reason": "too dear"},
     }[verb]
-    assert (step.node_id, step.outputs["said"]) == (LEAF[name], said)
+    assert (step.node_id, step.outputs["said"]) == (LEAF[name], answer)
     acts = session.trace.frames.interventions
     assert (acts["action"].tolist(), acts["target"].tolist(), acts["actor"].tolist()) == (
         [verb], [LEAF[name]], ["ada" if verb == "approve" else "user"],
@@ -304,11 +304,11 @@ def test_a_held_call_is_read_and_changed_before_and_after(name):
 
 def stops(name, **clauses):
     """Run with one breakpoint; return after which steps it stopped."""
-    session, found = session_of(name, runs=True), []
+    session, results = session_of(name, runs=True), []
     session.breakpoints.add(**clauses)
     while session.run() is not None and session.status in ("ready", "paused"):
-        found.append(session.position)
-    return found
+        results.append(session.position)
+    return results
 
 
 def test_breakpoints_on_nodes(name):

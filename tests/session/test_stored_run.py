@@ -189,11 +189,11 @@ BEFORE_PROVIDERS = [
 
 
 def test_a_run_whose_calls_do_not_say_who_answered_opens_and_is_replayed(tmp_path):
-    made = nx.DiGraph(name="g")
-    made.add_node("a", kind="llm", prompt="Hi")
-    made.add_node("b", kind="llm", prompt="More")
-    made.add_edge("a", "b")
-    recipe = nb.load(made)
+    graph = nx.DiGraph(name="g")
+    graph.add_node("a", kind="llm", prompt="Hi")
+    graph.add_node("b", kind="llm", prompt="More")
+    graph.add_edge("a", "b")
+    recipe = nb.load(graph)
     session = nb.Session(recipe, llm=lambda request: "x", store=tmp_path / "runs.db", run_id="whole")
     session.run()
     session.close()

@@ -155,11 +155,11 @@ def test_run_back_stops_at_the_same_places(name):
 
 
 def test_step_over_goes_to_where_the_turn_is_over(name):
-    session, found = session_of(name, runs=True), []
+    session, results = session_of(name, runs=True), []
     while (last := session.step_over()) is not None:
         assert last.step == session.position
-        found.append(session.position)
-    assert (found, session.status, board(session._parts.run)) == (OVER[name], ENDS[name], shape_of(name).end)
+        results.append(session.position)
+    assert (results, session.status, board(session._parts.run)) == (OVER[name], ENDS[name], shape_of(name).end)
 
 
 def test_step_over_stops_at_a_breakpoint_as_run_does(name):
@@ -183,15 +183,15 @@ def test_step_out_goes_to_where_the_frame_is_left(name):
 
 
 def test_step_into_stops_inside_each_node_and_then_makes_its_step(name):
-    session, inner, made = session_of(name), [], []
+    session, inner, results = session_of(name), [], []
     while (step := session.step_into()) is not None or session.status == "in_flight":
         if step is None:
             inner.append(session.held_at)
             assert session.held_at in repr(session)
         else:
-            made.append(step)
+            results.append(step)
     assert (inner, session.held_at, session.status) == (INNER.get(name, []), "", ENDS[name])
-    assert (len(made), went(session), board(session._parts.run)) == (
+    assert (len(results), went(session), board(session._parts.run)) == (
         len(by_hand(name)), shape_of(name).steps, shape_of(name).end,
     )  # fmt: skip
 

@@ -25,11 +25,11 @@ ASKING = {
 
 
 def budgeted(**declared):
-    made = graph("plan", "spend", plan=lambda budget: {"budget": budget - 1}, spend=lambda: None)
-    made.nodes["plan"]["inputs"] = {"budget": "budget"}
+    built_graph = graph("plan", "spend", plan=lambda budget: {"budget": budget - 1}, spend=lambda: None)
+    built_graph.nodes["plan"]["inputs"] = {"budget": "budget"}
     for name, keys in declared.items():
-        made.nodes[name]["writes"] = keys
-    run = session(made, {"budget": 3, "n": 1})
+        built_graph.nodes[name]["writes"] = keys
+    run = session(built_graph, {"budget": 3, "n": 1})
     run.run()
     return run
 
@@ -109,9 +109,9 @@ def test_a_tool_that_nothing_calls_is_refused(name, order):
 
 
 def declared(**inputs):
-    made = nx.DiGraph(name="declared", inputs=inputs)
-    made.add_node("a", function=lambda board: None)
-    return nb.load(made)
+    built_graph = nx.DiGraph(name="declared", inputs=inputs)
+    built_graph.add_node("a", function=lambda board: None)
+    return nb.load(built_graph)
 
 
 def test_an_unknown_input_is_a_warning_with_a_suggestion():
@@ -124,10 +124,10 @@ def test_an_unknown_input_is_a_warning_with_a_suggestion():
 
 def test_where_a_recipe_declares_no_inputs_only_misspelt_ones_are_warned_of():
     session(counting(), {"n": 0, "more": 1})
-    made = graph("a", a=lambda budget: None)
-    made.nodes["a"]["inputs"] = {"budget": "budget"}
+    built_graph = graph("a", a=lambda budget: None)
+    built_graph.nodes["a"]["inputs"] = {"budget": "budget"}
     with pytest.warns(UserWarning, match="did you mean 'budget'"):
-        session(made, {"bugdet": 1})
+        session(built_graph, {"bugdet": 1})
 
 
 COUNTED = {
@@ -146,14 +146,14 @@ COUNTED = {
 @pytest.fixture(params=["live", "recorded"])
 def halfway(request, tmp_path):
     """A run after its third step, as it was made and as a recording."""
-    made = session(counting(), {"n": 0})
-    made.run()
+    run = session(counting(), {"n": 0})
+    run.run()
     if request.param == "recorded":
-        made.trace.to_json(tmp_path / "run.json")
-        made = nb.open(tmp_path / "run.json")
-    made.goto(3)
-    yield made
-    made.close()
+        run.trace.to_json(tmp_path / "run.json")
+        run = nb.open(tmp_path / "run.json")
+    run.goto(3)
+    yield run
+    run.close()
 
 
 @pytest.mark.parametrize("count", [-1, -5, 1.5, True])

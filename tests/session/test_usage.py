@@ -76,9 +76,9 @@ def test_a_step_of_many_calls_makes_no_more_than_the_limit(budget, waits):
 @pytest.mark.parametrize("attempts", [51, 10**9])
 def test_attempts_that_fail_end_at_the_limit_and_are_no_failure(attempts):
     model = Model(ValueError("down"))
-    made = nx.DiGraph()
-    made.add_node("ask", kind="agent", attempts=attempts)
-    run = session(made, llm=model, budget={"max_llm_calls": 2})
+    graph = nx.DiGraph()
+    graph.add_node("ask", kind="agent", attempts=attempts)
+    run = session(graph, llm=model, budget={"max_llm_calls": 2})
     run.run()
     assert (model.asked, run.status, run.error, run.trace.outcome["limit"]) == (2, "exhausted", None, "max_llm_calls")
 
@@ -110,8 +110,8 @@ def test_no_attempt_is_waited_for_until_after_the_limit():
         tried.append(word)
         raise OSError
 
-    made = calling(look, attempts=3, backoff=1_000)
-    run = session(made, {"word": "rain"}, budget={"max_seconds": 900}, clock=Slow())
+    graph = calling(look, attempts=3, backoff=1_000)
+    run = session(graph, {"word": "rain"}, budget={"max_seconds": 900}, clock=Slow())
     run.run()
     assert (len(tried), run.trace.outcome["limit"]) == (1, "max_seconds")
 
@@ -213,11 +213,11 @@ def test_each_call_is_added_up_once_however_many_steps_follow(monkeypatch):
 
 def line(number):
     """Return a line of nodes that each ask a model."""
-    made = nx.DiGraph()
-    nx.add_path(made, range(number))
-    for name in made:
-        made.nodes[name]["kind"] = "agent"
-    return made
+    graph = nx.DiGraph()
+    nx.add_path(graph, range(number))
+    for name in graph:
+        graph.nodes[name]["kind"] = "agent"
+    return graph
 
 
 # --------------------------------------------------------------------------------------------- what a failure has cost
@@ -225,10 +225,10 @@ def line(number):
 
 def test_an_answer_of_no_use_has_to_be_paid_for():
     refused = LLMError("no use", is_retryable=True, usage=Usage(10, 5, Decimal("0.25")))
-    made = nx.DiGraph()
-    made.add_node("ask", kind="agent", attempts=9)
+    graph = nx.DiGraph()
+    graph.add_node("ask", kind="agent", attempts=9)
     model = Model(refused)
-    run = session(made, llm=model, budget={"max_cost_usd": 1})
+    run = session(graph, llm=model, budget={"max_cost_usd": 1})
     run.run()
     assert (model.asked, run.status, run.trace.outcome["limit"]) == (4, "exhausted", "max_cost_usd")
 

@@ -99,11 +99,11 @@ def test_conditions_of_other_dialects_are_reported():
 
 
 def test_a_callable_is_reported_by_its_value():
-    made = nx.DiGraph()
-    made.add_node("a", kind="noop")
-    made.add_node("b", kind="noop")
-    made.add_edge("a", "b", when=lambda board: board["n"] > 1)
-    stop = session(made, {"n": 2})
+    graph = nx.DiGraph()
+    graph.add_node("a", kind="noop")
+    graph.add_node("b", kind="noop")
+    graph.add_edge("a", "b", when=lambda board: board["n"] > 1)
+    stop = session(graph, {"n": 2})
     stop.step()
     assert [(asked.value, asked.taken) for asked in stop.why().conditions] == [(True, True)]
 

@@ -32,19 +32,19 @@ def test_a_run_comes_back_as_it_was_begun(store):
         at="[2]",
     )
     store.log.create(begun, some(1, 2))
-    found = store.log.run("one")
-    assert found == begun._replace(updated=found.updated, writer=found.writer)
-    assert before <= found.updated <= datetime.now(UTC)
-    assert found.created.utcoffset() == found.updated.utcoffset() == timedelta(0)
-    assert str(os.getpid()) in found.writer
-    assert store.log.runs() == [found]
+    result = store.log.run("one")
+    assert result == begun._replace(updated=result.updated, writer=result.writer)
+    assert before <= result.updated <= datetime.now(UTC)
+    assert result.created.utcoffset() == result.updated.utcoffset() == timedelta(0)
+    assert str(os.getpid()) in result.writer
+    assert store.log.runs() == [result]
 
 
 def test_a_run_without_a_parent_has_none(store):
     store.log.create(row())
-    found = store.log.run("one")
-    assert (found.parent, found.shared, found.forked, found.at) == (None, 0, None, None)
-    assert (found.status, found.steps) == ("ready", 0)
+    result = store.log.run("one")
+    assert (result.parent, result.shared, result.forked, result.at) == (None, 0, None, None)
+    assert (result.status, result.steps) == ("ready", 0)
     assert store.log.last("one") == 0
     assert list(store.log.entries("one")) == []
 
@@ -103,13 +103,13 @@ def test_how_a_run_stands_is_said_by_parts(store):
     store.log.create(row())
     store.log.update_run("one", status="running", at="[4]")
     store.log.update_run("one", steps=12)
-    found = store.log.run("one")
-    assert (found.status, found.steps, found.at) == ("running", 12, "[4]")
+    result = store.log.run("one")
+    assert (result.status, result.steps, result.at) == ("running", 12, "[4]")
     store.log.append("one", some(1, 1), status="paused")
     store.log.append("one", some(2, 3), steps=13)
     store.log.append("one", [], steps=14)
-    found = store.log.run("one")
-    assert (found.status, found.steps, found.at) == ("paused", 14, "[4]")
+    result = store.log.run("one")
+    assert (result.status, result.steps, result.at) == ("paused", 14, "[4]")
     store.log.update_run("one", at="")
     assert store.log.run("one").at is None
 

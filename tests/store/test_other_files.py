@@ -17,9 +17,9 @@ def path(tmp_path):
 
 @pytest.fixture
 def log(path):
-    made = SqlLog(path)
-    yield made
-    made.close()
+    log_ = SqlLog(path)
+    yield log_
+    log_.close()
 
 
 def test_a_file_that_is_no_database_is_left_as_it_is(log, path):

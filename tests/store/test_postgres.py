@@ -21,9 +21,9 @@ pytestmark = pytest.mark.needs_postgres
 
 @pytest.fixture
 def log(postgres_url):
-    made = SqlLog(postgres_url, seconds=0.1)
-    yield made
-    made.close()
+    log_ = SqlLog(postgres_url, seconds=0.1)
+    yield log_
+    log_.close()
 
 
 @pytest.fixture

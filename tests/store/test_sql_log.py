@@ -11,23 +11,23 @@ from tests.store.stores import refused, row, some
 
 @pytest.fixture
 def log(tmp_path):
-    made = SqlLog(tmp_path / "runs.db")
-    yield made
-    made.close()
+    log_ = SqlLog(tmp_path / "runs.db")
+    yield log_
+    log_.close()
 
 
 def sizes(log, monkeypatch):
     """Return how many entries are read at a time."""
-    found, part = [], log._read_chunk
+    results, part = [], log._read_chunk
 
     def chunk(*given):
         entries = part(*given)
-        found.append(len(entries))
+        results.append(len(entries))
         return entries
 
     monkeypatch.setattr(log, "_read_chunk", chunk)
     assert sum(1 for _ in log.entries("one")) == log.last("one")
-    return found
+    return results
 
 
 def test_short_entries_are_read_many_at_a_time(log, monkeypatch):

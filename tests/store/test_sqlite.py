@@ -21,9 +21,9 @@ def path(tmp_path):
 
 @pytest.fixture
 def log(path):
-    made = SqlLog(path, seconds=0.05)
-    yield made
-    made.close()
+    log_ = SqlLog(path, seconds=0.05)
+    yield log_
+    log_.close()
 
 
 # ------------------------------------------------------------------------------------------------------------- one file

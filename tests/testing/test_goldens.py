@@ -30,15 +30,15 @@ def search(question):
 
 
 def graph(grade=lambda found: {"grade": "good" if found else "poor"}):
-    made = nx.DiGraph(name="asking", entry="ask")
-    made.add_node("ask", kind="tool", function="search", inputs={"question": "question"})
-    made.add_node("grade", function=grade, inputs={"found": "found"})
-    made.add_node("good", kind="noop")
-    made.add_node("poor", kind="noop")
-    made.add_edge("ask", "grade")
-    made.add_edge("grade", "good", when="grade == 'good'")
-    made.add_edge("grade", "poor")
-    return nb.load(made)
+    built_graph = nx.DiGraph(name="asking", entry="ask")
+    built_graph.add_node("ask", kind="tool", function="search", inputs={"question": "question"})
+    built_graph.add_node("grade", function=grade, inputs={"found": "found"})
+    built_graph.add_node("good", kind="noop")
+    built_graph.add_node("poor", kind="noop")
+    built_graph.add_edge("ask", "grade")
+    built_graph.add_edge("grade", "good", when="grade == 'good'")
+    built_graph.add_edge("grade", "poor")
+    return nb.load(built_graph)
 
 
 def session(**more):
@@ -139,16 +139,16 @@ CHANGES = [
 
 @pytest.mark.parametrize(("old", "new", "path", "then", "now"), CHANGES)
 def test_a_changed_setting_of_a_call_is_a_difference(tmp_path, old, new, path, then, now):
-    made = nb.Session(load_tools(), {"question": "why?"}, llm=["Because."],
+    run = nb.Session(load_tools(), {"question": "why?"}, llm=["Because."],
                       tools={name: lambda **given: {"text": "it"} for name in ("search", "unused")})  # fmt: skip
-    file = record_golden(made, tmp_path / "tools.jsonl")
+    file = record_golden(run, tmp_path / "tools.jsonl")
     assert replay_golden(load_tools(), file).ok
     assert replay_golden(load_tools("size: 3", "size: 4"), file).ok  # of a tool that is not called
     changed = load_tools(old, new)
     report = replay_golden(changed, file, holds=("calls",))
     assert [(row.path, row.recorded, row.replayed) for row in report.differences] == [(path, then, now)]
     assert replay_golden(changed, file, holds=("route", "values", "reads")).ok
-    assert [row.path for row in made.replay(recipe=changed).divergences] == [path]
+    assert [row.path for row in run.replay(recipe=changed).divergences] == [path]
     assert changed.fingerprint != load_tools().fingerprint
 
 
@@ -178,9 +178,9 @@ def test_a_problem_about_a_redacted_path_suggests_another_one(tmp_path):
 
 
 def test_a_redacted_value_is_nowhere_in_the_file(tmp_path):
-    made = nb.Session(graph(), {"question": "4711"}, tools={"search": search})
+    run = nb.Session(graph(), {"question": "4711"}, tools={"search": search})
     paths = ["question", "found", "calls.search.arguments.question", "calls.search.result.found"]
-    text = record_golden(made, tmp_path / "one.jsonl", redact=paths).read_text()
+    text = record_golden(run, tmp_path / "one.jsonl", redact=paths).read_text()
     assert "4711" not in text
     assert text.count("<redacted>") == 5  # the inputs have it, too
     assert replay_golden(graph(), tmp_path / "one.jsonl").ok
@@ -188,19 +188,19 @@ def test_a_redacted_value_is_nowhere_in_the_file(tmp_path):
 
 def test_what_a_step_reports_of_a_redacted_value_is_left_out(tmp_path):
     tools = dict.fromkeys(("search", "unused"), lambda **given: {"text": "4711", "day": "Monday"})
-    made = nb.Session(load_tools(), {"question": "why?"}, llm=["Because."], tools=tools)
+    run = nb.Session(load_tools(), {"question": "why?"}, llm=["Because."], tools=tools)
     paths = ["calls.search.result.text", "found", "calls.say.arguments.messages.*.content"]
-    made.run()
-    known = [call.name for call in made.trace.frames.calls.itertuples()]
+    run.run()
+    known = [call.name for call in run.trace.frames.calls.itertuples()]
     paths[2] = paths[2].replace("say", known[1])
-    assert "4711" not in record_golden(made, tmp_path / "one.jsonl", redact=paths).read_text()
+    assert "4711" not in record_golden(run, tmp_path / "one.jsonl", redact=paths).read_text()
     assert replay_golden(load_tools(), tmp_path / "one.jsonl").ok
 
 
 def test_an_object_on_the_board_can_be_redacted_in_part(tmp_path):
-    made = nb.Session(graph(lambda found: {"grade": "good", "pair": Pair(len(calls), "same")}), {"question": "where?"},
+    run = nb.Session(graph(lambda found: {"grade": "good", "pair": Pair(len(calls), "same")}), {"question": "where?"},
                       tools={"search": search})  # fmt: skip
-    path = record_golden(made, tmp_path / "one.jsonl", redact=["id", "calls.search.result.id", "pair.id"])
+    path = record_golden(run, tmp_path / "one.jsonl", redact=["id", "calls.search.result.id", "pair.id"])
     written = [write for line in map(json.loads, path.read_text().splitlines()) for write in line.get("writes", ())]
     assert str(len(calls)) not in str(next(value for name, _, value in written if name == "pair"))
 
@@ -213,11 +213,11 @@ def test_the_items_of_a_list_that_grows_can_be_redacted(tmp_path):
     def add(entries):
         return {"entries": [*entries, {"id": next(ids), "text": "same"}]}
 
-    made = nx.DiGraph(name="growing", entry="one")
+    built_graph = nx.DiGraph(name="growing", entry="one")
     for name in ("one", "two"):
-        made.add_node(name, function=add, inputs={"entries": "entries"})
-    made.add_edge("one", "two")
-    recipe = nb.load(made)
+        built_graph.add_node(name, function=add, inputs={"entries": "entries"})
+    built_graph.add_edge("one", "two")
+    recipe = nb.load(built_graph)
     run = nb.Session(recipe, {"entries": []})
     assert not replay_golden(recipe, record_golden(run, tmp_path / "plain.jsonl")).ok
     path = record_golden(run, tmp_path / "one.jsonl", redact=["entries.*.id"])
@@ -229,13 +229,13 @@ def test_the_items_of_a_list_that_grows_can_be_redacted(tmp_path):
 
 def branching():
     """Return a graph whose first edge depends on the answer of a tool."""
-    made = nx.DiGraph(name="branching", entry="ask")
-    made.add_node("ask", kind="tool", function="search", inputs={"question": "question"})
-    made.add_node("good", kind="noop")
-    made.add_node("poor", kind="noop")
-    made.add_edge("ask", "good", when="found == 'WHERE?'")
-    made.add_edge("ask", "poor")
-    return nb.load(made)
+    built_graph = nx.DiGraph(name="branching", entry="ask")
+    built_graph.add_node("ask", kind="tool", function="search", inputs={"question": "question"})
+    built_graph.add_node("good", kind="noop")
+    built_graph.add_node("poor", kind="noop")
+    built_graph.add_edge("ask", "good", when="found == 'WHERE?'")
+    built_graph.add_edge("ask", "poor")
+    return nb.load(built_graph)
 
 
 @dataclass
@@ -249,17 +249,17 @@ def test_a_redacted_value_that_the_run_depends_on_is_a_problem(tmp_path, node):
     """A golden that fails with the unchanged recipe is of no use, so it is not written."""
     redact = ["found", "calls.search.result.found"]
     if node == "condition":
-        made = nb.Session(branching(), {"question": "where?"}, tools={"search": search})
+        run = nb.Session(branching(), {"question": "where?"}, tools={"search": search})
         expected = "step 1, 'ask'.*'good'.*'poor'.*do not redact what it depends on"
     else:
-        made = session(grade=lambda found: {"grade": found.lower()})
+        run = session(grade=lambda found: {"grade": found.lower()})
         expected = "redact 'grade' too"
     file = tmp_path / "one.jsonl"
     with pytest.raises(ExecutionError, match=f"(?s)L585.*{expected}"):
-        record_golden(made, file, redact=redact)
+        record_golden(run, file, redact=redact)
     assert not file.exists()
     if node == "function":  # its value need not hold
-        record_golden(made, file, redact=redact, holds=("route",))
+        record_golden(run, file, redact=redact, holds=("route",))
         assert replay_golden(graph(lambda found: {"grade": found.lower()}), file, holds=("route",)).ok
 
 
@@ -275,30 +275,30 @@ def test_the_file_is_lines_that_can_be_read_and_has_no_time_or_place(golden):
 
 
 def test_secrets_are_not_in_it(tmp_path):
-    made = nb.Session(graph(), {"question": "hunter2-hunter2", "password": "hunter2-hunter2"},
+    run = nb.Session(graph(), {"question": "hunter2-hunter2", "password": "hunter2-hunter2"},
                       tools={"search": search}, validate_inputs=False)  # fmt: skip
-    assert "hunter2" not in record_golden(made, tmp_path / "secret.jsonl").read_text()
+    assert "hunter2" not in record_golden(run, tmp_path / "secret.jsonl").read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_sample_can_be_a_golden(name, tmp_path):
-    made = nb.Session(nb.samples(name), {}, validate_inputs=False)
+    run = nb.Session(nb.samples(name), {}, validate_inputs=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made.run(max_steps=40)
-        path = record_golden(made, tmp_path / "run.jsonl") if made.position else None
+        run.run(max_steps=40)
+        path = record_golden(run, tmp_path / "run.jsonl") if run.position else None
         if path is None:
             return
         again = nb.open(path)
-        for step in range(made.position + 1):
-            assert again.trace.state_at(step) == made.trace.state_at(step)
+        for step in range(run.position + 1):
+            assert again.trace.state_at(step) == run.trace.state_at(step)
         assert replay_golden(nb.samples(name), path, holds=("route", "values", "reads", "calls")).ok
 
 
 def test_a_run_with_interventions_and_forks_is_recorded_as_one(tmp_path):
-    made = session()
-    made.step(2)
-    fork = made.fork(at=1, edit={"found": ""})
+    run = session()
+    run.step(2)
+    fork = run.fork(at=1, edit={"found": ""})
     fork.run()
     path = record_golden(fork, tmp_path / "fork.jsonl")
     again = nb.open(path)

@@ -18,9 +18,9 @@ def test_a_copied_column_lets_the_run_grow_it():
 
 
 def test_lists_stay_lists():
-    made = to_objects([[1, 2], [3, 4], None])
-    assert made.shape == (3,)
-    assert made[0] == [1, 2]
+    objects = to_objects([[1, 2], [3, 4], None])
+    assert objects.shape == (3,)
+    assert objects[0] == [1, 2]
     assert to_objects([1, 2, 3], 2).tolist() == [1, 2]
     assert mask_identical([1, None, 2], None).tolist() == [False, True, False]
 

@@ -76,12 +76,12 @@ def list_edges(session):
 def test_each_delivery_says_whose_step_emitted_the_event():
     team = reactive.team()
     team.run_goal("Write about swifts")
-    found = list_edges(team.session)
-    assert found[:3] == [
+    edges = list_edges(team.session)
+    assert edges[:3] == [
         (1, None, "plan", "goal.created"), (2, "plan", "search", "object.created"),
         (3, "plan", "search", "object.created"),
     ]  # fmt: skip
-    assert [one[0] for one in found] == list(range(1, len(team.session.trace) + 1))
+    assert [one[0] for one in edges] == list(range(1, len(team.session.trace) + 1))
 
 
 def test_in_a_fork_too():

@@ -64,8 +64,8 @@ def test_tables_of_any_run_say_what_its_steps_say(seed):
         for s in steps
     ]
     columns = ["step", "node", "kind", "phase", "frame", "depth", "branch", "type", "status", "seconds", "error"]
-    made = frames.steps[columns].astype(object)
-    assert made.where(made.notna(), None).to_numpy().tolist() == naive
+    frame = frames.steps[columns].astype(object)
+    assert frame.where(frame.notna(), None).to_numpy().tolist() == naive
     assert frames.steps.inputs.tolist() == [to_display(freeze(step.inputs)) for step in steps]
     assert frames.steps.outputs.tolist() == [to_display(freeze(step.outputs)) for step in steps]
     rows = [(s.step, w.scope, w.key, w.op, w.in_place) for s in steps for w in s.writes]
@@ -120,9 +120,9 @@ def test_edges_name_the_condition_and_its_value():
 
 @pytest.mark.parametrize("rows", [[pd.NA, "a"], [pd.NA], ["a", None], [pd.NA, 1.5], [True, pd.NA], []])
 def test_what_is_absent_in_a_table_is_na_and_none_stays_none(rows):
-    made = make_table([{"any": value, "count": 1} for value in rows], {"any": object, "count": "Int64"})
-    assert [type(value) for value in made["any"]] == [type(value) for value in rows]
-    assert made["any"].dtype == object
+    table = make_table([{"any": value, "count": 1} for value in rows], {"any": object, "count": "Int64"})
+    assert [type(value) for value in table["any"]] == [type(value) for value in rows]
+    assert table["any"].dtype == object
 
 
 def test_secrets_do_not_leave_by_name_or_by_value(none_hidden):

@@ -85,19 +85,19 @@ def spoil(value: Any, seen: dict[int, Any]) -> None:
 def everything(session: nb.Session) -> dict[str, Any]:
     """Return all that a trace returns, by the name of what was asked."""
     trace = session.trace
-    found: dict[str, Any] = {f"frames.{name}": trace.frames[name] for name in NAMES}
-    found |= {f"frames.{name} again": getattr(trace.frames, name) for name in NAMES}
-    found["to_frame"] = trace.to_frame()
-    found["wide"] = trace.wide([*values(), "edited", "tool"])
-    found["state_at"] = [trace.state_at(step) for step in range(len(trace) + 1)]
-    found["diff"] = list(trace.diff(0, len(trace)).values())
+    tables: dict[str, Any] = {f"frames.{name}": trace.frames[name] for name in NAMES}
+    tables |= {f"frames.{name} again": getattr(trace.frames, name) for name in NAMES}
+    tables["to_frame"] = trace.to_frame()
+    tables["wide"] = trace.wide([*values(), "edited", "tool"])
+    tables["state_at"] = [trace.state_at(step) for step in range(len(trace) + 1)]
+    tables["diff"] = list(trace.diff(0, len(trace)).values())
     fields = ("inputs", "outputs", "snapshot", "action", "observation")
-    found |= {f"steps.{name}": [getattr(step, name) for step in trace.steps] for name in fields}
-    found["steps.writes"] = [[write.old, write.new] for step in trace.steps for write in step.writes]
-    found["to_dict"] = [step.to_dict() for step in trace.steps]
-    found["outcome"], found["metadata"] = trace.outcome, trace.metadata
-    found["board"] = [session.board[key] for key in values()]
-    return found
+    tables |= {f"steps.{name}": [getattr(step, name) for step in trace.steps] for name in fields}
+    tables["steps.writes"] = [[write.old, write.new] for step in trace.steps for write in step.writes]
+    tables["to_dict"] = [step.to_dict() for step in trace.steps]
+    tables["outcome"], tables["metadata"] = trace.outcome, trace.metadata
+    tables["board"] = [session.board[key] for key in values()]
+    return tables
 
 
 def format_value(value: Any) -> str:

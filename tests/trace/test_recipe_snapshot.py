@@ -15,8 +15,8 @@ from tests.samples.installed import NAMES
 @pytest.mark.parametrize("name", NAMES)
 def test_every_sample_is_stored_as_json_and_looks_the_same(name):
     recipe = nb.samples(name)
-    kept = json.loads(json.dumps(to_snapshot(recipe)))
-    again = rebuild_recipe(kept)
+    document = json.loads(json.dumps(to_snapshot(recipe)))
+    again = rebuild_recipe(document)
     assert again.draw().dot == recipe.draw().dot
     assert (again.name, again.dialect, again.entry, again.outputs) == (
         recipe.name,
@@ -24,9 +24,9 @@ def test_every_sample_is_stored_as_json_and_looks_the_same(name):
         recipe.entry,
         recipe.outputs,
     )
-    assert kept["text"] == recipe.text
+    assert document["text"] == recipe.text
     Plan(again, make_readable_kinds(again), World())
-    assert describe_changes(kept, recipe) == []
+    assert describe_changes(document, recipe) == []
 
 
 def make_graph(limit=3, **attributes):
@@ -65,12 +65,12 @@ def test_no_secret_of_a_recipe_is_stored():
 
 
 def test_what_a_condition_came_to_is_there_without_the_recipe(tmp_path):
-    made = nx.DiGraph(name="asks", entry="add")
-    made.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
-    made.add_node("end", function=lambda n: {"end": n}, inputs={"n": "n"})
-    made.add_edge("add", "add", when="n < 3")
-    made.add_edge("add", "end", when=lambda board: board["n"] * 2)
-    session = nb.Session(nb.load(made), {"n": 1}, store=tmp_path / "runs.db", run_id="run")
+    graph = nx.DiGraph(name="asks", entry="add")
+    graph.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    graph.add_node("end", function=lambda n: {"end": n}, inputs={"n": "n"})
+    graph.add_edge("add", "add", when="n < 3")
+    graph.add_edge("add", "end", when=lambda board: board["n"] * 2)
+    session = nb.Session(nb.load(graph), {"n": 1}, store=tmp_path / "runs.db", run_id="run")
     session.run()
     session.close()
     read = nb.open(tmp_path / "runs.db", "run")

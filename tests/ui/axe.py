@@ -22,9 +22,9 @@ def source():
 def violations(page, root):
     """Return everything that axe-core finds in an element, of any impact, by theme."""
     page.evaluate(f"{source()}; 0")
-    found = {}
+    results = {}
     for theme, options in RULES.items():
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        passes, found[theme] = page.evaluate(FOUND, [root, options])
+        passes, results[theme] = page.evaluate(FOUND, [root, options])
         assert passes, "axe looked at nothing"
-    return {theme: rules for theme, rules in found.items() if rules}
+    return {theme: rules for theme, rules in results.items() if rules}

@@ -64,9 +64,9 @@ class Host:
 
         Return the verbs that a person asked for.
         """
-        asked, verbs, problems = self.page.evaluate("host.sent.splice(0)"), [], ()
-        while asked:
-            for message in asked:
+        value, verbs, problems = self.page.evaluate("host.sent.splice(0)"), [], ()
+        while value:
+            for message in value:
                 found = None
                 problems = problems if message["do"] == "query" else ()
                 verbs += [message["do"]] if message["value"] not in BY_ITSELF else []
@@ -81,7 +81,7 @@ class Host:
             self.problems = problems
             self.state = make_screen(self.session, self.drawing, problems)
             self.page.evaluate("state => host.model.set('state', state)", self.state)
-            asked = self.page.evaluate("host.sent.splice(0)")
+            value = self.page.evaluate("host.sent.splice(0)")
         return verbs
 
     def heard(self):

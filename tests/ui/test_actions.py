@@ -81,10 +81,10 @@ def test_the_latest_events_are_listed_the_last_one_first():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "Tell of swifts."})
     session.run()
-    found = run_query(session, "events", None)
-    assert found["types"][0] == "goal.created"
-    assert [row[0] for row in found["rows"]] == [event.seq for event in reversed(session.events)][:30]
-    assert found["more"] == len(session.events) - 30
+    result = run_query(session, "events", None)
+    assert result["types"][0] == "goal.created"
+    assert [row[0] for row in result["rows"]] == [event.seq for event in reversed(session.events)][:30]
+    assert result["more"] == len(session.events) - 30
     session.goto(0)
     assert [row[2:] for row in run_query(session, "events", None)["rows"]] == [["goal.created", "user", "", None, 0]]
 

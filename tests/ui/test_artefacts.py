@@ -50,8 +50,8 @@ def test_a_request_is_shown_though_nodes_that_only_route_ran_after_it_was_read()
     session.run()
     (question,) = session.pending
     assert question.node == "manager"
-    found = describe_request(session, question)
-    assert {value["key"]: value["text"] for value in found} == {
+    request = describe_request(session, question)
+    assert {value["key"]: value["text"] for value in request} == {
         "request": "Two monitors for the new colleague, 640 euros",
         "requester": "Ada",
         "amount": "640",
@@ -77,8 +77,8 @@ def test_both_versions_can_be_read_from_the_lines():
 
 
 def test_secrets_are_in_neither_version():
-    found = make_artefact({"api_key": "sk-abc"}, "x", {"api_key": "sk-old"}, "before")
-    assert "sk-" not in str(found)
+    artefact = make_artefact({"api_key": "sk-abc"}, "x", {"api_key": "sk-old"}, "before")
+    assert "sk-" not in str(artefact)
     assert "diff" not in make_artefact("new", "password", "old", "before")
 
 
@@ -95,11 +95,11 @@ def test_a_patch_that_waits_for_approval_shows_what_it_would_replace(op, lost):
     def propose(event, graph, ctx):
         graph.propose_patch(event.payload["id"], op, {"state": "done"}, rationale="it is done")
 
-    found = runtime(propose)
-    task = found.graph.add_object("task", {"state": "open", "title": "write"})
-    found.session.emit("looked", {"id": task.id})
-    found.run_until_idle()
-    (value,) = (row for row in describe_pending(found.session.pending[0])["arguments"] if row["label"] == "value")
+    team = runtime(propose)
+    task = team.graph.add_object("task", {"state": "open", "title": "write"})
+    team.session.emit("looked", {"id": task.id})
+    team.run_until_idle()
+    (value,) = (row for row in describe_pending(team.session.pending[0])["arguments"] if row["label"] == "value")
     lines = [(sign, "".join(text for text, _ in parts).strip(' ",')) for sign, parts in value["diff"]]
     assert ("+", 'state": "done') in lines
     assert ("-", 'title": "write') in lines if lost else "title" not in str(lines)

@@ -261,13 +261,13 @@ def test_what_is_looked_at_is_reported_beside_a_step_in_flight_and_paints_nothin
         desk.ask(Request("step"))
         await asyncio.sleep(0.01)
         painter.places.clear()
-        found = []
+        results = []
         look = Request("query", "key", target="ticket")
-        look.done = lambda: found.append(look.result["field"]["text"])
+        look.done = lambda: results.append(look.result["field"]["text"])
         desk.ask(look)
         desk.ask(Request("stop_at", target="tell"))
         await asyncio.sleep(0.01)
-        assert (found, [row.node for row in session.breakpoints]) == (["x"], ["tell"])
+        assert (results, [row.node for row in session.breakpoints]) == (["x"], ["tell"])
         gate.set()
         await settled(desk)
         assert session.position == 1

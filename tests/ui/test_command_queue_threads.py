@@ -23,11 +23,11 @@ def gated(times=3):
 
     body = nx.DiGraph(name="body")
     body.add_node("wait", function=wait, inputs={"n": "n"})
-    made = nx.DiGraph(name="rounds")
-    made.add_node("again", kind="loop", graph=body, times=times)
-    made.add_node("done", function=lambda n: {"last": n}, inputs={"n": "n"})
-    made.add_edge("again", "done")
-    return ticket_recipe.Session(nb.load(made), {"n": 0}), gate
+    graph = nx.DiGraph(name="rounds")
+    graph.add_node("again", kind="loop", graph=body, times=times)
+    graph.add_node("done", function=lambda n: {"last": n}, inputs={"n": "n"})
+    graph.add_edge("again", "done")
+    return ticket_recipe.Session(nb.load(graph), {"n": 0}), gate
 
 
 async def until(holds):
@@ -45,13 +45,13 @@ def test_other_code_continues_while_a_long_command_does_and_pause_ends_it(verb):
         for _ in range(10):
             await asyncio.sleep(0)
         assert session.status == "running"
-        found = []
+        results = []
         look = Request("query", "key", target="n")
-        look.done = lambda: found.append(look.result["field"]["text"])
+        look.done = lambda: results.append(look.result["field"]["text"])
         desk.ask(look)
         desk.ask(Request("pause"))
         await asyncio.sleep(0)
-        assert (found, painter.places[-1]) == (["0"], (1, "pausing"))
+        assert (results, painter.places[-1]) == (["0"], (1, "pausing"))
         gate.set()
         await session.wait(10)
         await settled(desk)

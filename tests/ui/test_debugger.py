@@ -40,24 +40,24 @@ def test_a_message_of_the_page_is_a_command(session, debugger):
 
 
 def test_the_page_is_notified_when_its_command_is_done(debugger, monkeypatch):
-    said = []
+    answers = []
     monkeypatch.setattr(
-        debugger, "send", lambda content, buffers=None: said.append((content, debugger.state["position"]))
+        debugger, "send", lambda content, buffers=None: answers.append((content, debugger.state["position"]))
     )
     page_says(debugger, "step", number=7)
-    assert [one for one in said if "answers" in one[0]] == [({"answers": 7, "view": "a"}, 1)]
+    assert [one for one in answers if "answers" in one[0]] == [({"answers": 7, "view": "a"}, 1)]
 
 
 def test_a_page_is_sent_what_changes_and_nothing_where_nothing_does(session, debugger, monkeypatch):
-    said = []
-    monkeypatch.setattr(debugger, "send", lambda content, buffers=None: said.append(content))
+    answers = []
+    monkeypatch.setattr(debugger, "send", lambda content, buffers=None: answers.append(content))
     session.step()
-    (message,) = said
+    (message,) = answers
     assert message["number"] == debugger.state["number"]
     assert message["changed"]["board"]["rows"] == [row for row in debugger.state["board"] if row[2]]
     assert len(json.dumps(message)) < 1_000
     debugger._command_queue.refresh()
-    assert len(said) == 1
+    assert len(answers) == 1
 
 
 def test_a_page_that_asks_is_sent_the_whole_state(debugger, monkeypatch):
@@ -68,10 +68,10 @@ def test_a_page_that_asks_is_sent_the_whole_state(debugger, monkeypatch):
 
 
 def test_a_page_receives_what_it_looks_at(debugger, monkeypatch):
-    said = []
-    monkeypatch.setattr(debugger, "send", lambda content, buffers=None: said.append(content))
+    answers = []
+    monkeypatch.setattr(debugger, "send", lambda content, buffers=None: answers.append(content))
     page_says(debugger, "query", value="key", target="ticket", number=3)
-    (message,) = said
+    (message,) = answers
     assert (message["answers"], message["result"]["field"]["text"]) == (3, "money back")
 
 

@@ -49,9 +49,9 @@ def test_a_conversation_is_a_field_for_each_message_and_each_setting():
     ],
 )
 def test_a_value_has_a_kind_of_field(value, text, kind):
-    found = make_field(value, [], "x")
-    assert (found["text"], found["as"]) == (text, kind)
-    assert bool(found["note"]) is (kind == "fixed")
+    field = make_field(value, [], "x")
+    assert (field["text"], field["as"]) == (text, kind)
+    assert bool(field["note"]) is (kind == "fixed")
 
 
 def test_what_holds_a_secret_is_masked_and_fixed():
@@ -64,9 +64,9 @@ def test_what_holds_a_secret_is_masked_and_fixed():
 
 
 def test_what_is_very_long_is_cut_and_fixed():
-    (found,) = make_fields("x" * (LONGEST + 1))
-    assert (found["as"], len(found["text"])) == ("fixed", LONGEST + 1)
-    assert str(LONGEST + 1) in found["note"]
+    (fields,) = make_fields("x" * (LONGEST + 1))
+    assert (fields["as"], len(fields["text"])) == ("fixed", LONGEST + 1)
+    assert str(LONGEST + 1) in fields["note"]
 
 
 def test_half_a_character_does_not_break_the_wire():
@@ -100,9 +100,9 @@ def test_what_has_not_the_form_of_changes_changes_nothing(changes):
 )  # fmt: skip
 def test_what_is_typed_is_read_as_the_kind_that_it_was_typed_as(typed, kind, value):
     assert parse(typed, kind) == value
-    found = make_field("a text", [], "x")
-    assert parse_typed_value(found, {"text": typed, "as": kind}) == value
-    assert parse_typed_value(found, typed) == typed
+    field = make_field("a text", [], "x")
+    assert parse_typed_value(field, {"text": typed, "as": kind}) == value
+    assert parse_typed_value(field, typed) == typed
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_what_is_not_of_its_kind_is_said(typed, kind):
 
 def test_a_message_that_says_no_text_is_a_field_of_its_own_too():
     parts = [{"type": "text", "text": "Hi"}]
-    (found,) = make_fields({"messages": [{"role": "user", "content": parts}]})
-    assert (found["role"], found["as"], json.loads(found["text"])) == ("user", "json", parts)
+    (messages,) = make_fields({"messages": [{"role": "user", "content": parts}]})
+    assert (messages["role"], messages["as"], json.loads(messages["text"])) == ("user", "json", parts)
 
 
 @pytest.mark.parametrize("text", ["", "{", "three", "NaN", "[1,]", "[" * 100_000])

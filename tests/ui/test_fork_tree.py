@@ -72,8 +72,8 @@ def test_a_run_is_found_by_its_id_from_everywhere_in_the_tree(session):
 
 def test_of_very_many_forks_those_around_the_shown_one_are_reported(session):
     made = [session.fork(at=1, name=f"f{number}") for number in range(ROWS + 50)]
-    found = list_forks(made[-1])
-    assert (len(found["rows"]), found["more"], found["rows"][-1]["shown"]) == (ROWS, 51, True)
+    forks = list_forks(made[-1])
+    assert (len(forks["rows"]), forks["more"], forks["rows"][-1]["shown"]) == (ROWS, 51, True)
 
 
 def test_the_head_says_which_run_is_shown_and_whose_fork_it_is(session):

@@ -83,9 +83,9 @@ def test_a_layout_that_fails_says_so_each_time_it_is_asked_for(monkeypatch):
 
 def test_what_is_reported_is_json_and_cached():
     session = research(8)
-    found = run_query(session, "drawing", ["look_up"])
-    assert json.loads(json.dumps(found)) == found
-    assert found["folds"]["nodes"] == dict.fromkeys(("archive", "texts", "unknown"), "region: look_up")
+    result = run_query(session, "drawing", ["look_up"])
+    assert json.loads(json.dumps(result)) == result
+    assert result["folds"]["nodes"] == dict.fromkeys(("archive", "texts", "unknown"), "region: look_up")
     assert graph_view.get_drawing(session, ["look_up", "each"]) is graph_view.get_drawing(session, ["each", "look_up"])
 
 

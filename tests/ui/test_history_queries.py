@@ -17,11 +17,11 @@ def session():
 
 def test_a_search_tells_the_steps_before_and_after_the_position(session):
     session.goto(9)
-    found = run_query(session, "find", "error < 0.5")
-    assert found["hits"] == session.find("error < 0.5")
-    assert (found["before"], found["after"], found["rank"]) == (8, 11, 2)
+    result = run_query(session, "find", "error < 0.5")
+    assert result["hits"] == session.find("error < 0.5")
+    assert (result["before"], result["after"], result["rank"]) == (8, 11, 2)
     session.step()  # another branch: what was found before no longer counts
-    assert run_query(session, "find", "error < 0.5")["total"] < found["total"]
+    assert run_query(session, "find", "error < 0.5")["total"] < result["total"]
 
 
 @pytest.mark.parametrize(
@@ -40,16 +40,16 @@ def test_a_mistake_is_reported_in_terms_of_the_expression(session, text, told):
 
 
 def test_a_keys_history_is_its_latest_values_with_readers_and_writers(session):
-    found = run_query(session, "history", "error")
+    result = run_query(session, "history", "error")
     writes = session.trace.frames.writes
     steps = writes[(writes.key == "error") & (writes.scope == "root")].step.tolist()
-    assert [row[0] for row in found["rows"]] == steps[::-1][: len(found["rows"])]
-    assert found["rows"][0][3] == session.board["error"]
-    assert (found["writers"], "start" in found["readers"]) == (["start", "measure"], False)
+    assert [row[0] for row in result["rows"]] == steps[::-1][: len(result["rows"])]
+    assert result["rows"][0][3] == session.board["error"]
+    assert (result["writers"], "start" in result["readers"]) == (["start", "measure"], False)
 
 
 def test_the_slice_of_a_key_has_its_steps_and_the_marks_of_its_nodes(session):
-    found, own = run_query(session, "slice", "error"), session.slice("error")
-    assert (found["steps"], set(found["nodes"])) == (own.steps, set(own.nodes))
-    assert found["rows"][0][:4] == [25, "measure", "error", "write"]
+    result, own = run_query(session, "slice", "error"), session.slice("error")
+    assert (result["steps"], set(result["nodes"])) == (own.steps, set(own.nodes))
+    assert result["rows"][0][:4] == [25, "measure", "error", "write"]
     assert "nothing writes" in run_query(session, "slice", "nix")["wrong"]

@@ -18,23 +18,23 @@ def test_a_loop_is_reported_round_by_round():
     session = nb.Session(nb.samples("refine"))
     session.run()
     entered, *again, left = steps_of(session, "improve")
-    found = describe_inner_run(session, entered)
-    assert (found["opened"], found["last"], found["more"]) == (entered, left, 0)
-    assert [part["round"] for part in found["parts"]] == list(range(1, len(again) + 2))
-    assert [part["first"] for part in found["parts"]] == [step + 1 for step in (entered, *again)]
-    assert [part["last"] for part in found["parts"]] == [step - 1 for step in (*again, left)]
-    assert {(part["node"], part["status"], part["steps"]) for part in found["parts"]} == {("measure", "ok", 5)}
-    assert describe_inner_run(session, again[1]) == describe_inner_run(session, left) == found
+    inner_run = describe_inner_run(session, entered)
+    assert (inner_run["opened"], inner_run["last"], inner_run["more"]) == (entered, left, 0)
+    assert [part["round"] for part in inner_run["parts"]] == list(range(1, len(again) + 2))
+    assert [part["first"] for part in inner_run["parts"]] == [step + 1 for step in (entered, *again)]
+    assert [part["last"] for part in inner_run["parts"]] == [step - 1 for step in (*again, left)]
+    assert {(part["node"], part["status"], part["steps"]) for part in inner_run["parts"]} == {("measure", "ok", 5)}
+    assert describe_inner_run(session, again[1]) == describe_inner_run(session, left) == inner_run
 
 
 def test_branches_are_reported_each():
     session = nb.Session(nb.samples("search"))
     session.run()
     entered = steps_of(session, "side_by_side", "enter")[1]
-    found = describe_inner_run(session, entered)
-    assert sorted(part["branch"] for part in found["parts"]) == [0, 1]  # in the order in which they end
-    assert found["last"] == steps_of(session, "side_by_side", "leave")[1]
-    assert all(part["steps"] == part["last"] - part["first"] + 1 == 1 for part in found["parts"])
+    inner_run = describe_inner_run(session, entered)
+    assert sorted(part["branch"] for part in inner_run["parts"]) == [0, 1]  # in the order in which they end
+    assert inner_run["last"] == steps_of(session, "side_by_side", "leave")[1]
+    assert all(part["steps"] == part["last"] - part["first"] + 1 == 1 for part in inner_run["parts"])
 
 
 def test_each_turn_of_a_node_has_an_inside_of_its_own():
@@ -48,5 +48,5 @@ def test_each_turn_of_a_node_has_an_inside_of_its_own():
 def test_what_has_not_been_left_has_no_end():
     session = nb.Session(nb.samples("refine"))
     session.step(4)
-    found = describe_inner_run(session, steps_of(session, "improve")[0])
-    assert (found["last"], len(found["parts"])) == (None, 1)
+    inner_run = describe_inner_run(session, steps_of(session, "improve")[0])
+    assert (inner_run["last"], len(inner_run["parts"])) == (None, 1)

@@ -9,11 +9,11 @@ from agentnb.ui.kernel_loop import get_kernel_loop
 
 
 def in_thread(function):
-    found = []
-    thread = threading.Thread(target=lambda: found.append(function()))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 def kernel(monkeypatch, loop):

@@ -72,9 +72,9 @@ def test_what_an_approval_lets_a_node_do_leaves_the_loop_free():
         slow = Barrier()
 
         async def pay(work):
-            told = await work.call(Effect("approval", "pay", {"amount": 5}))
+            answer = await work.call(Effect("approval", "pay", {"amount": 5}))
             await work.call(Effect("tool", "pay", {}, target=lambda **_: slow({}), blocking=True))
-            return {"paid": told["approved"]}
+            return {"paid": answer["approved"]}
 
         run = session_of("pays", Shape([leaf("pay", pay)], [], ("pay",), [], {}))
         run.step()
@@ -89,9 +89,9 @@ def test_what_an_approval_lets_a_node_do_leaves_the_loop_free():
 
 
 def _asking_graph(function):
-    made = nx.DiGraph(name="asking", entry="decide")
-    made.add_node("decide", function=function, asks=True)
-    return made
+    built_graph = nx.DiGraph(name="asking", entry="decide")
+    built_graph.add_node("decide", function=function, asks=True)
+    return built_graph
 
 
 def _asking_program(function):
@@ -114,9 +114,9 @@ ASKING = {
 
 
 def _slow_graph(slow):
-    made = nx.DiGraph(name="slow", entry="work")
-    made.add_node("work", function=slow.__call__)
-    return made
+    built_graph = nx.DiGraph(name="slow", entry="work")
+    built_graph.add_node("work", function=slow.__call__)
+    return built_graph
 
 
 def _slow_program(slow):
@@ -184,9 +184,9 @@ def test_a_function_that_is_stopped_after_the_answer_writes_nothing_and_runs_aga
 
 
 def _blocking_graph(name, function):
-    made = nx.DiGraph(name=name, entry="work")
-    made.add_node("work", function=function)
-    return nb.Session(nb.load(made), {})
+    built_graph = nx.DiGraph(name=name, entry="work")
+    built_graph.add_node("work", function=function)
+    return nb.Session(nb.load(built_graph), {})
 
 
 async def _blocks(board):

@@ -87,8 +87,8 @@ class Person:
 
     def kernel(self, expression):
         """Return what an expression is worth in the kernel; {0} is the session that the cockpit shows."""
-        found = self.page.evaluate(ASK, expression.replace("{0}", f"{self.name}_view.session"))
-        return ast.literal_eval(found)
+        value = self.page.evaluate(ASK, expression.replace("{0}", f"{self.name}_view.session"))
+        return ast.literal_eval(value)
 
     def agrees(self):
         """Wait until the screen shows what the mirror says, and see that the kernel stands there too."""

@@ -163,5 +163,5 @@ def test_parameters_become_plain_values():
         def __repr__(self):
             return "<strange>"
 
-    told = to_plain({"when": When(), "kinds": (int, str), "call": len, int: Strange(), "n": 1.5})
-    assert told == {"when": "n > 1", "kinds": ["int", "str"], "call": "len", "int": "<strange>", "n": 1.5}
+    plain = to_plain({"when": When(), "kinds": (int, str), "call": len, int: Strange(), "n": 1.5})
+    assert plain == {"when": "n > 1", "kinds": ["int", "str"], "call": "len", "int": "<strange>", "n": 1.5}

@@ -253,12 +253,12 @@ def test_a_kernel_that_says_nothing_is_said(host, browser):
 
 def test_a_kernel_that_is_gone_is_said_until_it_speaks_again(host):
     on = host()
-    gone = on.page.get_by_text("The kernel of this cockpit is gone")
-    assert not gone.is_visible()
+    by_text = on.page.get_by_text("The kernel of this cockpit is gone")
+    assert not by_text.is_visible()
     on.page.evaluate("host.fire('comm_live_update')")
-    assert gone.is_visible()
+    assert by_text.is_visible()
     on.show()
-    assert not gone.is_visible()
+    assert not by_text.is_visible()
 
 
 def test_a_step_may_take_its_time(host):

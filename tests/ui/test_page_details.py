@@ -203,8 +203,8 @@ def test_it_runs_to_a_node_where_that_can_be_done(on):
     assert not button.is_visible()
     on.show(can=["step", "run_to"])
     button.click()
-    asked = on.page.evaluate("host.sent.filter(({do: verb}) => verb === 'run_to').map(({target}) => target)")
-    assert asked == ["tell"]
+    value = on.page.evaluate("host.sent.filter(({do: verb}) => verb === 'run_to').map(({target}) => target)")
+    assert value == ["tell"]
 
 
 def test_a_failure_is_a_card_and_calls_show_what_was_said(host):

@@ -65,19 +65,19 @@ def opened(browser, folder):
     def open_page(name, **options):
         page = browser.new_page()
         page.emulate_media(**options)
-        told = []
-        page.on("pageerror", lambda error: told.append(str(error)))
-        page.on("console", lambda message: told.append(message.text))
-        page.on("request", lambda request: None if request.url.startswith("file:") else told.append(request.url))
+        messages = []
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("request", lambda request: None if request.url.startswith("file:") else messages.append(request.url))
         page.goto((folder / f"{name}.html").as_uri())
         page.wait_for_selector("html[data-ready]")
-        pages.append((page, told))
+        pages.append((page, messages))
         return page
 
     yield open_page
-    for page, told in pages:
+    for page, messages in pages:
         page.close()
-        assert told == []
+        assert messages == []
 
 
 def packed(text, names=r"[\w -]+"):
@@ -264,8 +264,8 @@ def test_axe_finds_nothing(opened, name, theme):
     page.set_viewport_size({"width": 700, "height": 900})
     page.locator("[data-pane=details]").get_by_text("Step ").first.wait_for()
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run().then(found => found.violations)")
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    value = page.evaluate("axe.run().then(found => found.violations)")
+    assert [(one["id"], one["nodes"][0]["html"]) for one in value] == []
 
 
 @pytest.mark.needs_chromium

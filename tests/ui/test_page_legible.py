@@ -31,10 +31,10 @@ def test_the_text_of_the_graph_is_legible_and_the_board_is_never_cut(host, width
     session.step(4)
     on.show()
     on.page.wait_for_timeout(200)
-    found = on.page.evaluate(MEASURED)
-    assert found["least"] >= 11
-    assert found["cut"] <= 0
-    assert found["flows"] <= 2  # the reads and the writes of the current node
+    value = on.page.evaluate(MEASURED)
+    assert value["least"] >= 11
+    assert value["cut"] <= 0
+    assert value["flows"] <= 2  # the reads and the writes of the current node
 
 
 @pytest.mark.parametrize("width", [590, 700, 860, 960, 1280])

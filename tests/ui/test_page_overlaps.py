@@ -127,10 +127,10 @@ def measured(on, name):
         on.page.set_viewport_size({"width": width, "height": 1000})
         for theme in THEMES:
             on.page.evaluate("theme => { document.body.dataset.theme = theme; }", theme)
-            found = on.page.evaluate(MEASURED, FAR)
-            assert (found["overlaps"], found["away"]) == ([], []), f"{name}, {width} pixels, {theme}"
-            assert found["count"] > 2
-            labels = found["labels"]
+            value = on.page.evaluate(MEASURED, FAR)
+            assert (value["overlaps"], value["away"]) == ([], []), f"{name}, {width} pixels, {theme}"
+            assert value["count"] > 2
+            labels = value["labels"]
     return labels
 
 
@@ -170,6 +170,6 @@ def test_the_measure_finds_a_label_on_a_node_and_one_far_from_its_line(host):
       line.setAttribute('d', `M${place.slice('translate('.length, -1)}L0,0`);
     }""")
     assert "write read: decide" in on.page.evaluate(CROSSED)
-    found = on.page.evaluate(MEASURED, FAR)
-    assert [each for each in found["overlaps"] if "node read" in each]
-    assert len(found["away"]) == 2
+    value = on.page.evaluate(MEASURED, FAR)
+    assert [each for each in value["overlaps"] if "node read" in each]
+    assert len(value["away"]) == 2

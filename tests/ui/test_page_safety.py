@@ -73,14 +73,14 @@ def nothing_happened(on):
     """Nothing ran, and nothing of the page listens, links or loads by what the recipe says."""
     assert on.page.evaluate("window.pwned") is None
     assert on.page.evaluate("({}).pwned") is None
-    found = on.page.evaluate(
+    value_slice = on.page.evaluate(
         """() => [...document.querySelectorAll('.agentnb-cockpit *')].filter(each =>
             /^(script|iframe|object|embed|foreignobject|img|image|use|link|base|meta|style|a|animate|set)$/i.test(each.localName)
             || [...each.attributes].some(({name, value}) => /^on|href$|^src|^action$|^formaction$/i.test(name)
                 || (/^(style|fill|stroke|filter|mask|clip-path)$/.test(name) && /url\\(|javascript:/i.test(value))))
             .map(each => each.outerHTML.slice(0, 200))"""
     )
-    assert found == []
+    assert value_slice == []
 
 
 def test_nothing_of_a_hostile_recipe_runs_or_leaves_the_page(host):

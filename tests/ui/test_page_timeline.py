@@ -13,11 +13,11 @@ def settle(on):
     """Let the page ask what it wants to know, and answer, until it has nothing more to ask."""
     quiet = 0
     while quiet < 5:
-        asked = on.page.evaluate("host.sent.length")
-        if asked:
+        value = on.page.evaluate("host.sent.length")
+        if value:
             on.obey()
         on.page.wait_for_timeout(80)
-        quiet = 0 if asked else quiet + 1
+        quiet = 0 if value else quiet + 1
 
 
 def show_timeline(host, session):
@@ -186,8 +186,8 @@ def test_a_run_that_continues_is_asked_about_a_few_times_a_second(host):
     for _ in range(30):
         on.session.step()
         on.show(status="running")
-    asked = [one for one in on.page.evaluate("host.sent") if one["value"] == "timeline"]
-    assert len(asked) <= 1  # the next one waits for this one's answer
+    value = [one for one in on.page.evaluate("host.sent") if one["value"] == "timeline"]
+    assert len(value) <= 1  # the next one waits for this one's answer
     settle(on)
     assert names(on)[-1] == "step 40: add"
 
@@ -199,10 +199,10 @@ def test_a_closed_timeline_asks_for_the_current_step_alone(host):
     session.run()
     on.show()
     on.page.wait_for_timeout(700)  # longer than a timeline that is open waits before it asks
-    asked = on.page.evaluate(
+    value = on.page.evaluate(
         "host.sent.filter(({value}) => value === 'timeline').map(({target}) => [target.from, target.to])"
     )
-    assert asked == [[3, 3]]  # the current one alone, with the marks of the slider
+    assert value == [[3, 3]]  # the current one alone, with the marks of the slider
     settle(on)
     assert steps(on).count() == 0
     on.button("Timeline").click()

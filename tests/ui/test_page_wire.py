@@ -108,13 +108,13 @@ def test_the_speed_is_chosen_and_shown(host):
 def test_plus_and_minus_change_the_speed_and_other_keys_are_the_choice_s_own(host):
     on = host()
     on.page.get_by_label("agentnb cockpit").focus()
-    found = []
+    results = []
     for key, now in [("-", None), ("-", 10), ("-", 7), ("-", 1), ("+", 1), ("+", 7), ("+", 10), ("+", None)]:
         on.session.speed = now
         on.show()
         on.page.keyboard.press(key)
-        found += [value for _, value in on.sent()]
-    assert found == [10, 3, 3, 1, 3, 10, None, None]
+        results += [value for _, value in on.sent()]
+    assert results == [10, 3, 3, 1, 3, 10, None, None]
     on.page.get_by_role("combobox", name="speed of Run").focus()
     on.page.keyboard.press("ArrowLeft")
     assert on.session.position == 0

@@ -63,8 +63,13 @@ def test_a_node_is_reported_with_its_last_step_up_to_where_the_run_is():
     assert len(steps) > 2
     assert describe_node_pane(session, "measure")["step"]["step"] == steps[-1] == find_last_step(session, "measure")
     session.goto(steps[1])
-    found = describe_node_pane(session, "measure")
-    assert (found["step"]["step"], found["before"], found["after"], found["runs"]) == (steps[1], steps[0], steps[2], 2)
+    node_pane = describe_node_pane(session, "measure")
+    assert (node_pane["step"]["step"], node_pane["before"], node_pane["after"], node_pane["runs"]) == (
+        steps[1],
+        steps[0],
+        steps[2],
+        2,
+    )
     session.goto(1)
     assert (describe_node_pane(session, "measure")["step"], find_last_step(session, "measure")) == (None, None)
 
@@ -80,8 +85,8 @@ def test_later_steps_that_are_kept_can_be_reported_too():
 def test_of_a_step_that_there_is_not_nothing_is_reported(number):
     session = ticket_recipe.session()
     session.step()
-    found = describe_step_pane(session, number)
-    assert (found["node"], found["step"]) == (None, None)
+    step_pane = describe_step_pane(session, number)
+    assert (step_pane["node"], step_pane["step"]) == (None, None)
 
 
 def test_of_a_node_that_there_is_not_it_is_reported_that_it_is_gone():
@@ -93,9 +98,9 @@ def test_what_was_cut_is_reported_whole_on_demand():
     session.step()
     (cell,) = describe_step_pane(session, 1)["step"]["inputs"]
     assert (cell["cut"], len(cell["text"]) < 1000) == (True, True)
-    found = get_whole_cell(session, ["step", 1, cell["at"]])
-    assert (found["text"], found["cut"]) == ("money " * 300 + "back", False)
-    assert get_whole_cell(session, ["node", "classify", cell["at"]]) == found
+    whole_cell = get_whole_cell(session, ["step", 1, cell["at"]])
+    assert (whole_cell["text"], whole_cell["cut"]) == ("money " * 300 + "back", False)
+    assert get_whole_cell(session, ["node", "classify", cell["at"]]) == whole_cell
     assert get_whole_cell(session, ["step", 1, "nowhere"]) == {}
 
 
@@ -125,9 +130,9 @@ def test_a_look_at_a_step_with_very_much_in_it_is_bounded():
     session.edit({f"key{number}": "x" * 5000 for number in range(300)})
     session.step()
     session.edit({f"key{number}": ["y" * 100] * 1000 for number in range(300)})
-    found = describe_step_pane(session, 1)
-    assert len(json.dumps(found)) < MOST
-    assert found["step"]["outputs"][-1]["key"] == "and 261 more"
+    step_pane = describe_step_pane(session, 1)
+    assert len(json.dumps(step_pane)) < MOST
+    assert step_pane["step"]["outputs"][-1]["key"] == "and 261 more"
 
 
 def test_the_page_asks_for_them_by_name():

@@ -33,8 +33,8 @@ def texts(fields):
 
 def test_an_approval_says_for_what_and_with_what():
     (pending,) = to_where_it_waits(asking("cycle", "approval")).pending
-    found = describe_pending(pending)
-    assert (found["kind"], found["name"], texts(found["arguments"])) == ("approval", "may it", {"of": "again"})
+    question = describe_pending(pending)
+    assert (question["kind"], question["name"], texts(question["arguments"])) == ("approval", "may it", {"of": "again"})
 
 
 def test_a_call_shows_what_it_sends_and_then_what_it_answers():
@@ -100,9 +100,9 @@ def asks(**declared):
     ],
 )
 def test_what_a_node_declares_says_how_it_is_answered(declared, way, options):
-    found = describe_pending(asks(**declared).pending[0])
-    assert (found["input"], found["options"]) == (way, options)
-    assert json.loads(json.dumps(found)) == found
+    question = describe_pending(asks(**declared).pending[0])
+    assert (question["input"], question["options"]) == (way, options)
+    assert json.loads(json.dumps(question)) == question
 
 
 @pytest.mark.parametrize(
@@ -156,15 +156,15 @@ def test_of_what_waits_on_the_board_only_what_may_be_another_is_open():
         "reason": "it is said twice",
         "pack": "",
     }
-    found = describe_pending(Pending("approval_1", "approval", "n", "note", about, free=("data",)))
-    assert [(row["label"], row["as"] == "fixed") for row in found["arguments"]] == [
+    question = describe_pending(Pending("approval_1", "approval", "n", "note", about, free=("data",)))
+    assert [(row["label"], row["as"] == "fixed") for row in question["arguments"]] == [
         ("what", True), ("object_type", True), ("reason", True), ("data", False),
     ]  # fmt: skip
 
 
 def test_a_value_that_was_masked_is_asked_for_as_a_secret():
-    found = describe_pending(Pending("masked_api_key", "answer", "api_key", "api_key", {"prompt": "give it again"}))
-    assert found["input"] == "secret"
+    question = describe_pending(Pending("masked_api_key", "answer", "api_key", "api_key", {"prompt": "give it again"}))
+    assert question["input"] == "secret"
 
 
 @pytest.mark.parametrize("by", ["node", "id"])

@@ -42,13 +42,13 @@ def test_what_differs_is_reported_for_the_graph_the_board_and_the_timeline(two):
     now = beside(session)
     assert now["parted"]["a"] == now["parted"]["b"] == 6
     assert now["board"] == {"guess": "40.0", "error": "1598.0"}
-    found = run_query(session, "second", {"around": 1})
-    assert found["nodes"]["better"] == ["differs", "parted"]
-    assert "start" not in found["nodes"]
-    assert (found["steps"]["7"], "8" in found["steps"]) == ("differs", False)
-    assert found["counts"] == {"differs": 17, "only_a": 0, "only_b": 30}
-    assert found["rows"][25][1:] == ["ok", "only_b", None]
-    assert found["verdict"] == [f"{fork.name!r} satisfies its expectation"]
+    result = run_query(session, "second", {"around": 1})
+    assert result["nodes"]["better"] == ["differs", "parted"]
+    assert "start" not in result["nodes"]
+    assert (result["steps"]["7"], "8" in result["steps"]) == ("differs", False)
+    assert result["counts"] == {"differs": 17, "only_a": 0, "only_b": 30}
+    assert result["rows"][25][1:] == ["ok", "only_b", None]
+    assert result["verdict"] == [f"{fork.name!r} satisfies its expectation"]
 
 
 def test_a_stored_trace_can_be_the_second_run_and_none_closes_it(two, tmp_path):

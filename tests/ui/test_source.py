@@ -50,8 +50,8 @@ def test_the_part_of_a_json_text_ends_with_its_bracket():
     import yaml
 
     recipe = nb.load(json.dumps(yaml.safe_load(YAML), indent=2))
-    found = find_text(recipe, recipe.nodes["first"])
-    assert json.loads(found.text.rstrip(",")) == {
+    text = find_text(recipe, recipe.nodes["first"])
+    assert json.loads(text.text.rstrip(",")) == {
         "type": "agent", "id": "first", "agent_ref": "one", "metadata": {"simulated": {"a": 1}},
     }  # fmt: skip
 
@@ -84,8 +84,8 @@ def test_a_definition_in_a_file_of_its_own_is_read_there(tmp_path):
     file = tmp_path / "two.yaml"
     file.write_text(YAML, encoding="utf-8")
     recipe = nb.load(file)
-    found = find_text(recipe, recipe.nodes["second"])
-    assert found.place == f"{file}:16"
+    text = find_text(recipe, recipe.nodes["second"])
+    assert text.place == f"{file}:16"
 
 
 def double(n, token="abc-secret"):
@@ -93,10 +93,10 @@ def double(n, token="abc-secret"):
 
 
 def test_the_source_of_a_function_is_reported_with_its_place():
-    found = find_function(double)
-    assert found.text == f'def double(n, token={MASK}):\n    return {{"n": 2 * n}}'
-    assert found.place == f"{__file__}:{double.__code__.co_firstlineno}"
-    assert find_function(functools.partial(double, token="x")) == found
+    function = find_function(double)
+    assert function.text == f'def double(n, token={MASK}):\n    return {{"n": 2 * n}}'
+    assert function.place == f"{__file__}:{double.__code__.co_firstlineno}"
+    assert find_function(functools.partial(double, token="x")) == function
 
 
 def test_what_has_no_source_to_read_is_none():

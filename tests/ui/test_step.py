@@ -188,8 +188,8 @@ def test_a_run_that_was_stored_is_reported_without_its_recipe(tmp_path):
     session.run()
     before = [describe(session, number) for number in range(1, 4)]
     session.close()
-    kept = nb.open(tmp_path / "runs.db", "one")
-    after = [describe(kept, number) for number in range(1, 4)]
+    recording = nb.open(tmp_path / "runs.db", "one")
+    after = [describe(recording, number) for number in range(1, 4)]
     assert [one["node"] for one in after] == [one["node"] for one in before]
     assert [texts(one["inputs"]) for one in after] == [texts(one["inputs"]) for one in before]
     assert after[2]["calls"][0]["messages"] == before[2]["calls"][0]["messages"]

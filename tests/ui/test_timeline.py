@@ -12,10 +12,10 @@ from tests.ui import ticket_recipe
 
 
 def steps_of(session, first=1, last=400):
-    found = make_timeline(session, {"from": first, "to": last})
-    names = found["names"]
+    timeline = make_timeline(session, {"from": first, "to": last})
+    names = timeline["names"]
     return [(names[node], PHASES[phase], depth, branch, STATUSES[status])
-            for node, phase, depth, branch, status, _ in found["steps"]]  # fmt: skip
+            for node, phase, depth, branch, status, _ in timeline["steps"]]  # fmt: skip
 
 
 def counting(steps):
@@ -49,9 +49,9 @@ def test_later_steps_are_there_after_going_back_and_what_failed_is_marked():
     session = ticket_recipe.session(answers=["explode"])
     session.run()
     session.goto(1)
-    found = make_timeline(session, {"from": 1, "to": 9})
-    assert (found["length"], steps_of(session)[-1][-1]) == (len(session.trace), "error")
-    assert found["overview"]["error"] == [[len(session.trace), 1]]
+    timeline = make_timeline(session, {"from": 1, "to": 9})
+    assert (timeline["length"], steps_of(session)[-1][-1]) == (len(session.trace), "error")
+    assert timeline["overview"]["error"] == [[len(session.trace), 1]]
 
 
 def test_what_people_did_and_what_stopped_the_run_is_marked_where_it_was():
@@ -100,17 +100,17 @@ def test_a_secret_is_in_no_mark():
 def test_a_page_that_asks_for_nothing_sensible_receives_the_overview(which):
     session = ticket_recipe.session("hello")
     session.step()
-    found = make_timeline(session, which)
-    assert (found["length"], found["overview"]["size"]) == (1, 2)
+    timeline = make_timeline(session, which)
+    assert (timeline["length"], timeline["overview"]["size"]) == (1, 2)
 
 
 def test_of_a_long_run_a_window_and_few_numbers_are_reported():
     session = counting(50_000)
     session.edit({"n": "none"})
     session.step()
-    found = make_timeline(session, {"from": 20_000, "to": 49_000})
-    assert (found["first"], len(found["steps"]), found["overview"]["size"]) == (20_000, WINDOW, BUCKETS)
-    assert found["overview"] == {"size": BUCKETS, "error": [[BUCKETS - 1, 1]], "intervention": [[BUCKETS - 1, 1]]}
+    timeline = make_timeline(session, {"from": 20_000, "to": 49_000})
+    assert (timeline["first"], len(timeline["steps"]), timeline["overview"]["size"]) == (20_000, WINDOW, BUCKETS)
+    assert timeline["overview"] == {"size": BUCKETS, "error": [[BUCKETS - 1, 1]], "intervention": [[BUCKETS - 1, 1]]}
     assert len(json.dumps(make_timeline(session, {"from": 49_950, "to": 50_001}))) < 2_500
 
 

@@ -60,8 +60,8 @@ def test_a_value_opens_to_its_parts_at_any_depth(session):
 
 def test_many_parts_come_a_page_at_a_time(session):
     session.edit({"many": list(range(PAGE + 5))})
-    found = list_branch(session, {"path": ["many"], "start": 0})
-    assert (len(found["rows"]), found["total"]) == (PAGE, PAGE + 5)
+    branch = list_branch(session, {"path": ["many"], "start": 0})
+    assert (len(branch["rows"]), branch["total"]) == (PAGE, PAGE + 5)
     assert parts(session, "many", start=PAGE) == [(str(number), str(number)) for number in range(PAGE, PAGE + 5)]
 
 
@@ -93,8 +93,8 @@ def test_what_names_no_place_is_said(session, target):
 
 
 def test_a_secret_is_filled_and_never_read(session):
-    found = describe_value(session, "api_key")
-    assert (found["field"]["as"], found["field"]["text"]) == ("secret", "")
+    value = describe_value(session, "api_key")
+    assert (value["field"]["as"], value["field"]["text"]) == ("secret", "")
     edit(session, {"text": "sk-another-4712", "as": "secret"}, ["api_key"])
     assert session.board["api_key"] == "sk-another-4712"
     session.edit({"echo": "it is sk-another-4712"})

@@ -280,17 +280,17 @@ def test_a_call_of_another_process_that_never_came_back_is_reported():
 def test_the_frames_around_the_next_node_and_why_it_is_next():
     session = nb.Session(nb.samples("research"))
     session.step(8)
-    found = describe_positions(session)
-    assert [(frame["node"], frame["round"]) for frame in found["frames"]] == [(None, 1), ("each", 2), ("answer", 1)]
-    assert found["next"] == [{"node": "archive", "why": "entry of 'look_up'", "turn": "start", "branch": None}]
+    positions = describe_positions(session)
+    assert [(frame["node"], frame["round"]) for frame in positions["frames"]] == [(None, 1), ("each", 2), ("answer", 1)]
+    assert positions["next"] == [{"node": "archive", "why": "entry of 'look_up'", "turn": "start", "branch": None}]
 
 
 def test_branches_that_wait_for_their_turn_are_all_reported():
     session = session_of("branches")
     session.step()
-    found = describe_positions(session)
-    assert [(one["node"], one["branch"]) for one in found["next"]] == [("first", 0), ("second", 1)]
-    assert found["frames"][-1]["branch"] == 0
+    positions = describe_positions(session)
+    assert [(one["node"], one["branch"]) for one in positions["next"]] == [("first", 0), ("second", 1)]
+    assert positions["frames"][-1]["branch"] == 0
 
 
 def test_a_long_queue_is_cut():
@@ -317,13 +317,13 @@ def test_breakpoints_and_watches_with_what_they_met():
     session.breakpoints.add(when="missing.deep > 1").enabled = False
     session.watch("category")
     session.run()
-    found = describe_positions(session)
-    assert [(row["text"], row["enabled"], row["hits"], row["stopped_here"]) for row in found["breakpoints"]] == [
+    positions = describe_positions(session)
+    assert [(row["text"], row["enabled"], row["hits"], row["stopped_here"]) for row in positions["breakpoints"]] == [
         ("before 'tell'", True, 1, True),
         ("when missing.deep > 1", False, 0, False),
     ]
-    assert found["watches"] == [["category", "'other'"]]
-    assert json.loads(json.dumps(found)) == found
+    assert positions["watches"] == [["category", "'other'"]]
+    assert json.loads(json.dumps(positions)) == positions
 
 
 def test_a_watched_secret_is_masked():

@@ -40,9 +40,9 @@ def test_the_page_uses_only_what_anywidget_promises(browser):
     state = {
         "svg": draw_at_once(session), "state": make_screen(session, get_drawing(session)), "commands": list_commands(),
     }  # fmt: skip
-    found = page.evaluate(MOUNT, [build_page_module(), state])
-    assert set(found["used"]) <= {"get", "set", "on", "off", "send"}
-    assert found["exports"] == ["render"]
-    assert "step" in found["sent"]
-    assert found["left"] == 0  # it leaves nothing behind
+    value = page.evaluate(MOUNT, [build_page_module(), state])
+    assert set(value["used"]) <= {"get", "set", "on", "off", "send"}
+    assert value["exports"] == ["render"]
+    assert "step" in value["sent"]
+    assert value["left"] == 0  # it leaves nothing behind
     page.close()

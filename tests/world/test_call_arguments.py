@@ -65,9 +65,9 @@ def test_what_can_be_called_so_is_fine(function, inputs):
 
 
 def test_a_wrong_signature_is_reported_before_anything_runs_and_all_at_once():
-    made = graph("a", "b", a=lambda x, y: None, b=lambda p, q: None)
+    built_graph = graph("a", "b", a=lambda x, y: None, b=lambda p, q: None)
     with pytest.raises(RecipeError) as caught:
-        session(made)
+        session(built_graph)
     assert [problem.code for problem in caught.value.problems] == ["R202", "R202"]
     assert "'x', 'y'" in caught.value.problems[0].what
 
@@ -85,9 +85,9 @@ def given_by(inputs, board):
     def take(**words):
         seen.update(words)
 
-    made = graph("take", take=take)
-    made.nodes["take"]["inputs"] = inputs
-    session(made, board).step()
+    built_graph = graph("take", take=take)
+    built_graph.nodes["take"]["inputs"] = inputs
+    session(built_graph, board).step()
     return seen
 
 
@@ -104,9 +104,9 @@ def test_each_step_is_given_its_own_copy():
         lists.append(items)
         return {"seen": len(items)}
 
-    made = graph("grow", grow=grow)
-    made.nodes["grow"]["inputs"] = {"items": "items"}
-    run = session(made, {"items": [1]})
+    built_graph = graph("grow", grow=grow)
+    built_graph.nodes["grow"]["inputs"] = {"items": "items"}
+    run = session(built_graph, {"items": [1]})
     run.step()
     lists[0].append(2)
     assert run.board["items"] == [1]

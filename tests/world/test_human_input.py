@@ -86,8 +86,8 @@ def test_while_nobody_attends_nobody_is_asked_in_threads_neither(terminal):
     ],
 )
 def test_a_line_that_was_typed_is_a_verdict_or_none(line, approved, reason):
-    found = parse_verdict(line)
-    assert found == (None if approved is None else {"approved": approved, "by": None, "reason": reason})
+    verdict = parse_verdict(line)
+    assert verdict == (None if approved is None else {"approved": approved, "by": None, "reason": reason})
 
 
 def test_a_verdict_hides_what_must_not_be_seen():

@@ -27,9 +27,9 @@ def test_a_text_has_its_name_and_a_number():
 @pytest.mark.parametrize("format", [None, "email"])
 def test_it_is_as_long_as_it_shall_be(low, high, format):
     for seed in range(20):
-        found = make_sample(seed=seed, minLength=low, format=format, **({} if high is None else {"maxLength": high}))
-        assert low <= len(found) <= (high if high is not None else 1000)
-        assert found == found.strip()
+        sample = make_sample(seed=seed, minLength=low, format=format, **({} if high is None else {"maxLength": high}))
+        assert low <= len(sample) <= (high if high is not None else 1000)
+        assert sample == sample.strip()
 
 
 @pytest.mark.parametrize("lengths", [{"minLength": 3, "maxLength": 2}, {"minLength": 10**9}])

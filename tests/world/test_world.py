@@ -13,10 +13,10 @@ from tests.session.small_sessions import asking, graph, session
 
 
 def ask_twice():
-    made = asking()
-    made.add_node("more", kind="human", output="more")
-    made.add_edge("after", "more")
-    return made
+    built_graph = asking()
+    built_graph.add_node("more", kind="human", output="more")
+    built_graph.add_edge("after", "more")
+    return built_graph
 
 
 def test_a_tool_is_found_by_its_name():
@@ -33,9 +33,9 @@ def test_a_tool_is_found_by_its_name():
 
 
 def test_every_missing_tool_is_reported_at_once():
-    made = graph("a", "b", a="lookup", b="reply")
+    built_graph = graph("a", "b", a="lookup", b="reply")
     with pytest.raises(RecipeError) as caught:
-        session(made, tools={"other": len})
+        session(built_graph, tools={"other": len})
     assert [problem.code for problem in caught.value.problems] == ["R203", "R203"]
 
 
@@ -82,9 +82,9 @@ def test_no_answers_at_all_and_none_for_this_node_wait_too():
 
 
 def test_none_is_an_answer():
-    made = asking()
-    del made.nodes["ask"]["options"]
-    run = session(made, answers={"ask": None})
+    built_graph = asking()
+    del built_graph.nodes["ask"]["options"]
+    run = session(built_graph, answers={"ask": None})
     run.run()
     assert (run.status, run.board["answer"]) == ("finished", None)
 
@@ -149,10 +149,10 @@ def test_what_is_no_verdict_is_the_failure_of_its_node(odd):
 
 
 def test_on_a_terminal_it_is_asked_until_it_is_yes_or_no(monkeypatch):
-    asked, lines = [], iter(["well", "", "No, too dear", "fine", "y"])
+    requests, lines = [], iter(["well", "", "No, too dear", "fine", "y"])
 
     def typed(prompt, timeout=None):
-        asked.append(prompt)
+        requests.append(prompt)
         return next(lines)
 
     monkeypatch.setattr("agentnb.world.world.ask_on_terminal", typed)
@@ -161,8 +161,8 @@ def test_on_a_terminal_it_is_asked_until_it_is_yes_or_no(monkeypatch):
     assert run.board["said"] == [
         {"approved": False, "by": None, "reason": "too dear"}, "fine", {"approved": True, "by": None, "reason": ""},
     ]  # fmt: skip
-    assert len(asked) == 5
-    assert asked[0].endswith("Approve? (yes, or no and why)")
+    assert len(requests) == 5
+    assert requests[0].endswith("Approve? (yes, or no and why)")
 
 
 def test_on_a_terminal_where_the_input_has_ended_it_waits(monkeypatch):

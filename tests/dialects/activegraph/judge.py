@@ -38,11 +38,11 @@ def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool 
         program(SimpleNamespace(**words, graph=graph))
     finally:
         forget(package)
-    found = [event.to_dict() for event in graph.events]
+    events = [event.to_dict() for event in graph.events]
     if package is theirs():
-        recount(found)
+        recount(events)
     hashes: dict[str, int] = {}
-    return [compared(event, hashes, besides) for event in found]
+    return [compared(event, hashes, besides) for event in events]
 
 
 def recount(events: list[dict[str, Any]]) -> None:

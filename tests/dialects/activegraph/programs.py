@@ -65,9 +65,9 @@ def patches_of_all_sorts(p: Any) -> None:
 def patches_in_behaviors(p: Any) -> None:
     @p.behavior(name="maker", on=["goal.created"])
     def maker(event, graph, ctx):
-        made = graph.add_object("task", {"n": 0})
-        graph.propose_patch(made.id, "update", {"n": 1})
-        graph.propose_patch(made.id, "replace", {"m": 1})
+        item = graph.add_object("task", {"n": 0})
+        graph.propose_patch(item.id, "update", {"n": 1})
+        graph.propose_patch(item.id, "replace", {"m": 1})
 
     @p.behavior(name="watcher", on=["patch.proposed", "patch.applied", "patch.rejected"])
     def watcher(event, graph, ctx):
@@ -293,8 +293,11 @@ def by_hand(p: Any) -> None:
         graph.emit("said", {"types": [each.type for each in ctx.view.events()]})
 
     p.register(p.Behavior("registered", says, on=["goal.created"]))
-    given = [p.Behavior("given", says, on=["goal.created"], view_spec={"recent_events": 3}), p.Behavior("silent", says)]
-    p.Runtime(p.graph, behaviors=given, seed=7, budget={"max_behavior_calls": 9}).run_goal("by hand")
+    behaviors = [
+        p.Behavior("given", says, on=["goal.created"], view_spec={"recent_events": 3}),
+        p.Behavior("silent", says),
+    ]
+    p.Runtime(p.graph, behaviors=behaviors, seed=7, budget={"max_behavior_calls": 9}).run_goal("by hand")
 
 
 def approvals(p: Any) -> None:

@@ -43,8 +43,8 @@ def a_limit_with_nothing_left_but_events_that_nobody_hears(p: Any) -> None:
     runtime = p.Runtime(p.graph, budget={"max_behavior_calls": 1})
     runtime.run_goal("go")
     status = runtime.status()
-    told = {"state": status.state, "events": status.budget.used["max_events"], "waiting": status.queue_depth}
-    p.graph.emit(p.Event(p.graph.ids.event(), "used", told))
+    events = {"state": status.state, "events": status.budget.used["max_events"], "waiting": status.queue_depth}
+    p.graph.emit(p.Event(p.graph.ids.event(), "used", events))
 
 
 def what_is_refused(p: Any) -> None:
@@ -63,16 +63,16 @@ def what_is_refused(p: Any) -> None:
         ):
             with suppress(TypeError, ValueError, KeyError):
                 attempt()
-        made = graph.add_object("task", {})
-        graph.add_relation(made.id, made.id, "self")
+        item = graph.add_object("task", {})
+        graph.add_relation(item.id, item.id, "self")
         for attempt in (
-            lambda: graph.patch_object(made.id, {"what": wrong}),
-            lambda: graph.patch_object(made.id, {"provenance": 1}),
-            lambda: graph.propose_patch(made.id, "update", {"what": wrong}),
+            lambda: graph.patch_object(item.id, {"what": wrong}),
+            lambda: graph.patch_object(item.id, {"provenance": 1}),
+            lambda: graph.propose_patch(item.id, "update", {"what": wrong}),
         ):
             with suppress(TypeError, ValueError):
                 attempt()
-        graph.propose_patch(made.id, "update", {"n": 1})
+        graph.propose_patch(item.id, "update", {"n": 1})
 
     @p.behavior(name="fails", on=["object.created"])
     def fails(event, graph, ctx):
@@ -99,8 +99,8 @@ def a_view_around_what_is_missing(p: Any) -> None:
 def patterns_that_compare(p: Any) -> None:
     @p.behavior(name="makes", on=["goal.created"])
     def makes(event, graph, ctx):
-        made = [graph.add_object("task", {"n": number % 3, "id": "own"}) for number in range(4)]
-        for here, there in pairwise([*made, made[0]]):
+        items = [graph.add_object("task", {"n": number % 3, "id": "own"}) for number in range(4)]
+        for here, there in pairwise([*items, items[0]]):
             graph.add_relation(here.id, there.id, "to")
         graph.emit("look", {})
 
@@ -120,10 +120,10 @@ def patterns_that_compare(p: Any) -> None:
 def a_pattern_and_several_relations(p: Any) -> None:
     @p.behavior(name="makes", on=["goal.created"])
     def makes(event, graph, ctx):
-        made = [graph.add_object("task", {"n": number}) for number in range(3)]
-        for here, there in pairwise(made):
+        items = [graph.add_object("task", {"n": number}) for number in range(3)]
+        for here, there in pairwise(items):
             graph.add_relation(here.id, there.id, "to")
-        for each in made[1:]:
+        for each in items[1:]:
             graph.emit("look", {"id": each.id})
 
     @p.relation_behavior("to", name="follows", on=["look"], pattern="(a:task {n: 1})")

@@ -95,5 +95,9 @@ def thinking(*answers: Any, tools: Any = (), **options: Any) -> tuple[list[Any],
     def think(event, graph, ctx, answer):
         graph.emit("thought", {"by": ctx.llm_provider is not None})
 
-    made = LLMBehavior("think", think, on=["goal.created"], handler=think, tools=list(tools))
-    return [made], {"llm_provider": Answers(activegraph, *answers), "llm_retry_initial_delay_seconds": 0.0, **options}
+    behavior = LLMBehavior("think", think, on=["goal.created"], handler=think, tools=list(tools))
+    return [behavior], {
+        "llm_provider": Answers(activegraph, *answers),
+        "llm_retry_initial_delay_seconds": 0.0,
+        **options,
+    }

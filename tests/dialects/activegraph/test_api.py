@@ -130,10 +130,10 @@ def test_a_quantum_runs_so_many_events(research):
 
 def test_the_registry_gives_back_what_it_forgets():
     ag.clear_registry()
-    made = Behavior("made", lambda *_: None, on=["goal.created"])
-    ag.register(made)
-    assert ag.get_registry() == [made]
-    assert ag.clear_registry() == [made]
+    behavior = Behavior("made", lambda *_: None, on=["goal.created"])
+    ag.register(behavior)
+    assert ag.get_registry() == [behavior]
+    assert ag.clear_registry() == [behavior]
     assert ag.get_registry() == []
 
 

@@ -40,11 +40,11 @@ def shop(**options):
 @pytest.fixture
 def waits():
     """A shop that has nothing left to do, and waits for leave: to create an order, to patch a book."""
-    found = shop()
-    book = found.graph.add_object("book", {"state": "torn"})
-    found.session.emit("asked", {}).emit("looked", {"id": book.id})
-    found.run_until_idle()
-    return found
+    shop_run = shop()
+    book = shop_run.graph.add_object("book", {"state": "torn"})
+    shop_run.session.emit("asked", {}).emit("looked", {"id": book.id})
+    shop_run.run_until_idle()
+    return shop_run
 
 
 def list_events(shop, *kinds):
@@ -134,8 +134,8 @@ def test_what_is_asked_for_can_be_changed_before_it_is_approved(waits, id_, word
     assert list_events(waits, type_)[0].caused_by == list_events(waits, type_.replace("changed", "proposed"))[0].id
     waits.session.approve(id_)
     waits.run_until_idle()
-    made = waits.graph.get_object("book#1" if word == "value" else "order#2")
-    assert made.data == value
+    item = waits.graph.get_object("book#1" if word == "value" else "order#2")
+    assert item.data == value
     assert waits.replay().ok
 
 
@@ -275,8 +275,8 @@ def team():
 
 
 def test_only_objects_are_approvals_of_the_runtime(team):
-    asked = team.pending_approvals()
-    assert [(each.id, each.kind, each.object_type, each.data) for each in asked] == [
+    approvals = team.pending_approvals()
+    assert [(each.id, each.kind, each.object_type, each.data) for each in approvals] == [
         ("approval_001", "object", "memo", {"n": 0}),
         ("approval_002", "object", "memo", {"n": 1}),
     ]

@@ -109,16 +109,16 @@ def test_where_is_a_mapping_and_in_asks_a_list():
 
 
 def test_what_an_object_holds_is_a_mapping():
-    kept = graph()
+    built_graph = graph()
     for wrong in (None, ["a"], "a"):
         with pytest.raises(InvalidArgumentType, match="X519"):
-            kept.add_object("task", wrong)
-    one = kept.add_object("task", {})
+            built_graph.add_object("task", wrong)
+    one = built_graph.add_object("task", {})
     with pytest.raises(InvalidArgumentType, match="X519"):
-        kept.patch_object(one.id, None)
+        built_graph.patch_object(one.id, None)
     with pytest.raises(InvalidArgumentType, match="X519"):
-        kept.emit("go")
-    assert [event.type for event in kept.events] == ["object.created"]
+        built_graph.emit("go")
+    assert [event.type for event in built_graph.events] == ["object.created"]
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,11 @@ def test_others_continue():
 
 
 def test_events_that_wait_together_do_not_pass_it():
-    found = runtime(hopper(max_behavior_calls=2))
+    team = runtime(hopper(max_behavior_calls=2))
     for _ in range(5):
-        found.session.emit("go", {})
-    found.run_until_idle()
-    assert went(found) == ["hop", "hop"]
+        team.session.emit("go", {})
+    team.run_until_idle()
+    assert went(team) == ["hop", "hop"]
 
 
 def test_relations_of_one_event_do_not_pass_it():
@@ -58,13 +58,13 @@ def test_relations_of_one_event_do_not_pass_it():
     def follow(relation, event, graph, ctx):
         graph.emit("followed", {"target": relation.target})
 
-    found = runtime(follow)
-    middle, *others = [found.graph.add_object("place", {}) for _ in range(4)]
+    team = runtime(follow)
+    middle, *others = [team.graph.add_object("place", {}) for _ in range(4)]
     for other in others:
-        found.graph.add_relation(middle.id, other.id, "near")
-    found.session.emit("go", {"place": middle.id})
-    found.run_until_idle()
-    assert [event.payload["target"] for event in found.graph.events if event.type == "followed"] == [
+        team.graph.add_relation(middle.id, other.id, "near")
+    team.session.emit("go", {"place": middle.id})
+    team.run_until_idle()
+    assert [event.payload["target"] for event in team.graph.events if event.type == "followed"] == [
         "place#2",
         "place#3",
     ]
@@ -75,11 +75,11 @@ def test_what_was_put_off_does_not_pass_it():
     def later(event, graph, ctx):
         graph.add_object("note", {})
 
-    found = runtime(later)
+    team = runtime(later)
     for type_ in ("go", "go", "other", "other", "other"):
-        found.session.emit(type_, {})
-    found.run_until_idle()
-    assert len(found.graph.objects("note")) == 1
+        team.session.emit(type_, {})
+    team.run_until_idle()
+    assert len(team.graph.objects("note")) == 1
 
 
 def test_patches_count_towards_the_budget_of_their_behavior():
@@ -91,63 +91,63 @@ def test_patches_count_towards_the_budget_of_their_behavior():
     def second(event, graph, ctx):
         graph.patch_object("book#1", {"m": event.payload["n"]})
 
-    found = runtime(first, second)
-    found.graph.add_object("book", {})
+    team = runtime(first, second)
+    team.graph.add_object("book", {})
     for number in range(4):
-        found.session.emit("go", {"n": number})
-    found.run_until_idle()
-    assert found.graph.get_object("book#1").data == {"n": 1, "m": 3}
+        team.session.emit("go", {"n": number})
+    team.run_until_idle()
+    assert team.graph.get_object("book#1").data == {"n": 1, "m": 3}
 
 
 def asking(budget, *answers, tools=()):
     """Return a runtime whose behavior `think` asks a model within this budget."""
     (think,), options = thinking(*answers, tools=tools)
-    made = LLMBehavior("think", think.fn, on=["goal.created"], handler=think.fn, tools=list(tools), budget=budget)
-    return runtime(made, **options)
+    behavior = LLMBehavior("think", think.fn, on=["goal.created"], handler=think.fn, tools=list(tools), budget=budget)
+    return runtime(behavior, **options)
 
 
 def test_questions_are_counted_and_none_more_is_asked_within_a_delivery():
     tool = Tool("look", lambda args, ctx: {"found": 1})
     calls = [("", None, (("1", "look", {}),)), ("", None, (("2", "look", {}),)), ("done", None, ())]
-    found = asking({"max_llm_calls": 2}, *calls, tools=[tool])
-    found.run_goal("one")
-    found.run_goal("two")
-    assert [event.type for event in found.graph.events].count("llm.requested") == 2
-    assert [(error.behavior, error.reason) for error in found.errors] == [("think", "budget.llm_calls_exhausted")]
-    assert went(found) == ["think"]
+    team = asking({"max_llm_calls": 2}, *calls, tools=[tool])
+    team.run_goal("one")
+    team.run_goal("two")
+    assert [event.type for event in team.graph.events].count("llm.requested") == 2
+    assert [(error.behavior, error.reason) for error in team.errors] == [("think", "budget.llm_calls_exhausted")]
+    assert went(team) == ["think"]
 
 
 def test_tools_are_counted():
     tool = Tool("look", lambda args, ctx: {"found": 1})
     calls = [("", None, (("1", "look", {}), ("2", "look", {}))), ("done", None, ())]
-    found = asking({"max_tool_calls": 1}, *calls, tools=[tool])
-    found.run_goal("one")
-    assert [event.type for event in found.graph.events].count("tool.requested") == 1
-    assert [error.reason for error in found.errors] == ["budget.tool_calls_exhausted"]
+    team = asking({"max_tool_calls": 1}, *calls, tools=[tool])
+    team.run_goal("one")
+    assert [event.type for event in team.graph.events].count("tool.requested") == 1
+    assert [error.reason for error in team.errors] == ["budget.tool_calls_exhausted"]
 
 
 def test_what_it_spends_is_counted_in_decimals():
     tool = Tool("look", lambda args, ctx: {"found": 1}, cost_per_call=Decimal("0.10"))
     calls = [("", None, (("1", "look", {}),)), ("done", None, ())] * 3
-    found = asking({"max_cost_usd": "0.20"}, *calls, tools=[tool])
+    team = asking({"max_cost_usd": "0.20"}, *calls, tools=[tool])
     for text in ("one", "two", "three"):
-        found.run_goal(text)
-    think = found.get_behavior("think")
-    spent = measure_behavior_usage(found.session._parts.run, "think", think.budget)
-    assert (went(found), spent["max_cost_usd"] >= Decimal("0.20")) == (["think", "think"], True)
+        team.run_goal(text)
+    think = team.get_behavior("think")
+    spent = measure_behavior_usage(team.session._parts.run, "think", think.budget)
+    assert (went(team), spent["max_cost_usd"] >= Decimal("0.20")) == (["think", "think"], True)
 
 
 def test_a_run_that_goes_back_forks_or_is_loaded_has_used_what_it_had_used_there(tmp_path):
-    found = runtime(hopper(max_behavior_calls=3), persist_to=tmp_path / "run.db")
-    found.session.emit("go", {})
-    found.run_until_idle()
-    session = found.session
+    team = runtime(hopper(max_behavior_calls=3), persist_to=tmp_path / "run.db")
+    team.session.emit("go", {})
+    team.run_until_idle()
+    session = team.session
     fork = session.fork(at=1)
     fork.run()
     assert [step.node_id for step in fork.trace.steps] == ["hop"] * 3
     session.goto(2)
     assert measure_behavior_usage(session._parts.run, "hop", {"max_behavior_calls": 3}) == {"max_behavior_calls": 2}
-    assert found.replay().ok
+    assert team.replay().ok
     session.close()
     loaded = Runtime.load(tmp_path / "run.db", behaviors=[hopper(max_behavior_calls=5)], replay_strict=False)
     loaded.session.emit("go", {})

@@ -36,13 +36,13 @@ def test_a_fork_that_does_the_same_again_is_identical_but_for_its_run(whole):
 
 
 def test_a_branch_of_the_same_run_is_identical_in_everything(whole):
-    told, held, steps = whole.graph.events, boards(whole), whole.session.position
+    events, held, steps = whole.graph.events, boards(whole), whole.session.position
     for step in range(0, steps, 4):
         whole.session.goto(step)
         before = whole.session._parts.run.history
         whole.run_until_idle()
         assert whole.session._parts.run.history is not before, "it was made again"
-        assert (whole.graph.events, boards(whole)) == (told, held), step
+        assert (whole.graph.events, boards(whole)) == (events, held), step
 
 
 def test_a_branch_that_does_something_else_is_not_identical(whole):

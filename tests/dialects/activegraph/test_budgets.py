@@ -38,18 +38,18 @@ def test_it_says_what_is_left():
     def patch(event, graph, ctx):
         graph.patch_object("book#1", {"n": 1})
 
-    found = runtime(patch, budget={"max_patches": 2, "max_behavior_calls": 9})
-    found.graph.add_object("book", {})
-    assert (found.budget.remaining(), found.budget.exhausted_by()) == (True, None)
-    assert not found.budget.has_cost_limit()
-    assert found.budget.cost_remaining(10**6)
+    team = runtime(patch, budget={"max_patches": 2, "max_behavior_calls": 9})
+    team.graph.add_object("book", {})
+    assert (team.budget.remaining(), team.budget.exhausted_by()) == (True, None)
+    assert not team.budget.has_cost_limit()
+    assert team.budget.cost_remaining(10**6)
     for _ in range(3):
-        found.session.emit("go", {})
-    found.run_until_idle()
-    assert (found.budget.remaining(), found.budget.exhausted_by()) == (False, "max_patches")
-    assert found.budget.snapshot()["used"]["max_patches"] == 2.0
-    assert found.status().state == "exhausted"
-    assert str(found.budget).startswith("Budget({'max_patches': 2")
+        team.session.emit("go", {})
+    team.run_until_idle()
+    assert (team.budget.remaining(), team.budget.exhausted_by()) == (False, "max_patches")
+    assert team.budget.snapshot()["used"]["max_patches"] == 2.0
+    assert team.status().state == "exhausted"
+    assert str(team.budget).startswith("Budget({'max_patches': 2")
 
 
 def test_a_budget_says_what_was_used():

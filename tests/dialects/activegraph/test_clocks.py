@@ -26,8 +26,8 @@ def test_a_clock_that_ticks_continues_each_time_it_is_asked_and_a_frozen_one_doe
 
 def test_an_object_asks_the_clock_for_its_provenance_then_for_its_event():
     graph = Graph(clock=TickingClock("2026-01-01T00:00:00Z"))
-    made = graph.add_object("task", {})
-    assert (made.provenance["timestamp"], graph.events[0].timestamp) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z")
+    item = graph.add_object("task", {})
+    assert (item.provenance["timestamp"], graph.events[0].timestamp) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z")
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01"])
@@ -57,9 +57,9 @@ def test_ids_chosen_by_a_program_are_not_counted():
 
 
 def test_ids_of_runs_hold_the_time_in_milliseconds():
-    before, made, after = time.time(), IDGen().run(), time.time()
+    before, result, after = time.time(), IDGen().run(), time.time()
     number = 0
-    for letter in made:
+    for letter in result:
         number = number << 5 | "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(letter)
     assert int(before * 1000) <= number >> 80 <= int(after * 1000)
 

@@ -9,11 +9,11 @@ from tests.dialects.activegraph.runtimes import on, runtime
 
 def call_in_behavior(look, *, before=None, **options):
     """Return what `look(event, graph, ctx)` says, called as a behavior in a graph that `before` has filled."""
-    said = []
+    answers = []
 
     @on("go", **options.pop("words", {}))
     def looks(event, graph, ctx):
-        said.append(look(event, graph, ctx))
+        answers.append(look(event, graph, ctx))
 
     team = runtime(looks, **options)
     if before is not None:
@@ -21,7 +21,7 @@ def call_in_behavior(look, *, before=None, **options):
     team.session.emit("go", {"id": "book#1"})
     team.run_until_idle()
     assert team.errors == []
-    return said[0]
+    return answers[0]
 
 
 def books(graph):
@@ -70,11 +70,11 @@ def test_a_view_shows_the_last_events(recent, shown):
 
 def test_a_behavior_knows_its_frame_its_policy_and_the_time():
     frame, policy = Frame("a memo", id="frame_007"), Policy()
-    found = call_in_behavior(
+    values = call_in_behavior(
         lambda event, graph, ctx: (ctx.frame.id, ctx.policy, ctx.settings, ctx.clock.now()), frame=frame, policy=policy
     )
-    assert found[:3] == ("frame_007", policy, None)
-    assert found[3].startswith("2026-01-01T00:00:0")
+    assert values[:3] == ("frame_007", policy, None)
+    assert values[3].startswith("2026-01-01T00:00:0")
 
 
 def test_chance_is_the_runs_own_so_that_the_same_seed_draws_the_same():

@@ -9,13 +9,13 @@ from tests.dialects.activegraph.runtimes import graph, log, on, runtime, tell, t
 
 def list_logged_types(log):
     """Return, entry by entry, the types of the events that a log has, those of steps in flight too."""
-    found = []
+    results = []
     for entry in log.entries("RUN"):
         body = json.loads(entry.body)
         rows = [fact[2] for fact in body.get("told", ()) if fact[0] == "emit"]
         rows += [row for part in body.get("p", ()) for row in part[4].get("events", ())]
-        found.append([row[3] for row in rows if len(row) > 2])
-    return found
+        results.append([row[3] for row in rows if len(row) > 2])
+    return results
 
 
 def test_a_delivery_is_stored_as_it_is_emitted_and_what_says_nothing_new_with_what_comes_next():

@@ -25,10 +25,10 @@ def test_a_fork_that_does_the_same_again_is_identical(team):
     fork = team.fork(team.graph.events[0].id)
     fork.session.goto(0)
     fork.run_until_idle()
-    found = team.diff(fork)
-    assert (found.is_identical, len(found.shared_events)) == (True, 4)
-    assert (found.parent_run_id, found.fork_run_id) == (team.run_id, fork.run_id)
-    assert not [event for event in found.shared_events if event.type.startswith(("behavior.", "runtime."))]
+    difference = team.diff(fork)
+    assert (difference.is_identical, len(difference.shared_events)) == (True, 4)
+    assert (difference.parent_run_id, difference.fork_run_id) == (team.run_id, fork.run_id)
+    assert not [event for event in difference.shared_events if event.type.startswith(("behavior.", "runtime."))]
 
 
 def test_what_differs_is_named(team):
@@ -37,17 +37,21 @@ def test_what_differs_is_named(team):
     extra = fork.graph.add_object("note", {})
     fork.graph.remove_relation("rel_001")
     team.graph.add_object("claim", {})
-    found = team.diff(fork)
-    assert {each.id: (each.in_parent is None, each.in_fork is None) for each in found.divergent_objects} == {
+    difference = team.diff(fork)
+    assert {each.id: (each.in_parent is None, each.in_fork is None) for each in difference.divergent_objects} == {
         "task#1": (False, False),
         "claim#3": (False, True),
         extra.id: (True, False),
     }
-    assert [each.id for each in found.divergent_relations] == ["rel_001"]
-    assert [event.type for event in found.parent_only_events] == ["object.created"]
-    assert [event.type for event in found.fork_only_events] == ["patch.applied", "object.created", "relation.removed"]
-    assert not found.is_identical
-    assert "task#1: title: 'a' -> 'other'" in str(found)
+    assert [each.id for each in difference.divergent_relations] == ["rel_001"]
+    assert [event.type for event in difference.parent_only_events] == ["object.created"]
+    assert [event.type for event in difference.fork_only_events] == [
+        "patch.applied",
+        "object.created",
+        "relation.removed",
+    ]
+    assert not difference.is_identical
+    assert "task#1: title: 'a' -> 'other'" in str(difference)
 
 
 def test_a_diff_is_built_by_hand_as_well():

@@ -101,8 +101,8 @@ def test_behaviors_remove_and_look_at_what_they_name():
 def hops():
     @on("goal.created", "hop")
     def hop(event, graph, ctx):
-        made = graph.add_object("stone", {})
-        graph.patch_object(made.id, {"by": event.id})
+        item = graph.add_object("stone", {})
+        graph.patch_object(item.id, {"by": event.id})
         graph.emit("hop", {})
 
     return hop
@@ -112,8 +112,8 @@ def hops():
 def test_every_limit_ends_a_run(limit, steps):
     team = runtime(hops(), budget={limit: 3})
     team.run_goal("go")
-    told = team.graph.events[-1]
-    assert (told.type, told.payload["exhausted_by"], team.session.position) == (
+    event = team.graph.events[-1]
+    assert (event.type, event.payload["exhausted_by"], team.session.position) == (
         "runtime.budget_exhausted",
         limit,
         steps,
@@ -148,8 +148,11 @@ def test_a_type_that_needs_approval_is_created_only_with_it():
     team = runtime(makes, hears, policy=Policy(requires_approval=["memo"]))
     team.run_goal("go")
     assert (team.graph.all_objects(), team.errors[0].reason) == ([], "policy.denied")
-    asked = team.pending_approvals()
-    assert [(each.id, each.reason) for each in asked] == [("approval_001", "it is good"), ("approval_002", "it is bad")]
+    approvals = team.pending_approvals()
+    assert [(each.id, each.reason) for each in approvals] == [
+        ("approval_001", "it is good"),
+        ("approval_002", "it is bad"),
+    ]
     made = team.approve("approval_001", "ann")
     team.deny("approval_002", "too bad", "bob")
     team.run_until_idle()
@@ -175,11 +178,14 @@ def test_a_tool_that_takes_too_long_fails():
 
 
 def test_a_higher_priority_comes_first():
-    told = []
-    low, high = on("goal.created")(lambda *_: told.append("low")), on("goal.created")(lambda *_: told.append("high"))
+    messages = []
+    low, high = (
+        on("goal.created")(lambda *_: messages.append("low")),
+        on("goal.created")(lambda *_: messages.append("high")),
+    )
     low.name, high.name, high.priority = "low", "high", 5
     runtime(low, high).run_goal("go")
-    assert told == ["high", "low"]
+    assert messages == ["high", "low"]
 
 
 # -- 15: asking makes nothing ----------------------------------------------------------------------------------------
@@ -188,13 +194,13 @@ def test_a_higher_priority_comes_first():
 def test_loading_a_missing_run_does_not_create_it(research, tmp_path):
     import agentnb as nb
 
-    kept = tmp_path / "run.db"
-    team = runtime(*research, persist_to=kept)
+    path = tmp_path / "run.db"
+    team = runtime(*research, persist_to=path)
     team.session.close()
-    before = list(nb.runs(kept)["run_id"])
+    before = list(nb.runs(path)["run_id"])
     with pytest.raises(AgentNbError):
-        Runtime.load(kept, "nobody", behaviors=research)
-    assert list(nb.runs(kept)["run_id"]) == before
+        Runtime.load(path, "nobody", behaviors=research)
+    assert list(nb.runs(path)["run_id"]) == before
     with pytest.raises(AgentNbError):
         Runtime.load(tmp_path / "nowhere.db", behaviors=research)
     assert not (tmp_path / "nowhere.db").exists()

@@ -20,9 +20,9 @@ def make_asking_runtime(provider, *tools, **options):
         graph.emit("noted", {})
 
     asks = LLMBehavior("ask", note, on=["goal.created"], handler=note, tools=list(tools))
-    found = runtime(asks, llm_provider=provider, llm_retry_initial_delay_seconds=0.0, **options)
-    found.run_goal("go")
-    return found
+    team = runtime(asks, llm_provider=provider, llm_retry_initial_delay_seconds=0.0, **options)
+    team.run_goal("go")
+    return team
 
 
 def failing(error):
@@ -46,24 +46,24 @@ def failing(error):
     ],
 )
 def test_a_failure_says_what_it_was_and_is_tried_again_where_that_may_help(error, reason, times):
-    found = make_asking_runtime(failing(error))
-    assert [failure.reason for failure in found.errors] == [reason]
-    assert [event.type for event in found.graph.events].count("llm.requested") == times
+    team = make_asking_runtime(failing(error))
+    assert [failure.reason for failure in team.errors] == [reason]
+    assert [event.type for event in team.graph.events].count("llm.requested") == times
 
 
 def test_a_script_that_has_ended_is_not_asked_again():
-    found = make_asking_runtime([])
-    assert ([error.reason for error in found.errors], len(found.session._parts.run.history.calls)) == (
+    team = make_asking_runtime([])
+    assert ([error.reason for error in team.errors], len(team.session._parts.run.history.calls)) == (
         ["llm.request_error"],
         1,
     )
 
 
 def test_a_server_that_says_when_is_asked_then():
-    found = make_asking_runtime(
+    team = make_asking_runtime(
         failing(LLMError(SAID, status=429, is_retryable=True, retry_after=0.01)), llm_retry_max_attempts=2
     )
-    waits = [call.arguments["seconds"] for call in found.session._parts.run.history.calls if call.kind == "sleep"]
+    waits = [call.arguments["seconds"] for call in team.session._parts.run.history.calls if call.kind == "sleep"]
     assert waits == [0.01]
 
 
@@ -106,17 +106,17 @@ LOOK = Tool("look", look, input_schema=Query, output_schema=Found)
 )
 def test_what_goes_into_a_tool_and_comes_out_is_as_its_schemas_say(call, reason):
     breaks = Tool("breaks", lambda args, ctx: 1 / 0)
-    found = make_asking_runtime(Model(call), LOOK, breaks)
-    assert [error.reason for error in found.errors] == ([] if reason is None else [reason])
-    answers = [event.payload for event in found.graph.events if event.type == "tool.responded"]
+    team = make_asking_runtime(Model(call), LOOK, breaks)
+    assert [error.reason for error in team.errors] == ([] if reason is None else [reason])
+    answers = [event.payload for event in team.graph.events if event.type == "tool.responded"]
     assert [bool(answer["error"]) for answer in answers] == (
         [] if reason == "tool.unknown_tool" else [reason is not None]
     )
 
 
 def test_a_tool_may_be_one_of_the_runtimes_by_its_name():
-    found = make_asking_runtime(Model(("look", {"q": "abc"})), "look", tools=[LOOK])
-    (answer,) = (event.payload["output"] for event in found.graph.events if event.type == "tool.responded")
+    team = make_asking_runtime(Model(("look", {"q": "abc"})), "look", tools=[LOOK])
+    (answer,) = (event.payload["output"] for event in team.graph.events if event.type == "tool.responded")
     assert answer == {"n": 3}
 
 
@@ -128,9 +128,9 @@ def test_a_question_that_costs_more_than_is_left_is_not_asked():
         def estimate_cost(self, **words):
             return words["input_tokens"]
 
-    found = make_asking_runtime(Dear(), budget={"max_cost_usd": 5})
-    assert [error.reason for error in found.errors] == ["budget.cost_exhausted"]
-    assert [event.type for event in found.graph.events].count("llm.requested") == 0
+    team = make_asking_runtime(Dear(), budget={"max_cost_usd": 5})
+    assert [error.reason for error in team.errors] == ["budget.cost_exhausted"]
+    assert [event.type for event in team.graph.events].count("llm.requested") == 0
 
 
 @pytest.mark.parametrize(("own", "questions"), [(5, 1), (6, 2), (9, 3), (2, 0)])
@@ -146,8 +146,8 @@ def test_a_question_that_costs_more_than_its_behavior_has_left_is_not_asked(own,
             return LLMResponse("done", cost_usd=Decimal(3))
 
     asks = LLMBehavior("ask", lambda *_: None, on=["go"], handler=lambda *_: None, budget={"max_cost_usd": own})
-    found = runtime(asks, llm_provider=Dear(), budget={"max_cost_usd": 50})
+    team = runtime(asks, llm_provider=Dear(), budget={"max_cost_usd": 50})
     for _ in range(questions + 1):
-        found.session.emit("go", {})
-    found.run_until_idle()
-    assert [event.type for event in found.graph.events].count("llm.requested") == questions
+        team.session.emit("go", {})
+    team.run_until_idle()
+    assert [event.type for event in team.graph.events].count("llm.requested") == questions

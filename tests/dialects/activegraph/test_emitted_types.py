@@ -56,10 +56,10 @@ def test_what_is_declared_and_what_code_names_is_known_before_it_runs():
     def follow(relation, event, graph, ctx):
         """Follow: this text names "go", and is none of the types."""
 
-    found = find_emitted_events([plan, work, follow])
-    assert found["tells"] == {"plan": {"object.created": "task, note"}}
-    assert found["may"] == {"plan": ("object.created",), "work": ("done", "patch.applied"), "follow": ()}
-    assert "behavior." in found["own"]
+    types = find_emitted_events([plan, work, follow])
+    assert types["tells"] == {"plan": {"object.created": "task, note"}}
+    assert types["may"] == {"plan": ("object.created",), "work": ("done", "patch.applied"), "follow": ()}
+    assert "behavior." in types["own"]
 
 
 def test_of_one_that_asks_a_model_the_handler_is_looked_at():

@@ -11,13 +11,13 @@ from tests.dialects.activegraph.runtimes import graph
 @pytest.fixture
 def shelf():
     """Three books and a reader: the reader lent two of them, of which one is torn."""
-    found = graph()
-    books = [found.add_object("book", {"title": title, "copies": number}) for number, title in enumerate("abc")]
-    reader = found.add_object("reader", {"name": "Kim"})
+    built_graph = graph()
+    books = [built_graph.add_object("book", {"title": title, "copies": number}) for number, title in enumerate("abc")]
+    reader = built_graph.add_object("reader", {"name": "Kim"})
     for book in books[:2]:
-        found.add_relation(reader.id, book.id, "lent", {"days": 3})
-    found.patch_object("book#1", {"torn": True})
-    return found
+        built_graph.add_relation(reader.id, book.id, "lent", {"days": 3})
+    built_graph.patch_object("book#1", {"torn": True})
+    return built_graph
 
 
 def ids(things):

@@ -12,13 +12,17 @@ from tests.dialects.activegraph.runtimes import graph
 @pytest.fixture(params=["as it is", "as a board told it"])
 def read(request):
     """A row of four places, each leading to the next, and one that a relation leads to nothing from."""
-    kept = graph()
-    places = [kept.add_object("place" if number % 2 else "stop", {}) for number in range(4)]
+    built_graph = graph()
+    places = [built_graph.add_object("place" if number % 2 else "stop", {}) for number in range(4)]
     for here, there in pairwise(places):
-        kept.add_relation(here.id, there.id, "to")
-    kept.add_relation(places[3].id, "gone#9", "to")
-    ledger = kept.ledger
-    return ledger if request.param == "as it is" else EarlierGraph({id_: ledger.get(id_) for id_ in kept.session.board})
+        built_graph.add_relation(here.id, there.id, "to")
+    built_graph.add_relation(places[3].id, "gone#9", "to")
+    ledger = built_graph.ledger
+    return (
+        ledger
+        if request.param == "as it is"
+        else EarlierGraph({id_: ledger.get(id_) for id_ in built_graph.session.board})
+    )
 
 
 def ids(things):
@@ -36,17 +40,20 @@ def ids(things):
     ],
 )  # fmt: skip
 def test_what_is_near_comes_in_the_order_of_making(read, centre, depth, objects, relations):
-    found = find_near(read, centre, depth)
-    assert (ids(found[0]), ids(found[1])) == (objects, relations)
+    neighbours = find_near(read, centre, depth)
+    assert (ids(neighbours[0]), ids(neighbours[1])) == (objects, relations)
 
 
 def test_what_a_missing_object_joins_is_near_too():
-    kept = graph()
-    one, other = kept.add_object("place", {}), kept.add_object("place", {})
+    built_graph = graph()
+    one, other = built_graph.add_object("place", {}), built_graph.add_object("place", {})
     for place in (one, other):
-        kept.add_relation("gone#9", place.id, "to")
-    assert [[each.id for each in found] for found in kept.neighborhood(one.id, depth=1)] == [[one.id], ["rel_001"]]
-    assert [[each.id for each in found] for found in kept.neighborhood(one.id, depth=2)] == [
+        built_graph.add_relation("gone#9", place.id, "to")
+    assert [[each.id for each in found] for found in built_graph.neighborhood(one.id, depth=1)] == [
+        [one.id],
+        ["rel_001"],
+    ]
+    assert [[each.id for each in found] for found in built_graph.neighborhood(one.id, depth=2)] == [
         [one.id, other.id],
         ["rel_001", "rel_002"],
     ]

@@ -225,18 +225,18 @@ def test_an_edit_of_the_board_is_found_in_the_store(store):
 
 
 def test_what_a_behavior_does_is_found_within_its_step(store):
-    found = []
+    results = []
 
     @on("go")
     def makes(event, graph, ctx):
-        made = graph.add_object("book", {"n": 1})
-        graph.patch_object(made.id, {"n": 2})
-        found.append((graph.get_object(made.id).data, [each.id for each in ctx.view.objects()]))
+        item = graph.add_object("book", {"n": 1})
+        graph.patch_object(item.id, {"n": 2})
+        results.append((graph.get_object(item.id).data, [each.id for each in ctx.view.objects()]))
 
     team = Runtime(kept_in(store), behaviors=[makes])
     tell(team, "go")
     team.run_until_idle()
-    assert (team.errors, found) == ([], [({"n": 2}, [])])
+    assert (team.errors, results) == ([], [({"n": 2}, [])])
 
 
 @pytest.mark.parametrize("given", [object(), {}, InMemoryGraphStore, "falkordb://here"])

@@ -91,8 +91,8 @@ def test_who_may_not_create_a_relation_may_not_remove_one():
         graph.remove_relation("rel_001")
 
     strict = runtime(cut, policy=Policy(can_create_relation=["other"]))
-    made = strict.graph.add_object("x", {})
-    strict.graph.add_relation(made.id, made.id, "near")
+    item = strict.graph.add_object("x", {})
+    strict.graph.add_relation(item.id, item.id, "near")
     strict.session.emit("go", {})
     strict.run_until_idle()
     assert [error.reason for error in strict.errors] == ["policy.denied"]

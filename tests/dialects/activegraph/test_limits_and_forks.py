@@ -67,8 +67,8 @@ def test_a_fork_of_a_fork_finds_its_own_events():
         fork.run_until_idle()
         for inner in list(fork.graph.events):
             again = fork.fork(inner.id)
-            found = [each.to_dict() for each in again.graph.events]
-            assert inner.to_dict() in found
+            events = [each.to_dict() for each in again.graph.events]
+            assert inner.to_dict() in events
 
 
 @pytest.mark.parametrize(("words", "code"), [
@@ -121,8 +121,8 @@ def test_a_fork_inside_the_deliveries_of_an_event_counts_and_stops_as_the_run_do
     team.run_goal("go")
     fork = team.fork(next(event.id for event in team.graph.events if event.type == "one"))
     team.session.goto(fork.session.position)
-    found, wanted = fork.status(), team.status()
-    assert (found.queue_depth, found.budget.used) == (wanted.queue_depth, wanted.budget.used)
-    asked = []
-    fork.run_until(lambda graph: asked.append(types(fork)[-1]) or len(asked) > 1)
-    assert asked == ["one", "two"]  # not between the two deliveries of one event
+    status, wanted = fork.status(), team.status()
+    assert (status.queue_depth, status.budget.used) == (wanted.queue_depth, wanted.budget.used)
+    requests = []
+    fork.run_until(lambda graph: requests.append(types(fork)[-1]) or len(requests) > 1)
+    assert requests == ["one", "two"]  # not between the two deliveries of one event

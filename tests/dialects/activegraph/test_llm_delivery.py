@@ -89,12 +89,12 @@ def test_a_fork_asks_again_as_often_as_its_runtime_does_unless_something_else_is
     behaviors, options = thinking(*(LLMBehaviorError("llm.network_error", "gone") for _ in range(4)))
     team = runtime(*behaviors, **{**options, "llm_retry_max_attempts": 2})
     tell(team)
-    asked = []
+    requests = []
     for words in ({}, {"llm_retry_max_attempts": 1}):
         fork = team.fork("evt_001", **words)
         fork.run_until_idle()
-        asked.append(types(fork).count("llm.requested"))
-    assert asked == [2, 1]
+        requests.append(types(fork).count("llm.requested"))
+    assert requests == [2, 1]
 
 
 def test_a_server_says_when_it_may_be_asked_again():

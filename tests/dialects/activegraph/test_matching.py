@@ -11,9 +11,9 @@ def nothing(*_given):
 
 
 def hears(*types, **words):
-    made = on(*types, **{name: word for name, word in words.items() if name != "name"})(nothing)
-    made.name = words["name"]
-    return made
+    behavior = on(*types, **{name: word for name, word in words.items() if name != "name"})(nothing)
+    behavior.name = words["name"]
+    return behavior
 
 
 def events_of(team, *types):

@@ -36,9 +36,9 @@ def make_asking_runtime(provider, retries=3, **words):
         graph.add_object("note", {} if answer is None else answer.model_dump())
 
     asks = LLMBehavior("ask", keep, on=["goal.created"], handler=keep, **words)
-    found = runtime(asks, llm_provider=provider, llm_retry_max_attempts=retries)
-    found.run_goal("go")
-    return found
+    team = runtime(asks, llm_provider=provider, llm_retry_max_attempts=retries)
+    team.run_goal("go")
+    return team
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def make_asking_runtime(provider, retries=3, **words):
 )
 @pytest.mark.parametrize("provider", [lambda text: lambda request: text, Client])
 def test_the_json_of_an_answer_is_read_however_it_is_wrapped(provider, text):
-    found = make_asking_runtime(provider(text), output_schema=Note)
-    assert (found.errors, found.graph.objects("note")[0].data) == ([], {"text": "x", "stars": 2})
+    team = make_asking_runtime(provider(text), output_schema=Note)
+    assert (team.errors, team.graph.objects("note")[0].data) == ([], {"text": "x", "stars": 2})
 
 
 class Package:
@@ -100,28 +100,28 @@ def test_what_the_behavior_leaves_open_the_client_decides():
 
 
 def test_the_simulated_model_answers_as_the_schema_says():
-    found = make_asking_runtime("simulated", output_schema=Note)
+    team = make_asking_runtime("simulated", output_schema=Note)
     again = make_asking_runtime("simulated", output_schema=Note)
-    (note,) = found.graph.objects("note")
+    (note,) = team.graph.objects("note")
     assert isinstance(note.data["text"], str)
     assert note.data == again.graph.objects("note")[0].data
 
 
 def test_what_an_answer_took_is_counted():
-    found = make_asking_runtime(Client("text"))
-    (row,) = found.session.trace.frames.calls.to_dict("records")
+    team = make_asking_runtime(Client("text"))
+    (row,) = team.session.trace.frames.calls.to_dict("records")
     assert (row["tokens_in"], row["tokens_out"], row["cost_usd_exact"]) == (3, 4, Decimal("0.01"))
 
 
 def test_an_answer_of_a_person_is_one_too():
     assert to_response({"text": "x"}, "m")["parsed"] == {"text": "x"}
     assert to_response("words", "m")["parsed"] is None
-    told = to_response_dict(LLMResponse("x", Note(text="x"), tool_calls=[ToolCall("1", "look", {"q": 1})]))
-    assert (told["parsed"], told["tool_calls"]) == (
+    response = to_response_dict(LLMResponse("x", Note(text="x"), tool_calls=[ToolCall("1", "look", {"q": 1})]))
+    assert (response["parsed"], response["tool_calls"]) == (
         {"text": "x", "stars": 0},
         [{"id": "1", "name": "look", "args": {"q": 1}}],
     )
-    assert to_response(told, "m") == told
+    assert to_response(response, "m") == response
     assert LLMResponse("x").to_dict()["cost_usd"] == "0"
 
 
@@ -151,10 +151,10 @@ class Later(Client):
 
 
 def test_a_client_may_answer_later():
-    found = make_asking_runtime(Later('{"text": "x"}'), output_schema=Note)
-    assert (found.errors, found.graph.objects("note")[0].data["text"]) == ([], "x")
-    assert found.session.trace.frames.calls["tokens_in"].tolist() == [3]
-    assert found.replay().ok
+    team = make_asking_runtime(Later('{"text": "x"}'), output_schema=Note)
+    assert (team.errors, team.graph.objects("note")[0].data["text"]) == ([], "x")
+    assert team.session.trace.frames.calls["tokens_in"].tolist() == [3]
+    assert team.replay().ok
 
 
 def test_what_fails_later_is_reported_as_what_fails_at_once():
@@ -166,13 +166,13 @@ def test_what_fails_later_is_reported_as_what_fails_at_once():
 
 
 def test_a_script_goes_by_the_behavior_and_by_where_the_run_is():
-    found = make_asking_runtime({"ask": ['{"text": "one"}', '{"text": "two"}']}, output_schema=Note)
-    session = found.session
+    team = make_asking_runtime({"ask": ['{"text": "one"}', '{"text": "two"}']}, output_schema=Note)
+    session = team.session
     session.back()
     session.step()
-    assert found.graph.objects("note")[0].data["text"] == "one"
-    found.run_goal("again")
-    assert [note.data["text"] for note in found.graph.objects("note")] == ["one", "two"]
+    assert team.graph.objects("note")[0].data["text"] == "one"
+    team.run_goal("again")
+    assert [note.data["text"] for note in team.graph.objects("note")] == ["one", "two"]
 
 
 def test_a_model_that_streams_is_heard():
@@ -182,10 +182,10 @@ def test_a_model_that_streams_is_heard():
     def keep(event, graph, ctx, answer):
         graph.emit("kept", {})
 
-    found = runtime(LLMBehavior("ask", keep, on=["go"], handler=keep), llm_provider=client)
-    found.session.subscribe(heard.append, "token")
-    found.session.emit("go", {})
-    found.run_until_idle()
+    team = runtime(LLMBehavior("ask", keep, on=["go"], handler=keep), llm_provider=client)
+    team.session.subscribe(heard.append, "token")
+    team.session.emit("go", {})
+    team.run_until_idle()
     assert [(token.node, token.text) for token in heard] == [("ask", "some")]
 
 
@@ -200,22 +200,22 @@ def test_a_client_may_call_the_tools_that_it_knows_of(schema):
 
     client.complete = complete
     look = Tool("look", lambda args, ctx: {"found": args["q"]}, "Look it up.")
-    found = make_asking_runtime(client, tools=[look], output_schema=schema)
-    assert found.errors == []
+    team = make_asking_runtime(client, tools=[look], output_schema=schema)
+    assert team.errors == []
     first, second = client.requests
     assert "look: Look it up." in first.messages[0].content
     assert "schema" not in first.settings
     assert [message.role for message in second.messages] == ["system", "user", "assistant", "user"]
     assert second.messages[-1].content == """The tool 'look' gave: {"found": "rain"}"""
-    (called,) = (event.payload for event in found.graph.events if event.type == "tool.requested")
+    (called,) = (event.payload for event in team.graph.events if event.type == "tool.requested")
     assert (called["call_id"], called["args"]) == ("call_1", {"q": "rain"})
-    assert found.graph.objects("note")[0].data == ({} if schema is None else {"text": "wet", "stars": 0})
-    assert found.replay().ok
+    assert team.graph.objects("note")[0].data == ({} if schema is None else {"text": "wet", "stars": 0})
+    assert team.replay().ok
 
 
 def test_what_looks_like_a_call_is_an_answer_where_there_are_no_tools():
-    found = make_asking_runtime(lambda request: '{"tool_name": "look", "parameters": {}}')
-    assert (found.errors, [event.type for event in found.graph.events].count("tool.requested")) == ([], 0)
+    team = make_asking_runtime(lambda request: '{"tool_name": "look", "parameters": {}}')
+    assert (team.errors, [event.type for event in team.graph.events].count("tool.requested")) == ([], 0)
 
 
 def test_a_client_that_answers_too_late_has_failed():
@@ -223,7 +223,7 @@ def test_a_client_that_answers_too_late_has_failed():
         async def complete(self, request):
             await asyncio.Event().wait()
 
-    found = make_asking_runtime(Never(""), timeout_seconds=0.01, retries=1)
-    assert [(error.reason, error.message) for error in found.errors] == [
+    team = make_asking_runtime(Never(""), timeout_seconds=0.01, retries=1)
+    assert [(error.reason, error.message) for error in team.errors] == [
         ("llm.network_error", "the model has not answered within 0.01 s")
     ]

@@ -36,9 +36,9 @@ def make_asking_runtime(provider, **words):
         "ask", lambda *a: None, on=["goal.created"], tools=[TWICE],
         handler=lambda event, graph, ctx, answer: answers.append(answer), **words,
     )  # fmt: skip
-    found = runtime(asks, llm_provider=provider, tools=[TWICE])
-    found.run_goal("go")
-    return found, answers
+    team = runtime(asks, llm_provider=provider, tools=[TWICE])
+    team.run_goal("go")
+    return team, answers
 
 
 def shape(found):
@@ -89,9 +89,9 @@ def test_a_client_of_ones_own_may_answer_with_calls():
 
 def test_a_call_where_no_tools_are_offered_is_an_error():
     asks = LLMBehavior("ask", lambda *a: None, on=["goal.created"], handler=lambda *a: None)
-    found = runtime(asks, llm_provider=lambda request: LLMResponse("", tool_calls=(ToolCall("c", "x", {}),)))
-    found.run_goal("go")
-    (error,) = found.errors
+    team = runtime(asks, llm_provider=lambda request: LLMResponse("", tool_calls=(ToolCall("c", "x", {}),)))
+    team.run_goal("go")
+    (error,) = team.errors
     assert "'x'" in str(error)
 
 
@@ -107,8 +107,8 @@ def test_building_a_client_is_no_part_of_a_questions_time(serve, monkeypatch):
     connect = made.connect
     monkeypatch.setattr(made._open, "_make", lambda: clock.add(100) or connect())
     asks = LLMBehavior("ask", lambda *a: None, on=["goal.created"], handler=lambda *a: None)
-    found = Runtime(Graph(clock=clock), behaviors=[asks], llm_provider=made)
-    found.run_goal("go")
-    assert found.errors == []
-    frames = found.session.trace.frames
+    team = Runtime(Graph(clock=clock), behaviors=[asks], llm_provider=made)
+    team.run_goal("go")
+    assert team.errors == []
+    frames = team.session.trace.frames
     assert (frames.calls["seconds"].tolist(), frames.steps["seconds"].sum()) == ([0.0], 0.0)

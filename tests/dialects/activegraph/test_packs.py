@@ -171,11 +171,11 @@ def test_the_parts_of_a_pack_are_checked_when_they_are_constructed():
 
 
 def test_what_is_registered_globally_does_not_belong_to_a_pack():
-    made = on("x")(lambda event, graph, ctx: None)
-    register(made)
+    listener = on("x")(lambda event, graph, ctx: None)
+    register(listener)
     try:
         with pytest.raises(PackValidationError, match="registered globally"):
-            Pack("demo", "1", behaviors=[made])
+            Pack("demo", "1", behaviors=[listener])
     finally:
         clear_registry()
 
@@ -198,17 +198,17 @@ def test_what_is_written_from_outside_is_as_the_packs_types_say():
     team = runtime()
     team.graph.add_object("task", {"untyped": True})
     team.load_pack(PACK)
-    made = team.graph.add_object("task", {"title": "a", "k": "7"})
-    assert made.data == {"title": "a", "k": 7}
+    item = team.graph.add_object("task", {"title": "a", "k": "7"})
+    assert item.data == {"title": "a", "k": 7}
     assert team.graph.add_object("task", {"title": "b"}).data == {"title": "b", "k": 1}
     before = log(team)
     with pytest.raises(PackSchemaViolation, match="R323"):
         team.graph.add_object("task", {"k": 2})
     other = team.graph.add_object("note", {"any": "thing"})
     with pytest.raises(PackSchemaViolation, match="R323"):
-        team.graph.add_relation(made.id, other.id, "needs")
+        team.graph.add_relation(item.id, other.id, "needs")
     assert len(log(team)) == len(before) + 1
-    assert team.graph.add_relation(made.id, "nowhere", "needs").type == "needs"
+    assert team.graph.add_relation(item.id, "nowhere", "needs").type == "needs"
     assert team.replay().ok
 
 
@@ -292,13 +292,13 @@ def test_prompts_are_read_from_a_folder(tmp_path):
     (tmp_path / "a.md").write_text('---\nversion = "2"\nname = "first"\n---\nHi', encoding="utf-8")
     (tmp_path / ".hidden.md").write_text("nothing", encoding="utf-8")
     (tmp_path / "other.txt").write_text("nothing", encoding="utf-8")
-    found = packs.load_prompts_from_dir(tmp_path)
-    assert [(each.name, each.version, each.body) for each in found] == [
+    prompts = packs.load_prompts_from_dir(tmp_path)
+    assert [(each.name, each.version, each.body) for each in prompts] == [
         ("first", "2", "Hi"),
         ("b", "1.2", "Hello\n---\nthere"),
     ]
-    assert found[0] == PackPrompt.from_body("first", "2", "Hi")
-    assert found[0].content_hash.startswith("sha256:")
+    assert prompts[0] == PackPrompt.from_body("first", "2", "Hi")
+    assert prompts[0].content_hash.startswith("sha256:")
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from tests.dialects.activegraph.runtimes import runtime, tell
 
 @pytest.fixture
 def graph():
-    found = Graph()
+    built_graph = Graph()
     for number in range(3):
-        found.add_object("task", {"n": number, "who": {"name": f"p{number}"}})
-    found.add_object("order", {"set": True, "size": 2})
-    found.add_relation("task#1", "task#2", "next")
-    found.add_relation("task#2", "task#3", "next")
-    found.add_relation("order#4", "task#1", "of")
-    return found
+        built_graph.add_object("task", {"n": number, "who": {"name": f"p{number}"}})
+    built_graph.add_object("order", {"set": True, "size": 2})
+    built_graph.add_relation("task#1", "task#2", "next")
+    built_graph.add_relation("task#2", "task#3", "next")
+    built_graph.add_relation("order#4", "task#1", "of")
+    return built_graph
 
 
 @pytest.mark.parametrize(

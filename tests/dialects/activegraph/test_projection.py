@@ -12,11 +12,11 @@ STAMP = {"created_by": "ann"}
 
 @pytest.fixture
 def ledger():
-    kept = graph()
-    kept.add_object("book", {"title": "a", "n": 1})
-    kept.add_relation("book#1", "book#2", "near")
-    kept.propose_patch("book#1", "update", {"n": 2}, proposed_by="ann")
-    return kept.ledger
+    built_graph = graph()
+    built_graph.add_object("book", {"title": "a", "n": 1})
+    built_graph.add_relation("book#1", "book#2", "near")
+    built_graph.propose_patch("book#1", "update", {"n": 2}, proposed_by="ann")
+    return built_graph.ledger
 
 
 def keys(writes):

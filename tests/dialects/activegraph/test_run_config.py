@@ -55,5 +55,5 @@ def test_a_frame_has_an_id_that_is_stamped_on_events_and_objects():
     team = runtime(makes, frame=Frame("find out"))
     team.run_goal("go")
     assert {event.frame_id for event in team.graph.events} == {"frame_001"}
-    made = team.graph.get_object("task#1")
-    assert (made.provenance["frame_id"], made.data) == ("frame_001", {"for": "find out"})
+    item = team.graph.get_object("task#1")
+    assert (item.provenance["frame_id"], item.data) == ("frame_001", {"for": "find out"})

@@ -11,19 +11,19 @@ from tests.dialects.activegraph.runtimes import on, runtime, tell
 
 def test_a_snapshot_has_every_limit_and_cents_do_not_drift():
     used = {"max_events": 3, "max_cost_usd": Decimal("0.1") * 3}
-    found = make_snapshot(used, {"max_cost_usd": Decimal("0.30")}, "max_cost_usd")
-    assert tuple(found.used) == tuple(found.limits) == KNOWN_LIMITS
-    assert (found.used["max_events"], found.limits["max_events"]) == (3.0, None)
-    assert (found.cost_used_usd, found.cost_limit_usd, found.exhausted_by) == ("0.3", "0.30", "max_cost_usd")
-    assert isinstance(found.used, MappingProxyType)
-    assert to_payload(found)["limits"]["max_cost_usd"] == 0.3
+    snapshot = make_snapshot(used, {"max_cost_usd": Decimal("0.30")}, "max_cost_usd")
+    assert tuple(snapshot.used) == tuple(snapshot.limits) == KNOWN_LIMITS
+    assert (snapshot.used["max_events"], snapshot.limits["max_events"]) == (3.0, None)
+    assert (snapshot.cost_used_usd, snapshot.cost_limit_usd, snapshot.exhausted_by) == ("0.3", "0.30", "max_cost_usd")
+    assert isinstance(snapshot.used, MappingProxyType)
+    assert to_payload(snapshot)["limits"]["max_cost_usd"] == 0.3
 
 
 def test_a_behavior_in_short():
-    made = on("go", pattern="(a:book)", activate_after=2)(lambda event, graph, ctx: None)
-    found = describe_behavior(made)
-    assert (found.kind, found.subscribed_to) == ("function", ("go",))
-    assert (found.pattern, found.activate_after) == ("(a:book)", 2)
+    listener = on("go", pattern="(a:book)", activate_after=2)(lambda event, graph, ctx: None)
+    behavior = describe_behavior(listener)
+    assert (behavior.kind, behavior.subscribed_to) == ("function", ("go",))
+    assert (behavior.pattern, behavior.activate_after) == ("(a:book)", 2)
 
 
 def test_a_timer_says_how_many_events_it_waits_for():

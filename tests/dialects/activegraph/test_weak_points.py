@@ -261,8 +261,8 @@ def test_a_view_shows_what_there_was_before_the_behavior_changed_anything():
     @on("goal.created", view_spec={"around": "task#1"})
     def changes(event, graph, ctx):
         graph.patch_object("task#1", {"n": 2})
-        made = graph.add_object("task", {})
-        graph.add_relation("task#1", made.id, "next")
+        item = graph.add_object("task", {})
+        graph.add_relation("task#1", item.id, "next")
         graph.emit("saw", {"objects": [each.to_dict()["data"] for each in ctx.view.objects()],
                            "relations": len(ctx.view.relations())})  # fmt: skip
 

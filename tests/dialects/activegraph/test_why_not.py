@@ -52,7 +52,7 @@ def test_a_behavior_ran_on_an_event_or_the_clauses_that_it_does_not_meet_are_nam
     assert len(emitted) == len(events)
     for event, (type_, payload) in zip(emitted, events, strict=True):
         for number, clause in enumerate(behaviors):
-            found = team.session.why_not(f"b{number}", at=event.id)
+            explanation = team.session.why_not(f"b{number}", at=event.id)
             unmet = naive(clause, type_, payload)
-            assert (found.fired is None) == bool(unmet), found
-            assert [edge.result.partition(":")[0] for edge in found.incoming_edges] == unmet
+            assert (explanation.fired is None) == bool(unmet), explanation
+            assert [edge.result.partition(":")[0] for edge in explanation.incoming_edges] == unmet

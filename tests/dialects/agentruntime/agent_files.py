@@ -141,20 +141,20 @@ def back_and_forth(session: Session) -> None:
 
 def path(trace: Any) -> list[str]:
     """Return the nodes of the steps, with a mark for what was not a plain turn that went well."""
-    found = []
+    results = []
     for step in trace.steps:
         marks = [mark for mark in (step.phase, step.status) if mark not in ("run", "ok")]
-        found.append(" ".join([step.node_id, *marks]))
-    return found
+        results.append(" ".join([step.node_id, *marks]))
+    return results
 
 
 def problems(content: Any) -> list[tuple[str, str]]:
     """Return (code, severity) of everything that is wrong with an agent, raised or not."""
     try:
-        found = load(content).check()
+        faults = load(content).check()
     except RecipeError as error:
-        found = error.problems
-    return [(problem.code, problem.severity) for problem in found]
+        faults = error.problems
+    return [(problem.code, problem.severity) for problem in faults]
 
 
 def codes(content: Any) -> list[str]:

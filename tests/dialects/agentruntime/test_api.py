@@ -208,15 +208,15 @@ def test_no_model_is_reported_when_one_is_asked_and_nothing_catches_that(tmp_pat
 
 
 def test_a_failing_model_is_asked_again_as_its_node_says(tmp_path):
-    asked = []
+    requests = []
 
     def ask(node, prompt):
-        asked.append(prompt)
-        return {"error": "busy"} if len(asked) < 3 else {"text": "fine"}
+        requests.append(prompt)
+        return {"error": "busy"} if len(requests) < 3 else {"text": "fine"}
 
     graph = ASKS % ", retry: {max_attempts: 3, backoff: 0}"
     assert built(tmp_path, graph, PROMPTS).run({"x": 1}, llm_callable=ask)["a"] == "fine"
-    asked.clear()
+    requests.clear()
     with pytest.raises(NodeExecutionError, match="busy"):
         built(tmp_path, graph.replace("3", "2"), PROMPTS).run({"x": 1}, llm_callable=ask)
 
@@ -363,21 +363,21 @@ def test_it_is_stepped_as_a_session(tmp_path):
 
 def test_two_runs_at_the_same_time_do_not_meet(tmp_path):
     agent = built(tmp_path, "nodes: [{id: a, type: tool, uses: echo, map: {set: {a: '{{ result.n }} {{ x }}'}}}]")
-    both, found = threading.Barrier(2, timeout=20), {}
+    both, results = threading.Barrier(2, timeout=20), {}
 
     def one(number):
         def tool():
             both.wait()
             return {"n": number}
 
-        found[number] = agent.run({"x": number}, tool_overrides={"echo": tool})["a"]
+        results[number] = agent.run({"x": number}, tool_overrides={"echo": tool})["a"]
 
     threads = [threading.Thread(target=one, args=(number,)) for number in (1, 2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {1: "1 1", 2: "2 2"}
+    assert results == {1: "1 1", 2: "2 2"}
 
 
 def test_a_loop_that_never_ends_by_its_rule_is_an_error():

@@ -68,9 +68,9 @@ def test_a_tool_that_leaves_the_program_is_a_failed_node():
 
 def test_an_answer_that_nothing_can_keep_is_a_row_of_its_attempt():
     def endless(x):
-        found = {}
-        found["found"] = found
-        return {"result": found}
+        results = {}
+        results["found"] = results
+        return {"result": results}
 
     made = agent({**TOOL, "on_error": {"resume": True}})
     made.run({"x": 1}, tool_overrides={"tool": endless})

@@ -114,8 +114,8 @@ def test_messages_that_a_node_cuts_short_are_not_stored_twice(tmp_path):
     build_agent_from_path(file).run({"said": "two"})
     session = Session(load(file), {"said": "three"})
     session.edit({"messages": session.board["messages"][-1:]}).run()
-    kept = build_agent_from_path(file).run({"said": "x"})
-    assert get_contents(kept)[:6] == ["one", "one!", "two", "two!", "three", "three!"]
+    result = build_agent_from_path(file).run({"said": "x"})
+    assert get_contents(result)[:6] == ["one", "one!", "two", "two!", "three", "three!"]
 
 
 def test_other_code_may_continue_with_files_and_tables(tmp_path):
@@ -338,6 +338,6 @@ def test_what_is_stored_can_be_read_by_people_in_every_language(memory, tmp_path
     agent = agent_of(tmp_path, memory)
     agent.run({"said": "grüß 你好"})
     assert get_contents(agent.run({"said": "x"}))[0] == "grüß 你好"
-    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("kept*") if path.is_file())
-    kept += b"".join(path.read_bytes() for path in (tmp_path / "kept").glob("*"))
-    assert "grüß 你好".encode() in kept
+    stored_bytes = b"".join(path.read_bytes() for path in tmp_path.rglob("kept*") if path.is_file())
+    stored_bytes += b"".join(path.read_bytes() for path in (tmp_path / "kept").glob("*"))
+    assert "grüß 你好".encode() in stored_bytes

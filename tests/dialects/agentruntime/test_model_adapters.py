@@ -33,22 +33,24 @@ WHOLE = {"system": "Be brief.", "user": "sky?", "messages[0]#user": "And you", "
 
 
 def test_a_callable_is_given_the_node_and_the_prompt_by_its_keys(agent):
-    asked = []
-    state = agent.run({"x": "sky"}, llm_callable=lambda node, prompt: asked.append((node, prompt)) or {"text": "blue"})
-    ((node, prompt),) = asked
+    requests = []
+    state = agent.run(
+        {"x": "sky"}, llm_callable=lambda node, prompt: requests.append((node, prompt)) or {"text": "blue"}
+    )
+    ((node, prompt),) = requests
     assert (state["a"], prompt, list(prompt)) == ("blue", WHOLE, list(WHOLE))
     assert (node.id, node.type, node.name, node.prompt) == ("say", "llm", "Speaker", "ask")
 
 
 def test_a_client_is_given_its_time_too(agent):
-    asked = []
+    requests = []
 
     def call(*, node, prompt, timeout=None):
-        asked.append((node.id, prompt, timeout))
+        requests.append((node.id, prompt, timeout))
         return {"text": "blue", "error": None}
 
     assert agent.run({"x": "sky"}, llm_client=LLMClient(call))["a"] == "blue"
-    assert asked == [("say", WHOLE, 7.0)]
+    assert requests == [("say", WHOLE, 7.0)]
 
 
 def test_a_client_of_the_sessions_will_do(agent):

@@ -82,8 +82,8 @@ def test_a_node_without_a_type_is_the_first_that_fits(fields, type):
 
 
 def test_the_documented_map_holds_as_printed():
-    given = read_text(DOCUMENTED)
-    found = MapConfig.model_validate(given.content)
+    text = read_text(DOCUMENTED)
+    found = MapConfig.model_validate(text.content)
     assert found.set == {"output.answer": "{{ result.text }}"}
     assert found.merge == {}
     assert found.history == {"values": "{{ result['items'] }}"}
@@ -102,9 +102,9 @@ def test_a_timeout_is_a_number_or_says_its_seconds(given, seconds):
 
 @pytest.mark.parametrize("given", [0, -1, True, "soon", {"seconds": 0}, {"seconds": float("inf")}, [3]])
 def test_a_timeout_that_is_no_time_is_reported_once(given):
-    found = list_problems(content({"id": "n", "timeout": given}))
-    assert [code for code, _, _ in found] == ["R114"]
-    assert found[0][2].startswith("<dict>, graph.nodes[0].timeout")
+    problems = list_problems(content({"id": "n", "timeout": given}))
+    assert [code for code, _, _ in problems] == ["R114"]
+    assert problems[0][2].startswith("<dict>, graph.nodes[0].timeout")
 
 
 @pytest.mark.parametrize("word", ["backoff", "backoff_seconds"])

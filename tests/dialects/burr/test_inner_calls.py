@@ -50,8 +50,8 @@ def at_once():
 
     @action(reads=["topic"], writes=["text", "seen"])
     def say(state: State) -> State:
-        said = chain.invoke({"topic": state["topic"]})
-        return state.update(text=shout.invoke({"text": said}), seen=state["topic"])
+        result = chain.invoke({"topic": state["topic"]})
+        return state.update(text=shout.invoke({"text": result}), seen=state["topic"])
 
     return say
 
@@ -61,8 +61,8 @@ def awaited():
 
     @action(reads=["topic"], writes=["text", "seen"])
     async def say(state: State) -> State:
-        said = await chain.ainvoke({"topic": state["topic"]})
-        return state.update(text=await shout.ainvoke({"text": said}), seen=state["topic"])
+        result = await chain.ainvoke({"topic": state["topic"]})
+        return state.update(text=await shout.ainvoke({"text": result}), seen=state["topic"])
 
     return say
 
@@ -73,9 +73,9 @@ def streamed():
     @streaming_action(reads=["topic"], writes=["text", "seen"])
     def say(state: State):
         yield {"item": "begins"}, None
-        said = chain.invoke({"topic": state["topic"]})
-        yield {"item": said}, None
-        text = shout.invoke({"text": said})
+        result = chain.invoke({"topic": state["topic"]})
+        yield {"item": result}, None
+        text = shout.invoke({"text": result})
         yield {"text": text}, state.update(text=text, seen=state["topic"])
 
     return say
@@ -87,9 +87,9 @@ def streamed_async():
     @streaming_action(reads=["topic"], writes=["text", "seen"])
     async def say(state: State):
         yield {"item": "begins"}, None
-        said = await chain.ainvoke({"topic": state["topic"]})
-        yield {"item": said}, None
-        text = await shout.ainvoke({"text": said})
+        result = await chain.ainvoke({"topic": state["topic"]})
+        yield {"item": result}, None
+        text = await shout.ainvoke({"text": result})
         yield {"text": text}, state.update(text=text, seen=state["topic"])
 
     return say

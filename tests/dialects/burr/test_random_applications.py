@@ -150,14 +150,14 @@ def _make_action(form: str, operations: list[Any], tag: str, *, is_async: bool) 
 @st.composite
 def transitions(draw: Any) -> list[Any]:
     """Return transitions between the actions, with one default at most from each."""
-    found, with_default = [], set()
+    results, with_default = [], set()
     ends = st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES), condition)
     for source, target, chosen in draw(st.lists(ends, max_size=8)):
         if chosen is not default or source not in with_default:
-            found.append((source, target, chosen))
+            results.append((source, target, chosen))
         if chosen is default:
             with_default.add(source)
-    return found
+    return results
 
 
 @st.composite

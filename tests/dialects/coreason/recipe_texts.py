@@ -27,10 +27,10 @@ def content(nodes, edges=(), entry=None, *, topology=None, **more):
 def problems(source, **options):
     """Return (code, severity, where) of every problem, raised or not."""
     try:
-        found = load(source, **options).check()
+        faults = load(source, **options).check()
     except RecipeError as error:
-        found = error.problems
-    return [(problem.code, problem.severity, problem.where) for problem in found]
+        faults = error.problems
+    return [(problem.code, problem.severity, problem.where) for problem in faults]
 
 
 def codes(source, **options):

@@ -304,11 +304,11 @@ def test_max_steps_of_none_is_the_usual_50_and_a_text_is_reported():
 
 
 def test_an_agent_that_no_node_asks_for_is_warned_of():
-    made = recipe([agent("write"), agent("read")], [("write", "read")])
+    loaded_recipe = recipe([agent("write"), agent("read")], [("write", "read")])
     with pytest.warns(UserWarning, match="'wrtie-agent'.*no node of 'test' uses it; did you mean 'write-agent'"):
-        GraphExecutor(made, {}, agents={"wrtie-agent": lambda: 1, "read-agent": lambda: 1})
+        GraphExecutor(loaded_recipe, {}, agents={"wrtie-agent": lambda: 1, "read-agent": lambda: 1})
     with pytest.warns(UserWarning, match="the requested names are: write-agent, read-agent"):
-        GraphExecutor(made, {}, agents={"other": lambda: 1})
+        GraphExecutor(loaded_recipe, {}, agents={"other": lambda: 1})
 
 
 def test_an_agent_that_is_not_callable_is_reported_without_another_name_to_mean():

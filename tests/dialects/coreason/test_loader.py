@@ -153,9 +153,9 @@ def test_a_list_of_nodes_is_a_line_of_them():
 
 
 def test_a_definition_is_loaded_like_its_file():
-    given = content([router("r", {"x": "a"}, "a"), "a"], topology={"status": "valid"})
-    loaded = load(RecipeDefinition.model_validate(given))
-    assert loaded.fingerprint == load(given).fingerprint
+    document = content([router("r", {"x": "a"}, "a"), "a"], topology={"status": "valid"})
+    loaded = load(RecipeDefinition.model_validate(document))
+    assert loaded.fingerprint == load(document).fingerprint
     assert loaded.nodes["r"].place.file == "<RecipeDefinition 't'>"
 
 
@@ -201,9 +201,9 @@ def test_in_a_draft_what_is_missing_is_a_warning():
     draft = content(
         ["a", router("r", {"x": "gone"}, "a")], [("a", "none"), ("a", "r")], "off", topology={"status": "draft"}
     )
-    found = problems(draft)
-    assert {severity for _, severity, _ in found} == {"warning"}
-    assert sorted(code for code, _, _ in found) == ["R104", "R104", "R105", "R115", "R115", "R118"]
+    reported = problems(draft)
+    assert {severity for _, severity, _ in reported} == {"warning"}
+    assert sorted(code for code, _, _ in reported) == ["R104", "R104", "R105", "R115", "R115", "R118"]
     recipe = load(draft)
     assert [name for name, node in recipe.nodes.items() if node.kind == "missing"] == ["none", "gone", "off"]
     assert recipe.entry == ("off",)
@@ -233,8 +233,8 @@ def test_a_published_recipe_is_no_draft():
 
 
 def test_yaml_and_json_give_the_same_recipe():
-    given = content([router("r", {"x": "a"}, "a"), "a"])
-    assert load(json.dumps(given)).fingerprint == load(given).fingerprint
+    document = content([router("r", {"x": "a"}, "a"), "a"])
+    assert load(json.dumps(document)).fingerprint == load(document).fingerprint
 
 
 def test_a_broken_recipe_tells_of_its_graph_too():

@@ -92,8 +92,8 @@ def test_retries_are_seen_among_the_calls():
             raise answer
         return answer
 
-    made = content(["write"], policy={"max_retries": 1})
-    run = Session(load(made), tools={"write-agent": write}, clock=FrozenClock())
+    document = content(["write"], policy={"max_retries": 1})
+    run = Session(load(document), tools={"write-agent": write}, clock=FrozenClock())
     run.run()
     calls = run.trace.frames.calls
     assert (run.status, dict(run.board)) == ("finished", {"output": "fine"})
@@ -112,9 +112,9 @@ def test_without_a_recovery_that_continues_nothing_is_rescued(kind):
 
 @pytest.mark.parametrize("kind", ["agent", "human", "generative"])
 def test_a_node_continues_by_its_edges(kind):
-    given = node(kind, recovery={"behavior": "continue_with_default", "default_output": {"a": 1}})
-    assert given.rescue == Rescue({"a": 1})
-    assert "a" in given.writes
+    custom_node = node(kind, recovery={"behavior": "continue_with_default", "default_output": {"a": 1}})
+    assert custom_node.rescue == Rescue({"a": 1})
+    assert "a" in custom_node.writes
     assert node(kind, recovery={"behavior": "continue_with_default"}).rescue == Rescue({})
     assert node(kind, recovery={"behavior": "ignore", "default_output": {"a": 1}}).rescue == Rescue({})
 
@@ -138,8 +138,8 @@ def test_a_run_continues_from_the_failed_step(recovery, wrote):
     def write():
         raise OSError("line")
 
-    made = content([agent("write", recovery=recovery), "after"], [("write", "after")])
-    run = Session(load(made), tools={"write-agent": write})
+    document = content([agent("write", recovery=recovery), "after"], [("write", "after")])
+    run = Session(load(document), tools={"write-agent": write})
     run.run()
     assert (run.status, path(run)) == ("finished", ["write error", "after"])
     assert run.trace.steps[0].outputs == wrote
@@ -147,8 +147,10 @@ def test_a_run_continues_from_the_failed_step(recovery, wrote):
 
 def test_a_judge_that_fails_lets_pass_where_its_failure_is_ignored():
     judge = {"id": "judge", "type": "evaluator", **JUDGE, "recovery": {"behavior": "ignore"}}
-    made = content([agent("write", metadata={"simulated": {"reply.text": "x"}}), judge, "done"], [("write", "judge")])
-    run = Session(load(made), tools={"critic": lambda text: "no idea"})
+    document = content(
+        [agent("write", metadata={"simulated": {"reply.text": "x"}}), judge, "done"], [("write", "judge")]
+    )
+    run = Session(load(document), tools={"critic": lambda text: "no idea"})
     run.run()
     assert (run.status, path(run)) == ("finished", ["write", "judge error", "done"])
 
@@ -173,9 +175,9 @@ def test_what_an_agent_receives_first():
 
 
 def test_an_agent_that_is_only_wished_for_receives_the_wish():
-    made = node("agent", agent_ref={"intent": "write well", "constraints": ["short", "plain"]})
-    assert made.params["prompt"] == "write well\nConditions:\n- short\n- plain"
-    assert (made.params["ref"], made.params["wanted"]["intent"]) == ("n", "write well")
+    custom_node = node("agent", agent_ref={"intent": "write well", "constraints": ["short", "plain"]})
+    assert custom_node.params["prompt"] == "write well\nConditions:\n- short\n- plain"
+    assert (custom_node.params["ref"], custom_node.params["wanted"]["intent"]) == ("n", "write well")
     assert prompt(agent_ref={"intent": "write well"}) == "write well"
 
 
@@ -190,11 +192,13 @@ def test_a_nodes_own_model_comes_before_the_recipes():
 
 
 def test_the_model_and_its_settings_are_in_the_request():
-    asked = []
-    made = content([agent("a", model_policy="big"), agent("b", model_policy={"strategy": "lowest_cost"})], [("a", "b")])
-    run = Session(load(made), llm=lambda request: asked.append(request) or "fine")
+    requests = []
+    document = content(
+        [agent("a", model_policy="big"), agent("b", model_policy={"strategy": "lowest_cost"})], [("a", "b")]
+    )
+    run = Session(load(document), llm=lambda request: requests.append(request) or "fine")
     run.run()
-    assert [(request.model, dict(request.settings)) for request in asked] == [
+    assert [(request.model, dict(request.settings)) for request in requests] == [
         ("big", {}),
         (None, {"strategy": "lowest_cost"}),
     ]
@@ -205,9 +209,9 @@ def test_the_model_and_its_settings_are_in_the_request():
 
 def test_an_evaluator_as_its_kind_needs_it():
     simulated = [{"score": 0.1}, {"score": 0.9}]
-    made = node("evaluator", {"safety_preamble": "Do no harm."}, metadata={"simulated": simulated})
-    assert (made.reads, made.writes, made.inputs) == (("reply.text",), ("critique",), None)
-    params = dict(made.params)
+    custom_node = node("evaluator", {"safety_preamble": "Do no harm."}, metadata={"simulated": simulated})
+    assert (custom_node.reads, custom_node.writes, custom_node.inputs) == (("reply.text",), ("critique",), None)
+    params = dict(custom_node.params)
     assert params.pop("profile")["evaluator_model"] == "m"
     assert params == {
         "target": ("reply.text",),
@@ -225,11 +229,11 @@ def test_an_evaluator_as_its_kind_needs_it():
 
 def test_a_generative_node_as_its_kind_needs_it():
     schema = {"type": "object", "properties": {"title": {}, "lines": {}}}
-    made = node("generative", output_schema=schema, allowed_tools=["search"], solver={"n_samples": 3})
-    params = made.params
+    custom_node = node("generative", output_schema=schema, allowed_tools=["search"], solver={"n_samples": 3})
+    params = custom_node.params
     assert (params["goal"], params["schema"], params["tools"]) == ("a poem", schema, ("search",))
     assert params["solver"]["n_samples"] == 3
-    assert made.writes == ("title", "lines")
+    assert custom_node.writes == ("title", "lines")
     assert node("generative", output_schema={"type": "array"}).writes == ("n",)
     assert node("generative", output_schema={"type": "object"}).writes == ()
 
@@ -242,13 +246,13 @@ def test_what_simulated_agents_answer_is_a_mapping_or_several():
 
 
 def test_looks_and_wishes_that_no_kind_asks_for_are_not_among_the_params():
-    made = node("agent", interaction={}, visualization={}, collaboration={}, reasoning={}, recovery={})
-    assert set(made.params) == {"ref", "output"}
+    custom_node = node("agent", interaction={}, visualization={}, collaboration={}, reasoning={}, recovery={})
+    assert set(custom_node.params) == {"ref", "output"}
 
 
 def test_a_route_of_a_router_may_be_any_text():
-    made = load(content([router("r", {"yes": "a", "": ""}, "a"), "a"])).nodes["r"]
-    assert (made.params["input_key"], dict(made.params["routes"])) == (("topic",), {"yes": "a", "": ""})
+    recipe = load(content([router("r", {"yes": "a", "": ""}, "a"), "a"])).nodes["r"]
+    assert (recipe.params["input_key"], dict(recipe.params["routes"])) == (("topic",), {"yes": "a", "": ""})
 
 
 def test_a_wait_without_a_sensible_end_counts_as_none():
@@ -256,10 +260,10 @@ def test_a_wait_without_a_sensible_end_counts_as_none():
     params = load(content(["a"], policy=policy)).nodes["a"].params
     assert (params.get("timeout"), params["attempts"]) == (None, 2)
     for delay in (float("inf"), float("nan"), -1.0):
-        made = load(content([agent("a", recovery={"max_retries": 1, "retry_delay_seconds": delay})]))
-        assert made.nodes["a"].params["backoff"] == 0
+        recipe = load(content([agent("a", recovery={"max_retries": 1, "retry_delay_seconds": delay})]))
+        assert recipe.nodes["a"].params["backoff"] == 0
 
 
 def test_the_default_model_policy_may_be_a_models_name():
-    made = load(content([agent("a"), agent("b", model_policy="big")], [("a", "b")], default_model_policy="small"))
-    assert [made.nodes[name].params["model"] for name in "ab"] == ["small", "big"]
+    recipe = load(content([agent("a"), agent("b", model_policy="big")], [("a", "b")], default_model_policy="small"))
+    assert [recipe.nodes[name].params["model"] for name in "ab"] == ["small", "big"]

@@ -142,9 +142,9 @@ def test_a_name_that_is_taken_is_not_taken_twice():
 
 
 def test_the_label_of_an_edge_stands_over_its_branch():
-    made = content(["f", "a", "b"], [("f", "a"), ("f", "b")], policy=IN_PARALLEL)
-    made["topology"]["edges"][1]["condition"] = "in doubt"
-    assert [region.title for region in load(made).regions.values()][1:] == ["branch 1", "branch 2: in doubt"]
+    document = content(["f", "a", "b"], [("f", "a"), ("f", "b")], policy=IN_PARALLEL)
+    document["topology"]["edges"][1]["condition"] = "in doubt"
+    assert [region.title for region in load(document).regions.values()][1:] == ["branch 1", "branch 2: in doubt"]
 
 
 def test_in_a_draft_a_missing_node_is_a_branch_like_any_other():
@@ -189,9 +189,9 @@ def test_a_fallback_inside_the_branch_stays_one():
 def test_a_rescue_that_leads_there_keeps_what_it_writes():
     nodes = {name: Node(name, "noop") for name in "fbj"} | {"a": Node("a", "noop", rescue=Rescue({"x": 1}, ("j",)))}
     edges = tuple(Edge(source, target) for source, target in DIAMOND)
-    found = make_sections(nodes, edges, "f")
-    assert found.nodes["a"].rescue == Rescue({"x": 1}, ())
-    assert found.notes == ()
+    sections = make_sections(nodes, edges, "f")
+    assert sections.nodes["a"].rescue == Rescue({"x": 1}, ())
+    assert sections.notes == ()
 
 
 # ----------------------------------------------------------------------------------------------- what is not a section

@@ -23,8 +23,8 @@ def test_nothing_can_be_changed():
 def test_unknown_keys_are_refused_except_in_metadata_and_looks():
     with pytest.raises(ValidationError, match="extra"):
         make_definition(colour="red")
-    kept = make_definition(metadata={"name": "t", "version": "2", "team": "desk"})
-    assert kept.metadata.model_extra == {"team": "desk"}
+    definition = make_definition(metadata={"name": "t", "version": "2", "team": "desk"})
+    assert definition.metadata.model_extra == {"team": "desk"}
     look = RecipeDefinition.model_validate(content([agent("a", presentation={"x": 1, "y": 2, "shadow": True})]))
     assert look.topology.nodes[0].presentation.x == 1
 

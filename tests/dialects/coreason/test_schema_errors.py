@@ -234,8 +234,8 @@ def test_a_value_of_another_sort_in_a_later_file_is_reported(path, value):
     ],
 )
 def test_a_key_that_is_needed_is_reported_where_it_belongs(path):
-    found = [problem for problem in problems(without(release_22(), path)) if problem[0] == "R113"]
-    assert found == [("R113", "error", _where(path[:-1]))]
+    reported = [problem for problem in problems(without(release_22(), path)) if problem[0] == "R113"]
+    assert reported == [("R113", "error", _where(path[:-1]))]
 
 
 @pytest.mark.parametrize(
@@ -285,10 +285,10 @@ def _where(path):
 
 def _is_told_at(recipe, path, codes):
     """Assert that a broken recipe has one error, of these codes, and that it stands at this path or inside it."""
-    found = [(code, where) for code, severity, where in problems(recipe) if severity == "error"]
-    assert {code for code, _ in found} <= codes | {"R109"}
-    assert len(found) == 1
-    assert found[0][1].startswith(_where(path))
+    reported = [(code, where) for code, severity, where in problems(recipe) if severity == "error"]
+    assert {code for code, _ in reported} <= codes | {"R109"}
+    assert len(reported) == 1
+    assert reported[0][1].startswith(_where(path))
 
 
 def test_all_problems_of_a_bad_file_are_reported_at_once(monkeypatch):

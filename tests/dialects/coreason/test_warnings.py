@@ -242,12 +242,12 @@ def test_a_fallback_to_no_node_is_reported():
 
 def test_fallbacks_that_lead_round_are_reported_once():
     nodes = [falls("a", "b"), falls("b", "c"), falls("c", "b"), falls("d", "d"), falls("e", "f"), "f"]
-    told = [problem for problem in load(content(nodes, [("a", "d"), ("d", "e")])).check() if problem.code == "R142"]
-    assert [problem.what for problem in told] == [
+    reported = [problem for problem in load(content(nodes, [("a", "d"), ("d", "e")])).check() if problem.code == "R142"]
+    assert [problem.what for problem in reported] == [
         "fallbacks form a cycle: b -> c -> b",
         "fallbacks form a cycle: d -> d",
     ]
-    assert told[0].where == "<dict>, topology.nodes[1].recovery.fallback_node_id"
+    assert reported[0].where == "<dict>, topology.nodes[1].recovery.fallback_node_id"
 
 
 def test_two_scenarios_with_one_id_are_reported():

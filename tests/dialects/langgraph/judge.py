@@ -86,13 +86,13 @@ def streamed(graph: Any, inputs: Any, settings: dict[str, Any], is_async: bool) 
     if not is_async:
         yield from map(_SizeLimit().check, graph.stream(inputs, settings, stream_mode=["values", "tasks"]))
         return
-    found: list[Any] = []
+    results: list[Any] = []
     error: Exception | None = None
     try:
-        asyncio.run(_awaited(graph.astream(inputs, settings, stream_mode=["values", "tasks"]), found))
+        asyncio.run(_awaited(graph.astream(inputs, settings, stream_mode=["values", "tasks"]), results))
     except Exception as raised:  # noqa: BLE001  (raised below)
         error = raised
-    yield from found
+    yield from results
     if error is not None:
         raise error
 

@@ -112,15 +112,15 @@ def test_limits_of_middleware_start_over_after_an_approval():
 
     question, approval = {"messages": [HumanMessage("2+3+3?")]}, {"decisions": [{"type": "approve"}]}
     there, thread = agent(), {"configurable": {"thread_id": "one"}}
-    found = there.invoke(question, thread)
-    while "__interrupt__" in found:
-        found = there.invoke(Command(resume=approval), thread)
+    result = there.invoke(question, thread)
+    while "__interrupt__" in result:
+        result = there.invoke(Command(resume=approval), thread)
     session = Session(load(agent()), question)
     session.run()
     while session.pending:
         session.answer(approval)
         session.run()
-    assert [message.content for message in found["messages"]] == ["2+3+3?", "", "5", "", "8", "it is 8"]
+    assert [message.content for message in result["messages"]] == ["2+3+3?", "", "5", "", "8", "it is 8"]
     assert [message.content for message in session.board["messages"]] == ["2+3+3?", "", "5", "", "8", "it is 8"]
     assert session.replay().ok
 
@@ -163,10 +163,10 @@ def test_a_tool_may_ask_a_person():
 
 
 def test_an_async_model_in_an_async_node():
-    asked = model(AIMessage("one"), AIMessage("two"))
+    reply = model(AIMessage("one"), AIMessage("two"))
 
     async def node(state: MessagesState):
-        return {"messages": [await asked.ainvoke(state["messages"])]}
+        return {"messages": [await reply.ainvoke(state["messages"])]}
 
     graph = StateGraph(MessagesState)
     graph.add_sequence([("a", node), ("b", node)])

@@ -84,8 +84,8 @@ def calculates(messages: list[BaseMessage]) -> Any:
     last = messages[-1]
     if isinstance(last, ToolMessage):
         return f"It is {last.content}."
-    found = re.findall(r"\d+", str(last.content))
-    return uses("multiply", a=int(found[0]), b=int(found[1])) if len(found) == 2 else f"{len(messages)} messages"
+    matches = re.findall(r"\d+", str(last.content))
+    return uses("multiply", a=int(matches[0]), b=int(matches[1])) if len(matches) == 2 else f"{len(messages)} messages"
 
 
 def ask(text: str) -> dict[str, Any]:

@@ -22,25 +22,25 @@ class State(TypedDict, total=False):
 
 
 def graph(**words):
-    made = StateGraph(State)
-    made.add_node("a", lambda state: {"n": 1}, **words)
-    made.add_node("b", lambda state: {"n": 2})
-    made.add_edge(START, "a")
-    made.add_conditional_edges("a", lambda state: "more", {"more": "b", "again": "a"})
-    return made
+    built_graph = StateGraph(State)
+    built_graph.add_node("a", lambda state: {"n": 1}, **words)
+    built_graph.add_node("b", lambda state: {"n": 2})
+    built_graph.add_edge(START, "a")
+    built_graph.add_conditional_edges("a", lambda state: "more", {"more": "b", "again": "a"})
+    return built_graph
 
 
 def outer(**words):
-    made = StateGraph(State)
-    made.add_node("a", graph().compile(), **words)
-    made.add_edge(START, "a")
-    return made
+    built_graph = StateGraph(State)
+    built_graph.add_node("a", graph().compile(), **words)
+    built_graph.add_edge(START, "a")
+    return built_graph
 
 
 def test_a_graph_is_loaded_without_compiling_the_users_own():
-    made = graph()
-    recipe = load(made)
-    assert not made.compiled
+    built_graph = graph()
+    recipe = load(built_graph)
+    assert not built_graph.compiled
     assert list(recipe.nodes) == ["a", "b"]
     assert [(edge.source, edge.target, edge.condition) for edge in recipe.edges] == [
         ("a", "b", "more"), ("a", "a", "again"),
@@ -73,10 +73,10 @@ def invokes(**words):
     def run(state):
         return inner.invoke(state)
 
-    made = StateGraph(State)
-    made.add_node("a", run)
-    made.add_edge(START, "a")
-    return made.compile(checkpointer=InMemorySaver())
+    built_graph = StateGraph(State)
+    built_graph.add_node("a", run)
+    built_graph.add_edge(START, "a")
+    return built_graph.compile(checkpointer=InMemorySaver())
 
 
 @pytest.mark.parametrize(

@@ -539,9 +539,9 @@ def test_messages_have_ids_that_a_replay_draws_again():
                   ("more", lambda state: {"messages": ("human", "thanks")}), schema=MessagesState)  # fmt: skip
     session = Session(load(graph), {"messages": [HumanMessage("hi")]})
     session.run()
-    found = graph.invoke({"messages": [HumanMessage("hi")]})
+    messages = graph.invoke({"messages": [HumanMessage("hi")]})
     assert [(m.type, m.content) for m in session.board["messages"]] == [
-        (m.type, m.content) for m in found["messages"]
+        (m.type, m.content) for m in messages["messages"]
     ]  # fmt: skip
     assert all(message.id for message in session.board["messages"])
     assert session.replay().ok
@@ -727,13 +727,13 @@ def test_the_outputs_of_a_step_are_all_that_it_appended():
 
 def overwriting(*parts: tuple[str, Any]):
     state = TypedDict("State", {"log": Annotated[list, operator.add]})  # noqa: UP013
-    made = StateGraph(state)
-    made.add_node("start", lambda state: {"log": ["start"]})
-    made.add_edge(START, "start")
+    graph = StateGraph(state)
+    graph.add_node("start", lambda state: {"log": ["start"]})
+    graph.add_edge(START, "start")
     for name, value in parts:
-        made.add_node(name, lambda state, value=value: {"log": value})
-        made.add_edge("start", name)
-    return made.compile()
+        graph.add_node(name, lambda state, value=value: {"log": value})
+        graph.add_edge("start", name)
+    return graph.compile()
 
 
 @pytest.mark.parametrize(
@@ -751,12 +751,12 @@ def test_an_overwrite_drops_what_its_siblings_add(parts):
 
 def test_keys_outside_the_schema_reach_the_conditions_from_start():
     state = TypedDict("State", {"n": int})  # noqa: UP013
-    made = StateGraph(state)
-    made.add_node("a", lambda state: {"n": 1})
-    made.add_node("b", lambda state: {"n": 2})
-    made.add_conditional_edges(START, lambda given: given["which"], ["a", "b"])
+    graph = StateGraph(state)
+    graph.add_node("a", lambda state: {"n": 1})
+    graph.add_node("b", lambda state: {"n": 2})
+    graph.add_conditional_edges(START, lambda given: given["which"], ["a", "b"])
     with pytest.warns(UserWarning, match="R220"):
-        theirs, _ = compare(made.compile(), {"n": 0, "which": "b"})
+        theirs, _ = compare(graph.compile(), {"n": 0, "which": "b"})
     assert theirs.last == {"n": 2}
 
 

@@ -286,7 +286,7 @@ def test_calls_in_the_tasks_of_an_async_function_are_held_and_edited(way):
     @tool
     async def shout(text: str) -> str:
         """Say it louder."""
-        made.append(text)
+        results.append(text)
         return text.upper()
 
     def move(session):
@@ -295,7 +295,7 @@ def test_calls_in_the_tasks_of_an_async_function_are_held_and_edited(way):
         else:
             asyncio.run(session.arun())
 
-    made: list[str] = []
+    results: list[str] = []
     several = asks("shout", {"text": "a"}, {"text": "b"}, {"text": "c"})
     agent = create_agent(model(several, AIMessage("so")), [shout], middleware=[Awaits()])
     session = Session(load(agent), {"messages": [HumanMessage("what?")]})
@@ -307,10 +307,10 @@ def test_calls_in_the_tasks_of_an_async_function_are_held_and_edited(way):
         session.change(session.pending[0].id, arguments={"text": text.lower() * 2})
         move(session)
     assert session.status == "finished", session.error
-    assert made == ["aa", "bb", "cc"]
+    assert results == ["aa", "bb", "cc"]
     assert [message.content for message in session.board["messages"]][2:] == ["AA", "BB", "CC", "so"]
     assert session.replay().ok
-    assert len(made) == 3
+    assert len(results) == 3
 
 
 def test_an_async_prompt_and_its_model_are_held():

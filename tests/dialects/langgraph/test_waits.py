@@ -37,12 +37,12 @@ def node(name, asks=0, **writes):
 
 
 def graph_of(nodes, *edges, schema=State, **options):
-    made = StateGraph(schema)
+    graph = StateGraph(schema)
     for name, function in nodes.items():
-        made.add_node(name, function)
+        graph.add_node(name, function)
     for source, target in edges:
-        made.add_edge(source, target)
-    return made.compile(**options)
+        graph.add_edge(source, target)
+    return graph.compile(**options)
 
 
 def line(*names):
@@ -102,24 +102,24 @@ def test_a_condition_sees_no_such_keys_after_a_graph_inside_has_asked():
         seen.append(sorted(state))
         return "c"
 
-    made = StateGraph(State)
-    made.add_node("a", node("a", secret="a's"))
-    made.add_node("b", graph_of({"y": node("y", 1)}, *line("y")))
-    made.add_node("c", node("c"))
-    made.add_edge(START, "a")
-    made.add_edge("a", "b")
-    made.add_conditional_edges("b", choose, ["c"])
-    compare(made.compile(), {"log": []}, answers=lambda question: question)
+    graph = StateGraph(State)
+    graph.add_node("a", node("a", secret="a's"))
+    graph.add_node("b", graph_of({"y": node("y", 1)}, *line("y")))
+    graph.add_node("c", node("c"))
+    graph.add_edge(START, "a")
+    graph.add_edge("a", "b")
+    graph.add_conditional_edges("b", choose, ["c"])
+    compare(graph.compile(), {"log": []}, answers=lambda question: question)
     assert seen == [["log"], ["log"]]
 
 
 def test_the_input_of_a_send_loses_them_too():
-    made = StateGraph(State)
-    made.add_node("a", node("a", secret="a's"))
-    made.add_node("b", node("b", 1))
-    made.add_edge(START, "a")
-    made.add_conditional_edges("a", lambda state: [Send("b", dict(state))], ["b"])
-    _, session = compare(made.compile(), {"log": []}, answers=lambda question: question)
+    graph = StateGraph(State)
+    graph.add_node("a", node("a", secret="a's"))
+    graph.add_node("b", node("b", 1))
+    graph.add_edge(START, "a")
+    graph.add_conditional_edges("a", lambda state: [Send("b", dict(state))], ["b"])
+    _, session = compare(graph.compile(), {"log": []}, answers=lambda question: question)
     assert session.board["log"][-1] == "b []"
 
 
@@ -132,24 +132,24 @@ def test_a_breakpoint_of_the_graph_drops_them(side, where):
     )  # fmt: skip
     config = {"configurable": {"thread_id": "one"}}
     session = Session(load_graph(graph), {"secret": "in"})
-    found = graph.invoke({"secret": "in"}, config)
+    result = graph.invoke({"secret": "in"}, config)
     session.run()
     while graph.get_state(config).next:
-        assert session.board == {"log": [], **found}
-        found = graph.invoke(None, config)
+        assert session.board == {"log": [], **result}
+        result = graph.invoke(None, config)
         session.run()
     session.run()
-    assert (session.status, dict(session.board)) == ("finished", found)
+    assert (session.status, dict(session.board)) == ("finished", result)
 
 
 def test_a_breakpoint_of_the_graph_leaves_them_in_what_is_sent():
     """A documented difference: LangGraph's checkpoint drops them there, too."""
-    made = StateGraph(State)
-    made.add_node("a", node("a", secret="a's"))
-    made.add_node("b", node("b"))
-    made.add_edge(START, "a")
-    made.add_conditional_edges("a", lambda state: [Send("b", dict(state))], ["b"])
-    graph = made.compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
+    built_graph = StateGraph(State)
+    built_graph.add_node("a", node("a", secret="a's"))
+    built_graph.add_node("b", node("b"))
+    built_graph.add_edge(START, "a")
+    built_graph.add_conditional_edges("a", lambda state: [Send("b", dict(state))], ["b"])
+    graph = built_graph.compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
     config = {"configurable": {"thread_id": "one"}}
     graph.invoke({"log": []}, config)
     session = Session(load_graph(graph), {"log": []})
@@ -182,12 +182,12 @@ def rounds(most, *, asks=0, inner=None, **options):
     def choose(state):
         return "a" if len(state["log"]) < 3 * most else END
 
-    made = StateGraph(Counted)
+    graph = StateGraph(Counted)
     for name, function in {"a": node("a"), "b": inner or node("b", asks), "c": node("c")}.items():
-        made.add_node(name, function)
-    made.add_edge(START, "a").add_edge("a", "b").add_edge("b", "c")
-    made.add_conditional_edges("c", choose, ["a", END])
-    return made.compile(**options)
+        graph.add_node(name, function)
+    graph.add_edge(START, "a").add_edge("a", "b").add_edge("b", "c")
+    graph.add_conditional_edges("c", choose, ["a", END])
+    return graph.compile(**options)
 
 
 ASKING = graph_of({"x": node("x"), "y": node("y", 1)}, *line("x", "y"), ("y", END), schema=Counted)

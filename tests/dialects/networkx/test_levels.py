@@ -8,17 +8,17 @@ from agentnb.dialects.networkx.parts.levels import infer_kind, is_graph, list_le
 
 
 def graph(*nodes, **inside):
-    made = nx.DiGraph()
-    made.add_nodes_from(nodes)
+    built_graph = nx.DiGraph()
+    built_graph.add_nodes_from(nodes)
     for name, inner in inside.items():
-        made.add_node(name, kind="subgraph", graph=inner)
-    return made
+        built_graph.add_node(name, kind="subgraph", graph=inner)
+    return built_graph
 
 
 def read(given):
     problems: list = []
-    found = list_levels(given, "g", problems)
-    return [list(level.ids.values()) for level in found], [(problem.code, problem.where) for problem in problems]
+    reported = list_levels(given, "g", problems)
+    return [list(level.ids.values()) for level in reported], [(problem.code, problem.where) for problem in problems]
 
 
 def test_nodes_keep_their_ids_as_text():
@@ -47,24 +47,24 @@ def test_a_generated_name_may_clash_too():
 
 
 def test_a_graph_cannot_hold_itself():
-    made = graph("a")
-    made.add_node("s", kind="loop", graph=made)
-    assert read(made)[1] == [("R108", "<graph 'g'>, nodes['s'].graph")]
+    built_graph = graph("a")
+    built_graph.add_node("s", kind="loop", graph=built_graph)
+    assert read(built_graph)[1] == [("R108", "<graph 'g'>, nodes['s'].graph")]
 
 
 def test_graphs_are_nested_only_so_deep():
-    made = graph("a")
+    built_graph = graph("a")
     for _ in range(40):
-        made = graph(s=made)
-    assert [code for code, _ in read(made)[1]] == ["R108"]
+        built_graph = graph(s=built_graph)
+    assert [code for code, _ in read(built_graph)[1]] == ["R108"]
 
 
 def test_a_graph_used_too_often_is_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", 100)
-    made = graph("a")
+    built_graph = graph("a")
     for _ in range(20):
-        made = graph(s=made, t=made)
-    assert [code for code, _ in read(made)[1]] == ["R108"]
+        built_graph = graph(s=built_graph, t=built_graph)
+    assert [code for code, _ in read(built_graph)[1]] == ["R108"]
 
 
 def test_edges_need_a_direction():

@@ -19,10 +19,10 @@ def node(**attributes):
 
 def list_problems(graph):
     try:
-        found = load(graph).check()
+        problems = load(graph).check()
     except RecipeError as error:
-        found = error.problems
-    return [(problem.code, problem.where) for problem in found]
+        problems = error.problems
+    return [(problem.code, problem.where) for problem in problems]
 
 
 def never(*args, **kwargs):
@@ -30,14 +30,14 @@ def never(*args, **kwargs):
 
 
 def test_a_function_is_kept_and_not_called():
-    made = node(function=never, inputs={"n": "order.total"}, writes=["sum"])
-    assert (made.kind, made.inputs, made.reads, made.writes) == (
+    custom_node = node(function=never, inputs={"n": "order.total"}, writes=["sum"])
+    assert (custom_node.kind, custom_node.inputs, custom_node.reads, custom_node.writes) == (
         "function",
         {"n": ("order", "total")},
         ("order.total",),
         ("sum",),
     )
-    assert made.params["function"] is never
+    assert custom_node.params["function"] is never
 
 
 def test_a_function_may_be_named_later_by_its_own_id():
@@ -62,9 +62,9 @@ def test_an_agent_is_named():
 
 
 def test_a_person_is_asked():
-    made = node(kind="human", prompt="Well?", options=["yes", "no"], timeout=60)
-    assert dict(made.params) == {"prompt": "Well?", "options": ("yes", "no"), "timeout": 60, "output": "a"}
-    assert made.writes == ("a",)
+    custom_node = node(kind="human", prompt="Well?", options=["yes", "no"], timeout=60)
+    assert dict(custom_node.params) == {"prompt": "Well?", "options": ("yes", "no"), "timeout": 60, "output": "a"}
+    assert custom_node.writes == ("a",)
 
 
 def test_a_router_needs_to_know_what_it_reads():
@@ -124,8 +124,8 @@ def test_an_inner_graph_begins_where_it_says():
 def test_a_node_of_an_inner_graph_keeps_its_own_name_for_what_it_calls_and_writes():
     outer = one(kind="subgraph", graph=inner())
     outer.add_node("b")
-    made = load(outer).nodes["a/b"]
-    assert (made.label, made.params["function"], made.params["output"]) == ("b", "b", "b")
+    recipe = load(outer).nodes["a/b"]
+    assert (recipe.label, recipe.params["function"], recipe.params["output"]) == ("b", "b", "b")
 
 
 def test_edges_have_conditions_and_kinds():

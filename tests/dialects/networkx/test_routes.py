@@ -9,11 +9,11 @@ from agentnb.session import Session
 
 
 def graph(*edges, nodes="ab", **router):
-    made = nx.MultiDiGraph()
-    made.add_node("r", kind="router", input_key="topic", **router)
-    made.add_nodes_from(nodes)
-    made.add_edges_from(edges)
-    return made
+    built_graph = nx.MultiDiGraph()
+    built_graph.add_node("r", kind="router", input_key="topic", **router)
+    built_graph.add_nodes_from(nodes)
+    built_graph.add_edges_from(edges)
+    return built_graph
 
 
 def chosen(recipe):
@@ -77,12 +77,12 @@ def test_routes_inside_another_graph_lead_to_its_own_nodes():
 
 
 def judged(**more):
-    made = nx.MultiDiGraph(entry="write")
-    made.add_node("write", function=lambda board: {"draft": board.get("draft", 0) + 1})
-    made.add_node("judge", kind="evaluator", target="draft", threshold=0.5, max_refinements=3, **more)
-    made.add_node("done", kind="noop")
-    made.add_edge("write", "judge")
-    return made
+    built_graph = nx.MultiDiGraph(entry="write")
+    built_graph.add_node("write", function=lambda board: {"draft": board.get("draft", 0) + 1})
+    built_graph.add_node("judge", kind="evaluator", target="draft", threshold=0.5, max_refinements=3, **more)
+    built_graph.add_node("done", kind="noop")
+    built_graph.add_edge("write", "judge")
+    return built_graph
 
 
 @pytest.mark.parametrize("by_edges", [True, False])
@@ -110,8 +110,8 @@ def test_an_evaluator_without_routes_ends_the_run():
     ("evaluator", {"threshold": 1}, "target"), ("evaluator", {"target": "a"}, "threshold"), ("generative", {}, "goal"),
 ])  # fmt: skip
 def test_what_a_kind_cannot_do_without_is_asked_for(kind, given, missing):
-    made = nx.DiGraph()
-    made.add_node("n", kind=kind, **given)
+    built_graph = nx.DiGraph()
+    built_graph.add_node("n", kind=kind, **given)
     with pytest.raises(RecipeError) as caught:
-        load(made)
+        load(built_graph)
     assert [(p.code, p.what) for p in caught.value.problems] == [("R113", f"attribute {missing!r} is missing")]

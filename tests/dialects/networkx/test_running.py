@@ -13,11 +13,11 @@ from agentnb.world.llm.base import LLMRequest
 
 
 def line(**nodes):
-    made = nx.DiGraph(name="line")
+    graph = nx.DiGraph(name="line")
     for name, attributes in nodes.items():
-        made.add_node(name, **attributes)
-    nx.add_path(made, nodes)
-    return made
+        graph.add_node(name, **attributes)
+    nx.add_path(graph, nodes)
+    return graph
 
 
 def get_request(node, board=None):
@@ -76,18 +76,18 @@ def test_a_wrong_template_is_found_when_the_graph_is_loaded(node):
 
 
 def test_the_answer_of_a_model_is_written_under_the_output():
-    made = line(
+    graph = line(
         say={"kind": "llm", "prompt": "Hello {{ name }}", "output": "greeting"}, more={"kind": "llm", "prompt": "x"}
     )
-    session = nb.Session(nb.load(made), {"name": "Ann"}, llm=["hi", "bye"])
+    session = nb.Session(nb.load(graph), {"name": "Ann"}, llm=["hi", "bye"])
     session.run()
     assert (session.board["greeting"], session.board["more"]) == ("hi", "bye")
 
 
 def declared(inputs, **graph):
-    made = line(it={"function": lambda: None})
-    made.graph.update(inputs=inputs, **graph)
-    return nb.load(made)
+    built_graph = line(it={"function": lambda: None})
+    built_graph.graph.update(inputs=inputs, **graph)
+    return nb.load(built_graph)
 
 
 @pytest.mark.parametrize("inputs", [{"wishes": {"type": "array"}}, {"wishes": {}}, ["wishes"]])
@@ -125,23 +125,23 @@ def test_a_mapping_is_merged_where_no_output_is_named(kind):
 
 @pytest.mark.parametrize("kind", ["function", "tool"])
 def test_a_parameter_with_a_default_does_not_get_the_board(kind):
-    made = line(**{f"n{i}": {"kind": kind, "function": lambda i=i: {f"v{i}": i}} for i in range(3)})
-    made.add_node("all", kind=kind, function=lambda board, extra=5: {"sum": board["v1"] + board["v2"] + extra})
-    made.add_edge("n2", "all")
-    session = nb.Session(nb.load(made))
+    graph = line(**{f"n{i}": {"kind": kind, "function": lambda i=i: {f"v{i}": i}} for i in range(3)})
+    graph.add_node("all", kind=kind, function=lambda board, extra=5: {"sum": board["v1"] + board["v2"] + extra})
+    graph.add_edge("n2", "all")
+    session = nb.Session(nb.load(graph))
     session.run()
     assert dict(session.board) == {"v0": 0, "v1": 1, "v2": 2, "sum": 8}
 
 
 def rolling(kind="function"):
-    made = line(
+    graph = line(
         first={"kind": kind, "function": lambda rng: {"first": [rng.random(), rng.randint(1, 10**9)]}},
         second={"kind": kind, "function": lambda board, rng: {"second": [len(board), rng.random()]}},
         third={"kind": kind, "function": lambda n, *, rng: {"n": n + 1, f"r{n}": rng.random()}, "inputs": {"n": "n"}},
         end={"kind": "noop"},
     )
-    made.add_edge("end", "third", when="n < 3")
-    return nb.load(made)
+    graph.add_edge("end", "third", when="n < 3")
+    return nb.load(graph)
 
 
 @pytest.mark.parametrize("kind", ["function", "tool"])
@@ -196,15 +196,15 @@ def test_branches_that_run_at_the_same_time_draw_the_same_whatever_ends_first():
         await asyncio.sleep(0.02)
         return {"slow": [first, rng.random()]}
 
-    made = line(open={"kind": "noop"}, slow={"function": slow}, meet={"kind": "join"})
-    made.remove_edge("open", "slow")
-    made.add_node("quick", function=lambda rng: {"quick": rng.random()})
+    graph = line(open={"kind": "noop"}, slow={"function": slow}, meet={"kind": "join"})
+    graph.remove_edge("open", "slow")
+    graph.add_node("quick", function=lambda rng: {"quick": rng.random()})
     for name in ("slow", "quick"):
-        made.add_edge("open", name, kind="parallel")
-        made.add_edge(name, "meet")
+        graph.add_edge("open", name, kind="parallel")
+        graph.add_edge(name, "meet")
     boards = []
     for stepped in (False, True):
-        session = nb.Session(nb.load(made), seed=5)
+        session = nb.Session(nb.load(graph), seed=5)
         if stepped:
             while session.step() is not None:
                 pass
@@ -216,11 +216,11 @@ def test_branches_that_run_at_the_same_time_draw_the_same_whatever_ends_first():
 
 @pytest.mark.parametrize("kind", ["function", "tool"])
 def test_a_reducer_combines_what_a_node_writes_with_what_is_there(kind):
-    made = line(
+    graph = line(
         one={"kind": kind, "function": lambda: {"log": ["one"], "n": 1}, "reducers": {"log": operator.add}},
         two={"kind": kind, "function": lambda: {"log": ["two"], "n": 2}, "reducers": {"log": operator.add, "m": max}},
     )
-    session = nb.Session(nb.load(made))
+    session = nb.Session(nb.load(graph))
     session.run()
     assert dict(session.board) == {"log": ["one", "two"], "n": 2}
     assert session.trace.steps[1].outputs["log"] == ["one", "two"]
@@ -232,22 +232,22 @@ def test_a_reducer_works_for_async_functions_models_and_people_too():
     async def later():
         return {"log": ["later"]}
 
-    made = line(
+    graph = line(
         a={"function": later, "reducers": {"log": operator.add}},
         b={"kind": "human", "output": "log", "reducers": {"log": operator.add}},
         c={"kind": "llm", "prompt": "x", "output": "log", "reducers": {"log": operator.add}},
     )
-    session = nb.Session(nb.load(made), answers=[["person"]], llm=lambda request: ["model"])
+    session = nb.Session(nb.load(graph), answers=[["person"]], llm=lambda request: ["model"])
     session.run()
     assert session.board["log"] == ["later", "person", "model"]
 
 
 def test_a_reducer_that_fails_is_the_failure_of_its_node():
-    made = line(
+    graph = line(
         one={"function": lambda: {"n": 1}},
         two={"function": lambda: {"n": "x", "other": 1}, "reducers": {"n": operator.add}},
     )
-    session = nb.Session(nb.load(made))
+    session = nb.Session(nb.load(graph))
     session.run()
     assert (session.status, session.current, dict(session.board)) == ("failed", "two", {"n": 1})
 
@@ -258,10 +258,10 @@ def test_reducers_are_functions():
 
 
 def test_an_edge_may_ask_a_function_of_the_board():
-    made = line(a={"function": lambda: {"n": 3}})
-    made.add_edge("a", "big", when=lambda board: board["n"] > 2)
-    made.add_edge("a", "small")
-    made.add_nodes_from(["big", "small"], kind="noop")
-    session = nb.Session(nb.load(made))
+    graph = line(a={"function": lambda: {"n": 3}})
+    graph.add_edge("a", "big", when=lambda board: board["n"] > 2)
+    graph.add_edge("a", "small")
+    graph.add_nodes_from(["big", "small"], kind="noop")
+    session = nb.Session(nb.load(graph))
     session.run()
     assert [step.node_id for step in session.trace.steps] == ["a", "big"]

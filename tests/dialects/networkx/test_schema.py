@@ -16,8 +16,8 @@ PLACE = Place("<graph 'g'>", path="nodes['a']")
 
 def list_problems(given, known):
     problems: list = []
-    found = words.read(given, known, PLACE, problems)
-    return found, [(problem.code, problem.severity, problem.where) for problem in problems]
+    reported = words.read(given, known, PLACE, problems)
+    return reported, [(problem.code, problem.severity, problem.where) for problem in problems]
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_a_value_is_shown_short():
 
 @pytest.mark.parametrize("word", ["tools", "messages", "prompt"])
 def test_a_models_settings_may_not_say_what_is_asked_or_offered(word):
-    made = nx.DiGraph(name="g")
-    made.add_node("a", kind="llm", prompt="Hi", model={"model": "m", word: [{"name": "x"}]})
+    graph = nx.DiGraph(name="g")
+    graph.add_node("a", kind="llm", prompt="Hi", model={"model": "m", word: [{"name": "x"}]})
     with pytest.raises(nb.RecipeError, match=rf"R114(.|\n)*{word!r}"):
-        nb.load(made)
+        nb.load(graph)
 
 
 @given(

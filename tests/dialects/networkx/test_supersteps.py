@@ -11,12 +11,14 @@ import agentnb as nb
 
 
 def graph(*edges, nodes=(), **attributes):
-    made = nx.MultiDiGraph(name="made", supersteps=True, reducers={"log": operator.add}, init={"log": []}, **attributes)
+    built_graph = nx.MultiDiGraph(
+        name="made", supersteps=True, reducers={"log": operator.add}, init={"log": []}, **attributes
+    )
     for name in nodes or dict.fromkeys(name for edge in edges for name in edge[:2]):
-        made.add_node(name, function=says(name))
+        built_graph.add_node(name, function=says(name))
     for edge in edges:
-        made.add_edge(*edge[:2], **(edge[2] if len(edge) > 2 else {}))
-    return made
+        built_graph.add_edge(*edge[:2], **(edge[2] if len(edge) > 2 else {}))
+    return built_graph
 
 
 def says(name):
@@ -48,35 +50,35 @@ def test_a_join_waits_for_each_of_its_edges():
 
 
 def test_a_deferred_node_runs_when_nothing_else_is_due():
-    made = graph(("a", "b"), ("a", "d"), ("b", "c"), ("c", "d"))
-    made.nodes["d"]["defer"] = True
-    assert run(made).board["log"] == ["a0", "b1", "c2", "d3"]
+    built_graph = graph(("a", "b"), ("a", "d"), ("b", "c"), ("c", "d"))
+    built_graph.nodes["d"]["defer"] = True
+    assert run(built_graph).board["log"] == ["a0", "b1", "c2", "d3"]
 
 
 def test_a_function_chooses_targets_with_inputs_of_their_own():
-    made = graph(("a", "end"), nodes=["a", "work", "end"], entry="a")
-    made.nodes["a"]["choose"] = lambda board: [nb.Send("work", {"n": n}) for n in range(board["count"])]
-    made.nodes["work"]["function"] = lambda board: {"log": [board["input"]["n"] * 10]}
-    session = run(made, {"count": 3})
+    built_graph = graph(("a", "end"), nodes=["a", "work", "end"], entry="a")
+    built_graph.nodes["a"]["choose"] = lambda board: [nb.Send("work", {"n": n}) for n in range(board["count"])]
+    built_graph.nodes["work"]["function"] = lambda board: {"log": [board["input"]["n"] * 10]}
+    session = run(built_graph, {"count": 3})
     assert session.board["log"] == ["a0", "end1", 0, 10, 20]
     assert "input" not in session.board
     assert session.replay().ok
 
 
 def test_a_transient_key_lasts_for_one_superstep():
-    made = graph(("a", "b"), ("b", "c"), transient=["brief"])
-    made.nodes["a"]["function"] = lambda board: {"brief": 1}
-    made.nodes["b"]["function"] = lambda board: {"log": [board.get("brief")]}
-    made.nodes["c"]["function"] = lambda board: {"log": [board.get("brief")]}
-    assert run(made).board["log"] == [1, None]
+    built_graph = graph(("a", "b"), ("b", "c"), transient=["brief"])
+    built_graph.nodes["a"]["function"] = lambda board: {"brief": 1}
+    built_graph.nodes["b"]["function"] = lambda board: {"log": [board.get("brief")]}
+    built_graph.nodes["c"]["function"] = lambda board: {"log": [board.get("brief")]}
+    assert run(built_graph).board["log"] == [1, None]
 
 
 def test_an_untracked_key_is_lost_when_a_person_answers():
-    made = graph(("a", "b"), ("b", "c"), untracked=["brief"])
-    made.nodes["a"]["function"] = lambda board: {"brief": 1}
-    made.nodes["b"].update(function=lambda board: {"log": [nb.ask("?"), board.get("brief")]}, asks=True)
-    made.nodes["c"]["function"] = lambda board: {"log": [board.get("brief")]}
-    session = run(made)
+    built_graph = graph(("a", "b"), ("b", "c"), untracked=["brief"])
+    built_graph.nodes["a"]["function"] = lambda board: {"brief": 1}
+    built_graph.nodes["b"].update(function=lambda board: {"log": [nb.ask("?"), board.get("brief")]}, asks=True)
+    built_graph.nodes["c"]["function"] = lambda board: {"log": [board.get("brief")]}
+    session = run(built_graph)
     assert session.board["brief"] == 1
     session.answer("yes")
     session.run()
@@ -90,17 +92,17 @@ def test_a_reducer_adds_to_what_a_function_has_changed_in_place(supersteps):
         log.append("mine")
         return {"log": ["a"]}
 
-    made = graph(("a", "b"))
-    made.graph["supersteps"] = supersteps
-    made.nodes["a"]["function"] = change
-    assert run(made, {"log": ["in"]}).board["log"][:3] == ["in", "mine", "a"]
+    built_graph = graph(("a", "b"))
+    built_graph.graph["supersteps"] = supersteps
+    built_graph.nodes["a"]["function"] = change
+    assert run(built_graph, {"log": ["in"]}).board["log"][:3] == ["in", "mine", "a"]
 
 
 def test_two_nodes_that_write_one_key_need_a_reducer():
-    made = graph(("a", "b"), ("a", "c"))
+    built_graph = graph(("a", "b"), ("a", "c"))
     for name in "bc":
-        made.nodes[name]["function"] = lambda board: {"x": 1}
-    session = run(made)
+        built_graph.nodes[name]["function"] = lambda board: {"x": 1}
+    session = run(built_graph)
     assert "L530" in str(session.error)
     assert session.position == 3
 
@@ -120,10 +122,10 @@ def asking(board):
 
 @pytest.mark.parametrize("supersteps", [True, False])
 def test_a_function_asks_from_inside(supersteps):
-    made = graph(("a", "b"))
-    made.graph["supersteps"] = supersteps
-    made.nodes["a"].update(function=asking, asks=True)
-    session = run(made)
+    built_graph = graph(("a", "b"))
+    built_graph.graph["supersteps"] = supersteps
+    built_graph.nodes["a"].update(function=asking, asks=True)
+    session = run(built_graph)
     assert (session.status, session.pending[0].arguments["prompt"]) == ("waiting", "name?")
     session.answer("Ada")
     assert session.pending[0].arguments["prompt"] == {"next": "Ada"}
@@ -139,20 +141,20 @@ def test_a_question_outside_of_a_node_that_may_ask_is_a_problem():
 
 
 def test_a_graph_declares_where_its_runs_stop():
-    made = graph(("a", "b"), ("b", "c"))
-    made.nodes["b"]["breakpoint"] = "before"
-    session = run(made)
+    built_graph = graph(("a", "b"), ("b", "c"))
+    built_graph.nodes["b"]["breakpoint"] = "before"
+    session = run(built_graph)
     assert (session.status, session.current) == ("paused", "b")
     session.run()
     assert session.board["log"] == ["a0", "b1", "c2"]
 
 
 def test_a_skipped_node_chooses_by_what_was_written_in_its_place():
-    made = nx.MultiDiGraph(name="made", supersteps=True, entry="pick")
-    made.add_node("pick", function=lambda board: {"to": "a"}, choose=lambda board: board["to"])
+    built_graph = nx.MultiDiGraph(name="made", supersteps=True, entry="pick")
+    built_graph.add_node("pick", function=lambda board: {"to": "a"}, choose=lambda board: board["to"])
     for name in "ab":
-        made.add_node(name, function=lambda board, name=name: {"went": name})
-    session = nb.Session(nb.load(made))
+        built_graph.add_node(name, function=lambda board, name=name: {"went": name})
+    session = nb.Session(nb.load(built_graph))
     session.skip({"to": "b"})
     session.run()
     assert session.board["went"] == "b"

@@ -81,11 +81,11 @@ def test_what_a_system_inserts_at_the_top_is_in_the_context_and_in_a_branch_is_n
 
 def endless():
     """Return a graph whose loop never ends by itself; should its limit not hold, the test fails and does not hang."""
-    asked = []
+    requests = []
 
     def is_done(_plan):
-        asked.append(1)
-        if len(asked) > 1500:
+        requests.append(1)
+        if len(requests) > 1500:
             raise KeyboardInterrupt("the limit of the loop does not hold")
         return False
 
@@ -348,7 +348,7 @@ def test_a_session_of_the_executor_can_be_stepped():
 
 
 def test_late_inserts_of_an_abandoned_thread_are_refused():
-    gate, told = threading.Event(), []
+    gate, messages = threading.Event(), []
 
     @system
     def late(ctx: SystemContext) -> Plan:
@@ -356,7 +356,7 @@ def test_late_inserts_of_an_abandoned_thread_are_refused():
         try:
             ctx.insert(3)
         except AgentNbError as error:
-            told.append(str(error))
+            messages.append(str(error))
         return Plan("late")
 
     graph = Graph()
@@ -366,7 +366,7 @@ def test_late_inserts_of_an_abandoned_thread_are_refused():
     assert refused(graph, ctx) == ("Timeout", "late")
     gate.set()
     for _ in range(3000):
-        if told:
+        if messages:
             break
         time.sleep(0.01)
-    assert "X455" in told[0]
+    assert "X455" in messages[0]

@@ -115,10 +115,10 @@ def whole():
                                 lambda graph: nb.load(graph).graph])  # fmt: skip
 def test_every_node_can_be_walked_to_along_edges(of):
     graph = whole()
-    found = nx.DiGraph(of(graph))
-    if found.number_of_edges() < 20:  # a graph has no edge into a loop's body: its node names the body
-        found.add_edges_from((node.id, node.body_entry) for node in graph.nodes if isinstance(node, LoopNode))
-    assert {"plan", *nx.descendants(found, "plan")} == {node.id for node in graph.nodes}
+    built_graph = nx.DiGraph(of(graph))
+    if built_graph.number_of_edges() < 20:  # a graph has no edge into a loop's body: its node names the body
+        built_graph.add_edges_from((node.id, node.body_entry) for node in graph.nodes if isinstance(node, LoopNode))
+    assert {"plan", *nx.descendants(built_graph, "plan")} == {node.id for node in graph.nodes}
 
 
 def test_a_recipes_edges_are_of_the_kinds_of_its_control_flow():

@@ -32,11 +32,11 @@ def _throws(_given: dict[str, Any]) -> Any:
 
 def executor(*answers: Any, tools: Any = ("ok", "bad", "throws"), **fields: Any) -> AgentExecutor:
     """Return an agent whose model gives these answers in turn; a dict is given as JSON."""
-    said = [json.dumps(each) if isinstance(each, dict) else each for each in answers]
+    answer = [json.dumps(each) if isinstance(each, dict) else each for each in answers]
     config = AgentConfig(
         **{"name": "Helper", "description": "helps", "task": "Help people", "tools": list(tools), **fields}
     )
-    return AgentExecutor(config, llm=said, tools=registry())
+    return AgentExecutor(config, llm=answer, tools=registry())
 
 
 def call(tool: str, **parameters: Any) -> dict[str, Any]:

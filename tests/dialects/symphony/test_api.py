@@ -229,9 +229,9 @@ def test_two_executors_do_not_share_their_registries() -> None:
     first, second = registry(), registry()
     first.unregister_tool("ok")
     config = AgentConfig(name="A", tools=["ok"])
-    said = [json.dumps(call("ok", n=1))]
-    assert not AgentExecutor(config, llm=said, tools=first).execute_task("go").success
-    assert AgentExecutor(config, llm=said, tools=second).execute_task("go").success
+    answers = [json.dumps(call("ok", n=1))]
+    assert not AgentExecutor(config, llm=answers, tools=first).execute_task("go").success
+    assert AgentExecutor(config, llm=answers, tools=second).execute_task("go").success
 
 
 def test_an_agent_in_the_original_words_is_the_same() -> None:
@@ -252,15 +252,15 @@ def test_json_is_asked_for_only_where_there_are_tools() -> None:
 
 
 def test_a_callable_is_asked_by_symphonys_own_request() -> None:
-    asked = []
+    requests = []
 
     def model(request: Any) -> LLMResponse:
-        asked.append(request)
+        requests.append(request)
         return LLMResponse('{"tool_name": "none", "response": "x"}', "m")
 
     config = AgentConfig(name="A", tools=["ok"], llm={"model": "m", "temperature": 0.1})
     AgentExecutor(config, llm=model, tools=registry()).execute_task("the task")
-    (request,) = asked
+    (request,) = requests
     assert [message.role for message in request.messages] == ["system", "user"]
     assert request.messages[1].content == "the task"
     assert request.expects_json_response
@@ -378,14 +378,14 @@ def test_empty_words_are_no_parameters() -> None:
 
 
 def test_two_tasks_at_once_keep_their_own_settings() -> None:
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     async def main() -> list[bool]:
         both = asyncio.Event()
 
         async def model(request: Any) -> str:
-            asked.append((request.model, request.temperature, request.messages[-1].content))
-            if len(asked) == 2:
+            requests.append((request.model, request.temperature, request.messages[-1].content))
+            if len(requests) == 2:
                 both.set()
             await both.wait()
             return "fine"
@@ -398,13 +398,13 @@ def test_two_tasks_at_once_keep_their_own_settings() -> None:
         return [each.success for each in done]
 
     assert asyncio.run(main()) == [True, True]
-    assert sorted(asked) == [("m1", 0.1, "task 1"), ("m2", 0.2, "task 2")]
+    assert sorted(requests) == [("m1", 0.1, "task 1"), ("m2", 0.2, "task 2")]
 
 
 def test_the_shared_registry_is_used_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ToolRegistry, "_shared", registry())
-    said = [json.dumps(call("ok", n=1))]
-    assert AgentExecutor(AgentConfig(name="A", tools=["ok"]), llm=said).execute_task("go").success
+    answers = [json.dumps(call("ok", n=1))]
+    assert AgentExecutor(AgentConfig(name="A", tools=["ok"]), llm=answers).execute_task("go").success
 
 
 @pytest.mark.parametrize("tools", [5, "ok", object()])

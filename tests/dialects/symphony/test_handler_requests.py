@@ -44,17 +44,17 @@ def test_two_requests_at_the_same_time_keep_their_own_settings(way, serve):
     meeting = Meeting(2)
     whole = OpenAI.stream("Hello") if way == "streams" else OpenAI.whole()
     handler, server = served(serve, whole._replace(hold=meeting), temperature=0.5)
-    asked = [LLMRequest(HI, config) for config in CONFIGS]
+    message_request = [LLMRequest(HI, config) for config in CONFIGS]
 
     async def together():
         if way == "session's":
-            return await asyncio.gather(*(handler.client().complete(request) for request in asked))
-        return await asyncio.gather(*(handler.acomplete(request) for request in asked))
+            return await asyncio.gather(*(handler.client().complete(request) for request in message_request))
+        return await asyncio.gather(*(handler.acomplete(request) for request in message_request))
 
     if way in {"threads", "streams"}:
         with ThreadPoolExecutor(2) as pool:
             ask = handler.complete if way == "threads" else lambda request: [*handler.complete_stream(request)]
-            list(pool.map(ask, asked))
+            list(pool.map(ask, message_request))
     else:
         asyncio.run(together())
     assert meeting.broken is False
@@ -215,11 +215,11 @@ def test_a_session_hears_the_pieces_and_its_time_limit_holds(serve):
 @pytest.mark.parametrize("whole", [lambda handler: handler, LLMHandler.get_provider], ids=["handler", "provider"])
 def test_a_script_continues_with_a_run_and_says_that_it_is_one(whole):
     handler = whole(LLMHandler.of(["first", "second"]))
-    made = nx.DiGraph(name="two")
+    graph = nx.DiGraph(name="two")
     for name in ("one", "two"):
-        made.add_node(name, kind="agent", prompt="Go.", output=name)
-    made.add_edge("one", "two")
-    run = session(made, {}, llm=handler)
+        graph.add_node(name, kind="agent", prompt="Go.", output=name)
+    graph.add_edge("one", "two")
+    run = session(graph, {}, llm=handler)
     run.run()
     run.back()
     run.run()

@@ -73,13 +73,13 @@ class OwnLater:
 def test_whoever_can_answer_may_be_a_provider(given, content):
     handler = LLMHandler()
     handler.register_provider("x", given)
-    asked = LLMRequest(HI, {"model": "m-2"}, provider="x")
-    assert handler.complete(asked).content == content
+    message_request = LLMRequest(HI, {"model": "m-2"}, provider="x")
+    assert handler.complete(message_request).content == content
     if not isinstance(given, list):
-        assert asyncio.run(handler.acomplete(asked)).content == content
+        assert asyncio.run(handler.acomplete(message_request)).content == content
     else:
         with pytest.raises(Exception, match="X304"):
-            asyncio.run(handler.acomplete(asked))  # a script goes on from call to call
+            asyncio.run(handler.acomplete(message_request))  # a script goes on from call to call
 
 
 def test_a_provider_that_has_a_name_needs_no_other():

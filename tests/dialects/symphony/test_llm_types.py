@@ -29,19 +29,20 @@ KEY = "sk-9-s3cr3t-4711"
 
 
 def test_a_request_is_one_of_the_world():
-    asked = LLMRequest(HI, {"model": "m-1", "temperature": 0.2, "maxTokens": 9, "timeout": 5, "provider": "mine"}, True)  # noqa: FBT003
-    assert isinstance(asked, base.LLMRequest)
-    assert (asked.messages, asked.model, asked.prompt) == (tuple(HI), "m-1", "Hi")
-    assert asked.settings == {
+    config = {"model": "m-1", "temperature": 0.2, "maxTokens": 9, "timeout": 5, "provider": "mine"}
+    request = LLMRequest(HI, config, True)  # noqa: FBT003
+    assert isinstance(request, base.LLMRequest)
+    assert (request.messages, request.model, request.prompt) == (tuple(HI), "m-1", "Hi")
+    assert request.settings == {
         "temperature": 0.2, "max_tokens": 9, "request_timeout": 5, "provider": "mine", "json_object": True,
     }  # fmt: skip
-    assert (asked.provider, asked.temperature, asked.max_tokens) == ("mine", 0.2, 9)
-    assert asked.expects_json_response
+    assert (request.provider, request.temperature, request.max_tokens) == ("mine", 0.2, 9)
+    assert request.expects_json_response
 
 
 def test_what_is_given_by_its_own_name_comes_first():
-    asked = LLMRequest(HI, {"model": "a", "temperature": 1, "provider": "x"}, temperature=0, model="b", provider="y")
-    assert (asked.model, asked.temperature, asked.provider) == ("b", 0, "y")
+    request = LLMRequest(HI, {"model": "a", "temperature": 1, "provider": "x"}, temperature=0, model="b", provider="y")
+    assert (request.model, request.temperature, request.provider) == ("b", 0, "y")
 
 
 @dataclass
@@ -61,9 +62,9 @@ class Typed(pydantic.BaseModel):
     "config", [{"model": "m", "max_tokens": 7}, Plain(), Typed(), SimpleNamespace(model="m", maxTokens=7)], ids=repr
 )
 def test_a_configuration_is_a_mapping_or_an_object_in_either_spelling(config):
-    asked = LLMRequest(HI, config)
-    assert (asked.model, asked.settings) == ("m", {"max_tokens": 7})
-    assert asked.llm_config == {"model": "m", "max_tokens": 7}
+    request = LLMRequest(HI, config)
+    assert (request.model, request.settings) == ("m", {"max_tokens": 7})
+    assert request.llm_config == {"model": "m", "max_tokens": 7}
 
 
 @pytest.mark.parametrize(
@@ -71,46 +72,48 @@ def test_a_configuration_is_a_mapping_or_an_object_in_either_spelling(config):
     [("gpt-4o", "gpt-4o", None), ("openai:gpt-4o", "gpt-4o", "openai"), ("llama3.2:8b", "llama3.2:8b", None)],
 )
 def test_a_configuration_that_is_a_text_is_the_model(text, model, provider):
-    asked = LLMRequest(HI, text)
-    assert (asked.model, asked.provider) == (model, provider)
+    request = LLMRequest(HI, text)
+    assert (request.model, request.provider) == (model, provider)
 
 
 def test_the_names_of_the_original_are_taken_too():
-    asked = LLMRequest(HI, llmConfig={"model": "m"}, expectsJsonResponse=True, maxTokens=3, topP=0.5)
-    assert (asked.model, asked.settings) == ("m", {"json_object": True, "max_tokens": 3, "top_p": 0.5})
+    request = LLMRequest(HI, llmConfig={"model": "m"}, expectsJsonResponse=True, maxTokens=3, topP=0.5)
+    assert (request.model, request.settings) == ("m", {"json_object": True, "max_tokens": 3, "top_p": 0.5})
     assert LLMRequest(HI, response_format={"type": "json_object"}).expects_json_response
 
 
 def test_a_key_never_appears_in_a_request():
-    asked = LLMRequest(HI, {"model": "m", "apiKey": KEY, "base_url": "http://127.0.0.1", "headers": {"x": "y"}})
-    assert asked.settings == {}
-    assert KEY not in repr(asked) + str(asked.arguments) + str(asked.llm_config)
+    request = LLMRequest(HI, {"model": "m", "apiKey": KEY, "base_url": "http://127.0.0.1", "headers": {"x": "y"}})
+    assert request.settings == {}
+    assert KEY not in repr(request) + str(request.arguments) + str(request.llm_config)
     assert mask_text(f"it was {KEY}") == "it was ********"
 
 
 def test_a_copy_with_other_words_keeps_the_rest():
-    asked = LLMRequest(HI, {"model": "m", "temperature": 0.2}, expects_json_response=True, node="n", number=3)
-    other = replace(asked, temperature=0.9, of_node=2)
+    request = LLMRequest(HI, {"model": "m", "temperature": 0.2}, expects_json_response=True, node="n", number=3)
+    other = replace(request, temperature=0.9, of_node=2)
     assert (type(other), other.temperature, other.node, other.number) == (LLMRequest, 0.9, "n", 3)
-    assert (other.model, other.expects_json_response, asked.temperature) == ("m", True, 0.2)
-    assert not replace(asked, expects_json_response=False).expects_json_response
-    assert pickle.loads(pickle.dumps(asked)) == copy.copy(asked) == asked
+    assert (other.model, other.expects_json_response, request.temperature) == ("m", True, 0.2)
+    assert not replace(request, expects_json_response=False).expects_json_response
+    assert pickle.loads(pickle.dumps(request)) == copy.copy(request) == request
 
 
 def test_the_arguments_of_an_effect_are_the_request_again():
-    asked = LLMRequest([*HI, {"role": "assistant", "content": "Yes?"}], {"model": "m", "timeout": 5}, provider="p")
-    assert asked.arguments == {
+    request = LLMRequest([*HI, {"role": "assistant", "content": "Yes?"}], {"model": "m", "timeout": 5}, provider="p")
+    assert request.arguments == {
         "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}],
         "model": "m", "request_timeout": 5, "provider": "p",
     }  # fmt: skip
-    assert request_of(asked.arguments) == asked
-    assert request_of(base.LLMRequest.of(asked.arguments)) == asked
-    assert request_of(asked) is asked
+    assert request_of(request.arguments) == request
+    assert request_of(base.LLMRequest.of(request.arguments)) == request
+    assert request_of(request) is request
 
 
 def test_a_request_of_the_world_keeps_its_place_and_its_listener():
-    asked = base.LLMRequest((), node="n", model="m", number=2, of_node=1, timeout=3, on_token=print, settings={"x": 1})
-    made = request_of(asked)
+    request = base.LLMRequest(
+        (), node="n", model="m", number=2, of_node=1, timeout=3, on_token=print, settings={"x": 1}
+    )
+    made = request_of(request)
     assert (made.node, made.number, made.of_node, made.timeout, made.on_token) == ("n", 2, 1, 3, print)
     assert (made.model, made.settings, made.prompt) == ("m", {"x": 1}, "")
 

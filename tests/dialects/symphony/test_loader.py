@@ -38,8 +38,8 @@ def test_an_agent_from_a_file_runs_with_what_the_session_is_given(tmp_path: Path
         """Double a number."""
         return 2 * n
 
-    said = ['{"tool_name": "ok", "parameters": {"n": 4}}', '{"tool_name": "none", "response": "8"}']
-    session = nb.Session(nb.load(file), {"task": "double"}, tools={"ok": ok}, llm=said)
+    answers = ['{"tool_name": "ok", "parameters": {"n": 4}}', '{"tool_name": "none", "response": "8"}']
+    session = nb.Session(nb.load(file), {"task": "double"}, tools={"ok": ok}, llm=answers)
     session.run()
     result = session.board["result"]
     assert (result["success"], result["response"], result["tools_executed"][0]["result"]) == (True, "8", 8)
@@ -91,8 +91,8 @@ def test_a_file_elsewhere_is_not_read(tmp_path: Path, name: str) -> None:
 def test_all_mistakes_are_reported_at_once_with_their_places() -> None:
     with pytest.raises(nb.RecipeError) as caught:
         nb.load("name: A\ntask: t\nmaxCalls: none\ntools: {a: 1}\nllm: {temperature: -1}\ntols: [a]\n")
-    told = {(problem.code, problem.where.partition(":")[2].partition(":")[0]) for problem in caught.value.problems}
-    assert {("R114", "3"), ("R114", "4"), ("R114", "5"), ("R112", "6")} <= told
+    problems = {(problem.code, problem.where.partition(":")[2].partition(":")[0]) for problem in caught.value.problems}
+    assert {("R114", "3"), ("R114", "4"), ("R114", "5"), ("R112", "6")} <= problems
 
 
 def test_a_step_stands_where_the_field_that_it_depends_on_is() -> None:
@@ -130,12 +130,12 @@ def test_the_fingerprint_is_the_configs() -> None:
 
 
 def test_the_sample_runs_on_a_script() -> None:
-    said = [
+    answers = [
         {"tool_name": "find_rule", "parameters": {"topic": "insult"}},
         {"tool_name": "hide_comment", "parameters": {"comment_id": 7, "reason": "an insult"}},
         {"tool_name": "none", "response": "Hidden."},
     ]
-    session = nb.Session(nb.samples("moderation"), {"task": "Comment 7: you fool"}, llm=said)
+    session = nb.Session(nb.samples("moderation"), {"task": "Comment 7: you fool"}, llm=answers)
     session.run()
     result = session.board["result"]
     assert (result["success"], result["response"]) == (True, "Hidden.")
@@ -150,6 +150,6 @@ def test_the_command_line_checks_draws_and_runs_an_agent(tmp_path: Path, capsys:
     assert cli.main(["draw", str(file), "-o", str(drawing)]) == 0
     assert "next_round" in drawing.read_text()
     assert cli.main(["run", str(file), "--input", "task=hello", "--script", str(script)]) == 1  # a tool has failed
-    told = capsys.readouterr().out
-    assert "finished after 10 steps" in told
-    assert "good bye" in told
+    output = capsys.readouterr().out
+    assert "finished after 10 steps" in output
+    assert "good bye" in output

@@ -110,8 +110,8 @@ def test_calls_of_later_answers_are_distinguished_though_their_ids_are_the_same(
         "t"
     )
     session.run()
-    told = [message["content"] for message in sent(session, 2)["messages"] if message["role"] == "tool"]
-    assert [json.loads(each)["result"]["twice"] for each in told] == [2, 4, 6]
+    messages = [message["content"] for message in sent(session, 2)["messages"] if message["role"] == "tool"]
+    assert [json.loads(each)["result"]["twice"] for each in messages] == [2, 4, 6]
     assert session.board["result"]["success"]
 
 

@@ -73,8 +73,8 @@ def test_the_prompt_can_be_read_and_edited_before_the_model_is_asked() -> None:
 
 
 def held(session: Any) -> Any:
-    (found,) = session.pending
-    return found
+    (question,) = session.pending
+    return question
 
 
 def test_each_call_can_be_stopped_at_read_and_changed() -> None:
@@ -278,17 +278,17 @@ def test_a_result_can_be_read_after_any_edit_of_the_board(key: str, value: Any) 
 def test_no_secret_of_a_call_is_stored(tmp_path: Path) -> None:
     agent = executor(call("pay", api_key="sk-ours-4711"), {"tool_name": "none", "response": "sk-ours-4711, hunter-2"},
                      tools=("pay",), max_calls=2)  # fmt: skip
-    given: list[Any] = []
-    agent.tools.register_tool("pay", lambda parameters: given.append(parameters) or {"password": "hunter-2"})
+    inputs: list[Any] = []
+    agent.tools.register_tool("pay", lambda parameters: inputs.append(parameters) or {"password": "hunter-2"})
     session = agent.session("pay", store=tmp_path / "runs.db")
     session.run()
     session.trace.to_json(tmp_path / "trace.json")
     session.close()
-    assert given == [{"api_key": "sk-ours-4711"}]
-    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    assert b"pay" in kept
-    assert b"sk-ours-4711" not in kept
-    assert b"hunter-2" not in kept
+    assert inputs == [{"api_key": "sk-ours-4711"}]
+    content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"pay" in content
+    assert b"sk-ours-4711" not in content
+    assert b"hunter-2" not in content
 
 
 @pytest.mark.parametrize(("repeatable", "waits"), [(True, False), (False, True)])

@@ -32,9 +32,9 @@ def config(**words):
 @pytest.mark.parametrize("service", [SystemPromptService, SystemPromptService()], ids=["class", "instance"])
 def test_role_goal_and_tools_are_in_it_in_order(made, service):
     prompt = service.generate_system_prompt(made(WORDS), has_tools=True, tools=[ADD, LOOK])
-    asked = ["Ada", "A careful clerk.", "Do sums.", "add", "Adds numbers.", json.dumps(SCHEMA), "look_up",
+    requests = ["Ada", "A careful clerk.", "Do sums.", "add", "Adds numbers.", json.dumps(SCHEMA), "look_up",
              "Looks an order up.", "Never guess.", BEGIN]  # fmt: skip
-    places = [prompt.index(text) for text in asked]
+    places = [prompt.index(text) for text in requests]
     assert places == sorted(places)
 
 

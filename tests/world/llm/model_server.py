@@ -98,12 +98,12 @@ class Server:
 @pytest.fixture
 def serve():
     """Return a function that starts a server with these answers; it ends with the test."""
-    made = []
+    results = []
 
     def start(*answers):
-        made.append(Server(*answers))
-        return made[-1]
+        results.append(Server(*answers))
+        return results[-1]
 
     yield start
-    for server in made:
+    for server in results:
         server.close()

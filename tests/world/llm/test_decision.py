@@ -13,8 +13,8 @@ CALL = {"tool_name": "ok", "parameters": {"n": 1}}
 
 @pytest.mark.parametrize("name", ["tool_name", "toolName"])
 def test_a_tool_is_called_by_either_name(name: str) -> None:
-    found = parse_decision(json.dumps({name: "ok", "parameters": {"n": 1}}))
-    assert found == Decision("tool", "ok", {"n": 1})
+    decision = parse_decision(json.dumps({name: "ok", "parameters": {"n": 1}}))
+    assert decision == Decision("tool", "ok", {"n": 1})
 
 
 def test_a_byte_order_mark_before_the_answer_is_ignored() -> None:
@@ -41,8 +41,8 @@ def test_none_is_an_answer_of_its_own() -> None:
 
 
 def test_none_may_have_parameters_too() -> None:
-    found = parse_decision('{"tool_name": "none", "response": "Hello", "parameters": {"a": 1}}')
-    assert (found.kind, found.response) == ("none", "Hello")
+    decision = parse_decision('{"tool_name": "none", "response": "Hello", "parameters": {"a": 1}}')
+    assert (decision.kind, decision.response) == ("none", "Hello")
 
 
 def test_none_without_a_response_says_so() -> None:
@@ -96,8 +96,8 @@ def test_what_is_no_json_is_unreadable(answer: object) -> None:
 
 @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "\n```JSON\r\n{}\r\n```\n", "``` json\n{}```"])
 def test_a_fence_around_it_is_tolerated_and_noted(fence: str) -> None:
-    found = parse_decision(fence.replace("{}", json.dumps(CALL)))
-    assert found == Decision("tool", "ok", {"n": 1}, fenced=True)
+    decision = parse_decision(fence.replace("{}", json.dumps(CALL)))
+    assert decision == Decision("tool", "ok", {"n": 1}, fenced=True)
 
 
 def test_words_beside_a_fence_are_not_tolerated() -> None:
@@ -115,12 +115,12 @@ def test_a_mapping_is_read_as_its_json_would_be() -> None:
 )
 def test_any_text_is_decided_or_unreadable(text: str) -> None:
     try:
-        found = parse_decision(text)
+        decision = parse_decision(text)
     except UnreadableAnswer as error:
         assert str(error)  # noqa: PT017  (either of the two may come)
     else:
-        assert found.kind in {"tool", "none", "other"}
-        assert found.to_dict()["kind"] == found.kind
+        assert decision.kind in {"tool", "none", "other"}
+        assert decision.to_dict()["kind"] == decision.kind
 
 
 def test_the_other_name_counts_where_the_first_is_null() -> None:

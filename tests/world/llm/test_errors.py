@@ -27,9 +27,9 @@ class ReadTimeout(Exception):
 
 @pytest.mark.parametrize(("error", "told"), [(TimeoutError(), "within 1.5 s"), (ReadTimeout("x"), "in time")])
 def test_a_time_out_is_one_whatever_it_is_called(error, told):
-    found = to_failure(error, "p:m", "n", seconds=1.5)
-    assert type(found) is TimeoutError
-    assert str(found) == f"p:m did not answer {told}"
+    failure = to_failure(error, "p:m", "n", seconds=1.5)
+    assert type(failure) is TimeoutError
+    assert str(failure) == f"p:m did not answer {told}"
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_a_time_out_is_one_whatever_it_is_called(error, told):
     ],
 )
 def test_what_went_wrong_has_its_code_and_says_whether_to_try_again(error, kind, code, again):
-    found = to_failure(error, "p:m", "n")
-    assert (type(found), found.problems[0].code, getattr(found, "is_retryable", None)) == (kind, code, again)
-    assert "p:m" in found.problems[0].what
+    failure = to_failure(error, "p:m", "n")
+    assert (type(failure), failure.problems[0].code, getattr(failure, "is_retryable", None)) == (kind, code, again)
+    assert "p:m" in failure.problems[0].what
 
 
 def test_who_is_refused_is_told_which_key_to_check():
@@ -74,9 +74,9 @@ def test_what_the_server_said_is_found_wherever_it_is(error, text):
 
 def test_what_the_server_said_is_masked_before_it_is_cut():
     hide("s3cr3t-4711")
-    told = find_server_message(StatusError(400, {"message": "x" * 495 + " s3cr3t-4711" + "y" * 500}))
-    assert len(told) == 500
-    assert "s3cr" not in told
+    server_message = find_server_message(StatusError(400, {"message": "x" * 495 + " s3cr3t-4711" + "y" * 500}))
+    assert len(server_message) == 500
+    assert "s3cr" not in server_message
 
 
 @pytest.mark.parametrize(

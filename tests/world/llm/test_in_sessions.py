@@ -24,9 +24,9 @@ each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: proto
 
 
 def talk(**options):
-    made = nx.DiGraph(name="talk")
-    made.add_node("one", kind="agent", prompt="Be short.", inputs={"q": "q"}, output="a", **options)
-    return made
+    graph = nx.DiGraph(name="talk")
+    graph.add_node("one", kind="agent", prompt="Be short.", inputs={"q": "q"}, output="a", **options)
+    return graph
 
 
 @each
@@ -153,13 +153,13 @@ def test_each_attempt_is_distinguished_and_what_comes_too_late_is_not_reported()
 
 
 def test_an_attempt_that_was_given_up_is_not_heard_any_more():
-    asked = []
+    requests = []
 
     def answer(request):
-        asked.append(request)
-        if len(asked) == 1:
+        requests.append(request)
+        if len(requests) == 1:
             raise ValueError("try again")
-        asked[0].on_token("stale")
+        requests[0].on_token("stale")
         request.on_token("fresh")
         return "fresh"
 

@@ -14,15 +14,15 @@ from tests.session.small_sessions import session
 
 def talk(**options):
     """Return a cycle of two agents, `ask` and `tell`, that ends when each was asked twice."""
-    made = nx.DiGraph(name="talk")
-    made.add_node("ask", kind="agent", prompt="Ask.", inputs={"n": "n", "secret": "api_key"}, output="question")
-    made.add_node("tell", kind="agent", inputs={"question": "question"}, output="said", **options)
-    made.add_node("count", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
-    made.add_edge("ask", "tell")
-    made.add_edge("tell", "count")
-    made.add_edge("count", "ask", when="n < 2")
-    made.graph["entry"] = "ask"
-    return made
+    graph = nx.DiGraph(name="talk")
+    graph.add_node("ask", kind="agent", prompt="Ask.", inputs={"n": "n", "secret": "api_key"}, output="question")
+    graph.add_node("tell", kind="agent", inputs={"question": "question"}, output="said", **options)
+    graph.add_node("count", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
+    graph.add_edge("ask", "tell")
+    graph.add_edge("tell", "count")
+    graph.add_edge("count", "ask", when="n < 2")
+    graph.graph["entry"] = "ask"
+    return graph
 
 
 INPUTS = {"n": 0, "api_key": "k3y-of-the-first-run"}

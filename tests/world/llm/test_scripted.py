@@ -70,11 +70,11 @@ def test_an_async_function_is_awaited():
 
 
 def talk():
-    made = nx.DiGraph()
-    made.add_node("one", kind="agent", prompt="Be short.", inputs={"question": "q"}, output="a1")
-    made.add_node("two", kind="agent", inputs={"said": "a1"}, output="a2")
-    made.add_edge("one", "two")
-    return made
+    graph = nx.DiGraph()
+    graph.add_node("one", kind="agent", prompt="Be short.", inputs={"question": "q"}, output="a1")
+    graph.add_node("two", kind="agent", inputs={"said": "a1"}, output="a2")
+    graph.add_edge("one", "two")
+    return graph
 
 
 @pytest.mark.parametrize(

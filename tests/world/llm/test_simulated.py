@@ -45,9 +45,9 @@ def symphony():
 
 
 def prompted(**options):
-    made = nx.DiGraph(name="talk")
-    made.add_node("one", kind="agent", prompt="Be short.", output="a")
-    return session(made, **options)
+    graph = nx.DiGraph(name="talk")
+    graph.add_node("one", kind="agent", prompt="Be short.", output="a")
+    return session(graph, **options)
 
 
 def agentruntime():

@@ -128,10 +128,10 @@ def conversation():
         LLMMessage("tool", "wet", tool_call_id="t-1"),
         LLMMessage("tool", "noon", tool_call_id="t-2"),
     )
-    made = LLMRequest(messages, node="n", tools=(SEARCH, CLOCK))
+    message_request = LLMRequest(messages, node="n", tools=(SEARCH, CLOCK))
     arguments = {"messages": [each.to_dict() for each in messages], "tools": [SEARCH.to_dict(), CLOCK.to_dict()]}
-    assert LLMRequest.of(arguments, node="n") == made
-    return made
+    assert LLMRequest.of(arguments, node="n") == message_request
+    return message_request
 
 
 @both
@@ -237,12 +237,12 @@ def test_what_is_no_call_of_a_tool_is_a_problem(call):
 
 
 def test_calls_may_be_mappings_also_in_openais_form_and_without_an_id():
-    found = LLMResponse("", tool_calls=[
+    response = LLMResponse("", tool_calls=[
         {"name": "clock"},
         {"id": "x", "type": "function", "function": {"name": "search", "arguments": '{"q": "rain"}'}},
         ToolCall("y", "clock"),
     ]).tool_calls  # fmt: skip
-    assert found == (ToolCall("call_1", "clock"), ToolCall("x", "search", {"q": "rain"}), ToolCall("y", "clock"))
+    assert response == (ToolCall("call_1", "clock"), ToolCall("x", "search", {"q": "rain"}), ToolCall("y", "clock"))
 
 
 @each

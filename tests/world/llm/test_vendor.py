@@ -381,8 +381,8 @@ async def several(pool, times=3):
 
 
 def test_a_loop_has_one_client(pool, made):
-    found = asyncio.run(several(pool))
-    assert found == [made[0]] * 3
+    result = asyncio.run(several(pool))
+    assert result == [made[0]] * 3
 
 
 def test_a_client_is_built_outside_the_loops_thread(pool, made):

@@ -102,9 +102,9 @@ def test_an_object_that_can_only_be_awaited_is(found):
     ],
 )
 def test_what_an_object_answers_is_reported_under_the_keys_of_every_tool(value, parts):
-    told = describe_answer(value)
-    assert told | parts == told
-    assert (told["status"], told["result"], told["error"]) == (200, value, None)
+    answer = describe_answer(value)
+    assert answer | parts == answer
+    assert (answer["status"], answer["result"], answer["error"]) == (200, value, None)
 
 
 def test_a_class_is_constructed_once_with_init_which_is_not_an_argument():

@@ -145,13 +145,13 @@ def test_the_loop_continues_while_a_plain_function_runs():
 
 def test_who_awaits_can_be_cancelled():
     async def main():
-        way, told = Awaiting(), []
+        way, messages = Awaiting(), []
 
         async def attempt():
             try:
                 await way.call(lambda: asyncio.Event().wait(), None, is_async=True)
             except asyncio.CancelledError:
-                told.append(way.is_cancelled())
+                messages.append(way.is_cancelled())
                 raise
 
         task = asyncio.create_task(attempt())
@@ -159,7 +159,7 @@ def test_who_awaits_can_be_cancelled():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return told, way.is_cancelled()
+        return messages, way.is_cancelled()
 
     assert asyncio.run(main()) == ([True], False)
     assert Blocking().is_cancelled() is False

@@ -131,8 +131,8 @@ def test_a_request_is_what_config_and_inputs_say_together(url):
     ],
 )
 def test_a_body_makes_it_a_post(url, given, body, sort):
-    told = asking(url=f"{url}/echo")(**given)["json"]
-    assert (told["method"], told["body"], told["headers"]["content-type"]) == ("POST", body, sort)
+    runtime = asking(url=f"{url}/echo")(**given)["json"]
+    assert (runtime["method"], runtime["body"], runtime["headers"]["content-type"]) == ("POST", body, sort)
 
 
 def test_the_result_has_the_keys_of_every_tool(url):
@@ -140,15 +140,15 @@ def test_the_result_has_the_keys_of_every_tool(url):
         "status": 200, "json": [1, 2], "text": "[1, 2]", "items": [1, 2], "result": [1, 2], "error": None,
     }  # fmt: skip
     assert asking(url=f"{url}/results")()["items"] == ["a", "b"]
-    told = asking(url=f"{url}/text")()
-    assert (told["json"], told["text"], told["result"], told["items"]) == (None, "grüße", "grüße", None)
+    runtime = asking(url=f"{url}/text")()
+    assert (runtime["json"], runtime["text"], runtime["result"], runtime["items"]) == (None, "grüße", "grüße", None)
     assert asking(url=f"{url}/odd")()["text"] == "{no json"
 
 
 @pytest.mark.parametrize("status", [404, 429, 500])
 def test_a_status_is_an_error_only_where_that_is_asked(url, status):
-    told = asking(url=f"{url}/status/{status}")()
-    assert (told["status"], told["json"], told["error"]) == (status, {"said": str(status)}, None)
+    runtime = asking(url=f"{url}/status/{status}")()
+    assert (runtime["status"], runtime["json"], runtime["error"]) == (status, {"said": str(status)}, None)
     strict = asking(url=f"{url}/status/{status}", raise_for_status=True)()
     assert strict["status"] == status
     assert find_failure(strict).startswith(f"HTTP {status}")
@@ -156,17 +156,17 @@ def test_a_status_is_an_error_only_where_that_is_asked(url, status):
 
 def test_the_address_may_be_in_the_impl_or_in_the_inputs(url):
     assert tool(f"{url}/a", kind="http")()["json"]["path"] == "/a"
-    told = asking()(url=f"{url}/ä b?q=cats and dogs")["json"]
-    assert (told["path"], told["query"]) == ("/%C3%A4%20b", {"q": ["cats and dogs"]})
+    graph = asking()(url=f"{url}/ä b?q=cats and dogs")["json"]
+    assert (graph["path"], graph["query"]) == ("/%C3%A4%20b", {"q": ["cats and dogs"]})
 
 
 def test_a_server_that_is_not_there_is_an_error_as_text(server, url):
     server.shutdown()
     server.server_close()
-    told = asking(url=f"{url}/x?api_key=s3cr3t-1")()
-    assert told["status"] is None
-    assert told["error"].startswith(f"cannot reach {url.removeprefix('http://')}/x: ")
-    assert "s3cr3t-1" not in told["error"]
+    runtime = asking(url=f"{url}/x?api_key=s3cr3t-1")()
+    assert runtime["status"] is None
+    assert runtime["error"].startswith(f"cannot reach {url.removeprefix('http://')}/x: ")
+    assert "s3cr3t-1" not in runtime["error"]
 
 
 @pytest.mark.parametrize("path", ["wait", "drip"])
@@ -191,9 +191,9 @@ def test_a_redirect_to_another_host_takes_no_secret_with_it(server, url):
     other = serving()
     try:
         headers = {"Authorization": "Bearer abc-4711", "X-Api-Key": "def-4712", "Cookie": "a=ghi-4713", "Accept": "x/y"}
-        told = asking(url=f"{url}/to/{other.server_port}", headers=headers)()["json"]["headers"]
-        assert not {"authorization", "x-api-key", "cookie"} & set(told)
-        assert told["accept"] == "x/y"
+        runtime = asking(url=f"{url}/to/{other.server_port}", headers=headers)()["json"]["headers"]
+        assert not {"authorization", "x-api-key", "cookie"} & set(runtime)
+        assert runtime["accept"] == "x/y"
         near = asking(url=f"{url}/to/{server.server_port}", headers=headers)()["json"]["headers"]
         assert near["x-api-key"] == "def-4712"
     finally:
@@ -223,8 +223,8 @@ def test_secrets_in_a_request_are_hidden_from_then_on(url):
 
 
 def test_a_name_and_password_in_the_address_are_sent_as_such(url):
-    told = asking(url=f"{url.replace('//', '//ann:p%40ss-4715@')}/echo")()["json"]
-    assert told["headers"]["authorization"] == "Basic " + base64.b64encode(b"ann:p@ss-4715").decode()
+    runtime = asking(url=f"{url.replace('//', '//ann:p%40ss-4715@')}/echo")()["json"]
+    assert runtime["headers"]["authorization"] == "Basic " + base64.b64encode(b"ann:p@ss-4715").decode()
 
 
 @pytest.mark.parametrize(

@@ -43,14 +43,14 @@ def shared():
 @pytest.fixture
 def own():
     """Make tools of servers of one's own; these end with the test."""
-    made = []
+    results = []
 
     def make(*names, **words):
-        made.append(loaded(*names, **words))
-        return made[-1]
+        results.append(loaded(*names, **words))
+        return results[-1]
 
     yield make
-    for tools in made:
+    for tools in results:
         close_tools(tools)
 
 
@@ -89,8 +89,8 @@ def problem(tool, **inputs):
 def test_what_a_server_answers_is_reported_under_the_keys_of_every_tool(shared):
     keys = {"status": 200, "json": {"result": 3}, "text": "3", "items": None, "result": 3, "error": None}
     assert call(shared["add"], a=1, b=2) == keys
-    found = call(shared["find"], query="x", most=1)
-    assert (found["json"], found["items"]) == ({"query": "x", "items": ["x 0"]}, ["x 0"])
+    answer = call(shared["find"], query="x", most=1)
+    assert (answer["json"], answer["items"]) == ({"query": "x", "items": ["x 0"]}, ["x 0"])
     said = call(shared["say"], text="grüße")
     assert (said["json"], said["text"], said["result"]) == (None, "grüße", "grüße")
     assert call(shared["two"])["text"] == "one\ntwo"
@@ -213,9 +213,9 @@ def test_a_server_sees_its_own_variables_and_not_ours(own, monkeypatch):
 
 
 def test_a_session_steps_such_a_tool_without_a_loop_of_its_own(shared):
-    made = graph("sum", sum=shared["add"])
-    made.nodes["sum"].update(kind="tool", inputs={"a": "a", "b": "b"})
-    run = session(made, {"a": 1, "b": 2})
+    built_graph = graph("sum", sum=shared["add"])
+    built_graph.nodes["sum"].update(kind="tool", inputs={"a": "a", "b": "b"})
+    run = session(built_graph, {"a": 1, "b": 2})
     run.run()
     assert run.status == "finished"
     assert run.board["result"] == 3

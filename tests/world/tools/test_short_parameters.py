@@ -48,8 +48,8 @@ def of(kind, value):
 def test_a_value_has_one_type_and_fits_that_and_any(value, kind):
     for expected in TYPES:
         fits = expected in {kind, "any"}
-        said = [("t.p", f"Invalid type. Expected {expected} but received {kind}.")]
-        assert of(expected, value) == ([] if fits else said)
+        answers = [("t.p", f"Invalid type. Expected {expected} but received {kind}.")]
+        assert of(expected, value) == ([] if fits else answers)
 
 
 def test_only_what_is_required_may_not_be_missing():
@@ -101,9 +101,9 @@ def test_a_secret_is_not_reported():
               "p": {"type": "string", "pattern": "^a"}}  # fmt: skip
     hide("hush-hush-1")
     given = {"api_key": "xyzzy-1", "token": {"inner": "xyzzy-2"}, "p": "hush-hush-1"}
-    told = str(list(iter_errors(read(source), given, "t")))
-    assert "xyzzy" not in told
-    assert "hush" not in told
+    errors = str(list(iter_errors(read(source), given, "t")))
+    assert "xyzzy" not in errors
+    assert "hush" not in errors
 
 
 def test_a_pattern_that_might_be_tried_without_an_end_is_followed_or_refused():
@@ -195,13 +195,13 @@ VALUES = st.recursive(ATOMS, lambda inner: st.lists(inner, max_size=3) | st.dict
 
 def naive(form, value, path):
     """Say the paths of all violations, each as often as there are, by the words of the form alone."""
-    found = []
+    results = []
     for name, rule in form.items():
         if value is None or name not in value:
-            found += [f"{path}.{name}"] if rule.get("required") else []
+            results += [f"{path}.{name}"] if rule.get("required") else []
         else:
-            found += naive_one(rule, value[name], f"{path}.{name}")
-    return found
+            results += naive_one(rule, value[name], f"{path}.{name}")
+    return results
 
 
 def naive_one(rule, value, path):

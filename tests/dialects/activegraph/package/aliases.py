@@ -66,10 +66,10 @@ def renamed() -> dict[str, Any]:
             return list(self.pattern.matches(graph.ledger))
 
     def response_from(fields: dict[str, Any], output_schema: Any) -> Any:
-        found = caches.parse_response(fields)
-        if output_schema is None or found.parsed is None:
-            return found
-        return replace(found, parsed=output_schema.model_validate(found.parsed))
+        response = caches.parse_response(fields)
+        if output_schema is None or response.parsed is None:
+            return response
+        return replace(response, parsed=output_schema.model_validate(response.parsed))
 
     return {
         "CONTEXT_READ_ID_CAP": delivery.READS,

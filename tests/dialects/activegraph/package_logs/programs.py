@@ -191,12 +191,12 @@ def run_late(where, run_id="run-late", budget=None):
 def loaded(path, run_id=None):
     """Return what the package makes of a log: its events, and its objects and relations, in order."""
     runtime = Runtime.load(str(path), run_id, behaviors=[])
-    found = [event.to_dict() for event in runtime.graph.events]
+    events = [event.to_dict() for event in runtime.graph.events]
     objects = [each.to_dict() for each in runtime.graph.all_objects()]
     relations = [each.to_dict() for each in runtime.graph.all_relations()]
     ids, waiting = vars(runtime.graph.ids), runtime.pending_approvals()
     close(runtime)
-    return found, objects, relations, ids, waiting
+    return events, objects, relations, ids, waiting
 
 
 def change(path, statement, *given):

@@ -51,7 +51,7 @@ def test_the_board_after_each_step_is_the_graph_as_the_package_had_it_then(name,
     run = next(run for run in read_runs(path) if run.parent is None)
     session = nb.open_activegraph(path, run.run_id)
     events = [Event(*each) for each in map(_in_their_order, session.package_log.events)]
-    told = session.trace.frames.events
+    frame = session.trace.frames.events
     for step in range(len(session.trace) + 1):
         last = max((event.seq for event in session.trace.reading().events() if event.at <= step), default=0)
         theirs = Graph(run_id="replayed")
@@ -65,7 +65,7 @@ def test_the_board_after_each_step_is_the_graph_as_the_package_had_it_then(name,
         assert patches == {key: theirs.get_patch(key).to_dict() for key in patches}
         session.goto(step)
         assert dict(session.board) == board
-    assert len(told) == len(events)
+    assert len(frame) == len(events)
 
 
 def _in_their_order(event):

@@ -24,8 +24,8 @@ def to_rows(found):
 
 
 def test_a_delivery_goes_from_its_start_to_its_end(team_path):
-    found = find_deliveries(read_log(team_path, "run-team").events)
-    assert to_rows(found) == [
+    deliveries = find_deliveries(read_log(team_path, "run-team").events)
+    assert to_rows(deliveries) == [
         ("planner", "behavior", "evt_001", [1, 2, 3, 4, 5], 5),
         ("worker", "behavior", "evt_003", [6, 7, 8, 9], 9),
         ("worker", "behavior", "evt_004", [10, 11], 11),
@@ -38,16 +38,16 @@ def test_a_delivery_goes_from_its_start_to_its_end(team_path):
 
 def test_what_waited_for_others_is_known_and_a_pattern_belongs_to_whom_it_let_fire(late_path):
     events = read_log(late_path).events
-    found = find_deliveries(events)
-    assert [each.behavior for each in found if each.delayed] == ["late"]
-    (seen,) = (each for each in found if each.behavior == "seen")
+    deliveries = find_deliveries(events)
+    assert [each.behavior for each in deliveries if each.delayed] == ["late"]
+    (seen,) = (each for each in deliveries if each.behavior == "seen")
     assert [events[at].type for at in seen.events] == [
         "pattern.matched", "behavior.started", "object.created", "behavior.completed",
     ]  # fmt: skip
 
 
 def test_a_delivery_that_was_cut_keeps_what_is_surely_its_own():
-    found = find_deliveries([
+    deliveries = find_deliveries([
         event("e1", "go", "user"),
         started("e2", "a", "e1"),
         event("e3", "made", "a", "e1"),
@@ -57,7 +57,7 @@ def test_a_delivery_that_was_cut_keeps_what_is_surely_its_own():
         started("e7", "a", "e5"),
         completed("e8", "a", "e5"),
     ])  # fmt: skip
-    assert to_rows(found) == [("a", "behavior", "e1", [1, 2, 3], None), ("a", "behavior", "e5", [6, 7], 7)]
+    assert to_rows(deliveries) == [("a", "behavior", "e1", [1, 2, 3], None), ("a", "behavior", "e5", [6, 7], 7)]
 
 
 def test_one_that_was_refused_before_it_began_is_a_step_too():

@@ -50,10 +50,10 @@ def test_what_is_not_is_refused_with_its_path(type, payload, path):
 
 def test_a_kept_state_stands_for_the_events_that_make_it():
     relation = {"id": "rel_001", "source": "task#1", "target": "task#1", "type": "next"}
-    found = list(iter_creation_events(json.dumps({"objects": [OBJECT], "relations": [relation]})))
-    assert [type for type, _ in found] == ["object.created", "relation.created"]
-    assert found[0][1]["object"] == OBJECT
-    for type, payload in found:
+    events = list(iter_creation_events(json.dumps({"objects": [OBJECT], "relations": [relation]})))
+    assert [type for type, _ in events] == ["object.created", "relation.created"]
+    assert events[0][1]["object"] == OBJECT
+    for type, payload in events:
         check(type, payload)
 
 

@@ -237,9 +237,9 @@ def test_the_trace_is_a_trace_like_any_other(team, tmp_path):
 
 def test_it_can_be_stored_as_a_run_of_ours(team, tmp_path):
     team.save(tmp_path / "ours.db")
-    kept = nb.open(tmp_path / "ours.db")
-    assert len(kept.trace) == 7
-    assert dict(kept.goto(3).board) == dict(team.goto(3).board)
+    recording = nb.open(tmp_path / "ours.db")
+    assert len(recording.trace) == 7
+    assert dict(recording.goto(3).board) == dict(team.goto(3).board)
 
 
 # -- several runs ------------------------------------------------------------------------------------------------------

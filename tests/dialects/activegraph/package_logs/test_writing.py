@@ -39,9 +39,9 @@ def test_the_package_continues_with_it(team_path, tmp_path):
     nb.open_activegraph(team_path, "run-team").to_activegraph(copy, run_id="again")
     runtime = activegraph.Runtime.load(str(copy), "again", behaviors=programs.team())
     assert runtime.status().queue_depth == 0
-    made = runtime.graph.add_object("task", {"title": "more", "status": "open"})
+    item = runtime.graph.add_object("task", {"title": "more", "status": "open"})
     runtime.run_until_idle()
-    assert runtime.graph.get_object(made.id).data["status"] == "done"
+    assert runtime.graph.get_object(item.id).data["status"] == "done"
     fork = runtime.fork(runtime.graph.events[-1].id)
     programs.close(fork, runtime)
     session = nb.open_activegraph(copy, "again")
