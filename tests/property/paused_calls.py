@@ -31,7 +31,8 @@ def held_shape(name: str, doing: list[str]) -> Shape:
                     seen.append(work.emit("note", {"n": n}).id)
                 else:
                     target = (lambda prompt: f"about {prompt}") if what == "tool" else None
-                    answer = await work.call(Effect(what, f"ask {n}", {"prompt": f"{n}"}, target=target))
+                    prompt = f"{n} {work.board.get('told')}"
+                    answer = await work.call(Effect(what, f"ask {n}", {"prompt": prompt}, target=target))
                     seen.append(answer.content if what == "llm" else thaw(answer))
                 seen.append(look(work))
             return {**does(work), f"seen {leaf}": seen}

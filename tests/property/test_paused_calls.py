@@ -105,6 +105,18 @@ def test_a_copy_is_inside_a_step_as_the_original_is(name, doing, play):
         ended(second)
 
 
+def test_a_copy_has_nothing_of_a_step_that_starts_again_and_asks_otherwise():
+    log, copy = MemoryLog(), MemoryLog()
+    session = make_session("diamond", ["tool", "emit"], log)
+    into = ("go", "step_into")
+    for verb, word in (into, into, ("stop", None), ("edit", {"told": 1}), into, into):
+        session = done(session, verb, word)
+        session.save(copy)
+    session.close()
+    first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
+    assert facts(ended(second)) == facts(ended(first))
+
+
 def test_a_step_that_was_entered_is_saved_where_the_run_has_gone_back_before_its_frame():
     session = make_session("branches", ["emit", "tool"], MemoryLog())
     for _ in range(3):

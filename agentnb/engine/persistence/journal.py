@@ -73,7 +73,8 @@ class Journal:
         self._branch_count = 0
         self._facts: list[list[Any]] = []
         self._keys: dict[int, list[Key]] = {}  # by step in flight: the recorded attempts
-        self._requests: dict[tuple[int, int], int] = {}  # by call of a step in flight: the attempt recorded as sent
+        # By call of a step in flight, as (activation, number): as it was last recorded as sent
+        self._requests: dict[tuple[int, int], UnansweredCall] = {}
         self._emitted: dict[int, list[Event]] = {}  # by step in flight: the recorded events
         self._recorded_times: dict[int, list[int]] = {}  # by step in flight: its recorded clock times, in microseconds
         self._committed_steps: set[int] = set()  # the steps that are committed, but not yet saved
@@ -177,7 +178,7 @@ class Journal:
                 elif fact[1] == activation and fact[0] == "times":
                     unsaved += len(fact[2])
             self._facts = [fact for fact in self._facts if fact[1] != activation]
-            self._requests = {key: attempt for key, attempt in self._requests.items() if key[0] != activation}
+            self._requests = {key: call for key, call in self._requests.items() if key[0] != activation}
             if times := self._recorded_times.pop(activation, None):
                 self.encoder.recorded_times[activation] = times[: len(times) - unsaved]
             self._committed_steps.add(activation)
@@ -314,10 +315,17 @@ class Journal:
             self._requests.pop((activation, number), None)
 
     def _record_sent(self, call: UnansweredCall) -> None:
-        arguments = None if call[:2] in self._requests else encode(call.arguments, lenient=True)
+        arguments, known = encode(call.arguments, lenient=True), self._requests.get(call[:2])
+        # An attempt repeats the arguments; a step that was stopped and starts again may send other ones.
+        repeats = known and to_json_text(encode(known.arguments, lenient=True)) == to_json_text(arguments)
         with self._lock:
-            self._requests[call[:2]] = call.attempt
-            self._facts.append(["out", *call[:5], arguments, call.started_at])
+            self._requests[call[:2]] = call
+            self._facts.append(["out", *call[:5], None if repeats else arguments, call.started_at])
+
+    def _has_sent(self, call: UnansweredCall) -> bool:
+        """Return True if this attempt of a call is recorded as sent."""
+        known = self._requests.get(call[:2])
+        return known is not None and known.attempt == call.attempt
 
     def record_response(self, row: Call) -> None:
         """Record the end of an attempt."""
@@ -325,7 +333,8 @@ class Journal:
             self._try_flush()
 
     def _record_attempt(self, row: Call) -> bool:
-        key, known = (row.activation, row.call, row.attempt), (row.activation, row.call) in self._requests
+        key, request = (row.activation, row.call, row.attempt), self._requests.get((row.activation, row.call))
+        known = request is not None and request.arguments is row.arguments
         try:
             encoded = encode_call(row._replace(arguments=None) if known else row)
         except StoreError as error:  # the step will be saved as a whole, and raise this again
@@ -387,14 +396,14 @@ class Journal:
             for what, activation, fact in facts
             if what in ("out", "back")
         }
-        for (activation, number), attempt in [*self._requests.items()]:
-            if (activation, number, attempt) not in attempts:  # a person's question that has been withdrawn
+        for (activation, number), call in [*self._requests.items()]:
+            if (activation, number, call.attempt) not in attempts:  # a person's question that has been withdrawn
                 self.record_withdrawal(activation, number)
         emits = {id(event) for events in self._emitted.values() for event in events}
         for what, activation, fact in facts:
             if what == "times":
                 self._record_times(activation, fact)
-            elif what == "out" and self._requests.get((activation, fact.number)) != fact.attempt:
+            elif what == "out" and not self._has_sent(fact):
                 self._record_sent(fact)
             elif what == "back" and self.encoder.recorded_calls.get((activation, fact.call, fact.attempt)) is not fact:
                 self._record_attempt(fact)
