@@ -5,9 +5,9 @@ the number of the event that carries their input. Their writes are committed imm
 node, but a node reads a view of the board without the writes of the others. When the last one has run, the next
 superstep consists of everything they led to.
 
-All of this is kept in the frontier. The activations of successive supersteps differ in `ActRow.about`, which alternates
-between -1 and 0. Behind them are parked entries (`what` is PARKED): arrivals at a join (`about` is the number of the
-arrival in the plan) and deferred nodes (`about` is -1), which run when nothing else is scheduled.
+All of this is kept in the frontier. The activations of successive supersteps differ in `ActivationRow.about`, which
+alternates between -1 and 0. Behind them are parked entries (`purpose` is PARKED): arrivals at a join (`about` is the
+number of the arrival in the plan) and deferred nodes (`about` is -1), which run when nothing else is scheduled.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from agentnb.recipe.model import Edge
 
 Pushes = list[tuple[int, Any]]
-START: Final = -1  # `ActRow.about` of the first superstep of a frame
+START: Final = -1  # `ActivationRow.about` of the first superstep of a frame
 
 
 class SuperstepError(ExecutionError):
