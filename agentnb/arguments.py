@@ -38,7 +38,7 @@ _KNOWN_MODULES: Final = frozenset(
     {"agentnb", "builtins", "datetime", "decimal", "pathlib", "networkx", "numpy", "pandas"}
 )
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
-_UNCHANGED: Final = set[type]()  # classes of known modules of which `_bound_size` has found that it leaves them as is
+_UNCHANGED: Final = set[type]()  # classes of known modules that `_bound_size` leaves unchanged, as found earlier
 _COLLECTIONS: Final = (list, tuple, dict, set, frozenset)
 _VARIABLES: Final = ("Self", "Level", "Listener")  # names in annotations that are not classes
 _ABSTRACT: Final[dict[str, Any]] = {

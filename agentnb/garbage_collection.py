@@ -15,7 +15,7 @@ def pause_collection() -> Iterator[None]:
     """Disable the cyclic garbage collector while reading: it would scan millions of new objects repeatedly.
 
     What was read stays in use, so it joins the oldest generation at once, instead of being scanned as young objects;
-    not if it is little, since counting what somebody else has frozen may take longer than such a scan.
+    but not if there is little, because counting objects frozen by other code may take longer than such a scan.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -23,7 +23,7 @@ def pause_collection() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            # Unfreezing would also release what somebody else has frozen.
+            # Unfreezing would also release objects frozen by other code.
             if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()

@@ -1,6 +1,6 @@
 """Platforms without threads: WebAssembly in a browser (Pyodide, JupyterLite), whose event loop cannot be nested.
 
-`run_here` runs a coroutine to its end all the same: by the stack switching of JavaScript where there is one (JSPI),
+`run_here` nevertheless runs a coroutine to completion: by the stack switching of JavaScript where there is one (JSPI),
 else on a loop of its own, which knows timers and nothing of the page. What only the page's loop can deliver, such as
 the answer of a server, ends with a Problem that names the `await`.
 """
@@ -25,7 +25,7 @@ def has_threads() -> bool:
 
 
 def run_here(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in this thread, whether an event loop runs in it or not.
+    """Run a coroutine to completion in this thread, whether an event loop runs in it or not.
 
     Raises:
         ExecutionError: X533, it waits for what only the running loop can deliver.

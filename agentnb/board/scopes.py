@@ -1,4 +1,4 @@
-"""Scopes: which keys a frame sees. A scope holds its own writes and may read through to its parent."""
+"""Scopes: the keys that a frame sees. A scope contains its own writes and may read through to its parent."""
 
 from __future__ import annotations
 

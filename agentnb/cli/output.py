@@ -26,7 +26,7 @@ class _NullStream(io.TextIOBase):
 
 
 class Output:
-    """A stream that may stop taking output: what cannot be written is discarded, and the command runs to its end.
+    """A stream that may stop taking output: what cannot be written is discarded, and the command finishes.
 
     So the store and the trace of `agentnb run ... | head -1` are complete. A reader that has closed its pipe wants no
     more, which is no failure; any other reason (a full disk) is in `failure`.

@@ -8,7 +8,7 @@ from agentnb.cli.output import print_json
 
 
 def replay_command(args: argparse.Namespace) -> int:
-    """Replay goldens with recipes, no call goes out; return 1 if one differs."""
+    """Replay goldens with recipes, without making calls; return 1 if one differs."""
     from agentnb.cli.python_objects import load_recipe
     from agentnb.testing.goldens import USUAL, list_goldens, replay_golden, replay_goldens
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Suspended(BaseException):
-    """Raised through a node's function when a call is held.
+    """Raised through a node's function when a call is paused.
 
     The function runs again with the results of its earlier calls.
     """
@@ -51,11 +51,11 @@ class CallEnd(NamedTuple):
 class Calls:
     """The calls of a node's function in one attempt of its step. The function may run several times during the attempt.
 
-    It runs again after a call was held, with the results of all earlier calls (`ends`: by number, or by the key of the
-    call).
+    It runs again after a call was paused, with the results of all earlier calls (`ends`, by number or by the call's
+    key).
 
     A coroutine may make calls in its own tasks. Such a task cannot be suspended, unlike `driver`, the task that runs
-    the step: a held call (`suspended`) then interrupts the function, and the calls in `running` continue meanwhile.
+    the step: a paused call (`suspended`) then interrupts the function, and the calls in `running` continue meanwhile.
     """
 
     # The exceptions that interrupt a function so that it can run again
@@ -123,7 +123,7 @@ class Calls:
                 stopped = again
 
     async def resume(self, stopped: BaseException) -> None:
-        """Wait for the end of a held call; the function can run again after it."""
+        """Wait for the end of a paused call; then the function can run again."""
         assert isinstance(stopped, Suspended)
         while self.running:
             await asyncio.wait(self.running)
@@ -176,7 +176,7 @@ def _drive_until_held(key: int | str, coroutine: Coroutine[Any, Any, Any]) -> Ge
     """Await a call in a task that a function has created.
 
     Raises:
-        Suspended: the call is held.
+        Suspended: the call is paused.
     """
     error: BaseException | None = None
     reply: Any = None

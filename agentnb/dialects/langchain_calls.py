@@ -111,7 +111,7 @@ class _SessionRequest:
         self.request: LLMRequest = requests.next()
 
     def to_response(self, response: LLMResponse) -> LLMResponse:
-        """Return the response as it is recorded: as LangChain's message."""
+        """Return the response in its recorded form: as a LangChain message."""
         return replace(response, content=message_to_dict(self.exchange.to_message(response)), tool_calls=())
 
 

@@ -115,7 +115,7 @@ def make_board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, roo
 
 
 def choose_keys(keys: Mapping[str, None], room: int, preferred: Sequence[Collection[str]]) -> list[str]:
-    """Return as many keys as there is room for, in their order: those of the first set, of the next, then others.
+    """Return as many keys as there is room for, in order: those of the first set, those of the next, then others.
 
     Example:
         >>> choose_keys(dict.fromkeys("abcdef"), 3, [{"e"}, {"c", "e"}])
@@ -227,7 +227,7 @@ def _make_row(
             lines.append(f"{word} {_join_names(nodes)}")
     marks = tuple(mark for mark, keys in zip(("written", "read"), marked, strict=True) if key in keys)
     value = format_value(key, values[key]) if key in values else ""
-    room = KEY_WIDTH - 28  # a key that was written is bold, and a space stands before its value
+    room = KEY_WIDTH - 28  # a written key is bold, and its value is preceded by a space
     return Row(key, cut(clean(key), room, KEY_SIZE) or "''", value, "\n".join(lines), marks)
 
 

@@ -1,4 +1,4 @@
-"""Wide fan-outs as a group: many alike successors of one node, in rows, which can be collapsed to a box with a count.
+"""Wide fan-outs as a group: many similar successors of one node, in rows, which can be collapsed to a box with a count.
 
 Sixty boxes in one row are several screens wide, and the labels of their edges drift away from them. As a group they
 have a frame, are arranged in rows, and each has the label of its edge inside its box.
@@ -16,7 +16,7 @@ from agentnb.draw.label_text import cut, measure_width
 if TYPE_CHECKING:
     from agentnb.draw.diagram import Area, Box, Link, Picture
 
-WIDE: Final = 12  # up to this number of alike successors are drawn without a group
+WIDE: Final = 12  # up to this number of similar successors are drawn without a group
 COLUMNS: Final = 5
 _NOTE_SIZE, _NOTE_LINE, _NOTE_WIDTH = 8.5, 11.0, 130.0
 _ROOM: Final = 16.0  # points beside a note

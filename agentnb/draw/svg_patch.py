@@ -64,7 +64,7 @@ def make_marks(recipe: Recipe, picture: Picture, view: RunView) -> Patch:
 
 
 def make_table(recipe: Recipe, picture: Picture, view: RunView) -> BoardTable | None:
-    """Return the board in this state of a run, with as many rows as the picture's; None if it has no board."""
+    """Return the board in this state of a run, with as many rows as the picture has; None if it has no board."""
     if picture.board is None:
         return None
     room = len(picture.board.rows) + picture.board.spare

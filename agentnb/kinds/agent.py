@@ -82,7 +82,7 @@ def _is_bound(node: Node, world: Any) -> bool:
 
 
 def is_simulated_answer(work: Work) -> bool:
-    """Return True if the last answer of a step was simulated, as its call states, for want of a model."""
+    """Return True if the last answer of a step was simulated, as its call states, because there was no model."""
     last = work.calls[-1]
     return last.kind == "agent" and last.provider == SIMULATED
 

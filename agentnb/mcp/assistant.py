@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from agentnb.mcp.open_runs import OpenRuns
 
-_END_SECONDS: Final = 2.0  # how long the end of the sessions' thread is waited for
+_END_SECONDS: Final = 2.0  # how long to wait for the end of the sessions' thread
 _KEPT: Final = 100  # calls that are remembered
 _SHORT: Final = 60  # characters of an argument in the record of calls
 _UNNAMED: Final = frozenset({"", "user"})  # names that would hide that an assistant did it

@@ -57,8 +57,8 @@ class Condition(Protocol):
 class Reactive(Protocol):
     """Decides which nodes an event activates, beyond its type.
 
-    A scheduled node is (node id, about); see `ActivationRow.about`. Stateless: all results follow from the board and the
-    events of the run.
+    A scheduled node is (node id, about); see `ActivationRow.about`. Stateless: all results follow from the run's board
+    and events.
     """
 
     def has_listeners(self, event: Any) -> bool:

@@ -524,7 +524,7 @@ def _are_alike(left: Any, right: Any) -> bool:
 def _read(reader: DatabaseReader, run_id: str | None) -> tuple[Thread, str]:
     """Return the thread and the checkpoint that a run id denotes.
 
-    L575: there is no such thread, or none at all.
+    L575: the database has no such thread, or no threads.
 
     Raises:
         StoreError: L573, L574, L575.

@@ -42,7 +42,7 @@ _ALL: Final = (
     Sample(
         "approval",
         "coreason",
-        "a chain of people, each with a role and a time to answer, and what happens when nobody does",
+        "a chain of people, each with a role and a time to answer, and what happens when nobody answers",
     ),
     Sample("pipeline", "coreason", "three agents in a row"),
     Sample("rag", "agentruntime", "answers from texts of its own: a search through real files, a router, a prompt"),
@@ -78,7 +78,7 @@ _ALL: Final = (
     Sample("cafe", "burr", "a guest orders dish by dish; a person says what they wish, until they pay"),
     Sample("poster", "burr", "a headline that streams word by word is shortened until it fits on the poster"),
 )
-# What people answer in a sample, and the events that a reactive one waits for: enough to run it to its end alone.
+# What people answer in a sample, and the events that a reactive sample waits for, so that it can finish by itself.
 ANSWERS: Final[Mapping[str, list[str]]] = {
     "approval": ["yes", "yes"],
     "cafe": ["tea", "cake", "steak", "pay"],

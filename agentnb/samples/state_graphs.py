@@ -71,7 +71,7 @@ def advise(trip: Trip) -> dict[str, Any]:
 
 
 def trip() -> StateGraph[Trip]:
-    """Return a travel planner: fares are asked for side by side, a person chooses, and a model says what to pack."""
+    """Return a travel planner: fares are requested in parallel, a person chooses, and a model suggests what to pack."""
     graph = StateGraph(Trip)
     graph.add_node("plan", plan)
     graph.add_node("quote", quote)
@@ -113,7 +113,7 @@ def forecast() -> StateGraph[Messages]:
     bound = SimulatedChatModel(answer=foretell).bind_tools([rain])
 
     def ask(state: Messages) -> dict[str, Any]:
-        """Ask a question of its own if nobody has asked one."""
+        """Ask its own question if no question was asked."""
         return {} if state.get("messages") else {"messages": [("user", "Will it rain in Oslo or in Rome?")]}
 
     def think(state: Messages) -> dict[str, Any]:

@@ -18,7 +18,7 @@ MENU = {"tea": 3, "coffee": 4, "cake": 5, "soup": 7}
 
 @action(reads=[], writes=["wish"])
 def listen(state: State[Any], wish: str) -> State[Any]:
-    """Take the guest's next wish, which a person is asked for."""
+    """Ask a person for the guest's next wish."""
     return state.update(wish=wish.strip().lower())
 
 

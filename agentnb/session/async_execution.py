@@ -116,7 +116,7 @@ class AsyncExecution:
             run.uses_threads = used_threads
 
     async def _run_one_or_rest(self) -> int:
-        """Run one step; a node that was stepped into runs to its end."""
+        """Run one step; a node that was stepped into runs to completion."""
         pending_step = step_into.find_entered(self._state.run)
         return await (step_in_loop(self._state.run) if pending_step is None else self._run_one(pending_step))
 

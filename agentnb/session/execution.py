@@ -284,7 +284,7 @@ class Execution:
                 self.clear_stop()
 
     def finish_entered_node(self) -> bool:
-        """Run a node that was stepped into to its end; return whether the run continues.
+        """Run a node that was stepped into to completion; return whether the run continues.
 
         The rest of the node is bound to a thread and blocks this one: no other loop can take it over.
         """

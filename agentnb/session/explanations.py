@@ -71,7 +71,7 @@ class Explanations:
         """Return the causes and effects of an event, an object, a relation, a patch or an approval.
 
         Raises:
-            ExecutionError: X161, no event up to here concerns it.
+            ExecutionError: X161, no event so far concerns it.
         """
         return get_chain(self._state.run, id_)
 

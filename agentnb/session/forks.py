@@ -178,7 +178,7 @@ class Forks:
         self._runs_before_reset.clear()
 
     def adopt_branches(self, run: Run, known: int) -> None:
-        """Take over a run of which that many abandoned branches have become sessions."""
+        """Take over a run, of which this many abandoned branches have become sessions."""
         self._known_branches[run] = known
 
     def _add_abandoned_branches(self, run: Run) -> None:

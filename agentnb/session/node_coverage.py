@@ -266,6 +266,6 @@ def _iter_event_edges(edges: tuple[Edge, ...], routes: set[EventRoute]) -> Itera
     pairs = {(source, target) for source, _, target in routes}
     for number, edge in enumerate(edges):
         if edge.kind == "event" and (edge.source, edge.target) in pairs:
-            types = {edge.condition, *edge.condition.split(", ")}  # an edge from a log stands for several types
+            types = {edge.condition, *edge.condition.split(", ")}  # an edge from a log represents several types
             if not edge.condition or any((edge.source, type_, edge.target) in routes for type_ in types):
                 yield number

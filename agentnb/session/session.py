@@ -672,7 +672,7 @@ class Session:
         removal, each with its causes.
 
         Raises:
-            ExecutionError: X161, no event up to here concerns it.
+            ExecutionError: X161, no event so far concerns it.
         """
         return self._parts.explanations.chain(id)
 

@@ -24,7 +24,7 @@ def make_missing_file_problem(where: str, names: Iterable[str], folder: str) -> 
     """R101: a file cannot be read."""
     known = sorted(names)
     listed = f"the recipes in {folder!r} are: {', '.join(known[:8])}" if known else f"there is no recipe in {folder!r}"
-    stems = {Path(name).stem: name for name in known}  # folders and suffixes are alike in all names
+    stems = {Path(name).stem: name for name in known}  # folders and suffixes that all names have in common
     similar = close_match(Path(where).stem, stems)
     order = f"did you mean {stems[similar]!r}?" if similar else "fix the path, or pass the text itself (several lines)"
     return Problem("R101", f"there is no file {where!r}", where, listed, order)

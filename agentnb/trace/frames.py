@@ -44,7 +44,7 @@ def make_table(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any] | Non
     return pd.DataFrame(columns).astype(types)
 
 
-_EMPTY: Final[dict[str, pd.DataFrame]] = {}  # tables without rows, which most short runs have, alike for all of them
+_EMPTY: Final[dict[str, pd.DataFrame]] = {}  # tables without rows, which most short runs have and all of them share
 
 
 class CachedTable:
@@ -193,7 +193,7 @@ class Frames(Mapping[str, pd.DataFrame]):
         deliveries = find_deliveries(self._columns, taken)
         kinds = sorted({row.kind for row in rows} | ({"event"} if len(deliveries.steps) else set()))
         texts = sorted({row.condition for row in rows if row.condition})
-        # The last entry stands for an edge that the recipe does not have.
+        # The last entry represents an edge that the recipe does not have.
         kind = np.array([*(kinds.index(row.kind) for row in rows), -1], dtype=choose_int_type(len(kinds)))
         code_by_text = {text: at for at, text in enumerate(texts)}
         text = np.array([*(code_by_text.get(row.condition, -1) for row in rows), -1], dtype=choose_int_type(len(texts)))

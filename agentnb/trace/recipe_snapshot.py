@@ -239,7 +239,7 @@ def read_only(where: str) -> Problem:
 
 
 def describe_changes(snapshot: Mapping[str, Any], recipe: Recipe) -> list[str]:
-    """Return the differences between a recipe and the stored one, one line each; empty if they run alike."""
+    """Return the differences between a recipe and the stored one, one line each; empty if they run in the same way."""
     now = to_snapshot(recipe)
     return list(_iter_changes(snapshot, now)) if now["fingerprint"] != snapshot["fingerprint"] else []
 

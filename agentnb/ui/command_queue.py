@@ -85,7 +85,7 @@ class CommandQueue:
         self._unsubscribe = self.session.subscribe(self._handle_message, to="change")
 
     def close(self) -> None:
-        """Unsubscribe from the session; a requested step still runs to its end."""
+        """Unsubscribe from the session; a requested step still finishes."""
         self._unsubscribe()
 
     # -- commands --------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class CommandQueue:
             self.refresh()
             return
         now = time.monotonic()
-        # the run has come to rest: repaint soon
+        # the run has stopped: repaint soon
         due = self._painted + (self._rest if get_state(self.session).moves else INTERVAL)
         if due <= now:
             self.refresh()

@@ -94,7 +94,7 @@ def _find(session: Session, text: str) -> list[int]:
 def query_history(session: Session, request: Any) -> dict[str, Any]:
     """Return the latest values of a key up to the position, newest first, and the nodes that read and write it.
 
-    `rows` are [step, node, text, number or None]; step 0 stands for the inputs, a node None for a person.
+    `rows` are [step, node, text, number or None]; step 0 means the inputs, and the node None a person.
     """
     key = str(request)
     rows: list[list[Any]] = []

@@ -115,7 +115,7 @@ def _waits_for_person(pending_step: PendingStep) -> bool:
 
 
 def choose_pending_step(run: Run) -> PendingStep:
-    """Return the pending step to resume next: the first that is not held or, if all are held, the first."""
+    """Return the pending step to resume next: the first that is not paused or, if all are paused, the first."""
     pending_steps = run.pending_steps.values()
     return next((pending_step for pending_step in pending_steps if not pending_step.is_held), None) or next(
         iter(pending_steps)
@@ -207,7 +207,7 @@ def _resume_coroutine(pending_step: PendingStep) -> Generator[Any, Any, Any]:
 
 
 async def finish_pending_step(run: Run, pending_step: PendingStep) -> int:
-    """Await a pending step and commit it; return SUSPENDED if it is held."""
+    """Await a pending step and commit it; return SUSPENDED if it is paused."""
     if pending_step.is_held:
         return SUSPENDED
     try:
@@ -520,7 +520,7 @@ def _is_at_breakpoint(run: Run, activation: Activation, lanes: _Lanes) -> bool:
 def _make_next(run: Run, activation: Activation) -> None:
     """Make the activation at which the run stopped the next one; it may be queued behind those of other branches.
 
-    This is recorded, because what a person does next concerns it: a replay does it again before it repeats that.
+    This is recorded, because the person's next action refers to it: a replay repeats this first.
     """
     queue = run.frontier()
     if activation.id in queue and queue[0] != activation.id:

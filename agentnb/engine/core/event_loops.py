@@ -77,7 +77,7 @@ def _serve(jobs: SimpleQueue[Job | None]) -> None:
 
 
 def run_in_own_loop(work: Callable[[], Coroutine[Any, Any, int]], home: LoopThread | None = None) -> int:
-    """Run a coroutine to its end in a new event loop, in a worker thread if a loop is already running in this one.
+    """Run a coroutine to completion in a new event loop, in a worker thread if a loop is already running in this one.
 
     With `home`, use that thread's loop.
     """

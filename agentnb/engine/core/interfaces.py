@@ -147,7 +147,7 @@ class RecordedSteps(Protocol):
 
 
 class Recorder(Protocol):
-    """Notified of what a step does before it is committed, so that it survives a crash."""
+    """Notified of the actions of a step before it is committed, so that they survive a crash."""
 
     def record_sent(self, work: Work, number: int, attempt: int, effect: Effect, sent: Any, started_at: int) -> None:
         """Record that a call is being sent.

@@ -89,7 +89,7 @@ class PendingStep:
         self.task: asyncio.Task[int] | None = None
         self.awaited_future: asyncio.Future[Any] | None = None  # the future it awaits in another task
         self.is_cancelled, self.intervention_count = False, 0
-        self.waiting_ns, self.held_since = 0, -1  # `held_since` is when it was last held; -1 if it is not held
+        self.waiting_ns, self.held_since = 0, -1  # `held_since`: when it was paused; -1 if it is not
         self.needs_loop = False  # True if it cannot continue without an event loop
 
     def handle_yield(self, yielded: Any) -> None:

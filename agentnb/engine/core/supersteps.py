@@ -533,7 +533,8 @@ def get_superstep_limit(run: Run, activation: Activation, *, begins: bool = Fals
     person; without it, `max_supersteps` limits all of them.
 
     Args:
-        begins: whether the superstep of the activation may begin is asked. Breakpoints before it are behind the limit.
+        begins: True to ask whether the superstep of the activation may begin; then breakpoints before it come after
+            the limit.
         ends: the step of the activation is being committed, and ends its superstep.
     """
     params = activation.node.node.params

@@ -1,4 +1,4 @@
-"""What changes when a run in supersteps has waited for a person: untracked keys are lost, limits count anew.
+"""What changes when a run in supersteps has waited for a person: untracked keys are lost, and limits start over.
 
 A run that waits continues from the state in which its superstep began. Untracked keys are not part of it: a node that
 has asked runs again without them, and so do the nodes behind a breakpoint of the recipe. Nodes that ran before the

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def enter(run: Run, activation: Activation) -> PendingStep:
-    """Start an activation that can be held inside its code; it is in flight but has not run any code yet.
+    """Start an activation that can be paused inside its code; it is in flight but has not run any code yet.
 
     Raises:
         ExecutionError: L590, the package greenlet is not installed; X534, this platform has none.
@@ -94,7 +94,7 @@ def check_threads(run: Run) -> None:
 
 
 def drive(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -> int:
-    """Run a coroutine that drives a run to its end, in the loop of a node that was stepped into, or in a new one."""
+    """Run a coroutine that drives a run to completion, in the loop of a node that was stepped into, or in a new one."""
     bound = next(
         (
             pending_step.coro
@@ -120,7 +120,7 @@ async def drive_beside(run: Run, work: Callable[[], Coroutine[Any, Any, int]]) -
 
 
 def stops_at_calls(work: Work) -> bool:
-    """Return True if a call can be held while a step runs; False if a task created by the step makes it."""
+    """Return True if a call can be paused while a step runs; False if a task created by the step makes it."""
     pending_step = work.run.pending_steps.get(work.activation.id)
     return pending_step is not None and (
         not isinstance(pending_step.coro, SuspendableCode) or pending_step.coro.is_here(work)
@@ -150,7 +150,7 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         self._loop_thread: LoopThread | None = None
         self._remote: RemoteCoroutine | None = None  # set while it runs in its own loop and is awaited from another
         self._is_closed = False
-        self.is_stopped = False  # whether it waits at an event that it emitted, and others act meanwhile
+        self.is_stopped = False  # whether it waits at an event that it emitted, while others act
 
     @property
     def is_paused(self) -> bool:

@@ -31,7 +31,7 @@ class ValueDifference(NamedTuple):
 
 
 def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) -> Iterator[ValueDifference]:
-    """Yield the innermost places where two values differ, in order; ABSENT stands for a missing part."""
+    """Yield the innermost parts in which two values differ, in order; ABSENT means a missing part."""
     left, right = recorded, replayed
     if left is right:
         return

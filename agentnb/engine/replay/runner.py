@@ -318,7 +318,7 @@ class Replay:
 
 
 def _run_activation(run: Run, activation: Activation) -> None:
-    """Run one activation to its end, in an event loop if needed."""
+    """Run one activation to completion, in an event loop if needed."""
     was_without_loop, run.without_loop = run.without_loop, True
     try:
         code = step(run, activation)

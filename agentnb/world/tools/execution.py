@@ -122,7 +122,7 @@ def start_in_thread(call: Call) -> Future[tuple[Any, BaseException | None]]:
 
 
 def run_in_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end in a new event loop; in another thread if a loop is already running here."""
+    """Run a coroutine to completion in a new event loop; in another thread if a loop is already running here."""
     if not has_threads():
         return run_here(make())
     try:

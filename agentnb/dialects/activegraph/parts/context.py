@@ -123,7 +123,7 @@ class BehaviorGraph:
 
 
 class View:
-    """The part of the graph that a behavior sees, as it was when the delivery started. It returns copies."""
+    """The part of the graph that a behavior sees, as of the start of the delivery. It returns copies."""
 
     def __init__(self, ledger: Ledger, event: Kept, spec: Mapping[str, Any] | None, reads: Reads = None) -> None:
         spec, self._reads = spec or {}, reads

@@ -8,7 +8,7 @@
 The settings of a request apply to that request alone; a call does not change the handler.
 
 X464: a value cannot be registered as a provider.
-X465: there is no provider with the requested name, or none at all.
+X465: there is no provider with the requested name, or no provider.
 """
 
 from __future__ import annotations

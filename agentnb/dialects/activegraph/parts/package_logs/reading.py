@@ -115,7 +115,7 @@ def _list_runs(reader: DatabaseReader, tables: set[str]) -> list[tuple[LogRun, i
 
 
 def _choose_run(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | None) -> LogRun:
-    """L464: there is no such run, or none at all.
+    """L464: the store has no such run, or no runs.
 
     Raises:
         StoreError: L464.
