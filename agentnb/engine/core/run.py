@@ -85,12 +85,12 @@ class Run:
     calls and events that its next steps have made before; `hidden_events` are the numbers of recorded events that come
     later than the step being replayed. `recorder` is notified of what a step does before it is committed. `on_token`
     receives a model's output as it is streamed, if there is a listener: the fields of a `listeners.Token`.
-    `holds_call` returns True if a call is to be paused. `on_emit` receives each event that a node emits and may stop its
-    step there. `wrap_perform` receives each activation's function and returns the one to call instead. `on_retry` is
+    `holds_call` returns True if a call is to be paused. `on_emit` receives each event that a node emits, and may stop
+    its step there. `wrap_perform` receives each activation's function and returns the one to call instead. `on_retry` is
     notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's id,
     `origin_id` the id of the run from which it was forked, directly or not, or its own if it is not a fork. `lanes`
-    tells whether branches are running concurrently now; `before_activation` is then called before each activation of a branch
-    and returns whether the run stops.
+    tells whether branches are running concurrently now; `before_activation` is then called before each activation of a
+    branch and returns whether the run stops.
     """
 
     # Attributes that few runs use stay unset until needed, because so many attributes would make a large dictionary.
