@@ -86,9 +86,9 @@ class Run:
     later than the step being replayed. `recorder` is notified of what a step does before it is committed. `on_token`
     receives a model's output as it is streamed, if there is a listener: the fields of a `listeners.Token`.
     `holds_call` returns True if a call is to be paused. `on_emit` receives each event that a node emits, and may stop
-    its step there. `wrap_perform` receives each activation's function and returns the one to call instead. `on_retry` is
-    notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's id,
-    `origin_id` the id of the run from which it was forked, directly or not, or its own if it is not a fork. `lanes`
+    its step there. `wrap_perform` receives each activation's function and returns the one to call instead. `on_retry`
+    is notified of each retry of a call: its number, and the error of the previous attempt. `run_id` returns the run's
+    id, `origin_id` the id of the run from which it was forked, directly or not, or its own if it is not a fork. `lanes`
     tells whether branches are running concurrently now; `before_activation` is then called before each activation of a
     branch and returns whether the run stops.
     """
