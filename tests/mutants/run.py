@@ -282,12 +282,13 @@ class Tests:
 
     def covering(self, place: Place) -> list[str]:
         """Return the tests for a place, those that take different ways through its function in turn."""
-        found = self._running(place.module, range(place.line, place.last_line + 1))
+        path = ROOT / place.module
+        found = self._running(place.module, {*lines_around(path, place.line), *lines_around(path, place.last_line)})
         # A module is imported, and a cached function called, in the first of the tests that need it.
-        lines, names = on_import(ROOT / place.module, place.line)
+        lines, names = on_import(path, place.line)
         found |= self._running(place.module, lines)
-        named = self._naming(names | cached_around(ROOT / place.module, place.line)) - found
-        around = sum(1 << number for number in function_around(ROOT / place.module, place.line))
+        named = self._naming(names | cached_around(path, place.line)) - found
+        around = sum(1 << number for number in function_around(path, place.line))
         ways: dict[int, set[str]] = defaultdict(set)  # by the lines of the function around it that they run
         for test in found:
             ways[self._lines[place.module][test] & around].add(test)
@@ -396,6 +397,20 @@ def function_around(path: Path, line: int) -> range:
             return range(statement.lineno, (statement.end_lineno or 0) + 1)
         block = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
     return range(0)
+
+
+def lines_around(path: Path, line: int) -> range:
+    """Return the lines of the statement that a line is in, without the statements inside it.
+
+    Where an expression has several lines, its value may be known, or change, before this one is reached.
+    """
+    block, found = parse(path).body, range(line, line + 1)
+    while statement := next((one for one in block if first_line(one) <= line <= (one.end_lineno or 0)), None):
+        block = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            lines = range(statement.lineno, min(map(first_line, block), default=(statement.end_lineno or 0) + 1))
+            found = lines if line in lines else range(line, line + 1)
+    return found
 
 
 def cached_around(path: Path, line: int) -> set[str]:
