@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sqlite3
 import sys
 import tempfile
 import threading
@@ -412,3 +414,25 @@ def test_a_value_without_a_codec_is_reported_and_stored_when_there_is_one(way, d
     session.close()
     again = nb.open(tmp_path / "runs.db", "run", recipe=session.recipe)
     assert (again.position, again.status, again.board["thing"].n) == (3, "finished", 7)
+
+
+def test_a_run_is_closed_where_everything_is_stored_but_its_status(tmp_path):
+    session = nb.Session(nb.load(graph("a", "b")), store=tmp_path / "runs.db")
+    session.step()
+    with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
+        database.execute("DROP TABLE agentnb_standing")
+    with pytest.warns(UserWarning, match="every step is stored, but not the status of the run"):
+        session.close()
+    with pytest.raises(nb.AgentNbError, match="open it again"):
+        session.step()
+
+
+def test_a_run_is_not_closed_where_steps_cannot_be_stored(tmp_path):
+    session = nb.Session(nb.load(graph("a", "b")), store=tmp_path / "runs.db")
+    session.step()
+    with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
+        database.execute("DROP TABLE agentnb_entries")
+    for act in (session.step, session.close, session.close):
+        with pytest.raises(StoreError, match="L422"):
+            act()
+    assert session.position == 2

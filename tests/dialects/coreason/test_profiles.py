@@ -59,6 +59,11 @@ def test_what_breaks_a_rule_is_refused(model, given):
         model.model_validate(given)
 
 
+@pytest.mark.parametrize("name", ["depth_limit", "n_samples", "beam_width", "max_iterations"])
+def test_one_is_enough_for_a_solver(name):
+    assert getattr(SolverConfig.model_validate({name: 1}), name) == 1
+
+
 def test_what_is_left_out_has_its_default():
     assert (SolverConfig().strategy, SolverConfig().depth_limit, SolverConfig().consensus_threshold) == (
         "standard",

@@ -391,6 +391,7 @@ TIMEOUTS = {
     "run": lambda: timed(30, 0.02),
     "handled": lambda: timed(30, 0.02, error_handler=handles_late),
     "idle": lambda: timed(30, TimeoutPolicy(idle_timeout=0.02)),
+    "idle, in time": lambda: timed(0.01, TimeoutPolicy(idle_timeout=0.9)),
     "progress": lambda: timed(0.3, PATIENT, 0.1),
     "both": lambda: timed(30, TimeoutPolicy(run_timeout=0.05, idle_timeout=10), 0.01),
     "tried again": lambda: timed(30, 0.02, retry_policy=RetryPolicy(initial_interval=0.001, jitter=False)),

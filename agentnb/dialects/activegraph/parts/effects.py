@@ -62,7 +62,7 @@ class EffectCaller:
         reinvoke: bool = False,
         tools: Callable[[], Iterable[Tool]] = list,
         invoker: ToolInvoker | None = None,
-        native: bool = False,
+        native: bool,
     ) -> None:
         self.config, self.attempts, self.delays, self.reinvoke, self.tools = config, attempts, delays, reinvoke, tools
         self.session_model: Any = None

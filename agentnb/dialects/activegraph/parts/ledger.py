@@ -291,13 +291,8 @@ class Ledger:
             return (
                 [] if self.work is None or not self.work.emitted or self._get_here() != self._at else self.work.emitted
             )
-        works = {
-            id(pending_step.activation.work): pending_step.activation.work
-            for pending_step in self.run.pending_steps.values()
-        }
-        if self.work is not None and self._get_here() == self._at:
-            works[id(self.work)] = self.work
-        return sorted((event for work in works.values() for event in work.emitted), key=lambda event: event.seq)
+        works = [pending_step.activation.work for pending_step in self.run.pending_steps.values()]
+        return sorted((event for work in works for event in work.emitted), key=lambda event: event.seq)
 
     def last_frame(self) -> str | None:
         """Return the id of the frame of the last event recorded in one; None if there is none."""
