@@ -98,6 +98,10 @@ def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, p
         fork.back(back)
         fork.run()
         assert dict(fork.board) == end
+        wanders = Session(recipe(branches))
+        wanders.step(at + back)
+        wanders.back(back).run()
+        assert dict(wanders.board) == end
         session.close()
         again = reopen_run(log, log.run("r"), get_state(session).run.plan)
         assert queues(again) == queues(session)

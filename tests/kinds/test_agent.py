@@ -47,6 +47,15 @@ def test_a_mapping_is_merged_and_anything_else_is_under_the_output(answer, wrote
     assert run.step().outputs == wrote
 
 
+@pytest.mark.parametrize(
+    ("text", "wrote"), [('{"a": 1}', {"a": 1}), ("[1]", {"write": "[1]"}), ("a: 1", {"write": "a: 1"})]
+)
+def test_json_that_a_model_answers_is_read_and_json_that_a_function_returns_is_text(text, wrote):
+    assert session(agent(), {"about": "rain"}, llm=lambda request: text).step().outputs == wrote
+    bound = session(agent(), {"about": "rain"}, tools={"writer": lambda topic: text})
+    assert bound.step().outputs == {"write": text}
+
+
 def test_the_output_key_can_be_chosen():
     run = session(agent(output="draft"), {"about": "rain"}, tools={"writer": lambda topic: "text"})
     assert run.step().outputs == {"draft": "text"}

@@ -88,7 +88,9 @@ def test_anything_else_is_reported_with_the_forms(where, said):
         assert form in told
 
 
-@pytest.mark.parametrize("where", [":memory:", "sqlite://", "sqlite:///:memory:", "file:runs.db?mode=memory"])
+@pytest.mark.parametrize(
+    "where", [":memory:", "sqlite://", "sqlite:///:memory:", "sqlite://:memory:", "file:runs.db?mode=memory"]
+)
 def test_a_database_in_memory_is_refused_with_advice(where, tmp_path):
     assert "MemoryLog()" in refused("L423", open_log, where)
     assert list(tmp_path.iterdir()) == []
