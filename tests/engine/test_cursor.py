@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from agentnb.engine.control.cursor import get_cursor, get_frontier, get_stack
+from agentnb.engine.control.cursor import OpenFrame, get_cursor, get_frontier, get_stack
 from agentnb.engine.core.time_travel import goto
 from tests.engine.graph_shapes import begun, branches, step
 from tests.kinds.test_loop import body
@@ -106,3 +106,8 @@ def test_an_edge_is_the_reason_also_after_an_edit_in_the_past():
     assert [each.why for each in run.frontier] == ["edge 'a' -> 'b'"]
     run.step()
     assert [each.why for each in run.frontier] == ["edge 'b' -> 'c'"]
+
+
+@pytest.mark.parametrize(("iteration", "end"), [(0, ""), (1, ""), (2, ", iteration 2"), (3, ", iteration 3")])
+def test_a_frame_shows_its_iteration_from_the_second_on(iteration, end):
+    assert repr(OpenFrame(1, "loop", "body", 1, iteration, "root")) == f"<frame 'body' of 'loop'{end}>"

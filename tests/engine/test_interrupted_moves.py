@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from agentnb import ABSENT
+from agentnb.engine.core import scheduler
 from agentnb.engine.core.work import Append
-from agentnb.recipe.model import Edge, Node, Recipe
+from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from tests.engine.interrupts import EDIT, Interrupt, acts_of, describe_session, done_afresh, recipe, steps
 
@@ -114,3 +115,36 @@ def test_an_interrupt_at_any_moment_of_a_step_repeats_no_call_that_was_answered_
         assert answers.result.tolist() == sorted({*answers.result}), interrupt.where
         assert session.board["found"] == answers.result.tolist()[:2], interrupt.where
         assert len(asked) <= len(answers) + 1, interrupt.where  # the one that was cut
+
+
+def branching() -> Session:
+    """Return a session in the middle of more branches than a queue is rewritten for."""
+    names = [f"branch{number}" for number in range(scheduler.SHORT + 2)]
+    nodes = {"all": Node("all", "parallel", bodies=tuple(names))}
+    nodes |= {f"{name}_{n}": Node(f"{name}_{n}", "noop", scope=name) for name in names for n in range(3)}
+    edges = [Edge(f"{name}_{n}", f"{name}_{n + 1}") for name in names for n in range(2)]
+    regions = [Region("root", ("all",)), *(Region(name, (f"{name}_0",), owner="all") for name in names)]
+    session = Session(Recipe("branching", "test", nodes, tuple(edges), ("all",),
+                             regions={region.id: region for region in regions}))  # fmt: skip
+    steps(session, 4)
+    return session
+
+
+def test_an_interrupt_at_any_moment_of_one_of_many_branches_leaves_the_queue_whole():
+    whole, expected = branching(), dict[int, object]()
+    for _ in range(10):
+        expected[whole.position] = describe_session(whole)
+        whole.step()
+    session = branching()
+    moments = Interrupt().during(lambda: session.step(2)).moments
+    assert moments > 30
+    for at in range(random.randint(1, EVERY), moments + 1, EVERY):
+        session = branching()
+        interrupt = Interrupt(at).during(lambda made=session: made.step(2))
+        for _ in range(3):
+            assert describe_session(session) == expected[session.position], interrupt.where
+            session.step()
+        session.goto(4)
+        assert describe_session(session) == expected[4], interrupt.where
+        session.step(8)
+        assert describe_session(session) == expected[12], interrupt.where

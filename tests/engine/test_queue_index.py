@@ -124,3 +124,19 @@ def test_a_step_of_many_branches_pushes_what_follows_it_and_nothing_else():
     session.run()
     assert session.status == "finished"
     assert len(get_state(session).run.history.push_activations) < 3 * session.position
+
+
+def test_the_next_node_that_a_person_chooses_among_many_branches_is_as_among_few():
+    def play(short):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(scheduler, "SHORT", short)
+            session = Session(recipe([[0, 0] for _ in range(20)]))
+            session.step(3)
+            session.set_next("all_7_0")
+            found = []
+            for _ in range(45):
+                found.append([(entry.node, entry.branch) for entry in session.frontier])
+                session.step()
+            return found
+
+    assert play(scheduler.SHORT) == play(1000)

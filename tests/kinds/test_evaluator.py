@@ -53,6 +53,16 @@ def observed(run):
 # ------------------------------------------------------------------------------------------------ where it leads
 
 
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [(0.8001, "0.8001 has reached 0.8:"), (0.7999, "0.7999 is below 0.8:"), (0.81, "0.81 has reached 0.80:")],
+)
+def test_a_score_next_to_the_threshold_is_shown_in_full(score, said):
+    run = judged(score)
+    run.run()
+    assert run.trace.steps[1].thought.startswith(f"Score {said}")
+
+
 def test_a_score_that_reaches_the_threshold_passes():
     run = judged(0.8)
     run.run()

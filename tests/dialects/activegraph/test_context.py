@@ -192,3 +192,22 @@ def test_a_fork_records_reads_as_its_parent_does():
     team = runtime(*reading(), trace_context_reads=True)
     team.run_goal("go")
     assert team.fork(team.graph.events[0].id).trace_context_reads
+
+
+def test_the_last_events_are_the_last_of_all_also_inside_of_a_step():
+    seen = []
+
+    @on("go")
+    def emits(event, graph, ctx):
+        for number in range(3):
+            graph.emit("note", {"n": number})
+        ledger = team.graph.ledger
+        known = [each.id for each in ledger.events()]
+        seen.extend(([each.id for each in ledger.last_events(count)], known[-count:]) for count in range(1, len(known)))
+
+    team = runtime(emits)
+    for _ in range(2):
+        team.session.emit("go", {})
+    team.run_until_idle()
+    assert seen
+    assert all(found == wanted for found, wanted in seen)
