@@ -117,12 +117,11 @@ def tab(browser):
 @pytest.fixture
 def host(tab):
     page, errors = tab
-    page.goto("about:blank")
     page.mouse.move(0, 0)
     page.set_viewport_size({"width": 1280, "height": 720})
     page.emulate_media(color_scheme="light", reduced_motion="no-preference")
     page.evaluate(HOST)
     yield lambda session=None, views=1: Host(page, session or ticket_recipe.session(), views)
-    page.goto("about:blank")  # what it still does ends before the next test
+    page.goto("about:blank")  # what it still does ends before the next test, which begins here
     found, errors[:] = errors.copy(), []
     assert found == []

@@ -41,9 +41,10 @@ MEASURED = """far => {
   }
   const away = parts.filter(({line, left, right, top, bottom}) => {
     if (!line) return false;
-    const [length, screen] = [line.getTotalLength(), line.getScreenCTM()];
-    return ![...Array(81).keys()].some(part => {
-      const {x, y} = line.getPointAtLength(length * part / 80).matrixTransform(screen);
+    const screen = line.getScreenCTM(), length = line.points ? 0 : line.getTotalLength();
+    line.points ||= [...Array(81).keys()].map(part => line.getPointAtLength(length * part / 80)); // whatever the width
+    return !line.points.some(point => {
+      const {x, y} = point.matrixTransform(screen);
       return Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom)) <= far * by;
     });
   }).map(({name}) => name);

@@ -38,7 +38,8 @@ def _no_calls():
 async def in_langgraph(workflow: Any, given: Any, is_async: bool) -> tuple[str, Any, list[Any]]:
     """Run an entrypoint in LangGraph, answering what it asks; return how it ended, its result and the questions."""
     workflow = workflow.copy(update={"checkpointer": InMemorySaver()})
-    config, asked = {"configurable": {"thread_id": "one"}}, []
+    # A thread for each task: by default there are a few, and tasks that wait for tasks inside them wait there for ever.
+    config, asked = {"configurable": {"thread_id": "one"}, "max_concurrency": 64}, []
     try:
         while True:
             found = await workflow.ainvoke(given, config) if is_async else workflow.invoke(given, config)
