@@ -45,6 +45,13 @@ def test_a_cell_that_runs_again_registers_its_behavior_once():
     assert [made.priority for made in ag.clear_registry()] == [2]
 
 
+def test_behaviors_of_relations_come_neither_before_nor_after_others_unless_they_say_so():
+    ag.clear_registry()
+    ag.relation_behavior("next", on=["go"], name="relates")(lambda relation, event, graph, ctx: None)
+    ag.behavior(on=["go"], name="hears")(nothing)
+    assert [made.priority for made in ag.clear_registry()] == [0, 0]
+
+
 @pytest.mark.parametrize("fn", [later, bit_by_bit, Later()])
 def test_a_function_that_a_call_does_not_run_is_refused(fn):
     with pytest.raises(AgentNbError, match="R330"):

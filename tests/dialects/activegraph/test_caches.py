@@ -32,7 +32,7 @@ def events_of(behaviors, options):
 @pytest.mark.parametrize(
     ("words", "deterministic", "calls"),
     [({}, True, 2), ({"replay_reinvoke_deterministic": True}, True, 2),
-     ({"cache": True}, True, 1), ({"cache": True}, False, 1),
+     ({"cache": True}, True, 1), ({"cache": True}, False, 1), ({"cache": True, "replay_tool_cache": False}, True, 1),
      ({"cache": True, "replay_reinvoke_deterministic": True}, True, 2),
      ({"cache": True, "replay_reinvoke_deterministic": True}, False, 1)],
 )  # fmt: skip
@@ -41,7 +41,7 @@ def test_a_tool_is_called_again_only_where_that_is_wished_for(words, determinist
     known = events_of(behaviors, options)
     words = dict(words)
     if words.pop("cache", False):
-        words |= {"tool_cache": ToolCache.from_events(known), "replay_tool_cache": True}
+        words = {"tool_cache": ToolCache.from_events(known), "replay_tool_cache": True, **words}
     again = Runtime(graph(), behaviors=behaviors, **{**options, **words})
     again.run_goal("go")
     assert (len(called), types(again)[-1], again.errors) == (calls, "thought", [])

@@ -52,6 +52,16 @@ def entry(id):
     return graph
 
 
+@pytest.mark.parametrize(("count", "end"), [(12, "n11"), (13, "n11 and 1 more"), (15, "n11 and 3 more")])
+def test_the_nodes_of_a_large_graph_are_not_all_named(count, end):
+    graph = Graph()
+    for number in range(count):
+        graph.nodes.append(JoinNode(f"n{number}"))
+    graph.entry = "gone"
+    (error,) = [finding for finding in graph.validate().errors if finding.kind == "InvalidEntryPoint"]
+    assert error.why.endswith(end)
+
+
 def test_an_edge_says_which_of_its_ends_is_missing():
     for graph, verb in ((with_edge("gone", "plan"), "begins"), (with_edge("plan", "gone"), "ends")):
         (error,) = graph.validate().errors
