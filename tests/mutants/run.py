@@ -3,11 +3,11 @@
 Cosmic Ray makes the mutants; `sys.monitoring` says which tests run a line, and only those are run: in turn those that
 take different ways through the function around it, of each way first those of the module's own file, then those of its
 area, then the fastest of each other file. A line that runs on import, or in a cached function, belongs to the tests
-that run a line which names what it defines. All tests are collected once, in a process that has imported everything,
-and a fork of it runs them with the changed functions; a change that is not inside of a function, and one that survives,
-is tried in a new process. A test that fails counts if it fails again by itself, and passes without the change. A sample
-(seeded) keeps a run within an hour: places are drawn, and one change at each, because a `+` has eleven changes and a
-`<` five, most of them alike.
+that run a line which names what it defines, or the class around it, and to those of the module's own file. All tests
+are collected once, in a process that has imported everything, and a fork of it runs them with the changed functions; a
+change that is not inside of a function, and one that survives, is tried in a new process. A test that fails counts if
+it fails again by itself, and passes without the change. A sample (seeded) keeps a run within an hour: places are drawn,
+and one change at each, because a `+` has eleven changes and a `<` five, most of them alike.
 
     pip install -e ".[lab,test,mutants]"
     python tests/mutants/run.py                                  # 400 mutants of the code named below
@@ -287,7 +287,10 @@ class Tests:
         # A module is imported, and a cached function called, in the first of the tests that need it.
         lines, names = on_import(path, place.line)
         found |= self._running(place.module, lines)
-        named = self._naming(names | cached_around(path, place.line)) - found
+        named = self._naming(names | cached_around(path, place.line))
+        if names:  # a model may be used, and validate all that it has, without a line of its own
+            named |= {test for test in self.seconds if test.split("::")[0] == tests_of(place.module)}
+        named -= found
         around = sum(1 << number for number in function_around(path, place.line))
         ways: dict[int, set[str]] = defaultdict(set)  # by the lines of the function around it that they run
         for test in found:
@@ -383,7 +386,7 @@ def on_import(path: Path, line: int) -> tuple[range, set[str]]:
                 names, block = {name}, statement.body
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                names = {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+                names |= {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
             case _:
                 block = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
     return body, names
