@@ -16,6 +16,8 @@ from agentnb.engine.core.work import Append
 from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from tests.engine.interrupts import EDIT, Interrupt, acts_of, describe_session, done_afresh, recipe, steps
+from tests.property.test_abandoned_steps import session_of as drawing_session
+from tests.property.test_abandoned_steps import to_its_end
 
 # Of the moments of a move, which one is tried, from one of the first on; `.ci/run --full` tries each.
 EVERY = 1 if int(os.environ.get("INTERRUPTS", "10")) > 100 else 3
@@ -148,3 +150,20 @@ def test_an_interrupt_at_any_moment_of_one_of_many_branches_leaves_the_queue_who
         assert describe_session(session) == expected[4], interrupt.where
         session.step(8)
         assert describe_session(session) == expected[12], interrupt.where
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a coroutine that was just closed
+def test_an_interrupt_at_any_moment_of_a_step_changes_nothing_that_it_draws():
+    def drawing() -> Session:
+        session = drawing_session("cycle", ["chance", "tool", "gauss", "id"])
+        session.step()
+        return session
+
+    expected = to_its_end(drawing()).board["drawn"]
+    session = drawing()
+    moments = Interrupt().during(session.step).moments
+    assert moments > 30
+    for at in range(random.randint(1, EVERY), moments + 1, EVERY):
+        session = drawing()
+        interrupt = Interrupt(at).during(session.step)
+        assert to_its_end(session).board["drawn"] == expected, interrupt.where
