@@ -275,6 +275,14 @@ def test_a_problem_in_a_block_is_at_its_line():
     ]
 
 
+def test_a_circle_of_partials_is_at_the_name_of_one():
+    source = read_text(
+        "prompts:\n  templates: {p: {user: x}}\n  partials:\n    first: '{{> second }}'\n    second: '{{> first }}'\n"
+    )
+    _, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
+    assert [(p.code, p.where) for p in problems] == [("R175", "<text>:4:5, prompts.partials.first")]
+
+
 WITH_PARTIALS = """
 prompts:
   templates:
