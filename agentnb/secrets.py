@@ -282,10 +282,10 @@ _NOT_IN_YAML: Final = re.compile(r'[^ -~]|["\\]')
 _YAML_NAMES: Final = dict(zip('"\\\0\a\b\t\n\v\f\r\x1b\x85\xa0\u2028\u2029', '"\\0abtnvfreN_LP', strict=True))
 
 
-def _escape_for_yaml(found: re.Match[str]) -> str:
-    number = ord(found[0])
+def _escape_for_yaml(match: re.Match[str]) -> str:
+    number = ord(match[0])
     width = "x02" if number < 0x100 else "u04" if number < 0x10000 else "U08"
-    return "\\" + _YAML_NAMES.get(found[0], f"{width[0]}{number:{width[1:]}X}")
+    return "\\" + _YAML_NAMES.get(match[0], f"{width[0]}{number:{width[1:]}X}")
 
 
 def _escape_html_by_number(text: str) -> str:
@@ -546,9 +546,9 @@ def _mask_named(text: str) -> str:
 def _iter_named_values(text: str) -> Iterator[tuple[int, int, str, bool]]:
     """Yield the start and end of each value under a secret's name, the quotes of the name, and whether it is quoted."""
     end = 0
-    named = [(found.start(), found.end(), found[2], found[1]) for found in _NAMED.finditer(text)]
+    named = [(match.start(), match.end(), match[2], match[1]) for match in _NAMED.finditer(text)]
     if "=" in text:
-        named += [(found.start(), found.end(), found[1], found[2]) for found in _ASSIGNED.finditer(text)]
+        named += [(match.start(), match.end(), match[1], match[2]) for match in _ASSIGNED.finditer(text)]
         named.sort()
     for first, last, name, mark in named:
         if first < end or not is_secret(name):

@@ -277,8 +277,8 @@ def compare(a: Any, b: Any) -> Comparison:
     return Comparison(a, b)
 
 
-def _get_paths(found: tuple[Difference, ...]) -> list[str]:
-    return [safe_str(path) for path in dict.fromkeys(each.path for each in found) if path]
+def _get_paths(differences: tuple[Difference, ...]) -> list[str]:
+    return [safe_str(path) for path in dict.fromkeys(each.path for each in differences) if path]
 
 
 def _join_recipes(a: Recipe, b: Recipe) -> Recipe:

@@ -149,7 +149,7 @@ def _concatenate(tables: list[tuple[pd.DataFrame, NDArray[np.int64]]]) -> tuple[
         values = dict.fromkeys(value for table, _ in tables for value in table[name].cat.categories)
         for table, _ in tables:
             table[name] = table[name].cat.set_categories(list(values))
-    runs = np.concatenate([found for _, found in tables])
+    runs = np.concatenate([indexes for _, indexes in tables])
     order = np.argsort(runs, kind="stable")
     frame = pd.concat([table for table, _ in tables], ignore_index=True)
     return frame.take(order).reset_index(drop=True), runs[order]

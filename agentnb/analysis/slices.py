@@ -101,10 +101,10 @@ class Slice:
         return len(self.rows)
 
     @plain_arguments
-    def lines(self, most: int = _MOST_LINES) -> list[str]:
+    def lines(self, limit: int = _MOST_LINES) -> list[str]:
         """Return the nearest rows as lines of text, without secrets; the last line gives the number of further rows."""
-        lines = [f"{'  ' * min(row.distance, 8)}{row}" for row in self.rows[:most]]
-        rest = len(self.rows) - most
+        lines = [f"{'  ' * min(row.distance, 8)}{row}" for row in self.rows[:limit]]
+        rest = len(self.rows) - limit
         return [*lines, f"and {rest} more"] if rest > 0 else lines
 
     def __repr__(self) -> str:

@@ -40,12 +40,16 @@ def run_diff(args: argparse.Namespace) -> int:
     return 0 if parted is None else 1
 
 
-def _to_plain(found: Difference) -> dict[str, Any]:
+def _to_plain(difference: Difference) -> dict[str, Any]:
     """Return a difference as a mapping, without secrets; a missing value is omitted."""
-    word = find_secret_word(parse_path(found.path))
-    values = {name: mask_value(value, word) for name, value in (("a", found.a), ("b", found.b)) if value is not ABSENT}
-    position = {name: getattr(found, name) for name in ("step_a", "step_b", "node", "path")}
-    return {**position, **values, "reason": str(found)}
+    word = find_secret_word(parse_path(difference.path))
+    values = {
+        name: mask_value(value, word)
+        for name, value in (("a", difference.a), ("b", difference.b))
+        if value is not ABSENT
+    }
+    position = {name: getattr(difference, name) for name in ("step_a", "step_b", "node", "path")}
+    return {**position, **values, "reason": str(difference)}
 
 
 __all__ = ["run_diff"]

@@ -25,7 +25,7 @@ def replay_command(args: argparse.Namespace) -> int:
         print(report)
     if not reports:
         print(f"no goldens in {', '.join(args.goldens)}")
-    return 0 if reports and all(found.ok for found in reports) else 1
+    return 0 if reports and all(report.ok for report in reports) else 1
 
 
 __all__ = ["replay_command"]

@@ -100,14 +100,14 @@ def make_board_table(recipe: Recipe, run: RunView | None, *, spare: int = 0, roo
         touched[access] = dict(_iter_touched(nodes, view, access, literal))
     own = list_own_keys(recipe, nodes, literal)
     keys = dict.fromkeys([*own, *map(str, view.board)])
-    keys |= dict.fromkeys(key for found in touched.values() for rows in found.values() for key in rows)
+    keys |= dict.fromkeys(key for rows_by_node in touched.values() for rows in rows_by_node.values() for key in rows)
     if room is None:
         room = min(ROWS, _count_most_keys(recipe, areas) + spare if spare else len(keys))
     values = recipe.init if run is None else view.board
     marked = [{find_row(path, literal) for path in paths} for paths in (view.written, view.read)]
-    used = {key for found in touched.values() for rows in found.values() for key in rows}
+    used = {key for rows_by_node in touched.values() for rows in rows_by_node.values() for key in rows}
     shown_keys = choose_keys(keys, room, (marked[0] | marked[1], used))
-    users = {access: _map_users(found) for access, found in touched.items()}
+    users = {access: _map_users(rows_by_node) for access, rows_by_node in touched.items()}
     rows = tuple(_make_row(key, values, recipe, users, marked) for key in shown_keys)
     flows = tuple(_make_flows(touched, {key: number for number, key in enumerate(shown_keys)}, view))
     more = len(keys) - len(rows)
@@ -123,7 +123,7 @@ def choose_keys(keys: Mapping[str, None], room: int, preferred: Sequence[Collect
     """
     if len(keys) <= room:
         return list(keys)
-    ranked = [key for found in (*preferred, keys) for key in keys if key in found]
+    ranked = [key for group in (*preferred, keys) for key in keys if key in group]
     chosen = set(islice(dict.fromkeys(ranked), room))
     return [key for key in keys if key in chosen]
 

@@ -75,12 +75,12 @@ def _iter_changes(now: Board, before: Board) -> Iterator[tuple[str, str]]:
     yield from ((id, "removed") for id in before if id not in now)
 
 
-def _choose(names: list[str], changes: Mapping[str, str], most: int) -> dict[str, None]:
+def _choose(names: list[str], changes: Mapping[str, str], limit: int) -> dict[str, None]:
     """Return the objects to draw, in the order of the board."""
-    if len(names) <= most:
+    if len(names) <= limit:
         return dict.fromkeys(names)
     first = [name for name in names if name in changes] + [name for name in reversed(names) if name not in changes]
-    chosen = set(first[:most])
+    chosen = set(first[:limit])
     return dict.fromkeys(name for name in names if name in chosen)
 
 

@@ -84,7 +84,7 @@ def diff_patches(before: Patch, after: Patch) -> Patch:
         old, new = before.get(part, {}), after.get(part, {})
         removed = dict.fromkeys(old.keys() - new.keys())
         parts[part] = removed | {key: item for key, item in new.items() if item is not old.get(key) != item}
-    return {part: found for part, found in parts.items() if found}
+    return {part: value for part, value in parts.items() if value}
 
 
 def _find_touched(view: RunView) -> dict[str, None]:

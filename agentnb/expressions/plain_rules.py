@@ -706,7 +706,7 @@ def _iter_each(
 def _evaluate_map(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
     value = run.of(arguments[0], scopes, f"{pointer}/0")
     value = [] if value is None else value if isinstance(value, list | dict) else [value]
-    return [found for _, found in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1")]
+    return [result for _, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1")]
 
 
 def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
@@ -714,7 +714,7 @@ def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
     value = [] if value is None else value
     if not isinstance(value, list | dict):
         raise _make_invalid_error()
-    held = [item for item, found in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1") if _is_true(found)]
+    held = [item for item, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1") if _is_true(result)]
     return (
         {item.position["key"]: item.value for item in held}
         if isinstance(value, dict)
@@ -737,7 +737,7 @@ def _make_quantifier(name: str) -> Lazy:
         value = run.of(arguments[0], scopes, f"{pointer}/0")
         if not isinstance(value, list | dict) or not value:
             return name == "none"
-        held = (_is_true(found) for _, found in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1"))
+        held = (_is_true(result) for _, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1"))
         return all(held) if name == "all" else any(held) is (name == "some")
 
     return of
@@ -750,7 +750,7 @@ def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointe
     upwards = run.of(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else True
     keys: list[Any] = value
     if len(arguments) > 2:
-        keys = [found for _, found in _iter_each(run, arguments[2], value, scopes, f"{pointer}/2")]
+        keys = [result for _, result in _iter_each(run, arguments[2], value, scopes, f"{pointer}/2")]
 
     def compare(left: int, right: int) -> int:
         return _rank(keys[left], keys[right])

@@ -113,9 +113,9 @@ def _count_matches(parts: Any) -> _MatchCount:
     return _MatchCount(bits, max(open_, lookarounds))
 
 
-def _repeat(least: int, most: int, inner: _MatchCount) -> _MatchCount:
-    own = _MatchCount(0, 1) if most - least > _OPEN else _MatchCount(log2(most - least + 1), 0)
-    return _MatchCount(own.bits + inner.bits * most, own.open + inner.open * most)
+def _repeat(minimum: int, maximum: int, inner: _MatchCount) -> _MatchCount:
+    own = _MatchCount(0, 1) if maximum - minimum > _OPEN else _MatchCount(log2(maximum - minimum + 1), 0)
+    return _MatchCount(own.bits + inner.bits * maximum, own.open + inner.open * maximum)
 
 
 class _Machine:
@@ -156,16 +156,16 @@ class _Machine:
                 return self.repeat(int(argument[0]), argument[1], argument[2], following, flags)
         raise EndlessError("it has too many ways to match for a pattern with lookarounds or backreferences")
 
-    def repeat(self, least: int, most: Any, inner: Any, following: int, flags: int) -> int:
-        if str(most) == "MAXREPEAT":
+    def repeat(self, minimum: int, maximum: Any, inner: Any, following: int, flags: int) -> int:
+        if str(maximum) == "MAXREPEAT":
             turn = self.add_state(None, "", following)
             self.states[turn] = (None, "", (self.sequence(inner, turn, flags), following))
             start = turn
         else:
             start = following
-            for _ in range(int(most) - least):
+            for _ in range(int(maximum) - minimum):
                 start = self.add_state(None, "", self.sequence(inner, start, flags), following)
-        for _ in range(least):
+        for _ in range(minimum):
             before = len(self.states)
             start = self.sequence(inner, start, flags)
             if len(self.states) == before:  # it is empty, however often it is repeated

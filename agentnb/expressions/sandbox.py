@@ -101,10 +101,10 @@ def charge(work: int) -> None:
         raise Limit(f"more than {MAX_WORK:,} operations")
 
 
-def check_size(size: int, most: int, what: str) -> None:
+def check_size(size: int, limit: int, what: str) -> None:
     """Raise Limit if `size`, a number of `what`, is greater than `most`; the size is charged like characters."""
-    if size > most:
-        raise _make_limit(most, what)
+    if size > limit:
+        raise _make_limit(limit, what)
     charge(size >> 4)
 
 
@@ -159,8 +159,8 @@ def weigh(value: Any) -> int:
     return total
 
 
-def _make_limit(most: int, what: str) -> Limit:
-    return Limit(f"more than {most:,} {what}")
+def _make_limit(limit: int, what: str) -> Limit:
+    return Limit(f"more than {limit:,} {what}")
 
 
 def to_text(value: Any) -> str:

@@ -112,9 +112,9 @@ def reopen_run(log: EventLog, row: RunRow, plan: Plan, *, can_continue: bool = T
 
 
 def _make_session(
-    plan: Plan, row: RunRow, head: Mapping[str, Any], found: tuple[DeltaLoader, Mapping[str, Any]]
+    plan: Plan, row: RunRow, head: Mapping[str, Any], loaded: tuple[DeltaLoader, Mapping[str, Any]]
 ) -> Session:
-    joined, state = found
+    joined, state = loaded
     run = run_of(plan, joined, {**state, "given": head["given"], "seed": head["seed"]}, clock_of(state["clock"]))
     budget, run.chaos = parse_options(head, state["aux"])
     unfinished, run.has_masked_values = joined.collect_interrupted(), state["masks"]

@@ -148,13 +148,13 @@ def _make_met_condition(node: Node, clause: str, *read: tuple[str, Any]) -> Eval
     return EvaluatedCondition(clause, node.id, value=True, taken=True, operands=read)
 
 
-def _get_value_at(found: Any, path: str) -> Any:
+def _get_value_at(value: Any, path: str) -> Any:
     """Return the value at a dotted path of a payload; None if there is none."""
     for name in path.split("."):
-        if not isinstance(found, Mapping):
+        if not isinstance(value, Mapping):
             return None
-        found = found.get(name)
-    return found
+        value = value.get(name)
+    return value
 
 
 @dataclass(frozen=True, slots=True)

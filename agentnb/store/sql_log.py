@@ -388,7 +388,7 @@ class SqlLog:
         return [parsed for row in rows if (parsed := _parse_row_or_none(row, held)) is not None]
 
     def _make_missing_run_error(self, cursor: Any, run_id: str) -> StoreError:
-        newest = [found for (found,) in cursor.execute(self._statements.newest, {}).fetchall()]
+        newest = [name for (name,) in cursor.execute(self._statements.newest, {}).fetchall()]
         (count,) = cursor.execute(self._statements.count, {}).fetchone()
         return make_missing_run_error(run_id, newest, count, self.url)
 

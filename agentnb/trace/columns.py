@@ -312,7 +312,7 @@ class Columns:
         counts[list(self._known)] = [len(wheres) for wheres in self._known.values()]
         begins = np.zeros(len(counts), dtype=np.int64)
         begins[list(self._known)] = np.cumsum([0, *map(len, self._known.values())])[:-1]
-        wheres = np.array([where for found in self._known.values() for where in found], dtype=np.int64)
+        wheres = np.array([where for indexes in self._known.values() for where in indexes], dtype=np.int64)
         each = counts[activations]
         inside = np.arange(int(each.sum())) - np.repeat(np.cumsum(each) - each, each)
         found_steps = [steps, np.repeat(np.arange(1, len(activations) + 1), each)]

@@ -108,7 +108,7 @@ def _matches_checksum(checksum: Any, document: dict[str, Any]) -> bool:
     return text.endswith(f'"{checksum}"}}') and is_intact(text)
 
 
-def _build_trace(document: Mapping[str, Any], found: DeltaLoader) -> SimulationTrace:
+def _build_trace(document: Mapping[str, Any], loader: DeltaLoader) -> SimulationTrace:
     from agentnb.trace.trace import SimulationTrace
 
     nodes = [
@@ -118,8 +118,8 @@ def _build_trace(document: Mapping[str, Any], found: DeltaLoader) -> SimulationT
     edges = [EdgeRow(*row) for row in document["edges"]]
     outcome, metadata = decode(document["outcome"]), decode(document["metadata"])
     origin = {name: document[name] for name in ("recipe", "given", "seed") if name in document}
-    score, histories = document["score"], found.histories
-    unanswered = list(found.collect_interrupted().iter_unanswered())
+    score, histories = document["score"], loader.histories
+    unanswered = list(loader.collect_interrupted().iter_unanswered())
     return SimulationTrace(
         lambda: histories,
         nodes,

@@ -358,13 +358,13 @@ class _ReadAhead:
         return rows[0]
 
 
-def add_output(found: dict[str, Any], appended: dict[str, list[Any]], key: str, op: int, value: Any) -> None:
+def add_output(outputs: dict[str, Any], appended: dict[str, list[Any]], key: str, op: int, value: Any) -> None:
     """Add one write to the outputs of a step; `appended` holds what its appends have added so far."""
     if op == APPEND:
         items = appended.setdefault(key, [])
         items.append(value)
         value = value if len(items) == 1 else freeze(items)
-    found[key] = value
+    outputs[key] = value
 
 
 def count_edits(history: History, step: int) -> int:

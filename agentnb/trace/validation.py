@@ -189,9 +189,9 @@ def _is_number(value: Any) -> bool:
     return type(value) is int and -LARGEST < value < 2**63
 
 
-def _is_rising(numbers: Sequence[int], most: int) -> bool:
+def _is_rising(numbers: Sequence[int], limit: int) -> bool:
     """Return True if the numbers never decrease and none exceeds `most`."""
-    return all(a <= b for a, b in pairwise(numbers)) and (not numbers or numbers[-1] <= most)
+    return all(a <= b for a, b in pairwise(numbers)) and (not numbers or numbers[-1] <= limit)
 
 
 def _check(holds: bool, what: str) -> None:

@@ -95,7 +95,7 @@ def _make_rows(session: Session, view: RunView, keys: list[str]) -> list[Row]:
     rows = []
     for key in keys:
         text, kind = shown.of(key, board[key]) if key in board else (None, "")
-        marks = [word for word, found in zip(("written", "read"), marked, strict=True) if key in found]
+        marks = [word for word, keys in zip(("written", "read"), marked, strict=True) if key in keys]
         by = list(writers[key]) if key in writers and text is not None else None
         previous_values = [format_value(key, replaced[key], _BEFORE_WIDTH)] if key in replaced else []
         rows.append(shown.row(key, [mask_value(key), text, marks, kind, by, *previous_values]))

@@ -130,7 +130,7 @@ def apply_changes(value: Any, changes: Any) -> Any:
             here.
     """
     value = thaw(value)
-    known = {tuple(found["path"]): found for found in make_fields(value)}
+    known = {tuple(field["path"]): field for field in make_fields(value)}
     for path, typed in _parse_changes(changes):
         field = known.get(tuple(path), {"label": ".".join(map(str, path)), "as": "fixed", "note": _GONE})
         value = _put(value, list(path), parse_typed_value(field, typed))

@@ -370,17 +370,17 @@ def _make_still_state(state: dict[str, Any]) -> dict[str, Any]:
     return {**state, "board": board, "can": [], "limit": None, "speed": None}
 
 
-def _add_surroundings(session: Session, found: Chunk, state: Mapping[str, Any], position: int) -> None:
+def _add_surroundings(session: Session, chunk: Chunk, state: Mapping[str, Any], position: int) -> None:
     """Add the answers to the queries of a page that differ from those at the position before."""
     word = state["picture"].get("board", {}).get("flows", "")
-    if word and word not in found["flows"]:
-        found["flows"][word] = query_flows(session, [])
+    if word and word not in chunk["flows"]:
+        chunk["flows"][word] = query_flows(session, [])
     if state["reactive"]:
-        found["events"][position] = query_events(session, None)
+        chunk["events"][position] = query_events(session, None)
         if len(session.trace) <= OBJECTS:
-            found["objects"][position] = session.draw_objects().bare_svg
+            chunk["objects"][position] = session.draw_objects().bare_svg
     rows = [row for row in state["board"] if row[1] is not None and ("written" in row[2] or not position)]
-    found["values"][position] = {
+    chunk["values"][position] = {
         row[0]: _get_value(session, row[0]) for row in rows if len(row[1]) >= VALUE_WIDTH - 1 or row[3].endswith(")")
     }
 

@@ -77,14 +77,14 @@ class ComparedRun:
 _SECOND: Final[WeakKeyDictionary[Session, ComparedRun]] = WeakKeyDictionary()
 
 
-def _map_steps(found: Comparison) -> tuple[int, ...]:
+def _map_steps(comparison: Comparison) -> tuple[int, ...]:
     """Return for each step of the first run the last step of the second up to there; at its end, the other's end."""
     places, last = [0], 0
-    for row in found.rows:
+    for row in comparison.rows:
         last = max(last, row.pair.step_b or 0)
         if row.pair.step_a is not None:
             places.append(last)
-    places[-1] = max(last, len(trace_of(found.b)) if len(places) > 1 else 0)
+    places[-1] = max(last, len(trace_of(comparison.b)) if len(places) > 1 else 0)
     return tuple(places)
 
 
@@ -139,8 +139,13 @@ def describe_second_run(session: Session) -> dict[str, Any] | None:
     }
 
 
-def _describe_divergence(found: Difference) -> dict[str, Any]:
-    return {"text": clean(str(found))[:_SAID], "a": found.step_a, "b": found.step_b, "node": found.node}
+def _describe_divergence(difference: Difference) -> dict[str, Any]:
+    return {
+        "text": clean(str(difference))[:_SAID],
+        "a": difference.step_a,
+        "b": difference.step_b,
+        "node": difference.node,
+    }
 
 
 def _format_status(other: Session | None, position: int) -> str:

@@ -287,11 +287,13 @@ class _Filler:
                 return drawn
         return float((least + upper) / 2)
 
-    def draw_multiple(self, least: Fraction, most: Fraction, step: Fraction, above: bool, below: bool) -> int | float:
+    def draw_multiple(
+        self, minimum: Fraction, maximum: Fraction, step: Fraction, above: bool, below: bool
+    ) -> int | float:
         """Return a multiple of `step` between two numbers; `above` and `below` mark them as exclusive."""
-        first, last = math.ceil(least / step), math.floor(most / step)
-        first += above and first * step == least
-        last -= below and last * step == most
+        first, last = math.ceil(minimum / step), math.floor(maximum / step)
+        first += above and first * step == minimum
+        last -= below and last * step == maximum
         if first > last:
             raise CannotError(f"no multiple of {step} is between its limits")
         drawn = self.random.randint(first, last) * step

@@ -123,7 +123,7 @@ def _iter_nodes(level: Level, nodes: Nodes) -> Iterator[Node]:
             yield nodes.node_of(level, number, body, loop=loop.id)
 
 
-def _iter_edges(level: Level, nodes: Nodes, found: Mapping[str, Node], problems: list[Problem]) -> Iterator[Edge]:
+def _iter_edges(level: Level, nodes: Nodes, nodes_by_id: Mapping[str, Node], problems: list[Problem]) -> Iterator[Edge]:
     """Yield all edges of a graph: its edges, the cases of routers, and the targets of failures."""
     locate, ids = nodes.source.locate, level.ids
     for number, edge in enumerate(level.config.edges):
@@ -140,9 +140,9 @@ def _iter_edges(level: Level, nodes: Nodes, found: Mapping[str, Node], problems:
     for number, node in enumerate(level.config.nodes):
         path, id = (*level.path, "nodes", number), ids[node.id]
         if node.type == "router" and node.id not in level.inside:
-            for condition, target in found[id].params.get("cases", ()):
+            for condition, target in nodes_by_id[id].params.get("cases", ()):
                 yield Edge(id, target, "route", condition=condition.text, place=locate((*path, "cases")))
-            if default := found[id].params.get("default"):
+            if default := nodes_by_id[id].params.get("default"):
                 yield Edge(id, default, "route", condition="otherwise", place=locate((*path, "default")))
         to = node.on_error.to if node.on_error is not None else None
         if to and node.id in level.inside:

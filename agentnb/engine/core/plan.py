@@ -98,7 +98,7 @@ class CompiledRecipe:
         ]  # fmt: skip
         self.unbound = tuple(node for node in own if not self._bind_without_world(node))
         functions = [node.params.get("function") for node in recipe.nodes.values()]
-        self._functions = [found for found in functions if type(found) is FunctionType]
+        self._functions = [function for function in functions if type(function) is FunctionType]
         self._codes = [*map(_code_of, self._functions)]
 
     def is_outdated(self) -> bool:

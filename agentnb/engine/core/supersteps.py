@@ -578,9 +578,9 @@ def choose_after_skip(run: Run, activation: Activation, writes: Mapping[str, Any
         work.scope = activation.scope
 
 
-def _to_route(work: Work, found: Any) -> list[str | SendTarget]:
+def _to_route(work: Work, choice: Any) -> list[str | SendTarget]:
     """Return what `choose` has returned as a route: one target, several, or None."""
-    targets = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
+    targets = list(choice) if isinstance(choice, list | tuple) else [] if choice is None else [choice]
     return [work.send(*to) if isinstance(to, Send) else to for to in targets if to != END]
 
 
@@ -592,10 +592,10 @@ def _make_scope_with_input(work: Work) -> Scope:
     return seen
 
 
-def _make_limit_error(work: Work, most: int) -> SuperstepError:
+def _make_limit_error(work: Work, limit: int) -> SuperstepError:
     """L533: a graph has reached its limit of supersteps."""
     return _make_error(
-        work, "L533", f"the limit of {most} supersteps is reached",
+        work, "L533", f"the limit of {limit} supersteps is reached",
         "a run that reaches its limit fails, even if nothing is left to run",
         "make sure that it ends earlier, or allow more: config={'recursion_limit': ...}",
     )  # fmt: skip

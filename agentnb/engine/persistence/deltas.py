@@ -165,7 +165,7 @@ class DeltaEncoder:
         for number, _, mark in taken:
             self.watermarks[number] = mark
         self.sizes, self.unsavable = new_sizes, None
-        return {name: found for name, found in (("t", tables), ("p", parts)) if found}
+        return {name: part for name, part in (("t", tables), ("p", parts)) if part}
 
     def _encode_tables(self) -> tuple[Json, list[int]]:
         tables, new_sizes, encoded = self.tables, self.sizes, {}

@@ -205,12 +205,12 @@ def _write(step: int, node: str, left: WriteRecord | None, right: WriteRecord | 
         yield from iter_inner_differences((step, node, "write"), inside, left.new, right.new)
         return
     why = ""
-    if any(wrote is not None and wrote.op == DELETE for wrote in (left, right)) or (
+    if any(write is not None and write.op == DELETE for write in (left, right)) or (
         left is not None and right is not None
     ):
-        texts = [f"{OPS[wrote.op]}" if wrote is not None else "no write" for wrote in (left, right)]
+        texts = [f"{OPS[write.op]}" if write is not None else "no write" for write in (left, right)]
         why = f"{format_path(path)!r}: {texts[0]} in the record, {texts[1]} in the replay"
-    then, now = (ABSENT if wrote is None else wrote.new for wrote in (left, right))
+    then, now = (ABSENT if write is None else write.new for write in (left, right))
     yield Divergence(step, node, "write", format_path(path), then, now, why)
 
 

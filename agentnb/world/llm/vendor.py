@@ -340,7 +340,7 @@ class VendorClient(ABC):
             content = reply.value
         elif ask.schema is not None and not reply.calls:
             content = self._parse_value(content, ask, self._parse_usage(reply))
-        calls = tuple(self._call(found, number, reply, ask) for number, found in enumerate(reply.calls.values()))
+        calls = tuple(self._call(call, number, reply, ask) for number, call in enumerate(reply.calls.values()))
         if reply.value is None and ask.schema is None and not calls and not content.strip():
             raise LLMError(
                 Problem("X364", f"{self._name(ask)} sent an empty answer", self._name(ask),

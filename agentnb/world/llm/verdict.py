@@ -81,17 +81,17 @@ def _to_fields(answer: Any) -> Any:
     return values if "score" in values or "passed" in values else answer
 
 
-def _parse_mapping(found: Mapping[Any, Any]) -> Verdict:
-    passed = next((found[word] for word in _PASSED if found.get(word) is not None), None)
+def _parse_mapping(fields: Mapping[Any, Any]) -> Verdict:
+    passed = next((fields[word] for word in _PASSED if fields.get(word) is not None), None)
     if isinstance(passed, str):
         passed = _parse_word(passed)
     if passed is not None and not isinstance(passed, bool):
         passed = None
-    score = found.get("score")
+    score = fields.get("score")
     if score is None and passed is None:
-        has = f" ({', '.join(map(str, list(found)[:5]))})" if found else ""
+        has = f" ({', '.join(map(str, list(fields)[:5]))})" if fields else ""
         raise ValueError(f"it is a mapping{has} without a 'score', and without a 'passed' that is true or false")
-    remark = next((found[word] for word in _REMARKS if found.get(word)), None)
+    remark = next((fields[word] for word in _REMARKS if fields.get(word)), None)
     return Verdict(None if score is None else _number(score), passed, remark)
 
 

@@ -277,8 +277,8 @@ def _copy_parameters(params: Any) -> dict[str, Any]:
     return copy_parts(params) if params else {}
 
 
-def _find_errors(found: _Registered, params: Any) -> list[Detail]:
-    path = f"{found.config.name}.{INSIDE}"
+def _find_errors(registered: _Registered, params: Any) -> list[Detail]:
+    path = f"{registered.config.name}.{INSIDE}"
     if (
         not isinstance(params, Mapping)
         and params is not None
@@ -289,7 +289,7 @@ def _find_errors(found: _Registered, params: Any) -> list[Detail]:
                  "expected": "object", "received": received}]  # fmt: skip
     if find_excess(params):
         return [{"path": path, "message": "The parameters are nested too deeply, or are too large."}]
-    return list(found.parameters.iter_errors(_copy_parameters(params), path))
+    return list(registered.parameters.iter_errors(_copy_parameters(params), path))
 
 
 def _describe(tool: _Registered) -> dict[str, Any]:

@@ -233,10 +233,10 @@ def _measure_seconds(clock: Callable[[], int], start_time: int) -> float:
     return (clock() - start_time) / 1e9
 
 
-def _add_usage(found: dict[str, Any]) -> base.LLMResponse:
+def _add_usage(fields: dict[str, Any]) -> base.LLMResponse:
     """Return a response with its usage."""
-    usage = base.Usage(found["input_tokens"], found["output_tokens"], Decimal(found["cost_usd"]))
-    return base.LLMResponse(found, found["model"], usage)
+    usage = base.Usage(fields["input_tokens"], fields["output_tokens"], Decimal(fields["cost_usd"]))
+    return base.LLMResponse(fields, fields["model"], usage)
 
 
 def _make_failed_response(error: Exception, model: str, seconds: float) -> base.LLMResponse:
@@ -267,8 +267,8 @@ def _apply_changes(call: Mapping[str, Any], sent: Mapping[str, Any], now: Mappin
     return {**call, **new}
 
 
-def _add_price(found: dict[str, Any], tool: Tool) -> PricedAnswer:
-    answer = PricedAnswer(found)
+def _add_price(fields: dict[str, Any], tool: Tool) -> PricedAnswer:
+    answer = PricedAnswer(fields)
     answer.usage = base.Usage(cost_usd=tool.cost_per_call)
     return answer
 

@@ -395,13 +395,13 @@ class _ModelRequests:
         self.record("tool.responded", {**head, **response}, request)
         return LLMMessage("tool", to_json(to_canonical(result["output"])), call.id, tool.name)
 
-    def _read(self, found: Mapping[str, Any]) -> Any:
+    def _read(self, fields: Mapping[str, Any]) -> Any:
         """Return an answer parsed by its schema; None without a schema."""
         schema = self.behavior.output_schema
         if schema is None:
             return None
-        details = {"raw_text": found["raw_text"], "schema": schema.__name__}
-        parsed = read(found["raw_text"]) if found["parsed"] is None else found["parsed"]
+        details = {"raw_text": fields["raw_text"], "schema": schema.__name__}
+        parsed = read(fields["raw_text"]) if fields["parsed"] is None else fields["parsed"]
         if parsed is None:
             raise LLMBehaviorError("llm.parse_error", "the answer contains no JSON object", payload_extras=details)
         try:

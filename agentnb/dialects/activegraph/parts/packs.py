@@ -190,7 +190,7 @@ class Pack(_Frozen):
         names = {part: [f"{self.name}.{each.name}" for each in getattr(self, part)] for part in ("behaviors", "tools")}
         types = {part: [each.name for each in getattr(self, part)] for part in ("object_types", "relation_types")}
         return {"name": self.name, "version": self.version,
-                **{part: sorted(found) for part, found in (names | types).items()}}  # fmt: skip
+                **{part: sorted(members) for part, members in (names | types).items()}}  # fmt: skip
 
     def surface(self, settings: Any) -> dict[str, Any]:
         """Return the payload that the log records when the pack is loaded."""

@@ -127,10 +127,10 @@ def _apply_approval_decided(ledger: Ledger, payload: Any) -> Writes:
     return [] if ledger.get(decided) is ABSENT else [(decided, ABSENT)]
 
 
-def apply_patch(found: Any, patch: Any) -> Any:
+def apply_patch(current: Any, patch: Any) -> Any:
     """Return an object after a patch, frozen."""
-    data = patch["value"] if patch["op"] == "replace" else {**found["data"], **patch["value"]}
-    return freeze({**found, "data": data, "version": found["version"] + 1})
+    data = patch["value"] if patch["op"] == "replace" else {**current["data"], **patch["value"]}
+    return freeze({**current, "data": data, "version": current["version"] + 1})
 
 
 def check_board_value(key: str, value: Any) -> None:

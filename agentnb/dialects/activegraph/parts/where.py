@@ -45,10 +45,10 @@ OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-def find_failing_clause(where: Where | None, found: Any) -> tuple[str, Any, Any] | None:
+def find_failing_clause(where: Where | None, record: Any) -> tuple[str, Any, Any] | None:
     """Return the first clause that does not match: path, expected, actual; None if all match."""
     for path, expected in (where or {}).items():
-        value = get_at(found, _split_path(path))
+        value = get_at(record, _split_path(path))
         if not _holds(value, expected):
             return path, expected, value
     return None
@@ -104,21 +104,21 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple | FrozenList)
 
 
-def _holds(found: Any, expected: Any) -> bool:
+def _holds(actual: Any, expected: Any) -> bool:
     """Return True if one clause matches.
 
     Raises:
         InternalEvaluatorError: X504, there is no such operator.
     """
     if isinstance(expected, list | tuple):
-        return (_is_list(found) and list(found) == list(expected)) or (
-            not _is_list(found) and _is_among(found, expected)
+        return (_is_list(actual) and list(actual) == list(expected)) or (
+            not _is_list(actual) and _is_among(actual, expected)
         )
     if not isinstance(expected, Mapping):
-        return bool(found == expected)
+        return bool(actual == expected)
     if not expected.keys() <= OPERATORS.keys():
         check({"": expected})
-    return all(OPERATORS[name](found, value) for name, value in expected.items())
+    return all(OPERATORS[name](actual, value) for name, value in expected.items())
 
 
 __all__ = ["OPERATORS", "Where", "check", "find_failing_clause", "get_at", "get_object_values", "holds"]

@@ -114,20 +114,20 @@ def _list_runs(reader: DatabaseReader, tables: set[str]) -> list[tuple[LogRun, i
     ]
 
 
-def _choose_run(shown: str, found: Sequence[tuple[LogRun, int]], run_id: str | None) -> LogRun:
+def _choose_run(shown: str, runs: Sequence[tuple[LogRun, int]], run_id: str | None) -> LogRun:
     """L464: the store has no such run, or no runs.
 
     Raises:
         StoreError: L464.
     """
-    if run_id is None and found:
-        return max(found, key=lambda row: row[1])[0]
-    names = [run.run_id for run, _ in found]
+    if run_id is None and runs:
+        return max(runs, key=lambda row: row[1])[0]
+    names = [run.run_id for run, _ in runs]
     if run_id in names:
-        return found[names.index(run_id)][0]
+        return runs[names.index(run_id)][0]
     what = "there is no run yet" if run_id is None else f"there is no run {run_id!r}"
     choices = ", ".join(f"{run.run_id!r}" + (f" ({run.label or run.goal})" if run.label or run.goal else "")
-                     for run, _ in found[-5:])  # fmt: skip
+                     for run, _ in runs[-5:])  # fmt: skip
     why = (
         f"the runs of this store are: {choices}"
         if len(names) < 6
