@@ -246,7 +246,7 @@ _first_flags: Final = array("B", [0]).__copy__
 class History(LazyAttributes):
     """The steps after `base` of one branch of a run; earlier steps belong to the parent.
 
-    `plan` is the plan that its steps were made with; None if unknown.
+    `plan` is the plan with which its steps ran; None if it is unknown.
     """
 
     __slots__ = (
