@@ -94,8 +94,8 @@ class StepKeys:
         around = self.frames.get(row.parent, "root")
         branch = f".{row.branch}" if row.branch >= 0 else ""
         counts = rounds[1:] if rounds[0] == visit == 1 else (*rounds, visit)
-        again = f"#{'.'.join(map(str, counts))}" if any(count != 1 for count in counts) else ""
-        self.frames[number] = f"{'' if around == 'root' else f'{around}/'}{row.region}{branch}{again}"
+        suffix = f"#{'.'.join(map(str, counts))}" if any(count != 1 for count in counts) else ""
+        self.frames[number] = f"{'' if around == 'root' else f'{around}/'}{row.region}{branch}{suffix}"
 
     def frame(self, number: int) -> str:
         """Return the name of a frame, or of the frame that opened a scope."""

@@ -64,9 +64,9 @@ class Comparison:
         visit = "" if pair.visit == 1 else f" for the {_format_ordinal(pair.visit)} time"
         tip = self._keys[absent == "b"].reading.tip
         ended = f"; {absent} ended after step {tip}" if tip < (pair.step_a or pair.step_b or 0) else ""
-        then, now = (ABSENT if step is None else pair.key.node for step in (pair.step_a, pair.step_b))
+        node_a, node_b = (ABSENT if step is None else pair.key.node for step in (pair.step_a, pair.step_b))
         reason = f"it ran{visit} in {present} only{ended}"
-        return Difference(pair.step_a, pair.step_b, pair.key.node, "", then, now, reason)
+        return Difference(pair.step_a, pair.step_b, pair.key.node, "", node_a, node_b, reason)
 
     @property
     def differences(self) -> list[Difference]:
@@ -83,24 +83,24 @@ class Comparison:
     @cached_property
     def slices(self) -> tuple[Slice | None, Slice | None]:
         """The backward slices of the first divergence, in a and in b; None if a run has no such step."""
-        parted = self.first_divergence
-        if parted is None:
+        divergence = self.first_divergence
+        if divergence is None:
             return None, None
-        a, b = self._slice(0, parted.step_a), self._slice(1, parted.step_b)
+        a, b = self._slice(0, divergence.step_a), self._slice(1, divergence.step_b)
         return a, b
 
     def _slice(self, side: int, step: int | None) -> Slice | None:
-        parted = self.first_divergence
-        assert parted is not None
+        divergence = self.first_divergence
+        assert divergence is not None
         if step is None:
             step = self._step_before(side)
             return None if step is None else Slices((self.a, self.b)[side]).of_step(step)
-        is_board = parted.path not in ("", "error", "route") and not parted.path.startswith(("event:", "call:"))
+        is_board = divergence.path not in ("", "error", "route") and not divergence.path.startswith(("event:", "call:"))
         slices = Slices((self.a, self.b)[side])
         if not is_board:
             return slices.of_step(step)
-        scope = self._map_scope(side, parted.scope)
-        return slices.of_write(scope, tuple(parted.path.split(".")), step)
+        scope = self._map_scope(side, divergence.scope)
+        return slices.of_write(scope, tuple(divergence.path.split(".")), step)
 
     def _step_before(self, side: int) -> int | None:
         """Return the last step of a run that both runs have, before the first divergence."""
@@ -155,9 +155,13 @@ class Comparison:
         recipe = _join_recipes(get_recipe(self.a), get_recipe(self.b))
         visits = self._count_visits()
         marks = self.node_marks()
-        parted = self.first_divergence
+        divergence = self.first_divergence
         counts = {node: _count(visits[0].get(node, 0), visits[1].get(node, 0)) for node in marks}
-        tips = {} if parted is None or parted.node is None else {parted.node: f"first divergence: {parted}"}
+        tips = (
+            {}
+            if divergence is None or divergence.node is None
+            else {divergence.node: f"first divergence: {divergence}"}
+        )
         return draw_overlay(
             recipe, nodes=marks, edges=self._mark_edges(recipe), counts=counts, tips=tips, board=board,
             direction=direction, what="two runs of",
@@ -172,7 +176,7 @@ class Comparison:
 
     def node_marks(self) -> dict[str, tuple[str, ...]]:
         """Return the marks of each node that a run visited, as drawn: only-a, only-b, differs, parted."""
-        visits, parted = self._count_visits(), self.first_divergence
+        visits, divergence = self._count_visits(), self.first_divergence
         differing = {row.pair.key.node for row in self.rows if row.change == "differs"}
         marks = {}
         for node in {**visits[0], **visits[1]}:
@@ -183,7 +187,7 @@ class Comparison:
                 own.append("only-b")
             elif node in differing:
                 own.append("differs")
-            if parted is not None and node == parted.node:
+            if divergence is not None and node == divergence.node:
                 own.append("parted")
             marks[node] = tuple(own)
         return marks
@@ -207,13 +211,13 @@ class Comparison:
 
     def _format_verdict(self) -> list[str]:
         lines = []
-        for name, held in self.verdicts.items():
+        for name, is_met in self.verdicts.items():
             session = get_session(self.a if name == "a" else self.b)
             assert session is not None
             expectation = get_state(session).expectation
             text = "" if expectation is None else safe_str(expectation.text, 200)
             note = f" ({session.note})" if session.note else ""
-            lines.append(f"{name} was expected to satisfy {text!r}{note}: {'it does' if held else 'it does not'}")
+            lines.append(f"{name} was expected to satisfy {text!r}{note}: {'it does' if is_met else 'it does not'}")
         return lines
 
     @property
@@ -231,11 +235,11 @@ class Comparison:
             f"b: {b}, {_format_steps_count(sizes[1])}",
             *self._format_verdict(),
         ]
-        parted = self.first_divergence
-        if parted is None:
+        divergence = self.first_divergence
+        if divergence is None:
             return [*lines, "the runs do not differ"]
         counts = {change: sum(row.change == change for row in self.rows) for change in ("differs", "only_a", "only_b")}
-        lines.append(f"first divergence, {parted}")
+        lines.append(f"first divergence, {divergence}")
         for name, part in zip("ab", self.slices, strict=True):
             if part is not None and len(part):
                 lines.append(f"what led to it in {name}:")

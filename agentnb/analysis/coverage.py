@@ -320,13 +320,13 @@ class _Visits:
         index = {row.id: number for number, row in enumerate(self.merged.nodes)}
         goes_on = {"while": (True, (ENTER, AGAIN), (RUN, LEAVE)), "until": (False, (AGAIN,), (LEAVE,))}
         for node in self.recipe.nodes.values():
-            for word, (outcome, again, ended) in goes_on.items() if node.kind == "loop" and node.id in index else ():
+            for word, (outcome, repeated, ended) in goes_on.items() if node.kind == "loop" and node.id in index else ():
                 condition = node.params.get(word)
                 if condition is None:
                     continue
                 name = f"{node.id}: {getattr(condition, 'text', None) or 'a function'}"
                 rows = self.columns.node == index[node.id]
-                for answer, phases in ((outcome, again), (not outcome, ended)):
+                for answer, phases in ((outcome, repeated), (not outcome, ended)):
                     counts = self._count(steps[rows & np.isin(phase, phases)])
                     yield Element(name, "condition", outcome=answer, node=node.id), counts
 

@@ -77,8 +77,8 @@ class StepRows:
             scope, path = codes[history.write_codes[row] >> 2]
             # the inputs count as written by the start itself
             by_node = not by_person or (step == 0 and history.parent is None)
-            wrote = _WriteSummary(scope, history.write_codes[row] & 3, history.new_values[row], by_node)
-            summaries.setdefault((self.keys.frame(scope), path), []).append(wrote)
+            summary = _WriteSummary(scope, history.write_codes[row] & 3, history.new_values[row], by_node)
+            summaries.setdefault((self.keys.frame(scope), path), []).append(summary)
         return summaries
 
     def route(self, step: int) -> tuple[list[str], list[Any]]:
@@ -175,19 +175,19 @@ def _writes(a: StepRows, b: StepRows, at: Place) -> Iterator[tuple[Difference, b
     writes_a, writes_b = a.writes(at[0]), b.writes(at[1])
     for name, path in {**writes_a, **writes_b}:
         for left, right in zip_longest(writes_a.get((name, path), []), writes_b.get((name, path), [])):
-            wrote = left or right
-            assert wrote is not None
+            written = left or right
+            assert written is not None
             by_node = (left is None or left.by_node) and (right is None or right.by_node)
-            scope = wrote.scope
+            scope = written.scope
             if left is not None and right is not None and left.op == right.op:
                 for row in iter_unlike_places(a, b, left.new, right.new, path):
                     yield _compare_write(at, row.path, row.recorded, row.replayed, by_node, scope), by_node
                 continue
-            then, now = (ABSENT if side is None or side.op == DELETE else side.new for side in (left, right))
+            value_a, value_b = (ABSENT if side is None or side.op == DELETE else side.new for side in (left, right))
             if not by_node:  # an edit in one run: the other has the previous value
-                then = a.value(scope, path, at[0]) if left is None else then
-                now = b.value(scope, path, at[1]) if right is None else now
-            yield _compare_write(at, path, then, now, by_node, scope, left, right), by_node
+                value_a = a.value(scope, path, at[0]) if left is None else value_a
+                value_b = b.value(scope, path, at[1]) if right is None else value_b
+            yield _compare_write(at, path, value_a, value_b, by_node, scope, left, right), by_node
 
 
 def _compare_write(
@@ -196,9 +196,9 @@ def _compare_write(
 ) -> Difference:  # fmt: skip
     name, secret = format_path(path), find_secret_word(path)
     texts = ["nothing" if value is ABSENT else safe_repr(value, key=secret) for value in (left, right)]
-    for number, wrote in enumerate((wrote_a, wrote_b)):
-        if wrote is not None and OPS[wrote.op] != "set":
-            texts[number] = f"{OPS[wrote.op]} {texts[number]}" if wrote.op != DELETE else "a deletion"
+    for number, summary in enumerate((wrote_a, wrote_b)):
+        if summary is not None and OPS[summary.op] != "set":
+            texts[number] = f"{OPS[summary.op]} {texts[number]}" if summary.op != DELETE else "a deletion"
     if not by_node:
         reason = f"a person's edit: {name!r} is {texts[0]} in a and {texts[1]} in b"
     elif at[2] is None:
@@ -239,20 +239,20 @@ def _iter_routes(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
         texts = [", ".join(names) or "no node" for names in (left, right)]
         yield Difference(*at, "route", texts[0], texts[1], f"it led to {texts[0]} in a and to {texts[1]} in b")
         return
-    for target, then, now in zip(left, values_a, values_b, strict=True):
-        if next(iter_unlike_places(a, b, then, now), None) is not None:
-            texts = [safe_repr(value) for value in (then, now)]
+    for target, value_a, value_b in zip(left, values_a, values_b, strict=True):
+        if next(iter_unlike_places(a, b, value_a, value_b), None) is not None:
+            texts = [safe_repr(value) for value in (value_a, value_b)]
             reason = f"the condition of the edge to {target!r} was {texts[0]} in a and {texts[1]} in b"
-            yield Difference(*at, "route", _thaw(then), _thaw(now), reason)
+            yield Difference(*at, "route", _thaw(value_a), _thaw(value_b), reason)
 
 
 def _iter_events(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
     for left, right in zip_longest(a.events(at[0]), b.events(at[1])):
         if left is None or right is None or left.type != right.type:
-            then, now = (ABSENT if event is None else event.type for event in (left, right))
-            texts = ["no event" if name is ABSENT else repr(name) for name in (then, now)]
+            type_a, type_b = (ABSENT if event is None else event.type for event in (left, right))
+            texts = ["no event" if name is ABSENT else repr(name) for name in (type_a, type_b)]
             reason = f"{texts[0]} was emitted in a and {texts[1]} in b"
-            yield Difference(*at, f"event:{(left or right).type}", then, now, reason)
+            yield Difference(*at, f"event:{(left or right).type}", type_a, type_b, reason)
             continue
         for row in iter_unlike_places(a, b, left.payload, right.payload):
             name = f"event:{left.type}{_format_subpath(row.path)}"
@@ -266,10 +266,10 @@ def _iter_calls(a: StepRows, b: StepRows, at: Place) -> Iterator[Difference]:
             or right is None
             or (left.kind, left.name, left.attempt) != (right.kind, right.name, right.attempt)
         ):
-            then, now = (ABSENT if call is None else call.name for call in (left, right))
-            texts = ["no call" if name is ABSENT else f"a call of {name!r}" for name in (then, now)]
+            name_a, name_b = (ABSENT if call is None else call.name for call in (left, right))
+            texts = ["no call" if name is ABSENT else f"a call of {name!r}" for name in (name_a, name_b)]
             name = (left or right).name
-            yield Difference(*at, f"call:{name}", then, now, f"it made {texts[0]} in a and {texts[1]} in b")
+            yield Difference(*at, f"call:{name}", name_a, name_b, f"it made {texts[0]} in a and {texts[1]} in b")
             continue
         for part, verb in (("arguments", "was sent as"), ("result", "was answered as"), ("error", "failed with")):
             for row in iter_unlike_places(a, b, getattr(left, part), getattr(right, part)):

@@ -22,12 +22,12 @@ def run_diff(args: argparse.Namespace) -> int:
     comparison = compare(open_run(args.a, args.run_a), open_run(args.b, args.run_b))
     if args.output is not None:
         comparison.draw().save(args.output)
-    parted = comparison.first_divergence
+    divergence = comparison.first_divergence
     if args.json:
         slices = [None if part is None else part.to_frame() for part in comparison.slices]
         print_json(
             {
-                "first_divergence": None if parted is None else _to_plain(parted),
+                "first_divergence": None if divergence is None else _to_plain(divergence),
                 "slices": dict(zip("ab", slices, strict=True)),
                 "steps": comparison.to_frame(),
                 "differences": [_to_plain(each) for each in comparison.differences],
@@ -37,7 +37,7 @@ def run_diff(args: argparse.Namespace) -> int:
         print("\n".join(comparison.lines()))
         if args.output is not None:
             print(f"{args.output}: both routes")
-    return 0 if parted is None else 1
+    return 0 if divergence is None else 1
 
 
 def _to_plain(difference: Difference) -> dict[str, Any]:

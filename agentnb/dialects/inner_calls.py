@@ -119,8 +119,8 @@ class Calls:
             try:
                 result = run()
                 return await result if isawaitable(result) else result
-            except self.stops as again:
-                stopped = again
+            except self.stops as stopped_again:
+                stopped = stopped_again
 
     async def resume(self, stopped: BaseException) -> None:
         """Wait for the end of a paused call; then the function can run again."""

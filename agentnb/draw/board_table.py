@@ -232,8 +232,10 @@ def _make_row(
 
 
 def _join_names(names: Collection[str]) -> str:
-    some = list(names)[:_NAMES]
-    return ", ".join(some) + (f" and {len(names) - len(some)} more" if len(names) > len(some) else "")
+    shown_names = list(names)[:_NAMES]
+    return ", ".join(shown_names) + (
+        f" and {len(names) - len(shown_names)} more" if len(names) > len(shown_names) else ""
+    )
 
 
 def _make_flows(touched: Mapping[Access, Touched], numbers: Mapping[str, int], view: RunView) -> Iterable[Flow]:

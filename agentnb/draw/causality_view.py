@@ -45,10 +45,12 @@ def draw_chain(title: str, rows: Sequence[ChainEvent], *, most: int = MOST) -> S
 def _make_thing(row: ChainEvent) -> GenericBox:
     family = "event" if row.node else "person"
     family = next((colour for begin, colour in _FAMILIES.items() if row.type.startswith(begin)), family)
-    about = ", ".join(row.objects)
-    tip = f"{row.id} {row.type}\nemitted by {row.actor} {_format_where(row)}" + (f"\nabout {about}" if about else "")
+    description = ", ".join(row.objects)
+    tip = f"{row.id} {row.type}\nemitted by {row.actor} {_format_where(row)}" + (
+        f"\nabout {description}" if description else ""
+    )
     marks = ("self",) if row.part == "self" else ()
-    notes = (about,) if about else ()
+    notes = (description,) if description else ()
     return GenericBox(
         row.id, f"{row.id} · {row.actor}", row.type, notes, tip, family, marks=(*marks, row.part), badge=_SAID[row.part]
     )
@@ -65,9 +67,9 @@ def _iter_ties(rows: Sequence[ChainEvent]) -> Iterator[GenericLink]:
 def _iter_words(rows: Sequence[ChainEvent]) -> Iterator[str]:
     for row in rows:
         sign = {"cause": "<-", "self": "==", "effect": "->"}[row.part]
-        about = f" about {', '.join(row.objects)}" if row.objects else ""
+        subjects = f" about {', '.join(row.objects)}" if row.objects else ""
         cause = f", after {row.cause}" if row.cause else ""
-        yield clean(f"{sign} {row.id} {row.type}{about}: {row.actor} {_format_where(row)}{cause}")
+        yield clean(f"{sign} {row.id} {row.type}{subjects}: {row.actor} {_format_where(row)}{cause}")
 
 
 def _format_where(row: ChainEvent) -> str:

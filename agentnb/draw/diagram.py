@@ -246,8 +246,8 @@ def _make_areas(recipe: Recipe, homes: Mapping[str, str]) -> dict[str, Area]:
         around = homes.get(region.owner, ROOT)
         parents[region.id] = around if around in regions else ROOT
     ancestors = {scope: _list_ancestors(scope, parents) for scope in parents if scope != ROOT}
-    held = {scope for home in homes.values() for scope in ancestors.get(home, ())}
-    order = sorted((scope for scope in ancestors if scope in held), key=lambda scope: len(ancestors[scope]))
+    enclosing_scopes = {scope for home in homes.values() for scope in ancestors.get(home, ())}
+    order = sorted((scope for scope in ancestors if scope in enclosing_scopes), key=lambda scope: len(ancestors[scope]))
     names = {scope: f"r{number}" for number, scope in enumerate(order)}
     areas = {}
     for scope in order:

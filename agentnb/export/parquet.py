@@ -63,13 +63,13 @@ def to_parquet(trace: SimulationTrace, path: str | os.PathLike[str]) -> None:
         for name, table in tables.items():
             parquet.write_table(table, target / f"{name}.parquet")
         return
-    about = tables["steps"].schema.metadata[b"agentnb"]
+    metadata = tables["steps"].schema.metadata[b"agentnb"]
     named = [
         table.replace_schema_metadata(None).add_column(0, "table", pa.array([name] * len(table), pa.string()))
         for name, table in tables.items()
     ]
     combined = pa.concat_tables(named, promote_options="permissive")
-    parquet.write_table(combined.replace_schema_metadata({b"agentnb": about}), target)
+    parquet.write_table(combined.replace_schema_metadata({b"agentnb": metadata}), target)
 
 
 __all__ = ["to_arrow", "to_parquet"]

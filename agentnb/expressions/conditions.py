@@ -190,8 +190,10 @@ class Rule:
 
     def _describe_oddity(self, context: Mapping[str, Any]) -> str:
         for left, right, text in self._pairs:
-            one, other = _resolve_side(context, left), _resolve_side(context, right)
-            if (type(one) is str) is not (type(other) is str) and is_number(other if type(one) is str else one):
+            left_value, right_value = _resolve_side(context, left), _resolve_side(context, right)
+            if (type(left_value) is str) is not (type(right_value) is str) and is_number(
+                right_value if type(left_value) is str else left_value
+            ):
                 return f"{text} compares text with a number"
         return ""
 

@@ -714,11 +714,13 @@ def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
     value = [] if value is None else value
     if not isinstance(value, list | dict):
         raise _make_invalid_error()
-    held = [item for item, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1") if _is_true(result)]
+    matching = [
+        item for item, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1") if _is_true(result)
+    ]
     return (
-        {item.position["key"]: item.value for item in held}
+        {item.position["key"]: item.value for item in matching}
         if isinstance(value, dict)
-        else [item.value for item in held]
+        else [item.value for item in matching]
     )
 
 

@@ -127,9 +127,9 @@ def _count_refinements(work: Work, rules: Rules) -> int:
 
 def _make_outcome(rules: Rules, score: float, critique: Any, requests: int, seen: Any, *, simulated: bool) -> Outcome:
     passed = score >= rules.threshold
-    again = not passed and requests < rules.refinements
-    requests += again
-    target = rules.passed if passed else rules.failed if again else ""
+    may_refine = not passed and requests < rules.refinements
+    requests += may_refine
+    target = rules.passed if passed else rules.failed if may_refine else ""
     texts, limit = _score_texts(score, rules.threshold)
     below = f"Score {texts} is below {limit}"
     end, forced = "go to the end", "forced end"
@@ -138,7 +138,7 @@ def _make_outcome(rules: Rules, score: float, critique: Any, requests: int, seen
     decision = f"go to {target!r}" if target else end
     if passed:
         thought = f"Score {texts} has reached {limit}: passed, {decision}"
-    elif again:
+    elif may_refine:
         thought = f"{below}: refinement {requests} of {rules.refinements}, {decision}"
     elif rules.refinements > 0:
         thought = f"{below}, and all {rules.refinements} refinements are used: {forced}"
@@ -152,7 +152,7 @@ def _make_outcome(rules: Rules, score: float, critique: Any, requests: int, seen
         "critique": critique,
         "refinement": requests,
         "decision": target or rules.meets or None,
-        "forced": not passed and not again,
+        "forced": not passed and not may_refine,
         "simulated": simulated,
     }
     return Outcome(

@@ -52,8 +52,8 @@ def _select_by_cases(node: Node, world: Any) -> Perform:
         matched = [number for number, value in enumerate(values) if value]
         chosen = [cases[number][1] for number in matched] or ([default] if default is not None else None)
         targets = [target for target in chosen or () if target]
-        held = ", ".join(cases[number][0].text for number in matched)
-        why = f"{held} holds" if len(matched) == 1 else f"{held} hold" if matched else "no case holds"
+        conditions = ", ".join(cases[number][0].text for number in matched)
+        why = f"{conditions} holds" if len(matched) == 1 else f"{conditions} hold" if matched else "no case holds"
         goes = f"go to {', '.join(targets)}" if targets else "go along the edges"
         return Outcome(
             route=None if chosen is None else targets,

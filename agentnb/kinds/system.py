@@ -43,11 +43,11 @@ def bind(node: Node, world: Any) -> Perform:
     outs = [take for take in params["takes"] if take.role == "out"]
     around = [take for take in params["takes"] if take.role != "out"]
     name = getattr(function, "__name__", node.id)
-    again = options.get("attempts", 1) > 1
+    is_retried = options.get("attempts", 1) > 1
 
     async def perform(work: Work) -> Any:
         arguments = get_inputs(work, outs, keys, name)
-        injected = InjectedArguments(around, work, keys, copies=again)
+        injected = InjectedArguments(around, work, keys, copies=is_retried)
         target = (_make_async_target if is_async(function) else _make_target)(function, injected)
         try:
             answer = await work.call(Effect("system", name, arguments, target=target, **options))

@@ -534,13 +534,13 @@ def _describe_breakpoint(row: Breakpoint) -> Json:
 
 def _make_row(step: SimulationStep) -> Json:
     """Return a step in a few words."""
-    wrote = [to_line(key, 60) for key in islice(step.outputs, 8)]
+    written_keys = [to_line(key, 60) for key in islice(step.outputs, 8)]
     return {
         "step": step.step,
         "node": to_line(step.node_id, 100),
         "status": step.status,
         **({"phase": step.phase} if step.phase != "run" else {}),
-        **({"wrote": wrote} if wrote else {}),
+        **({"wrote": written_keys} if written_keys else {}),
         **({"error": to_line(step.error, 300)} if step.error else {}),
     }
 

@@ -184,10 +184,10 @@ def _make_session(where: str, thread: Thread, leaf: str, family: dict[str, LangG
     with reading(f"{thread.shown}, thread {thread.id!r}"):
         steps = _Steps(thread, leaf)
     first = steps.path[0]
-    about = {"langgraph": {"store": thread.shown, "thread": thread.id, "checkpoint": leaf,
+    origin = {"langgraph": {"store": thread.shown, "thread": thread.id, "checkpoint": leaf,
                            "checkpoints": len(steps.path)}}  # fmt: skip
     run = build(f"thread {thread.id}", "langgraph", steps.steps, first.board, following=steps.following,
-                last_interventions=steps.interventions, about=about)  # fmt: skip
+                last_interventions=steps.interventions, about=origin)  # fmt: skip
     session = LangGraphRun.of_run(run, f"thread {thread.id}", _run_id(thread, leaf), _read_only(thread), steps.ended,
                                   pending=steps.pending)  # fmt: skip
     session._thread, session._where, session._leaf = thread, where, leaf  # noqa: SLF001  (it is made here)
@@ -603,13 +603,13 @@ def _read_checkpoints(reader: DatabaseReader, thread: str) -> Iterator[tuple[str
             for channel, version in (body.get("channel_versions") or {}).items():
                 if (blob := blobs.get((space, channel, str(version)))) is not None and blob[0] != "empty":
                     values[channel] = decode_typed(*blob)
-        about = json.loads(meta) if isinstance(meta, str | bytes) else meta or {}
+        metadata = json.loads(meta) if isinstance(meta, str | bytes) else meta or {}
         yield str(space), Checkpoint(
             str(id), None if parent is None else str(parent), _parse_time(body.get("ts")),
             {str(key): _to_plain(value) for key, value in values.items() if _is_public(str(key))},
             {str(key): value for key, value in values.items() if not _is_public(str(key))},
             {str(node): seen for node, seen in dict(body.get("versions_seen") or {}).items()},
-            str(about.get("source", "loop")),
+            str(metadata.get("source", "loop")),
         )  # fmt: skip
 
 

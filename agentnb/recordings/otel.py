@@ -140,8 +140,8 @@ def open_otel(where: str | os.PathLike[str], run_id: str | None = None) -> Recor
     with reading(path):
         steps = _Steps(roots).steps
     name = roots[0].label if roots else run_id
-    about = {"otel": {"file": path, "trace": run_id, "spans": len(spans)}}
-    run = build(name, "otel", steps, {}, about=about)
+    origin = {"otel": {"file": path, "trace": run_id, "spans": len(spans)}}
+    run = build(name, "otel", steps, {}, about=origin)
     ended = "failed" if any(span.error is not None for span in roots) else "finished"
     return Recording.of_run(run, name, run_id, _read_only(path, run_id), ended)
 

@@ -117,8 +117,8 @@ def publish(event: Event, graph: BehaviorGraph, ctx: Context) -> None:
 
 def pen(request: LLMRequest) -> dict[str, str]:
     """Simulate a model: write from the archive, and name no source until a draft was rejected."""
-    again = "What you answer to: draft.returned" in request.prompt
-    lines = [f"{text} ({source})" if again else text for text, source in ARCHIVE.values()]
+    is_revision = "What you answer to: draft.returned" in request.prompt
+    lines = [f"{text} ({source})" if is_revision else text for text, source in ARCHIVE.values()]
     return {"title": "Swifts", "text": " ".join(lines)}
 
 

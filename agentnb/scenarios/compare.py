@@ -153,8 +153,8 @@ def _iter_mismatches(path: Path, expected: Any, actual: Any) -> Iterator[Mismatc
             if at < len(left) and at < len(right):
                 yield from _iter_mismatches((*path, at), left[at], right[at])
             else:
-                theirs, there = (side[at] if at < len(side) else ABSENT for side in (left, right))
-                yield Mismatch((*path, at), theirs, there)
+                theirs, other_part = (side[at] if at < len(side) else ABSENT for side in (left, right))
+                yield Mismatch((*path, at), theirs, other_part)
     elif isinstance(left, bool) != isinstance(right, bool) or not _are_equal(left, right):
         yield Mismatch(path, expected, actual)
 

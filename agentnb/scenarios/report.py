@@ -171,14 +171,14 @@ class ScenarioReport(Sequence[ScenarioResult]):
 
 def _format_row(result: ScenarioResult) -> str:
     word, colour = _MARKS[result.passed]
-    about = (
+    description = (
         f'<div style="opacity:.65;overflow-wrap:anywhere">{escape(safe_str(result.about))}</div>'
         if result.about
         else ""
     )
     cells = (
         f'<span style="color:{colour};white-space:nowrap">{word}</span>',
-        f"<b>{escape(safe_str(result.id))}</b>{about}",
+        f"<b>{escape(safe_str(result.id))}</b>{description}",
         _score(result.score),
         str(result.steps),
         f"{result.seconds:.2f}",

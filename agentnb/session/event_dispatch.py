@@ -177,8 +177,8 @@ class HookNotifier:
             case "Loop":
                 self._notify_row("OnLoopEnd", of, iterations=rounds, nodes_executed=inside, duration=took)
             case "Parallel":
-                about = _get_node_fields(node, family)
-                self._notify_row("OnParallelComplete", of, total_nodes_executed=inside, duration=took, **about)
+                node_fields = _get_node_fields(node, family)
+                self._notify_row("OnParallelComplete", of, total_nodes_executed=inside, duration=took, **node_fields)
             case _:
                 self._notify_row("OnSystemComplete", of, duration=took)
 

@@ -152,8 +152,8 @@ class LoggingListener:
         model = (call.arguments or {}).get("model") or call.name if call.kind == "llm" else None
         failed = call.error is not None
         kind, _, message = (call.error or "").partition(": ")
-        again = f", attempt {call.attempt}" if call.attempt > 1 else ""
-        text = f"step {call.step}: {call.kind} {call.name!r} of node {known['node']!r}{again}"
+        suffix = f", attempt {call.attempt}" if call.attempt > 1 else ""
+        text = f"step {call.step}: {call.kind} {call.name!r} of node {known['node']!r}{suffix}"
         self._log(
             CALL,
             logging.WARNING if failed else logging.INFO,

@@ -119,8 +119,8 @@ def _still_failed(run: Run, at: History, row: int) -> bool:
         and at.step_flags[row] & STATUS == ERROR
         and head == at.step_activations[row]
     )
-    again = run.pending_steps.get(at.step_activations[row]) if failed else None
-    return failed and (again is None or not again.is_held)
+    pending_step = run.pending_steps.get(at.step_activations[row]) if failed else None
+    return failed and (pending_step is None or not pending_step.is_held)
 
 
 def get_problem(run: Run) -> Problem | None:
@@ -267,13 +267,13 @@ def _get_last(run: Run) -> tuple[list[str], list[str]]:
     made = list(at.write_codes[at.write_ends[row - 1] : at.write_ends[row]])
     for history in known[known.index(at) + 1 :]:  # forks that begin here: edits before their first step
         made += history.write_codes[: history.write_ends[0]]
-    wrote = [str(path[0]) for scope, path in (codes[code >> 2] for code in made) if scope in seen]
+    written_keys = [str(path[0]) for scope, path in (codes[code >> 2] for code in made) if scope in seen]
     reads = at.read_codes[bisect_left(at.read_steps, run.position) : bisect_right(at.read_steps, run.position)]
     read = [str(path[0]) for scope, path in (codes[code >> 2] for code in reads) if scope in seen]
     activation = run.tables.activations[at.step_activations[row]]
     if not activation.purpose:  # reads by a node's inputs are static and not recorded
         read += get_first_keys(run.plan.nodes[activation.node].node)
-    return wrote, read
+    return written_keys, read
 
 
 def _get_scopes(run: Run) -> set[int]:

@@ -216,9 +216,9 @@ def _get_account(history: History) -> Account:
         if current.parent is None:
             break
         current = current.parent
-    for one in reversed(missing):
-        base_totals = _NOTHING if one.parent is None else measure_usage(one.parent, one.base)
-        _accounts[one] = Account(base_totals)
+    for account in reversed(missing):
+        base_totals = _NOTHING if account.parent is None else measure_usage(account.parent, account.base)
+        _accounts[account] = Account(base_totals)
     return _accounts[history]
 
 

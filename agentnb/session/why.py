@@ -108,9 +108,11 @@ def iter_clauses(run: Run, history: History, step: int) -> Iterator[EvaluatedCon
             node, f"pattern {node.params['pattern']}", *([("it fits", matches)] if matches else [])
         )
     if node.params.get("relation_type"):
-        about = next(filter(None, (_get_value_at(each.payload, "relation_id") for each in events)), None)
+        relation_id = next(filter(None, (_get_value_at(each.payload, "relation_id") for each in events)), None)
         yield _make_met_condition(
-            node, f"relation {node.params['relation_type']}", *([] if about is None else [("its id", about)])
+            node,
+            f"relation {node.params['relation_type']}",
+            *([] if relation_id is None else [("its id", relation_id)]),
         )
     if node.params.get("activate_after"):
         yield _make_met_condition(node, f"{node.params['activate_after']} events later")
@@ -127,8 +129,8 @@ def _match_pattern(run: Run, history: History, step: int) -> Sequence[Mapping[st
         and activations[history.step_activations[first - 1 - history.base]].event == activation.event
     ):
         first -= 1
-    with inspect_at(run, first - 1) as then:
-        return list(reactive.find_matches(then, run.plan.nodes[activation.node].id))
+    with inspect_at(run, first - 1) as past_run:
+        return list(reactive.find_matches(past_run, run.plan.nodes[activation.node].id))
 
 
 def iter_triggered(run: Run, history: History, step: int) -> Iterator[str]:

@@ -196,8 +196,10 @@ def _explain_delivery(past: _PastRun, node: PlanNode, event: Event) -> WhyNot:
         step, history = done
         status = history.step_flags[step - history.base] & STATUS
         fired = None if status == SKIPPED else step
-        how = "a person skipped it" if status == SKIPPED else "it fired, and failed," if status == ERROR else "it fired"
-        text = f"{how} for {named} in step {step}"
+        outcome = (
+            "a person skipped it" if status == SKIPPED else "it fired, and failed," if status == ERROR else "it fired"
+        )
+        text = f"{outcome} for {named} in step {step}"
     elif event.step is None and event.actor != "user":
         text = f"{named} was emitted by {event.actor!r}, whose step has not finished"
     else:

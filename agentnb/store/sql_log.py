@@ -384,8 +384,8 @@ class SqlLog:
             return self._link.read(look)
 
     def _read_readable_rows(self, cursor: Any, rows: Sequence[Sequence[Any]]) -> list[RunRow]:
-        held = self._link.database.make_holder_check(cursor) if any(row[-1] for row in rows) else None
-        return [parsed for row in rows if (parsed := _parse_row_or_none(row, held)) is not None]
+        find_holder = self._link.database.make_holder_check(cursor) if any(row[-1] for row in rows) else None
+        return [parsed for row in rows if (parsed := _parse_row_or_none(row, find_holder)) is not None]
 
     def _make_missing_run_error(self, cursor: Any, run_id: str) -> StoreError:
         newest = [name for (name,) in cursor.execute(self._statements.newest, {}).fetchall()]

@@ -154,13 +154,13 @@ def _build_writing_statements() -> dict[str, Any]:
         .values(last=parameter("after", Integer), **values)
     )
     moved = move.returning(states.run).cte("moved")
-    one = select(moved.c.run, parameter("after", Integer), parameter("step", Integer), parameter("body"))
+    selected_row = select(moved.c.run, parameter("after", Integer), parameter("step", Integer), parameter("body"))
     return {
         "insert_run": insert(_runs).inline(),
         "insert_state": insert(_standing).inline(),
         "insert_entry": insert(_entries).inline(),
         "advance": move,
-        "append": insert(_entries).from_select(["run", "seq", "step", "body"], one),
+        "append": insert(_entries).from_select(["run", "seq", "step", "body"], selected_row),
         "update_run": update(_standing).where(is_expected_state, own_writer).values(at=place, **values),
         "take_over": update(_standing).where(is_expected_state).values(writer=parameter("own_writer")),
         "get_state": select(states.last, states.writer).where(is_expected_state),

@@ -174,8 +174,8 @@ def replay_golden(
     strict = "reads" if "reads" in holds else "values" if {"values", "calls"} & set(holds) else "path"
     report = recorded.replay(recipe=known, strict=strict)  # type: ignore[arg-type]  # one of the levels
     volatile = [_shorten_pattern(pattern) for pattern in find_redacted_paths(os.fspath(path))]
-    about = frozenset[str]().union(*(_ABOUT[level] for level in holds))
-    divergences = [row for row in report.divergences if row.ends or row.what in about]
+    aspects = frozenset[str]().union(*(_ABOUT[level] for level in holds))
+    divergences = [row for row in report.divergences if row.ends or row.what in aspects]
     divergences = [row for row in divergences if not any(matches(_find_parts(row), pattern) for pattern in volatile)]
     return GoldenReport(os.fspath(path), known.name, report.compared, tuple(divergences))
 

@@ -53,11 +53,11 @@ def find_chain(events: Sequence[Event], subject: str) -> list[LinkedEvent]:
     causes, because it has led to the later one.
     """
     known = {event.id: event for event in events}
-    about = index_by_object(events)
+    objects_by_event = index_by_object(events)
     if subject in known:
         own = [subject]
     else:
-        own = [event.id for event in events if event.type in _NAMED and subject in about[event.id]]
+        own = [event.id for event in events if event.type in _NAMED and subject in objects_by_event[event.id]]
     effects_of: dict[str, list[str]] = {}
     for event in events:
         if event.cause is not None:
@@ -66,7 +66,9 @@ def find_chain(events: Sequence[Event], subject: str) -> list[LinkedEvent]:
     away = _find_reachable(own, effects_of, 1) | _find_reachable(own, causes_of, -1) | dict.fromkeys(own, 0)
     parts: Mapping[int, Part] = {-1: "cause", 0: "self", 1: "effect"}
     return [
-        LinkedEvent(event, parts[(away[event.id] > 0) - (away[event.id] < 0)], about[event.id], away[event.id])
+        LinkedEvent(
+            event, parts[(away[event.id] > 0) - (away[event.id] < 0)], objects_by_event[event.id], away[event.id]
+        )
         for event in events
         if event.id in away
     ]

@@ -331,10 +331,10 @@ class Columns:
         events = self._map_activations(lambda row: row.event >= 0, bool)  # activations by events are not edges
         if values.count(None) == len(values) and not events.any():
             return steps[start:], self._nodes[activations[start:]], None
-        held = to_objects(values, len(steps))
-        is_taken = ~(mask_identical(held, CARRIED) | events[activations])
+        values_held = to_objects(values, len(steps))
+        is_taken = ~(mask_identical(values_held, CARRIED) | events[activations])
         is_taken[:start] = False
-        return steps[is_taken], self._nodes[activations[is_taken]], held[is_taken]
+        return steps[is_taken], self._nodes[activations[is_taken]], values_held[is_taken]
 
     def values_after(self, scope: int, key: str) -> tuple[Ints, Objects]:
         """Return the steps after which the value at a dotted key of a scope may differ, and the frozen values."""

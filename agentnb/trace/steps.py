@@ -188,9 +188,11 @@ class SimulationStep:
 
     def __repr__(self) -> str:
         """Return one line: number, node, status, writes, duration."""
-        wrote = safe_repr(self._reading.outputs(self.step)) if self.error is None else self.error
+        written = safe_repr(self._reading.outputs(self.step)) if self.error is None else self.error
         phase = "" if self.phase == "run" else f" {self.phase}"
-        return f"<step {self.step} {safe_repr(self.node_id, 200)}{phase} {self.status}: {wrote}, {self.seconds:.3g} s>"
+        return (
+            f"<step {self.step} {safe_repr(self.node_id, 200)}{phase} {self.status}: {written}, {self.seconds:.3g} s>"
+        )
 
 
 class Steps(Sequence[SimulationStep]):

@@ -180,12 +180,12 @@ class ValueArray(ExtensionArray):
     @property
     def nbytes(self) -> int:
         """The bytes of this array; the run's own columns are not counted."""
-        held = self._storage
-        return int(held.rows.nbytes if held.objects is None else held.objects.nbytes)
+        storage = self._storage
+        return int(storage.rows.nbytes if storage.objects is None else storage.objects.nbytes)
 
     def __len__(self) -> int:
-        held = self._storage
-        return len(held.rows if held.objects is None else held.objects)
+        storage = self._storage
+        return len(storage.rows if storage.objects is None else storage.objects)
 
     def __contains__(self, item: object) -> bool:
         if item is pd.NA or item is None or item is self.dtype.na_value:
@@ -198,19 +198,19 @@ class ValueArray(ExtensionArray):
 
     def get_values(self) -> Objects:
         """Return all values; they are created on first access and cached."""
-        held = self._storage
-        if held.objects is not None:
-            return held.objects
-        source = held.source
+        storage = self._storage
+        if storage.objects is not None:
+            return storage.objects
+        source = storage.source
         assert source is not None  # without values there is a source
-        if len(held.rows) > MANY:
-            objects = _take_values(source.get_values(), held.rows, allow_fill=True, fill_value=pd.NA)
+        if len(storage.rows) > MANY:
+            objects = _take_values(source.get_values(), storage.rows, allow_fill=True, fill_value=pd.NA)
         else:
-            objects = to_objects([pd.NA if row < 0 else source.get_value(int(row)) for row in held.rows])
+            objects = to_objects([pd.NA if row < 0 else source.get_value(int(row)) for row in storage.rows])
         for at, item in enumerate(objects):
             if type(item) is Decimal and item.is_snan():  # pandas compares it, and each comparison raises
                 objects[at] = Decimal("NaN")
-        held.objects = objects
+        storage.objects = objects
         return objects
 
     def __getitem__(self, item: Any) -> Any:
@@ -219,16 +219,16 @@ class ValueArray(ExtensionArray):
             item = item[0] if len(item) == 1 else item
         if item is Ellipsis or (isinstance(item, slice) and item == slice(None)):
             return self.view()
-        item, held = check_array_indexer(self, item), self._storage
-        values = (held.rows if held.objects is None else held.objects)[item]
+        item, storage = check_array_indexer(self, item), self._storage
+        values = (storage.rows if storage.objects is None else storage.objects)[item]
         if not isinstance(item, int | np.integer):
-            part = type(self)(held.source, values) if held.objects is None else type(self)(objects=values)
+            part = type(self)(storage.source, values) if storage.objects is None else type(self)(objects=values)
             part._readonly = self._readonly and isinstance(item, slice)  # noqa: SLF001  (another of this class)
             return part
-        if held.objects is not None:
+        if storage.objects is not None:
             return values
-        assert held.source is not None  # without values there is a source
-        return pd.NA if values < 0 else held.source.get_value(int(values))
+        assert storage.source is not None  # without values there is a source
+        return pd.NA if values < 0 else storage.source.get_value(int(values))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._readonly:
@@ -285,17 +285,17 @@ class ValueArray(ExtensionArray):
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Self:
         """Return the values at these indices; -1 is missing if `allow_fill` is set."""
-        held = self._storage
-        if held.objects is None and (not allow_fill or fill_value is None or fill_value is pd.NA):
-            rows = _take_values(held.rows, indices, allow_fill=allow_fill, fill_value=-1 if allow_fill else None)
-            return type(self)(held.source, rows)
+        storage = self._storage
+        if storage.objects is None and (not allow_fill or fill_value is None or fill_value is pd.NA):
+            rows = _take_values(storage.rows, indices, allow_fill=allow_fill, fill_value=-1 if allow_fill else None)
+            return type(self)(storage.source, rows)
         fill = pd.NA if fill_value is None else fill_value
         return type(self)(objects=_take_values(self.get_values(), indices, allow_fill=allow_fill, fill_value=fill))
 
     def copy(self) -> Self:
         """Return a copy; values not yet created are shared, as they never change."""
-        held = self._storage
-        return type(self)(held.source, held.rows, None if held.objects is None else held.objects.copy())
+        storage = self._storage
+        return type(self)(storage.source, storage.rows, None if storage.objects is None else storage.objects.copy())
 
     def view(self, dtype: Any = None) -> Any:
         """Return another array of the same values: writes into one are visible in the other."""

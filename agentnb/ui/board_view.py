@@ -164,8 +164,8 @@ def get_type_name(value: Any, key: object = None) -> str:
     """
     if value is ABSENT:
         return ""
-    held = {FrozenRecord: "template", FrozenArray: "held", Opaque: "value"}.get(type(value))
-    cls = type(value) if held is None else type(getattr(value, held))
+    attribute = {FrozenRecord: "template", FrozenArray: "held", Opaque: "value"}.get(type(value))
+    cls = type(value) if attribute is None else type(getattr(value, attribute))
     name = clean(_NAMES.get(cls, cls.__name__))
     parts = 0 if is_secret(key) else len(list_items(value))
     return f"{name}[{parts}]" if parts else name

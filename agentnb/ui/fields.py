@@ -56,8 +56,8 @@ def _find_parts(value: Any) -> dict[Any, Any]:
         return value
     if not is_dataclass(value) or isinstance(value, type):
         return {}
-    held = {each.name: getattr(value, each.name) for each in dataclass_fields(value) if each.init}
-    return {name: item for name, item in held.items() if item is not None}
+    fields = {each.name: getattr(value, each.name) for each in dataclass_fields(value) if each.init}
+    return {name: item for name, item in fields.items() if item is not None}
 
 
 def make_field(value: Any, path: list[str | int], name: str) -> Field:
@@ -174,7 +174,7 @@ def parse(text: str, kind: str, name: str = "") -> Any:
         return text
     if kind == "none":
         return None
-    expected, how = _HOW.get(kind, _HOW["json"])
+    expected, parse_text = _HOW.get(kind, _HOW["json"])
     try:
         value = json.loads(text, parse_constant=_parse_non_number)
         if kind not in ("number", "flag") or (_KINDS.get(type(value)) == kind and isfinite(value)):
@@ -184,7 +184,7 @@ def parse(text: str, kind: str, name: str = "") -> Any:
         reason = str(error) or type(error).__name__
     raise AgentNbError(
         Problem("U305", f"the value of {name!r} is not {expected}" if name else f"the value is not {expected}",
-                "the cockpit's editor", reason, f"{how}; nothing was changed")
+                "the cockpit's editor", reason, f"{parse_text}; nothing was changed")
     )  # fmt: skip
 
 

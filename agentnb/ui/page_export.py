@@ -137,20 +137,20 @@ def _render_html(source: Session | SimulationTrace, quiz: Sequence[Any]) -> str:
     stills: list[str] = []
     seal: Seal | None = None
     for at, each in enumerate(stretches):
-        about = each.describe()
+        description = each.describe()
         if each.view == len(views):
             views.append(_make_view(each.recording))
         following = None
         if each.exercise is not None:
             following = Seal.of(each.answer, f"{each.original.run_id} {at + 1}", seal)
-            about["exercise"] = {**each.exercise, "salt": following.salt, "check": following.check}
+            description["exercise"] = {**each.exercise, "salt": following.salt, "check": following.check}
         chunks.seal = seal
         state = _pack(each, str(at), chunks)
         if seal is None:
-            described.append(about)
+            described.append(description)
             stills.append(_render_still(each, state, portable, main=at == shown_at))
         else:
-            chunks.add(f"stretch {at}", about)
+            chunks.add(f"stretch {at}", description)
         seal = following
     length = len(recording.trace)
     main = {
@@ -204,10 +204,10 @@ def _split_at_exercises(recording: Session, original: Session, quiz: Sequence[An
     stretches: list[_Stretch] = []
     first = 0
     for at, each in enumerate(exercises):
-        about = {"question": each["question"], "options": each["options"]}
+        exercise = {"question": each["question"], "options": each["options"]}
         number, answer = f"{at + 1} of {len(exercises)}", _to_plain(each["answer"])
         previous_step = at - 1 if at else None
-        stretches.append(_Stretch(recording, original, first, each["step"], previous_step, 0, about, answer, number))
+        stretches.append(_Stretch(recording, original, first, each["step"], previous_step, 0, exercise, answer, number))
         first = each["step"]
     last = _Stretch(recording, original, first, len(recording.trace), len(exercises) - 1, number="the end")
     return [*stretches, last]
@@ -386,10 +386,10 @@ def _add_surroundings(session: Session, chunk: Chunk, state: Mapping[str, Any], 
 
 
 def _get_value(session: Session, key: str) -> dict[str, Any]:
-    about = describe_value(session, [key])
-    field = about["field"]
+    description = describe_value(session, [key])
+    field = description["field"]
     text = field["text"] if len(field["text"]) <= LONGEST else f"{field['text'][:LONGEST]}…"
-    return {**about, "field": {**field, "text": text, "as": "fixed", "note": ""}}
+    return {**description, "field": {**field, "text": text, "as": "fixed", "note": ""}}
 
 
 def _describe_step(session: Session, number: int) -> dict[str, Any]:

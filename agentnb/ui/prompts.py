@@ -193,17 +193,21 @@ def apply_change(session: Session, value: Any, target: str | None) -> None:
     Raises:
         AgentNbError: U307, no such call or approval is pending; U305 and U306, as `apply_changes` does.
     """
-    held = next((pending for pending in session.pending if pending.kind != "answer" and pending.id == target), None)
-    if held is None:
+    pending_call = next(
+        (pending for pending in session.pending if pending.kind != "answer" and pending.id == target), None
+    )
+    if pending_call is None:
         raise AgentNbError(
             Problem("U307", f"no call or approval {target!r} is pending", "the cockpit's editor",
                     "the run has continued, or another cell has moved it", "see session.pending")
         )  # fmt: skip
     changes = value if isinstance(value, dict) else {}
     if changes.get("arguments"):
-        session.change(held.id, arguments=apply_changes(dict(held.arguments), changes["arguments"]))
-    if changes.get("answer") and held.answer is not ABSENT:
-        session.change(held.id, answer=apply_changes(held.answer, changes["answer"]))
+        session.change(pending_call.id, arguments=apply_changes(dict(pending_call.arguments), changes["arguments"]))
+    if changes.get("answer") and pending_call.answer is not ABSENT:
+        session.change(pending_call.id, answer=apply_changes(pending_call.answer, changes["answer"]))
     reply = changes.get("reply")
-    if isinstance(reply, dict) and held.answer is ABSENT:
-        session.change(held.id, answer=parse(str(reply.get("text", "")), str(reply.get("as") or "text"), held.name))
+    if isinstance(reply, dict) and pending_call.answer is ABSENT:
+        session.change(
+            pending_call.id, answer=parse(str(reply.get("text", "")), str(reply.get("as") or "text"), pending_call.name)
+        )

@@ -126,7 +126,7 @@ def describe_second_run(session: Session) -> dict[str, Any] | None:
         return None
     comparison = second.follow(session)
     position, trace = second.at(session.position), trace_of(second.run)
-    parted = comparison.first_divergence
+    divergence = comparison.first_divergence
     return {
         "revision": second.revision,
         "name": clean(comparison.names[1]),
@@ -134,7 +134,7 @@ def describe_second_run(session: Session) -> dict[str, Any] | None:
         "position": position,
         "node": trace.steps[position - 1].node_id if position else None,
         "sentence": _format_status(get_session(second.run), position),
-        "parted": None if parted is None else _describe_divergence(parted),
+        "parted": None if divergence is None else _describe_divergence(divergence),
         "board": _compare_boards(session.board, second.board_at(position)),
     }
 

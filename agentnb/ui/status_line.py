@@ -96,8 +96,10 @@ def _format_last_step(session: Session) -> str:
         None,
     )
     done = _format_failure(session, step) if step.status == "error" else _describe_step(session, step, cause)
-    then = _format_interventions([intervention for intervention in interventions if intervention is not cause], "Then ")
-    return " ".join([done, *_list_blocking(session), then]).strip()
+    interventions_text = _format_interventions(
+        [intervention for intervention in interventions if intervention is not cause], "Then "
+    )
+    return " ".join([done, *_list_blocking(session), interventions_text]).strip()
 
 
 def _list_blocking(session: Session) -> list[str]:
@@ -136,11 +138,11 @@ def _describe_step(session: Session, step: SimulationStep, intervention: Interve
         return f"{named}: {thought}."
     in_place = dict.fromkeys(str(write[1][0]) for write in session.trace.reading().writes(step.step) if write[-1])
     written = {key: value for key, value in step.outputs.items() if key not in in_place}
-    wrote = [f"{key} = {format_value(key, value, _VALUE)}" for key, value in list(written.items())[:3]]
-    wrote += [f"{len(written) - 3} more"] if len(written) > 3 else []
+    changes = [f"{key} = {format_value(key, value, _VALUE)}" for key, value in list(written.items())[:3]]
+    changes += [f"{len(written) - 3} more"] if len(written) > 3 else []
     did = [_GIVEN.get(intervention.action if intervention else "", ""), _PHASES.get(step.phase, "")]
     did += [f"changed {', '.join(clean(key)[:_NAME] for key in list(in_place)[:3])} in place"] if in_place else []
-    did += [f"wrote {', '.join(wrote)}"] if wrote else [] if any(did) else ["wrote nothing"]
+    did += [f"wrote {', '.join(changes)}"] if changes else [] if any(did) else ["wrote nothing"]
     return _to_sentence(f"{named} {' and '.join(filter(None, did))}")
 
 

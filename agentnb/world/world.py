@@ -261,9 +261,9 @@ def _ask_for_input(effect: Effect) -> Any:
 
 def _ask_for_verdict(effect: Effect) -> Any:
     """Return the verdict typed on a terminal, or WAIT; anything but yes or no is requested again."""
-    about = str(effect.arguments.get("prompt") or f"{effect.name} {safe_repr(dict(effect.arguments), limit=200)}")
+    question = str(effect.arguments.get("prompt") or f"{effect.name} {safe_repr(dict(effect.arguments), limit=200)}")
     while True:
-        line = ask_on_terminal(f"{about}\nApprove? (yes, or no and why)", effect.timeout)
+        line = ask_on_terminal(f"{question}\nApprove? (yes, or no and why)", effect.timeout)
         if line is WAIT or (verdict := parse_verdict(str(line))) is not None:
             return line if line is WAIT else verdict
 

@@ -366,8 +366,11 @@ class _BetweenEvents:
         run = get_state(self.runtime.graph.session).run
         queue = run.frontier()[:1]
         last = run.get_last_activation()
-        here = run.tables.activations[queue[0]] if queue else None
-        return not (last is not None and here is not None and here.event == last.event) and self.asked()
+        next_activation = run.tables.activations[queue[0]] if queue else None
+        return (
+            not (last is not None and next_activation is not None and next_activation.event == last.event)
+            and self.asked()
+        )
 
 
 __all__ = ["Runtime"]

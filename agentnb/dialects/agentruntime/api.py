@@ -221,9 +221,9 @@ def _make_error(session: Session, problem: Problem) -> AgentRuntimeError:
 def _make_node_failure_problem(node: Node, session: Session, problem: Problem, cause: BaseException | None) -> Problem:
     """Return a node's failure with its id, its type, its tool or prompt, and the message."""
     params = node.params
-    about = [f"type={node.kind}"]
-    about += [f"tool={params['function']}"] if "function" in params else []
-    about += [f"prompt={params['template']}"] if "template" in params else []
+    details = [f"type={node.kind}"]
+    details += [f"tool={params['function']}"] if "function" in params else []
+    details += [f"prompt={params['template']}"] if "template" in params else []
     result = getattr(cause, "result", None)
     payload = result.get("error") if isinstance(result, Mapping) else None
     text = (
@@ -232,7 +232,7 @@ def _make_node_failure_problem(node: Node, session: Session, problem: Problem, c
         else f"exception={type(cause).__name__}: {error_text(cause) if cause else ''}"
     )
     inside = "".join(f" in {frame.node!r}" for frame in reversed(session.stack) if frame.node)
-    return replace(problem, what=f"node {get_own_id(node)!r}{inside} failed ({', '.join(about)}): {text}")
+    return replace(problem, what=f"node {get_own_id(node)!r}{inside} failed ({', '.join(details)}): {text}")
 
 
 def build_agent_from_path(path: str | os.PathLike[str], *, allow: _Allow = ()) -> AgentRuntime:

@@ -55,8 +55,8 @@ class OpenFrame:
         """Return one line: the region, the node that opened it, and how often its body has started."""
         opened = "" if self.node is None else f" of {safe_repr(self.node, 200)}"
         branch = "" if self.branch is None else f", branch {self.branch}"
-        again = "" if self.iteration < 2 else f", iteration {self.iteration}"
-        return f"<frame {safe_repr(self.region, 200)}{opened}{branch}{again}>"
+        suffix = "" if self.iteration < 2 else f", iteration {self.iteration}"
+        return f"<frame {safe_repr(self.region, 200)}{opened}{branch}{suffix}>"
 
 
 @dataclass(frozen=True, slots=True)

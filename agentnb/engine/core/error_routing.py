@@ -33,8 +33,8 @@ def fail(run: Run, activation: Activation, error: Exception | SystemExit, starte
     activation, spelled = run.refresh_activation(activation), replace_unraisable(error)
     work = activation.work
     own_writes = [*work.applied_writes, *work.own_writes]
-    for held in (work.own_writes, work.applied_writes, work.copies):
-        held.clear()  # conditions evaluated from here on see the current board
+    for values in (work.own_writes, work.applied_writes, work.copies):
+        values.clear()  # conditions evaluated from here on see the current board
     register_secrets(activation.scope.visible_items())  # the failure's message may contain the node's inputs
     return _commit_failure(run, activation, _make_failure(spelled), own_writes, started_at)
 

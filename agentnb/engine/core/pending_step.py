@@ -134,8 +134,8 @@ class PendingStep:
         Async code continues in the event loop that owns its resources; a node that was stepped into has its own thread.
         """
         work = self.activation.work
-        held = self.hold is not None and type(self.coro) is CoroutineType
-        return held and work.run.uses_threads and not (self.needs_loop or work.needs_loop)
+        is_held = self.hold is not None and type(self.coro) is CoroutineType
+        return is_held and work.run.uses_threads and not (self.needs_loop or work.needs_loop)
 
     def cancel(self) -> None:
         """Abandon this step: late writes are refused, its coroutine is closed or its task cancelled."""

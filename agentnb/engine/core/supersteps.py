@@ -172,9 +172,9 @@ def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation
 def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes) -> int:
     """Append the pushes of a step and return the new start of the frontier."""
     history, activations, frame = run.history, run.tables.activations, activation.frame
-    here = run.queue_start
-    if not front and frame.parent is None and history.push_activations[here] == activation.id:
-        next_position = here + 1
+    position = run.queue_start
+    if not front and frame.parent is None and history.push_activations[position] == activation.id:
+        next_position = position + 1
         if next_position == len(history.push_activations):
             _append(history, _plan_next_superstep(run, frame, activation, pushes))
             return next_position
@@ -182,7 +182,7 @@ def advance(run: Run, activation: Activation, pushes: Pushes, front: Pushes) -> 
         if row.frame == frame.id and row.about == activation.row.about and row.purpose != PARKED:
             _append(history, pushes)
             return next_position
-    queue = history.push_activations[here:].tolist()
+    queue = history.push_activations[position:].tolist()
     if activation.id in queue:
         queue.remove(activation.id)
     if front and run.tables.activations[front[0][0]].frame != frame.id:  # a composite node opens its inside

@@ -254,10 +254,10 @@ class Work:
 
     def copy(self, key: str, frozen: Any) -> Any:
         """Return this step's own copy of a key's value; changes made in it become writes."""
-        held = self.copies.get(key)
-        if held is None or held[1] is not frozen:
-            held = self.copies[key] = (make_reader_copy(frozen), frozen)
-        return held[0]
+        loan = self.copies.get(key)
+        if loan is None or loan[1] is not frozen:
+            loan = self.copies[key] = (make_reader_copy(frozen), frozen)
+        return loan[0]
 
     def write(self, path: str | Path, value: Any) -> None:
         """Write a value at a key or a path; the node sees it at once, others when the step is committed."""

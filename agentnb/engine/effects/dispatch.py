@@ -181,20 +181,20 @@ async def _review_request(
     holds = holds or (run.holds_call is not None and run.holds_call(work, effect, "before"))
     if not holds and change is None:
         return effect, attempt, wait, None
-    held = Hold(effect, "call", "before", call=number)
+    hold = Hold(effect, "call", "before", call=number)
     if change is not None and not change.is_known:
         holds = True
     elif change is not None and effect.kind != "approval":  # the changed arguments of an approval are not its question
-        held.effect, held.has_answer = change.apply(effect), change.answer is not ABSENT
-        held.answer = thaw(change.answer) if held.has_answer else None
+        hold.effect, hold.has_answer = change.apply(effect), change.answer is not ABSENT
+        hold.answer = thaw(change.answer) if hold.has_answer else None
     if holds:
-        await held
-    if not held.has_answer:
-        return held.effect, attempt, wait, None
-    answer = _make_node_answer(held)
-    sent = freeze_arguments(held.effect)
-    _record_attempt(work, held.effect, (number, sent, attempt + 1, wait), answer, None, 0)
-    return held.effect, 0, 0.0, (answer,)
+        await hold
+    if not hold.has_answer:
+        return hold.effect, attempt, wait, None
+    answer = _make_node_answer(hold)
+    sent = freeze_arguments(hold.effect)
+    _record_attempt(work, hold.effect, (number, sent, attempt + 1, wait), answer, None, 0)
+    return hold.effect, 0, 0.0, (answer,)
 
 
 def _find_recorded_state(

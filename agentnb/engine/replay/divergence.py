@@ -63,33 +63,33 @@ class Divergence:
         return f"<Divergence {self}>"
 
     def _format_text(self) -> str:
-        then, now = ("nothing" if value is ABSENT else safe_repr(value, key=self.key) for value in
+        recorded_text, replayed_text = ("nothing" if value is ABSENT else safe_repr(value, key=self.key) for value in
                      (self.recorded, self.replayed))  # fmt: skip
         match self.what:
             case "node":
                 ends = self.replayed is ABSENT
-                return "the replay has ended" if ends else f"the replay runs {now} instead"
+                return "the replay has ended" if ends else f"the replay runs {replayed_text} instead"
             case "error":
-                then, now = (
+                recorded_text, replayed_text = (
                     "" if value is ABSENT else _shorten(str(value)) for value in (self.recorded, self.replayed)
                 )
-                failed = f"it failed with {then}" if then else "it did not fail"
-                return f"{failed}, and the replay {f'fails with {now}' if now else 'does not fail'}"
+                failed = f"it failed with {recorded_text}" if recorded_text else "it did not fail"
+                return f"{failed}, and the replay {f'fails with {replayed_text}' if replayed_text else 'does not fail'}"
             case "write":
-                return f"it wrote {then} to {self.path!r}, and the replay writes {now}"
+                return f"it wrote {recorded_text} to {self.path!r}, and the replay writes {replayed_text}"
             case "read":
                 return f"it {'read' if self.recorded else 'did not read'} {self.path!r}, and the replay does" + (
                     "" if self.replayed else " not"
                 )
             case "call":
-                return f"it sent {then} as {self.path!r}, and the replay sends {now}"
+                return f"it sent {recorded_text} as {self.path!r}, and the replay sends {replayed_text}"
             case "setting":
-                return f"setting {self.path!r} of its call was {then}, and in the replay it is {now}"
+                return f"setting {self.path!r} of its call was {recorded_text}, and in the replay it is {replayed_text}"
             case "event":
-                return f"it emitted {then} as {self.path!r}, and the replay emits {now}"
+                return f"it emitted {recorded_text} as {self.path!r}, and the replay emits {replayed_text}"
             case "edge":
-                return f"{self.path!r} led to {then}, and in the replay to {now}"
-        return f"{self.what} {self.path}: {then} in the record, {now} in the replay"
+                return f"{self.path!r} led to {recorded_text}, and in the replay to {replayed_text}"
+        return f"{self.what} {self.path}: {recorded_text} in the record, {replayed_text} in the replay"
 
 
 def _shorten(text: str, width: int = 200) -> str:
@@ -120,8 +120,8 @@ class Sides:
 
     def align(self, recorded: StepRecord, replayed: StepRecord) -> None:
         """Map the frames opened and the events emitted by a step from the record to the replay."""
-        for then, now in zip(recorded.opened_frames, replayed.opened_frames, strict=False):
-            self.frames[then.id] = now.id
+        for recorded_frame, replayed_frame in zip(recorded.opened_frames, replayed.opened_frames, strict=False):
+            self.frames[recorded_frame.id] = replayed_frame.id
         for left, right in zip(recorded.events, replayed.events, strict=False):
             self.events[left.seq], self.ids[left.id] = right.seq, right.id
 
@@ -138,8 +138,8 @@ def compare_steps(
     yield from _compare_status(recorded, replayed, node, level)
     opened = [[(row.region, row.branch) for row in side.opened_frames] for side in (recorded, replayed)]
     if opened[0] != opened[1] and recorded.phase == replayed.phase:
-        then, now = ([region for region, _ in side] for side in opened)
-        yield Divergence(recorded.step, node, "frame", "", then, now, ends=True)
+        recorded_regions, replayed_regions = ([region for region, _ in side] for side in opened)
+        yield Divergence(recorded.step, node, "frame", "", recorded_regions, replayed_regions, ends=True)
     sides.align(recorded, replayed)
     if level == "reads":
         yield from _read_differences(recorded, replayed, sides, own_reads)
@@ -158,27 +158,32 @@ def iter_inner_differences(
 
 
 def _compare_status(recorded: StepRecord, replayed: StepRecord, node: str, level: Level) -> Iterator[Divergence]:
-    then, now = ((f"{side.failure.type}: {side.failure.message}" if side.failure else ABSENT)
+    recorded_status, replayed_status = ((f"{side.failure.type}: {side.failure.message}" if side.failure else ABSENT)
                  for side in (recorded, replayed))  # fmt: skip
     if recorded.status != replayed.status:
-        yield Divergence(recorded.step, node, "error", "", then, now, ends=True)
+        yield Divergence(recorded.step, node, "error", "", recorded_status, replayed_status, ends=True)
     elif recorded.phase != replayed.phase:
         why = f"its phase was {recorded.phase!r}, and in the replay it is {replayed.phase!r}"
         yield Divergence(recorded.step, node, "phase", "", recorded.phase, replayed.phase, why, ends=True)
-    elif level != "path" and then is not ABSENT and now is not ABSENT and not are_messages_equal(str(then), str(now)):
-        yield Divergence(recorded.step, node, "error", "", then, now)
+    elif (
+        level != "path"
+        and recorded_status is not ABSENT
+        and replayed_status is not ABSENT
+        and not are_messages_equal(str(recorded_status), str(replayed_status))
+    ):
+        yield Divergence(recorded.step, node, "error", "", recorded_status, replayed_status)
 
 
 def _read_differences(
     recorded: StepRecord, replayed: StepRecord, sides: Sides, own_reads: bool
 ) -> Iterator[Divergence]:
     """Yield what only one side has read. Paths of a node's inputs are read by each activation and not recorded."""
-    then = {(sides.frames.get(scope), path) for scope, path in recorded.reads}
-    differ = then ^ replayed.reads if own_reads else replayed.reads - then
+    recorded_reads = {(sides.frames.get(scope), path) for scope, path in recorded.reads}
+    differ = recorded_reads ^ replayed.reads if own_reads else replayed.reads - recorded_reads
     declared = set(_find_declared(sides.record.plan(recorded.step), recorded))
     differ |= {(-1, path) for path in declared ^ set(_find_declared(sides.run.plan, replayed))}
     for scope, path in sorted(differ, key=repr):
-        read = path in declared if scope == -1 else (scope, path) in then
+        read = path in declared if scope == -1 else (scope, path) in recorded_reads
         yield Divergence(recorded.step, sides.name(recorded.activation), "read", format_path(path), read, not read)
 
 
@@ -189,12 +194,12 @@ def _find_declared(plan: Plan, done: StepRecord) -> Iterable[Path]:
 def _write_differences(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
     """Yield the writes that differ. The writes to one path are compared in order."""
     table: dict[tuple[int | None, Path], tuple[list[WriteRecord], list[WriteRecord]]] = {}
-    for wrote in recorded.writes:
-        table.setdefault((sides.frames.get(wrote.scope), wrote.path), ([], []))[0].append(wrote)
-    for wrote in replayed.writes:
-        table.setdefault((wrote.scope, wrote.path), ([], []))[1].append(wrote)
-    for then, now in table.values():
-        for left, right in zip_longest(then, now):
+    for write in recorded.writes:
+        table.setdefault((sides.frames.get(write.scope), write.path), ([], []))[0].append(write)
+    for write in replayed.writes:
+        table.setdefault((write.scope, write.path), ([], []))[1].append(write)
+    for recorded_writes, replayed_writes in table.values():
+        for left, right in zip_longest(recorded_writes, replayed_writes):
             yield from _write(recorded.step, sides.name(recorded.activation), left, right)
 
 
@@ -210,17 +215,17 @@ def _write(step: int, node: str, left: WriteRecord | None, right: WriteRecord | 
     ):
         texts = [f"{OPS[write.op]}" if write is not None else "no write" for write in (left, right)]
         why = f"{format_path(path)!r}: {texts[0]} in the record, {texts[1]} in the replay"
-    then, now = (ABSENT if write is None else write.new for write in (left, right))
-    yield Divergence(step, node, "write", format_path(path), then, now, why)
+    recorded_value, replayed_value = (ABSENT if write is None else write.new for write in (left, right))
+    yield Divergence(step, node, "write", format_path(path), recorded_value, replayed_value, why)
 
 
 def _compare_events(recorded: StepRecord, replayed: StepRecord, sides: Sides) -> Iterator[Divergence]:
     step, node = recorded.step, sides.name(recorded.activation)
     for left, right in zip_longest(recorded.events, replayed.events):
         if left is None or right is None or left.type != right.type:
-            then, now = (ABSENT if event is None else event.type for event in (left, right))
-            why = f"it emitted {_quote(then)}, and the replay emits {_quote(now)}"
-            yield Divergence(step, node, "event", "type", then, now, why)
+            recorded_type, replayed_type = (ABSENT if event is None else event.type for event in (left, right))
+            why = f"it emitted {_quote(recorded_type)}, and the replay emits {_quote(replayed_type)}"
+            yield Divergence(step, node, "event", "type", recorded_type, replayed_type, why)
             continue
         yield from iter_inner_differences((step, node, "event"), (left.type,), left.payload, right.payload)
         cause = sides.ids.get(left.cause, left.cause) if left.cause is not None else None
@@ -237,15 +242,17 @@ def _compare_edges(recorded: StepRecord, replayed: StepRecord, sides: Sides, lev
     nodes = sides.run.plan.nodes
     expected = [sides.map_activation(target) for target, _ in recorded.targets]
     if expected != [target for target, _ in replayed.targets]:
-        then = ", ".join(sides.name(target) for target, _ in recorded.targets)
-        now = ", ".join(nodes[target.node].id for target, _ in replayed.targets)
-        yield Divergence(recorded.step, node, "edge", node, then or ABSENT, now or ABSENT, ends=True)
+        recorded_targets = ", ".join(sides.name(target) for target, _ in recorded.targets)
+        replayed_targets = ", ".join(nodes[target.node].id for target, _ in replayed.targets)
+        yield Divergence(
+            recorded.step, node, "edge", node, recorded_targets or ABSENT, replayed_targets or ABSENT, ends=True
+        )
     elif level != "path":
         for (target, left), (_, right) in zip(recorded.targets, replayed.targets, strict=True):
             edge = f"{node} -> {sides.name(target)}"
             for row in islice(iter_innermost_differences(left, right), MOST):
-                then, now = safe_repr(row.recorded), safe_repr(row.replayed)
-                why = f"the condition of edge {edge} was {then}, and in the replay it is {now}"
+                recorded_targets, replayed_targets = safe_repr(row.recorded), safe_repr(row.replayed)
+                why = f"the condition of edge {edge} was {recorded_targets}, and in the replay it is {replayed_targets}"
                 yield Divergence(recorded.step, node, "edge", edge, row.recorded, row.replayed, why, sure=row.sure)
 
 

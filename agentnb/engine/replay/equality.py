@@ -53,8 +53,8 @@ def iter_innermost_differences(recorded: Any, replayed: Any, path: Path = ()) ->
             yield from iter_innermost_differences(left.get(key, ABSENT), right.get(key, ABSENT), (*path, key))
     elif (kind := _get_sequence_type(left)) is not None and kind is _get_sequence_type(right):
         for at in range(max(len(left), len(right))):
-            then, now = (side[at] if at < len(side) else ABSENT for side in (left, right))
-            yield from iter_innermost_differences(then, now, (*path, at))
+            recorded_part, replayed_part = (side[at] if at < len(side) else ABSENT for side in (left, right))
+            yield from iter_innermost_differences(recorded_part, replayed_part, (*path, at))
     elif not _are_parts_equal(left, right) and not _are_equal_as_json(left, right):
         yield ValueDifference(path, recorded, replayed, sure=not _is_by_reference(left, right))
 

@@ -123,10 +123,14 @@ class StepRecording:
 
         None if a recipe is unknown.
         """
-        then, now = (select_settings(settings, effect.kind, effect.name) for settings in self.settings)
-        if not then or not now:
+        recorded_settings, replayed_settings = (
+            select_settings(settings, effect.kind, effect.name) for settings in self.settings
+        )
+        if not recorded_settings or not replayed_settings:
             return ()
-        return iter_inner_differences((self.recorded.step, self.node, "setting"), (effect.name,), then, now)
+        return iter_inner_differences(
+            (self.recorded.step, self.node, "setting"), (effect.name,), recorded_settings, replayed_settings
+        )
 
     def _was_substituted(self, arguments: Any) -> bool:
         """Return True if a call was sent with arguments that a person had substituted."""
@@ -134,11 +138,13 @@ class StepRecording:
 
     def _add_unrecorded(self, effect: Effect, rows: Sequence[Call]) -> None:
         """Record a divergence for a call that the record does not contain."""
-        now = f"{effect.kind} {effect.name!r}"
-        then = f"{rows[0].kind} {rows[0].name!r}" if rows else None
-        why = f"it calls {now}, and the record has {then or 'no further call'}; nothing was sent"
+        replayed_call = f"{effect.kind} {effect.name!r}"
+        recorded_call = f"{rows[0].kind} {rows[0].name!r}" if rows else None
+        why = f"it calls {replayed_call}, and the record has {recorded_call or 'no further call'}; nothing was sent"
         at = (self.recorded.step, self.node)
-        self.divergences.append(Divergence(*at, "call", effect.name, then or ABSENT, now, why, ends=True))
+        self.divergences.append(
+            Divergence(*at, "call", effect.name, recorded_call or ABSENT, replayed_call, why, ends=True)
+        )
 
     def _repeat_changes(self, work: Work) -> None:
         """Repeat the in-place changes made by a call's callable, which does not run again."""
@@ -157,10 +163,13 @@ class StepRecording:
         if index >= len(self.recorded.events):
             return None
         own = {"time": options.get("time")}
-        then, now = self.recorded.events[index], make_event(work.run, work, type, payload, None, own)
-        if then.seq < now.seq and _is_taken(work, then.seq):
-            return now._replace(time=then.time)  # the number belongs to another event here
-        return now._replace(seq=then.seq, id=then.id, time=then.time)
+        recorded_event, replayed_event = (
+            self.recorded.events[index],
+            make_event(work.run, work, type, payload, None, own),
+        )
+        if recorded_event.seq < replayed_event.seq and _is_taken(work, recorded_event.seq):
+            return replayed_event._replace(time=recorded_event.time)  # the number belongs to another event here
+        return replayed_event._replace(seq=recorded_event.seq, id=recorded_event.id, time=recorded_event.time)
 
     def next_event(self, work: Work) -> Event | None:
         """Return the next recorded event."""

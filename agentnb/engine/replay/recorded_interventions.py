@@ -40,8 +40,8 @@ def redo(run: Run, sides: Sides, recorded: RecordedIntervention, number: int) ->
     except AgentNbError as error:
         what, target = ("emit", "") if intervention is None else (intervention.action, intervention.target)
         why = f"the intervention {what} {target!r} cannot be repeated: {error_text(error)}"
-        now = ABSENT if intervention is None else intervention.new
-        return Divergence(number, None, "act", target, now, ABSENT, why, ends=recorded.write is None)
+        replayed_value = ABSENT if intervention is None else intervention.new
+        return Divergence(number, None, "act", target, replayed_value, ABSENT, why, ends=recorded.write is None)
     return None
 
 
@@ -77,10 +77,10 @@ def _emit(run: Run, sides: Sides, event: Event) -> None:
     """Record an external event, with its recorded number if that is free, and queue it for its listeners."""
     last_event = run.last_event()
     seq = event.seq if event.seq > last_event else last_event + 1
-    now = event._replace(seq=seq, id=event.id if seq == event.seq else f"evt_{seq:03d}", at=run.position)
-    run.history.events.append(now)
-    sides.events[event.seq], sides.ids[event.id] = now.seq, now.id
-    enqueue(run, now)
+    emitted = event._replace(seq=seq, id=event.id if seq == event.seq else f"evt_{seq:03d}", at=run.position)
+    run.history.events.append(emitted)
+    sides.events[event.seq], sides.ids[event.id] = emitted.seq, emitted.id
+    enqueue(run, emitted)
 
 
 __all__ = ["list_next_activations", "redo", "to_written_value"]

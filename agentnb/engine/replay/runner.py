@@ -57,9 +57,9 @@ class Replay:
         self._hidden_events: dict[int, set[int]] = {}  # by step in flight: later events
         self._settings: dict[int, Mapping[str, Any]] = {}  # of calls, by recipe
         self._masked_keys: set[tuple[int, str]] = set()  # keys whose value, or its source, is masked in the record
-        for held, end in sorted(self.record.spans.values(), key=lambda span: -span[0].step):
-            if held.step <= start < end:
-                start = max(held.step - 1, 0)  # a step was in flight there, and started from the state before
+        for intervention, end in sorted(self.record.spans.values(), key=lambda span: -span[0].step):
+            if intervention.step <= start < end:
+                start = max(intervention.step - 1, 0)  # a step was in flight there, and started from the state before
         self._from = start
         self._repeated_up_to = start or -1  # interventions after the steps up to this one have been repeated
         self.run = self._run_after(start) if start else self._run_at_start()
@@ -91,8 +91,8 @@ class Replay:
             for key, value in {**plan.recipe.init, **thaw(run.inputs)}.items():
                 run.write(root, (key,), value)
             if self.level != "path":
-                then = {row.path[0]: row.new for row in rows}
-                self._record_differences(iter_inner_differences((0, None, "write"), (), then, root.data))
+                recorded_values = {row.path[0]: row.new for row in rows}
+                self._record_differences(iter_inner_differences((0, None, "write"), (), recorded_values, root.data))
         else:
             for row in rows:
                 run.write(root, row.path, to_written_value(row))
@@ -164,9 +164,9 @@ class Replay:
 
     def _hide_event(self, seq: int, spans: Iterable[tuple[Intervention, int]]) -> None:
         """Hide an event from pending steps of other branches until the point where it was emitted."""
-        for held, end in spans:
+        for intervention, end in spans:
             self._hidden_events.setdefault(end, set()).add(seq)
-            self._later.setdefault(end, []).append((held, partial(self._show_event, seq)))
+            self._later.setdefault(end, []).append((intervention, partial(self._show_event, seq)))
 
     def _show_event(self, seq: int) -> None:
         self.run.hidden_events -= {self.sides.events.get(seq, seq)}

@@ -139,7 +139,7 @@ class Record:
 
     def _iter_spans(self) -> Iterator[tuple[Intervention, int]]:
         """Yield each record of a step in flight during an intervention, with the number of that step."""
-        held: dict[int, list[Intervention]] = {}
+        held_calls: dict[int, list[Intervention]] = {}
         for intervention in (
             intervention
             for history, end in self.parts
@@ -147,11 +147,11 @@ class Record:
             if intervention.step <= end
         ):
             if intervention.action == "held":
-                held.setdefault(intervention.new["turn"], []).append(intervention)
+                held_calls.setdefault(intervention.new["turn"], []).append(intervention)
             elif intervention.action == "ended":  # earlier ones belong to abandoned activations
                 yield from (
                     (one, intervention.step)
-                    for one in held.pop(intervention.new["turn"], [])[-intervention.new["held"] :]
+                    for one in held_calls.pop(intervention.new["turn"], [])[-intervention.new["held"] :]
                 )
 
     def read_step(self, step: int) -> StepRecord:

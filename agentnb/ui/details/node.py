@@ -101,8 +101,8 @@ def _describe_current(session: Session, node: Node) -> str:
     """Return a text on whether a node is running, scheduled or waiting."""
     view = get_parts(session).pictures.view()
     if node.id in view.waiting or node.id == view.current:
-        held = f", held {to_line(session.held_at)}" if session.held_at else ""
-        return _NOW.get(str(session.status), "is next") + (held if node.id == view.current else "")
+        note = f", held {to_line(session.held_at)}" if session.held_at else ""
+        return _NOW.get(str(session.status), "is next") + (note if node.id == view.current else "")
     if node.id in view.next:
         return "was entered, and has not been left" if node.bodies else "follows"
     return ""
@@ -118,8 +118,10 @@ def _iter_facts(recipe: Recipe, node: Node) -> Iterator[tuple[str, str]]:
     called = node.params.get("function")
     if isinstance(called, str):
         tool = recipe.tools.get(called)
-        about = "" if tool is None else f" ({', '.join(filter(None, (tool.kind, tool.impl, str(tool.place or ''))))})"
-        yield "calls", f"{called}{about}"
+        description = (
+            "" if tool is None else f" ({', '.join(filter(None, (tool.kind, tool.impl, str(tool.place or ''))))})"
+        )
+        yield "calls", f"{called}{description}"
     if not node.counted:
         yield "steps", "are not counted towards max_steps"
     if node.rescue is not None:

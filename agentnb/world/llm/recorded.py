@@ -108,14 +108,15 @@ def _compare(request: LLMRequest, call: Any) -> None:
     """Raise an error for the first message that differs from the recorded one. Masked secrets count as equal."""
     recorded_messages = LLMRequest.of(thaw(call.arguments)).messages
     for number in range(max(len(recorded_messages), len(request.messages))):
-        then, now = (
+        recorded_value, current_value = (
             mask_value({"role": row[number].role, "content": row[number].content}) if number < len(row) else None
             for row in (recorded_messages, request.messages)
         )
-        if then != now:
+        if recorded_value != current_value:
+            was, is_now = _describe_message(recorded_value), _describe_message(current_value)
             raise ExecutionError(
                 Problem("X341", f"node {request.node!r} sent a request that differs from the recording", _WHERE,
-                        f"message {number + 1} was {_describe_message(then)}, and is {_describe_message(now)}",
+                        f"message {number + 1} was {was}, and is {is_now}",
                         "record the run again, or pass strict=False to use the answer anyway")
             )  # fmt: skip
 

@@ -90,8 +90,8 @@ def _read(declaration: Any, where: str, depth: int) -> tuple[Parameter, list[Pro
         nested, wrong = read_parameters(inside, f"{where}.objectSchema", depth + 1)
         problems += wrong
     if items is not None:
-        held, wrong = read_parameters({"arrayItemSchema": items}, where, depth + 1)
-        item, problems = held.get("arrayItemSchema"), problems + wrong
+        item_parameters, wrong = read_parameters({"arrayItemSchema": items}, where, depth + 1)
+        item, problems = item_parameters.get("arrayItemSchema"), problems + wrong
     kind = fields.get("type")
     parameter = Parameter(
         kind if kind in TYPES else "any",

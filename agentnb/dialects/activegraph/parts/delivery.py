@@ -51,9 +51,9 @@ class Delivery:
         turn = self.begin(work)
         if turn is None:
             return {}
-        about = () if turn.relation is None else (turn.relation,)
+        relation_arguments = () if turn.relation is None else (turn.relation,)
         try:
-            turn.call(self.behavior.fn, *about, turn.event, turn.graph, turn.ctx, **self._get_settings())
+            turn.call(self.behavior.fn, *relation_arguments, turn.event, turn.graph, turn.ctx, **self._get_settings())
         except Exception as error:
             turn.record_failure(error)
             raise
@@ -187,9 +187,10 @@ class DeliveryInProgress:
             "traceback": "".join(traceback.format_exception(error)),
         }
         recorded = self.work.run.recorded
-        then = None if recorded is None else recorded.next_event(self.work)
-        if then is not None and then.type == "behavior.failed":
-            payload["traceback"] = then.payload["traceback"]  # the location at that time, which may have changed since
+        next_event = None if recorded is None else recorded.next_event(self.work)
+        if next_event is not None and next_event.type == "behavior.failed":
+            # the location at that time, which may have changed since
+            payload["traceback"] = next_event.payload["traceback"]
         reason = getattr(error, "reason", None)
         if isinstance(reason, str):
             payload |= {"reason": reason, **getattr(error, "payload_extras", {})}

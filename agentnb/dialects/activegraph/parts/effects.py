@@ -324,10 +324,10 @@ def _describe_failure(error: Exception, model: str, seconds: float) -> dict[str,
     if not isinstance(error, AgentNbError):  # unknown: it may be the connection to the model
         return {**description, "reason": "llm.network_error", "extra": {"model": model}}
     status, retry_after = getattr(error, "status", None), getattr(error, "retry_after", None)
-    again = "llm.rate_limited" if status == TOO_MANY else "llm.network_error"
+    retry_reason = "llm.rate_limited" if status == TOO_MANY else "llm.network_error"
     refused = "llm.auth_error" if status in UNKNOWN_HERE else "llm.request_error"
     extra = {"model": model} if retry_after is None else {"model": model, "retry_after_seconds": retry_after}
-    return {**description, "reason": again if getattr(error, "is_retryable", False) else refused, "extra": extra}
+    return {**description, "reason": retry_reason if getattr(error, "is_retryable", False) else refused, "extra": extra}
 
 
 __all__ = ["AGAIN", "EffectCaller", "PricedAnswer"]

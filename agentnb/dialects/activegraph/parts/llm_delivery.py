@@ -187,13 +187,13 @@ class _ModelRequests:
         max_attempts = self._count_attempts()
         for attempt in range(max_attempts):
             if known is None:
-                about: dict[str, Any] = {
+                details: dict[str, Any] = {
                     "model": self.words["model"],
                     "attempt_index": attempt,
                     "max_attempts": max_attempts,
                 }
                 self._check_run(
-                    ("llm", "tool"), "the budget is used up before another question", **(about if attempt else {})
+                    ("llm", "tool"), "the budget is used up before another question", **(details if attempt else {})
                 )
                 self._check_own("max_llm_calls", "llm_calls")
             later, when = known is None and self._may_be_changed(), None
@@ -306,15 +306,15 @@ class _ModelRequests:
             LLMBehaviorError: it is not retried.
         """
         max_attempts, reason = self._count_attempts(), failure["reason"]
-        again = reason in AGAIN
+        may_retry = reason in AGAIN
         extra, known = dict(failure["extra"]), {"behavior": head["behavior"], "prompt_hash": head["prompt_hash"]}
         payload = {**known, "model": head["model"],
                 "error": {"reason": reason, "message": failure["message"], **extra},
-                "cache_hit": False, "retryable": again, "attempt_index": attempt, "max_attempts": max_attempts,
+                "cache_hit": False, "retryable": may_retry, "attempt_index": attempt, "max_attempts": max_attempts,
                 "latency_seconds": failure["latency_seconds"], "cost_usd": "0"}  # fmt: skip
         responded = self.record("llm.responded", payload, request)
-        if not again or attempt + 1 >= max_attempts:
-            if again:
+        if not may_retry or attempt + 1 >= max_attempts:
+            if may_retry:
                 extra |= {"attempts": attempt + 1, "max_attempts": max_attempts, "retry_exhausted": True}
             raise _make_failure(failure["type"], failure["message"], reason, **extra)
         await self.asking.wait(self.work, attempt, extra)

@@ -98,8 +98,8 @@ def tool(
     def decorate(fn: Callable[..., Any]) -> Tool:
         check_signature(fn, ("args", "ctx"), "@tool", settings=False)
         schema = _find_annotated_schema(fn) if input_schema is None else input_schema
-        about = description or (fn.__doc__ or "").strip().partition("\n")[0]
-        new_tool = Tool(name or fn.__name__, fn, about, schema, output_schema, Decimal(str(cost_per_call)),
+        text = description or (fn.__doc__ or "").strip().partition("\n")[0]
+        new_tool = Tool(name or fn.__name__, fn, text, schema, output_schema, Decimal(str(cost_per_call)),
                      timeout_seconds, deterministic)  # fmt: skip
         _REGISTRY.append(new_tool)
         return new_tool

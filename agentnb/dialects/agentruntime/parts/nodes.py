@@ -141,8 +141,8 @@ class Nodes:
         options: dict[str, Any] = {"timeout": timeout}
         if retry is not None:
             options |= {"attempts": retry.max_attempts, "backoff": retry.backoff}
-        again = tool.repeatable if node.repeatable is None and tool is not None else node.repeatable
-        return options if again is None else {**options, "repeatable": again}
+        repeatable = tool.repeatable if node.repeatable is None and tool is not None else node.repeatable
+        return options if repeatable is None else {**options, "repeatable": repeatable}
 
     # -- templates and rules -----------------------------------------------------------------------------------------
 

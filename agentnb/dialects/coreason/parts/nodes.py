@@ -151,11 +151,11 @@ def _make_options(node: RecipeNode, policy: PolicyConfig | None) -> dict[str, An
     retries, delay = policy.max_retries if policy else 0, 0.0
     if node.recovery is not None and node.recovery.max_retries is not None:
         retries, delay = node.recovery.max_retries, _drop_non_positive(node.recovery.retry_delay_seconds) or 0.0
-    again: dict[str, Any] = {"attempts": 1 + retries, "backoff": delay} if retries > 0 else {}
+    retry_options: dict[str, Any] = {"attempts": 1 + retries, "backoff": delay} if retries > 0 else {}
     # Its call may be repeated after an interrupted run
     if isinstance(repeatable := node.metadata.get("repeatable"), bool):
-        again["repeatable"] = repeatable
-    return {"timeout": _drop_non_positive(policy.timeout_seconds if policy else None), **again}
+        retry_options["repeatable"] = repeatable
+    return {"timeout": _drop_non_positive(policy.timeout_seconds if policy else None), **retry_options}
 
 
 def _make_rescue(node: RecipeNode) -> Rescue | None:

@@ -481,8 +481,8 @@ def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, u
         work.reads[key] = None
         frozen = own[key] if key in own else work.scope.get(key)
         if frozen is not ABSENT:
-            held = work.copies.get(key)  # as the node left it
-            values[key] = held[0] if held is not None and held[1] is frozen else make_reader_copy(frozen)
+            copied = work.copies.get(key)  # as the node left it
+            values[key] = copied[0] if copied is not None and copied[1] is frozen else make_reader_copy(frozen)
     if branch.keys == "__root__":
         return values.get("__root__")
     branch_input = values if branch.mapper is None else branch.mapper(values)
@@ -493,10 +493,10 @@ def make_branch_input(plan: NodePlan, branch: Branch, work: Work, result: Any, u
 
 def _get_as_left(work: Work, key: str) -> Any:
     """Return the frozen value of a key, including changes that the node's function made in place."""
-    value, held = work.scope.get(key), work.copies.get(key)
-    if held is None or held[1] is not value or seems_unchanged(*held):
+    value, copied = work.scope.get(key), work.copies.get(key)
+    if copied is None or copied[1] is not value or seems_unchanged(*copied):
         return value
-    return freeze(held[0], value)
+    return freeze(copied[0], value)
 
 
 # -- the result of a node ----------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ _WITH_TOOLS = (
 
 def format_identity(name: str, role: str, goal: str, *, has_tools: bool) -> str:
     """Return the agent's identity, its goal, and its instructions."""
-    who = f"You are {name}." if name else "You are an agent."
-    parts = [f"# Role\n{who} {role}".rstrip()]
+    identity = f"You are {name}." if name else "You are an agent."
+    parts = [f"# Role\n{identity} {role}".rstrip()]
     if goal:
         parts.append(f"# Goal\n{goal}")
     parts.append(f"# Work\n{_WORK}" + (f"\n{_WITH_TOOLS}" if has_tools else ""))
@@ -83,10 +83,9 @@ def format_tool_report(name: str, report: Mapping[str, Any], remaining: int, *, 
     """Return the message after a tool has run: its result as JSON, and what the model may do next."""
     outcome = "has run. This is its result" if succeeded else "has failed. This is what it says"
     if remaining > 1:
-        then = f"You may respond {remaining} more times. Call another tool, or give your answer to the task"
+        instruction = f"You may respond {remaining} more times. Call another tool, or give your answer to the task"
     else:
-        then = "You may respond once more. Give your answer to the task now"
+        instruction = "You may respond once more. Give your answer to the task now"
     form = '{"tool_name": "none", "response": "YOUR ANSWER"}'
-    return (
-        f"The tool {json.dumps(name, ensure_ascii=False)} {outcome}, as JSON:\n{to_json_text(report)}\n{then}: {form}"
-    )
+    quoted = json.dumps(name, ensure_ascii=False)
+    return f"The tool {quoted} {outcome}, as JSON:\n{to_json_text(report)}\n{instruction}: {form}"
