@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import linecache
+import logging
 import os
 import re
 import shlex
@@ -79,9 +80,14 @@ def run_python(page: Path) -> dict:
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder to run a page in; behaviors that the page registers are gone afterwards."""
+    """An empty folder to run a page in; what the page registers or configures is undone afterwards."""
     monkeypatch.chdir(tmp_path)
+    logger = logging.getLogger("agentnb")
+    handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
     yield tmp_path
+    logger.handlers[:] = handlers
+    logger.setLevel(level)
+    logger.propagate = propagate
     InteractiveShell.clear_instance()
     clear_registry()
     clear_tool_registry()
