@@ -88,8 +88,8 @@ def test_did_you_mean():
 def test_suggestions_end_after_so_many():
     with limit_suggestions():
         with limit_suggestions():  # counts on
-            found = [did_you_mean("raed", ["read"], "no") for _ in range(MOST_SUGGESTIONS)]
-        assert set(found) == {"did you mean 'read'?"}
+            actual = [did_you_mean("raed", ["read"], "no") for _ in range(MOST_SUGGESTIONS)]
+        assert set(actual) == {"did you mean 'read'?"}
         assert did_you_mean("raed", ["read"], "no") == "no"
     assert did_you_mean("raed", ["read"], "no") == "did you mean 'read'?"
 

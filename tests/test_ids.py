@@ -22,9 +22,9 @@ def test_a_steps_id_follows_from_its_run_and_number():
 def test_run_ids_are_new_and_sort_by_time(monkeypatch):
     moments = iter([1_000.0, 1_000.001, 5_000.0])
     monkeypatch.setattr(time, "time", lambda: next(moments))
-    found = [new_run_id() for _ in range(3)]
-    assert found == sorted(found)
-    assert {len(run_id) for run_id in found} == {20}
+    actual = [new_run_id() for _ in range(3)]
+    assert actual == sorted(actual)
+    assert {len(run_id) for run_id in actual} == {20}
 
 
 def test_run_ids_of_a_seed_repeat():

@@ -25,9 +25,9 @@ def wrong(bug: Bug, cases: dict) -> list:
 def test_the_cause_is_among_the_first_three(name):
     bug = NAMES[name]
     assert (wrong(bug, bug.passing), wrong(bug, bug.failing)) == ([], list(bug.failing))
-    found = measured(name)
-    assert found.best is not None, found
-    assert found.best <= 3, found
+    actual = measured(name)
+    assert actual.best is not None, actual
+    assert actual.best <= 3, actual
 
 
 def test_most_causes_are_named_first():

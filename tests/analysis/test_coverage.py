@@ -116,8 +116,8 @@ def test_random_runs_are_counted_as_their_tables_say(program, key, value):
         nodes.update(str(node) for node in run.trace.frames.steps["node"])
         taken = run.trace.frames.edges
         edges.update(zip(taken["source"].astype(str), taken["target"].astype(str), strict=True))
-    found = frame[frame["kind"] == "node"].set_index("element")["visits"]
-    assert {name: count for name, count in found.items() if count} == dict(nodes)
+    actual = frame[frame["kind"] == "node"].set_index("element")["visits"]
+    assert {name: count for name, count in actual.items() if count} == dict(nodes)
     mine = Counter()
     for row in frame[frame["kind"] == "edge"].itertuples():
         source, target = row.element.split(" [")[0].split(" -> ")

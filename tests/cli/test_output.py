@@ -95,9 +95,9 @@ def test_whatever_is_on_the_board_is_printed_as_json(capsys, monkeypatch):
     code, out, err = called(capsys, *RUN, "--json")
     assert (code, err) == (0, "")
     board = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))["board"]
-    found = board["odd"]
-    assert (found["half"], found["\\udfff"], found["nan"], found["far"]) == ("\\ud800", 1, None, ["-inf"])
-    assert (int(found["long"], 16), found["set"]) == (10**5000, [1])
+    actual = board["odd"]
+    assert (actual["half"], actual["\\udfff"], actual["nan"], actual["far"]) == ("\\ud800", 1, None, ["-inf"])
+    assert (int(actual["long"], 16), actual["set"]) == (10**5000, [1])
 
 
 def test_a_terminal_of_few_letters_gets_json_too(monkeypatch):

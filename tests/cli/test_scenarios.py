@@ -109,12 +109,12 @@ def test_the_budget_of_steps_is_that_of_each(capsys):
 
 def test_chaos_strikes_by_the_seed(capsys):
     words = ("--chaos", "error_rate=0.5", "--chaos", "latency_ms=0")
-    found = [
+    actual = [
         tuple(row["passed"] for row in run_for_json(capsys, *RUN, *words, "--seed", str(seed))[1]["scenarios"])
         for seed in (*range(8), *range(8))
     ]
-    assert found[:8] == found[8:]
-    assert len(set(found)) > 1
+    assert actual[:8] == actual[8:]
+    assert len(set(actual)) > 1
 
 
 def test_chaos_that_strikes_always(capsys):

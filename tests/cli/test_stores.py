@@ -208,12 +208,12 @@ def test_each_table_as_json_has_the_rows_of_the_frame(there, capsys, table):
     session.emit("seen", odd)
     session.run()
     session.close()
-    found = document(capsys, "trace", "runs.db", "--table", table)
-    assert (found["run"], found["recipe"], found["outcome"]["status"]) == ("odd", "odd", "finished")
-    assert found["source"].endswith("runs.db")
-    assert len(found[table]) == len(getattr(session.trace.frames, table))
+    actual = document(capsys, "trace", "runs.db", "--table", table)
+    assert (actual["run"], actual["recipe"], actual["outcome"]["status"]) == ("odd", "odd", "finished")
+    assert actual["source"].endswith("runs.db")
+    assert len(actual[table]) == len(getattr(session.trace.frames, table))
     if table == "calls":
-        result = found["calls"][0]["result"]
+        result = actual["calls"][0]["result"]
         assert result["when"] == "2026-03-01T12:00:00.000007+00:00"
         assert (result["keys"], result["nan"], result["inf"]) == ({"(1, 2)": [3.5]}, None, "inf")
         assert (result["bytes"], result["half"]) == (r"b'\xff'", r"\ud800")

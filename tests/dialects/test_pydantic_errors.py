@@ -99,8 +99,8 @@ def test_nothing_is_said_of_what_is_right():
     ],
 )
 def test_a_mistake_is_reported_once_with_its_place(change, code, where):
-    found = [problem for problem in brief({"name": "z", **change}) if problem[1] == "error"]
-    assert found == [(code, "error", where)]
+    actual = [problem for problem in brief({"name": "z", **change}) if problem[1] == "error"]
+    assert actual == [(code, "error", where)]
 
 
 def test_a_member_of_a_union_is_reported_against_its_own_class_alone():

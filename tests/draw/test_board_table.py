@@ -37,9 +37,9 @@ def test_a_key_with_a_dot_is_a_row_of_its_own():
 
 def test_flows_go_from_and_to_whoever_reads_and_writes():
     table = make_board_table(diamond(), None)
-    found = {(flow.node, flow.direction, tuple(table.rows[row].key for row in flow.rows)) for flow in table.flows}
-    assert ("merge", "read", ("draft", "orders")) in found
-    assert ("load", "write", ("ticket", "customer")) in found
+    actual = {(flow.node, flow.direction, tuple(table.rows[row].key for row in flow.rows)) for flow in table.flows}
+    assert ("merge", "read", ("draft", "orders")) in actual
+    assert ("load", "write", ("ticket", "customer")) in actual
     assert not any(flow.seen or flow.active for flow in table.flows)
 
 

@@ -53,8 +53,8 @@ def test_objects_and_relations_are_drawn_and_nothing_else_of_the_board():
 
 def test_what_the_last_step_has_changed_is_marked_and_said():
     shown = draw_graph("shop", NOW, BEFORE)
-    found = {id: (box.marks, box.count, box.caption) for id, box in boxes(shown).items()}
-    assert found == {
+    actual = {id: (box.marks, box.count, box.caption) for id, box in boxes(shown).items()}
+    assert actual == {
         "a": (("changed",), "~ changed", "task v1 → v2"),
         "b": ((), "", "task v1"),
         "d": (("new",), "+ new", "note v1"),

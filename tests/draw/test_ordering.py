@@ -9,10 +9,10 @@ def order(given):
 
 
 def test_what_follows_a_composite_node_comes_after_the_last_of_its_body():
-    found = order(support())
-    assert ("critic", "send") in found
-    assert ("page", "send") in found
-    assert ("write", "send") not in found
+    actual = order(support())
+    assert ("critic", "send") in actual
+    assert ("page", "send") in actual
+    assert ("write", "send") not in actual
 
 
 def test_the_last_nodes_of_inner_regions_count_too():

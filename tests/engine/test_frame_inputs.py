@@ -56,9 +56,9 @@ def test_what_a_step_came_to_is_its_observation_or_its_failure(tmp_path):
     edges: [{from: a, to: b}, {from: b, to: c}, {from: c, to: d}]
     """
     run = stepped(write(tmp_path, text(graph)), {"x": 1})._parts.run
-    found = [get_step_result(run.history, step) for step in range(1, 5)]
-    assert (found[0], found[1]["error"]["type"], found[3]) == ({"result": 2}, "quota", None)
-    assert found[2] == {"exception": "it broke"}
+    actual = [get_step_result(run.history, step) for step in range(1, 5)]
+    assert (actual[0], actual[1]["error"]["type"], actual[3]) == ({"result": 2}, "quota", None)
+    assert actual[2] == {"exception": "it broke"}
 
 
 def test_the_last_step_inside_is_that_of_the_frame_itself_and_not_of_one_within(tmp_path):

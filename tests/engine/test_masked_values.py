@@ -41,15 +41,15 @@ def test_a_value_is_put_wherever_its_mask_stands():
     run.write(run.root.scope, ("deep", "auth_token"), "t-1234")
     run.write(run.root.scope, ("log",), Append({"auth_token": "t-1234"}))
     run.history.write_ends[-1] = len(run.history.new_values)
-    found = again(run)
-    size = len(thaw(found.root.scope.data["log"]))
-    fill(found, {"password": "s3cret", "deep.auth_token": "t-1234", f"log.{size - 1}.auth_token": "t-1234"})
-    assert find_masked_paths(found) == []
+    actual = again(run)
+    size = len(thaw(actual.root.scope.data["log"]))
+    fill(actual, {"password": "s3cret", "deep.auth_token": "t-1234", f"log.{size - 1}.auth_token": "t-1234"})
+    assert find_masked_paths(actual) == []
     for step in range(run.position, -1, -1):
         goto(run, step)
-        goto(found, step)
-        assert found.root.scope.visible_items() == run.root.scope.visible_items()
-    assert found.inputs == run.inputs
+        goto(actual, step)
+        assert actual.root.scope.visible_items() == run.root.scope.visible_items()
+    assert actual.inputs == run.inputs
 
 
 def test_a_value_that_is_given_again_is_hidden_again():

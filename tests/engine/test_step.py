@@ -83,11 +83,11 @@ def test_reads_are_stored_with_their_step():
     run = run_of(lambda work: {"a": work.board["x"]}, lambda work: {"b": work.board.get("gone")}, inputs={"x": 1})
     one(run)
     one(run)
-    found = [
+    actual = [
         (step, run.tables.codes[code >> 2][1])
         for step, code in zip(run.history.read_steps, run.history.read_codes, strict=True)
     ]
-    assert found == [(1, ("x",)), (2, ("gone",))]
+    assert actual == [(1, ("x",)), (2, ("gone",))]
 
 
 def test_times_are_those_of_the_clock():

@@ -271,9 +271,9 @@ def test_every_attribute_and_message_is_one_of_the_conventions(name):
     spans = sent(session)
     used = {key for span in spans for key in span.attributes if key.startswith("gen_ai.")}
     assert used - names == set()
-    found = [span for span in spans if "gen_ai.operation.name" in span.attributes]
-    assert len(found) > 0
-    for span in found:
+    actual = [span for span in spans if "gen_ai.operation.name" in span.attributes]
+    assert len(actual) > 0
+    for span in actual:
         said = span.attributes
         assert said["gen_ai.operation.name"] in operations
         assert span.name.startswith(f"{said['gen_ai.operation.name']} ")

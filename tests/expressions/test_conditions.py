@@ -223,9 +223,9 @@ def test_values_of_rules(rule, value):
     state = {"null": None, "one": 1, "text": "one", "xs": [10, 20], "a.b": "literal", "a": {"b": "nested"}, "set": {1}}
     state |= {"nested": {"deep": [{"k": 5}]}, "rows": [{"v": 1}, {"v": 2}], "day": date(2020, 1, 2), "which": "one"}
     state |= {"infinite": math.inf, "huge": 10**400}
-    found = compile_rule(rule).evaluate(state)
-    assert found == value
-    assert type(found) is type(value)
+    actual = compile_rule(rule).evaluate(state)
+    assert actual == value
+    assert type(actual) is type(value)
     assert compile_rule(rule).evaluate(board(**state)) == value
 
 

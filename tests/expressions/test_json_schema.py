@@ -286,8 +286,8 @@ def test_a_reference_that_leads_nowhere_is_lost(ref, leads):
         "prefixItems": [{}, {}],
         "properties": {"p": {"$ref": ref}},
     }
-    found = [(fault.path, fault.message) for fault in Schema(schema).iter_lost_references()]
-    assert found == ([] if leads else [(("properties", "p", "$ref"), f"it refers to {ref!r}, which is not in it")])
+    actual = [(fault.path, fault.message) for fault in Schema(schema).iter_lost_references()]
+    assert actual == ([] if leads else [(("properties", "p", "$ref"), f"it refers to {ref!r}, which is not in it")])
     assert list(Schema({**schema, "$id": "https://example.org/a"}).iter_lost_references()) == []
 
 

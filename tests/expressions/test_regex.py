@@ -93,10 +93,10 @@ def test_a_pattern_is_kept():
 )
 def test_which_patterns_are_left_to_python(source, simple):
     try:
-        found = Pattern(source).simple
+        actual = Pattern(source).simple
     except EndlessError:
-        found = False
-    assert found is simple
+        actual = False
+    assert actual is simple
 
 
 def test_a_pattern_has_at_most_a_thousand_places():

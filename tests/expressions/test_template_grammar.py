@@ -82,8 +82,8 @@ def test_a_slip_is_answered_with_what_to_write(text, do):
 
 
 def test_every_mistake_is_reported_with_its_line():
-    found = refusals("{{ a.__x }}\n{{ b|nosuch }}\n{% block c %}{% endblock %}")
-    assert [(refusal.code, refusal.line) for refusal in found] == [("R304", 1), ("R303", 2), ("R305", 3)]
+    actual = refusals("{{ a.__x }}\n{{ b|nosuch }}\n{% block c %}{% endblock %}")
+    assert [(refusal.code, refusal.line) for refusal in actual] == [("R304", 1), ("R303", 2), ("R305", 3)]
 
 
 def test_an_expression_stands_alone():

@@ -56,9 +56,9 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_one_expression_gives_its_own_value(value):
-    found = rendered(" {{ x }}\n", x=value)
-    assert found == value
-    assert type(found) is type(value)
+    actual = rendered(" {{ x }}\n", x=value)
+    assert actual == value
+    assert type(actual) is type(value)
 
 
 @pytest.mark.parametrize(

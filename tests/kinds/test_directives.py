@@ -117,6 +117,6 @@ def test_keys_are_never_templates_and_values_keep_their_type(tmp_path):
 
 @pytest.mark.parametrize("value", [[1, {"a": None}], {"k": [True]}, 7, 1.5, None, "1e5", False, ""])
 def test_a_lone_expression_gives_the_value_itself(tmp_path, value):
-    found = after(tmp_path, '{set: {b: "  {{ x }}\\n", c: "{{ inputs.x }}"}}', {"x": value})
-    assert (found["b"], found["c"]) == (value, value)
-    assert type(found["b"]) is type(value)
+    actual = after(tmp_path, '{set: {b: "  {{ x }}\\n", c: "{{ inputs.x }}"}}', {"x": value})
+    assert (actual["b"], actual["c"]) == (value, value)
+    assert type(actual["b"]) is type(value)

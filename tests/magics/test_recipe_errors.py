@@ -48,15 +48,15 @@ def faults(text=BAD):
 
 
 def test_wrong_lines_are_marked_and_the_problems_are_below():
-    found = repr(faults()).splitlines()
-    assert found[:4] == [
+    actual = repr(faults()).splitlines()
+    assert actual[:4] == [
         "     2  interface: {}",
         "     3  topology:",
         ">    4    - {id: one, type: agnt, agent_ref: a}",
         " " * 28 + "^",
     ]
-    assert sum(line.startswith(">") for line in found) == 2
-    assert any("R114" in line for line in found)
+    assert sum(line.startswith(">") for line in actual) == 2
+    assert any("R114" in line for line in actual)
 
 
 def test_the_card_shows_the_text_as_text():
@@ -67,9 +67,9 @@ def test_the_card_shows_the_text_as_text():
 
 
 def test_a_problem_without_a_line_is_a_card_alone():
-    found = Faults("a\nb", (nb.Problem("R1", "what", "elsewhere", "why", "do"),))
-    assert "<pre" not in found._repr_html_()
-    assert repr(found).startswith("R1: what")
+    actual = Faults("a\nb", (nb.Problem("R1", "what", "elsewhere", "why", "do"),))
+    assert "<pre" not in actual._repr_html_()
+    assert repr(actual).startswith("R1: what")
 
 
 def test_the_cell_fails_with_one_line_below_the_card(shell, capsys):

@@ -76,8 +76,8 @@ def test_a_run_is_stored_reported_and_restored(agent, shell, tmp_path):
     agent(f'save "{file}"')
     assert agent(f'runs "{file}"')["run_id"].tolist() == ["mine"]
     agent("load triage")
-    found = agent(f'open "{file}" mine as again')
-    assert (found is shell.user_ns["again"], found.position, found._parts.state.read_only_reason) == (True, 2, None)
+    actual = agent(f'open "{file}" mine as again')
+    assert (actual is shell.user_ns["again"], actual.position, actual._parts.state.read_only_reason) == (True, 2, None)
     assert agent("step").startswith("paused after step 3")
     del shell.user_ns["recipe"]
     assert agent(f'open "{file}"')._parts.state.read_only_reason is not None

@@ -72,8 +72,8 @@ def test_a_typed_word_is_what_its_input_is_declared_as(text, schema, value):
 def test_simple_types():
     assert list_types({"type": ["integer", "unheard"]}) == ["integer"]
     assert list_types({}) == list_types(None) == []
-    found = {
+    actual = {
         value: [kind for kind in ("integer", "number", "boolean", "string") if fits_type(value, kind)]
         for value in (True, 2)
     }
-    assert found == {True: ["boolean"], 2: ["integer", "number"]}
+    assert actual == {True: ["boolean"], 2: ["integer", "number"]}

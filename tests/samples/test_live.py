@@ -92,5 +92,5 @@ def test_a_sample_asks_a_real_model(name, model, capsys, tmp_path):
     assert document["simulated"] == []
     assert model.asked
     key, wanted = FOUND[name]
-    found = document["board"] if key is None else document["board"][key]
-    assert json.dumps(wanted).strip('"') in json.dumps(found)
+    actual = document["board"] if key is None else document["board"][key]
+    assert json.dumps(wanted).strip('"') in json.dumps(actual)

@@ -86,8 +86,8 @@ def test_not_the_same(expected, actual):
 
 def test_the_innermost_places_that_differ_are_reported():
     expected = {"order": {"lines": [{"price": 3}, {"price": 4}], "paid": True}}
-    found = {"order": {"lines": [{"price": 3}, {"price": 5}], "paid": True}}
-    assert list_mismatches(expected, found) == ["order.lines.1.price: expected 4, found 5"]
+    actual = {"order": {"lines": [{"price": 3}, {"price": 5}], "paid": True}}
+    assert list_mismatches(expected, actual) == ["order.lines.1.price: expected 4, found 5"]
 
 
 def test_what_is_missing_and_what_is_too_much():

@@ -15,17 +15,17 @@ def seen(session):
 
 
 def test_it_counts_what_was_emitted_by_whom_and_what_it_triggered():
-    found = seen(team())
-    assert (found.counts["goal.created"], found.counts["task.done"], found.counts["draft.returned"]) == (1, 3, 1)
-    assert found.deliveries == {
+    actual = seen(team())
+    assert (actual.counts["goal.created"], actual.counts["task.done"], actual.counts["draft.returned"]) == (1, 3, 1)
+    assert actual.deliveries == {
         ("goal.created", "plan"): 1, ("object.created", "search"): 3, ("task.done", "unblock"): 3,
         ("task.ready", "write"): 1, ("draft.returned", "write"): 1, ("object.created", "review"): 2,
         ("draft.accepted", "publish"): 1,
     }  # fmt: skip
-    assert (found.emissions["search", "task.done"], found.emissions["plan", "object.created"]) == (3, 4)
-    assert not [pair for pair in found.emissions if pair[1] == "goal.created"]  # that came from outside
-    assert found.last_delivery == ("draft.accepted", "publish")
-    assert {"object.created", "patch.applied"} <= found.last_emitted
+    assert (actual.emissions["search", "task.done"], actual.emissions["plan", "object.created"]) == (3, 4)
+    assert not [pair for pair in actual.emissions if pair[1] == "goal.created"]  # that came from outside
+    assert actual.last_delivery == ("draft.accepted", "publish")
+    assert {"object.created", "patch.applied"} <= actual.last_emitted
 
 
 def test_counts_follow_the_run_forwards_and_back():
@@ -48,8 +48,8 @@ def test_another_branch_counts_what_it_shares_and_its_own():
     seen(session)
     session.emit("goal.created", {"goal": "Another"})
     session.step(3)
-    found = seen(session)
-    assert (found.counts["goal.created"], found.deliveries["object.created", "search"]) == (2, 3)
+    actual = seen(session)
+    assert (actual.counts["goal.created"], actual.deliveries["object.created", "search"]) == (2, 3)
 
 
 def test_what_a_step_in_flight_has_emitted_counts_too():

@@ -36,8 +36,8 @@ def test_only_pairs_that_are_not_known_are_named(monkeypatch, table):
 
 @pytest.mark.parametrize("size", [0, 1 << 20])
 def test_places_are_put_together_by_their_number(size):
-    found = {number: list(places) for number, places in group_indices(numbers(size + 4, 1, size + 4, 4), 10)}
-    assert found == ({4: [10, 12, 13], 1: [11]} if not size else {size + 4: [10, 12], 1: [11], 4: [13]})
+    actual = {number: list(places) for number, places in group_indices(numbers(size + 4, 1, size + 4, 4), 10)}
+    assert actual == ({4: [10, 12, 13], 1: [11]} if not size else {size + 4: [10, 12], 1: [11], 4: [13]})
     assert list(group_indices(numbers(), 0)) == []
 
 

@@ -33,8 +33,8 @@ def _off():
 
 
 def test_the_signature_is_the_one_that_is_documented():
-    found = {name: parameter.default for name, parameter in inspect.signature(configure_logging).parameters.items()}
-    assert found == {"level": "INFO", "json_output": True, "stream": None, "payload_redactor": None}
+    actual = {name: parameter.default for name, parameter in inspect.signature(configure_logging).parameters.items()}
+    assert actual == {"level": "INFO", "json_output": True, "stream": None, "payload_redactor": None}
     assert agentnb.configure_logging is configure_logging
 
 

@@ -21,12 +21,12 @@ def boxes(drawing):
 def test_objects_are_drawn_where_the_run_is_with_what_the_last_step_changed():
     run = incident()
     assert boxes(run.draw_objects(1)) == {"service#1": ("service v1", ("new",)), "alert#2": ("alert v1", ("new",))}
-    found = boxes(run.draw_objects(6))
-    assert found["incident#6"] == ("incident v2 → v3", ("changed",))
-    assert found["incident#7"] == ("incident v2", ())
+    actual = boxes(run.draw_objects(6))
+    assert actual["incident#6"] == ("incident v2 → v3", ("changed",))
+    assert actual["incident#7"] == ("incident v2", ())
     new = [link.ends for link in run.draw_objects(6).picture.links if "new" in link.marks]
     assert new == [("alert#5", "incident#6")]
-    assert boxes(run.goto(6).draw_objects()) == found
+    assert boxes(run.goto(6).draw_objects()) == actual
     assert boxes(run.draw_objects(0)) == {}
 
 

@@ -112,8 +112,8 @@ def test_a_store_without_indexes_is_listed_and_gets_them_when_it_is_written(tmp_
     assert where.read_bytes() == before
     store(where, ("d",))
     with closing(sqlite3.connect(where)) as connection:
-        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
-    assert found >= {*names}
+        actual = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+    assert actual >= {*names}
     assert ids(nb.runs(where, limit=2)) == ["d", "c"]
 
 

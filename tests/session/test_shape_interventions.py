@@ -339,8 +339,8 @@ def test_breakpoints_on_keys_steps_and_conditions(name):
 
 
 def test_breakpoints_on_errors_and_events(name):
-    found = stops(name, error=True)
-    assert (found[0] if found else None) == FAILS.get(name)
+    actual = stops(name, error=True)
+    assert (actual[0] if actual else None) == FAILS.get(name)
     assert stops(name, event="greeting.done") == ([1, 3] if name == "reactive" else [])
 
 

@@ -80,14 +80,14 @@ def test_what_was_passed_by_the_last_thing_that_began_is_less_than_nothing():
 )
 def test_the_words(made, steps, words):
     run = session(made)
-    found = [run.status]
+    actual = [run.status]
     run.step(steps)
-    found.append(run.status)
+    actual.append(run.status)
     run.run()
-    found.append(run.status)
-    assert found == words
-    assert {status.word for status in found} <= set(get_args(StatusWord))
-    assert all(isinstance(status, Status) for status in found)
+    actual.append(run.status)
+    assert actual == words
+    assert {status.word for status in actual} <= set(get_args(StatusWord))
+    assert all(isinstance(status, Status) for status in actual)
 
 
 def test_while_it_runs_it_is_a_standing_too():

@@ -45,8 +45,8 @@ def test_a_text_that_is_a_path_of_the_board_is_that_path():
     run = session(counting(), {"n": 0, "task#1": {"title": "read", "a.b": 7}, "two words": 1, "n-1": "a key"})
     for text in ("task#1.title", "task#1.a.b", "two words", "n-1", "n - 1", "task#2"):
         run.watch(text)
-    *found, later = run.watches.values()
-    assert found == ["read", 7, 1, "a key", -1]
+    *actual, later = run.watches.values()
+    assert actual == ["read", 7, 1, "a key", -1]
     assert "X314" in later
     assert run.edit({"task#2": 5}).watches["task#2"] == 5
 

@@ -268,8 +268,8 @@ def test_each_clause_is_reported_with_the_value_that_was_there():
     asked = {each.condition: each.operands for each in incident().why().conditions}
     assert asked["on 'patch.applied'"] == (("type", "patch.applied"),)
     assert asked["where diff.alerts.new is 2"] == (("diff.alerts.new", 2),)
-    ((text, found),) = asked["pattern (a:alert)-[:part_of]->(i:incident {state: 'open'})"]
-    assert (text, dict(found[0])) == ("it fits", {"a": "alert#2", "i": "incident#6"})
+    ((text, actual),) = asked["pattern (a:alert)-[:part_of]->(i:incident {state: 'open'})"]
+    assert (text, dict(actual[0])) == ("it fits", {"a": "alert#2", "i": "incident#6"})
     assert all(each.taken and each.value is True for each in incident().why().conditions)
 
 

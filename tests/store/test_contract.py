@@ -95,8 +95,8 @@ def test_any_json_text_survives(store, text):
     store.log.create(row(), [Entry(1, 0, written[0])])
     store.log.append("one", [Entry(2, 0, written[1])])
     store.log.append("one", [Entry(3, 0, written[0]), Entry(4, 0, written[1])])
-    found = bodies(store.log.entries("one"))
-    assert [json.loads(body) for body in found] == [[text], {"a": text}] * 2
+    actual = bodies(store.log.entries("one"))
+    assert [json.loads(body) for body in actual] == [[text], {"a": text}] * 2
 
 
 def test_how_a_run_stands_is_said_by_parts(store):

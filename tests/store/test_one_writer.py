@@ -144,10 +144,10 @@ def test_two_processes_write_many_runs_of_one_store(lasting):
             they.told()
         for they in (one, two):
             they.ends()
-    found = lasting.log.runs()
-    assert sorted(run.run_id for run in found) == [f"{name}{number}" for name in "ab" for number in range(4)]
-    assert {(run.steps, run.writer) for run in found} == {(59, None)}
-    assert all(list(lasting.log.entries(run.run_id)) == some(1, 59) for run in found)
+    actual = lasting.log.runs()
+    assert sorted(run.run_id for run in actual) == [f"{name}{number}" for name in "ab" for number in range(4)]
+    assert {(run.steps, run.writer) for run in actual} == {(59, None)}
+    assert all(list(lasting.log.entries(run.run_id)) == some(1, 59) for run in actual)
 
 
 def test_one_of_two_that_begin_the_same_run_is_refused(lasting):

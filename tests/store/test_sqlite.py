@@ -326,5 +326,5 @@ def test_a_store_without_an_index_gets_it_or_works_without_it(path, allowed):
         log.append("one", some(3, 3))
         assert log.last("one") == 3
     with closing(sqlite3.connect(path)) as connection:
-        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
-    assert found.issuperset(names) is allowed
+        actual = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+    assert actual.issuperset(names) is allowed

@@ -27,11 +27,11 @@ def test_a_row_says_what_is_there_of_what_type_and_who_wrote_it():
     session = ticket_recipe.session()
     session.step()
     session.edit({"order": Order(1, [1])})
-    found, more = rows(session)
-    assert found["ticket"] == ["'money back'", ["read"], "str", [0, ""]]
-    assert found["category"] == ["'refund'", ["written", "read"], "str", [1, "classify"]]
-    assert found["decision"] == [None, [], "", None]
-    assert found["order"][2:] == ["Order[2]", [1, None]]
+    actual, more = rows(session)
+    assert actual["ticket"] == ["'money back'", ["read"], "str", [0, ""]]
+    assert actual["category"] == ["'refund'", ["written", "read"], "str", [1, "classify"]]
+    assert actual["decision"] == [None, [], "", None]
+    assert actual["order"][2:] == ["Order[2]", [1, None]]
     assert more == 0
 
 
@@ -53,9 +53,9 @@ def test_an_object_of_a_reactive_run_is_a_row():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "why swifts fly"})
     session.run()
-    found, _ = rows(session)
-    assert found["task#1"][2] == "dict[5]"
-    assert found["task#1"][3][1] == "search"
+    actual, _ = rows(session)
+    assert actual["task#1"][2] == "dict[5]"
+    assert actual["task#1"][3][1] == "search"
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_every_key_of_a_very_large_board_is_found_a_page_at_a_time():
     last = search_rows(session, {"word": "", "start": total - 10})
     assert (len(last["rows"]), last["total"]) == (10, total)
     assert last["rows"][-1][0] == f"key{ROWS + 299:05}"
-    found = search_rows(session, {"word": "KEY02", "start": 0})
-    assert (len(found["rows"]), found["total"]) == (PAGE, 300)
+    actual = search_rows(session, {"word": "KEY02", "start": 0})
+    assert (len(actual["rows"]), actual["total"]) == (PAGE, 300)
     assert [row[0] for row in search_rows(session, {"word": "refund"})["rows"]] == []
-    assert json.loads(json.dumps(found)) == found
+    assert json.loads(json.dumps(actual)) == actual
 
 
 def test_what_a_page_asks_without_words_is_the_first_page():

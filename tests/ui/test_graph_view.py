@@ -59,19 +59,19 @@ def test_a_page_opens_with_a_small_picture_and_asks_for_a_large_one():
 def test_a_large_recipe_begins_with_its_regions_closed():
     assert graph_view.find_collapsed(large()) == ("deep",)
     assert graph_view.find_collapsed(research()) == ()
-    found = graph_view.query_drawing(large(), None)
-    assert found["closed"] == ["deep"]
-    assert found["folds"]["regions"] == {"region: deep": "deep"}
-    assert len(found["folds"]["nodes"]) == 200
-    assert set(found["folds"]["edges"].values()) == {-1}
+    actual = graph_view.query_drawing(large(), None)
+    assert actual["closed"] == ["deep"]
+    assert actual["folds"]["regions"] == {"region: deep": "deep"}
+    assert len(actual["folds"]["nodes"]) == 200
+    assert set(actual["folds"]["edges"].values()) == {-1}
 
 
 def test_a_large_drawing_is_rendered_in_the_background_and_returned_by_a_later_query():
     session = large()
     assert graph_view.query_drawing(session, []) == {"again": True}
-    found = asked_until_there(session, [])
-    assert found["svg"].count('data-node="n') >= 200
-    assert found["folds"] == {"regions": {}, "nodes": {}, "edges": {}}
+    actual = asked_until_there(session, [])
+    assert actual["svg"].count('data-node="n') >= 200
+    assert actual["folds"] == {"regions": {}, "nodes": {}, "edges": {}}
 
 
 def test_a_layout_that_fails_says_so_each_time_it_is_asked_for(monkeypatch):
@@ -136,9 +136,9 @@ def test_lines_that_the_run_has_shown_are_reported_when_they_are_asked_for():
     assert marks(session)["board"] == {"more": "", "flows": ""}
     session.run()
     assert marks(session)["board"]["flows"]
-    found = graph_view.query_flows(session, [])
-    assert "write tell" in found["flows"]
-    assert found["removed"] == []
+    actual = graph_view.query_flows(session, [])
+    assert "write tell" in actual["flows"]
+    assert actual["removed"] == []
     session.goto(0)
     assert marks(session)["board"]["flows"] == ""
 
@@ -160,9 +160,9 @@ def test_lines_that_do_not_hold_where_the_run_is_are_gone():
     session.step()
     assert session.current == "inner"
     assert marks(session)["board"]["flows"]
-    found = graph_view.query_flows(session, [])
-    assert set(found["removed"]) == {"read outer", "write outer"}
-    assert set(found["flows"]) == {"read inner", "write inner"}
+    actual = graph_view.query_flows(session, [])
+    assert set(actual["removed"]) == {"read outer", "write outer"}
+    assert set(actual["flows"]) == {"read inner", "write inner"}
 
 
 def whole_marks(session):
@@ -192,19 +192,19 @@ def test_marks_that_follow_a_run_are_those_of_the_whole_picture(seed):
                 session.step(chance.randint(1, 4))
         view = session._parts.pictures.view()
         drawing = graph_view.get_drawing(session)
-        found = picture_marks.mark_picture(drawing, view)
-        assert found == whole_marks(session)
+        actual = picture_marks.mark_picture(drawing, view)
+        assert actual == whole_marks(session)
         patch = svg_patch.make_marks(drawing.recipe, drawing.picture, view)
-        assert {part: found[part] for part in ("nodes", "edges")} == patch
+        assert {part: actual[part] for part in ("nodes", "edges")} == patch
         table = svg_patch.make_table(drawing.recipe, drawing.picture, view)
         drawn = [row.key for row in drawing.picture.board.rows]
-        keys = [found["rows"].get(str(place), [*drawn[place : place + 1], ""])[0] for place in range(len(table.rows))]
+        keys = [actual["rows"].get(str(place), [*drawn[place : place + 1], ""])[0] for place in range(len(table.rows))]
         assert keys == [row.key for row in table.rows]
-        assert found["board"]["more"] == table.last_line
+        assert actual["board"]["more"] == table.last_line
         flows = [
             [(flow.direction, flow.node, flow.rows) for flow in one.flows] for one in (drawing.picture.board, table)
         ]
-        assert (found["board"]["flows"] == "") == (sorted(flows[0]) == sorted(flows[1]))
+        assert (actual["board"]["flows"] == "") == (sorted(flows[0]) == sorted(flows[1]))
 
 
 def wandering(chance):

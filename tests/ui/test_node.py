@@ -29,19 +29,19 @@ def team():
 
 
 def test_a_node_says_where_it_is_written_and_how():
-    found = describe(nb.Session(nb.samples("triage")), "sort")
-    assert found["place"].endswith("samples/triage.yaml:26")
-    assert (found["path"], found["kind"], found["missing"]) == ("topology.nodes[1].id", "router", False)
-    (definition,) = found["definition"]
+    actual = describe(nb.Session(nb.samples("triage")), "sort")
+    assert actual["place"].endswith("samples/triage.yaml:26")
+    assert (actual["path"], actual["kind"], actual["missing"]) == ("topology.nodes[1].id", "router", False)
+    (definition,) = actual["definition"]
     assert definition["text"].startswith("- id: sort\n  type: router")
-    assert definition["name"] == found["place"]
-    assert texts(found["parameters"]) == {
+    assert definition["name"] == actual["place"]
+    assert texts(actual["parameters"]) == {
         "input_key": "['topic']",
         "routes": "{'refund': 'check_order', 'bug': 'find_bug'}",
         "default": "write",
     }
-    assert [True, "check_order", "route", "refund"] in found["edges"]
-    assert [False, "read", "sequential", ""] in found["edges"]
+    assert [True, "check_order", "route", "refund"] in actual["edges"]
+    assert [False, "read", "sequential", ""] in actual["edges"]
 
 
 def test_a_node_says_what_it_reads_writes_and_is_given():
@@ -78,9 +78,9 @@ def test_a_function_is_reported_by_its_source_the_recipes_own_and_one_that_was_b
     ],
 )
 def test_a_prompt_is_reported_as_it_is_written(sample, name, prompt):
-    found = list(iter_prompts(nb.samples(sample).nodes[name]))
-    assert [role for role, _ in found] == [role for role, _ in prompt]
-    assert all(text.startswith(start) for (_, text), (_, start) in zip(found, prompt, strict=True))
+    actual = list(iter_prompts(nb.samples(sample).nodes[name]))
+    assert [role for role, _ in actual] == [role for role, _ in prompt]
+    assert all(text.startswith(start) for (_, text), (_, start) in zip(actual, prompt, strict=True))
 
 
 def test_whose_turn_it_is():
@@ -102,14 +102,14 @@ def test_whose_turn_it_is():
 
 
 def test_a_behavior_says_when_it_is_set_off(team):
-    found = describe(team, "search")
-    assert texts(found["reacts"]) == {
+    actual = describe(team, "search")
+    assert texts(actual["reacts"]) == {
         "on": "['object.created']",
         "where": "{'object.type': 'task', 'object.data.kind': 'question'}",
         "creates": "['note']",
     }
-    assert (found["listens"], found["label"]) == (True, "")
-    assert found["definition"][0]["text"].startswith("def search(")
+    assert (actual["listens"], actual["label"]) == (True, "")
+    assert actual["definition"][0]["text"].startswith("def search(")
     assert texts(describe(team, "unblock")["reacts"])["relation type"] == "blocks"
 
 
@@ -130,11 +130,11 @@ def test_a_behavior_says_all_that_it_was_registered_with():
 
 def test_a_type_of_events_says_who_emitted_it_and_whom_it_set_off(team):
     name = next(id_ for id_ in ids_of(team) if get_event_type(team.recipe, id_) == "task.done")
-    found = describe(team, name)
-    facts = dict(found["facts"])
+    actual = describe(team, name)
+    facts = dict(actual["facts"])
     assert (facts["emitted"], facts["emitted by"], facts["triggered"]) == ("3 times", "search (×3)", "unblock (×3)")
-    assert [event["type"] for event in found["latest"]] == ["task.done"] * 3
-    json.dumps(found)
+    assert [event["type"] for event in actual["latest"]] == ["task.done"] * 3
+    json.dumps(actual)
 
 
 def ids_of(session):
@@ -144,15 +144,15 @@ def ids_of(session):
 
 
 def test_why_a_behavior_was_not_set_off(team):
-    found = explain_not_run(team, ["publish", None])
-    assert "listens to 'draft.accepted'" in found["reason"]
+    actual = explain_not_run(team, ["publish", None])
+    assert "listens to 'draft.accepted'" in actual["reason"]
     event = next(event for event in team.events if event.type == "object.created")
     asked = explain_not_run(team, ["review", event.id])
     assert "where: object.type should be 'draft'" in asked["reason"]
     assert asked["edges"][0][:2] == ["object.created", "event"]
     assert explain_not_run(team, ["review", "evt_999"])["reason"].startswith("there is no event 'evt_999'")
     assert explain_not_run(team, "nobody")["edges"] == []
-    json.dumps([found, asked])
+    json.dumps([actual, asked])
 
 
 def test_parameters_become_plain_values():

@@ -63,18 +63,18 @@ def test_before_the_first_step_it_says_what_to_do(host):
 
 
 def test_a_node_that_is_picked_opens_it_and_stays_until_the_run_is_followed_again(on):
-    found = picked(on, "tell")
-    assert found.locator(".agentnb-details-head strong").inner_text() == "tell"
-    assert "It has not run up to here." in found.inner_text()
+    actual = picked(on, "tell")
+    assert actual.locator(".agentnb-details-head strong").inner_text() == "tell"
+    assert "It has not run up to here." in actual.inner_text()
     assert "def tell(board)" in part(on, "Definition").inner_text()
     on.session.step()
     on.show()
     on.obey()
-    assert found.locator(".agentnb-details-head strong").inner_text() == "tell"
-    found.get_by_role("button", name="follow the run").click()
+    assert actual.locator(".agentnb-details-head strong").inner_text() == "tell"
+    actual.get_by_role("button", name="follow the run").click()
     on.obey()
-    assert "Step 1" in found.inner_text()
-    assert not found.get_by_role("button", name="follow the run").is_visible()
+    assert "Step 1" in actual.inner_text()
+    assert not actual.get_by_role("button", name="follow the run").is_visible()
 
 
 def test_its_place_is_a_text_that_can_be_copied(host):
@@ -145,41 +145,41 @@ def test_through_the_steps_of_a_node_and_to_one(host):
     session.run()
     on = host(session)
     steps = [step.step for step in session.trace.steps if step.node_id == "measure"]
-    found = picked(on, "measure")
-    before = found.get_by_role("button", name=f"previous step of this node: step {steps[-2]}")
+    actual = picked(on, "measure")
+    before = actual.get_by_role("button", name=f"previous step of this node: step {steps[-2]}")
     before.focus()
     on.page.keyboard.press("Enter")
     on.obey()
-    assert found.locator(".agentnb-details-head strong").inner_text() == f"Step {steps[-2]}"
+    assert actual.locator(".agentnb-details-head strong").inner_text() == f"Step {steps[-2]}"
     assert on.page.evaluate("document.activeElement.dataset.at") == "before"
     on.page.keyboard.press("Enter")
     on.obey()
-    found.get_by_role("button", name=f"next step of this node: step {steps[-2]}").click()
+    actual.get_by_role("button", name=f"next step of this node: step {steps[-2]}").click()
     on.obey()
-    assert found.locator(".agentnb-details-head strong").inner_text() == f"Step {steps[-2]}"
-    found.get_by_role("button", name=f"Go to step {steps[-2]}").click()
+    assert actual.locator(".agentnb-details-head strong").inner_text() == f"Step {steps[-2]}"
+    actual.get_by_role("button", name=f"Go to step {steps[-2]}").click()
     assert on.obey() == ["goto"]
     assert session.position == steps[-2]
-    goes = found.get_by_role("button", name=f"Go to step {steps[-2]}")
+    goes = actual.get_by_role("button", name=f"Go to step {steps[-2]}")
     assert goes.get_attribute("aria-disabled") == "true"
     session.back()
     on.show()
     on.obey()
-    assert "Details of the last step" in found.inner_text()
+    assert "Details of the last step" in actual.inner_text()
 
 
 def test_links_lead_to_nodes_and_steps(host):
     session = nb.Session(nb.samples("triage"))
     session.step(3)
     on = host(session)
-    found = opened(on)
-    found.get_by_role("button", name="write", exact=True).first.click()
+    actual = opened(on)
+    actual.get_by_role("button", name="write", exact=True).first.click()
     on.obey()
-    assert found.locator(".agentnb-details-head strong").inner_text() == "write"
+    assert actual.locator(".agentnb-details-head strong").inner_text() == "write"
     picked(on, "sort")
-    found.locator(".agentnb-ran").get_by_role("button", name="step 2").click()
+    actual.locator(".agentnb-ran").get_by_role("button", name="step 2").click()
     on.obey()
-    assert found.locator(".agentnb-details-head strong").inner_text() == "Step 2"
+    assert actual.locator(".agentnb-details-head strong").inner_text() == "Step 2"
     assert "check_order, taken: topic == 'refund' is True" in part(on, "Route, and why").inner_text().replace("\n", "")
 
 
@@ -214,8 +214,8 @@ def test_a_failure_is_a_card_and_calls_show_what_was_said(host):
     number = next(step.step for step in session.trace.steps if step.status == "error")
     session.goto(number)
     on.show()
-    found = opened(on)
-    assert "ConnectionError" in found.locator(".agentnb-problem").inner_text()
+    actual = opened(on)
+    assert "ConnectionError" in actual.locator(".agentnb-problem").inner_text()
     calls = part(on, "Calls").locator("article")
     assert calls.count() == 2
     assert "attempt 2 after" in calls.last.inner_text()
@@ -230,13 +230,13 @@ def test_the_inside_of_a_node_leads_to_its_steps(host):
     session = nb.Session(nb.samples("refine"))
     session.run()
     on = host(session)
-    found = picked(on, "improve")
+    actual = picked(on, "improve")
     rounds = part(on, "Inside").locator("li")
     assert rounds.count() > 2
     assert "round 1: step 3 to step 7" in rounds.first.inner_text()
     rounds.first.get_by_role("button", name="step 3").click()
     on.obey()
-    assert found.locator(".agentnb-details-head strong").inner_text() == "Step 3"
+    assert actual.locator(".agentnb-details-head strong").inner_text() == "Step 3"
 
 
 def test_a_behavior_says_what_set_it_off_and_why_it_was_not(host):
@@ -262,9 +262,9 @@ def test_a_type_of_events_is_reported_when_it_is_picked_in_the_graph(host):
     on = host(session)
     on.page.locator("g.node[data-node$='task.done']").click()
     on.obey()
-    found = pane(on)
-    assert "event type" in found.locator(".agentnb-details-head").inner_text()
-    assert "search (×3)" in found.inner_text()
+    actual = pane(on)
+    assert "event type" in actual.locator(".agentnb-details-head").inner_text()
+    assert "search (×3)" in actual.inner_text()
     assert part(on, "Latest events").locator("details").count() == 3
 
 
@@ -280,11 +280,11 @@ def test_what_is_written_in_a_recipe_is_a_text_and_nothing_else(host):
     session = Session(recipe, {evil: evil}, validate_inputs=False, answers=[evil])
     session.step()
     on = host(session)
-    found = opened(on)
+    actual = opened(on)
     on.page.wait_for_timeout(50)
     assert on.page.evaluate("window.hit") is None
-    assert found.locator("img, script").count() == 0
-    assert evil in found.inner_text()
+    assert actual.locator("img, script").count() == 0
+    assert evil in actual.inner_text()
 
 
 def test_no_secret_is_on_the_page(host):
@@ -292,8 +292,8 @@ def test_no_secret_is_on_the_page(host):
     session.step()
     session.edit({"api_key": "sk-another-one"})
     on = host(session)
-    found = opened(on)
-    assert "api_key" in found.inner_text()
+    actual = opened(on)
+    assert "api_key" in actual.inner_text()
     assert "sk-another-one" not in on.page.content()
     assert ticket_recipe.KEY not in on.page.content()
 

@@ -181,9 +181,9 @@ def test_what_a_step_changes_of_the_picture_is_short(on):
         drawing = graph_view.get_drawing(session)
         before = picture_marks.mark_picture(drawing, session._parts.pictures.view())
         session.step()
-        found = diff_patches(before, picture_marks.mark_picture(drawing, session._parts.pictures.view()))
-        assert set(found["nodes"]) == {"n0", "n1"}
-        assert len(json.dumps(found)) < 300
+        actual = diff_patches(before, picture_marks.mark_picture(drawing, session._parts.pictures.view()))
+        assert set(actual["nodes"]) == {"n0", "n1"}
+        assert len(json.dumps(actual)) < 300
 
 
 # -- the table --------------------------------------------------------------------------------------------------------

@@ -72,12 +72,12 @@ def test_a_secret_in_a_definition_is_masked_with_all_below_it():
         secret: {deep: [quiet, 2], e: 1}
         tokens_in: 3"""
     recipe = nb.load(YAML.replace("        simulated: {a: 1}", secrets))
-    found = find_text(recipe, recipe.nodes["first"]).text
+    actual = find_text(recipe, recipe.nodes["first"]).text
     for secret in ("abc-123", "p q", "hush", "quiet"):
-        assert secret not in found
-    assert found.count(MASK) == 4
-    assert "b: 2}" in found
-    assert "tokens_in: 3" in found
+        assert secret not in actual
+    assert actual.count(MASK) == 4
+    assert "b: 2}" in actual
+    assert "tokens_in: 3" in actual
 
 
 def test_a_definition_in_a_file_of_its_own_is_read_there(tmp_path):

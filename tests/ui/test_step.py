@@ -24,19 +24,19 @@ def texts(cells):
 def test_a_step_says_how_it_went_and_what_was_given_and_written():
     session = ticket_recipe.session("hello")
     session.step()
-    found = describe(session, 1)
-    assert (found["step"], found["node"], found["phase"], found["status"], found["frame"]) == (
+    actual = describe(session, 1)
+    assert (actual["step"], actual["node"], actual["phase"], actual["status"], actual["frame"]) == (
         1,
         "classify",
         "run",
         "ok",
         "root",
     )
-    assert texts(found["inputs"]) == {"ticket": "hello"}
-    (change,) = found["outputs"]
+    assert texts(actual["inputs"]) == {"ticket": "hello"}
+    (change,) = actual["outputs"]
     assert (change["key"], change["old"], change["new"]["text"], change["op"]) == ("category", None, "other", "set")
-    assert found["seconds"] > 0
-    assert found["time"].endswith("+00:00")
+    assert actual["seconds"] > 0
+    assert actual["time"].endswith("+00:00")
 
 
 def test_a_change_shows_the_previous_value_and_its_author():
@@ -63,8 +63,8 @@ def test_a_route_is_reported_with_each_condition_and_what_it_read_at_any_step():
     session = ticket_recipe.session()
     session.run()
     session.answer("yes")
-    found = describe(session, 1)
-    assert [(one["target"], one["kind"], one["condition"]) for one in found["targets"]] == [
+    actual = describe(session, 1)
+    assert [(one["target"], one["kind"], one["condition"]) for one in actual["targets"]] == [
         ("ask", "conditional", "category == 'refund'")
     ]
     triage = nb.Session(nb.samples("triage"))
@@ -88,9 +88,9 @@ def test_a_condition_that_cannot_be_asked_again_is_said_to_be_so():
     edges = (Edge("a", "b", "conditional", Once("n", 1), "n == 1"),)
     session = Session(Recipe("g", "test", nodes, edges, ("a",)), {"n": 1}, validate_inputs=False)
     session.step()
-    found = describe(session, 1)
-    assert [one["condition"] for one in found["why"]] == ["cannot be evaluated: RuntimeError"]
-    assert [one["target"] for one in found["targets"]] == ["b"]
+    actual = describe(session, 1)
+    assert [one["condition"] for one in actual["why"]] == ["cannot be evaluated: RuntimeError"]
+    assert [one["target"] for one in actual["targets"]] == ["b"]
 
 
 def test_a_failure_is_a_card():
@@ -109,16 +109,16 @@ def test_a_failure_that_the_recipe_handles_is_a_warning_with_each_attempt():
     session = nb.Session(nb.samples("research"))
     session.run()
     number = next(step.step for step in session.trace.steps if step.status == "error")
-    found = describe(session, number)
-    assert (found["error"]["severity"], found["error"]["code"]) == ("warning", "")
-    assert [(call["attempt"], call["kind"], call["result"]) for call in found["calls"]] == [
+    actual = describe(session, number)
+    assert (actual["error"]["severity"], actual["error"]["code"]) == ("warning", "")
+    assert [(call["attempt"], call["kind"], call["result"]) for call in actual["calls"]] == [
         (1, "tool", None),
         (2, "tool", None),
     ]
-    assert found["calls"][1]["wait"] > 0
-    assert "ConnectionError" in found["calls"][0]["error"]["text"]
-    assert found["targets"][0]["kind"] == "error"
-    assert (found["frame"], found["round"]) == ("each / look_up", 1)
+    assert actual["calls"][1]["wait"] > 0
+    assert "ConnectionError" in actual["calls"][0]["error"]["text"]
+    assert actual["targets"][0]["kind"] == "error"
+    assert (actual["frame"], actual["round"]) == ("each / look_up", 1)
 
 
 def test_a_call_of_a_model_is_reported_by_who_says_what_with_its_tokens():
@@ -146,17 +146,17 @@ def test_a_delivery_is_reported_with_what_it_came_from_and_what_it_led_to():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "How swifts live"})
     session.step(9)
-    found = describe(session, 9)
-    assert (found["node"], found["delivered"]["type"], found["delivered"]["actor"]) == (
+    actual = describe(session, 9)
+    assert (actual["node"], actual["delivered"]["type"], actual["delivered"]["actor"]) == (
         "review",
         "object.created",
         "write",
     )
-    assert [(type_, step) for _, type_, step, _ in found["delivered"]["causes"]] == [
+    assert [(type_, step) for _, type_, step, _ in actual["delivered"]["causes"]] == [
         ("task.ready", 5), ("task.done", 2), ("object.created", 1), ("goal.created", None),
     ]  # fmt: skip
-    assert "draft.returned" in [event["type"] for event in found["events"]]
-    assert found["sets_off"] == ["write"]
+    assert "draft.returned" in [event["type"] for event in actual["events"]]
+    assert actual["sets_off"] == ["write"]
 
 
 def test_in_which_round_and_branch_a_step_was():
@@ -199,5 +199,5 @@ def test_a_step_that_a_person_skipped_says_so():
     session = ticket_recipe.session(answers=["explode"])
     session.run()
     session.skip({"sent": True})
-    found = describe(session, len(session.trace))
-    assert (found["status"], found["error"]) == ("skipped", None)
+    actual = describe(session, len(session.trace))
+    assert (actual["status"], actual["error"]) == ("skipped", None)

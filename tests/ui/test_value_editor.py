@@ -79,8 +79,8 @@ def test_a_value_that_cannot_be_shown_says_so(session):
 
     with pytest.warns(UserWarning, match="opaque|reference"):
         session.edit({"shy": Shy()})
-    found = describe_value(session, "shy")["field"]
-    assert (found["as"], "Shy" in found["text"]) == ("fixed", True)
+    actual = describe_value(session, "shy")["field"]
+    assert (actual["as"], "Shy" in actual["text"]) == ("fixed", True)
 
 
 @pytest.mark.parametrize("target", [None, 3, [], [1]])
@@ -109,8 +109,8 @@ def test_a_secret_is_filled_and_never_read(session):
 def test_what_is_below_a_secrets_name_is_not_opened(session):
     session.edit({"credentials": {"user": "ada", "word": "open-4711"}})
     assert parts(session, "credentials") == []
-    found = describe_value(session, ["credentials", "word"])["field"]
-    assert (found["as"], found["text"]) == ("fixed", "")
+    actual = describe_value(session, ["credentials", "word"])["field"]
+    assert (actual["as"], actual["text"]) == ("fixed", "")
     with pytest.raises(AgentNbError, match="U306"):
         edit(session, "x", ["credentials", "word"])
 

@@ -41,8 +41,8 @@ def test_what_is_the_same_is_left_out():
 
 
 def test_a_step_of_a_long_run_is_small():
-    found = states()
-    assert max(len(json.dumps(changes(*pair))) for pair in pairwise(found[1:-8])) < 2_000
+    actual = states()
+    assert max(len(json.dumps(changes(*pair))) for pair in pairwise(actual[1:-8])) < 2_000
 
 
 def test_of_a_board_of_many_keys_only_what_differs_is_sent():
@@ -72,14 +72,14 @@ def test_of_a_board_of_many_keys_only_what_differs_is_sent():
     ],
 )
 def test_rows_that_go_come_and_move(before, after, sent):
-    found = changes({"board": [[key] for key in before], "n": 1}, {"board": [[key] for key in after], "n": 2})
-    assert found.get("board", {"rows": []}) == sent
+    actual = changes({"board": [[key] for key in before], "n": 1}, {"board": [[key] for key in after], "n": 2})
+    assert actual.get("board", {"rows": []}) == sent
 
 
 def test_where_many_rows_move_all_keys_are_named():
     keys = [f"k{number}" for number in range(100)]
-    found = changes({"board": [[key] for key in keys]}, {"board": [[key] for key in reversed(keys)]})
-    assert found["board"] == {"rows": [], "keys": keys[::-1]}
+    actual = changes({"board": [[key] for key in keys]}, {"board": [[key] for key in reversed(keys)]})
+    assert actual["board"] == {"rows": [], "keys": keys[::-1]}
 
 
 @pytest.mark.needs_chromium

@@ -50,14 +50,14 @@ def shape(found):
 def test_tools_are_offered_natively_where_the_client_takes_plain_calls(protocol, serve):
     name = name_sent(TWICE.name)
     server = serve(protocol.calls((name, '{"n": 1}'), (name, '{"n": 2}')), protocol.whole('{"text": "done"}'))
-    found, answers = make_asking_runtime(client(protocol, server), output_schema=Note)
-    assert found.errors == []
+    actual, answers = make_asking_runtime(client(protocol, server), output_schema=Note)
+    assert actual.errors == []
     assert answers == [Note(text="done")]
     bodies = [each.body for each in server.asked]
     assert len(bodies) == 2
     assert name in json.dumps(bodies[0]["tools"])
     assert "tool_name" not in json.dumps(bodies)
-    requested = [event for event in found.graph.events if event.type == "tool.requested"]
+    requested = [event for event in actual.graph.events if event.type == "tool.requested"]
     assert [(each.payload["tool"], each.payload["args"], each.payload["call_id"]) for each in requested] == [
         ("math.twice", {"n": 1}, "t-0"), ("math.twice", {"n": 2}, "t-1"),
     ]  # fmt: skip
@@ -66,8 +66,8 @@ def test_tools_are_offered_natively_where_the_client_takes_plain_calls(protocol,
 
 def test_gemini_receives_the_tools_in_words_for_the_log_has_no_place_for_its_signatures(serve):
     server = serve(Gemini.whole('{"tool_name": "math.twice", "parameters": {"n": 1}}'), Gemini.whole("done"))
-    found, answers = make_asking_runtime(client(Gemini, server))
-    assert (found.errors, answers) == ([], [None])
+    actual, answers = make_asking_runtime(client(Gemini, server))
+    assert (actual.errors, answers) == ([], [None])
     assert "tools" not in server.asked[0].body
     assert "math.twice" in json.dumps(server.asked[0].body)
 

@@ -87,8 +87,8 @@ def test_calls_are_reported_with_what_they_took_and_are_part_of_the_causes():
     assert "cost=$0.500" in lines["tool.responded"]
     chain = team.trace.causal_chain("note#1")
     kinds = ["llm.responded", "llm.requested", "tool.responded", "tool.requested", "llm.responded", "llm.requested"]
-    found = [event.type for event in team.trace.causes("note#1")]
-    assert found == ["object.created", *kinds, "goal.created"]
+    actual = [event.type for event in team.trace.causes("note#1")]
+    assert actual == ["object.created", *kinds, "goal.created"]
     depths = [(len(line) - len(line.lstrip())) // 2 for line in chain.splitlines()]
     assert depths == [0, 1, *[2] * len(kinds), 2]  # the calls of a cause are beside the next cause
     assert ("model=model-1" in chain, "tool=look" in chain) == (True, True)

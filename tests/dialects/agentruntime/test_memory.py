@@ -125,9 +125,9 @@ def test_other_code_may_continue_with_files_and_tables(tmp_path):
     rows = json.loads((tmp_path / "kept/default.json").read_text())
     assert rows[0] == {"type": "human", "data": {"role": "user", "content": "one"}}
     with sqlite3.connect(tmp_path / "kept.db") as connection:
-        found = connection.execute("SELECT session_id, message FROM message_store ORDER BY id").fetchall()
+        actual = connection.execute("SELECT session_id, message FROM message_store ORDER BY id").fetchall()
     connection.close()
-    assert (found[0][0], json.loads(found[0][1])) == ("default", rows[0])
+    assert (actual[0][0], json.loads(actual[0][1])) == ("default", rows[0])
 
 
 def test_a_table_has_the_name_that_is_given(tmp_path):
@@ -249,8 +249,8 @@ def test_messages_that_a_caller_brings_are_behind_what_was_stored(tmp_path):
     ],
 )
 def test_what_is_there_is_one_message_with_a_role(given, message):
-    found = to_message(given)
-    assert (found["type"], found["role"], found["content"]) == message
+    actual = to_message(given)
+    assert (actual["type"], actual["role"], actual["content"]) == message
 
 
 def test_more_that_a_message_holds_is_stored(tmp_path):

@@ -156,9 +156,9 @@ def test_partials_are_not_endlessly_deep():
 
 def test_partials_do_not_grow_without_end():
     chain = {f"p{n}": f"{{{{> p{n + 1} }}}}" * 10 for n in range(12)}
-    found = codes("{{> p0 }}", **chain, p12="x" * 100)
-    assert found
-    assert set(found) == {"R302"}
+    actual = codes("{{> p0 }}", **chain, p12="x" * 100)
+    assert actual
+    assert set(actual) == {"R302"}
 
 
 def test_a_mistake_in_a_partial_is_reported_once_where_it_is():

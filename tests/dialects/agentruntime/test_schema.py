@@ -83,11 +83,11 @@ def test_a_node_without_a_type_is_the_first_that_fits(fields, type):
 
 def test_the_documented_map_holds_as_printed():
     text = read_text(DOCUMENTED)
-    found = MapConfig.model_validate(text.content)
-    assert found.set == {"output.answer": "{{ result.text }}"}
-    assert found.merge == {}
-    assert found.history == {"values": "{{ result['items'] }}"}
-    assert found.delete == ["temp_field"]
+    actual = MapConfig.model_validate(text.content)
+    assert actual.set == {"output.answer": "{{ result.text }}"}
+    assert actual.merge == {}
+    assert actual.history == {"values": "{{ result['items'] }}"}
+    assert actual.delete == ["temp_field"]
 
 
 @pytest.mark.parametrize("empty", [{}, {"set": {}}, {"merge": None}, {"delete": [], "history": {}}])

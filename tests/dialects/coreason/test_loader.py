@@ -216,13 +216,13 @@ def test_a_draft_that_lacks_nothing_runs_as_the_finished_recipe_does(mode):
     ]
     nodes = [*rescued, "a_rescue", "b_rescue", router("r", {"x": "c"}, "d"), "c", "d", "e"]
     edges = [("a", "b"), ("a", "c"), ("b", "r"), ("b_rescue", "d"), ("c", "e"), ("d", "e"), ("r", "e")]
-    found, done = (
+    actual, done = (
         load(content(nodes, edges, topology={"status": status}, policy={"execution_mode": mode}))
         for status in ("draft", "valid")
     )
     assert sum(edge.kind == "error" for edge in done.edges) == 2
-    assert [replace(edge, place=None) for edge in found.edges] == [replace(edge, place=None) for edge in done.edges]
-    assert (list(found.nodes), found.regions.keys()) == (list(done.nodes), done.regions.keys())
+    assert [replace(edge, place=None) for edge in actual.edges] == [replace(edge, place=None) for edge in done.edges]
+    assert (list(actual.nodes), actual.regions.keys()) == (list(done.nodes), done.regions.keys())
 
 
 def test_a_published_recipe_is_no_draft():

@@ -41,11 +41,11 @@ def list_problems(given, known):
     ],
 )
 def test_a_value_fits_or_is_reported(name, reader, good, bad):
-    found, problems = list_problems({name: good}, {name: reader})
-    assert name in found
+    actual, problems = list_problems({name: good}, {name: reader})
+    assert name in actual
     assert problems == []
-    found, problems = list_problems({name: bad}, {name: reader})
-    assert name not in found
+    actual, problems = list_problems({name: bad}, {name: reader})
+    assert name not in actual
     ((code, severity, where),) = problems
     assert code == ("R310" if reader is words.parse_condition else "R114")
     assert (severity, where) == ("error", f"<graph 'g'>, nodes['a'].{name}")
@@ -107,9 +107,9 @@ def test_numbers_are_taken_as_their_words_say(value):
     }
     for reader, fits in meant.items():
         try:
-            found = reader(value)
+            actual = reader(value)
         except words.InvalidValue:
             assert not fits, reader
         else:
             assert fits, reader
-            assert found == value
+            assert actual == value

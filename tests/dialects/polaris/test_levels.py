@@ -16,8 +16,8 @@ def test_each_node_is_in_the_subgraph_that_it_is_walked_to_in():
         "plan": "root", "ask": "root", "again": "ask.true", "tell": "ask.true", "note": "ask.false",
         "work": "again.body",
     }  # fmt: skip
-    found = [(level.region, level.entry, level.owner) for level in levels.levels]
-    assert found == [
+    actual = [(level.region, level.entry, level.owner) for level in levels.levels]
+    assert actual == [
         ("root", "plan", ""), ("ask.true", "again", "ask"), ("ask.false", "note", "ask"),
         ("again.body", "work", "again"),
     ]  # fmt: skip

@@ -48,9 +48,9 @@ def test_the_return_annotation_says_what_may_come_back(hint, gives):
         pass
 
     one.__annotations__ = {"return": hint}
-    found = read_system(one, {})
-    assert found.gives == gives
-    assert found.may_give(Plan) is (gives is None or Plan in gives)
+    actual = read_system(one, {})
+    assert actual.gives == gives
+    assert actual.may_give(Plan) is (gives is None or Plan in gives)
 
 
 def test_a_function_that_does_not_say_may_return_anything():
@@ -103,10 +103,10 @@ def test_an_object_that_can_be_called_is_a_system_too():
         def __call__(self, plan: Out[Plan]) -> Result:
             return Result(plan.goal)
 
-    found = read_system(Adding(), {})
-    assert (found.name, found.gives) == ("Adding", (Result,))
-    assert to_system(found, {}) is found
-    assert isinstance(found, System)
+    actual = read_system(Adding(), {})
+    assert (actual.name, actual.gives) == ("Adding", (Result,))
+    assert to_system(actual, {}) is actual
+    assert isinstance(actual, System)
 
 
 def missing_type(a: Out[Nowhere]):  # noqa: F821  (that is the mistake)

@@ -96,12 +96,12 @@ def test_an_edge_says_which_of_its_ends_is_missing():
 )
 def test_each_mistake_is_an_error_that_names_its_node(graph, kind, node):
     assert (kind, node) in errors(graph)
-    found = next(finding for finding in graph.validate().errors if finding.kind == kind)
-    assert all((found.what, found.where, found.why, found.do))
-    assert found.code == CODES[kind]
+    actual = next(finding for finding in graph.validate().errors if finding.kind == kind)
+    assert all((actual.what, actual.where, actual.why, actual.do))
+    assert actual.code == CODES[kind]
     with pytest.raises(RecipeError) as caught:
         load(graph)
-    assert found in caught.value.problems
+    assert actual in caught.value.problems
 
 
 def test_what_builders_leave_empty_is_reported():
@@ -249,8 +249,8 @@ def test_a_second_handler_is_never_taken():
 def test_the_time_out_handler_of_a_system_without_a_time_out_is_never_taken():
     graph = Graph()
     graph.add_timeout_handler(graph.add_system_node(plan), note)
-    (found,) = graph.validate().warnings
-    assert (found.kind, found.node, found.do) == ("HandlerNeverTaken", "note", "graph.set_timeout('plan', seconds)")
+    (actual,) = graph.validate().warnings
+    assert (actual.kind, actual.node, actual.do) == ("HandlerNeverTaken", "note", "graph.set_timeout('plan', seconds)")
     assert graph.set_timeout("plan", 5).validate().warnings == ()
 
 

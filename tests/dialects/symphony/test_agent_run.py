@@ -25,9 +25,9 @@ def tried(*, success: bool, **words: Any) -> dict[str, Any]:
 def test_it_continues_as_long_as_the_model_may_be_asked() -> None:
     goes_on = ToolResultStage(AgentConfig(name="A", tools=["x"], max_calls=2))
     board: dict[str, Any] = {"usage": {"requests": 1}, "answer": "a", "tools_executed": [tried(success=True, result=1)]}
-    found = goes_on(board)
-    assert found["goes_on"]
-    assert [message["role"] for message in found["conversation"]] == ["assistant", "user"]
+    actual = goes_on(board)
+    assert actual["goes_on"]
+    assert [message["role"] for message in actual["conversation"]] == ["assistant", "user"]
     assert goes_on({**board, "usage": {"requests": 2}}) == {"goes_on": False}
 
 

@@ -190,11 +190,11 @@ def test_a_response_as_a_text_is_its_content(content, text):
     ids=repr,
 )
 def test_usage_is_read_by_the_names_of_both(usage):
-    found = LLMResponse("x", "m", usage).usage
-    assert (found.tokens_in, found.tokens_out) == (found.prompt_tokens, found.completion_tokens) == (7, 3)
-    assert found == {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10} == dict(found)
-    assert found == base.Usage(7, 3)
-    assert found != base.Usage(7, 4)
+    actual = LLMResponse("x", "m", usage).usage
+    assert (actual.tokens_in, actual.tokens_out) == (actual.prompt_tokens, actual.completion_tokens) == (7, 3)
+    assert actual == {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10} == dict(actual)
+    assert actual == base.Usage(7, 3)
+    assert actual != base.Usage(7, 4)
 
 
 def test_usage_that_is_not_known_is_none():

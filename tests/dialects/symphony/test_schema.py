@@ -24,8 +24,8 @@ def test_fields_may_be_given_by_their_places() -> None:
      ({"model": "m", "provider": "p"}, "p", "m")],
 )  # fmt: skip
 def test_a_model_is_named_in_each_way(llm: object, provider: str | None, model: str | None) -> None:
-    found = AgentConfig(name="A", llm=llm).model
-    assert (found.provider, found.model) == (provider, model)
+    actual = AgentConfig(name="A", llm=llm).model
+    assert (actual.provider, actual.model) == (provider, model)
 
 
 def test_nothing_and_null_are_no_tools() -> None:

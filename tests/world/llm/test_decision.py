@@ -30,10 +30,10 @@ def test_parameters_that_are_there_are_taken_as_they_are(parameters: object) -> 
 
 @pytest.mark.parametrize("answer", [{"tool_name": "ok"}, {"tool_name": "ok", "parameters": None}])
 def test_a_tool_without_parameters_is_not_called(answer: dict[str, object]) -> None:
-    found = parse_decision(json.dumps(answer))
-    assert (found.kind, found.response) == ("other", json.dumps(answer))
-    assert "'ok'" in found.why
-    assert "parameters" in found.why
+    actual = parse_decision(json.dumps(answer))
+    assert (actual.kind, actual.response) == ("other", json.dumps(answer))
+    assert "'ok'" in actual.why
+    assert "parameters" in actual.why
 
 
 def test_none_is_an_answer_of_its_own() -> None:
@@ -69,9 +69,9 @@ def test_none_in_other_letters_is_the_name_of_a_tool(name: str) -> None:
     ['{"answer": 42}', "[1]", "null", "3", '"text"', '{"tool_name": 3, "parameters": {}}', '{"tool_name": ""}'],
 )
 def test_json_of_another_form_is_reported_and_kept_as_it_came(answer: str) -> None:
-    found = parse_decision(answer)
-    assert (found.kind, found.response) == ("other", answer)
-    assert found.why
+    actual = parse_decision(answer)
+    assert (actual.kind, actual.response) == ("other", answer)
+    assert actual.why
 
 
 @pytest.mark.parametrize(

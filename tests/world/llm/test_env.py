@@ -32,8 +32,8 @@ def test_only_a_whole_value_asks_for_a_variable(text, name):
 
 def test_the_text_replaces_it_at_any_depth_and_nothing_is_changed():
     given = {"api_key": "{{env.OWN_KEY}}", "headers": {"x": ["a", "{{env.OWN_KEY}}"]}, "n": 1, "t": "{{env.X}} y"}
-    found = substitute_env(given)
-    assert found == {"api_key": "k3y-4711", "headers": {"x": ["a", "k3y-4711"]}, "n": 1, "t": "{{env.X}} y"}
+    actual = substitute_env(given)
+    assert actual == {"api_key": "k3y-4711", "headers": {"x": ["a", "k3y-4711"]}, "n": 1, "t": "{{env.X}} y"}
     assert given["api_key"] == "{{env.OWN_KEY}}"
 
 

@@ -41,22 +41,22 @@ def answer(protocol, streams, *calls, **rest):
 def test_several_calls_in_one_answer_come_in_their_order(protocol, streams, serve):
     server = serve(answer(protocol, streams, *CALLS, text="Let me see."))
     heard, made = asked(streams=streams)
-    found = ask(client(protocol, server), made)
-    assert [(call.name, dict(call.arguments)) for call in found.tool_calls] == [
+    actual = ask(client(protocol, server), made)
+    assert [(call.name, dict(call.arguments)) for call in actual.tool_calls] == [
         (name, json.loads(arguments)) for name, arguments in CALLS
     ]
-    assert len({call.id for call in found.tool_calls}) == 3
-    assert all(call.id for call in found.tool_calls)
-    assert (found.content, "".join(heard)) == ("Let me see.", "Let me see." if streams else "")
-    assert found.usage == Usage(7, 3)
-    assert found.finish_reason in {"tool_calls", "tool_use", "STOP"}
+    assert len({call.id for call in actual.tool_calls}) == 3
+    assert all(call.id for call in actual.tool_calls)
+    assert (actual.content, "".join(heard)) == ("Let me see.", "Let me see." if streams else "")
+    assert actual.usage == Usage(7, 3)
+    assert actual.finish_reason in {"tool_calls", "tool_use", "STOP"}
 
 
 @each
 @both
 def test_a_call_without_text_is_an_answer(protocol, streams, serve):
-    found = ask(client(protocol, serve(answer(protocol, streams, CALLS[1]))), asked(streams=streams)[1])
-    assert (found.content, [call.name for call in found.tool_calls]) == ("", ["clock"])
+    actual = ask(client(protocol, serve(answer(protocol, streams, CALLS[1]))), asked(streams=streams)[1])
+    assert (actual.content, [call.name for call in actual.tool_calls]) == ("", ["clock"])
 
 
 def test_openai_is_sent_tools_calls_and_results(serve):
@@ -183,8 +183,8 @@ def test_a_filtered_answer_is_a_refusal(serve):
 
 def test_the_older_form_of_a_call_is_known(serve):
     called = {"function_call": {"name": "clock", "arguments": "{}"}}
-    found = ask(client(OpenAI, serve(OpenAI.whole(None, **called))), asked()[1])
-    assert [(call.name, bool(call.id)) for call in found.tool_calls] == [("clock", True)]
+    actual = ask(client(OpenAI, serve(OpenAI.whole(None, **called))), asked()[1])
+    assert [(call.name, bool(call.id)) for call in actual.tool_calls] == [("clock", True)]
 
 
 @each

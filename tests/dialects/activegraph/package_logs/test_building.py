@@ -135,10 +135,10 @@ def test_what_people_did_are_acts_and_no_nodes_writes(team_path):
 
 def test_the_frontier_is_what_was_waiting(late_path):
     session = nb.open_activegraph(late_path).goto(0)
-    found = [[(each.node, each.why.split()[1]) for each in session.frontier]]
+    actual = [[(each.node, each.why.split()[1]) for each in session.frontier]]
     while session.step():
-        found.append([(each.node, each.why.split()[1]) for each in session.frontier])
-    assert found == [
+        actual.append([(each.node, each.why.split()[1]) for each in session.frontier])
+    assert actual == [
         [("start", "evt_001")],
         [("hop", "evt_003")],
         [("hop", "evt_006")],

@@ -97,8 +97,8 @@ def test_what_is_added_is_read_by_the_package_and_by_a_second_load(tmp_path):
     loaded.graph.add_object("task", {"title": "from here"})
     assert loaded.save_state(path) == loaded.save_state() == loaded.session.save()
     events = [event.to_dict() for event in loaded.graph.events]
-    found, objects, *_ = programs.loaded(path)
-    assert found == events
+    actual, objects, *_ = programs.loaded(path)
+    assert actual == events
     assert len(events) > before
     assert objects[-1]["data"] == {"title": "from here"}
     loaded.session.close()
@@ -129,8 +129,8 @@ def test_approvals_and_the_team_continue(tmp_path, team_path):
     loaded.run_until_idle()
     ids = [event.id for event in loaded.graph.events]
     assert len(ids) == len(set(ids))
-    found, *_, waiting = programs.loaded(path, "run-team")
-    assert found == [event.to_dict() for event in loaded.graph.events]
+    actual, *_, waiting = programs.loaded(path, "run-team")
+    assert actual == [event.to_dict() for event in loaded.graph.events]
     assert len(waiting) == len(loaded.pending_approvals())
 
 

@@ -177,11 +177,11 @@ def test_a_log_that_was_stored_as_a_run_of_ours_can_still_be_written(name, reque
 def test_a_run_finds_its_place_on_a_server_too(team_path, archived_path, postgres_url):
     nb.open_activegraph(team_path, "run-team").to_activegraph(postgres_url)
     nb.open_activegraph(archived_path, "run-late").to_activegraph(postgres_url)
-    found, *rest = programs.loaded(postgres_url, "run-team")
+    actual, *rest = programs.loaded(postgres_url, "run-team")
     theirs, *others = programs.loaded(team_path, "run-team")
     assert rest == others
-    assert [{**event, "timestamp": ""} for event in found] == [{**event, "timestamp": ""} for event in theirs]
-    assert {event["timestamp"][:19] for event in found} == {programs.START[:19]}
+    assert [{**event, "timestamp": ""} for event in actual] == [{**event, "timestamp": ""} for event in theirs]
+    assert {event["timestamp"][:19] for event in actual} == {programs.START[:19]}
     assert programs.loaded(postgres_url, "run-late")[1:3] == programs.loaded(archived_path, "run-late")[1:3]
     assert len(nb.open_activegraph(postgres_url, "run-late").trace) == 8
     assert refused(lambda: nb.open_activegraph(archived_path).to_activegraph(postgres_url)) == "L467"
