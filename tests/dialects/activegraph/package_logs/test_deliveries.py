@@ -72,5 +72,7 @@ def test_a_log_without_deliveries_has_none():
 
 def test_a_pattern_that_let_another_behavior_fire_belongs_to_no_delivery():
     matched = event("e2", "pattern.matched", behavior="b", event_id="e1")
-    deliveries = find_deliveries([event("e1", "go", "user"), matched, started("e3", "a", "e1"), completed("e4", "a", "e1")])
+    deliveries = find_deliveries(
+        [event("e1", "go", "user"), matched, started("e3", "a", "e1"), completed("e4", "a", "e1")]
+    )
     assert to_rows(deliveries) == [("a", "behavior", "e1", [2, 3], 3)]
