@@ -144,11 +144,6 @@ class DeltaEncoder:
         self.histories, self.watermarks = self.histories[: len(marks)], [*marks]
         self._numbers = {key: number for key, number in self._numbers.items() if number < len(marks)}
 
-    def count_unrecorded(self, history: History, size: int) -> int:
-        """Return how many of the first `size` rows of a history are not recorded yet."""
-        number = self._numbers.get(id(history))
-        return size - (0 if number is None else self.watermarks[number].rows)
-
     def encode_delta(self, histories: Sequence[tuple[History, int]], *, rows: bool = False) -> Json:
         """Return the delta of some histories, each up to a number of rows.
 
