@@ -207,6 +207,18 @@ def test_an_unknown_call_ends_the_replay_and_never_goes_out():
     assert (replay.compared_steps, replay.run.position, replay.run.pending_steps) == (1, 1, {})
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_call_that_is_no_longer_made_is_reported_but_is_no_other_path(level):
+    async def node(work):
+        await work.call(Effect("tool", "look", {}, target=lambda: "seen"))
+        return {"n": 1}
+
+    run = to_its_end(run_of(node))
+    replay = Replay(run, plan=plan_of(leaf("n0", counting)), level=level).execute()
+    called = (1, "n0", "call", "look", "tool 'look'", ABSENT)
+    assert [row for row in to_rows(replay) if row[2] == "call"] == ([] if level == "path" else [called])
+
+
 def test_a_node_that_waits_for_what_never_comes_is_reported():
     async def waits(work):
         await Hold(Effect("human", "who", {}), "answer", "before")

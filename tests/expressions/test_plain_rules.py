@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,13 @@ def test_numbers_at_the_limits_and_what_is_almost_a_number_give_the_same(name):
         for arguments in (["v"], ["v", 1], [1, "v"], ["v", "v"], [8, 2, "v"], [8, "v", 2], ["v", "2"], ["héllo", "v"]):
             rule = {name: [{"var": "v"} if one == "v" else one for one in arguments]}
             assert outcome(PLAIN, rule, {"v": value}) == outcome(LIBRARY, rule, {"v": value}), (rule, value)
+
+
+@pytest.mark.parametrize("name", ["<", "<=", ">", ">=", "==", "!=", "===", "!=="])
+def test_values_of_any_two_types_compare_in_the_same_way(name):
+    for left, right in product([*CONTEXT, "none"], repeat=2):
+        rule = {name: [{"var": left}, {"var": right}]}
+        assert outcome(PLAIN, rule) == outcome(LIBRARY, rule), rule
 
 
 # With these the library may be done, or refuse an argument, before it evaluates a later one that fails.

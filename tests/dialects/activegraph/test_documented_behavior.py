@@ -131,6 +131,7 @@ def test_a_policy_is_enforced():
     team.run_goal("go")
     (error,) = team.errors
     assert (error.reason, error.exception_type) == ("policy.denied", "PolicyViolation")
+    assert "its policy says can_create=['task']" in error.message
     assert [each.type for each in team.graph.all_objects()] == ["task"]
 
 
@@ -148,6 +149,7 @@ def test_a_type_that_needs_approval_is_created_only_with_it():
     team = runtime(makes, hears, policy=Policy(requires_approval=["memo"]))
     team.run_goal("go")
     assert (team.graph.all_objects(), team.errors[0].reason) == ([], "policy.denied")
+    assert "its policy says requires_approval=['memo']" in team.errors[0].message
     approvals = team.pending_approvals()
     assert [(each.id, each.reason) for each in approvals] == [
         ("approval_001", "it is good"),
