@@ -135,7 +135,7 @@ def conversation():
 
 
 @both
-@pytest.mark.parametrize("broken", ['{"q": ', "[1]", "null", '"q"', "{'q': 1}", "[" * 100_000])
+@pytest.mark.parametrize("broken", ['{"q": ', "[1]", "null", '"q"', "{'q': 1}", "[" * 20_000])
 def test_arguments_that_are_no_json_object_are_an_error_that_is_paid_for(streams, broken, serve):
     made = client(OpenAI, serve(answer(OpenAI, streams, ("search", broken), finish="length")))
     with pytest.raises(LLMError, match=r"X365.*'search'(.|\n)*'length'") as caught:
