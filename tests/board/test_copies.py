@@ -215,6 +215,17 @@ def test_what_code_in_c_does_to_a_list_is_detected(queue, change):
     assert thaw(freeze(mine, frozen)) == expected
 
 
+@pytest.mark.parametrize("add", [lambda items: items.extend(items), lambda items: items.__iadd__(items)])
+def test_a_list_that_is_added_to_itself_has_each_item_twice(add):
+    copied = make_reader_copy(freeze(MESSAGES * 20))
+    add(copied)
+    copied[0]["calls"].append("more")
+    plain = copy.deepcopy(MESSAGES) + copy.deepcopy(MESSAGES * 19)
+    plain[0]["calls"].append("more")
+    assert copied == plain * 2
+    assert copied[100] is copied[0]
+
+
 def test_a_changed_value_that_is_equal_again_is_unchanged():
     frozen = freeze(MESSAGES)
     mine = make_reader_copy(frozen)

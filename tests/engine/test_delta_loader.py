@@ -78,6 +78,15 @@ def test_what_is_damaged_is_reported(slices):
         load_document({"version": VERSION, "slices": slices})
 
 
+@pytest.mark.parametrize(("parent", "scope"), [(-1, 1), (1, 1), (2, 1), (0, 2), (0, -1)])
+def test_a_frame_outside_of_all_earlier_ones_is_damage(parent, scope):
+    loader = DeltaLoader()
+    for row in ([0, -1, -1, "root", "shared", -1, 0, 0, None], [1, parent, 0, "body", "child", -1, scope, 1, None]):
+        loader.add([{"t": {"frames": [row[0], [row]]}}])
+    with pytest.raises(StoreError, match=r"L402[\s\S]*frame 1 does not lie in an earlier frame"):
+        loader.finish()
+
+
 def test_a_newer_version_is_refused():
     check_version(VERSION)
     with pytest.raises(StoreError, match=r"L403[\s\S]*newer agentnb"):

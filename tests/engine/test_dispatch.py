@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import UserDict
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pytest
 
@@ -40,6 +42,16 @@ def test_the_answer_of_a_call_and_its_row():
         [1],
         None,
     )
+
+
+def test_arguments_are_stored_as_they_were_before_the_call_whatever_mapping_they_are_in():
+    async def node(work):
+        for kind in (dict, MappingProxyType, UserDict):
+            await work.call(Effect("tool", "look", kind({"a": [1]}), target=lambda a: a.append(2)))
+
+    run = run_of(node)
+    assert go_on(run) == DONE
+    assert [thaw(row.arguments) for row in run.history.calls] == [{"a": [1]}] * 3
 
 
 def test_several_calls_of_one_step_are_numbered():

@@ -109,6 +109,28 @@ def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, p
         assert again.frontier == frontier
 
 
+@pytest.mark.parametrize("waits", [(0, 0, 0), (3, 0, 1), (0, 2, 0)])
+def test_a_branch_in_which_several_nodes_wait_runs_them_in_turn(waits, monkeypatch):
+    monkeypatch.setattr(scheduler, "SHORT", -1)  # as if many branches were open
+    nodes = {"all": Node("all", "parallel", bodies=("one", "other"))}
+    edges, regions = [], {"root": Region("root", ("all",))}
+    for body in ("one", "other"):
+        for name, wait in zip("abc", waits, strict=True):
+            nodes[body + name] = Node(
+                body + name, "function", scope=body, params={"function": waiting(body + name, wait)}
+            )
+        edges += [Edge(f"{body}a", f"{body}b"), Edge(f"{body}a", f"{body}c")]
+        regions[body] = Region(body, (f"{body}a",), owner="all")
+    session = Session(Recipe("fans", "graph", nodes, tuple(edges), ("all",), regions=regions, routing="all"))
+    session.run()
+    assert session.status == "finished", session.error
+    assert queues(session) == naive_queues(session)
+    ran = [step.node_id for step in session.trace.steps if step.node_id != "all"]
+    assert [[name for name in ran if name.startswith(body)] for body in ("one", "other")] == [
+        ["onea", "oneb", "onec"], ["othera", "otherb", "otherc"],
+    ]  # fmt: skip
+
+
 def test_a_trace_keeps_a_long_queue(tmp_path):
     session = Session(recipe([[number % 3, number % 2] for number in range(40)]))
     session.run()

@@ -89,6 +89,14 @@ def test_a_failure_of_any_argument_has_the_same_place(name):
                 assert outcome(PLAIN, {name: arguments}) == outcome(LIBRARY, {name: arguments}), arguments
 
 
+@pytest.mark.parametrize("name", ["+", "-", "*", "/", "%", "max", "min", "abs", "ceil", "floor"])
+def test_a_single_argument_of_any_type_gives_the_same(name):
+    for operand in CONTEXT:
+        rule = {name: [{"var": operand}]}
+        assert outcome(PLAIN, rule) == outcome(LIBRARY, rule), rule
+        assert outcome(PLAIN, {name: rule[name][0]}) == outcome(LIBRARY, {name: rule[name][0]}), rule
+
+
 def test_operators_and_their_numbers_of_arguments_are_the_same_but_for_dates():
     known = {row["name"]: (row["min_args"], row["max_args"], list(row["aliases"])) for row in LIBRARY.operators()}
     plain = {row["name"]: (row["min_args"], row["max_args"], list(row["aliases"])) for row in PLAIN.operators()}

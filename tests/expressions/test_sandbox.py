@@ -28,6 +28,7 @@ class Token:
 
 NAMES = {
     "s": "a" * 1_000_000,
+    "longer": "bb" + "a" * 999_999,
     "xs": list(range(99_000)),
     "ys": list(range(99_000)),
     "d": {"k": "v"},
@@ -57,6 +58,7 @@ def code_of(text):
         "{{ s + s }}",
         "{{ n * n * n * n * n * n * n * n * n * n * n * n }}",
         "{{ s|replace('a', 'bb') }}",
+        "{{ longer|replace('bb', '') }}",
         "{{ 'a'|replace('', 'b' * 999999) }}",
         "{{ 'a'.replace('', 'b' * 999999) }}",
         "{{ xs|join('x' * 100000) }}",
@@ -68,6 +70,7 @@ def code_of(text):
         "{{ s|escape }}",
         "{{ [" + ",".join(["('a'*999999)|upper"] * 300) + "]|length }}",
         "{% for a in xs %}{% for b in xs %}{% endfor %}{% endfor %}",
+        "{% for a in xs %}{% if '" + "x" * 1000 + "'|replace('x', 'yz')|length %}{% endif %}{% endfor %}",
         "{% for a in xs %}{{ s|upper|length }}{% endfor %}",
         "{% for a in xs %}{{ s.split('b')|length }}{% endfor %}",
         "{% for a in xs %}{{ xs[1:]|length }}{% endfor %}",

@@ -60,6 +60,17 @@ def test_of_a_batch_at_most_so_many_steps_are_lost(place, steps, kept):
     assert 11 - count <= steps
 
 
+def test_a_batch_is_saved_with_its_last_step_and_not_before():
+    tools, log = Tools(), MemoryLog()
+    stored = []
+    session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run", durability={"steps": 4, "ms": 600_000})
+    for n in range(1, 5):
+        tools.during[f"tell {n}"] = lambda: stored.append((session.position, log.run("run").steps))
+    session.run()
+    assert stored == [(position, position // 4 * 4) for position, _ in stored]
+    assert [position for position, _ in stored] == [2, 5, 8, 11]
+
+
 @pytest.mark.starts_programs
 def test_nothing_of_a_batch_waits_longer_than_it_may(place):
     assert count_after_a_kill(place, '{"steps": 1000, "ms": 20}', expected=11) == 11

@@ -102,6 +102,45 @@ def test_it_continues_when_a_codec_takes_it(way, durability, monkeypatch, tmp_pa
     assert nb.open(session._parts.state.log, "run").board["made"]["deep"][0].n == 7
 
 
+def test_an_edit_of_another_step_excuses_no_call(tmp_path):
+    built_graph = graph("first", "last")
+    built_graph.remove_edge("first", "last")
+    built_graph.add_node("make", kind="tool", function=Maker())
+    built_graph.add_edge("first", "make")
+    built_graph.add_edge("make", "last")
+    session = nb.Session(nb.load(built_graph), {}, store=tmp_path / "runs.db", run_id="run")
+    session.step()
+    session.edit({"n": 5})
+    with pytest.raises(StoreError, match="L401") as caught:
+        session.step()
+    assert caught.value.problems[0].where == "step 2, 'make', tool 'make'"
+    session.edit({"made": 4})
+    goes_on(session)
+
+
+class RefusedError(Exception):
+    def __init__(self, result):
+        super().__init__("refused")
+        self.result = result
+
+
+def test_a_failed_step_is_stored_without_what_no_codec_takes_of_its_result(tmp_path):
+    def refuse():
+        raise RefusedError({"refused": Thing(7)})
+
+    built_graph = graph("first", "last")
+    built_graph.remove_edge("first", "last")
+    built_graph.add_node("refuse", function=refuse)
+    built_graph.add_edge("first", "refuse")
+    recipe = nb.load(built_graph)
+    session = nb.Session(recipe, {}, store=tmp_path / "runs.db", run_id="run")
+    session.run()
+    assert session.status == "failed"
+    session.close()
+    again = nb.open(tmp_path / "runs.db", "run", recipe=recipe)
+    assert (again.status, again.position, str(again.error)) == ("failed", session.position, str(session.error))
+
+
 def test_an_edit_and_the_inputs_are_named_too(tmp_path):
     recipe = nb.load(graph("a", "b"))
     with pytest.raises(StoreError) as caught:

@@ -27,8 +27,7 @@ _new_call = tuple.__new__  # one per call: the constructor of a named tuple cost
 
 def freeze_arguments(effect: Effect) -> Any:
     """Return the arguments of an effect, frozen before the call, because the callee may change them."""
-    arguments = effect.arguments
-    return freeze(arguments if type(arguments) is dict else dict(arguments)) if arguments else NO_ARGUMENTS
+    return freeze(effect.arguments) if effect.arguments else NO_ARGUMENTS
 
 
 def find_refused(error: Exception, answer: Any, effect: Effect) -> Any:

@@ -35,22 +35,17 @@ class StateProjection:
         """Move to the state after a step of a history or its ancestors: from a checkpoint and the rows since."""
         while step < history.base and history.parent is not None:
             history = history.parent
-        checkpoint, segments = history.checkpoint_before(step), [(history, step)]
-        while checkpoint is None and history.parent is not None:
+        segments = [(history, step)]
+        while (checkpoint := history.checkpoint_before(step)) is None:
+            assert history.parent is not None, "a run has a checkpoint of its start"
             history, step = history.parent, history.base
             segments.append((history, step))
-            checkpoint = history.checkpoint_before(step)
-        writes = 0
-        if checkpoint is not None:
-            self.data = {scope: dict(data) for scope, data in checkpoint.data.items()}
-            self.frames, self.counted_steps, writes = (
-                dict(checkpoint.frames),
-                checkpoint.counted_steps,
-                checkpoint.writes,
-            )
-        for index, (part, end) in enumerate(reversed(segments)):
-            first = part.base if index or checkpoint is None else checkpoint.step
-            self.apply_steps(part, first, end, 0 if index else writes)
+        self.data = {scope: dict(data) for scope, data in checkpoint.data.items()}
+        self.frames, self.counted_steps = dict(checkpoint.frames), checkpoint.counted_steps
+        first, writes = checkpoint.step, checkpoint.writes
+        for part, end in reversed(segments):
+            self.apply_steps(part, first, end, writes)
+            first, writes = end, 0
 
     def apply_steps(self, history: History, start: int, end: int, writes: int) -> None:
         """Apply the rows of a history after step `start` up to step `end`; row `writes` is the first of them."""

@@ -48,6 +48,14 @@ def test_a_schema_is_left_as_it_is_written(schema):
     assert make_output_schema(schema) == schema
 
 
+@pytest.mark.parametrize(("levels", "are_fields"), [(51, True), (52, False)])
+def test_fields_in_fields_are_examined_to_a_fixed_depth(levels, are_fields):
+    written = "string"
+    for _ in range(levels):
+        written = {"name": written}
+    assert (make_output_schema(written) != written) is are_fields
+
+
 def test_a_field_may_be_a_types_name_or_say_that_it_is_required():
     assert make_field_schema("string") == TEXT
     assert make_field_schema("text") == "text"

@@ -21,7 +21,9 @@ import agentnb as nb
 from agentnb.dialects.langgraph.api import load_graph
 from agentnb.load import load
 from agentnb.session import Session
+from agentnb.store import MemoryLog
 from tests.dialects.langgraph.judge import compare
+from tests.session.test_batched_saving import copied
 
 
 class State(TypedDict, total=False):
@@ -313,6 +315,25 @@ def test_of_equal_sends_one_is_answered_by_an_earlier_run():
     sessions[1].goto(3)
     sessions[1].run()
     assert sessions[1].board["xs"] == [2, 3, 1]
+
+
+def test_a_cache_that_was_asked_when_the_process_was_killed_is_asked_again():
+    class Killing(InMemoryCache):
+        stored = None
+
+        def get(self, keys):
+            if self.stored is None:
+                self.stored = copied(log)  # what a new process finds if this one is killed here
+            return super().get(keys)
+
+    calls: list[int] = []
+    log, cache = MemoryLog(), Killing()
+    compiled = cached(calls).compile(cache=cache)
+    Session(load(compiled), {"n": 1}, store=log, run_id="run").run()
+    cache.clear()
+    again = nb.open(cache.stored, "run", recipe=load(compiled))
+    again.run()
+    assert (again.status, calls) == ("finished", [1, 1])
 
 
 def test_a_cached_subgraph_is_left_by_a_command():

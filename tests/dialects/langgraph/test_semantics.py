@@ -743,6 +743,9 @@ def overwriting(*parts: tuple[str, Any]):
         [("a", ["a"]), ("b", Overwrite(["b"])), ("c", ["c"])],
         [("a", ["a"]), ("b", Overwrite(["start", "a", "b"])), ("c", ["c"])],
         [("a", Overwrite(["a"])), ("b", Overwrite(["b"]))],
+        [("a", {"__overwrite__": ["a"]}), ("b", ["b"])],
+        [("a", ["a"]), ("b", {"__overwrite__": ["b"]})],
+        [("a", {"type": "__overwrite__", "value": ["a"]}), ("b", ["b"])],
     ],
 )
 def test_an_overwrite_drops_what_its_siblings_add(parts):

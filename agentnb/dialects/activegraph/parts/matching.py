@@ -27,7 +27,7 @@ class Matcher:
     `since` is the number of the first event that they get; -1 if there are no listeners.
     """
 
-    def __init__(self, behaviors: Sequence[Any], since: int = -1) -> None:
+    def __init__(self, behaviors: Sequence[Any], since: int) -> None:
         self.since = since
         # the same priority: in the order of registration
         behaviors = sorted(behaviors, key=lambda each: -each.priority)
