@@ -4,7 +4,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.dialects.table import DIALECTS, load_recipe, sort_problems
-from agentnb.errors import Problem, RecipeError
+from agentnb.errors import MOST_SUGGESTIONS, Problem, RecipeError
 from agentnb.sources import read_text
 
 
@@ -33,6 +33,15 @@ def test_warnings_are_kept_with_the_recipe():
     recipe = load_recipe(read_text(text), DIALECTS["coreason"])
     assert [each.code for each in recipe.notes] == ["R127"]
     assert recipe.text == text
+
+
+def test_of_many_misspelt_words_only_the_first_are_guessed_at():
+    steps = [f"{{id: a{n}, type: agent, agent_ref: x, agent_reff: y}}" for n in range(MOST_SUGGESTIONS + 50)]
+    text = f"metadata: {{name: t}}\ninterface: {{}}\nidentity: {{}}\ntopology: [{', '.join(steps)}]"
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(read_text(text), DIALECTS["coreason"])
+    guesses = [each.do.startswith("did you mean 'agent_ref'") for each in caught.value.problems]
+    assert guesses == [True] * MOST_SUGGESTIONS + [False] * 50
 
 
 def test_errors_are_raised_with_the_warnings():

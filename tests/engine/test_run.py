@@ -5,7 +5,7 @@ import pytest
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.drivers import run_plain
 from agentnb.engine.core.run import CHECKPOINT_ROWS, DONE, EXHAUSTED, NEVER, PAUSED, Run
-from agentnb.engine.core.time_travel import goto, repair
+from agentnb.engine.core.time_travel import goto, repair, start_branch
 from agentnb.engine.core.work import Append
 from agentnb.engine.effects.dispatch import EffectDispatcher
 from agentnb.errors import BoardError
@@ -146,3 +146,19 @@ def test_calls_are_counted_up_to_where_the_run_is_and_retries_are_not():
     assert (run.count_calls("tool"), run.count_calls("tool", "n1"), run.count_calls("llm")) == (2, 1, 0)
     goto(run, 1)
     assert (run.count_calls("tool"), run.count_calls("tool", "n1")) == (1, 0)
+
+
+def test_an_event_of_a_branch_is_not_that_of_the_steps_it_left():
+    said = iter(["first", "left", "own", "next"])
+
+    def speak(work):
+        work.emit("said", {"text": next(said)})
+
+    run = run_of(speak, speak, speak)
+    one(run)
+    one(run)
+    goto(run, 1)
+    start_branch(run)
+    one(run)
+    one(run)
+    assert [run.get_event(seq).payload["text"] for seq in (1, 2, 3)] == ["first", "own", "next"]

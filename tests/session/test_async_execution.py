@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -208,6 +209,27 @@ def test_into_lets_the_loop_continue_and_may_be_taken_up_without_one():
         assert len(await held(run)) == 2
         assert run.board["out"] == 1
 
+    live(main)
+
+
+def test_slow_code_that_is_stepped_into_does_not_block_the_loop():
+    def slow(work):
+        work.emit("before")
+        begun.set()
+        assert go.wait(timeout=10)
+        return {"out": 1}
+
+    async def main():
+        run = session_of("line", Shape([leaf("slow", slow)], [], ("slow",), [], {}))
+        assert await run.astep_into() is None
+        task = asyncio.create_task(run.astep_into())
+        await until(begun.is_set)
+        assert run.status == "running"
+        go.set()
+        await task
+        assert run.board["out"] == 1
+
+    begun, go = threading.Event(), threading.Event()
     live(main)
 
 

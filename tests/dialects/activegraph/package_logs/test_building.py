@@ -211,6 +211,16 @@ def test_a_delivery_that_was_cut_is_cancelled():
     assert "task#1" in run.root.scope.data
 
 
+def test_a_delivery_of_an_event_that_the_log_does_not_have_is_of_no_event():
+    run = run_of(log(
+        event("e1", "go"),
+        event("e2", "behavior.started", "runtime", "gone", behavior="a", event_id="gone"),
+        event("e3", "behavior.completed", "runtime", "gone", behavior="a", event_id="gone"),
+    ))  # fmt: skip
+    (row,) = [row for row in run.tables.activations if row.node >= 0]
+    assert run.get_event(row.event) is None
+
+
 def test_relations_go_with_their_objects():
     relation = {"id": "rel_001", "source": "task#1", "target": "task#1", "type": "next", "data": {}, "provenance": {}}
     run = run_of(log(
