@@ -280,12 +280,12 @@ class Run:
             self.live_activations.pop(activation, None)
 
     def list_inner_frames(self, activation: Activation) -> list[Frame]:
-        """Return the open frames that this activation's node opened, in branch order."""
-        return [
-            frame
-            for frame in self.frames.values()
-            if frame.parent is activation.frame and frame.row.owner == activation.node.index
-        ]
+        """Return the open frames that this activation's node opened, in branch order.
+
+        These are all frames directly inside its own: the queue continues inside a composite node before anything that
+        waits beside it, so a frame has no second composite node that is open.
+        """
+        return [frame for frame in self.frames.values() if frame.parent is activation.frame]
 
     def frontier(self) -> list[int]:
         """Return the numbers of the next activations, front first."""

@@ -71,8 +71,7 @@ class StateProjection:
         if history.step_flags[row] & 3 == AGAIN:
             activation = self.tables.activations[history.step_activations[row]]
             for number in self.frames:
-                frame = self.tables.frames[number]
-                if frame.parent == activation.frame and frame.owner == activation.node:
+                if self.tables.frames[number].parent == activation.frame:  # as `Run.list_inner_frames`
                     self.frames[number] += 1
 
     def apply(self, history: History, start: int, end: int) -> int:

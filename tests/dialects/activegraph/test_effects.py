@@ -114,6 +114,13 @@ def test_what_goes_into_a_tool_and_comes_out_is_as_its_schemas_say(call, reason)
     )
 
 
+def test_a_replay_does_not_repeat_a_failure_whose_cause_is_gone():
+    team = make_asking_runtime(Model(("other", {})))
+    other = make_asking_runtime(Model(), Tool("other", lambda args, ctx: {"n": 1}))
+    assert team.session.replay(strict="path").ok
+    assert not team.session.replay(recipe=other.session.recipe, strict="path").ok
+
+
 def test_a_tool_may_be_one_of_the_runtimes_by_its_name():
     team = make_asking_runtime(Model(("look", {"q": "abc"})), "look", tools=[LOOK])
     (answer,) = (event.payload["output"] for event in team.graph.events if event.type == "tool.responded")
