@@ -135,6 +135,27 @@ def test_a_program_that_ends_by_itself_loses_nothing_of_a_batch(place):
     assert (nb.open(place, "run").status, nb.runs(place)["writer"].isna().all()) == ("finished", True)
 
 
+ENDING = """
+import threading
+import agentnb as nb
+from tests.session.failing_stores import Tools, looping
+tools, begun = Tools(), threading.Event()
+tools.during["tell 2"] = lambda: (begun.set(), threading.Event().wait())
+session = nb.Session(looping(tools), {"n": 0}, store=sys.argv[1], run_id="run", durability={"steps": 99, "ms": 600000})
+threading.Thread(target=session.run, daemon=True).start()
+begun.wait()
+say(session.position)
+"""
+
+
+@pytest.mark.starts_programs
+def test_a_program_that_ends_in_the_middle_of_a_run_saves_the_batch(place):
+    with Elsewhere(place, ENDING) as they:
+        assert they.hears() == "5"
+        they.ends()
+    assert nb.open(place, "run").position == 5
+
+
 # ---------------------------------------------------------------------------------------------------------- and besides
 
 

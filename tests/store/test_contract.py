@@ -230,7 +230,8 @@ def test_entries_follow_the_last_one(store):
     store.log.create(row(), some(1, 3))
     for entries in (some(3, 3), some(5, 5), some(1, 4), some(5, 6)):
         assert "another session has written" in refused("L411", store.log.append, "one", entries, status="failed")
-    refused("L411", store.log.create, row("two"), some(2, 2))
+    missing = refused("L411", store.log.create, row("two"), some(2, 2))
+    assert "its last entry is number 0, but the entries of this session begin at 2" in missing
     with pytest.raises(AssertionError):
         store.log.append("one", [*some(4, 4), *some(6, 6)])
     assert list(store.log.entries("one")) == some(1, 3)

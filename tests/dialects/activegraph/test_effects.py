@@ -140,6 +140,23 @@ def test_a_question_that_costs_more_than_is_left_is_not_asked():
     assert [event.type for event in team.graph.events].count("llm.requested") == 0
 
 
+def test_where_more_was_spent_than_there_was_nothing_is_left():
+    class Dear(Model):
+        def count_tokens(self, **words):
+            return 100
+
+        def estimate_cost(self, **words):
+            return Decimal(1)
+
+        def complete(self, **words):
+            return LLMResponse("", tool_calls=[ToolCall("1", "look", {})], cost_usd=Decimal(3))
+
+    team = make_asking_runtime(Dear(), Tool("look", lambda args, ctx: {}, cost_per_call=Decimal(4)),
+                               budget={"max_cost_usd": 5})  # fmt: skip
+    (failure,) = (event.payload for event in team.graph.events if event.type == "behavior.failed")
+    assert (failure["reason"], failure["budget_remaining_usd"]) == ("budget.cost_exhausted", "0")
+
+
 @pytest.mark.parametrize(("own", "questions"), [(5, 1), (6, 2), (9, 3), (2, 0)])
 def test_a_question_that_costs_more_than_its_behavior_has_left_is_not_asked(own, questions):
     class Dear(Model):
