@@ -182,10 +182,14 @@ class TokenListener(BaseCallbackHandler, StreamingCallbackHandler):  # type: ign
 
 
 def _listen(calls: Calls, model: Any, manager: Any) -> list[int]:
-    """Let the run's listener hear a model's tokens; return the lengths of the pieces, which grows while it answers."""
+    """Let the run's listener hear a model's tokens; return the lengths of the pieces, a list that grows as they come.
+
+    Without a listener and a caller that streams, nothing is heard.
+    """
+    if manager is None or (calls.work.run.on_token is None and _PIECES.get() is None):
+        return []
     listener = TokenListener(calls, _name_of(model))
-    if manager is not None and (listener.listener is not None or _PIECES.get() is not None):
-        manager.handlers = [*manager.handlers, listener]
+    manager.handlers = [*manager.handlers, listener]
     return listener.pieces
 
 
