@@ -42,7 +42,7 @@ _ALL: Final = (
     Sample(
         "approval",
         "coreason",
-        "a chain of people, each with a role and a time to answer, and what happens when nobody answers",
+        "a chain of people, each with a role and a deadline, and what happens if no one answers in time",
     ),
     Sample("pipeline", "coreason", "three agents in a row"),
     Sample("rag", "agentruntime", "answers from texts of its own: a search through real files, a router, a prompt"),

@@ -154,7 +154,7 @@ def to_registry(tools: Any) -> ToolRegistry:
     """Return a registry: unchanged, the shared one for None, or a new one from a mapping or a list.
 
     Raises:
-        RecipeError: R114, the value is none of these; another code, a tool is invalid.
+        RecipeError: R114, the value is not a registry, a mapping or a list; another code if a tool is invalid.
     """
     if tools is None:
         return ToolRegistry.get_instance()

@@ -139,7 +139,7 @@ def check_board_value(key: str, value: Any) -> None:
     X518: a value written to the board of behaviors is not an object, relation, patch or approval.
 
     Raises:
-        GraphError: X518, the value is none of these.
+        GraphError: X518, the value is of another type.
     """
     known = value if isinstance(value, Mapping) else {}
     shape = next((shape for sign, shape in _SHAPES.items() if sign in known), None)
