@@ -37,7 +37,7 @@ class Awaiting:
     """For async callers: a plain function runs in a thread, so that the loop is not blocked."""
 
     async def call(self, call: Call, seconds: float | None, *, is_async: bool) -> Any:
-        """Return the result of a call; see Way."""
+        """Return the result of a call; see WaitMode."""
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
@@ -64,7 +64,7 @@ class Blocking:
     """For callers that block a thread, whether or not an event loop runs in it: nothing here suspends."""
 
     async def call(self, call: Call, seconds: float | None, *, is_async: bool) -> Any:
-        """Return the result of a call; see Way."""
+        """Return the result of a call; see WaitMode."""
         if is_async:
             return run_in_own_loop(lambda: Awaiting().call(call, seconds, is_async=True))
         if seconds is None:

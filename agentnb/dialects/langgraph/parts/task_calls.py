@@ -1,14 +1,14 @@
-"""Tasks of the functional API: each call of one, in an entrypoint or in a node, is an effect of the step.
+"""Tasks of LangGraph's functional API: each call of a task, by an entrypoint or a node, is an effect of the step.
 
-A task that has succeeded is not called again when its caller runs again with the answer to a question. Tasks called by
-a task are part of it.
+When a caller runs again with the answer to a question, the tasks that have succeeded are not called again. A task that
+is called by another task is part of that task's call.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -30,12 +30,13 @@ from agentnb.dialects.langgraph.parts.retries import block, compute_delay, recor
 from agentnb.dialects.langgraph.parts.runtime import make_inner_config
 from agentnb.dialects.langgraph.parts.time_limit import TimeLimit, to_plain_limits
 from agentnb.world.effect import Effect
+from agentnb.world.tools.execution import drive
 
 _CALL = lg.keys.CONFIG_KEY_CALL
 
 
 class TaskRules(NamedTuple):
-    """A graph's rules for its tasks: its cache, and the policies of tasks without their own."""
+    """A graph's cache and its default policies for tasks that define none."""
 
     retries: Sequence[Any] = ()
     cache: Any = None
@@ -46,13 +47,13 @@ NO_RULES = TaskRules()
 
 
 def enable_tasks(config: dict[str, Any], calls: NodeCalls, rules: TaskRules, is_async: bool, path: str = "") -> None:
-    """Enable a config so that a function can call tasks; `path` is that of the function, if it is a task itself."""
+    """Add to a config what a function needs to call tasks. `path` is the function's path if it is itself a task."""
     config["configurable"][_CALL] = _Caller(calls, config, rules, is_async, path)
 
 
 @dataclass
 class _Caller:
-    """Called by LangGraph for each use of a task: starts it and returns its future."""
+    """The function that LangGraph calls to call a task: it starts the task and returns a future of its result."""
 
     calls: NodeCalls
     config: dict[str, Any]
@@ -62,10 +63,10 @@ class _Caller:
     numbers: Any = field(default_factory=count)
 
     @property
-    def task(self) -> str:
-        """The id of the function's own task."""
-        found: str = self.config["configurable"][lg.keys.CONFIG_KEY_TASK_ID]
-        return found
+    def task_id(self) -> str:
+        """LangGraph's id of the task in which the function runs."""
+        task_id: str = self.config["configurable"][lg.keys.CONFIG_KEY_TASK_ID]
+        return task_id
 
     def __call__(
         self,
@@ -87,41 +88,41 @@ class _Caller:
         if cache_policy is not None and self.rules.cache is not None:
             task.entry = TaskCache(self.rules.cache, cache_policy, function)
         if self.is_async:
-            return self._begin(task)
+            return self._start(task)
         if task.is_async:
             raise RuntimeError(f"a synchronous function cannot call the async task {runnable.name!r}")
         future: Future[Any] = Future()
         try:
-            future.set_result(_run_at_once(task.result()))
+            future.set_result(drive(task.result()))
         except Exception as error:  # noqa: BLE001  (raised where the result is read)
             future.set_exception(error)
         return future
 
-    def _begin(self, task: _Task) -> asyncio.Task[Any]:
+    def _start(self, task: _Task) -> asyncio.Task[Any]:
         running = asyncio.get_running_loop().create_task(task.result())
         self.calls.background_tasks.add(running)
-        running.add_done_callback(self._finish)
+        running.add_done_callback(self._discard)
         return running
 
-    def _finish(self, finished: asyncio.Task[Any]) -> None:
-        self.calls.background_tasks.discard(finished)
-        if not finished.cancelled():
-            finished.exception()  # a task whose result is not read may fail
+    def _discard(self, ended: asyncio.Task[Any]) -> None:
+        self.calls.background_tasks.discard(ended)
+        if not ended.cancelled():
+            ended.exception()  # marks it as retrieved: asyncio reports no failure of a task that nobody awaits
 
 
 class _Arguments:
-    """The arguments of a call by the names of the function's parameters, as they are recorded and may be changed."""
+    """The arguments of a call by parameter name: the form in which they are recorded and can be changed."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.passed = args, kwargs
         try:
             self.bound = inspect.signature(function).bind_partial(*args, **kwargs)
             self.by_name = dict(self.bound.arguments)
-        except (TypeError, ValueError):  # the call itself reports the error
+        except (TypeError, ValueError):  # the call itself raises the error
             self.by_name = {"args": list(args), "kwargs": kwargs}
 
-    def changed(self, by_name: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the positional and the keyword arguments for these values."""
+    def to_call(self, by_name: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the positional and keyword arguments that pass these values."""
         if all(by_name.get(name) is value for name, value in self.by_name.items()):
             return self.passed
         if "bound" not in vars(self):
@@ -131,7 +132,7 @@ class _Arguments:
 
 
 class _Task:
-    """One use of a task. Each attempt under the retry policies is a separate call."""
+    """One use of a task. Each attempt is a separate call."""
 
     policies: Sequence[Any] = ()
     limits: dict[str, Any] | None = None
@@ -144,13 +145,13 @@ class _Task:
         self.answers = self.calls.answers.setdefault(path, [])
 
     async def result(self) -> Any:
-        """Perform the task, unless it has succeeded before, and return its result."""
+        """Return the task's result; perform the task, with retries, unless it has already succeeded."""
         calls, failed = self.calls, 0
         while self.path not in calls.finished:
             attempt = f"{self.path}#{failed + 1}"
             is_known = attempt in calls.ends
             try:
-                record = await self._find_result(attempt)
+                record = await self._perform_attempt(attempt)
                 calls.finished |= find_finished_inside(record)
                 calls.finished[self.path] = answer_in(record)
             except lg.GraphBubbleUp:
@@ -160,61 +161,52 @@ class _Task:
                 seconds = compute_delay(self.policies, failed, error, calls.work)
                 if seconds is None:
                     raise
-                if not is_known:  # the function has not been run again after it
+                if not is_known:  # otherwise an earlier run of the function recorded it and waited
                     record_retry(calls.work, failed, error)
                     await self._wait(seconds)
         return calls.finished[self.path]
 
-    async def _find_result(self, attempt: str) -> Any:
-        """Return the record of one attempt; inside another call it is part of that call."""
-        perform = partial(self._aperform if self.is_async else self._perform, attempt)
+    async def _perform_attempt(self, attempt: str) -> Any:
+        """Perform one attempt and return its record. Inside the call of another task, it is part of that call."""
+        perform = partial(self._perform if self.is_async else self._perform_without_loop, attempt)
         if CALLS.get() is not self.calls:
-            found = perform(**self.arguments.by_name)
-            return await found if inspect.isawaitable(found) else found
+            record = perform(**self.arguments.by_name)
+            return await record if inspect.isawaitable(record) else record
         effect = Effect("task", self.runnable.name, self.arguments.by_name, target=perform)
         return await self.calls.acall(effect, attempt) if self.caller.is_async else self.calls.call(effect, attempt)
 
-    def _perform(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
+    async def _perform(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
         with outside(self.runnable.name):
-            context = copy_context()
             config = self._make_config(attempt)
-            context.run(lg.var_child_runnable_config.set, config)
-            call = self.arguments.changed(arguments)
-            known = None if self.entry is None else self.entry.look_up(*call)
-            if known is not None:
-                return known
+            call = self.arguments.to_call(arguments)
+            cached = None if self.entry is None else self.entry.look_up(*call)
+            if cached is not None:
+                return cached
             try:
-                result = context.run(self.runnable.invoke, call, config)
+                result = await self._invoke(call, config)
             except lg.GraphInterrupt as interrupt:
                 return self._make_question(interrupt, attempt)
             if self.entry is not None:
                 self.entry.store(*call, result)
             return {"value": result}
 
-    async def _aperform(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
-        with outside(self.runnable.name):
-            config = self._make_config(attempt)
-            call = self.arguments.changed(arguments)
-            known = None if self.entry is None else self.entry.look_up(*call)
-            if known is not None:
-                return known
-            limit = None if self.limits is None else TimeLimit(self.runnable.name, self.limits)
-            if limit is not None:
-                config = limit.scope.wrap_config(config)
-            lg.var_child_runnable_config.set(config)  # an async task has its own context
-            try:
-                ending = self.runnable.ainvoke(call, config)
-                result = await (ending if limit is None else limit.keep(ending))
-            except lg.GraphInterrupt as interrupt:
-                return self._make_question(interrupt, attempt)
-            if self.entry is not None:
-                self.entry.store(*call, result)
-            return {"value": result}
+    def _perform_without_loop(self, attempt: str, /, **arguments: Any) -> dict[str, Any]:
+        return copy_context().run(drive, self._perform(attempt, **arguments))
+
+    async def _invoke(self, call: tuple[tuple[Any, ...], dict[str, Any]], config: dict[str, Any]) -> Any:
+        limit = TimeLimit(self.runnable.name, self.limits) if self.is_async and self.limits is not None else None
+        if limit is not None:
+            config = limit.scope.wrap_config(config)
+        lg.var_child_runnable_config.set(config)  # each task has its own context
+        if not self.is_async:
+            return self.runnable.invoke(call, config)
+        coroutine = self.runnable.ainvoke(call, config)
+        return await (coroutine if limit is None else limit.keep(coroutine))
 
     def _make_config(self, attempt: str) -> dict[str, Any]:
         name = self.runnable.name
         metadata = {"langgraph_node": name}
-        config = make_inner_config(self.caller.config, metadata, f"{self.caller.task}{self.path}", self.answers)
+        config = make_inner_config(self.caller.config, metadata, f"{self.caller.task_id}{self.path}", self.answers)
         enable_tasks(config, self.calls, self.caller.rules, self.is_async, attempt)
         return config
 
@@ -227,12 +219,3 @@ class _Task:
             await sleep(self.calls.work, seconds)
         else:
             block(self.calls.work, seconds)
-
-
-def _run_at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Return the result of a coroutine that does not wait."""
-    try:
-        coroutine.send(None)
-    except StopIteration as ended:
-        return ended.value
-    raise AssertionError("it waits")
