@@ -221,9 +221,16 @@ def _carry(numbers: list[int]) -> Pushes:
 def _plan_next_superstep(run: Run, frame: Frame, activation: Activation, pushes: Pushes) -> Pushes:
     """Return the next superstep of a frame; if there is none, what its composite node does next."""
     _clear_transients(run, activation)
+    scheduled = _schedule(run, frame, activation, pushes)
     if get_untracked_keys(run.plan, activation):
         rows = [*_list_rows(run, frame, activation.row.about), (run.position + 1, activation.row)]
-        clear_untracked(run, activation, rows, began_with_stop=_began_with_stop(run, activation))
+        began_with_stop = _began_with_stop(run, activation)
+        clear_untracked(run, activation, rows, began_with_stop=began_with_stop, ends_frame=not scheduled)
+    return scheduled or _end_supersteps(run, frame, activation)
+
+
+def _schedule(run: Run, frame: Frame, activation: Activation, pushes: Pushes) -> Pushes:
+    """Return the activations of the next superstep in their order, and what stays parked; empty if none is due."""
     activations, plan = run.tables.activations, run.plan
     if len(pushes) == 1:
         row = activations[pushes[0][0]]
@@ -243,7 +250,7 @@ def _plan_next_superstep(run: Run, frame: Frame, activation: Activation, pushes:
             value = parked.pop(number)
             due.setdefault(run.get_activation(activations[number].node, frame, 0, -1, about).id, value)
     if not due:
-        return _end_supersteps(run, frame, activation)
+        return []
     rank = plan.ranks
     order = sorted(
         due, key=lambda number: ((event := activations[number].event) >= 0, event, rank[activations[number].node])

@@ -97,20 +97,26 @@ def has_asked(activation: Activation) -> bool:
     return any(call.kind == "human" for call in activation.work.calls)
 
 
-def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], *, began_with_stop: bool) -> None:
+def clear_untracked(
+    run: Run, activation: Activation, rows: Sequence[Row], *, began_with_stop: bool, ends_frame: bool
+) -> None:
     """Delete the untracked keys of a superstep that has waited, except for what was written after its last wait.
 
     Args:
         rows: the steps of the superstep and those inside its composite nodes, first to last; the last one is being
             committed.
+        began_with_stop: a breakpoint of the recipe lies before the superstep.
+        ends_frame: it is the last superstep of its frame. If it ends at a breakpoint, the composite node of the frame
+            continues after a wait, and nothing is kept.
     """
     keys, data = get_untracked_keys(run.plan, activation), activation.scope.data
     superstep = _list_supersteps(run, rows, activation)[-1]
-    if not superstep.most and not began_with_stop:
+    ends_with_stop = ends_frame and activation.frame.parent is not None and stops_between(run.plan, superstep.nodes, ())
+    if not (superstep.most or began_with_stop or ends_with_stop):
         return
     values = dict.fromkeys(keys, ABSENT)
     for step, count in superstep.waits.items():
-        if count == superstep.most:
+        if count == superstep.most and not ends_with_stop:
             values |= {key: new for key, _, new in run.iter_writes(activation.scope, step) if key in values}
     for key, value in values.items():
         if data.get(key, ABSENT) is not value:

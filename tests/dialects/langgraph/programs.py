@@ -118,8 +118,8 @@ def updates(name: str, plan: dict[str, Any], state: dict[str, Any], turn: Turn) 
 def make_cache_policy(lives: int | None, precise: bool) -> CachePolicy:
     """Return a policy whose entries live for so many seconds; its keys are precise, or the same for several inputs.
 
-    LangGraph stores results in the background: whether a later superstep of the same run finds them depends on its
-    threads. So keys are precise within a run, where all that a node sees is its input.
+    Keys are precise within a run: of several nodes of a superstep with one key, LangGraph's threads decide whose result
+    is stored last.
     """
 
     def make_key(given: Any) -> str:

@@ -142,6 +142,17 @@ def test_a_breakpoint_of_the_graph_drops_them(side, where):
     assert (session.status, dict(session.board)) == ("finished", result)
 
 
+@pytest.mark.parametrize("where", [["a"], ["b"], ["c"], "*"])
+def test_a_breakpoint_after_the_last_node_of_a_subgraph_drops_them(where):
+    inner = graph_of(
+        {"a": node("a", shared="a's"), "b": node("b"), "c": node("c", secret="c's")}, *line("a", "b", "c"),
+        interrupt_after=where,
+    )  # fmt: skip
+    graph = graph_of({"inner": inner, "d": node("d")}, *line("inner", "d"))
+    _, session = compare(graph, {"log": []})
+    assert session.status == "finished"
+
+
 def test_a_breakpoint_of_the_graph_leaves_them_in_what_is_sent():
     """A documented difference: LangGraph's checkpoint drops them there, too."""
     built_graph = StateGraph(State)
