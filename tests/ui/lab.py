@@ -125,6 +125,7 @@ class Notebook:
     def reload(self):
         """Save, and load the whole page anew, as a browser does; the kernel stays."""
         self.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+        self.page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
         self.page.reload()
         self._opened()
 
@@ -176,10 +177,16 @@ class Notebook:
         return index
 
     def cockpit(self, index):
-        """Return the cockpit below a cell."""
-        found = self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"] .agentnb-cockpit')
-        found.wait_for(timeout=REPLY)
-        return Cockpit(self.page, found)
+        """Return the cockpit below a cell, which Lab draws only if it is in view."""
+        self.page.evaluate("index => window.jupyterapp.shell.currentWidget.content.scrollToItem(index)", index)
+        cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
+        root = cell.locator(".agentnb-cockpit")
+        try:
+            root.wait_for(timeout=REPLY)
+        except Exception as error:  # not everybody who runs the tests has Playwright, whose class it is
+            error.add_note(f"the cell shows: {cell.all_inner_texts()}")
+            raise
+        return Cockpit(self.page, root)
 
     def close(self):
         self.page.evaluate("window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
