@@ -18,9 +18,9 @@ def seconds_of(work: Callable[[], Any]) -> float:
     gc.collect()
     gc.disable()
     try:
-        begun = time.process_time()
+        start = time.process_time()
         work()
-        return time.process_time() - begun
+        return time.process_time() - start
     finally:
         gc.enable()
 

@@ -122,8 +122,8 @@ def message_rows(what: str, session: nb.Session) -> Iterator[Row]:
     pictures: list[str] = []
     redrawn = median(seconds_of(lambda: pictures.append(session.draw().svg)) for _ in range(3))
     yield Row(f"{what}: bytes of a step", max(bytes_), "bytes", STEP_BYTES, redrawn=len(pictures[-1].encode()))
-    made = (median(shown) - plain) * 1_000
-    yield Row(f"{what}: made in the kernel", made, "ms", KERNEL_MS, redrawn=redrawn * 1_000)
+    milliseconds = (median(shown) - plain) * 1_000
+    yield Row(f"{what}: made in the kernel", milliseconds, "ms", KERNEL_MS, redrawn=redrawn * 1_000)
 
 
 PAINT = """async messages => {
@@ -238,8 +238,8 @@ def click_rows(browser: str, size: int) -> Iterator[Row]:
         if message["do"] == "nothing":
             return []
         watched.sent.clear()
-        found = run_command(session, message["do"], message.get("value"), message.get("target"))
-        return [*watched.sent, {"answers": message["number"], "view": message["view"], "result": found}]
+        result = run_command(session, message["do"], message.get("value"), message.get("target"))
+        return [*watched.sent, {"answers": message["number"], "view": message["view"], "result": result}]
 
     with opened(browser) as (context, _):
         page = context.new_page()
@@ -248,10 +248,10 @@ def click_rows(browser: str, size: int) -> Iterator[Row]:
         page.evaluate(HOST)
         first = {"svg": watched.svg, "state": {**watched.state}, "commands": list_commands()}
         page.evaluate("([a, b, c]) => mount(a, b, c, 1)", [build_page_module(), build_page_style(), first])
-        found = page.evaluate(CLICKS, SHOWN)
+        clicks = page.evaluate(CLICKS, SHOWN)
         assert page.evaluate("host.model.get('state').position") == session.position == SHOWN + 3
     watched.close()
-    step, empty = median(found["step"]), median(found["empty"])
+    step, empty = median(clicks["step"]), median(clicks["empty"])
     what = f"{size:,} nodes: click to paint"
     yield Row(what, step - empty + FRAME_MS, "ms", CLICKED_MS[size])
     yield Row(f"{what}, with the bridge; beside it an empty round trip", step, "ms", redrawn=empty)
@@ -267,10 +267,10 @@ def lived(steps: int, made: Callable[[], nb.Session]) -> float:
     async def main() -> None:
         session = made()
         gc.collect()
-        begun = time.process_time()
+        start = time.process_time()
         session.start(until=steps)
         await session.wait()
-        took.append(time.process_time() - begun)
+        took.append(time.process_time() - start)
         await asyncio.sleep(0.5)  # a last picture may be due
 
     asyncio.run(main())
@@ -328,8 +328,8 @@ def line(row: Row) -> str:
     def told(value: float | None, unit: str = row.unit) -> str:
         return "" if value is None else f"{value:,.2f} {unit}" if value % 1 else f"{value:,.0f} {unit}".rstrip()
 
-    kept = {True: "yes", False: "NO"}[row.kept] if row.limit is not None else ""
-    return f"| {row.what} | {told(row.value)} | {told(row.redrawn)} | {told(row.limit)} | {kept} |"
+    verdict = {True: "yes", False: "NO"}[row.kept] if row.limit is not None else ""
+    return f"| {row.what} | {told(row.value)} | {told(row.redrawn)} | {told(row.limit)} | {verdict} |"
 
 
 def main() -> int:

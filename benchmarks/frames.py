@@ -55,13 +55,13 @@ def run_of(steps: int) -> Run:
 
 def best(work: Callable[[], Any], times: int = 5) -> float:
     """Return the shortest of several times, in seconds of this process: the machine may have other work too."""
-    found = []
+    seconds = []
     for _ in range(times):
         gc.collect()
-        begun = time.process_time()
+        start = time.process_time()
         work()
-        found.append(time.process_time() - begun)
-    return min(found)
+        seconds.append(time.process_time() - start)
+    return min(seconds)
 
 
 def main() -> int:

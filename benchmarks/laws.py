@@ -113,10 +113,10 @@ def many_runs(folder: Path) -> Iterator[Point]:
     session.close()
     store = open_log(folder / "many.db")
     row, entries = store.run(), [*store.entries(session.run_id)]
-    made, began = 0, datetime(2026, 1, 1, tzinfo=UTC)
+    stored, began = 0, datetime(2026, 1, 1, tzinfo=UTC)
     for size in RUNS_OF_A_STORE:
-        add_copies(folder / "many.db", row, entries, range(made, size), began)
-        made = size
+        add_copies(folder / "many.db", row, entries, range(stored, size), began)
+        stored = size
         middle = {"limit": 50, "after": f"run-{size // 2}"}
         day = {"since": began + timedelta(minutes=size // 2), "until": began + timedelta(minutes=size // 2 + 50)}
         yield Point("nb.runs, all of them: a run", "runs", size, timed(partial(nb.runs, store), size))
@@ -143,9 +143,9 @@ def add_copies(file: Path, row: RunRow, entries: list[Entry], numbers: range, be
                 run_id=f"run-{number}", recipe=f"recipe {number % 100}", created=began + timedelta(minutes=number),
                 head=without_checksum(row.head), status="failed" if number % 1_000 == 7 else "finished",
             ).seal()  # fmt: skip
-            said = [getattr(copy, name) for name in SAID]
-            said[SAID.index("created")] = time = copy.created.isoformat(timespec="microseconds")
-            connection.execute(f"{runs}(?{', ?' * len(SAID)})", [number + 2, *said])
+            values = [getattr(copy, name) for name in SAID]
+            values[SAID.index("created")] = time = copy.created.isoformat(timespec="microseconds")
+            connection.execute(f"{runs}(?{', ?' * len(SAID)})", [number + 2, *values])
             state = [number + 2, len(entries), copy.status, copy.steps, None, time, None]
             connection.execute(f"{standing}(?, ?, ?, ?, ?, ?, ?)", state)
             for entry in entries:
@@ -251,8 +251,8 @@ def main() -> int:
     parser.add_argument("-o", type=Path, default=Path("performance.svg"), help="the plot")
     given = parser.parse_args()
     if given.plot is not None:
-        found = json.loads(given.plot.read_text(encoding="utf-8"))
-        plot([Point(*row) for row in found["points"]], given.o)
+        results = json.loads(given.plot.read_text(encoding="utf-8"))
+        plot([Point(*row) for row in results["points"]], given.o)
         return 0
     points: list[Point] = []
     assert activegraph  # imported before anything is measured

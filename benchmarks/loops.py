@@ -160,9 +160,9 @@ class Travels:
 
         def go(place: int) -> float:
             session.goto(chance.randrange(self.steps))
-            begun = time.process_time()
+            start = time.process_time()
             session.goto(place)
-            return time.process_time() - begun
+            return time.process_time() - start
 
         def go_about() -> None:
             nonlocal slowest
@@ -182,17 +182,17 @@ class Travels:
         return self._median_fork(forks, self.steps // 2 + 100)
 
     def _median_fork(self, forks: int, at: int | None) -> float:
-        session, found = self._at_the_end(), []
+        session, seconds = self._at_the_end(), []
         gc.collect()
         gc.disable()
         try:
             for _ in range(forks):
-                begun = time.perf_counter()
+                start = time.perf_counter()
                 session.fork(at=at)
-                found.append(time.perf_counter() - begun)
+                seconds.append(time.perf_counter() - start)
         finally:
             gc.enable()
-        return median(found)
+        return median(seconds)
 
     def _at_the_end(self) -> Session:
         if self.session.position < self.steps:

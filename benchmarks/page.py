@@ -48,17 +48,17 @@ def opened_in(browser: str, path: Path, steps: int) -> float:
     """Return the seconds until Chromium shows the last step of a page."""
     from tests.ui.pages import opened
 
-    found = []
+    seconds = []
     with opened(browser) as (context, _):
         for _ in range(3):
             page = context.new_page()
-            begun = time.monotonic()
+            start = time.monotonic()
             page.goto(path.as_uri())
             page.wait_for_selector("html[data-ready]")
-            found.append(time.monotonic() - begun)
+            seconds.append(time.monotonic() - start)
             assert page.locator(".agentnb-where").inner_text() == f"step {steps} of {steps}"
             page.close()
-    return min(found)
+    return min(seconds)
 
 
 def size_of(session: nb.Session) -> int:

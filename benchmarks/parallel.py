@@ -123,10 +123,10 @@ def main() -> int:
             ok = None if kind == "sync" else rest <= LIMIT and (not beside or ahead >= AHEAD)
             if ok is False:
                 broken.append(f"{branches:,} {kind} branches")
-            kept = {True: "yes", False: "NO", None: ""}[ok]
+            verdict_text = {True: "yes", False: "NO", None: ""}[ok]
             peer = f"{median(row[1] for row in rows) * 1e6:,.0f} µs | {ahead:.1f} times" if beside else " | "
             print(
-                f"| {branches:,} {kind} | {ours:,.1f} µs | {rest:,.1f} µs | {peer} | {kept} |",
+                f"| {branches:,} {kind} | {ours:,.1f} µs | {rest:,.1f} µs | {peer} | {verdict_text} |",
                 flush=True,
             )
     return verdict(broken, check=options.check)

@@ -121,11 +121,11 @@ def speed(package: str, program: Program, events: int, view: Any, folder: Path |
         since = time.perf_counter()
         runtime.run_until_idle()
         seconds = time.perf_counter() - since
-    told: int = runtime.status(1).events_processed
-    assert abs(told - events) < 10, f"{package}, {program.name}: {told} events"
+    event_count: int = runtime.status(1).events_processed
+    assert abs(event_count - events) < 10, f"{package}, {program.name}: {event_count} events"
     if folder is not None and package == OURS:
         runtime.session.close()
-    return told / seconds
+    return event_count / seconds
 
 
 def loader(package: str, folder: Path, run_id: str, events: int) -> Callable[[], Any]:
@@ -180,8 +180,8 @@ def beside(run: Callable[[str], float], runs: int, limit: float | None) -> tuple
     pairs: list[tuple[float, float]] = []
     while True:
         turns = (OURS, THEIRS) if len(pairs) % 2 else (THEIRS, OURS)
-        found = {package: run(package) for package in turns}
-        pairs.append((found[OURS], found[THEIRS]))
+        results = {package: run(package) for package in turns}
+        pairs.append((results[OURS], results[THEIRS]))
         if len(pairs) < runs:
             continue
         calmest = sorted(pairs, key=lambda pair: 1 / pair[0] + 1 / pair[1])[:runs]
@@ -257,28 +257,28 @@ def sizes(program: Program, events: int, here: bool) -> Row:
 
 def all_rows(events: int, runs: int, few: int, folder: Path) -> Iterator[Row]:
     """Yield every row of the table, each as soon as it is measured."""
-    here = version_of(THEIRS) is not None
+    is_installed = version_of(THEIRS) is not None
     for program in (CHAIN, FAN_OUT, OBJECTS):
-        yield default_views(program, events, runs, few, here)
+        yield default_views(program, events, runs, few, is_installed)
     for program in (CHAIN, FAN_OUT, OBJECTS):
         run = partial(speed, program=program, events=events, view=LEAN)
-        yield compared(f"{program.name}, lean views", lambda package, run=run: run(package), runs, here)  # type: ignore[misc]  # bound now
+        yield compared(f"{program.name}, lean views", lambda package, run=run: run(package), runs, is_installed)  # type: ignore[misc]  # bound now
     for program in (CHAIN, OBJECTS):
         run = partial(speed, program=program, events=events, view=LEAN, folder=folder)
-        yield compared(f"{program.name}, lean views, SQLite", lambda package, run=run: run(package), runs, here)  # type: ignore[misc]  # bound now
-    if here:
+        yield compared(f"{program.name}, lean views, SQLite", lambda package, run=run: run(package), runs, is_installed)  # type: ignore[misc]  # bound now
+    if is_installed:
         yield from kept_rows(events, runs)
-    yield kept_default(CHAIN, events, runs, folder, here)
+    yield kept_default(CHAIN, events, runs, folder, is_installed)
     yield step_back(events)
     for program in (CHAIN, OBJECTS):
-        yield sizes(program, events, here)
+        yield sizes(program, events, is_installed)
 
 
 def line(row: Row) -> str:
     """Return a row as a line of a Markdown table."""
     times = "" if row.times is None else f"{row.times:,.2f}"
-    kept = {True: "yes", False: "NO", None: ""}[row.ok]
-    return f"| {row.what} | {row.ours} | {row.theirs} | {times} | {row.limit} | {kept} |"
+    verdict = {True: "yes", False: "NO", None: ""}[row.ok]
+    return f"| {row.what} | {row.ours} | {row.theirs} | {times} | {row.limit} | {verdict} |"
 
 
 def main() -> int:

@@ -120,9 +120,9 @@ async def _timed(executor: Any) -> float:
     gc.collect()
     gc.disable()
     try:
-        begun = time.process_time()
+        start = time.process_time()
         await executor.run()
-        return time.process_time() - begun
+        return time.process_time() - start
     finally:
         gc.enable()
 
@@ -174,14 +174,14 @@ class Measured:
 
 def pairs(case: Case, runs: int) -> list[tuple[float, float]]:
     """Return the seconds of a step, ours and theirs in turns; where ours is slower, the calmest of more runs."""
-    found: list[tuple[float, float]] = []
+    measured: list[tuple[float, float]] = []
     while True:
-        turns = (ours, theirs) if len(found) % 2 else (theirs, ours)
+        turns = (ours, theirs) if len(measured) % 2 else (theirs, ours)
         seconds = {make: step_seconds(make(case), case.steps) for make in turns}
-        found.append((seconds[ours], seconds[theirs]))
-        if len(found) >= runs:
-            calmest = sorted(found, key=sum)[:runs]
-            if median(a / b for a, b in calmest) <= TIMES_ORIGINAL or len(found) >= TRIES * runs:
+        measured.append((seconds[ours], seconds[theirs]))
+        if len(measured) >= runs:
+            calmest = sorted(measured, key=sum)[:runs]
+            if median(a / b for a, b in calmest) <= TIMES_ORIGINAL or len(measured) >= TRIES * runs:
                 return calmest
 
 
@@ -192,10 +192,10 @@ def measure(case: Case, runs: int, *, beside: bool) -> Measured:
         step = medians(lambda: step_seconds(ours(case), case.steps), runs)
         seconds, size = (step, case.elsewhere.micros / 1e6), (step_bytes(ours(case), case.steps), case.elsewhere.size)
         return Measured(case, seconds, size, snapshot, None)
-    found = pairs(case, runs)
-    seconds = (median(pair[0] for pair in found), median(pair[1] for pair in found))
+    measured = pairs(case, runs)
+    seconds = (median(pair[0] for pair in measured), median(pair[1] for pair in measured))
     size = (step_bytes(ours(case), case.steps), step_bytes(theirs(case), case.steps))
-    return Measured(case, seconds, size, snapshot, median(a / b for a, b in found))
+    return Measured(case, seconds, size, snapshot, median(a / b for a, b in measured))
 
 
 class Row(NamedTuple):
@@ -211,16 +211,18 @@ class Row(NamedTuple):
 def rows_of(found: Measured) -> Iterator[Row]:
     """Yield the rows of a case."""
     (step, its_step), (size, its_size), name = found.seconds, found.size, found.case.name
-    here = found.ratio is not None
+    has_ratio = found.ratio is not None
     yield Row(
         f"{name}: a step",
         f"{step * 1e6:,.1f} µs",
         f"{its_step * 1e6:,.1f} µs",
         found.ratio,
-        TIMES_ORIGINAL if here else None,
+        TIMES_ORIGINAL if has_ratio else None,
     )
     yield Row(f"{name}: steps a second", f"{1 / step:,.0f}", f"{1 / its_step:,.0f}")
-    yield Row(f"{name}: kept a step", f"{size:,.0f} bytes", f"{its_size:,.0f} bytes", size / its_size if here else None)
+    yield Row(
+        f"{name}: kept a step", f"{size:,.0f} bytes", f"{its_size:,.0f} bytes", size / its_size if has_ratio else None
+    )
     yield Row(f"{name}: a snapshot", f"{found.snapshot * 1e6:,.1f} µs, when asked for", "in each step, kept")
 
 
@@ -236,8 +238,8 @@ def line(row: Row, *, own: bool = False) -> str:
     """Return a row as a line of a Markdown table; `own`: its number is ours alone, not a ratio to theirs."""
     times = "" if row.times is None or own else f"{row.times:,.2f}"
     limit = "" if row.limit is None else f"{row.limit:g} times"
-    kept = "" if row.limit is None else ("yes" if kept_by(row) else "NO")
-    return f"| {row.what} | {row.ours} | {row.theirs} | {times} | {limit} | {kept} |"
+    verdict = "" if row.limit is None else ("yes" if kept_by(row) else "NO")
+    return f"| {row.what} | {row.ours} | {row.theirs} | {times} | {limit} | {verdict} |"
 
 
 def kept_by(row: Row) -> bool:
@@ -255,15 +257,15 @@ def main() -> int:
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, Python {platform.python_version()}, {platform.machine()}")
     heading = f"coreason-manifest {RELEASE}" + ("" if beside else ", as measured elsewhere, on another machine")
     print(f"| what | agentnb | {heading} | times | limit | kept |\n|---|---|---|---|---|---|", flush=True)
-    found: list[Measured] = []
+    measures: list[Measured] = []
     rows: list[Row] = []
     for case in CASES:
-        found.append(measure(case, options.runs, beside=beside))
-        for row in rows_of(found[-1]):
+        measures.append(measure(case, options.runs, beside=beside))
+        for row in rows_of(measures[-1]):
             rows.append(row)
             print(line(row), flush=True)
         gc.collect()
-    rows.append(growth_row(found))
+    rows.append(growth_row(measures))
     print(line(rows[-1], own=True))
     return verdict([row.what for row in rows if not kept_by(row)], check=options.check)
 

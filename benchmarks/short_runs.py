@@ -188,16 +188,18 @@ def main() -> int:
     broken = []
     for row in rows():
         row.measure()  # what is imported and compiled once is not what is measured
-        found = [(row.measure(), row.peer() if row.peer else 0.0, plain_loop()) for _ in range(options.runs)]
-        ours = median(each[0] for each in found)
-        rest = min(ours, median(each[0] / each[2] for each in found) * AT_REST * 1e-6)
-        peer = f"{row.beside}: {shown(median(each[1] for each in found))}" if row.peer else ""
-        times = f"{median(each[1] / each[0] for each in found):.1f}" if row.peer else ""
+        measures = [(row.measure(), row.peer() if row.peer else 0.0, plain_loop()) for _ in range(options.runs)]
+        ours = median(each[0] for each in measures)
+        rest = min(ours, median(each[0] / each[2] for each in measures) * AT_REST * 1e-6)
+        peer = f"{row.beside}: {shown(median(each[1] for each in measures))}" if row.peer else ""
+        times = f"{median(each[1] / each[0] for each in measures):.1f}" if row.peer else ""
         ok = row.limit is None or rest <= row.limit
         if not ok:
             broken.append(row.what.strip())
-        limit, said = ("", "") if row.limit is None else (shown(row.limit), "yes" if ok else "NO")
-        print(f"| {row.what} | {shown(ours)} | {shown(rest)} | {peer} | {times} | {limit} | {said} |", flush=True)
+        limit, verdict_text = ("", "") if row.limit is None else (shown(row.limit), "yes" if ok else "NO")
+        print(
+            f"| {row.what} | {shown(ours)} | {shown(rest)} | {peer} | {times} | {limit} | {verdict_text} |", flush=True
+        )
     return verdict(broken, check=options.check)
 
 

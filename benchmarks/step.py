@@ -128,16 +128,16 @@ def size_figures(steps: int) -> Iterator[Figure]:
 def measure(figure: Figure, runs: int) -> Row:
     """Measure a figure beside the plain loop; where it breaks its limit, again: of all runs the calmest count."""
     runs = figure.runs or runs
-    found: list[tuple[float, float]] = []
+    seconds: list[tuple[float, float]] = []
     before = plain_loop()
     while True:
         value = figure.measure()
         after = plain_loop()
-        found.append((max(before, after), value))
+        seconds.append((max(before, after), value))
         before = after
-        if len(found) >= runs:
-            row = row_of(figure, sorted(found)[:runs])
-            if row.ok is not False or len(found) >= TRIES * runs:
+        if len(seconds) >= runs:
+            row = row_of(figure, sorted(seconds)[:runs])
+            if row.ok is not False or len(seconds) >= TRIES * runs:
                 return row
 
 

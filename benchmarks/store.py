@@ -64,9 +64,9 @@ def run_of(folder: Path, steps: int, durability: Any, store: bool = True) -> tup
     path = folder / f"runs{len(list(folder.iterdir()))}.db"
     options = {"store": path, "durability": durability} if store else {}
     session = nb.Session(looping(steps // 2), {"n": 0, "m": 0}, budget={"max_steps": None}, **options)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     session.run()
-    return session, time.perf_counter() - begun, path
+    return session, time.perf_counter() - start, path
 
 
 def size_of(path: Path) -> int:
@@ -82,10 +82,10 @@ def commits(folder: Path, steps: int = 3_000) -> float:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("CREATE TABLE rows (seq INTEGER PRIMARY KEY, body TEXT)")
-    begun = time.perf_counter()
+    start = time.perf_counter()
     for number in range(steps):
         connection.execute("INSERT INTO rows VALUES (?, ?)", (number, "x" * 100))
-    return steps / (time.perf_counter() - begun)
+    return steps / (time.perf_counter() - start)
 
 
 def langgraph(folder: Path, steps: int = 500) -> float:
@@ -109,9 +109,9 @@ def langgraph(folder: Path, steps: int = 500) -> float:
     graph.add_conditional_edges("b", lambda board: "a" if board["n"] < steps // 2 else END, ["a", END])
     with SqliteSaver.from_conn_string(str(folder / f"lg{len(list(folder.iterdir()))}.db")) as saver:
         app = graph.compile(checkpointer=saver)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         app.invoke({"n": 0, "m": 0}, {"configurable": {"thread_id": "b"}, "recursion_limit": steps + 10})
-        return steps / (time.perf_counter() - begun)
+        return steps / (time.perf_counter() - start)
 
 
 def activegraph(folder: Path, steps: int = 1_000) -> float:
@@ -129,11 +129,11 @@ def activegraph(folder: Path, steps: int = 1_000) -> float:
     runtime = Runtime(graph, behaviors=[behavior], persist_to=path)
     from activegraph import Event
 
-    begun = time.perf_counter()
+    start = time.perf_counter()
     graph.emit(Event(id=graph.ids.event(), type="count", payload={"n": 1}, actor="user", frame_id=None,
                      caused_by=None, timestamp=graph.clock.now()))  # fmt: skip
     runtime.run_until_idle()
-    return steps / (time.perf_counter() - begun)
+    return steps / (time.perf_counter() - start)
 
 
 def of_others(folder: Path) -> list[Row]:
@@ -176,18 +176,18 @@ def measured(folder: Path, steps: int) -> list[Row]:
 
 def reopened(path: Path, recipe: Any) -> float:
     """Return the seconds that it takes to open a run again, ready to go on."""
-    begun = time.perf_counter()
+    start = time.perf_counter()
     session = nb.open(path, recipe=recipe)
-    took = time.perf_counter() - begun
+    took = time.perf_counter() - start
     session.close()
     return took
 
 
 def forked(session: Any) -> float:
     """Return the seconds of one fork that is kept."""
-    begun = time.perf_counter()
+    start = time.perf_counter()
     session.fork()
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def printed(rows: list[Row], slow: float) -> None:
@@ -196,9 +196,9 @@ def printed(rows: list[Row], slow: float) -> None:
     print("| what | median | limit | kept |\n|---|---|---|---|")
     for row in rows:
         limit = "" if row.limit is None else f"{row.limit:,g} {row.unit}"
-        kept = "" if row.limit is None else "yes" if row.kept(slow) else "NO"
+        verdict = "" if row.limit is None else "yes" if row.kept(slow) else "NO"
         value = f"{row.value:,.0f}" if row.value >= 100 else f"{row.value:.4g}"
-        print(f"| {row.what} | {value} {row.unit} | {limit} | {kept} |")
+        print(f"| {row.what} | {value} {row.unit} | {limit} | {verdict} |")
 
 
 def main() -> int:

@@ -77,28 +77,28 @@ def seconds_of_processor(who: int) -> float:
 def seconds_of_a_run(recipe: Recipe) -> dict[str, float]:
     """Return the processor's seconds of a run: in a worker; and where it is collected, in memory and in SQLite."""
     inputs = [{"n": number} for number in range(SWEEP)]
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         places: dict[str, dict[str, Any]] = {"SQLite": {"store": Path(folder) / "runs.db"}, "memory": {}}
         for place in places.values():  # make the file, and import what is imported late
             nb.sweep(recipe, [{"n": -1}], progress=False, **place)
         for name, place in places.items():
             gc.collect()
-            here, there = map(seconds_of_processor, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+            own_seconds, child_seconds = map(seconds_of_processor, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
             nb.sweep(recipe, inputs, progress=False, **place)
-            found[name] = (seconds_of_processor(resource.RUSAGE_SELF) - here) / SWEEP
-            found["worker"] = (seconds_of_processor(resource.RUSAGE_CHILDREN) - there) / SWEEP
-    return found
+            seconds[name] = (seconds_of_processor(resource.RUSAGE_SELF) - own_seconds) / SWEEP
+            seconds["worker"] = (seconds_of_processor(resource.RUSAGE_CHILDREN) - child_seconds) / SWEEP
+    return seconds
 
 
 def at_rest(recipe: Recipe, runs: int) -> dict[str, float]:
     """Return the times of a run as they would be at rest; of all measurements the calmest half counts."""
-    found = []
+    seconds = []
     for _ in range(2 * runs):
         before = plain_loop()
         times = seconds_of_a_run(recipe)
-        found.append((max(before, plain_loop()), times))
-    calm = sorted(found, key=lambda each: each[1]["worker"])[: max(1, len(found) // 2)]
+        seconds.append((max(before, plain_loop()), times))
+    calm = sorted(seconds, key=lambda each: each[1]["worker"])[: max(1, len(seconds) // 2)]
     return {
         name: median(min(times[name], times[name] / loop * AT_REST * 1e-6) for loop, times in calm)
         for name in calm[0][1]
@@ -210,11 +210,11 @@ def main() -> int:
         "LangGraph batch": lambda: langgraph_batch(300),
         "Mesa batch_run": lambda: mesa_batch(300),
     }
-    found = {name: list[float]() for name in figures}
+    measurements = {name: list[float]() for name in figures}
     for _ in range(args.runs):
         for name, measure in figures.items():
-            found[name].append(measure())
-    for name, rates in found.items():
+            measurements[name].append(measure())
+    for name, rates in measurements.items():
         print(f"{name:28} {median(rates):22,.0f} runs/s of wall time")
     broken = []
     if per_core < PER_CORE:

@@ -157,9 +157,10 @@ def main() -> int:
             limit, ok = f"{figure.microseconds:g} µs", rest <= figure.microseconds
         if ok is False:
             broken.append(figure.what)
-        kept = {True: "yes", False: "NO", None: ""}[ok]
+        verdict_text = {True: "yes", False: "NO", None: ""}[ok]
         print(
-            f"| {figure.what} | {ours:,.1f} µs | {beside} | {times} | {rest:,.1f} µs | {limit} | {kept} |", flush=True
+            f"| {figure.what} | {ours:,.1f} µs | {beside} | {times} | {rest:,.1f} µs | {limit} | {verdict_text} |",
+            flush=True,
         )
     return verdict(broken, check=options.check)
 

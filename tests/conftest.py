@@ -58,11 +58,11 @@ def program(mark: str) -> str:
     """Return the path of the program that a mark names; where it is missing, fail in CI and skip elsewhere."""
     names, cure = PROGRAMS[mark]
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *map(str, ELSEWHERE)])
-    found = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
-    if found is None:
+    executable = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
+    if executable is None:
         message = f"{names[0]!r} is not on the PATH; to run this test: {cure}"
         pytest.fail(message, pytrace=False) if IN_CI else pytest.skip(message)
-    return found
+    return executable
 
 
 def pytest_collection_finish() -> None:
@@ -132,8 +132,8 @@ def _secrets_of_its_own():
     """Secrets are hidden in the whole process: those of one test must not change what another one sees."""
     known = {name: getattr(SECRETS, name).copy() for name in Secrets.__slots__}
     yield
-    for name, there in known.items():
-        setattr(SECRETS, name, there)
+    for name, secrets in known.items():
+        setattr(SECRETS, name, secrets)
 
 
 @pytest.fixture

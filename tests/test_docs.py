@@ -274,13 +274,13 @@ INTERNAL = {nb.SimulationTrace: {"of", "reading"}}
 
 def example_names() -> set[str]:
     """Return the attributes that the examples of all pages use: `step` of `session.step()`, `load` of `nb.load`."""
-    found = set()
+    names = set()
     for page in WITH_PYTHON:
         for _, code in blocks(page, "python"):
             lines = [line for line in code.splitlines() if not line.lstrip().startswith("%")]
             tree = ast.parse("\n".join(lines))
-            found |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    return found
+            names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return names
 
 
 def members(cls: type) -> set[str]:

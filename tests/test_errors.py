@@ -62,8 +62,8 @@ def test_ipython_shows_the_problems_and_no_traceback():
 def test_the_tree_that_is_drawn_is_the_one_that_is():
     drawn = [line.split("+-- ")[1].split()[0] for line in errors.__doc__.splitlines() if "+-- " in line]
     named = vars(errors).items()
-    there = [name for name, value in named if isinstance(value, type) and issubclass(value, AgentNbError)]
-    assert sorted(["AgentNbError", *drawn]) == sorted(there)
+    error_names = [name for name, value in named if isinstance(value, type) and issubclass(value, AgentNbError)]
+    assert sorted(["AgentNbError", *drawn]) == sorted(error_names)
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ HEAVY = {
 
 def files(*suffixes: str) -> list[Path]:
     """Return the project's text files: those of its folders and those that stand beside them."""
-    found = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]  # a file in a worktree
+    paths = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]  # a file in a worktree
     for folder in FOLDERS:
-        found += (path for path in (ROOT / folder).rglob("*") if path.is_file())
-    kept = [path for path in found if path.suffix not in NOT_TEXT and "__pycache__" not in path.parts]
-    return sorted(path for path in kept if not suffixes or path.suffix in suffixes)
+        paths += (path for path in (ROOT / folder).rglob("*") if path.is_file())
+    text_paths = [path for path in paths if path.suffix not in NOT_TEXT and "__pycache__" not in path.parts]
+    return sorted(path for path in text_paths if not suffixes or path.suffix in suffixes)
 
 
 def modules() -> list[Path]:
@@ -224,7 +224,7 @@ def whats(module: ast.Module) -> Iterator[tuple[str, str]]:
 def codes() -> dict[str, tuple[list[str], list[str]]]:
     """Return code -> (what it says, the modules that use it): its rule from a docstring, else its Problems' words."""
     rules: dict[str, str] = {}
-    said: defaultdict[str, list[str]] = defaultdict(list)
+    messages: defaultdict[str, list[str]] = defaultdict(list)
     used: defaultdict[str, list[str]] = defaultdict(list)
     for path in modules():
         if not CODE.search(path.read_text(encoding="utf-8")):
@@ -235,8 +235,10 @@ def codes() -> dict[str, tuple[list[str], list[str]]]:
                 if CODE.fullmatch(node.value):
                     used[node.value].append(short(path).removeprefix("agentnb/"))
         for code, what in whats(tree(path)):
-            said[code].append(what)
-    return {code: ([rules[code]] if code in rules else unique(said[code]), unique(used[code])) for code in sorted(used)}
+            messages[code].append(what)
+    return {
+        code: ([rules[code]] if code in rules else unique(messages[code]), unique(used[code])) for code in sorted(used)
+    }
 
 
 def unique(words: list[str]) -> list[str]:
@@ -247,8 +249,8 @@ def errors_page() -> str:
     parts = [HEAD]
     for letter, title in LETTERS.items():
         rows = [
-            f"| {code} | {'<br>'.join(said).replace('|', chr(92) + '|')} | {', '.join(f'`{name}`' for name in where)} |"
-            for code, (said, where) in codes().items()
+            f"| {code} | {'<br>'.join(text).replace('|', chr(92) + '|')} | {', '.join(f'`{name}`' for name in where)} |"
+            for code, (text, where) in codes().items()
             if code[0] == letter
         ]
         if rows:
@@ -265,7 +267,7 @@ def test_the_page_of_errors_is_what_the_code_says(request):
 
 
 def test_every_code_says_something():
-    assert [code for code, (said, _) in codes().items() if not said] == []
+    assert [code for code, (text, _) in codes().items() if not text] == []
 
 
 def test_a_code_that_several_modules_use_has_one_rule():
@@ -403,13 +405,13 @@ SEEDS = {"agentnb/world/sample_data.py"}  # a seed is hashed with its own text
 
 
 def test_values_of_unknown_classes_are_shown_by_safe_repr():
-    found = [
+    violations = [
         f"{short(path)}:{line}: {shown}"
         for path in modules()
         if path.relative_to(PACKAGE).parts[0] in SHOWING and short(path) not in SEEDS
         for line, shown in shown_unsafely(tree(path))
     ]
-    assert not found, "show it by safe_repr or safe_str"
+    assert not violations, "show it by safe_repr or safe_str"
 
 
 @pytest.mark.parametrize(

@@ -223,11 +223,11 @@ def rewritten(draw):
     """A sample's content with some values replaced, dropped or moved elsewhere."""
     content = deepcopy(draw(st.sampled_from(CONTENTS)))
     for _ in range(draw(st.integers(1, 3))):
-        here, path = content, []
-        while isinstance(here, dict | list) and here:
-            keys = list(here) if isinstance(here, dict) else range(len(here))
-            path.append((here, draw(st.sampled_from(list(keys)))))
-            here = here[path[-1][1]]
+        part, path = content, []
+        while isinstance(part, dict | list) and part:
+            keys = list(part) if isinstance(part, dict) else range(len(part))
+            path.append((part, draw(st.sampled_from(list(keys)))))
+            part = part[path[-1][1]]
             if draw(st.integers(0, 3)) == 0:
                 break
         inner, key = path[-1]
@@ -241,7 +241,7 @@ def rewritten(draw):
                     st.recursive(VALUES, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(max_size=4), v))
                 )
             case _ if isinstance(inner, dict):
-                inner[draw(st.text(max_size=4) | st.sampled_from(["type", "id", "steps", "status", "recovery"]))] = here
+                inner[draw(st.text(max_size=4) | st.sampled_from(["type", "id", "steps", "status", "recovery"]))] = part
         if not content:
             break
     return content

@@ -127,11 +127,11 @@ def test_a_value_is_shown_as_python_writes_it(value, text):
                     st.dictionaries(st.integers() | st.just("name"), parts) | st.tuples(parts, parts)),
        st.integers(1, 200))  # fmt: skip
 def test_plain_values_are_shown_as_their_repr_and_no_longer_than_asked(value, limit):
-    text, whole = safe_repr(value, limit), repr(value)
+    text, full_repr = safe_repr(value, limit), repr(value)
     assert len(text) <= limit
-    assert text == whole or (text.endswith("…") and "…" not in text[:-1]) or "':" in whole or len(text) == limit
+    assert text == full_repr or (text.endswith("…") and "…" not in text[:-1]) or "':" in full_repr or len(text) == limit
     if "…" not in text and "********" not in text:
-        assert text == whole
+        assert text == full_repr
 
 
 def test_a_number_that_python_would_not_write_is_shown_by_its_first_digits():

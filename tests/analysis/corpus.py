@@ -318,9 +318,9 @@ def active_start(*behaviors: tuple[Any, ...]) -> Callable[[Any], nb.Session]:
     """Return `start` of a runtime; a behavior is a function, the type of its event, and a filter or nothing."""
 
     def start(given: Any) -> nb.Session:
-        made = [Behavior(function.__name__, function, on=[event], **({"where": where[0]} if where else {}))
+        behaviors_ = [Behavior(function.__name__, function, on=[event], **({"where": where[0]} if where else {}))
                 for function, event, *where in behaviors]  # fmt: skip
-        session = nb.Session(nb.load(Runtime(EventGraph(), behaviors=made, name="runtime")))
+        session = nb.Session(nb.load(Runtime(EventGraph(), behaviors=behaviors_, name="runtime")))
         session.emit("came", {"n": given})
         return session
 

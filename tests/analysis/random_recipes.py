@@ -72,5 +72,5 @@ def lines(branches: bool) -> st.SearchStrategy[Line]:
 
 @st.composite
 def programs(draw: Any, branches: bool = True) -> Program:
-    found = draw(st.lists(lines(branches), min_size=2, max_size=7))
-    return Program(tuple(line._replace(target=line.target % len(found)) for line in found))
+    program_lines = draw(st.lists(lines(branches), min_size=2, max_size=7))
+    return Program(tuple(line._replace(target=line.target % len(program_lines)) for line in program_lines))

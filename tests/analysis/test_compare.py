@@ -259,8 +259,8 @@ def nests(draw):
     def fill(item):
         if item == "node":
             return next(numbers)
-        found = [next(numbers), *map(fill, item)]
-        return found if len(found) == 1 or isinstance(found[-1], int) else [*found, next(numbers)]
+        nest = [next(numbers), *map(fill, item)]
+        return nest if len(nest) == 1 or isinstance(nest[-1], int) else [*nest, next(numbers)]
 
     return [next(numbers), *map(fill, draw(st.lists(shape, min_size=1, max_size=3)))]
 

@@ -25,10 +25,10 @@ def sorting():
     graph.add_edge("look", "large", when="n > 5")
     graph.add_edge("look", "small")
     recipe = nb.load(graph)
-    found = [nb.Session(recipe, {"n": n}, run_id=f"n{n}") for n in range(10)]
-    for session in found:
+    sessions = [nb.Session(recipe, {"n": n}, run_id=f"n{n}") for n in range(10)]
+    for session in sessions:
         session.run()
-    return found
+    return sessions
 
 
 def test_it_counts_nodes_edges_and_the_outcomes_of_conditions():

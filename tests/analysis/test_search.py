@@ -27,14 +27,14 @@ def counting(limit=6, **values):
 
 def naive(session, condition):
     """Return what `find` must, by going to every step and evaluating the condition as a breakpoint does."""
-    here, results = session.position, []
+    position, results = session.position, []
     for step in range(1, len(session.trace) + 1):
         session.goto(step)
         watch = session.breakpoints.add(when=condition)
         if session.breakpoints.find_met(session._parts.run, session._parts.state.names) is not None:
             results.append(step)
         session.breakpoints.remove(watch)
-    session.goto(here)
+    session.goto(position)
     return results
 
 

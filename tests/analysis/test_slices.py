@@ -165,19 +165,19 @@ def test_an_opened_run_has_the_same_slice(tmp_path, name, key):
 def naive_steps(session, key, at):
     """Return the steps of a value's data flow by a search over the tables of writes and reads."""
     writes, reads = session.trace.frames.writes, session.trace.frames.reads
-    found, border = set(), [(key, at)]
+    steps, border = set(), [(key, at)]
     while border:
         wanted, before = border.pop()
         mine = writes[(writes["key"] == wanted) & (writes["step"] <= before)]
         if not len(mine):
             continue
         step = int(mine["step"].iloc[-1])
-        if step not in found:
-            found.add(step)
+        if step not in steps:
+            steps.add(step)
             border += [(str(read), step - 1) for read in reads[reads["step"] == step]["key"]] if step else []
         else:
             border += []
-    return found
+    return steps
 
 
 @given(programs(branches=False), st.sampled_from(KEYS))
@@ -197,12 +197,12 @@ def choosers(lines):
     def always_leads(start, node):
         border, seen = [start], set()
         while border:
-            here = border.pop()
-            if here == size:
+            node_number = border.pop()
+            if node_number == size:
                 return False  # the end, without the node
-            if here != node and here not in seen:
-                seen.add(here)
-                border += targets[here]
+            if node_number != node and node_number not in seen:
+                seen.add(node_number)
+                border += targets[node_number]
         return True
 
     return {
@@ -217,7 +217,7 @@ def naive_slice(program, session, key):
     """Return the steps of a value's slice: its data flow, and the conditions that decided whether its nodes ran."""
     lines, deciding = program.lines, choosers(program.lines)
     nodes = [None, *(int(step.node_id[1:]) for step in session.trace.steps)]
-    found, done, border = set(), set(), [("value", key, len(nodes) - 1)]
+    steps, done, border = set(), set(), [("value", key, len(nodes) - 1)]
 
     def decide(step):
         earlier = [at for at in range(1, step) if nodes[at] in deciding[nodes[step]]]
@@ -232,16 +232,16 @@ def naive_slice(program, session, key):
         line = lines[nodes[step]] if step else None
         if what == "value":
             wrote = [at for at in range(1, step + 1) if lines[nodes[at]].writes == wanted]
-            found.add(wrote[-1] if wrote else 0)
+            steps.add(wrote[-1] if wrote else 0)
             border += [("step", "", wrote[-1])] if wrote else []
         elif what == "step":
             # Without declared inputs it is not recorded whether the function or the condition has read a key.
             also = [line.asks] if line.asks and (line.by_board or not line.reads) else []
             border += [("value", read, step - 1) for read in [*line.reads, *also]] + decide(step)
         else:
-            found.add(step)
+            steps.add(step)
             border += [("value", line.asks, step), *decide(step)]
-    return found
+    return steps
 
 
 @given(programs(), st.sampled_from(KEYS))

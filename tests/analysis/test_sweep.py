@@ -59,11 +59,11 @@ def test_a_run_that_fails_hangs_or_dies_is_a_row():
 
 def test_the_results_are_the_same_whichever_executor_runs_them():
     inputs = [{"n": n} for n in (1, 2, 3, 4)]
-    here = rows(swept(inputs))
+    expected = rows(swept(inputs))
     with ThreadPoolExecutor(2) as threads:
-        assert rows(swept(inputs, executor=threads)) == here
+        assert rows(swept(inputs, executor=threads)) == expected
     with ProcessPoolExecutor(1) as processes:
-        assert rows(swept(inputs, executor=processes)) == here
+        assert rows(swept(inputs, executor=processes)) == expected
 
 
 def test_a_killed_process_of_the_callers_pool_is_a_row_and_the_other_runs_are_executed():
@@ -241,11 +241,11 @@ def waiting(seconds):
 
 
 def test_async_runs_share_a_loop_with_a_limit():
-    at_once, most = [], []
+    at_once, max_at_once = [], []
 
     async def work(n):
         at_once.append(n)
-        most.append(len(at_once))
+        max_at_once.append(len(at_once))
         await asyncio.sleep(0.01)
         at_once.remove(n)
         return {"out": n}
@@ -255,7 +255,7 @@ def test_async_runs_share_a_loop_with_a_limit():
     with ThreadPoolExecutor(1) as threads:
         sweep = swept([{"n": n} for n in range(1, 13)], nb.load(graph), executor=threads, concurrency=3)
     assert set(sweep.runs["status"]) == {"finished"}
-    assert max(most) == 3
+    assert max(max_at_once) == 3
     with ThreadPoolExecutor(1) as threads:
         status = swept([{"n": 0}, {"n": 1}], waiting(0.01), executor=threads, timeout=0.2).runs["status"]
     assert list(status) == ["timeout", "finished"]
@@ -326,11 +326,11 @@ def test_a_sweep_whose_process_was_killed_repeats_no_finished_run(tmp_path):
     finally:
         parent.send_signal(signal.SIGKILL)
     parent.communicate(timeout=60)  # until its workers, which have inherited the pipe, have ended too
-    kept, before = len(nb.runs(store)), made(tmp_path)
-    assert 0 < kept < 200
+    stored, before = len(nb.runs(store)), made(tmp_path)
+    assert 0 < stored < 200
     subprocess.run([sys.executable, "-c", PARENT], cwd=tmp_path, env=environment(tmp_path), check=True)
     assert list(nb.runs(store)["status"]) == ["finished"] * 200
-    assert made(tmp_path) - before == 200 - kept
+    assert made(tmp_path) - before == 200 - stored
 
 
 def environment(folder):
@@ -347,7 +347,7 @@ def made(folder):
 @pytest.mark.starts_programs
 def test_a_dask_cluster_of_two_processes_gives_the_same_results():
     inputs = [{"n": n} for n in (1, 2, 3, 4, 6, 8)]
-    here = rows(swept(inputs))
+    expected = rows(swept(inputs))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         distributed = pytest.importorskip("distributed")
@@ -358,7 +358,7 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_results():
             pids = set(client.run(os.getpid).values())
             assert len(pids) == 2
             sweep = swept(inputs, executor=client.get_executor())
-            assert rows(sweep) == here
+            assert rows(sweep) == expected
             swept([{"n": 1}], adding(1, "of a cell"), executor=client.get_executor())  # a lambda travels, too
     assert sweep.session(sweep.runs["run_id"][0]).board["out"] == 1
 

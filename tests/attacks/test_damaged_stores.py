@@ -131,13 +131,13 @@ def quietly(act: Callable[[], Any]) -> tuple[Any, bool]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = act()
+            result = act()
         except AgentNbError:
             return None, True
     assert all(
         str(one.message).startswith("warning L43") or "the status of the run" in str(one.message) for one in caught
     )
-    return found, bool(caught)
+    return result, bool(caught)
 
 
 def look(session: Any) -> None:
@@ -150,8 +150,8 @@ def look(session: Any) -> None:
 
 
 def check_store(path: Path, original: Original) -> None:
-    rows, told = quietly(lambda: nb.runs(path))
-    if not told:
+    rows, is_reported = quietly(lambda: nb.runs(path))
+    if not is_reported:
         assert sorted(rows.run_id) == sorted(original.truth)
     for run_id, (truth, position, status) in original.truth.items():
         for given in (None, recipe()):
@@ -159,17 +159,17 @@ def check_store(path: Path, original: Original) -> None:
             session, warned = quietly(partial(nb.open, path, run_id, recipe=given, tools=tools))
             if session is None:
                 continue
-            found = [*map(repr, states(session))]
-            assert found == truth[: len(found)], "a damaged store opened with other values"
+            snapshots = [*map(repr, states(session))]
+            assert snapshots == truth[: len(snapshots)], "a damaged store opened with other values"
             if not warned:
-                assert (len(found), session.position, str(session.status)) == (len(truth), position, status)
+                assert (len(snapshots), session.position, str(session.status)) == (len(truth), position, status)
             quietly(partial(look, session))
             quietly(session.close)
 
 
 def check_trace(path: Path, original: Original) -> None:
-    trace, told = quietly(lambda: nb.SimulationTrace.read(path))
-    if not told:
+    trace, is_reported = quietly(lambda: nb.SimulationTrace.read(path))
+    if not is_reported:
         assert trace.to_json().encode() == original.trace
 
 

@@ -145,13 +145,13 @@ def at(step):
 
 def tries():
     """Yield every verb with each of its parameters: (name, function, owner's factory, parameter)."""
-    found = [(name, function, None) for name, function in FUNCTIONS.items()]
+    candidates = [(name, function, None) for name, function in FUNCTIONS.items()]
     for cls, make in OWNERS.items():
         for name in dir(cls):
             function = inspect.getattr_static(cls, name)
             if not name.startswith("_") and inspect.isfunction(function):
-                found.append((f"{cls.__name__}.{name}", function, make))
-    for name, function, make in found:
+                candidates.append((f"{cls.__name__}.{name}", function, make))
+    for name, function, make in candidates:
         if name in UNTRIED:
             continue
         for parameter in inspect.signature(function).parameters.values():
@@ -175,14 +175,14 @@ def call(function, make, parameter, value):
                 words |= OPTIONS
         elif other.default is other.empty:
             words[other.name] = USUAL[other.name]()
-    found = function(*args, **words)
-    if inspect.isawaitable(found):
+    result = function(*args, **words)
+    if inspect.isawaitable(result):
 
         async def wait():
-            return await found
+            return await result
 
-        found = asyncio.run(wait())
-    assert repr(found) is not None
+        result = asyncio.run(wait())
+    assert repr(result) is not None
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -190,16 +190,16 @@ def call(function, make, parameter, value):
 def test_every_argument_of_every_verb_may_be_foreign(function, make, parameter, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, foreign in FOREIGN.items():
-        said = None
+        problem = None
         try:
             call(function, make, parameter, foreign())
         except AgentNbError as error:
-            said = error
+            problem = error
         except ZeroDivisionError:  # of the caller's own function
-            said = None if name == "function" else name
+            problem = None if name == "function" else name
         except (Exception, SystemExit, TooLongError) as error:
             raise AssertionError(f"{parameter.name} = the {name} shows {type(error).__name__}: {error}") from error
-        assert said is None or (said.problems and len(str(said)) < 100_000), name
+        assert problem is None or (problem.problems and len(str(problem)) < 100_000), name
 
 
 def test_what_is_left_out_exists():

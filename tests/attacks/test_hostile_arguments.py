@@ -261,12 +261,12 @@ VERBS = {
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_hostile_argument_leads_to_an_error_of_ours_or_to_success(verb, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, made in VALUES.items():
+    for name, make_value in VALUES.items():
         wrong = None
         try:
-            VERBS[verb](made())
-        except AgentNbError as found:
-            wrong = None if found.problems and len(str(found)) < 100_000 else found
+            VERBS[verb](make_value())
+        except AgentNbError as raised:
+            wrong = None if raised.problems and len(str(raised)) < 100_000 else raised
         except (Exception, SystemExit, TooLongError) as error:
             raise AssertionError(f"{verb} with the {name} shows {type(error).__name__}") from error
         assert wrong is None, name

@@ -131,8 +131,8 @@ def hostile(rng):
         case 1:
             text = expression(rng)
             return text, lambda: to_condition(text)(NAMES)
-    made = rule(rng)
-    return made, lambda: to_condition(made)(NAMES)
+    parsed_rule = rule(rng)
+    return parsed_rule, lambda: to_condition(parsed_rule)(NAMES)
 
 
 @contextmanager
@@ -167,13 +167,15 @@ def test_no_hostile_expression_escapes_or_continues_for_ever(share, monkeypatch)
         what, evaluate = hostile(rng)
         with guarded(what):
             try:
-                found = evaluate()
+                result = evaluate()
             except AgentNbError as refused:
-                found = str(refused)
-        text = found if isinstance(found, str) else repr(found) if isinstance(found, list | dict | tuple | int) else ""
+                result = str(refused)
+        text = (
+            result if isinstance(result, str) else repr(result) if isinstance(result, list | dict | tuple | int) else ""
+        )
         assert len(text) < LONGEST, what
         assert HIDDEN not in text, what
-        assert not isinstance(found, type), what
-        assert not callable(found) or found is NAMES["token"], what
+        assert not isinstance(result, type), what
+        assert not callable(result) or result is NAMES["token"], what
     assert (Token.acted, ran) == (0, [])
     assert repr({key: value for key, value in NAMES.items() if key != "token"}) == board

@@ -40,8 +40,8 @@ def hostile(error, base=object):
 
     body = {f"__{name}__": refuse for name in METHODS} | {"items": refuse, "keys": refuse}
     kind = type("Hostile", (base,), body)
-    made = {dict: [{"a": 1}], list: [[1]], tuple: [[1]], set: [[1]], str: ["text"], int: [3], Exception: ["text"]}
-    return kind(*made.get(base, []))
+    arguments = {dict: [{"a": 1}], list: [[1]], tuple: [[1]], set: [[1]], str: ["text"], int: [3], Exception: ["text"]}
+    return kind(*arguments.get(base, []))
 
 
 def views(session, folder):
@@ -156,8 +156,8 @@ def refusing(error, *names, base=object):
     def refuse(self, *_):
         raise error
 
-    made = {name: property(refuse) if name == "__class__" else refuse for name in names}
-    return type("Refusing", (base,), made)()
+    members = {name: property(refuse) if name == "__class__" else refuse for name in names}
+    return type("Refusing", (base,), members)()
 
 
 @pytest.mark.filterwarnings("ignore:a .* is on the board by reference")
@@ -292,16 +292,16 @@ def test_a_named_tuple_is_constructed_without_its_own_code():
 def test_the_copy_of_what_a_tool_is_given_or_returns_is_bounded(kind):
     with pytest.raises(BoardError, match="B102"):
         copy_parts(endless(kind))
-    told = []
+    calls = []
 
     class Learning:
         async def update_learning_context(self, **words):
-            told.append(words)
+            calls.append(words)
 
     registry = ToolRegistry(context=Learning())
     registry.register_tool("use", ToolConfig("use", handler=lambda _: endless(kind)))
     registry.execute_tool("use", {})
-    assert told == []
+    assert calls == []
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "tuple", "shared"])

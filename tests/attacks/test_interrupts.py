@@ -62,16 +62,16 @@ def test_a_run_that_is_interrupted_again_and_again_is_the_run_that_never_was(kep
             session.run(max_steps=2_000)
         assert session.status in ("ready", "paused")
         assert session.position >= before
-    whole = nb.Session(endless(), {"n": 0}, seed=1)
-    whole.run(max_steps=session.position) if session.position else None
-    assert dict(session.board) == dict(whole.board)
-    assert [step.outputs for step in session.trace.steps] == [step.outputs for step in whole.trace.steps]
+    uninterrupted = nb.Session(endless(), {"n": 0}, seed=1)
+    uninterrupted.run(max_steps=session.position) if session.position else None
+    assert dict(session.board) == dict(uninterrupted.board)
+    assert [step.outputs for step in session.trace.steps] == [step.outputs for step in uninterrupted.trace.steps]
     calls = session.trace.frames.calls
     cut_short = calls.error.notna()
     assert calls.error[cut_short].str.startswith("CancelledError").all()  # an attempt that was under way stays known
     # An answer that the last interrupt cut off from its step has no step yet: the next attempt of the step takes it.
     committed = calls[~cut_short & calls.step.notna()]
-    assert committed.result.tolist() == whole.trace.frames.calls.result.tolist()
+    assert committed.result.tolist() == uninterrupted.trace.frames.calls.result.tolist()
     assert (~cut_short & calls.step.isna()).sum() <= 1
     if kept:
         session.step()

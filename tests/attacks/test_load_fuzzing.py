@@ -376,11 +376,11 @@ def test_whatever_is_loaded_is_a_recipe_or_a_recipe_error(part, tmp_path, monkey
         source = source_of(random.Random(number))
         if source is None:
             continue
-        with watched() as found:
+        with watched() as problems:
             try:
                 nb.load(source)
             except RecipeError as error:
                 str(error)
             except BaseException as error:  # noqa: BLE001
                 pytest.fail(f"recipe {number}: {type(error).__name__}: {error}")
-        assert not found, f"recipe {number}: {found[:3]}"
+        assert not problems, f"recipe {number}: {problems[:3]}"

@@ -168,8 +168,8 @@ def check(config, secrets, folder, wrap=str):
     clear()
     unwanted = [form for secret in secrets for form in forms(secret)]
     for what, text in artefacts(failing(wrap), {"config": config}, folder):
-        found = [form for form in unwanted if form in text]
-        assert not found, f"{what} tells {found[0]!r}: …{text[max(0, text.find(found[0]) - 80) :][:200]!r}"
+        leaked = [form for form in unwanted if form in text]
+        assert not leaked, f"{what} tells {leaked[0]!r}: …{text[max(0, text.find(leaked[0]) - 80) :][:200]!r}"
 
 
 def few(items):

@@ -287,8 +287,8 @@ def test_a_dataclass_comes_back_without_running_its_code():
 
     Loud.__qualname__ = "Loud"
     sys.modules[__name__].Loud = Loud
-    made = decode({"$": "dataclass", "type": f"{__name__}:Loud", "v": {"x": 1}})
-    assert made.x == 1
+    decoded = decode({"$": "dataclass", "type": f"{__name__}:Loud", "v": {"x": 1}})
+    assert decoded.x == 1
 
 
 def test_secrets_do_not_leave():

@@ -115,8 +115,8 @@ def test_a_type_of_a_copy_makes_plain_ones():
 
 def test_a_structural_pattern_matches():
     match make_reader_copy(freeze({"a": [1, {"b": 2}]})):
-        case {"a": [1, {"b": found}]}:
-            assert found == 2
+        case {"a": [1, {"b": item}]}:
+            assert item == 2
         case _:
             raise AssertionError
 
@@ -354,16 +354,16 @@ values = st.recursive(
 def containers(value: Any) -> list[Any]:
     """Return every list and dict in a value, in the order of a walk."""
     parts = value if isinstance(value, list | tuple) else value.values() if isinstance(value, dict) else ()
-    own = [value] if isinstance(value, list | dict) else []
-    return own + [found for part in parts for found in containers(part)]
+    own_containers = [value] if isinstance(value, list | dict) else []
+    return own_containers + [container for part in parts for container in containers(part)]
 
 
 def change_one(value: Any, place: int, way: int, new: Any) -> None:
     """Change one container in a value, chosen by number."""
-    found = containers(value)
-    if not found:
+    lists_and_dicts = containers(value)
+    if not lists_and_dicts:
         return
-    part = found[place % len(found)]
+    part = lists_and_dicts[place % len(lists_and_dicts)]
     if isinstance(part, dict):
         key = sorted(part)[way % len(part)] if part and way % 2 else "abcd"[way % 4]
         match way % 5:
@@ -418,9 +418,9 @@ def test_readers_in_turn_see_what_deep_copies_would_show(value, readers):
                     change_one(mine, place, way, copy.deepcopy(new))
                     change_one(theirs, place, way, copy.deepcopy(new))
                 case "keep":
-                    own, other = containers(mine), containers(theirs)
-                    if own:
-                        stored.append((own[place % len(own)], other[place % len(other)]))
+                    our_containers, other = containers(mine), containers(theirs)
+                    if our_containers:
+                        stored.append((our_containers[place % len(our_containers)], other[place % len(other)]))
                 case "late" if stored:
                     held = stored[place % len(stored)]
                     change_one(held[0], 0, way, copy.deepcopy(new))

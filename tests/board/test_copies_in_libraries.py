@@ -129,9 +129,9 @@ def with_numpy(value: Any) -> Any:
     import numpy as np
 
     parts = [*value.values()] if isinstance(value, dict) else value
-    made = np.empty(len(parts), dtype=object)
-    made[:] = parts
-    return made.tolist()
+    array = np.empty(len(parts), dtype=object)
+    array[:] = parts
+    return array.tolist()
 
 
 def with_jinja(value: Any) -> str:

@@ -107,11 +107,11 @@ def test_deleting_nothing_gives_the_value_itself():
 
 
 def test_the_items_of_a_list_are_those_that_it_had_when_it_was_frozen():
-    begun = freeze({"l": [1, 2]})
-    apply_change(begun, ("l",), APPEND, 3, ("key", "l"))
-    assert put(begun, ["l", 0], 9) == {"l": [9, 2]}
-    assert put(begun, ["l", 0], ABSENT, DELETE) == {"l": [2]}
-    assert put(begun, ["l", 2], 9) == {"l": [1, 2, 9]}
+    frozen = freeze({"l": [1, 2]})
+    apply_change(frozen, ("l",), APPEND, 3, ("key", "l"))
+    assert put(frozen, ["l", 0], 9) == {"l": [9, 2]}
+    assert put(frozen, ["l", 0], ABSENT, DELETE) == {"l": [2]}
+    assert put(frozen, ["l", 2], 9) == {"l": [1, 2, 9]}
 
 
 @pytest.mark.parametrize("index", [3, "3", -3, "-3", "x", "1.0"])

@@ -179,11 +179,11 @@ def test_a_frozen_list_reads_like_a_list():
 
 
 def test_a_list_grows_by_the_same_item_without_a_copy():
-    begun, item = freeze([1, 2]), "three"
-    one, other = begun.with_item(item), begun.with_item(item)
-    assert one.items is other.items is begun.items
-    assert (list(begun), list(one), list(other)) == ([1, 2], [1, 2, "three"], [1, 2, "three"])
-    assert list(begun.with_item("four")) == [1, 2, "four"]
+    frozen, item = freeze([1, 2]), "three"
+    one, other = frozen.with_item(item), frozen.with_item(item)
+    assert one.items is other.items is frozen.items
+    assert (list(frozen), list(one), list(other)) == ([1, 2], [1, 2, "three"], [1, 2, "three"])
+    assert list(frozen.with_item("four")) == [1, 2, "four"]
     assert list(one.with_item(4)) == [1, 2, "three", 4]
 
 
@@ -213,17 +213,17 @@ def test_a_list_frozen_beside_another_is_itself(begun, after):
     ("index", "found"), [(0, 1), (2, 3), (-1, 3), (-3, 1), (slice(1, None), [2, 3]), (slice(None, None, -1), [3, 2, 1])]
 )
 def test_a_frozen_list_ends_where_it_was_frozen(index, found):
-    begun = freeze([1, 2, 3])
-    begun.with_item(4)
-    assert begun[index] == found
+    frozen = freeze([1, 2, 3])
+    frozen.with_item(4)
+    assert frozen[index] == found
 
 
 @pytest.mark.parametrize("index", [3, -4])
 def test_nothing_is_beyond_the_ends_of_a_frozen_list(index):
-    begun = freeze([1, 2, 3])
-    begun.with_item(4)
+    frozen = freeze([1, 2, 3])
+    frozen.with_item(4)
     with pytest.raises(IndexError):
-        begun[index]
+        frozen[index]
 
 
 @pytest.mark.parametrize(
@@ -234,10 +234,10 @@ def test_what_cannot_say_whether_it_is_true_is(value, truthy):
 
 
 def nested(levels):
-    made = 1
+    value = 1
     for _ in range(levels):
-        made = [made]
-    return made
+        value = [value]
+    return value
 
 
 def test_a_value_may_have_two_hundred_levels():

@@ -39,25 +39,25 @@ def public_records(dialect: str) -> dict[str, type]:
 def records() -> Iterator[type]:
     """Yield the classes of what a recipe may say, and the public records, each once, by the name of its module."""
     public = {value for name in DIALECTS for value in public_records(name).values()}
-    for found in sorted(
+    for record in sorted(
         pkgutil.walk_packages(agentnb.dialects.__path__, "agentnb.dialects."), key=lambda one: one.name
     ):
-        module = importlib.import_module(found.name)
+        module = importlib.import_module(record.name)
         for value in (*vars(module).values(), *getattr(module, "MODELS", {}).values()):  # MODELS: made of a table
             is_record = isinstance(value, type) and (value in public or issubclass(value, BaseModel))
-            if is_record and value.__module__ == found.name:
+            if is_record and value.__module__ == record.name:
                 yield value
 
 
 def defaults(record: type) -> Iterator[str]:
     """Yield `module.Class.field = default` for each field of a record that has a constant default."""
     name = f"{record.__module__.removeprefix('agentnb.dialects.')}.{record.__qualname__}"
-    found = (
+    constants = (
         {key: field.default for key, field in record.model_fields.items()}
         if issubclass(record, BaseModel)
         else {field.name: field.default for field in fields(record)}
     )
-    for key, value in found.items():
+    for key, value in constants.items():
         if value not in (MISSING, PydanticUndefined) and " at 0x" not in repr(value):
             yield f"{name}.{key} = {value!r}"
 

@@ -51,8 +51,8 @@ def program(node):
 
 
 def asking(model=None, **options):
-    own = model or SimulatedChatModel(answer=never)
-    return program(lambda state: {"messages": [own.invoke(state["messages"], **options)]})
+    own_model = model or SimulatedChatModel(answer=never)
+    return program(lambda state: {"messages": [own_model.invoke(state["messages"], **options)]})
 
 
 def run(recipe, llm, *messages, **options):
@@ -77,21 +77,21 @@ def test_a_script_answers_in_place_of_the_programs_model():
 
 
 def test_an_async_node_asks_it_too():
-    own = SimulatedChatModel(answer=never)
+    own_model = SimulatedChatModel(answer=never)
 
     async def say(state):
-        return {"messages": [await own.ainvoke(state["messages"])]}
+        return {"messages": [await own_model.ainvoke(state["messages"])]}
 
     assert run(program(say), ["Because."]).board["messages"][-1].content == "Because."
 
 
 def test_the_request_has_roles_tools_and_settings():
     requests = []
-    own = SimulatedChatModel(answer=never).bind_tools([rain])
+    own_model = SimulatedChatModel(answer=never).bind_tools([rain])
     call = {"id": "call-1", "name": "rain", "args": {"city": "Oslo"}}
     before = [SystemMessage("Be brief."), HumanMessage([{"type": "text", "text": "Rain?"}]),
               AIMessage("", tool_calls=[call]), ToolMessage("70 %", tool_call_id="call-1")]  # fmt: skip
-    recipe = asking(own, stop=["."], temperature=0.5)
+    recipe = asking(own_model, stop=["."], temperature=0.5)
     session = run(recipe, lambda request: requests.append(request) or "Yes.", *before)
     (request,) = requests
     assert [(each.role, each.content) for each in request.messages] == [
@@ -107,20 +107,25 @@ def test_the_request_has_roles_tools_and_settings():
 
 
 def test_calls_of_tools_reach_the_program():
-    own = SimulatedChatModel(answer=never).bind_tools([rain])
+    own_model = SimulatedChatModel(answer=never).bind_tools([rain])
     wanted = LLMResponse("", tool_calls=[{"id": "c", "name": "rain", "arguments": {"city": "Oslo"}, "signature": "s"}])
-    answer = run(asking(own), lambda _request: wanted).board["messages"][-1]
+    answer = run(asking(own_model), lambda _request: wanted).board["messages"][-1]
     assert [(call["name"], call["args"], call["id"]) for call in answer.tool_calls] == [("rain", {"city": "Oslo"}, "c")]
     requests = []
-    run(asking(own), lambda request: requests.append(request) or "ok", answer, ToolMessage("70 %", tool_call_id="c"))
+    run(
+        asking(own_model),
+        lambda request: requests.append(request) or "ok",
+        answer,
+        ToolMessage("70 %", tool_call_id="c"),
+    )
     assert requests[0].messages[0].tool_calls[0].signature == "s"  # the vendor gets it back
 
 
 @pytest.mark.parametrize("said", [{"good": True, "why": "short"}, 'Here: {"good": true, "why": "short"}'])
 def test_structured_output_is_asked_for_by_its_schema(said):
     requests = []
-    own = SimulatedChatModel(answer=never).with_structured_output(Verdict)
-    recipe = program(lambda state: {"messages": [("ai", own.invoke(state["messages"]).model_dump_json())]})
+    own_model = SimulatedChatModel(answer=never).with_structured_output(Verdict)
+    recipe = program(lambda state: {"messages": [("ai", own_model.invoke(state["messages"]).model_dump_json())]})
     session = run(recipe, lambda request: requests.append(request) or said)
     assert session.board["messages"][-1].content == '{"good":true,"why":"short"}'
     assert set(requests[0].settings["schema"]["properties"]) == {"good", "why"}

@@ -73,9 +73,9 @@ def test_a_way_leaves_at_one_rim_and_ends_at_the_other(end):
 
 
 def test_there_and_back_are_two_ways():
-    there = route_between(box("a"), (0.0, 0.0), box("b"), (0.0, 200.0))
+    straight = route_between(box("a"), (0.0, 0.0), box("b"), (0.0, 200.0))
     back = route_between(box("b"), (0.0, 200.0), box("a"), (0.0, 0.0))
-    assert there.points[1][0] * back.points[1][0] < 0
+    assert straight.points[1][0] * back.points[1][0] < 0
 
 
 def test_a_way_to_itself_is_a_loop_at_its_side():

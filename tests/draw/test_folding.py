@@ -53,17 +53,17 @@ def draw_closed(closed, run=None, given=None):
 
 
 def box(drawing, name):
-    (found,) = [box for box in drawing.picture.boxes if box.id == name]
-    return found
+    (match_,) = [box for box in drawing.picture.boxes if box.id == name]
+    return match_
 
 
 def test_a_closed_region_is_one_box_with_its_name_and_all_lines_lead_to_it():
     root = ET.fromstring(draw_closed(["round"]).bare_svg)
     assert {group.get("data-node") for group in groups(root, "node")} == {"begin", "loop", "region: round", "end"}
-    (made,) = groups(root, "kind-region")
-    assert "Each round" in texts(made)
-    assert "3 nodes" in texts(made)
-    assert "first, sub, inner" in texts(made)
+    (region_group,) = groups(root, "kind-region")
+    assert "Each round" in texts(region_group)
+    assert "3 nodes" in texts(region_group)
+    assert "first, sub, inner" in texts(region_group)
     assert groups(root, "cluster") == []
     ends = {(edge.get("data-source"), edge.get("data-target")) for edge in groups(root, "edge")}
     around = {("begin", "loop"), ("loop", "end"), ("region: round", "end")}
@@ -93,9 +93,9 @@ def test_its_marks_sum_up_what_is_inside():
         current="inner", next=frozenset({"sub", "end"}), visited={"first": 2, "inner": 3, "end": 1},
         failed=frozenset({"inner"}), waiting=frozenset({"first"}), breakpoints=frozenset({"sub"}),
     )  # fmt: skip
-    made = box(draw_closed(["round"], run), "region: round")
-    assert made.marks == ("visited", "waiting", "failed", "current", "breakpoint")
-    assert made.count == "×5"
+    region_box = box(draw_closed(["round"], run), "region: round")
+    assert region_box.marks == ("visited", "waiting", "failed", "current", "breakpoint")
+    assert region_box.count == "×5"
     assert box(draw_closed(["round"], run), "end").marks == ("visited", "next")
     assert box(draw_closed(["round"]), "region: round").marks == ()
 
@@ -159,8 +159,8 @@ def subsets(names):
 
 @given(recipes(), st.data())
 def test_whatever_is_closed_nothing_is_lost(given_, data):
-    whole = draw_recipe(given_).picture
-    closed = data.draw(st.sampled_from(subsets([area.scope for area in whole.areas])))
+    expanded = draw_recipe(given_).picture
+    closed = data.draw(st.sampled_from(subsets([area.scope for area in expanded.areas])))
     picture = draw_recipe(given_, collapsed=closed).picture
     geometry = compute_plain_layout(picture)
     assert {one.name for one in picture.boxes} == set(geometry.boxes)
@@ -168,12 +168,12 @@ def test_whatever_is_closed_nothing_is_lost(given_, data):
     folds = picture.folds
     inside = {} if folds is None else folds.nodes
     shown = {one.id for one in picture.boxes}
-    assert {one.id for one in whole.boxes if one.kind != "start"} <= shown | set(inside)
+    assert {one.id for one in expanded.boxes if one.kind != "start"} <= shown | set(inside)
     assert not shown & set(inside)
     assert set(inside.values()) <= shown
     lines = {link.index for link in picture.links}
     stands = {} if folds is None else folds.edges
-    for link in whole.links:
+    for link in expanded.links:
         if link.index >= 0:
             assert (link.index in lines) is (link.index not in stands)
             assert stands.get(link.index, link.index) in lines | {-1}

@@ -42,13 +42,13 @@ def test_no_box_covers_another_and_each_is_in_its_own_regions(drawn, direction):
     geometry, rectangles = laid_out(shown)
     assert not [pair for pair in combinations(rectangles, 2) if overlap(rectangles[pair[0]], rectangles[pair[1]])]
     parents = {area.name: area.parent for area in shown.areas}
-    whole = (0.0, 0.0, geometry.width, geometry.height)
+    bounds = (0.0, 0.0, geometry.width, geometry.height)
     for box in shown.boxes:
         around, area = set(), box.area
         while area:
             around.add(area)
             area = parents[area]
-        assert within(rectangles[box.name], whole)
+        assert within(rectangles[box.name], bounds)
         for name, frame in geometry.areas.items():
             if name in around:
                 assert within(rectangles[box.name], frame)

@@ -10,10 +10,10 @@ from tests.engine.graph_shapes import board, path, shape_of, step
 
 
 def main() -> None:
-    told = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     ends = []
-    for document in told["runs"]:
-        run = restore_run(shape_of(told["name"]).plan(), document)
+    for document in request["runs"]:
+        run = restore_run(shape_of(request["name"]).plan(), document)
         while run.queue_start < run.current_history.push_ends[run.position - run.current_history.base]:
             step(run)
         ends.append({"path": path(run), "board": board(run)})

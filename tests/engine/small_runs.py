@@ -16,11 +16,11 @@ from tests.engine.graph_shapes import KINDS, leaf
 def run_of(*functions, edges=(), inputs=None, nodes=(), regions=(), world=None, routing="first"):
     """Return a run of a line of leaves `n0`, `n1` ..., each doing one function of its work."""
     line = [leaf(f"n{number}", function) for number, function in enumerate(functions)]
-    made = [*line, *nodes]
+    all_nodes = [*line, *nodes]
     ways = [*(Edge(one.id, two.id) for one, two in pairwise(line)), *edges]
-    entry = () if not made else (made[0].id,)
+    entry = () if not all_nodes else (all_nodes[0].id,)
     parts = {region.id: region for region in [Region("root", entry), *regions]}
-    named = {node.id: node for node in made}
+    named = {node.id: node for node in all_nodes}
     recipe = Recipe("made", "test", named, tuple(ways), entry, regions=parts, routing=routing)
     run = Run(Plan(recipe, KINDS, world or World()), EffectDispatcher())
     run.begin(inputs or {})

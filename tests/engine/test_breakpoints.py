@@ -204,8 +204,8 @@ def test_both_sides_of_one_call():
 
 def refused(nodes=("check", "chose", "done"), edges=(("check", "done"),), **clauses):
     """Return the problems of a breakpoint on these nodes and edges; nothing of it may stay."""
-    there = None if edges is None else [Edge(*edge) for edge in edges]
-    points = Breakpoints(lambda: dict.fromkeys(nodes), lambda: None, there and (lambda: there))
+    known_edges = None if edges is None else [Edge(*edge) for edge in edges]
+    points = Breakpoints(lambda: dict.fromkeys(nodes), lambda: None, known_edges and (lambda: known_edges))
     with pytest.raises(nb.ExecutionError) as caught:
         points.add(**clauses)
     assert len(points) == 0

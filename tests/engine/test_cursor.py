@@ -88,15 +88,15 @@ def reasons(run):
 
 
 def test_a_fork_gives_the_same_reasons_as_the_run_that_it_left():
-    for made, inputs in ((counting(), {"n": 0}), (looping(graph("x", "y"), times=2), {}), (fan("x", "y"), {})):
-        run = session(made, inputs)
+    for recipe, inputs in ((counting(), {"n": 0}), (looping(graph("x", "y"), times=2), {}), (fan("x", "y"), {})):
+        run = session(recipe, inputs)
         run.run()
-        tip, here = run.position, reasons(run)
-        assert here[-1][0][1] == "entry of the recipe"
-        assert [[(each.node, each.why) for each in run.fork(at).frontier] for at in range(tip, -1, -1)] == here
+        tip, expected = run.position, reasons(run)
+        assert expected[-1][0][1] == "entry of the recipe"
+        assert [[(each.node, each.why) for each in run.fork(at).frontier] for at in range(tip, -1, -1)] == expected
         fork = run.fork(run.goto(2).position)
         deeper = fork.fork(fork.step().step)
-        assert [each.why for each in deeper.frontier] == [why for _, why in here[tip - 3]]
+        assert [each.why for each in deeper.frontier] == [why for _, why in expected[tip - 3]]
 
 
 def test_an_edge_is_the_reason_also_after_an_edit_in_the_past():

@@ -162,8 +162,8 @@ def test_a_payload_is_loaded_as_it_was_frozen(payload):
     def measures(value):
         """Return the measures of a frozen value and of all its parts."""
         items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        own = (value.flat, value.extent) if isinstance(value, dict | list) else value
-        return [type(value), own, *map(measures, items)]
+        internals = (value.flat, value.extent) if isinstance(value, dict | list) else value
+        return [type(value), internals, *map(measures, items)]
 
     run = run_of(lambda work: work.emit("told", payload) and {})
     one(run)

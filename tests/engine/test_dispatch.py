@@ -217,9 +217,9 @@ def test_what_a_call_returns_by_reference_is_not_shared_with_the_record():
     answer = [1]
 
     async def node(work):
-        found = await work.call(Effect("tool", "look", {}, target=lambda: answer))
-        found.append(2)
-        return {"answer": found}
+        result = await work.call(Effect("tool", "look", {}, target=lambda: answer))
+        result.append(2)
+        return {"answer": result}
 
     run = run_of(node)
     go_on(run)

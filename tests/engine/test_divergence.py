@@ -85,9 +85,9 @@ def goes(*targets, value=None):
     ],
 )
 def test_writes(then, now, row, sentence):
-    (found,) = differ(lambda work: then, lambda work: now)
-    assert to_rows([found]) == [(*row, False)]
-    assert sentence in str(found)
+    (divergence,) = differ(lambda work: then, lambda work: now)
+    assert to_rows([divergence]) == [(*row, False)]
+    assert sentence in str(divergence)
     assert differ(lambda work: then, lambda work: now, "path") == []
 
 

@@ -108,10 +108,10 @@ def test_a_home_may_be_left_from_inside():
 
 
 def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
-    results, home, begun = [], LoopThread(), threading.Event()
+    results, home, started = [], LoopThread(), threading.Event()
 
     async def waits():
-        begun.set()
+        started.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -126,7 +126,7 @@ def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
             def wait():
                 if not calls:
                     calls.append(1)
-                    assert begun.wait(10)
+                    assert started.wait(10)
                     raise KeyboardInterrupt
                 ended()
 
@@ -165,10 +165,10 @@ def test_an_errand_is_awaited_while_the_loop_here_continues(staying):
 
 
 def test_an_errand_that_is_cancelled_ends_there_first():
-    results, home, begun = [], LoopThread(), threading.Event()
+    results, home, started = [], LoopThread(), threading.Event()
 
     async def work():
-        begun.set()
+        started.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -176,7 +176,7 @@ def test_an_errand_that_is_cancelled_ends_there_first():
 
     async def main():
         task = asyncio.create_task(run_beside(lambda then: RemoteCoroutine(work, home, then)))
-        while not begun.is_set():  # noqa: ASYNC110  (set in another thread)
+        while not started.is_set():  # noqa: ASYNC110  (set in another thread)
             await asyncio.sleep(0.001)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

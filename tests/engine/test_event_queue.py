@@ -59,9 +59,9 @@ def run():
         "first": Node("first", "does", params={"do": first}, on=("one",)),
         "second": Node("second", "does", params={"do": lambda work: {"about": work.activation.row.about}}, on=("two",)),
     }
-    found = Run(Plan(Recipe("rules", "test", nodes, (), (), reactive=Rules()), KINDS, World()), EffectDispatcher())
-    found.begin({})
-    return found
+    run = Run(Plan(Recipe("rules", "test", nodes, (), (), reactive=Rules()), KINDS, World()), EffectDispatcher())
+    run.begin({})
+    return run
 
 
 def waiting(run):

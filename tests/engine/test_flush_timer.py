@@ -48,13 +48,13 @@ def timer(monkeypatch):
 
 @pytest.mark.parametrize("waits", [(30, 60), (60, 30), (30, 30)])
 def test_each_is_asked_when_it_is_due_and_not_before(waits):
-    both, begun = (Behind(), Behind()), time.monotonic()
+    both, started_at = (Behind(), Behind()), time.monotonic()
     for behind, ms in zip(both, waits, strict=True):
         flush_later(behind, Batch(ms=ms), "run")
     wait_until(lambda: both[0].asked and both[1].asked)
     for behind, ms in zip(both, waits, strict=True):
         (asked,) = behind.asked
-        assert asked >= begun + ms / 1000
+        assert asked >= started_at + ms / 1000
         assert not behind.saved
 
 

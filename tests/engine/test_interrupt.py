@@ -102,6 +102,6 @@ def test_a_step_that_is_cut_is_done_once_when_it_is_done_again(seed):
         moments = chance.random() * LONGEST
         met += interrupted(lambda made=session: made.run(max_steps=200), moments)
         session.run(until=200)
-        whole = Session(recipe())
-        whole.run(max_steps=200)
-        assert describe_session(session) == describe_session(whole)
+        uninterrupted = Session(recipe())
+        uninterrupted.run(max_steps=200)
+        assert describe_session(session) == describe_session(uninterrupted)

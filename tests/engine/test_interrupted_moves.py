@@ -133,10 +133,10 @@ def branching() -> Session:
 
 
 def test_an_interrupt_at_any_moment_of_one_of_many_branches_leaves_the_queue_whole():
-    whole, expected = branching(), dict[int, object]()
+    uninterrupted, expected = branching(), dict[int, object]()
     for _ in range(10):
-        expected[whole.position] = describe_session(whole)
-        whole.step()
+        expected[uninterrupted.position] = describe_session(uninterrupted)
+        uninterrupted.step()
     session = branching()
     moments = Interrupt().during(lambda: session.step(2)).moments
     assert moments > 30

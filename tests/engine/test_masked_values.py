@@ -18,9 +18,9 @@ from tests.trace.random_runs import go, started
 
 
 def again(run):
-    found = restore_run(run.plan, json.loads(json.dumps(dump(run))), clock=run.clock)
-    found.has_masked_values = True
-    return found
+    restored = restore_run(run.plan, json.loads(json.dumps(dump(run))), clock=run.clock)
+    restored.has_masked_values = True
+    return restored
 
 
 def test_what_was_masked_is_known_by_its_path():

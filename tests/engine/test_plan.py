@@ -53,7 +53,7 @@ def test_a_join_knows_what_can_reach_it():
 def test_listeners_by_type():
     nodes = {"a": Node("a", "noop", on=("x", "y")), "b": Node("b", "noop", on=("x",))}
     plan = Plan(Recipe("r", "test", nodes, (), ()), KINDS, World())
-    assert {kind: [node.id for node in found] for kind, found in plan.listeners.items()} == {
+    assert {kind: [node.id for node in listeners] for kind, listeners in plan.listeners.items()} == {
         "x": ["a", "b"],
         "y": ["a"],
     }

@@ -62,7 +62,7 @@ def naive_queues(session):
     """Return the same, from what each step scheduled in place of its own activation."""
     history = get_state(session).run.history
     queue = history.push_activations[: history.push_ends[0]].tolist()
-    found = [queue]
+    queues = [queue]
     for row in range(1, len(history.step_activations)):
         place = queue.index(history.step_activations[row])
         queue = [
@@ -70,8 +70,8 @@ def naive_queues(session):
             *history.push_activations[history.push_ends[row - 1] : history.push_ends[row]],
             *queue[place + 1 :],
         ]
-        found.append(queue)
-    return found
+        queues.append(queue)
+    return queues
 
 
 steps = st.lists(st.integers(0, 4), min_size=1, max_size=3)
@@ -155,10 +155,10 @@ def test_the_next_node_that_a_person_chooses_among_many_branches_is_as_among_few
             session = Session(recipe([[0, 0] for _ in range(20)]))
             session.step(3)
             session.set_next("all_7_0")
-            found = []
+            frontiers = []
             for _ in range(45):
-                found.append([(entry.node, entry.branch) for entry in session.frontier])
+                frontiers.append([(entry.node, entry.branch) for entry in session.frontier])
                 session.step()
-            return found
+            return frontiers
 
     assert play(scheduler.SHORT) == play(1000)

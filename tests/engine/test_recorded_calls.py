@@ -50,14 +50,14 @@ def again(error):
 
 
 def test_an_answer_is_the_readers_own():
-    kept = row(result={"rows": [1]})
-    answer_of(kept)["rows"].append(2)
-    assert answer_of(kept) == {"rows": [1]}
+    tool_row = row(result={"rows": [1]})
+    answer_of(tool_row)["rows"].append(2)
+    assert answer_of(tool_row) == {"rows": [1]}
 
 
 def test_a_models_answer_tells_what_it_took():
-    kept = row("llm", "hello", tokens_in=3, tokens_out=4, cost_usd=Decimal("0.1"))
-    assert answer_of(kept) == LLMResponse("hello", "recorded", Usage(3, 4, Decimal("0.1")))
+    model_row = row("llm", "hello", tokens_in=3, tokens_out=4, cost_usd=Decimal("0.1"))
+    assert answer_of(model_row) == LLMResponse("hello", "recorded", Usage(3, 4, Decimal("0.1")))
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_a_models_answer_tells_what_it_took():
     ids=repr,
 )
 def test_an_error_has_its_name_and_its_words_again(error):
-    made = again(error)
-    assert (type(made).__name__, str(made), error_text(made)) == (
+    restored = again(error)
+    assert (type(restored).__name__, str(restored), error_text(restored)) == (
         type(error).__name__,
         str(error),
         error_text(error),

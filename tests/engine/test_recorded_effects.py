@@ -23,13 +23,13 @@ def calling(*effects, then=None, **inputs):
     """Return a run of one node that does effects and writes what they answered."""
 
     async def node(work):
-        found = []
+        results = []
         for kind, name, given, target in effects:
             try:
-                found.append(await work.call(Effect(kind, name, given, attempts=2, target=target)))
+                results.append(await work.call(Effect(kind, name, given, attempts=2, target=target)))
             except LookupError as error:
-                found.append(f"{type(error).__name__} {error}")
-        return {"found": found, **(then(work) if then else {})}
+                results.append(f"{type(error).__name__} {error}")
+        return {"found": results, **(then(work) if then else {})}
 
     return run_of(node, inputs=inputs)
 

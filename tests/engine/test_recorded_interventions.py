@@ -105,9 +105,9 @@ def fan(*branches):
     nodes = [Node("both", "nest", bodies=tuple(region.id for region in regions), params={"policy": "child"})]
     edges = [Edge("both", "after")]
     for number, functions in enumerate(branches):
-        own = [leaf(f"b{number}_{at}", function, scope=f"b{number}") for at, function in enumerate(functions)]
-        edges += [Edge(first.id, second.id) for first, second in pairwise(own)]
-        nodes += own
+        leaves = [leaf(f"b{number}_{at}", function, scope=f"b{number}") for at, function in enumerate(functions)]
+        edges += [Edge(first.id, second.id) for first, second in pairwise(leaves)]
+        nodes += leaves
     nodes.append(leaf("after", lambda work: {"sum": sum(work.board["both"])}))
     run = Run(plan_of(*nodes, edges=edges, regions=regions), EffectDispatcher())
     run.begin({})

@@ -52,11 +52,11 @@ def test_what_a_step_has_drawn_is_taken_back_while_nothing_else_has_moved():
     run.random.random()
     run.ids("thing")
     save_draws(run)
-    stood = get_draws(run)
+    earlier_draws = get_draws(run)
     then = run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()
-    assert get_draws(run) != stood
+    assert get_draws(run) != earlier_draws
     roll_back_draws(run)
-    assert get_draws(run) == stood
+    assert get_draws(run) == earlier_draws
     assert (run.random.random(), run.random.gauss(0, 1), run.ids("thing"), run.clock.now()) == then
     step(run)  # it has come to its end: what it has drawn stays drawn
     draws = get_draws(run)

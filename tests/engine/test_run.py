@@ -132,10 +132,10 @@ def test_calls_are_counted_up_to_where_the_run_is_and_retries_are_not():
     answers = iter([ValueError("no"), 1, 1])
 
     def answer():
-        found = next(answers)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     async def look(work):
         return {"n": await work.call(Effect("tool", "look", {}, target=answer, attempts=2))}
@@ -149,10 +149,10 @@ def test_calls_are_counted_up_to_where_the_run_is_and_retries_are_not():
 
 
 def test_an_event_of_a_branch_is_not_that_of_the_steps_it_left():
-    said = iter(["first", "left", "own", "next"])
+    texts = iter(["first", "left", "own", "next"])
 
     def speak(work):
-        work.emit("said", {"text": next(said)})
+        work.emit("said", {"text": next(texts)})
 
     run = run_of(speak, speak, speak)
     one(run)

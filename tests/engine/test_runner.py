@@ -30,7 +30,7 @@ from tests.engine.small_runs import data, run_of
 def test_a_run_of_every_shape_is_what_its_record_says_from_every_step_on(name, how):
     run = to_its_end(begun(name), how)
     assert run.position >= 6
-    stood = (run.position, board(run), run.frontier(), len(run.tables.activations), len(run.tables.frames))
+    state = (run.position, board(run), run.frontier(), len(run.tables.activations), len(run.tables.frames))
     for start in range(run.position + 1):
         for level in LEVELS:
             replay = Replay(run, start=start, level=level).execute()
@@ -42,7 +42,7 @@ def test_a_run_of_every_shape_is_what_its_record_says_from_every_step_on(name, h
             ]
             assert replay.compared_steps == len(counted)
             assert board(replay.run) == board(run)
-    assert stood == (run.position, board(run), run.frontier(), len(run.tables.activations), len(run.tables.frames))
+    assert state == (run.position, board(run), run.frontier(), len(run.tables.activations), len(run.tables.frames))
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -181,10 +181,10 @@ def test_no_effect_is_run():
         return {"found": word}
 
     async def node(work):
-        found = await work.call(Effect("tool", "look", {"word": "x"}, target=look))
+        result = await work.call(Effect("tool", "look", {"word": "x"}, target=look))
         answer = await work.call(Effect("llm", "model", {"prompt": "y"}))
         await work.loop()
-        return {**found, "answer": answer.content}
+        return {**result, "answer": answer.content}
 
     def model(request):
         assert not armed

@@ -86,10 +86,10 @@ def test_it_continues_from_json_in_another_process(name):
     for k in range(run.position):
         time_travel.goto(run, k)
         documents.append(dump(run))
-    told = json.dumps({"name": name, "runs": documents})
+    report = json.dumps({"name": name, "runs": documents})
     done = subprocess.run(
         [sys.executable, "-m", "tests.engine.resuming_process"],
-        input=told,
+        input=report,
         capture_output=True,
         text=True,
         cwd=ROOT,

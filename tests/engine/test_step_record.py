@@ -106,8 +106,8 @@ def test_what_people_did_comes_in_its_order():
 
 def test_events_that_nobody_noted_come_first():
     run = begun("reactive")
-    found = [(deed.intervention, deed.event.payload) for deed in Record(run).interventions_between(0)]
-    assert found == [(None, "ada"), (None, "bob")]
+    interventions = [(deed.intervention, deed.event.payload) for deed in Record(run).interventions_between(0)]
+    assert interventions == [(None, "ada"), (None, "bob")]
 
 
 def test_a_branch_begins_with_what_people_did_there():

@@ -72,20 +72,20 @@ def test_a_process_ends_beside_a_call_that_never_does():
 
 
 def test_a_coroutine_that_nobody_awaits_any_more_is_closed():
-    results, begun, gate = [], threading.Event(), threading.Event()
+    results, started, gate = [], threading.Event(), threading.Event()
 
     async def answer():
         """Return nothing."""
 
     def call():
-        begun.set()
+        started.set()
         gate.wait(10)
         results.append(answer())
         return results[0]
 
     async def check():
         task = asyncio.get_running_loop().create_task(call_in_thread(call))
-        await asyncio.to_thread(begun.wait, 10)
+        await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

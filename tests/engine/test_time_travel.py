@@ -150,11 +150,11 @@ def test_forks_share_their_data_and_never_what_one_of_them_changes(moves):
 
 
 def test_a_fork_inside_frames_keeps_them_apart():
-    made = session(looping(graph("add", add=lambda board: add(board["n"])), times=4), {"n": 0})
-    made.step(4)
-    run = made._parts.run
+    counting = session(looping(graph("add", add=lambda board: add(board["n"])), times=4), {"n": 0})
+    counting.step(4)
+    run = counting._parts.run
     new = fork_run(run, run.plan, 4)
-    made.run()
+    counting.run()
     while not run_plain(new, once=True):
         pass
     assert (board(new), board(run)) == ({"n": 4, "done": 1},) * 2
@@ -187,22 +187,22 @@ def test_in_the_past_repair_leaves_the_steps_that_come_later():
 
 @given(st.lists(st.tuples(st.sampled_from(["goto", "fork", "step", "write"]), st.integers(0, 120)), max_size=12))
 def test_a_restored_state_changes_with_no_other_run(moves):
-    made, seen = long_run(120)
-    runs = [made]
+    counting_run, seen = long_run(120)
+    runs = [counting_run]
     for number, (verb, at) in enumerate(moves):
         run = runs[at % len(runs)]
         if verb == "goto":
-            goto(made, at)
+            goto(counting_run, at)
         elif verb == "fork":
-            runs.append(fork_run(made, made.plan, at))
-        elif verb == "write" and run is not made:
+            runs.append(fork_run(counting_run, counting_run.plan, at))
+        elif verb == "write" and run is not counting_run:
             open_tip(run, amend=True)
             run.write(run.root.scope, ("n",), f"of {number}")
             repair(run)
-        elif run is not made:
+        elif run is not counting_run:
             one(run)
-        assert data(made) == seen[made.position]
-        assert data(fork_run(made, made.plan, at)) == seen[at]
+        assert data(counting_run) == seen[counting_run.position]
+        assert data(fork_run(counting_run, counting_run.plan, at)) == seen[at]
 
 
 def test_frames_that_are_open_at_a_checkpoint_are_open_again():

@@ -95,8 +95,8 @@ def test_a_copy_that_was_not_changed_is_no_write():
 
 
 def test_a_value_that_is_stored_cannot_be_changed_later():
-    kept = [1]
-    run = run_of(lambda work: {"a": kept}, lambda work: {"b": kept.append(2)})
+    items = [1]
+    run = run_of(lambda work: {"a": items}, lambda work: {"b": items.append(2)})
     one(run)
     one(run)
     assert data(run)["a"] == [1]

@@ -63,12 +63,12 @@ def test_calls_follow_the_genai_conventions():
     spans = sent(answered())
     (chat,) = [span for span in spans if span.attributes.get("gen_ai.operation.name") == "chat"]
     assert (chat.name, chat.kind) == ("chat m-1", SpanKind.CLIENT)
-    said = chat.attributes
-    assert (said["gen_ai.usage.input_tokens"], said["gen_ai.usage.output_tokens"]) == (12, 5)
-    assert (said["gen_ai.provider.name"], said["gen_ai.response.model"]) == ("vendor", "m-1")
-    assert said["gen_ai.response.finish_reasons"] == ("stop",)
-    assert "blue" in said["gen_ai.output.messages"]
-    assert "sky" in said["gen_ai.input.messages"]
+    attributes = chat.attributes
+    assert (attributes["gen_ai.usage.input_tokens"], attributes["gen_ai.usage.output_tokens"]) == (12, 5)
+    assert (attributes["gen_ai.provider.name"], attributes["gen_ai.response.model"]) == ("vendor", "m-1")
+    assert attributes["gen_ai.response.finish_reasons"] == ("stop",)
+    assert "blue" in attributes["gen_ai.output.messages"]
+    assert "sky" in attributes["gen_ai.input.messages"]
     tools = [span for span in spans if span.attributes.get("gen_ai.operation.name") == "execute_tool"]
     assert tools
     assert all(json.loads(span.attributes["gen_ai.tool.call.arguments"]) for span in tools)
@@ -129,14 +129,14 @@ def test_parquet_has_every_row_in_a_folder_or_in_one_file(make, tmp_path):
     trace = make().trace
     trace.to_parquet(tmp_path / "run")
     trace.to_parquet(tmp_path / "run.parquet")
-    whole = parquet.read_table(tmp_path / "run.parquet")
-    about = json.loads(whole.schema.metadata[b"agentnb"])
+    parquet_table = parquet.read_table(tmp_path / "run.parquet")
+    about = json.loads(parquet_table.schema.metadata[b"agentnb"])
     assert (about["run_id"], about["fingerprint"]) == (trace.run_id, trace.fingerprint)
     for name in NAMES:
         table = parquet.read_table(tmp_path / "run" / f"{name}.parquet")
         assert table.column_names == list(trace.frames[name].columns)
         assert len(table) == len(trace.frames[name])
-        assert whole["table"].to_pylist().count(name) == len(table)
+        assert parquet_table["table"].to_pylist().count(name) == len(table)
     assert pd.read_parquet(tmp_path / "run" / "steps.parquet")["node"].tolist() == [
         step.node_id for step in trace.steps
     ]
@@ -274,18 +274,18 @@ def test_every_attribute_and_message_is_one_of_the_conventions(name):
     actual = [span for span in spans if "gen_ai.operation.name" in span.attributes]
     assert len(actual) > 0
     for span in actual:
-        said = span.attributes
-        assert said["gen_ai.operation.name"] in operations
-        assert span.name.startswith(f"{said['gen_ai.operation.name']} ")
-        if said["gen_ai.operation.name"] == "execute_tool":
-            assert said["gen_ai.tool.type"] == "function"
+        attributes = span.attributes
+        assert attributes["gen_ai.operation.name"] in operations
+        assert span.name.startswith(f"{attributes['gen_ai.operation.name']} ")
+        if attributes["gen_ai.operation.name"] == "execute_tool":
+            assert attributes["gen_ai.tool.type"] == "function"
         for side in ("input", "output"):
-            for message in json.loads(said.get(f"gen_ai.{side}.messages", "[]")):
+            for message in json.loads(attributes.get(f"gen_ai.{side}.messages", "[]")):
                 assert {"role", "parts"} | ({"finish_reason"} if side == "output" else set()) == message.keys()
                 assert message["parts"]
                 assert all(isinstance(part["content"], str) for part in message["parts"] if part["type"] == "text")
-        if "gen_ai.input.messages" in said:
-            assert set(CONVENTIONS) <= said.keys()
+        if "gen_ai.input.messages" in attributes:
+            assert set(CONVENTIONS) <= attributes.keys()
 
 
 def test_messages_of_libraries_become_roles_and_parts():

@@ -64,10 +64,10 @@ def outcome(ask: Callable[[Mapping[str, Any]], Any], board: Mapping[str, Any]) -
     recording = Recording(board)
     try:
         value = ask(recording)
-        found: Any = type(value), repr(value)
+        result: Any = type(value), repr(value)
     except AgentNbError as error:
-        found = error.problems[0].code, error.problems[0].what
-    return found, recording.seen
+        result = error.problems[0].code, error.problems[0].what
+    return result, recording.seen
 
 
 @example({"<": [{"var": "a"}, 3]}, {"a": True}, True)  # noqa: FBT003

@@ -329,8 +329,8 @@ def test_a_text_may_be_as_long_as_patterns_are_tried_on():
 @pytest.mark.parametrize("size", [LONGEST - 40, LONGEST, 3 * LONGEST])
 def test_a_message_is_as_long_as_it_may_be(size):
     (fault,) = Schema({"enum": ["y" * size]}).faults(1)
-    whole = f"1 is not one of ['{'y' * size}']"
-    assert fault.message == (whole if len(whole) <= LONGEST else f"{whole[: LONGEST - 3]}...")
+    message = f"1 is not one of ['{'y' * size}']"
+    assert fault.message == (message if len(message) <= LONGEST else f"{message[: LONGEST - 3]}...")
     (fault,) = Schema({"type": "integer"}).faults("x" * size)
     assert fault.message == f"'{'x' * 56}... is not of type 'integer'"
 

@@ -26,7 +26,7 @@ class Hidden:
 
 
 def problems(rule):
-    return [(found.code, found.where) for found in check_rule(rule, OPERATORS, Place("r.yaml", 3, 9, "when"))]
+    return [(problem.code, problem.where) for problem in check_rule(rule, OPERATORS, Place("r.yaml", 3, 9, "when"))]
 
 
 def test_every_mistake_is_reported_with_its_pointer():
@@ -67,8 +67,8 @@ def nested(levels):
 def test_sixty_four_operators_inside_each_other_are_allowed_and_no_more():
     assert problems(nested(63)) == []
     for levels in (64, 20_000):
-        (found,) = check_rule(nested(levels), OPERATORS, None)
-        assert (found.code, found.what) == ("R311", "the rule is nested too deeply")
+        (problem,) = check_rule(nested(levels), OPERATORS, None)
+        assert (problem.code, problem.what) == ("R311", "the rule is nested too deeply")
 
 
 def test_a_rule_that_holds_itself_ends():
@@ -78,8 +78,8 @@ def test_a_rule_that_holds_itself_ends():
 
 
 def test_a_rule_of_too_many_parts():
-    (found,) = check_rule({"and": [1] * 10_001}, OPERATORS, None)
-    assert (found.code, found.what) == ("R311", "the rule has too many parts")
+    (problem,) = check_rule({"and": [1] * 10_001}, OPERATORS, None)
+    assert (problem.code, problem.what) == ("R311", "the rule has too many parts")
 
 
 def test_what_yaml_reads_becomes_json():

@@ -80,10 +80,10 @@ trees = st.recursive(st.integers(), lambda inner: st.dictionaries(keys, inner, m
 
 @given(st.dictionaries(keys, trees, max_size=3), st.lists(st.sampled_from("ab"), min_size=1, max_size=4))
 def test_a_dict_is_read_as_resolve_path_says(context, path):
-    here = context
+    value = context
     for key in resolve_path(".".join(path), context):
-        here = here.get(key, NOTHING) if isinstance(here, dict) else NOTHING
-    assert get_value(context, path) == here
+        value = value.get(key, NOTHING) if isinstance(value, dict) else NOTHING
+    assert get_value(context, path) == value
 
 
 def test_the_nearest_part_that_is_missing():
@@ -153,9 +153,9 @@ def test_what_has_no_form_in_json(value):
 
 
 def test_a_value_that_is_too_large_is_shortened():
-    most = 1.7976931348623157e308
+    largest = 1.7976931348623157e308
     held = {"a": [math.inf, -math.inf, 10**400, -(10**400), 5, True], "b": (1.5, "x")}
-    assert to_finite(held) == {"a": [most, -most, most, -most, 5, True], "b": [1.5, "x"]}
+    assert to_finite(held) == {"a": [largest, -largest, largest, -largest, 5, True], "b": [1.5, "x"]}
     assert has_json(held)
 
 

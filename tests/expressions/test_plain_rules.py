@@ -80,8 +80,8 @@ ARITIES = {row["name"]: (row["min_args"], row["max_args"]) for row in PLAIN.oper
 
 @pytest.mark.parametrize("name", ARITIES)
 def test_a_failure_of_any_argument_has_the_same_place(name):
-    least, most = ARITIES[name]
-    for count in range(max(least or 0, 2 if name == "if" else 1), min(most or 4, 5) + 1):
+    least, maximum = ARITIES[name]
+    for count in range(max(least or 0, 2 if name == "if" else 1), min(maximum or 4, 5) + 1):
         for at in range(count):
             for other in ("n", "f", "xs", "s", "rows", "o", "i"):
                 arguments = [{"var": other}] * count
@@ -185,8 +185,8 @@ LEVELS = [[[level], *keys] for level in (-3, -1, 0, 1, 2, 3, 4, 5) for keys in (
 ])  # fmt: skip
 def test_a_rule_reads_what_the_library_reads_and_finds_the_same(rule):
     def facts(engine):
-        found = engine.compile(rule).facts()
-        return sorted(found["reads"]), found["reads_complete"]
+        facts = engine.compile(rule).facts()
+        return sorted(facts["reads"]), facts["reads_complete"]
 
     assert facts(PLAIN) == facts(LIBRARY)
     context = {**CONTEXT, "index": 5, "key": "k"}

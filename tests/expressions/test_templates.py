@@ -108,8 +108,8 @@ def test_the_filters_of_a_set_block_may_use_names(text, shown):
 
 def test_what_comes_out_is_a_copy():
     names = {"x": {"a": [1]}}
-    found = rendered("{{ x }}", **names)
-    found["a"].append(2)
+    value = rendered("{{ x }}", **names)
+    value["a"].append(2)
     assert names == {"x": {"a": [1]}}
 
 

@@ -48,9 +48,9 @@ def watched(marks: Marks) -> None:
 def _slowly(does: Any) -> Any:
     @functools.wraps(does)
     def done(*given: Any, **named: Any) -> Any:
-        found = does(*given, **named)
+        result = does(*given, **named)
         time.sleep(SLOWLY)
-        return found
+        return result
 
     return done
 
@@ -99,16 +99,16 @@ class Walk:
 
 
 def run(url: str, folder: Path, run_id: str, verb: str, way: str, seed: int) -> None:
-    said = os.open(folder / "said", os.O_WRONLY)
+    pipe = os.open(folder / "said", os.O_WRONLY)
     marks = Marks(folder / "marks")
     watched(marks)
-    os.write(said, b"ready\n")
+    os.write(pipe, b"ready\n")
     tools = recipe.Tools(folder, marks, seed)
     begin = recipe.begin if verb == "begin" else recipe.again
     session = begin(tools, url, run_id)
-    Walk(session, marks, said, seed).go(way)
+    Walk(session, marks, pipe, seed).go(way)
     session.close()
-    os.write(said, b"end\n")
+    os.write(pipe, b"end\n")
 
 
 def main() -> None:

@@ -210,11 +210,11 @@ def again(tools: Tools, store: Any, run_id: str = "run", rounds: int = ROUNDS) -
 
 
 def digest(board: Mapping[str, Any]) -> str:
-    found = size = 0
+    checksum = size = 0
     for key, value in sorted(board.items()):
         plain = f"{key} {value if isinstance(value, str) else json.dumps(thaw(value))}\n".encode()
-        found, size = crc32(plain, found), size + len(plain)
-    return f"{found:08x}.{size}"
+        checksum, size = crc32(plain, checksum), size + len(plain)
+    return f"{checksum:08x}.{size}"
 
 
 def here(session: Session) -> str:

@@ -52,12 +52,12 @@ class Nursery:
         pipe = folder / "said"
         pipe.unlink(missing_ok=True)
         os.mkfifo(pipe)
-        said = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        os.set_blocking(said, True)
+        read_end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        os.set_blocking(read_end, True)
         url, *rest = words
         self._process.stdin.write(json.dumps([url, str(folder), *rest]) + "\n")
         self._process.stdin.flush()
-        return Child(int(self._process.stdout.readline()), said)
+        return Child(int(self._process.stdout.readline()), read_end)
 
 
 class Child:
@@ -176,23 +176,23 @@ class Killed:
 
     def _family(self) -> list[str]:
         """Return the run and the forks of it that are kept."""
-        found = [self.run_id]
+        ids = [self.run_id]
         for row in reversed(open_log(self.store).runs()):
-            if row.parent in found:
-                found.append(row.run_id)
-        return found
+            if row.parent in ids:
+                ids.append(row.run_id)
+        return ids
 
     def _whole(self, session: Session) -> None:
         """Check that nothing is missing of a run, and that one can go anywhere in it."""
         log, run_id = open_log(self.store), session.run_id
         assert [entry.seq for entry in log.entries(run_id)] == list(range(1, log.last(run_id) + 1))
-        steps, own = session.trace.steps, run_id == self.run_id
+        steps, is_original = session.trace.steps, run_id == self.run_id
         digests = [recipe.digest(session.trace.state_at(number)) for number in range(len(steps) + 1)]
-        for number, told in self.said.get(run_id, {}).items():
-            assert (steps[number - 1].node_id, digests[number]) == told, (run_id, number)
-        if own:
+        for number, reported in self.said.get(run_id, {}).items():
+            assert (steps[number - 1].node_id, digests[number]) == reported, (run_id, number)
+        if is_original:
             self.position = len(steps)
-        if own and self.way == "step":
+        if is_original and self.way == "step":
             assert [step.node_id for step in steps] == self.reference.nodes[: len(steps)]
             assert digests == self.reference.digests[: len(digests)]
         assert (session.goto(0).position, session.goto(len(steps)).position) == (0, len(steps))

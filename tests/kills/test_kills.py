@@ -20,7 +20,7 @@ SOME, MANY = 10, 100  # from so many on a commit and a call must be met; from so
 AT_MOST = 100  # kills of a sample, until those are met
 
 STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.needs_postgres)]
-PARTS = [min(AT_ONCE, KILLS - begun) for begun in range(0, KILLS, AT_ONCE)]
+PARTS = [min(AT_ONCE, KILLS - first_number) for first_number in range(0, KILLS, AT_ONCE)]
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 

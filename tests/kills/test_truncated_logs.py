@@ -88,6 +88,6 @@ def test_a_waiting_call_is_answered_by_hand_and_does_not_go_out(whole):
             call = f"{asked.arguments['who']}/{asked.name}/{asked.arguments['n']}"
             again.change(asked.id, answer=recipe.answer_of(call))
             again.step()
-            assert not [made for made in tools.made if made.startswith(f"{call} ")]
+            assert not [call_made for call_made in tools.made if call_made.startswith(f"{call} ")]
             again.run()
             assert recipe.here(again) == recipe.here(session), size

@@ -141,8 +141,8 @@ def test_what_a_node_says_of_its_calls_holds_for_each_way_to_answer():
 
 
 def test_a_simulated_agent_is_asked_again_when_chaos_strikes():
-    made = made_of(attempts=2, simulated=({"text": 1}, {"text": 2}))
-    run = Session(made, {"about": "rain"}, chaos={"error_rate": 1.0}, clock=FrozenClock())
+    agent = made_of(attempts=2, simulated=({"text": 1}, {"text": 2}))
+    run = Session(agent, {"about": "rain"}, chaos={"error_rate": 1.0}, clock=FrozenClock())
     run.step()
     assert run.trace.frames.calls["attempt"].tolist() == [1, 2]
 

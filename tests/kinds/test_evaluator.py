@@ -46,8 +46,8 @@ def judged(*scores, **options):
 
 def observed(run):
     """Return (score, refinement, decision, forced) of each evaluation."""
-    found = [step.observation for step in run.trace.steps if step.kind == "evaluator"]
-    return [(each["score"], each["refinement"], each["decision"], each["forced"]) for each in found]
+    observations = [step.observation for step in run.trace.steps if step.kind == "evaluator"]
+    return [(each["score"], each["refinement"], each["decision"], each["forced"]) for each in observations]
 
 
 # ------------------------------------------------------------------------------------------------ where it leads
@@ -327,11 +327,11 @@ def test_a_simulated_score_comes_from_the_runs_seed_and_says_so():
     def scores(seed):
         run = Session(recipe(pass_threshold=1, max_refinements=5), seed=seed)
         run.run()
-        found = [each[0] for each in observed(run)]
+        scores = [each[0] for each in observed(run)]
         run.goto(3).run()
-        assert [each[0] for each in observed(run)] == found
+        assert [each[0] for each in observed(run)] == scores
         assert all(step.observation["simulated"] for step in run.trace.steps if step.kind == "evaluator")
-        return found
+        return scores
 
     assert len(set(scores(1))) > 1
     assert scores(1) == scores(1) != scores(2)
@@ -347,10 +347,10 @@ def test_where_nothing_is_there_is_nothing_to_judge():
     run = Session(load(document))
     run.run()
     assert (run.status, run.current) == ("failed", "judge")
-    told = str(run.cause)
-    assert "X404" in told
-    assert "'output'" in told
-    assert "late, publish" in told or "publish, late" in told
+    message = str(run.cause)
+    assert "X404" in message
+    assert "'output'" in message
+    assert "late, publish" in message or "publish, late" in message
     run.edit({"output": "by hand"})
     run.step()
     assert run.trace.steps[-1].inputs == {"output": "by hand"}

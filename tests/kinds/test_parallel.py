@@ -29,15 +29,15 @@ def branching(*branches, after=True, limits=None, errors=None):
     edges, regions = [Edge("both", "done")] if after else [], {"root": Region("root", ("both",))}
     for number, line in enumerate(branches):
         scope = f"branch{number}"
-        made = [function(each) if isinstance(each, str) else each for each in line]
-        made = [Node(**{**_fields(node), "scope": scope}) for node in made]
-        edges += [Edge(one.id, two.id) for one, two in pairwise(made)]
-        regions[scope] = Region(scope, (made[0].id,), owner="both")
-        nodes += made
+        line_nodes = [function(each) if isinstance(each, str) else each for each in line]
+        line_nodes = [Node(**{**_fields(node), "scope": scope}) for node in line_nodes]
+        edges += [Edge(one.id, two.id) for one, two in pairwise(line_nodes)]
+        regions[scope] = Region(scope, (line_nodes[0].id,), owner="both")
+        nodes += line_nodes
     nodes += [function("done")] if after else []
     edges += [Edge("both", "done", "error")] if errors else []
-    found = {node.id: node for node in nodes}
-    return Recipe("test", "test", found, tuple(edges), ("both",), regions=regions, limits=limits or {})
+    by_id = {node.id: node for node in nodes}
+    return Recipe("test", "test", by_id, tuple(edges), ("both",), regions=regions, limits=limits or {})
 
 
 def _fields(node):

@@ -61,30 +61,30 @@ def test_its_step_says_why():
 
 
 def test_routes_may_be_drawn_as_edges_with_a_value():
-    made = router()
-    made.graph["entry"] = "route"
-    made.add_edge("route", "bug", value="bug")
-    made.add_edge("route", "other", kind="route")
-    run = session(made, {"topic": "bug"})
+    graph = router()
+    graph.graph["entry"] = "route"
+    graph.add_edge("route", "bug", value="bug")
+    graph.add_edge("route", "other", kind="route")
+    run = session(graph, {"topic": "bug"})
     run.run()
     assert path(run) == ["route", "bug"]
-    run = session(made, {"topic": "?"})
+    run = session(graph, {"topic": "?"})
     run.run()
     assert path(run) == ["route", "other"]
 
 
 def test_a_path_below_a_key_is_read():
-    made = router(input_key="ticket.topic", routes={"bug": "bug"}, default="other")
-    made.graph["entry"] = "route"
-    run = session(made, {"ticket": {"topic": "bug"}})
+    graph = router(input_key="ticket.topic", routes={"bug": "bug"}, default="other")
+    graph.graph["entry"] = "route"
+    run = session(graph, {"ticket": {"topic": "bug"}})
     run.run()
     assert path(run) == ["route", "bug"]
 
 
 def test_without_a_way_on_the_run_is_at_its_end():
-    made = router(routes={"bug": "bug"})
-    made.graph["entry"] = "route"
-    run = session(made, {"topic": "?"})
+    graph = router(routes={"bug": "bug"})
+    graph.graph["entry"] = "route"
+    run = session(graph, {"topic": "?"})
     run.run()
     assert (run.status, path(run)) == ("finished", ["route"])
     assert "Go to the end" in run.trace.steps[0].thought
@@ -98,9 +98,9 @@ HOLDS, FAILS = '{"==": [{var: state.x}, 1]}', '{"==": [{var: state.x}, 2]}'
 
 def routed(tmp_path, cases, *, default="", ways=()):
     """Return the nodes that a router led to."""
-    made = ", ".join(f"{{when: {rule}, to: {target}}}" for rule, target in cases)
+    cases_text = ", ".join(f"{{when: {rule}, to: {target}}}" for rule, target in cases)
     rest = f", default: {default}" if default else ""
-    nodes = f"{line('a', 'b', 'c')}\n  - {{id: route, type: router, cases: [{made}]{rest}}}\n"
+    nodes = f"{line('a', 'b', 'c')}\n  - {{id: route, type: router, cases: [{cases_text}]{rest}}}\n"
     # A router that a failure alone would lead to: so a, b and c are led to, and no entries.
     nodes += "  - {id: start, type: noop, on_error: {to: spare}}\n"
     nodes += "  - {id: spare, type: router, cases: [{when: true, to: a}, {when: true, to: b}, {when: true, to: c}]}\n"

@@ -12,10 +12,10 @@ from tests.session.small_sessions import counting
 @pytest.fixture
 def shell():
     InteractiveShell.clear_instance()
-    made = InteractiveShell.instance(colors="nocolor")
-    made.extension_manager.load_extension("agentnb")
-    yield made
-    made.history_manager.end_session()
+    ipython = InteractiveShell.instance(colors="nocolor")
+    ipython.extension_manager.load_extension("agentnb")
+    yield ipython
+    ipython.history_manager.end_session()
     InteractiveShell.clear_instance()
 
 
@@ -25,8 +25,8 @@ def agent(shell):
 
     def say(line, made=None, **inputs):
         if made is not None:
-            found = made if isinstance(made, nb.Session) else nb.Session(nb.load(made), inputs)
-            shell.user_ns["session"] = found
+            session = made if isinstance(made, nb.Session) else nb.Session(nb.load(made), inputs)
+            shell.user_ns["session"] = session
         return shell.run_line_magic("agent", line)
 
     say("board", counting(), n=0)

@@ -28,4 +28,4 @@ def complete(shell, line):
     """Return what IPython proposes to put for the last word of a line."""
     shell.Completer.use_jedi = False
     with provisionalcompleter():
-        return [found.text for found in shell.Completer.completions(line, len(line))]
+        return [completion.text for completion in shell.Completer.completions(line, len(line))]

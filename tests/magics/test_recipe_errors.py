@@ -75,8 +75,8 @@ def test_a_problem_without_a_line_is_a_card_alone():
 def test_the_cell_fails_with_one_line_below_the_card(shell, capsys):
     result = shell.run_cell(f"%%recipe small\n{BAD}")
     out = capsys.readouterr()
-    told = out.out + out.err
+    output = out.out + out.err
     assert isinstance(result.error_in_exec, nb.RecipeError)
-    assert ">    4" in told
-    assert told.count("R114") == 1
-    assert "shown above; nothing was loaded" in told
+    assert ">    4" in output
+    assert output.count("R114") == 1
+    assert "shown above; nothing was loaded" in output

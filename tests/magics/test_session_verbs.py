@@ -53,10 +53,10 @@ def test_there_is_no_such_recipe(shell):
 
 def test_a_fork_becomes_the_current_session(agent, shell):
     agent("step 2")
-    made = agent("fork other")
-    assert shell.user_ns["other"] is made
+    fork = agent("fork other")
+    assert shell.user_ns["other"] is fork
     agent("edit n 9")
-    assert (made.board["n"], shell.user_ns["session"].board["n"]) == (9, 1)
+    assert (fork.board["n"], shell.user_ns["session"].board["n"]) == (9, 1)
     assert wrong(agent, "fork 5x").code == "U401"
 
 

@@ -39,9 +39,9 @@ def test_run_until(agent, shell, until, position):
 
 def test_a_failure_is_reported_with_its_problem(agent):
     agent("board", broken())
-    told = agent("run")
-    assert told.startswith("failed after step 2, next middle\nX100")
-    assert "retry()" in told
+    output = agent("run")
+    assert output.startswith("failed after step 2, next middle\nX100")
+    assert "retry()" in output
 
 
 def test_start_and_pause_name_run_where_no_loop_runs(agent):

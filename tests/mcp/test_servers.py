@@ -36,8 +36,8 @@ graph.add_edge("add", "add", when="total < 50")
 
 
 async def ask_server(client, tool, **arguments):
-    found = await client.call_tool(tool, arguments)
-    return json.loads(found.content[0].text)
+    result = await client.call_tool(tool, arguments)
+    return json.loads(result.content[0].text)
 
 
 def test_agentnb_mcp_serves_the_runs_of_a_store_on_stdin_and_stdout(tmp_path):

@@ -51,10 +51,10 @@ class Asked:
         self.client = client
 
     async def __call__(self, tool, *, fails=False, **arguments):
-        found = await self.client.call_tool(tool, arguments)
-        text = found.content[0].text
+        result = await self.client.call_tool(tool, arguments)
+        text = result.content[0].text
         assert len(text) <= LONGEST + 200
-        assert bool(found.is_error) is fails, text
+        assert bool(result.is_error) is fails, text
         return json.loads(text)
 
 
@@ -148,8 +148,8 @@ def test_breakpoints_on_what_a_run_does_and_logpoints():
 
 def test_a_breakpoint_has_every_clause_of_the_session():
     """The tool offers each clause of `breakpoints.add`, and passes it on."""
-    own = set(inspect.signature(Tools.add_breakpoint).parameters) - {"self", "run", "log"}
-    assert own == set(inspect.signature(nb.Session(shop(), INPUTS).breakpoints.add).parameters)
+    own_parameters = set(inspect.signature(Tools.add_breakpoint).parameters) - {"self", "run", "log"}
+    assert own_parameters == set(inspect.signature(nb.Session(shop(), INPUTS).breakpoints.add).parameters)
 
     async def main():
         session = nb.Session(shop(), INPUTS)

@@ -156,18 +156,18 @@ def untested_spans(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Return the places of a module that no test can tell from others: see above."""
     spans = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        found: list[Any] = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        untested: list[Any] = [getattr(node, "annotation", None), getattr(node, "returns", None)]
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            found.append(node)
+            untested.append(node)
         if isinstance(node, ast.ClassDef) and "Protocol" in map(called, node.bases):
-            found.append(node)
+            untested.append(node)
         if isinstance(node, ast.Call):
-            found += [one for one in node.keywords if f"{called(node)}.{one.arg}" in UNTESTED]
-            found += [*node.args, *node.keywords] if called(node) in WORDED else []
+            untested += [one for one in node.keywords if f"{called(node)}.{one.arg}" in UNTESTED]
+            untested += [*node.args, *node.keywords] if called(node) in WORDED else []
         if isinstance(node, ast.Assign | ast.AnnAssign) and names_in(node) & TUNED:
-            found.append(node.value)
-        found += [one for one in getattr(node, "decorator_list", []) if called(one) in UNTESTED]
-        spans += [((e.lineno, max(e.col_offset - 1, 0)), (e.end_lineno, e.end_col_offset)) for e in found if e]
+            untested.append(node.value)
+        untested += [one for one in getattr(node, "decorator_list", []) if called(one) in UNTESTED]
+        spans += [((e.lineno, max(e.col_offset - 1, 0)), (e.end_lineno, e.end_col_offset)) for e in untested if e]
     return spans
 
 
@@ -206,8 +206,8 @@ def places_of(area: str, module: str) -> Iterator[Place]:
         for occurrence, (start, end) in enumerate(positions):
             if not any(first <= start < last for first, last in spans):
                 changes[family, start, end].append((name, occurrence))
-    for (_, start, end), found in changes.items():
-        yield Place(area, module, start[0], end[0], tuple(found))
+    for (_, start, end), changed in changes.items():
+        yield Place(area, module, start[0], end[0], tuple(changed))
 
 
 def all_places(only: list[str]) -> list[Place]:
@@ -226,8 +226,8 @@ def draw(places: list[Place], number: int, seed: int) -> list[Mutant]:
     """Return so many mutants, one at each of the places that the seed draws."""
     chance = random.Random(seed)
     drawn = chance.sample(places, len(places))
-    found = (mutant_at(place, chance) for place in drawn)
-    return list(islice(filter(None, found), number))
+    mutants = (mutant_at(place, chance) for place in drawn)
+    return list(islice(filter(None, mutants), number))
 
 
 def mutant_at(place: Place, chance: random.Random) -> Mutant | None:
@@ -246,9 +246,9 @@ def mutant_at(place: Place, chance: random.Random) -> Mutant | None:
 def is_alike(code: str, mutated: str) -> bool:
     """Return whether a change is one of those that mean the same here; see `ALIKE`."""
     return any(
-        mutated[: found.start()] + was + mutated[found.end() :] == code
+        mutated[: match_.start()] + was + mutated[match_.end() :] == code
         for pattern, before in ALIKE.items()
-        for found in re.finditer(pattern, mutated)
+        for match_ in re.finditer(pattern, mutated)
         for was in before
     )
 
@@ -283,17 +283,17 @@ class Tests:
     def covering(self, place: Place) -> list[str]:
         """Return the tests for a place, those that take different ways through its function in turn."""
         path = ROOT / place.module
-        found = self._running(place.module, {*lines_around(path, place.line), *lines_around(path, place.last_line)})
+        covering = self._running(place.module, {*lines_around(path, place.line), *lines_around(path, place.last_line)})
         # A module is imported, and a cached function called, in the first of the tests that need it.
         lines, names = on_import(path, place.line)
-        found |= self._running(place.module, lines)
+        covering |= self._running(place.module, lines)
         named = self._naming(names | cached_around(path, place.line))
         if names:  # a model may be used, and validate all that it has, without a line of its own
             named |= {test for test in self.seconds if test.split("::")[0] == tests_of(place.module)}
-        named -= found
+        named -= covering
         around = sum(1 << number for number in function_around(path, place.line))
         ways: dict[int, set[str]] = defaultdict(set)  # by the lines of the function around it that they run
-        for test in found:
+        for test in covering:
             ways[self._lines[place.module][test] & around].add(test)
         tests = in_turn([self._in_order(ways[lines], place.module) for lines in sorted(ways)])
         tests += self._in_order(named, place.module)
@@ -306,10 +306,10 @@ class Tests:
         by_file: dict[str, list[str]] = defaultdict(list)
         for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
             by_file[test.split("::")[0]].append(test)
-        own = by_file.pop(tests_of(module), [])
+        own_tests = by_file.pop(tests_of(module), [])
         near = sorted(by_file.values(), key=lambda tests: -closeness(tests[0], module))
         nearest = [tests for tests in near if closeness(tests[0], module) == closeness(near[0][0], module)]
-        return own + [
+        return own_tests + [
             test
             for files in (nearest, near[len(nearest) :])
             for test in [test for tests in files for test in tests[:EACH]] + in_turn([tests[EACH:] for tests in files])
@@ -330,7 +330,7 @@ class Tests:
 
     def _naming(self, names: set[str]) -> set[str]:
         """Return the tests that run a line which has one of the names, or what such a line defines on import."""
-        found, known = set[str](), set[str]()
+        tests, known = set[str](), set[str]()
         while names - known and len(known) < NAMED:
             known |= names
             pattern = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
@@ -338,10 +338,10 @@ class Tests:
             for module in self._lines:
                 code = (ROOT / module).read_text(encoding="utf-8") if (ROOT / module).exists() else ""
                 for number in (number for number, line in enumerate(code.splitlines(), 1) if pattern.search(line)):
-                    found |= self._running(module, [number])
+                    tests |= self._running(module, [number])
                     names |= on_import(ROOT / module, number)[1]
             names -= known
-        return found
+        return tests
 
 
 def closeness(test: str, module: str) -> int:
@@ -352,7 +352,7 @@ def closeness(test: str, module: str) -> int:
 
 def in_turn(lists: list[list[str]]) -> list[str]:
     """Return the first of each list, then the second of each, and so on."""
-    return [found for row in zip_longest(*lists) for found in row if found is not None]
+    return [test for row in zip_longest(*lists) for test in row if test is not None]
 
 
 def tests_of(module: str) -> str:
@@ -407,13 +407,13 @@ def lines_around(path: Path, line: int) -> range:
 
     Where an expression has several lines, its value may be known, or change, before this one is reached.
     """
-    block, found = parse(path).body, range(line, line + 1)
+    block, numbers = parse(path).body, range(line, line + 1)
     while statement := next((one for one in block if first_line(one) <= line <= (one.end_lineno or 0)), None):
         block = [part for part in ast.walk(statement) if isinstance(part, ast.stmt) and part is not statement]
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             lines = range(statement.lineno, min(map(first_line, block), default=(statement.end_lineno or 0) + 1))
-            found = lines if line in lines else range(line, line + 1)
-    return found
+            numbers = lines if line in lines else range(line, line + 1)
+    return numbers
 
 
 def cached_around(path: Path, line: int) -> set[str]:
@@ -572,8 +572,8 @@ def run(sample: list[Mutant], options: argparse.Namespace, scratch: Path) -> lis
             with ProcessPoolExecutor(options.jobs, FORKS) as pool:
                 files = [list(names) for _, names in groupby(warm.items, key=lambda name: name.split("::")[0])]
                 recorded: list[Recorded] = []
-                for number, found in enumerate(pool.map(lines_run_by, files), 1):
-                    recorded += found
+                for number, records in enumerate(pool.map(lines_run_by, files), 1):
+                    recorded += records
                     print(f"recorded {number} of {len(files)} files: {len(recorded)} tests", end="\r", flush=True)
                 print()
                 for name in [test for test, _, _, has_failed in recorded if has_failed]:

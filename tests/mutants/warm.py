@@ -52,8 +52,8 @@ class Warm:
         self.items = {item.nodeid: item for item in session.items}
         self.preload([module.name for module in pkgutil.walk_packages([str(self.root / "agentnb")], "agentnb.")])
         by_file = {item.path: item for item in reversed(session.items)}
-        status, found = in_fork(partial(self._imported_by, [*by_file.values()]), 600)
-        self.preload(found[-1] if found and status == 0 else [])
+        status, modules = in_fork(partial(self._imported_by, [*by_file.values()]), 600)
+        self.preload(modules[-1] if modules and status == 0 else [])
         gc.unfreeze()
         for function in gc.get_objects():
             if type(function) is FunctionType:
@@ -106,15 +106,15 @@ class Warm:
         changed = dict(changed_functions(was, now))
         if None in changed:
             return False
-        found = 0
+        patched_count = 0
         for function in self.functions.get(str(path), ()):
             if (new := changed.get(function.__code__)) is not None:
                 try:
                     function.__code__ = new
                 except ValueError:  # it has other variables of the function around it
                     return False
-                found += 1
-        return found > 0
+                patched_count += 1
+        return patched_count > 0
 
     def try_tests(self, names: Sequence[str], seconds: dict[str, float], module: str, code: str | None) -> Any:
         """Run tests with a mutant of a module, or without one.
@@ -191,8 +191,8 @@ def wait_for(process: int, patience: float) -> int:
     """Wait for a process, killing it if it uses no processor time for so long; return its exit code."""
     used, since, pause = "", time.monotonic(), 0.005
     while True:
-        found, status = os.waitpid(process, os.WNOHANG)
-        if found:
+        pid, status = os.waitpid(process, os.WNOHANG)
+        if pid:
             return os.waitstatus_to_exitcode(status)
         time.sleep(pause)
         pause = min(pause * 1.3, 0.25)
@@ -236,9 +236,16 @@ def changed_functions(was: CodeType, now: CodeType) -> Iterator[tuple[CodeType |
         if was != now:
             yield was, now
         return
-    own = [[(type(one), one) for one in code.co_consts if not isinstance(one, CodeType)] for code in (was, now)]
+    own_constants = [
+        [(type(one), one) for one in code.co_consts if not isinstance(one, CodeType)] for code in (was, now)
+    ]
     parts = [[one for one in code.co_consts if isinstance(one, CodeType)] for code in (was, now)]
-    if (was.co_code, was.co_names, own[0], len(parts[0])) != (now.co_code, now.co_names, own[1], len(parts[1])):
+    if (was.co_code, was.co_names, own_constants[0], len(parts[0])) != (
+        now.co_code,
+        now.co_names,
+        own_constants[1],
+        len(parts[1]),
+    ):
         yield None, now
         return
     for pair in zip(*parts, strict=True):

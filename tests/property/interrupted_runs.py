@@ -61,8 +61,8 @@ def asking(name: str, asked: list[str]) -> Shape:
 
     def twice(does: Callable[..., Any]) -> Callable[..., Any]:
         async def do(work: Any) -> Any:
-            said = [await work.call(Effect("tool", "ask", {"of": f"{leaf} {n}"}, target=tell)) for n in range(2)]
-            return {**does(work), "said": said}
+            answers = [await work.call(Effect("tool", "ask", {"of": f"{leaf} {n}"}, target=tell)) for n in range(2)]
+            return {**does(work), "said": answers}
 
         return do
 

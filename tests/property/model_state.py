@@ -71,11 +71,11 @@ class State:
 
     def seen(self, scope: int) -> dict[str, Any]:
         """Return what a scope shows: its parent's keys, then its own."""
-        here = self.scopes[scope]
-        if here.parent is None:
-            return dict(here.data)
-        keys = self.seen(here.parent)
-        for key, value in here.data.items():
+        scope_data = self.scopes[scope]
+        if scope_data.parent is None:
+            return dict(scope_data.data)
+        keys = self.seen(scope_data.parent)
+        for key, value in scope_data.data.items():
             if value is GONE or value == GONE:
                 keys.pop(key, None)
             else:
@@ -85,26 +85,26 @@ class State:
     def write(self, scope: int, path: tuple[Any, ...], value: Any) -> None:
         if any(self.scopes[frame.scope].parent == scope for frame in self.frames.values() if frame.scope != scope):
             raise naive_paths.RefusedError("a child scope of it is open")
-        here, key = self.scopes[scope], path[0]
+        scope_data, key = self.scopes[scope], path[0]
         before = self.seen(scope).get(key, ABSENT)
         if value is ABSENT and naive_paths.look(before, path[1:]) is ABSENT:
             return
         after = naive_paths.changed(before, path[1:], value)
         if after is not ABSENT:
-            here.data[key] = after
-        elif here.parent is None:
-            here.data.pop(key, None)
+            scope_data.data[key] = after
+        elif scope_data.parent is None:
+            scope_data.data.pop(key, None)
         else:
-            here.data[key] = GONE
+            scope_data.data[key] = GONE
 
     # -- frames ------------------------------------------------------------------------------------------------------
 
     def within(self, frame: int, other: int) -> bool:
         """Say whether a frame is another one, or stands inside it."""
-        here: int | None = frame
-        while here is not None and here != other:
-            here = self.frames[here].parent
-        return here is not None
+        current: int | None = frame
+        while current is not None and current != other:
+            current = self.frames[current].parent
+        return current is not None
 
     def inside(self, node: str, frame: int) -> list[Frame]:
         """Return the frames that a composite node has opened, in the order of its branches."""
@@ -117,10 +117,10 @@ class State:
 
     def lane(self, frame: int) -> int:
         """Return the frame that moves on its own: the root, or the branch of a parallel section around a frame."""
-        here = self.frames[frame]
-        while here.parent is not None and here.branch is None:
-            here = self.frames[here.parent]
-        return here.id
+        current = self.frames[frame]
+        while current.parent is not None and current.branch is None:
+            current = self.frames[current.parent]
+        return current.id
 
     # -- what is asked -----------------------------------------------------------------------------------------------
 
@@ -151,8 +151,8 @@ class Sight:
         self.own.append((path, value))
 
     def get(self, text: str, default: Any = MISSING) -> Any:
-        found = self._found(text)
-        return default if found is ABSENT else found
+        value = self._found(text)
+        return default if value is ABSENT else value
 
     def _found(self, text: str) -> Any:
         board = copy.deepcopy(self.before)
@@ -163,7 +163,7 @@ class Sight:
             else:
                 board[path[0]] = after
         path = naive_paths.meaning(text, board)
-        if any(path[0] == own[0] for own, _ in self.own):
+        if any(path[0] == own_path[0] for own_path, _ in self.own):
             return naive_paths.look(board.get(path[0], ABSENT), path[1:])
         return self.arg(path)
 

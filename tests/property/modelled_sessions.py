@@ -78,10 +78,10 @@ def row_of(session: Session) -> tuple[str, str, str] | None:
     run = session._parts.run
     history = find_history(run, session.position)
     if session.position == history.base:  # the start of a branch repeats the step that it begins after
-        found = [h for h in run.chain if h.base < session.position <= h.tip]
-        if not found:
+        histories = [h for h in run.chain if h.base < session.position <= h.tip]
+        if not histories:
             return None
-        history = found[-1]
+        history = histories[-1]
     row = session.position - history.base
     flag = history.step_flags[row]
     return (run.get_node_id(history.step_activations[row]), PHASES[flag & 3], STATUSES[flag >> 2 & 3])

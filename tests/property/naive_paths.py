@@ -48,15 +48,15 @@ def meaning(text: str, board: dict[str, Any]) -> tuple[str, ...]:
     if text in board:
         return (text,)
     words = text.split(".")
-    here: Any = board
+    container: Any = board
     path: list[str] = []
     while words:
-        if not isinstance(here, dict):
+        if not isinstance(container, dict):
             return (*path, *words)
-        sizes = [size for size in range(len(words), 0, -1) if ".".join(words[:size]) in here]
+        sizes = [size for size in range(len(words), 0, -1) if ".".join(words[:size]) in container]
         size = sizes[0] if sizes else 1
         path.append(".".join(words[:size]))
-        here = here.get(path[-1])
+        container = container.get(path[-1])
         words = words[size:]
     return tuple(path)
 

@@ -93,12 +93,12 @@ def perform(
             case "place":
                 places.append((op.at, copy.deepcopy(op.value)))
             case "copy":
-                found = get(op.at, MISSING)
-                if found is not MISSING:
-                    result[op.value] = found
+                current = get(op.at, MISSING)
+                if current is not MISSING:
+                    result[op.value] = current
             case "count":
-                found = get(op.at, 0)
-                result[op.at] = found + 1 if type(found) is int else 0
+                current = get(op.at, 0)
+                result[op.at] = current + 1 if type(current) is int else 0
             case "change":
                 how, value = op.value
                 change(get(op.at, None), how, value)

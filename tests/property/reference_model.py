@@ -145,8 +145,10 @@ class Model(Moves):
             self.enter(state, entry, [(body, policy, None, given) for body in node.bodies])
             return
         board = state.seen(state.inside(node.id, entry.frame)[0].scope)
-        found = {key: naive_paths.look(board.get(path[0], ABSENT), path[1:]) for key, path in (outputs or {}).items()}
-        self.ended(state, entry, sight, {key: value for key, value in found.items() if value is not ABSENT})
+        output_values = {
+            key: naive_paths.look(board.get(path[0], ABSENT), path[1:]) for key, path in (outputs or {}).items()
+        }
+        self.ended(state, entry, sight, {key: value for key, value in output_values.items() if value is not ABSENT})
 
     def do_branches(self, state: State, entry: Entry, node: Node, sight: Sight) -> None:
         if entry.turn == "start":
@@ -201,8 +203,8 @@ class Model(Moves):
     def advance(self, state: State, entry: Entry, back: list[Entry], front: list[Entry] | None = None) -> None:
         """Take an entry off the queue; put others to the front, or behind its own frame's."""
         rest = state.queue[1:]
-        own = [place for place, other in enumerate(rest) if state.within(other.frame, entry.frame)]
-        at = max(own, default=-1) + 1
+        inner_places = [place for place, other in enumerate(rest) if state.within(other.frame, entry.frame)]
+        at = max(inner_places, default=-1) + 1
         queue = self.joined(state, [*(front or []), *rest[:at], *back, *rest[at:]])
         frame = state.frames[entry.frame]
         if frame.parent is not None:
@@ -223,21 +225,24 @@ class Model(Moves):
 
     def leads(self, node: str, join: str) -> bool:
         """Say whether a way leads from a node to a join."""
-        border, found = [node], set()
+        border, reached = [node], set()
         while border:
-            here = border.pop()
+            current = border.pop()
             following = {
-                edge.target for edge in self.edges(here, "sequential", "conditional", "loop_back", "parallel", "route")
+                edge.target
+                for edge in self.edges(current, "sequential", "conditional", "loop_back", "parallel", "route")
             }
-            border += following - found
-            found |= following
-        return join in found
+            border += following - reached
+            reached |= following
+        return join in reached
 
     # -- failures ----------------------------------------------------------------------------------------------------
 
     def handlers(self, node: str, late: bool) -> list[str]:
-        own = [edge.target for edge in self.edges(node, "timeout" if late else "error")]
-        return self.handlers(node, late=False) if late and not own and self.recipe.timeouts == "error" else own
+        handlers = [edge.target for edge in self.edges(node, "timeout" if late else "error")]
+        return (
+            self.handlers(node, late=False) if late and not handlers and self.recipe.timeouts == "error" else handlers
+        )
 
     def fail(self, state: State, entry: Entry, failure: FailedError) -> None:
         """Commit a failed step: nothing that it wrote stays, and whoever handles it is next."""
@@ -290,8 +295,8 @@ class Model(Moves):
             state.failed = entry
         else:
             inside = state.inside(catcher.node, catcher.frame)
-            kept = [other for other in queue if not any(state.within(other.frame, top.id) for top in inside)]
-            state.queue = [catcher, *kept]
+            remaining = [other for other in queue if not any(state.within(other.frame, top.id) for top in inside)]
+            state.queue = [catcher, *remaining]
         self.commit(state)
         self.cancel(queue, entry, catcher)
 

@@ -38,7 +38,7 @@ changes = st.dictionaries(texts, written, min_size=1, max_size=3)
 
 
 def ops(verbs: dict[str, Any]) -> st.SearchStrategy[tuple[Op, ...]]:
-    one = st.one_of([made for name, made in verbs.items() for _ in range(1 if name in RARE else 5)])
+    one = st.one_of([verb for name, verb in verbs.items() for _ in range(1 if name in RARE else 5)])
     return st.lists(one, max_size=4).map(tuple)
 
 
@@ -111,13 +111,13 @@ class Maker:
 
     def region(self, name: str, owner: str, depth: int) -> None:
         size = self.draw(st.integers(1, 4 if depth == 0 else 3))
-        own = [f"{name[0]}{len(self.nodes) + number}" for number in range(size)]
-        self.nodes.update(dict.fromkeys(own))  # type: ignore[arg-type]  # their places are taken
-        for node in own:
-            self.nodes[node] = self.node(node, name, own, depth)
-        for node in own:
-            self.ways(node, own)
-        entry = tuple(own[: self.draw(st.sampled_from([1, 1, 1, 2]))])
+        ids = [f"{name[0]}{len(self.nodes) + number}" for number in range(size)]
+        self.nodes.update(dict.fromkeys(ids))  # type: ignore[arg-type]  # their places are taken
+        for node in ids:
+            self.nodes[node] = self.node(node, name, ids, depth)
+        for node in ids:
+            self.ways(node, ids)
+        entry = tuple(ids[: self.draw(st.sampled_from([1, 1, 1, 2]))])
         self.regions[name] = Region(name, entry, owner=owner)
 
     def node(self, name: str, scope: str, own: list[str], depth: int) -> Node:
@@ -221,9 +221,9 @@ def meetings(draw: Any) -> Drawn:
     """Draw nodes that do nothing and joins, in two branches and behind them, with many ways between them."""
     nodes, edges = {"both": Node("both", "branches", bodies=("in", "in"), params={"merge": []})}, list[Edge]()
     for scope in ("in", "root"):
-        own = [f"{scope}{number}" for number in range(draw(st.integers(3, 5)))]
-        nodes |= {name: Node(name, draw(st.sampled_from(["noop", "join"])), scope=scope) for name in own}
-        pairs = st.sampled_from([(one, other) for one in own for other in own if one < other])
+        ids = [f"{scope}{number}" for number in range(draw(st.integers(3, 5)))]
+        nodes |= {name: Node(name, draw(st.sampled_from(["noop", "join"])), scope=scope) for name in ids}
+        pairs = st.sampled_from([(one, other) for one in ids for other in ids if one < other])
         edges += [Edge(*pair) for pair in draw(st.lists(pairs, min_size=2, max_size=9))]
     edges.append(Edge("both", "root0"))
     regions = {"root": Region("root", ("both",)), "in": Region("in", ("in0",), owner="both")}

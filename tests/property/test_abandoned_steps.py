@@ -94,14 +94,14 @@ def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, li
     session = session_of(name, does, **{limit: 0})
     if way != "in memory":
         session._parts.persistence.record_new_run(MemoryLog(), "step")
-    for most in range(1, 40):
+    for max_calls in range(1, 40):
         if to_its_end(session).status != "exhausted":
             break
         if way == "opened again":
             log, plan = session._parts.state.log, session._parts.run.plan
             session.close()
             session = reopen_run(log, log.run("r"), plan)
-        session.set_budget(**{limit: most})
+        session.set_budget(**{limit: max_calls})
     assert describe_session(session) == wanted
 
 

@@ -140,8 +140,8 @@ def test_a_log_comes_back_from_its_store_also_where_the_package_was_cut_while_it
             columns = "seq, id, type, actor, payload, frame_id, caused_by, timestamp, run_id"
             database.execute(f"INSERT INTO events ({columns}) SELECT {columns} FROM events_archive"
                              " ORDER BY seq DESC LIMIT ?", [twice])  # fmt: skip
-        found = read_log(path)
-        assert found.events == tuple(event._replace(payload=mask_value(event.payload)) for event in events)
+        read_back = read_log(path)
+        assert read_back.events == tuple(event._replace(payload=mask_value(event.payload)) for event in events)
 
 
 @given(st.lists(OUTSIDE, max_size=12), st.lists(ACT, max_size=14))
@@ -154,8 +154,8 @@ def test_each_step_stands_as_the_package_stood(outside, inside):
         time_travel.goto(run, step)
         last = max((event.seq for event in run.history.events if event.at <= step), default=0)
         objects, relations, patches = shape_of(run.root.scope.data)
-        found = (objects, relations, {patch["id"]: patch for patch in patches})
-        assert found == theirs_of(events[:last])
+        shape = (objects, relations, {patch["id"]: patch for patch in patches})
+        assert shape == theirs_of(events[:last])
         assert [run.tables.activations[number].event for number in run.frontier()][:1] == [
             run.tables.activations[number].event for number in run.history.step_activations[step + 1 : step + 2]
         ]

@@ -76,8 +76,8 @@ class Pair:
 
     def holds_as_its_model(self) -> None:
         """Every step of it shows what the model shows, and then it stands where it stood."""
-        stood = self.model.position
-        for step in [*range(self.model.tip + 1), *range(self.model.tip, -1, -1), stood]:
+        position = self.model.position
+        for step in [*range(self.model.tip + 1), *range(self.model.tip, -1, -1), position]:
             self.session.goto(step)
             self.model.goto(step)
             self.stands_as_its_model()
@@ -98,18 +98,18 @@ def played(what: Drawn, script: list[tuple[str, Any]]) -> list[Pair]:
     pairs = [Pair.of(what)]
     at = 0
     for verb, word in script:
-        here = pairs[at]
+        pair = pairs[at]
         if verb == "turn to":
             at = word * (len(pairs) - 1) // 100
         elif verb == "fork":
             if len(pairs) < 4:
-                pairs.append(here.fork(word))
+                pairs.append(pair.fork(word))
                 pairs[-1].stands_as_its_model()
         elif verb == "run" and what.lanes:
-            here.step(word)
+            pair.step(word)
         else:
-            getattr(here, verb)(word)
-        here.stands_as_its_model()
+            getattr(pair, verb)(word)
+        pair.stands_as_its_model()
     return pairs
 
 

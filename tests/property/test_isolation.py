@@ -92,12 +92,12 @@ class Side:
 
     def reach(self, place: Place) -> Any:
         if place.kept:
-            found = self.kept[place.at % len(self.kept)] if self.kept else None
+            value = self.kept[place.at % len(self.kept)] if self.kept else None
         else:
-            found = self.read(KEYS[place.at % len(KEYS)])
+            value = self.read(KEYS[place.at % len(KEYS)])
         for number in place.down:
-            found = step_into(found, number, place.way)
-        return found
+            value = step_into(value, number, place.way)
+        return value
 
 
 def step_into(value: Any, number: int, way: int) -> Any:
@@ -280,9 +280,9 @@ class Play:
                 self.session.goto(position)
                 self.runs = [(self.session if run is session else run, of) for run, of in self.runs]
             case "meddle":
-                kept = Side(self.mine, lambda key: session.board[key])
+                side = Side(self.mine, lambda key: session.board[key])
                 model = Side(self.theirs, cut(states[session.position]).__getitem__)
-                self.do(op, model, kept)
+                self.do(op, model, side)
             case "other":
                 self.session, self.states = self.runs[number % len(self.runs)]
 

@@ -42,9 +42,9 @@ def test_a_graph_of_the_builder_has_no_errors(level):
 @example([("failing", [("failing", [("system",)], False)], True), ("system",)])
 def test_stepping_and_running_come_to_what_is_predicted(level):
     want = expected(level)
-    steps, whole = stepped(session_of(level)), session_of(level)
-    whole.run()
-    for session in (steps, whole):
+    steps, full_run = stepped(session_of(level)), session_of(level)
+    full_run.run()
+    for session in (steps, full_run):
         assert session.status == ("finished" if want.failed is None else "failed")
         assert session.board["tests.property.random_polaris_graphs.Mark"] is not None
         if not want.beside:
@@ -53,7 +53,7 @@ def test_stepping_and_running_come_to_what_is_predicted(level):
             assert session.current == want.failed
     if not want.beside:
         assert thaw(steps._parts.run.root.scope.get("tests.property.random_polaris_graphs.Mark")) == want.mark
-        assert board(steps) == board(whole)
+        assert board(steps) == board(full_run)
 
 
 def test_no_branch_continues_after_another_has_failed():

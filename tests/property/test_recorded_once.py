@@ -217,8 +217,8 @@ UNLIMITED = {"max_llm_calls": None, "max_tool_calls": None, "max_tokens": None, 
 def check_log(session: Session, world: World) -> None:
     """Check that the log has each call that was made, once."""
     calls, events = session.trace.frames.calls, session.trace.frames.events
-    found = Counter(calls.kind[calls.kind.isin(PAID)].astype(str))
-    assert found == world.made
+    kinds_count = Counter(calls.kind[calls.kind.isin(PAID)].astype(str))
+    assert kinds_count == world.made
     committed = calls[calls.step.notna()]
     assert not committed.duplicated(["step", "node", "call", "attempt"]).any()
     answers = calls.result[calls.error.isna()].map(str)

@@ -56,11 +56,11 @@ def branch(items: list[Any], board: dict[str, Any]) -> dict[str, list[tuple[str,
     results: dict[str, list[tuple[str, Any]]] = {}
     for item in items:
         if len(item) == 2:
-            made = section(item, board)
+            key_changes = section(item, board)
         else:
             key, value, reduced, _ = item
-            made = {key: [("combine" if reduced else "set", value) if value is not None else ("set", ABSENT)]}
-        for key, changes in made.items():
+            key_changes = {key: [("combine" if reduced else "set", value) if value is not None else ("set", ABSENT)]}
+        for key, changes in key_changes.items():
             before = board.get(key, ABSENT)
             board = {**board, key: after(before, changes)}
             if before is not ABSENT or board[key] is not ABSENT:  # to delete what is not there is no change
@@ -70,15 +70,15 @@ def branch(items: list[Any], board: dict[str, Any]) -> dict[str, list[tuple[str,
 
 def section(item: Any, board: dict[str, Any]) -> dict[str, list[tuple[str, Any]]]:
     """Return the changes of each key that a section makes: all of its branches', or what the last one has left."""
-    own, branches = item
-    made = [branch(items, board) for items in branches]
+    own_keys, branches = item
+    branch_changes = [branch(items, board) for items in branches]
     results: dict[str, list[tuple[str, Any]]] = {}
     for key in KEYS:
-        parts = [each[key] for each in made if key in each]
-        if key in own:
+        parts = [each[key] for each in branch_changes if key in each]
+        if key in own_keys:
             parts = [[("combine" if new is not ABSENT else "set", new) for _, new in part] for part in parts]
         changes = [change for part in parts for change in part]
-        if any(what == "combine" for what, _ in changes) or (parts and key in own):
+        if any(what == "combine" for what, _ in changes) or (parts and key in own_keys):
             results[key] = changes
         elif parts:
             results[key] = [("set", after(board.get(key, ABSENT), parts[-1]))]
@@ -114,9 +114,9 @@ def recipe_of(item: Any, init: dict[str, int]) -> Recipe:
             if len(each) != 2:
                 nodes[name] = node(name, scope, each)
                 continue
-            own, branches = each
+            own_keys, branches = each
             bodies = tuple(f"{name}_{number}" for number in range(len(branches)))
-            reducers = {"reducers": dict.fromkeys(own, combine)} if own else {}
+            reducers = {"reducers": dict.fromkeys(own_keys, combine)} if own_keys else {}
             nodes[name] = Node(name, "parallel", scope=scope, bodies=bodies, params=reducers)
             for body, inner in zip(bodies, branches, strict=True):
                 regions[body] = Region(body, (line(inner, body)[0],), owner=name)

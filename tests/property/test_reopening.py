@@ -40,10 +40,10 @@ class Kept(Pair):
 
     def reopen(self) -> None:
         """Put the session away and open it again."""
-        plan, told = self.session._parts.run.plan, log_of(self.session)
+        plan, log_before = self.session._parts.run.plan, log_of(self.session)
         self.session.close()
         self.session = reopen_run(self.log, self.log.run(self.session.run_id), plan)
-        assert log_of(self.session) == told
+        assert log_of(self.session) == log_before
 
 
 def log_of(session: Any) -> list[Any]:
@@ -60,19 +60,19 @@ def played(what: Drawn, script: list[tuple[str, Any]], reopening: list[bool], du
     pairs: list[Any] = [Kept.begun(what, durability)]
     at = 0
     for (verb, word), again in zip(script, reopening, strict=False):
-        here = pairs[at]
+        pair = pairs[at]
         if verb == "turn to":
             at = word * (len(pairs) - 1) // 100
         elif verb == "fork":
             if len(pairs) < 4:
-                pairs.append(here.fork(word))
+                pairs.append(pair.fork(word))
         elif verb == "run" and what.lanes:
-            here.step(word)
+            pair.step(word)
         else:
-            getattr(here, verb)(word)
+            getattr(pair, verb)(word)
         if again:
-            here.reopen()
-        here.stands_as_its_model()
+            pair.reopen()
+        pair.stands_as_its_model()
     return pairs
 
 
@@ -87,6 +87,6 @@ def test_a_run_that_is_opened_again_shows_what_its_model_shows(what, script, reo
 @given(drawn(), acts, reopenings, st.integers(1, 5))
 def test_batches_lose_nothing_that_is_put_away(what, script, reopening, size):
     for pair in played(what, script, reopening, Batch(size, 60_000)):
-        stood = describe_session(pair.session)
+        state_before = describe_session(pair.session)
         pair.reopen()
-        assert describe_session(pair.session) == stood
+        assert describe_session(pair.session) == state_before

@@ -63,11 +63,11 @@ def played(what: Drawn, script: list[tuple[str, Any]]) -> list[Any]:
 @given(drawn(), scripts)
 def test_a_replay_of_any_run_finds_nothing(what, script):
     for session in played(what, script):
-        stood = describe_session(session)
+        state_before = describe_session(session)
         for start in {0, session.position // 2, session.position}:
             report = session.replay(start, strict="reads")
             assert (report.divergences, report.unsure) == ((), ())
-        assert describe_session(session) == stood
+        assert describe_session(session) == state_before
 
 
 # ------------------------------------------------------------------------------------------------------ edited recipes
@@ -134,9 +134,17 @@ def rows_of(session: Any) -> list[Any]:
             for scope, path, op, _, new, _ in reading.writes(number)
         ]
         failure = reading.failure(number)
-        told = failure and (failure.type, failure.message)
+        failure_text = failure and (failure.type, failure.message)
         results.append(
-            (step.node_id, step.phase, step.status, step.frame, sorted(writes, key=repr), ways.get(number), told)
+            (
+                step.node_id,
+                step.phase,
+                step.status,
+                step.frame,
+                sorted(writes, key=repr),
+                ways.get(number),
+                failure_text,
+            )
         )
     return results
 
@@ -158,7 +166,7 @@ def test_a_replay_with_another_version_names_the_first_step_that_really_differs(
 def replayed(run: Any, recipe: Any) -> Any:
     """Replay with a recipe that may have kinds of this suite's own."""
     plan = Plan(recipe, run._parts.run.plan.kinds, World(), run._parts.run.plan)
-    made = Replay(run._parts.run, plan=plan).execute()
+    replay = Replay(run._parts.run, plan=plan).execute()
     return ReplayReport(
-        run.name, "values", (0, run.position), made.compared_steps, tuple(made.divergences), tuple(made.unsure)
+        run.name, "values", (0, run.position), replay.compared_steps, tuple(replay.divergences), tuple(replay.unsure)
     )

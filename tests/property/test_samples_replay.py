@@ -80,13 +80,13 @@ def test_a_runtime_that_asks_again_and_draws_replays(answers, attempts, ticks, c
 
     behaviors = [LLMBehavior("think", think, on=["goal.created"], handler=think),
                  Behavior("follow", follow, on=["object.created"])]  # fmt: skip
-    said = [ValueError("down") if each == "down" else ("yes", None, ()) for each in answers]
+    replies = [ValueError("down") if each == "down" else ("yes", None, ()) for each in answers]
     options = {"llm_retry_max_attempts": attempts, "llm_retry_initial_delay_seconds": 0.0}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         graph = Graph() if ticks else Graph(clock=package.FrozenClock(START))
         limits = {} if cut is None else {"max_llm_calls": cut}
-        team = Runtime(graph, behaviors=behaviors, llm_provider=Answers(package, *said), budget=limits,
+        team = Runtime(graph, behaviors=behaviors, llm_provider=Answers(package, *replies), budget=limits,
                        persist_to=path if kept else None, **options)  # fmt: skip
         for goal in ("one", "two", "three"):
             team.run_goal(goal)

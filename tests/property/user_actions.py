@@ -109,14 +109,14 @@ class Moves(ABC):
             return []
         if head.frame == frame.id:
             return state.inside(head.node, frame.id) if head.turn != "start" else []
-        here = state.frames[head.frame]
-        while here.parent != frame.id:
-            if here.parent is None:  # another branch: nothing is left for it
+        frame_record = state.frames[head.frame]
+        while frame_record.parent != frame.id:
+            if frame_record.parent is None:  # another branch: nothing is left for it
                 return []
-            here = state.frames[here.parent]
-        return state.inside(str(here.owner), frame.id)
+            frame_record = state.frames[frame_record.parent]
+        return state.inside(str(frame_record.owner), frame.id)
 
     def fork(self, at: int) -> Any:
-        found = copy.copy(self)
-        found.states, found.left, found.position = copy.deepcopy(self.states[: at + 1]), [], at
-        return found
+        fork = copy.copy(self)
+        fork.states, fork.left, fork.position = copy.deepcopy(self.states[: at + 1]), [], at
+        return fork

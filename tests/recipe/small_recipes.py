@@ -11,11 +11,11 @@ def node(name, kind="noop", **more):
 
 def recipe(nodes, edges=(), entry=None, regions=(), **more):
     """Return a recipe: nodes as Nodes or ids, edges as Edges or (source, target, kind)."""
-    made = [each if isinstance(each, Node) else node(each) for each in nodes]
-    entry = (made[0].id,) if entry is None and made else tuple(entry or ())
+    all_nodes = [each if isinstance(each, Node) else node(each) for each in nodes]
+    entry = (all_nodes[0].id,) if entry is None and all_nodes else tuple(entry or ())
     ways = tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges)
     every = {ROOT: Region(ROOT, entry), **{region.id: region for region in regions}}
-    return Recipe("made", "test", {each.id: each for each in made}, ways, entry, regions=every, **more)
+    return Recipe("made", "test", {each.id: each for each in all_nodes}, ways, entry, regions=every, **more)
 
 
 def list_codes(rule, made):

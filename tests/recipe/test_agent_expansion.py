@@ -183,9 +183,9 @@ def test_a_fork_may_have_a_plain_function_in_the_agents_place(dialect: str) -> N
 @pytest.mark.parametrize("retry", [1, 3])
 def test_the_retry_of_a_node_lets_the_agent_start_over(retry: int) -> None:
     node = AGENTRUNTIME["graph"]["nodes"][0] | {"retry": {"max_attempts": retry, "backoff": 0}}
-    made = {**AGENTRUNTIME, "graph": {**AGENTRUNTIME["graph"], "nodes": [node]}}
+    content = {**AGENTRUNTIME, "graph": {**AGENTRUNTIME["graph"], "nodes": [node]}}
     agent = executor("words", "more words", {"tool_name": "none", "response": "at last"})
-    session = build_agent_from_yaml(made).session({"question": "?"}, tools={"helper": agent})
+    session = build_agent_from_yaml(content).session({"question": "?"}, tools={"helper": agent})
     session.run()
     assert session.status == ("finished" if retry == 3 else "failed")
     assert session.board.get("answer") == ("at last" if retry == 3 else None)
@@ -319,5 +319,5 @@ def test_hooks_are_informed_of_an_agent_as_of_a_system() -> None:
     api, seen = HooksAPI(), list[Any]()
     api.register(["OnSystemStart", "OnSystemComplete"], "seen", seen.append)
     execute(polaris_graph(executor(call("ok", n=2))), hooks=api)
-    told = [event.schedule for event in seen if event.node_id == "Helper"]
-    assert told == ["OnSystemStart", "OnSystemComplete"]
+    schedules = [event.schedule for event in seen if event.node_id == "Helper"]
+    assert schedules == ["OnSystemStart", "OnSystemComplete"]

@@ -70,8 +70,8 @@ def agrees(app, session):
         session.goto(step)
         written = app.checkpointer.get_tuple(snapshot.config).checkpoint["channel_versions"]
         # A list that a reducer starts with, and that nothing has written, is in the code alone.
-        said = {key: value for key, value in plain(snapshot.values).items() if key in written}
-        assert dict(session.board) == said, (step, snapshot)
+        values = {key: value for key, value in plain(snapshot.values).items() if key in written}
+        assert dict(session.board) == values, (step, snapshot)
         assert sorted(each.node for each in session.frontier) == sorted(snapshot.next)
     return rows
 

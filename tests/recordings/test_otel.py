@@ -97,12 +97,12 @@ def test_messages_may_be_events_or_numbered_attributes(tmp_path):
     old["attributes"] += [{"key": "gen_ai.prompt.0.role", "value": encoded("user")},
                           {"key": "gen_ai.prompt.0.content", "value": encoded("hi")},
                           {"key": "gen_ai.completion.0.content", "value": encoded("hello")}]  # fmt: skip
-    told = span("b", "", "chat 2", 2, 3, operation__name="chat")
-    told["events"] = [
+    data = span("b", "", "chat 2", 2, 3, operation__name="chat")
+    data["events"] = [
         {"name": "gen_ai.user.message", "attributes": [{"key": "content", "value": encoded("hi")}]},
         {"name": "gen_ai.choice", "attributes": [{"key": "message", "value": encoded('{"content": "hello"}')}]},
     ]
-    session = nb.open(written(tmp_path / "spans.json", [old, told]))
+    session = nb.open(written(tmp_path / "spans.json", [old, data]))
     assert session.goto(1).board["messages"] == [{"role": "user", "content": "hi"}, {"content": "hello"}]
     assert session.goto(2).board["messages"][1]["content"] == {"content": "hello"}
 
@@ -161,9 +161,9 @@ def spans_of(*rows):
         {
             "traceId": "t", "spanId": f"s{at}", "parentSpanId": "s0" if at else "", "name": name,
             "startTimeUnixNano": str(1_000 + at * 10), "endTimeUnixNano": str(1_005 + at * 10 if at else 9_000),
-            "attributes": [{"key": key, "value": value(each)} for key, each in said.items()],
+            "attributes": [{"key": key, "value": value(each)} for key, each in attributes.items()],
         }
-        for at, (name, said) in enumerate(rows)
+        for at, (name, attributes) in enumerate(rows)
     ]  # fmt: skip
     return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
 
@@ -223,8 +223,8 @@ def test_spans_of_other_libraries_are_read_with_their_names(text, tmp_path):
     assert (begin.phase, end.phase, begin.node_id) == ("enter", "leave", "planner")
     assert (chat.kind, tool.kind, tool.node_id) == ("llm", "tool", "planner/weather")
     model, call = session.trace.frames.calls.to_dict("records")
-    told = (model["kind"], model["model"], model["provider"], model["tokens_in"], model["tokens_out"])
-    assert told == ("llm", "gpt-x", "openai", 11, 4)
+    values = (model["kind"], model["model"], model["provider"], model["tokens_in"], model["tokens_out"])
+    assert values == ("llm", "gpt-x", "openai", 11, 4)
     assert model["finish_reason"] == "tool_calls"
     messages = [(row["role"], row["content"]) for row in model["arguments"]["messages"]]
     assert messages == [("system", "be brief"), ("user", "rain?")]

@@ -63,8 +63,8 @@ class Model(Server):
             return OpenAI.calls(("rain", '{"city": "Oslo"}'))
         if "needed least" in text:
             return OpenAI.whole("truly")
-        said = next((answer for words, answer in SAID.items() if words in text), WORDS)
-        return OpenAI.whole(said if isinstance(said, str) else json.dumps(said))
+        reply = next((answer for words, answer in SAID.items() if words in text), WORDS)
+        return OpenAI.whole(reply if isinstance(reply, str) else json.dumps(reply))
 
 
 @pytest.fixture

@@ -61,8 +61,8 @@ def asking(name: str, kind: str) -> Session:
 
     def first(does):
         async def do(work):
-            said = thaw(await work.call(effect))
-            return {**does(work), "said": said}
+            answer = thaw(await work.call(effect))
+            return {**does(work), "said": answer}
 
         return do
 

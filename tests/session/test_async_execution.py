@@ -131,10 +131,10 @@ def test_pause_ends_over_before_its_next_step():
         assert run.status == "pausing"
         gate.go.set()
         await task
-        stood = run.position
+        position = run.position
         assert (run.status, path(run)[-1]) == ("paused", "look")
         await run.astep_over()
-        assert run.position == stood + 1
+        assert run.position == position + 1
 
     live(main)
 
@@ -215,7 +215,7 @@ def test_into_lets_the_loop_continue_and_may_be_taken_up_without_one():
 def test_slow_code_that_is_stepped_into_does_not_block_the_loop():
     def slow(work):
         work.emit("before")
-        begun.set()
+        started.set()
         assert go.wait(timeout=10)
         return {"out": 1}
 
@@ -223,13 +223,13 @@ def test_slow_code_that_is_stepped_into_does_not_block_the_loop():
         run = session_of("line", Shape([leaf("slow", slow)], [], ("slow",), [], {}))
         assert await run.astep_into() is None
         task = asyncio.create_task(run.astep_into())
-        await until(begun.is_set)
+        await until(started.is_set)
         assert run.status == "running"
         go.set()
         await task
         assert run.board["out"] == 1
 
-    begun, go = threading.Event(), threading.Event()
+    started, go = threading.Event(), threading.Event()
     live(main)
 
 
@@ -239,8 +239,8 @@ def test_back_ends_what_continues_in_a_loop_of_its_own(verb):
         gate = Barrier()
         run = waiting(gate)
         await run.astep_into()
-        told = getattr(run, verb)()
-        task = asyncio.create_task(run.wait() if verb == "start" else told)
+        result = getattr(run, verb)()
+        task = asyncio.create_task(run.wait() if verb == "start" else result)
         await until(gate.begun.is_set)
         assert run.status == "running"
         run.back()

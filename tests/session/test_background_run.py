@@ -177,9 +177,9 @@ def test_an_endless_run_of_quick_nodes_can_be_paused():
         run.pause()
         await run.wait()
         assert run.status == "paused"
-        stood = run.position
+        position = run.position
         await asyncio.sleep(0.01)
-        assert run.position == stood
+        assert run.position == position
 
     live(main)
 

@@ -173,9 +173,9 @@ def test_a_run_that_went_back_and_on_again_stands_where_it_continued():
 
 
 def copied(log):
-    made = MemoryLog()
-    made.create(log.run("run"), list(log.entries("run")))
-    return made
+    log_copy = MemoryLog()
+    log_copy.create(log.run("run"), list(log.entries("run")))
+    return log_copy
 
 
 KEEPING = tuple(module.__file__ for module in (journal, deltas, memory))

@@ -192,8 +192,8 @@ def side_by_side():
 
         return build
 
-    made = polaris.Graph().add_parallel("both", [branch("left", "left_end"), branch("right", "right_end")])
-    return nb.Session(nb.load(made))
+    graph = polaris.Graph().add_parallel("both", [branch("left", "left_end"), branch("right", "right_end")])
+    return nb.Session(nb.load(graph))
 
 
 def test_branches_that_end_at_the_moment_of_a_stop_count_no_hits():

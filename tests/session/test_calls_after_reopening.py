@@ -59,10 +59,10 @@ class Kept:
 
 
 def held(side="before"):
-    kept = Kept(nb.load(using()), side=side)
-    kept.session.step()
-    assert kept.session.status == "in_flight"
-    return kept
+    kept_run = Kept(nb.load(using()), side=side)
+    kept_run.session.step()
+    assert kept_run.session.status == "in_flight"
+    return kept_run
 
 
 def test_a_breakpoint_after_a_call_stops_at_an_answer_that_was_recorded_before(tmp_path):
@@ -101,12 +101,12 @@ def test_they_are_sent_without_the_breakpoint_too():
 
 
 def test_the_last_of_several_changes_counts():
-    kept = held().change(arguments={"y": 7}).change(arguments={"y": 8})
-    again = kept.reopen().reopen()
+    reopenable = held().change(arguments={"y": 7}).change(arguments={"y": 8})
+    again = reopenable.reopen().reopen()
     again.session.step()
     again.change(arguments={"y": 1}).session.step()  # what the node itself has passed
     assert again.called == [1]
-    other = kept.reopen()
+    other = reopenable.reopen()
     other.session.run()
     other.session.run()
     assert other.called == [8]
@@ -126,9 +126,9 @@ def test_an_answer_in_place_of_the_call_is_given_after_a_kill():
 
 @pytest.mark.parametrize("breaks", [True, False])
 def test_a_changed_call_whose_answer_never_came_waits_once_and_with_its_changed_arguments(breaks):
-    kept = held().change(arguments={"y": 7})
-    kept.session.step()
-    again = kept.reopen(kept.left[-1])
+    reopenable = held().change(arguments={"y": 7})
+    reopenable.session.step()
+    again = reopenable.reopen(reopenable.left[-1])
     assert dict(again.session.pending[0].arguments) == {"y": 7}
     if not breaks:
         again.session.breakpoints.clear()
@@ -260,11 +260,11 @@ def test_changed_arguments_of_an_approval_are_approved_after_a_kill():
 def test_a_change_with_a_secret_waits_for_a_person():
     graph = using()
     graph.nodes["n"]["inputs"] = {"y": "y", "key": "api_key"}
-    kept = Kept(nb.load(graph), api_key="sk-their-own")
-    kept.session.step()
+    reopenable = Kept(nb.load(graph), api_key="sk-their-own")
+    reopenable.session.step()
     hide("sk-anothers")
-    kept.change(arguments={"y": 7, "key": "sk-anothers"})
-    again = kept.reopen()
+    reopenable.change(arguments={"y": 7, "key": "sk-anothers"})
+    again = reopenable.reopen()
     again.session.breakpoints.clear()
     again.session.answer("sk-their-own", "api_key")
     again.session.step()

@@ -20,11 +20,11 @@ def team():
 
 def test_an_objects_chain_has_its_making_its_patches_and_its_relations():
     frame = team().chain("task#1").to_frame()
-    own = frame[frame.relation == "self"]
-    assert own.type.tolist() == ["object.created", "relation.created", "relation.created", "patch.applied"]
+    own_events = frame[frame.relation == "self"]
+    assert own_events.type.tolist() == ["object.created", "relation.created", "relation.created", "patch.applied"]
     assert frame[frame.relation == "cause"].type.tolist() == ["goal.created"]
     assert "draft.accepted" in set(frame[frame.relation == "effect"].type)
-    assert own.objects.tolist()[-1] == ["patch_001", "task#1"]
+    assert own_events.objects.tolist()[-1] == ["patch_001", "task#1"]
 
 
 def test_every_version_of_an_object_is_in_its_chain():
@@ -32,8 +32,8 @@ def test_every_version_of_an_object_is_in_its_chain():
     session.approve("approval_001", "ann")
     session.run()
     frame = session.chain("incident#6").to_frame()
-    own = frame[frame.relation == "self"]
-    assert (own.type == "patch.applied").sum() == session.board["incident#6.version"] - 1
+    own_events = frame[frame.relation == "self"]
+    assert (own_events.type == "patch.applied").sum() == session.board["incident#6.version"] - 1
 
 
 def test_the_table_says_who_emitted_each_event_in_which_step():
@@ -41,8 +41,8 @@ def test_the_table_says_who_emitted_each_event_in_which_step():
     assert list(frame)[:8] == ["seq", "step", "id", "type", "actor", "cause", "node", "relation"]
     first = frame.iloc[0]
     assert (first.id, first.step is pd.NA, pd.isna(first.node), first.cause is pd.NA) == ("evt_001", True, True, True)
-    made = frame[frame.id == "evt_003"].iloc[0]
-    assert (made.step, made.node, made.actor, made.cause, made.distance) == (1, "plan", "plan", "evt_001", 0)
+    event = frame[frame.id == "evt_003"].iloc[0]
+    assert (event.step, event.node, event.actor, event.cause, event.distance) == (1, "plan", "plan", "evt_001", 0)
     assert frame.step.dtype == "Int64"
     assert len(frame.merge(team().trace.frames.events, on="seq")) == len(frame)
 

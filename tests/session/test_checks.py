@@ -43,12 +43,12 @@ def declared(**inputs):
 
 
 def test_inputs_must_have_the_type_that_is_declared():
-    made = declared(text={"type": "string"}, count={"type": "integer"}, flag={"type": ["boolean", "null"]})
+    schema = declared(text={"type": "string"}, count={"type": "integer"}, flag={"type": ["boolean", "null"]})
     with pytest.raises(nb.RecipeError) as caught:
-        session(made, {"text": 5, "count": True, "flag": 0})
+        session(schema, {"text": 5, "count": True, "flag": 0})
     assert codes(caught) == ["R206"] * 3
     assert "a bool" in str(caught.value)
-    session(made, {"text": "x", "count": 3.5, "flag": None, "more": 5}, validate_inputs=False)
+    session(schema, {"text": "x", "count": 3.5, "flag": None, "more": 5}, validate_inputs=False)
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def list_problems(inputs, given, **meta):
 def test_a_rule_that_an_input_breaks_is_reported(schema, value, what, why):
     problems = list_problems({"x": schema}, {"x": value})
     assert len(problems) == bool(what)
-    for code, said, because in problems:
+    for code, message, because in problems:
         assert code == "R208"
-        assert said.startswith(what)
+        assert message.startswith(what)
         assert why in because
 
 
@@ -143,14 +143,14 @@ def test_what_is_no_schema_is_not_asked(schema):
 
 
 def test_a_schema_of_all_inputs_is_asked_as_one():
-    whole = {
+    schema = {
         "type": "object",
         "properties": {"q": {"type": "string"}, "n": {"$ref": "#/$defs/few"}, "m": {"minimum": 1}},
         "required": ["q", "more"],
         "additionalProperties": False,
         "$defs": {"few": {"maximum": 3}},
     }
-    problems = list_problems(whole["properties"], {"n": 7, "other": 1, "m": 1}, input_schema=whole, required=["q"])
+    problems = list_problems(schema["properties"], {"n": 7, "other": 1, "m": 1}, input_schema=schema, required=["q"])
     assert [(code, what) for code, what, _ in problems] == [
         ("R205", "input 'q' is missing"),
         ("R208", "input 'n' is 7"),
@@ -160,14 +160,14 @@ def test_a_schema_of_all_inputs_is_asked_as_one():
     assert "'more' is a required property" in problems[2][2]
     assert "('other' was unexpected)" in problems[3][2]
     (typed,) = list_problems(
-        whole["properties"], {"q": 5, "more": 1}, input_schema=whole | {"additionalProperties": True}
+        schema["properties"], {"q": 5, "more": 1}, input_schema=schema | {"additionalProperties": True}
     )
     assert typed[:2] == ("R206", "input 'q' is an int")
 
 
 def test_where_the_schema_of_all_inputs_is_wrong_each_is_asked_alone():
-    whole = {"properties": {"q": {"type": 42}, "n": {"maximum": 3}}, "required": "q"}
-    assert [what for _, what, _ in list_problems(whole["properties"], {"q": 1, "n": 4}, input_schema=whole)] == [
+    schema = {"properties": {"q": {"type": 42}, "n": {"maximum": 3}}, "required": "q"}
+    assert [what for _, what, _ in list_problems(schema["properties"], {"q": 1, "n": 4}, input_schema=schema)] == [
         "input 'n' is 4"
     ]
 

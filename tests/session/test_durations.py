@@ -37,8 +37,8 @@ def working(clock, took, made):
 
 def test_waiting_for_an_answer_does_not_count(tmp_path):
     clock = Stopwatch()
-    made = working(clock, {"before": 2, "after": 3}, asking())
-    run = session(made, clock=clock, store=tmp_path / "runs.db")
+    recipe = working(clock, {"before": 2, "after": 3}, asking())
+    run = session(recipe, clock=clock, store=tmp_path / "runs.db")
     run.run()
     clock.go_on(600)
     run.answer("yes")

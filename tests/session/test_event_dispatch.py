@@ -91,12 +91,12 @@ def test_a_switch():
 
 def test_parallel_branches_and_no_event_of_their_join():
     _, seen = run(Graph().add_system(plan).add_parallel("both", [tell, lambda g: g.add_system(note).add_system(work)]))
-    told = lines(seen)
-    assert told[3] == "ParallelStart both"
-    assert sorted(told[4:10]) == sorted(
+    hook_lines = lines(seen)
+    assert hook_lines[3] == "ParallelStart both"
+    assert sorted(hook_lines[4:10]) == sorted(
         f"System{when} {id}" for when in ("Start", "Complete") for id in ("tell", "note", "work")
     )
-    assert told[10:] == ["ParallelComplete both", "GraphComplete"]
+    assert hook_lines[10:] == ["ParallelComplete both", "GraphComplete"]
     assert (seen[3].branch_count, seen[10].branch_count, seen[10].total_nodes_executed) == (2, 2, 3)
     assert {event.node_id: event.branch for event in seen[4:10]} == {"tell": 0, "note": 1, "work": 1}
 
@@ -126,16 +126,16 @@ def test_time_outs_and_retries():
 
 
 def test_branches_that_a_failure_cancels():
-    begun = threading.Event()
+    started = threading.Event()
 
     @system
     async def waits():
-        begun.set()
+        started.set()
         await asyncio.sleep(60)
 
     @system
     def breaks():
-        begun.wait(30)
+        started.wait(30)
         raise ValueError("it broke")
 
     api, seen = recorded()

@@ -29,17 +29,17 @@ def test_it_counts_what_was_emitted_by_whom_and_what_it_triggered():
 
 
 def test_counts_follow_the_run_forwards_and_back():
-    whole = team()
-    length = len(whole.trace)
-    fresh = [seen(whole.fork(at=k)) for k in range(length + 1)]
+    full_run = team()
+    length = len(full_run.trace)
+    fresh = [seen(full_run.fork(at=k)) for k in range(length + 1)]
     for k in [*reversed(range(length + 1)), 4, 0, 7, length]:
-        here = seen(whole.goto(k))
-        assert (here.counts, here.deliveries, here.emissions) == (
+        current_counts = seen(full_run.goto(k))
+        assert (current_counts.counts, current_counts.deliveries, current_counts.emissions) == (
             fresh[k].counts,
             fresh[k].deliveries,
             fresh[k].emissions,
         )
-    assert (seen(whole.goto(0)).deliveries, seen(whole.goto(0)).last_delivery) == ({}, None)
+    assert (seen(full_run.goto(0)).deliveries, seen(full_run.goto(0)).last_delivery) == ({}, None)
 
 
 def test_another_branch_counts_what_it_shares_and_its_own():

@@ -58,12 +58,12 @@ RIGHTS = pytest.mark.skipif(sys.platform == "win32", reason="rights are of anoth
 def store(request):
     """A store that can be broken, in each way that stores break."""
     if request.param == "gone":
-        made = Gone(request.getfixturevalue("postgres_server"))
+        broken_store = Gone(request.getfixturevalue("postgres_server"))
     else:
         kinds = {"full": Full, "locked": Locked, "read-only": ReadOnly}
-        made = kinds[request.param](request.getfixturevalue("folder") / "runs.db")
-    yield made
-    made.log.close()
+        broken_store = kinds[request.param](request.getfixturevalue("folder") / "runs.db")
+    yield broken_store
+    broken_store.log.close()
 
 
 def begun(store, tools, durability="step", **attributes):
@@ -97,15 +97,15 @@ def test_a_session_stays_whole_and_continues_when_the_cause_is_gone(store, durab
     session.step(4)
     with store.broken():
         refused(store, lambda: [session.step() for _ in range(9)])
-        stood, calls = session.position, tools.made.total()
-        assert 4 <= stood <= 5
-        assert (len(session.trace), session.trace.state_at(stood)) == (stood, dict(session.board))
+        position, calls = session.position, tools.made.total()
+        assert 4 <= position <= 5
+        assert (len(session.trace), session.trace.state_at(position)) == (position, dict(session.board))
         refused(store, session.step)
         refused(store, session.run)
-        assert (session.position, tools.made.total(), session.status) == (stood, calls, "paused")
-        assert session.back(2).position == stood - 2
-        assert session.board["n"] == session.trace.state_at(stood - 2)["n"]
-        assert session.goto(stood).position == stood
+        assert (session.position, tools.made.total(), session.status) == (position, calls, "paused")
+        assert session.back(2).position == position - 2
+        assert session.board["n"] == session.trace.state_at(position - 2)["n"]
+        assert session.goto(position).position == position
     ends_well(session, tools)
 
 
@@ -116,8 +116,8 @@ def test_a_run_stops_where_it_cannot_be_stored(store, durability):
     broken = store.broken()
     tools.during["ask 1"] = broken.__enter__
     refused(store, session.run)
-    stood = session.position
-    assert stood < 4 + (1 if durability == "step" else BATCH["steps"])
+    position = session.position
+    assert position < 4 + (1 if durability == "step" else BATCH["steps"])
     assert session.status == "paused"
     broken.__exit__(None, None, None)
     ends_well(session, tools)

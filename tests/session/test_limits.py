@@ -218,10 +218,10 @@ def test_a_node_that_opens_no_frame_may_do_it():
 
 def test_a_branch_that_would_open_a_deeper_frame_ends_the_run_and_the_others_end_their_step():
     loop = Node("loop", "loop", bodies=("inside",), params={"times": 1})
-    made = branching([function("a"), function("b")], [loop])
-    made.nodes["inner"] = function("inner", scope="inside")
-    made.regions["inside"] = Region("inside", ("inner",), owner="loop")
-    run = Session(made, budget={"max_frames": 1})
+    recipe = branching([function("a"), function("b")], [loop])
+    recipe.nodes["inner"] = function("inner", scope="inside")
+    recipe.regions["inside"] = Region("inside", ("inner",), owner="loop")
+    run = Session(recipe, budget={"max_frames": 1})
     run.run()
     assert ended(run)[1:] == ("exhausted", "max_frames")
     assert "inner" not in path(run)

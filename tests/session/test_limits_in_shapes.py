@@ -30,15 +30,15 @@ LIMITS = [field.name for field in fields(Budget)]
     ],
 )
 def test_a_run_of_events_ends_before_the_first_thing_too_many(name, limit, steps):
-    run, whole = budgeted("reactive", {name: limit}), shape_of("reactive").steps
+    run, all_steps = budgeted("reactive", {name: limit}), shape_of("reactive").steps
     run.run()
     assert ended(run) == (steps, "exhausted", name)
-    assert path(run) == whole[:steps]
+    assert path(run) == all_steps[:steps]
     assert (run.step(), run.position, run.status.limit) == (None, steps, name)
     run.set_budget(**{name: limit + 1}).run()
     assert run.position > steps
     run.set_budget(**{name: None}).run()
-    assert (path(run), run.status) == (whole, "idle")
+    assert (path(run), run.status) == (all_steps, "idle")
 
 
 @pytest.mark.parametrize(("name", "limit"), [("max_events", 4), ("max_behavior_calls", 6), ("max_depth", 2)])
@@ -175,8 +175,8 @@ UNPRICED = pytest.mark.filterwarnings("ignore:max_cost_usd")
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_limit_stops_a_shape_or_does_not_touch_it(shape, name):
-    whole = [shape_of(shape).ran or shape_of(shape).steps, shape_of(shape).steps]
-    whole.append([{"first": "second", "second": "first"}.get(step, step) for step in whole[0]])  # as threads end
+    orders = [shape_of(shape).ran or shape_of(shape).steps, shape_of(shape).steps]
+    orders.append([{"first": "second", "second": "first"}.get(step, step) for step in orders[0]])  # as threads end
     for limit in range(10):
         run = budgeted(shape, {name: limit} if name != "max_seconds" else {name: limit * 10**6})
         run.run()
@@ -185,11 +185,11 @@ def test_a_limit_stops_a_shape_or_does_not_touch_it(shape, name):
         if name in ("max_steps", "max_events", "max_behavior_calls", "max_depth", "max_frames"):
             assert run.status.used[name] <= limit
         if run.status == "exhausted":
-            stood = run.position
-            assert any(path(run) == steps[:stood] for steps in whole)
-            assert (run.step(), run.position) == (None, stood)
+            position = run.position
+            assert any(path(run) == steps[:position] for steps in orders)
+            assert (run.step(), run.position) == (None, position)
             run.set_budget(**{name: None}).run()
-            assert run.position > stood
+            assert run.position > position
         assert run.status in ("finished", "idle")
         assert dict(run.board) == shape_of(shape).end
 

@@ -139,8 +139,10 @@ def test_each_step_is_reported_in_every_shape(shape):
 def test_a_behavior_is_named_with_what_it_answers_to():
     with logging_to("DEBUG") as lines:
         budgeted("reactive").run()
-    told = [(row["behavior"], row["event_id"]) for row in lines.rows if "behavior" in row and row["level"] == "DEBUG"]
-    assert told == [
+    deliveries = [
+        (row["behavior"], row["event_id"]) for row in lines.rows if "behavior" in row and row["level"] == "DEBUG"
+    ]
+    assert deliveries == [
         ("greet", "evt_001"), ("count", "evt_001"), ("greet", "evt_002"), ("count", "evt_002"),
         ("count", "evt_003"), ("count", "evt_004"),
     ]  # fmt: skip
@@ -215,12 +217,12 @@ def test_steps_that_are_passed_again_are_not_reported_again():
     with logging_to("DEBUG") as lines:
         run = session(counting(), {"n": 0})
         run.run(max_steps=4)
-        told = len(lines.texts)
+        line_count = len(lines.texts)
         run.goto(1).goto(4).goto(0)
-        assert len(lines.texts) == told
+        assert len(lines.texts) == line_count
         run.goto(2).edit({"n": 2})
         run.run(max_steps=1)
-        assert lines.told()[told:] == ["step 3: node 'add', run, ok"]
+        assert lines.told()[line_count:] == ["step 3: node 'add', run, ok"]
 
 
 def test_a_fork_and_a_run_begun_again_have_ids_of_their_own():
@@ -250,9 +252,9 @@ def test_the_log_may_be_turned_on_and_off_between_steps():
     assert (run._parts.run.armed, run._parts.state.hooks.rows["step"]) == (False, ())
     with logging_to("DEBUG") as more:
         run.step()
-    begun = "run of 'made' resumes after step"
-    assert lines.told() == [f"{begun} 1", "step 2: node 'b', run, ok"]
-    assert more.told() == [f"{begun} 3", "step 4: node 'd', run, ok", "run of 'made' has finished after step 4"]
+    resumed_line = "run of 'made' resumes after step"
+    assert lines.told() == [f"{resumed_line} 1", "step 2: node 'b', run, ok"]
+    assert more.told() == [f"{resumed_line} 3", "step 4: node 'd', run, ok", "run of 'made' has finished after step 4"]
 
 
 def test_where_only_errors_are_asked_for_only_errors_are_written():

@@ -142,9 +142,9 @@ def flaky(attempts):
 
 
 def test_warnings_are_written_once_and_in_order_without_listening_to_steps():
-    made, tools = flaky(3)
+    recipe, tools = flaky(3)
     with logging_to("WARNING") as lines:
-        run = session(made, tools=tools)
+        run = session(recipe, tools=tools)
         while run.step() is not None:
             assert run._parts.state.hooks.rows["step"] == ()
         run.back(2)

@@ -211,14 +211,16 @@ NEW = [{"in_place": True}, {"no_progress": True}, {"budget": 0.8}]
 def test_they_are_shown_saved_and_loaded(words, tmp_path):
     run = session(circling(), {"n": 0, "log": []})
     point = run.breakpoints.add(**words)
-    told = {"in_place": "changed in place", "no_progress": "no progress", "budget": "budget 80%"}[next(iter(words))]
-    assert repr(point) == f"<Breakpoint 1: {told}; 0 hits>"
+    description = {"in_place": "changed in place", "no_progress": "no progress", "budget": "budget 80%"}[
+        next(iter(words))
+    ]
+    assert repr(point) == f"<Breakpoint 1: {description}; 0 hits>"
     name, value = next(iter(words.items()))
     assert run.breakpoints.to_frame()[name].tolist() == [value]
     other = session(circling(), {"n": 0, "log": []})
     (loaded,) = other.breakpoints.load(run.breakpoints.save(tmp_path / "points.json"))
     assert getattr(loaded, name) == value
-    assert str(loaded) == told
+    assert str(loaded) == description
 
 
 def test_hits_are_counted():

@@ -24,10 +24,10 @@ def appending(**options):
 
 
 def warned(action):
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         action()
-    return [str(each.message) for each in found if "in place" in str(each.message)]
+    return [str(each.message) for each in caught if "in place" in str(each.message)]
 
 
 def test_the_first_change_in_place_is_a_warning_with_step_node_and_key():
@@ -42,10 +42,10 @@ def test_the_first_change_in_place_is_a_warning_with_step_node_and_key():
 
 
 def test_a_run_warns_once_and_names_the_line_of_the_caller():
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         appending().run()
-    (each,) = found
+    (each,) = caught
     assert each.filename == __file__
     assert len(warned(lambda: asyncio.run(appending().arun()))) == 1
 

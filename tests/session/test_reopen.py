@@ -97,7 +97,7 @@ def test_a_fork_shares_its_beginning_and_goes_its_own_way(where):
     session.run()
     boards = [dict(each.board) for each in (session, fork, of_fork)]
     traces = [each.trace.to_frame() for each in (session, fork, of_fork)]
-    own = [len(list(session._parts.state.log.entries(each.run_id))) for each in (fork, of_fork)]
+    entry_counts = [len(list(session._parts.state.log.entries(each.run_id))) for each in (fork, of_fork)]
     ids = [each.run_id for each in (session, fork, of_fork)]
     for each in (session, fork, of_fork):
         each.close()
@@ -105,8 +105,8 @@ def test_a_fork_shares_its_beginning_and_goes_its_own_way(where):
         again = nb.open(where, run_id, recipe=recipe)
         assert dict(again.board) == board
         assert again.trace.to_frame().equals(trace)
-    assert own[0] < 6
-    assert own[1] < 5
+    assert entry_counts[0] < 6
+    assert entry_counts[1] < 5
 
 
 def test_going_back_is_stored_too(where):
@@ -270,8 +270,8 @@ def test_the_tree_shows_what_is_stored_beside_what_is_open(where):
     fork = session.fork(2, name="second")
     third = fork.fork(name="third")
     ids = [fork.run_id, third.run_id]
-    told = session.tree()
-    assert [line.split(":")[0].strip() for line in told.splitlines()] == [
+    tree = session.tree()
+    assert [line.split(":")[0].strip() for line in tree.splitlines()] == [
         "first", "second from step 2", "third from step 2"]  # fmt: skip
     for each in (session, fork, third):
         each.close()

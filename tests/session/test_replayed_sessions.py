@@ -48,12 +48,12 @@ def finds_nothing(run, guard=None):
     """Replay a session from every step on, and from the first on every level; nothing changes, and nothing goes out."""
     if guard is not None:
         guard.closed = True
-    stood = (run.position, run.status, dict(run.board), run.trace.to_json())
+    state_before = (run.position, run.status, dict(run.board), run.trace.to_json())
     for start in range(run.position + 1):
         for strict in ("reads",) if start else ("path", "values", "reads"):
             report = run.replay(start, strict=strict)
             assert (report.ok, report.divergences, report.unsure) == (True, (), ())
-    assert stood == (run.position, run.status, dict(run.board), run.trace.to_json())
+    assert state_before == (run.position, run.status, dict(run.board), run.trace.to_json())
     if guard is not None:
         guard.closed = False
 

@@ -173,8 +173,8 @@ def test_plugins_are_built_with_a_registry_or_return_one_alone_and_in_a_list():
     api = HooksAPI()
     api.register("OnSystemStart", "own", print)
     for _ in range(2):  # a list changes none of its parts
-        whole = build_hooks([Plugin("a"), api, (Returning("b"),)])
-        assert whole.names("OnSystemStart") == ["a", "own", "b"]
+        hooks = build_hooks([Plugin("a"), api, (Returning("b"),)])
+        assert hooks.names("OnSystemStart") == ["a", "own", "b"]
     assert api.names("OnSystemStart") == ["own"]
     assert build_hooks(api) is api
     with pytest.raises(ExecutionError, match="X151"):

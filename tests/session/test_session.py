@@ -307,11 +307,11 @@ def test_an_attribute_that_a_session_does_not_have_cannot_be_set(name, hint):
     run = session(graph("a"))
     with pytest.raises(AttributeError, match=f"a Session has no attribute '{name}'; did you mean '{hint}'"):
         setattr(run, name, 3)
-    for made in (run, run.fork()):
-        made.speed = 3
-        assert made.speed == 3
+    for each_session in (run, run.fork()):
+        each_session.speed = 3
+        assert each_session.speed == 3
         with pytest.raises(AttributeError):
-            made.board = {}
+            each_session.board = {}
 
 
 def test_a_subclass_of_session_may_declare_attributes_of_its_own():

@@ -114,11 +114,11 @@ def test_why(name, two):
 
 
 def test_why_not(name, two):
-    node, said, way = NOT[name]
+    node, reason, way = NOT[name]
     why = two.why_not(node)
-    assert (why.step, why.node, why.reason, why.fired) == (2, node, said, None)
+    assert (why.step, why.node, why.reason, why.fired) == (2, node, reason, None)
     assert [each.result for each in why.incoming_edges] == ([way] if way else [])
-    assert repr(why).startswith(f"after step 2, {node!r}: {said}")
+    assert repr(why).startswith(f"after step 2, {node!r}: {reason}")
     first = shape_of(name).steps[0].split()[0]
     assert "next" in two.why_not(first, 0).reason
     assert two.why_not(first, "evt_001" if name == "reactive" else None).fired == 1
@@ -191,8 +191,8 @@ def test_emit(name, two):
 
 def test_skip_continues_as_if_the_node_had_written_this(name):
     session = session_of(name)
-    made = session.skip({"mine": 1})
-    assert (made.node_id, made.status, session.board["mine"]) == (shape_of(name).steps[0].split()[0], "skipped", 1)
+    step = session.skip({"mine": 1})
+    assert (step.node_id, step.status, session.board["mine"]) == (shape_of(name).steps[0].split()[0], "skipped", 1)
     session.step(99)
     assert (session.status, code_of(session.skip)) == (ENDS[name], "X108")
 
@@ -283,7 +283,7 @@ def test_a_person_is_asked_and_their_word_ends_the_step(name, verb):
 
 
 def test_a_held_call_is_read_and_changed_before_and_after(name):
-    for moment, words, said in (
+    for moment, words, answer in (
         ("before", {"arguments": {"of": "mine"}}, "about mine"),
         ("before", {"answer": "instead"}, "instead"),
         ("after", {"answer": "changed"}, "changed"),
@@ -296,7 +296,7 @@ def test_a_held_call_is_read_and_changed_before_and_after(name):
             "in_flight", "call", f"{moment} tool call 'may it' of {LEAF[name]!r}",
         )  # fmt: skip
         assert session.change(held.id, **words) is session
-        assert (session.step().outputs["said"], session.pending) == (said, ())
+        assert (session.step().outputs["said"], session.pending) == (answer, ())
 
 
 # -- breakpoints -------------------------------------------------------------------------------------------------------

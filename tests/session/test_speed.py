@@ -93,13 +93,13 @@ def test_the_speed_may_change_while_it_continues():
         await until(lambda: run.position > 100)
         run.speed = 0.001
         await asyncio.sleep(0.01)
-        stood = run.position
+        recipe = run.position
         await asyncio.sleep(0.01)
-        assert (run.position, run.status) == (stood, "running")
+        assert (run.position, run.status) == (recipe, "running")
         run.speed = 1000
-        await until(lambda: run.position > stood + 2)
+        await until(lambda: run.position > recipe + 2)
         run.speed = None
-        await until(lambda: run.position > stood + 2_000)
+        await until(lambda: run.position > recipe + 2_000)
         run.pause()
         await run.wait()
         assert run.status == "paused"

@@ -55,9 +55,9 @@ def test_step_makes_one_step_and_at_the_end_none(name):
     session = session_of(name)
     for node in by_hand(name):
         assert session.current == node
-        made = session.step()
-        assert made == session.trace.steps[session.position - 1]
-        assert made.node_id == node or made.status == "cancelled"
+        step = session.step()
+        assert step == session.trace.steps[session.position - 1]
+        assert step.node_id == node or step.status == "cancelled"
     assert (session.step(), session.status, session.current, session.error) == (None, ENDS[name], None, None)
     assert (went(session), board(session._parts.run)) == (shape_of(name).steps, shape_of(name).end)
 

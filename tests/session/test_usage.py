@@ -294,8 +294,8 @@ def test_what_a_step_that_was_cut_short_has_paid_for_counts_and_is_not_repeated(
 
 def test_a_branch_beside_one_that_waits_does_not_begin_at_a_limit():
     model = Model()
-    made = branching([human("ask", "root")], [agent("b0"), function("b1"), agent("b2")])
-    run = Session(made, llm=model, budget={"max_tokens": 150})
+    recipe = branching([human("ask", "root")], [agent("b0"), function("b1"), agent("b2")])
+    run = Session(recipe, llm=model, budget={"max_tokens": 150})
     run.run()
     assert (run.status, model.asked, path(run)) == ("waiting", 1, ["both enter", "b0"])
     for go in (run.run, run.step, run.run):

@@ -26,8 +26,8 @@ def test_watches_show_their_values_where_the_session_is():
 def test_what_cannot_be_worked_out_is_reported_in_its_place():
     run = session(counting(), {"n": 0})
     run.watch(lambda board: board["gone"])
-    (told,) = run.watches.values()
-    assert "KeyError: 'gone'" in told
+    (watched,) = run.watches.values()
+    assert "KeyError: 'gone'" in watched
     run.watch("n > 1")
     run.edit({"n": "text"})
     assert "X3" in run.watches["n > 1"]

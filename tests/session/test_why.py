@@ -209,9 +209,9 @@ def test_of_a_stored_run_without_its_recipe_it_says_where_it_went(tmp_path):
 
 def test_any_step_is_reported_wherever_the_run_is(run):
     steps = range(len(run.trace) + 1)
-    stood = [run.goto(step).why() for step in steps]
+    reasons = [run.goto(step).why() for step in steps]
     run.goto(0)
-    assert [run.why(step) for step in steps] == stood
+    assert [run.why(step) for step in steps] == reasons
 
 
 @pytest.mark.parametrize("step", [-1, 99, True, "1"])

@@ -19,14 +19,14 @@ def _store(kind, request):
 @pytest.fixture(params=["memory", SQLITE, POSTGRES])
 def store(request):
     """A store of each kind."""
-    made = _store(request.param, request)
-    yield made
-    made.close()
+    store = _store(request.param, request)
+    yield store
+    store.close()
 
 
 @pytest.fixture(params=[SQLITE, POSTGRES])
 def lasting(request):
     """A store of each kind that outlives its process."""
-    made = _store(request.param, request)
-    yield made
-    made.close()
+    store = _store(request.param, request)
+    yield store
+    store.close()

@@ -25,8 +25,8 @@ CREATED = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 
 
 def row(run_id: str = "one", **given: Any) -> RunRow:
-    said = {"name": "a run", "recipe": "name: triage", "dialect": "coreason", "fingerprint": "f00d", "head": "{}"}
-    return RunRow(run_id, **(said | {"created": CREATED} | given))
+    defaults = {"name": "a run", "recipe": "name: triage", "dialect": "coreason", "fingerprint": "f00d", "head": "{}"}
+    return RunRow(run_id, **(defaults | {"created": CREATED} | given))
 
 
 def some(first: int, last: int, body: str = '{"n":%d}') -> list[Entry]:
@@ -35,10 +35,10 @@ def some(first: int, last: int, body: str = '{"n":%d}') -> list[Entry]:
 
 def refused(code: str, act: Callable[..., Any], *given: Any, **named: Any) -> str:
     """Return what is said when an act is refused with this code."""
-    with pytest.raises(StoreError) as found:
+    with pytest.raises(StoreError) as caught:
         act(*given, **named)
-    assert [problem.code for problem in found.value.problems] == [code], str(found.value)
-    return str(found.value)
+    assert [problem.code for problem in caught.value.problems] == [code], str(caught.value)
+    return str(caught.value)
 
 
 @dataclass
@@ -54,9 +54,9 @@ class Store:
         return self.logs[0] if self.logs else self.another()
 
     def another(self) -> EventLog:
-        made = MemoryLog() if self.kind == "memory" else SqlLog(self.where)
-        self.logs.append(made)
-        return made
+        log = MemoryLog() if self.kind == "memory" else SqlLog(self.where)
+        self.logs.append(log)
+        return log
 
     def close(self) -> None:
         while self.logs:
@@ -75,23 +75,23 @@ class Elsewhere:
 
     def hears(self) -> str:
         """Return the next line that it says; what it complains of where it says nothing."""
-        said = self.process.stdout.readline().strip()
-        assert said, self.process.communicate()[1]
-        return said
+        line = self.process.stdout.readline().strip()
+        assert line, self.process.communicate()[1]
+        return line
 
     def told(self, line: str = "go") -> None:
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
 
     def ends(self) -> None:
-        said, complained = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, said + complained
+        output, complained = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, output + complained
 
     def dies(self) -> None:
         """Kill it; it stays in the table of processes until it is asked for."""
-        found = psutil.Process(self.process.pid)
+        process = psutil.Process(self.process.pid)
         self.process.kill()
-        while found.status() != psutil.STATUS_ZOMBIE:
+        while process.status() != psutil.STATUS_ZOMBIE:
             pass
 
     def __enter__(self) -> Self:

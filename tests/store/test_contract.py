@@ -21,7 +21,7 @@ from tests.store.stores import CREATED, Store, bodies, refused, row, some
 
 def test_a_run_comes_back_as_it_was_begun(store):
     before = datetime.now(UTC)
-    begun = row(
+    first_row = row(
         name="Überprüfung ✓",
         head='{"inputs":{"a":1}}',
         parent="zero",
@@ -31,9 +31,9 @@ def test_a_run_comes_back_as_it_was_begun(store):
         steps=3,
         at="[2]",
     )
-    store.log.create(begun, some(1, 2))
+    store.log.create(first_row, some(1, 2))
     result = store.log.run("one")
-    assert result == begun._replace(updated=result.updated, writer=result.writer)
+    assert result == first_row._replace(updated=result.updated, writer=result.writer)
     assert before <= result.updated <= datetime.now(UTC)
     assert result.created.utcoffset() == result.updated.utcoffset() == timedelta(0)
     assert str(os.getpid()) in result.writer
@@ -118,7 +118,7 @@ def test_the_run_begun_last_is_the_first_of_the_list(store):
     for run_id in ("b", "a", "c"):
         store.log.create(row(run_id))
     store.log.create(row("old", created=CREATED - timedelta(days=1)))
-    assert [found.run_id for found in store.log.runs()] == ["c", "a", "b", "old"]
+    assert [row.run_id for row in store.log.runs()] == ["c", "a", "b", "old"]
 
 
 QUERIES = [
@@ -159,13 +159,13 @@ def test_a_query_finds_the_rows_that_match_page_by_page(store):
         store.log.release(gone)
     every = store.log.runs()
     for query in QUERIES:
-        expected = [found.run_id for found in every if query.matches(found)]
+        expected = [row.run_id for row in every if query.matches(row)]
         assert 0 < len(expected) < len(every), query
-        assert [found.run_id for found in store.log.runs(query)] == expected
+        assert [row.run_id for row in store.log.runs(query)] == expected
         pages, after = [], None
         while page := store.log.runs(replace(query, limit=2, after=after)):
             assert len(page) <= 2
-            pages += [found.run_id for found in page]
+            pages += [row.run_id for row in page]
             after = pages[-1]
         assert pages == expected
 
@@ -188,13 +188,13 @@ def test_the_run_that_was_written_last_is_meant_without_an_id(store):
 def test_whole_runs_are_added_all_or_none_and_nobody_holds_them(store):
     store.log.add([(row("a", status="finished", steps=2), some(1, 2)), (row("b"), [])])
     store.log.add([])
-    assert [(found.run_id, found.status, found.steps, found.writer) for found in store.log.runs()] == [
+    assert [(row.run_id, row.status, row.steps, row.writer) for row in store.log.runs()] == [
         ("b", "ready", 0, None), ("a", "finished", 2, None),
     ]  # fmt: skip
     assert list(store.log.entries("a")) == some(1, 2)
     refused("L412", store.log.add, [(row("c"), some(1, 1)), (row("a"), some(1, 1))])
     refused("L411", store.log.add, [(row("c"), some(1, 1)), (row("d"), some(2, 2))])
-    assert [found.run_id for found in store.log.runs()] == ["b", "a"]
+    assert [row.run_id for row in store.log.runs()] == ["b", "a"]
     (store.log if store.kind == "memory" else store.another()).append("a", some(3, 3))
     assert store.log.last("a") == 3
 
@@ -236,7 +236,7 @@ def test_entries_follow_the_last_one(store):
         store.log.append("one", [*some(4, 4), *some(6, 6)])
     assert list(store.log.entries("one")) == some(1, 3)
     assert store.log.run("one").status == "ready"
-    assert [found.run_id for found in store.log.runs()] == ["one"]
+    assert [row.run_id for row in store.log.runs()] == ["one"]
     store.log.append("one", some(4, 4))
 
 

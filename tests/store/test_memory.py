@@ -41,6 +41,6 @@ def test_a_wrong_id_is_reported_with_the_runs_that_are_there(known):
     log = MemoryLog()
     for number in range(known):
         log.create(row(f"run-{number}"))
-    told = refused("L413", log.run, "xyz")
-    assert str(known) in told if known > 5 else all(repr(f"run-{number}") in told for number in range(known))
-    assert repr(f"run-{known - 1}") in told or not known
+    message = refused("L413", log.run, "xyz")
+    assert str(known) in message if known > 5 else all(repr(f"run-{number}") in message for number in range(known))
+    assert repr(f"run-{known - 1}") in message or not known

@@ -74,10 +74,10 @@ def test_a_log_that_nobody_has_any_more_holds_nothing(lasting):
 def test_a_writer_in_another_process_is_named(lasting):
     with Elsewhere(lasting.where, HOLDS) as they:
         assert they.hears() == "holds"
-        said = refused("L411", lasting.log.append, "theirs", some(4, 4))
-        assert f"process {they.process.pid}" in said
-        assert socket.gethostname() in said
-        assert "since 20" in said
+        message = refused("L411", lasting.log.append, "theirs", some(4, 4))
+        assert f"process {they.process.pid}" in message
+        assert socket.gethostname() in message
+        assert "since 20" in message
         assert str(they.process.pid) in lasting.log.run("theirs").writer
         assert lasting.log.last("theirs") == 3
         they.told()
@@ -108,7 +108,7 @@ def test_a_killed_writer_is_not_said_to_write(lasting):
         if lasting.log.run("theirs").writer is None:
             break
         until.wait(0.01)
-    assert [found.writer is None for found in lasting.log.runs()] == [True, False]
+    assert [row.writer is None for row in lasting.log.runs()] == [True, False]
 
 
 @pytest.mark.starts_programs

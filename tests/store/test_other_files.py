@@ -96,8 +96,8 @@ def test_a_store_that_has_lost_a_table_is_damaged(log, path):
 def test_a_damaged_file_is_reported(log, path):
     log.create(row(), some(1, 2000, "x" * 100))
     log.close()
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
     refused("L422", lambda: list(log.entries("one")))
-    path.write_bytes(whole)
+    path.write_bytes(content)
     assert list(log.entries("one")) == some(1, 2000, "x" * 100)

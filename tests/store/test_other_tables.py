@@ -58,12 +58,12 @@ def test_what_is_written_while_somebody_looks_is_looked_at_again(tmp_path):
     make(path, wal=False).close()
 
     def read(look):
-        found = names(look)
+        names_read = names(look)
         if not seen:
             with closing(sqlite3.connect(path, isolation_level=None)) as other:
                 other.execute("INSERT INTO things VALUES (3, 'three')")
-        seen.append(found)
-        return found
+        seen.append(names_read)
+        return names_read
 
     assert read_database(path, read) == ["one", "two", "three"]
     assert seen == [["one", "two"], ["one", "two", "three"]]

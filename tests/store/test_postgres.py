@@ -62,9 +62,9 @@ def test_a_server_that_goes_and_comes_back(postgres_server, log, at_once):
             lambda: log.last("one"),
             lambda: log.entries("one"),
         ):
-            said = refused("L421", act)
-            assert "does not answer" in said
-            assert PASSWORD not in said
+            message = refused("L421", act)
+            assert "does not answer" in message
+            assert PASSWORD not in message
     finally:
         postgres_server.start()
     log.append("one", some(3, 3))
@@ -199,9 +199,9 @@ def test_nobody_there_is_reported():
 
 def test_a_wrong_password_is_reported_without_it(postgres_server):
     port = postgres_server.port
-    said = refused("L420", SqlLog(f"postgresql://agentnb:wr0ng-77@127.0.0.1:{port}/postgres").runs)
-    assert "password authentication failed" in said
-    assert "wr0ng-77" not in said
+    message = refused("L420", SqlLog(f"postgresql://agentnb:wr0ng-77@127.0.0.1:{port}/postgres").runs)
+    assert "password authentication failed" in message
+    assert "wr0ng-77" not in message
 
 
 def test_a_database_that_is_not_there_is_reported(postgres_server):

@@ -57,5 +57,5 @@ def test_a_run_that_is_created_twice_at_once_is_a_duplicate(log, monkeypatch):
 def test_what_a_table_refuses_for_another_reason_is_no_duplicate(log):
     log.create(row("one"), some(1, 2))
     log._link._connection.execute("CREATE TRIGGER full BEFORE INSERT ON agentnb_runs BEGIN SELECT no_such(); END")
-    said = refused("L427", log.create, row("two"), some(1, 1))
-    assert "no_such" in said
+    message = refused("L427", log.create, row("two"), some(1, 1))
+    assert "no_such" in message

@@ -81,11 +81,11 @@ def test_its_url_names_the_same_store(tmp_path):
     ],
 )
 def test_anything_else_is_reported_with_the_forms(where, said):
-    told = refused("L414", open_log, where)
-    assert said in told
-    assert "s3cr3t-77" not in told
+    message = refused("L414", open_log, where)
+    assert said in message
+    assert "s3cr3t-77" not in message
     for form in ("runs.db", "sqlite:///", "sqlite:////", "postgresql://", "postgres://", "MemoryLog()"):
-        assert form in told
+        assert form in message
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ def mine():
 
 
 def test_a_writer_says_where_it_is_to_be_found(mine):
-    told = str(mine)
+    text = str(mine)
     for part in (mine.user, mine.host, f"process {os.getpid()}", mine.program, "since 20", " UTC"):
-        assert part in told
-    assert mine.token not in told
+        assert part in text
+    assert mine.token not in text
 
 
 def test_a_writer_survives_its_row(mine):

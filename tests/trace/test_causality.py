@@ -46,10 +46,10 @@ LOG = (
 
 
 def parts(wanted):
-    found = {"cause": [], "self": [], "effect": []}
+    ids = {"cause": [], "self": [], "effect": []}
     for link in find_chain(LOG, wanted):
-        found[link.part].append(link.event.seq)
-    return found
+        ids[link.part].append(link.event.seq)
+    return ids
 
 
 def test_a_things_chain_has_all_that_makes_changes_joins_and_removes_it():

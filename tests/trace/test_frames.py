@@ -91,20 +91,20 @@ def test_one_by_one_and_all_at_once_are_the_same(seed):
 @given(st.integers(0, 10_000))
 def test_wide_is_what_stood_there_after_each_step(seed):
     trace = SimulationTrace.of(odyssey(seed))
-    made = trace.wide(["n", "m.a", "log.0.n", "nothing"])
+    wide = trace.wide(["n", "m.a", "log.0.n", "nothing"])
     states = [trace.state_at(step) for step in range(1, len(trace) + 1)]
-    assert made["step"].tolist() == list(range(1, len(trace) + 1))
-    assert text([made["n"]]) == text([[state.get("n", pd.NA) for state in states]])
-    assert text([made["m.a"]]) == text([[state.get("m", {}).get("a", pd.NA) for state in states]])
-    assert text([made["log.0.n"]]) == text([[log[0]["n"] if (log := state.get("log")) else pd.NA for state in states]])
-    assert made["nothing"].isna().all()
+    assert wide["step"].tolist() == list(range(1, len(trace) + 1))
+    assert text([wide["n"]]) == text([[state.get("n", pd.NA) for state in states]])
+    assert text([wide["m.a"]]) == text([[state.get("m", {}).get("a", pd.NA) for state in states]])
+    assert text([wide["log.0.n"]]) == text([[log[0]["n"] if (log := state.get("log")) else pd.NA for state in states]])
+    assert wide["nothing"].isna().all()
 
 
 def test_wide_reads_an_inner_scope_through_to_what_is_outside():
     trace = SimulationTrace.of(go(started(), 9))
-    made = trace.wide(["n", "password"], scope="body@7")
-    assert made["n"].tolist()[6:] == [3, 4, 4]
-    assert set(made["password"]) == {"********"}
+    wide = trace.wide(["n", "password"], scope="body@7")
+    assert wide["n"].tolist()[6:] == [3, 4, 4]
+    assert set(wide["password"]) == {"********"}
     assert trace.wide("n")["n"].tolist()[6:] == [3, 3, 3]
 
 

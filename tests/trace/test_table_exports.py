@@ -57,10 +57,10 @@ def test_parquet_and_feather_keep_every_row_and_each_value_as_json(frames, name,
 def test_a_database_takes_every_table(frames, name):
     frame = frames[name]
     with closing(sqlite3.connect(":memory:")) as connection:
-        kept = frame if name != "writes" else frame[frame["key"] != "n"]  # SQLite's integers have 64 bits
-        kept.to_sql(name, connection, index=False)
+        storable = frame if name != "writes" else frame[frame["key"] != "n"]  # SQLite's integers have 64 bits
+        storable.to_sql(name, connection, index=False)
         back = pd.read_sql(f"SELECT * FROM {name}", connection)
-    assert (list(back.columns), len(back)) == (list(frame.columns), len(kept))
+    assert (list(back.columns), len(back)) == (list(frame.columns), len(storable))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -67,16 +67,16 @@ class Host:
         value, verbs, problems = self.page.evaluate("host.sent.splice(0)"), [], ()
         while value:
             for message in value:
-                found = None
+                replacement = None
                 problems = problems if message["do"] == "query" else ()
                 verbs += [message["do"]] if message["value"] not in BY_ITSELF else []
                 try:
-                    found = run_command(self.session, message["do"], message["value"], message["target"])
+                    replacement = run_command(self.session, message["do"], message["value"], message["target"])
                 except Exception as error:  # noqa: BLE001
                     problems = to_problems(error, message["do"])
                 if COMMANDS[message["do"]].returns_session and not problems:
-                    self.session, found = found, None
-                heard = {"answers": message["number"], "view": message["view"], "result": found}
+                    self.session, replacement = replacement, None
+                heard = {"answers": message["number"], "view": message["view"], "result": replacement}
                 self.page.evaluate("heard => host.fire('msg:custom', heard)", heard)
             self.problems = problems
             self.state = make_screen(self.session, self.drawing, problems)
@@ -98,8 +98,8 @@ class Host:
         ]  # fmt: skip
 
     def marked(self, mark):
-        found = f"[...document.querySelectorAll('g.node.{mark}')].map(group => group.dataset.node)"
-        return self.page.evaluate(found)
+        script = f"[...document.querySelectorAll('g.node.{mark}')].map(group => group.dataset.node)"
+        return self.page.evaluate(script)
 
     def button(self, name):
         return self.page.get_by_role("button", name=name, exact=True)
@@ -123,5 +123,5 @@ def host(tab):
     page.evaluate(HOST)
     yield lambda session=None, views=1: Host(page, session or ticket_recipe.session(), views)
     page.goto("about:blank")  # what it still does ends before the next test, which begins here
-    found, errors[:] = errors.copy(), []
-    assert found == []
+    page_errors, errors[:] = errors.copy(), []
+    assert page_errors == []

@@ -56,8 +56,8 @@ class Kernel:
         kind, content = message["msg_type"], message["content"]
         parent = message["parent_header"].get("msg_id")
         if kind == "comm_msg" and content["data"].get("method") == "custom":
-            told = content["data"]["content"]
-            self.states.setdefault(content["comm_id"], {}).update(told.get("changed", {}))
+            message_content = content["data"]["content"]
+            self.states.setdefault(content["comm_id"], {}).update(message_content.get("changed", {}))
         elif kind == "stream":
             self._texts[parent] = self._texts.get(parent, "") + content["text"]
         elif kind == "error":

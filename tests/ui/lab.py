@@ -183,7 +183,7 @@ class Notebook:
         root = cell.locator(".agentnb-cockpit")
         try:
             root.wait_for(timeout=REPLY)
-        except Exception as error:  # not everybody who runs the tests has Playwright, whose class it is
+        except Exception as error:  # Playwright, which has a class for it, may not be installed
             error.add_note(f"the cell shows: {cell.all_inner_texts()}")
             raise
         return Cockpit(self.page, root)

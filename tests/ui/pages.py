@@ -47,14 +47,16 @@ def opened(executable, **context):
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=executable, headless=True, args=FLAGS)
         outside = []
-        made = browser.new_context(**context)
-        made.on("request", lambda request: None if request.url.startswith(AT_HOME) else outside.append(request.url))
-        made.on(
+        browser_context = browser.new_context(**context)
+        browser_context.on(
+            "request", lambda request: None if request.url.startswith(AT_HOME) else outside.append(request.url)
+        )
+        browser_context.on(
             "page",
             lambda page: page.on(
                 "websocket", lambda ws: None if ws.url.startswith(AT_HOME) else outside.append(ws.url)
             ),
         )
-        yield made, outside
-        made.close()
+        yield browser_context, outside
+        browser_context.close()
         browser.close()

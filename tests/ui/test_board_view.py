@@ -19,8 +19,8 @@ class Order:
 
 
 def rows(session):
-    found, more = make_rows(session, session._parts.pictures.view())
-    return {row[0]: row[1:] for row in found}, more
+    rows, more = make_rows(session, session._parts.pictures.view())
+    return {row[0]: row[1:] for row in rows}, more
 
 
 def test_a_row_says_what_is_there_of_what_type_and_who_wrote_it():

@@ -16,9 +16,9 @@ def session():
 
 @pytest.fixture
 def widgets(session):
-    made = session.controls()
-    yield made
-    made.close()
+    controls = session.controls()
+    yield controls
+    controls.close()
 
 
 def able(widgets):
@@ -67,37 +67,37 @@ def test_the_line_says_what_happened_and_what_went_wrong(session, widgets):
 
 
 def test_closed_controls_hear_no_more(session):
-    made = Controls(session)
-    made.close()
+    controls = Controls(session)
+    controls.close()
     session.step()
-    assert made.slider.value == 0
+    assert controls.slider.value == 0
 
 
 def test_the_buttons_go_into_a_node_and_let_it_go_again():
     session = nb.Session(nb.samples("moderation"))
-    made = session.controls()
+    controls = session.controls()
     for _ in range(3):
-        made.buttons["into"].click()
-    assert (session.status, made.answer.layout.display) == ("in_flight", "none")
-    assert "Held before agent call" in made.line.value
-    made.buttons["stop"].click()
+        controls.buttons["into"].click()
+    assert (session.status, controls.answer.layout.display) == ("in_flight", "none")
+    assert "Held before agent call" in controls.line.value
+    controls.buttons["stop"].click()
     assert (session.status, session.current) == ("paused", "llm")
-    made.buttons["run_back"].click()
+    controls.buttons["run_back"].click()
     assert session.position == 0
-    made.close()
+    controls.close()
 
 
 def test_the_buttons_go_by_frame():
     session = nb.Session(nb.samples("research"))
-    made = session.controls()
+    controls = session.controls()
     for _ in range(3):
-        made.buttons["step"].click()
-    assert "out" in able(made)
-    made.buttons["out"].click()
-    assert (session.position, session.current, "out" in able(made)) == (6, "each", False)
-    made.buttons["over"].click()
+        controls.buttons["step"].click()
+    assert "out" in able(controls)
+    controls.buttons["out"].click()
+    assert (session.position, session.current, "out" in able(controls)) == (6, "each", False)
+    controls.buttons["over"].click()
     assert session.position > 6
-    made.close()
+    controls.close()
 
 
 def test_the_speed_is_chosen_and_shown(session, widgets):
@@ -119,16 +119,16 @@ def test_a_run_to_a_node_is_chosen(session, widgets):
 def test_the_controls_let_the_loop_continue():
     async def main():
         session = ticket_recipe.session("hello")
-        made = session.controls()
-        made.speed.value = 10.0
-        made.buttons["over"].click()
+        controls = session.controls()
+        controls.speed.value = 10.0
+        controls.buttons["over"].click()
         for _ in range(50):
             await asyncio.sleep(0.01)
-            if made.slider.value:
+            if controls.slider.value:
                 break
-        assert (session.position, session.speed, made.slider.value) == (1, 10.0, 1)
-        made.buttons["pause"].click()
+        assert (session.position, session.speed, controls.slider.value) == (1, 10.0, 1)
+        controls.buttons["pause"].click()
         await asyncio.sleep(0)
-        made.close()
+        controls.close()
 
     asyncio.run(main())

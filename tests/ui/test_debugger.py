@@ -20,9 +20,9 @@ def session():
 
 @pytest.fixture
 def debugger(session):
-    made = Debugger(session)
-    yield made
-    made.close()
+    cockpit = Debugger(session)
+    yield cockpit
+    cockpit.close()
 
 
 def page_says(debugger, do, **more):
@@ -109,9 +109,9 @@ def test_a_picture_that_fails_is_said_and_the_run_continues(session, debugger, m
 
 def test_a_cockpit_without_any_picture_still_says_what_went_wrong(session, monkeypatch):
     monkeypatch.setattr(session._parts.pictures, "view", lambda: 1 / 0)
-    made = Debugger(session)
-    assert made.state["problems"][0]["code"] == "U302"
-    made.close()
+    cockpit = Debugger(session)
+    assert cockpit.state["problems"][0]["code"] == "U302"
+    cockpit.close()
 
 
 def test_a_session_has_one_cockpit_until_it_is_closed(session):
@@ -124,17 +124,17 @@ def test_a_session_has_one_cockpit_until_it_is_closed(session):
 
 
 def test_debug_makes_the_session_too():
-    made = debug(ticket_recipe.recipe(), {"ticket": "x", "api_key": "k"})
-    assert made.session.current == "classify"
-    assert open_cockpit(made.session) is made
-    made.close()
+    cockpit = debug(ticket_recipe.recipe(), {"ticket": "x", "api_key": "k"})
+    assert cockpit.session.current == "classify"
+    assert open_cockpit(cockpit.session) is cockpit
+    cockpit.close()
 
 
 def test_a_closed_cockpit_hears_no_more(session):
-    made = Debugger(session)
-    made.close()
+    cockpit = Debugger(session)
+    cockpit.close()
     session.step()
-    assert made.state["position"] == 0
+    assert cockpit.state["position"] == 0
 
 
 def test_where_no_page_can_run_it_a_picture_is_in_its_place(debugger):
@@ -183,12 +183,12 @@ def test_no_rule_reaches_outside_the_cockpit():
 
 def test_of_a_session_that_is_there_debug_shows_its_own_cockpit(session):
     session.step()
-    made = debug(session)
-    assert made.session is session
-    assert made is open_cockpit(session)
+    cockpit = debug(session)
+    assert cockpit.session is session
+    assert cockpit is open_cockpit(session)
     with pytest.raises(AgentNbError, match="U304"):
         debug(session, {"ticket": "another"})
-    made.close()
+    cockpit.close()
 
 
 def test_fork_here_shows_the_fork_and_leaves_the_run_as_it_stands(session, debugger):

@@ -9,9 +9,9 @@ from tests.ui import ticket_recipe
 
 @pytest.fixture
 def session():
-    made = ticket_recipe.session("hello")
-    made.run()
-    return made
+    session = ticket_recipe.session("hello")
+    session.run()
+    return session
 
 
 def list_rows(session):
@@ -49,9 +49,9 @@ def test_each_fork_is_below_the_run_that_it_began_from(session):
 def test_later_steps_that_a_run_has_left_are_a_fork_too(session):
     session.goto(1)
     session.step()
-    (shown, kept) = list_forks(session)["rows"]
+    (shown, original) = list_forks(session)["rows"]
     assert (shown["length"], shown["name"]) == (2, "triage")
-    assert (kept["from"], kept["length"], kept["name"]) == (1, 3, "triage, original")
+    assert (original["from"], original["length"], original["name"]) == (1, 3, "triage, original")
     assert "triage, original from step 1: 3 steps" in session.tree()
 
 
@@ -71,8 +71,8 @@ def test_a_run_is_found_by_its_id_from_everywhere_in_the_tree(session):
 
 
 def test_of_very_many_forks_those_around_the_shown_one_are_reported(session):
-    made = [session.fork(at=1, name=f"f{number}") for number in range(ROWS + 50)]
-    forks = list_forks(made[-1])
+    many_forks = [session.fork(at=1, name=f"f{number}") for number in range(ROWS + 50)]
+    forks = list_forks(many_forks[-1])
     assert (len(forks["rows"]), forks["more"], forks["rows"][-1]["shown"]) == (ROWS, 51, True)
 
 

@@ -41,9 +41,9 @@ def marks(session):
 def asked_until_there(session, closed):
     """Ask as a page does, again and again, for what is made in a thread."""
     for _ in range(600):
-        found = graph_view.query_drawing(session, closed)
-        if "again" not in found:
-            return found
+        reply = graph_view.query_drawing(session, closed)
+        if "again" not in reply:
+            return reply
         time.sleep(0.05)
     raise AssertionError("it never came")
 
@@ -213,8 +213,8 @@ def wandering(chance):
 
     def act(number):
         def work(board):
-            found = {"left": board["left"] - 1, f"k{number % 5}": board.get("n")}
-            return found | ({f"own{number}": 1} if number % 3 == 0 else {})
+            writes = {"left": board["left"] - 1, f"k{number % 5}": board.get("n")}
+            return writes | ({f"own{number}": 1} if number % 3 == 0 else {})
 
         return work
 

@@ -49,7 +49,7 @@ def test_a_keys_history_is_its_latest_values_with_readers_and_writers(session):
 
 
 def test_the_slice_of_a_key_has_its_steps_and_the_marks_of_its_nodes(session):
-    result, own = run_query(session, "slice", "error"), session.slice("error")
-    assert (result["steps"], set(result["nodes"])) == (own.steps, set(own.nodes))
+    result, expected = run_query(session, "slice", "error"), session.slice("error")
+    assert (result["steps"], set(result["nodes"])) == (expected.steps, set(expected.nodes))
     assert result["rows"][0][:4] == [25, "measure", "error", "write"]
     assert "nothing writes" in run_query(session, "slice", "nix")["wrong"]

@@ -42,11 +42,11 @@ def session_of(does, times=100_000):
 def alive(request, tmp_path_factory):
     """A kernel of one version, with recipes that go on for ever."""
     home = tmp_path_factory.mktemp("kernel")
-    with kernel(home, None if request.param == "installed" else installed(request.param, home)) as made:
-        made.run(SETUP)
+    with kernel(home, None if request.param == "installed" else installed(request.param, home)) as running_kernel:
+        running_kernel.run(SETUP)
         if request.param != "installed":
-            assert made.run("import ipykernel; print(ipykernel.__version__)") == request.param
-        yield made
+            assert running_kernel.run("import ipykernel; print(ipykernel.__version__)") == request.param
+        yield running_kernel
 
 
 @pytest.fixture(params=["main", "subshell"])
@@ -90,15 +90,15 @@ def test_pause_ends_what_continues_and_cells_work_meanwhile(live, verb, node):
     assert live.run("print(session.status, 6 * 7)") == "running 42"
     cockpit.press("pause")
     cockpit.shows(status="paused")
-    stood = cockpit.state["position"]
-    assert live.run("await asyncio.sleep(0.05); print(session.position)") == str(stood)
+    position = cockpit.state["position"]
+    assert live.run("await asyncio.sleep(0.05); print(session.position)") == str(position)
 
     cockpit.press("step")
-    cockpit.shows(position=stood + 1, status="paused")
+    cockpit.shows(position=position + 1, status="paused")
     cockpit.press("back")
-    cockpit.shows(position=stood)
+    cockpit.shows(position=position)
     cockpit.press(verb)
-    cockpit.passes(stood + 2)
+    cockpit.passes(position + 2)
     cockpit.press("stop")
     cockpit.shows(status="paused")
 

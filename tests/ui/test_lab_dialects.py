@@ -188,9 +188,9 @@ WANTED = CASES if os.environ.get("LAB") == "all" else ("coreason", "activegraph"
 
 @pytest.fixture(params=WANTED)
 def person(request, notebook):
-    found = Person(notebook, request.param, CASES[request.param])
-    found.agrees()
-    return found
+    person = Person(notebook, request.param, CASES[request.param])
+    person.agrees()
+    return person
 
 
 def test_every_button_and_every_pane(person):

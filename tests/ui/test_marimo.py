@@ -62,11 +62,11 @@ def test_a_session_in_marimo_is_its_cockpit(chromium, tmp_path):
     with served(tmp_path) as address, opened(chromium, viewport={"width": 1300, "height": 1000}) as (context, outside):
         page = context.new_page()
         page.goto(address)
-        said = page.locator(".agentnb-sentence")
-        said.wait_for(timeout=PATIENCE * 1000)
+        sentence = page.locator(".agentnb-sentence")
+        sentence.wait_for(timeout=PATIENCE * 1000)
         page.get_by_role("button", name="Step", exact=True).click()
-        expect(said).to_contain_text("Step 1: 'start'")
+        expect(sentence).to_contain_text("Step 1: 'start'")
         page.get_by_role("button", name="Run", exact=True).click()
-        expect(said).to_contain_text("The run has finished.")
+        expect(sentence).to_contain_text("The run has finished.")
         page.close()
     assert outside == []

@@ -61,8 +61,8 @@ def test_a_node_says_what_it_reads_writes_and_is_given():
 
 
 def test_a_function_is_reported_by_its_source_the_recipes_own_and_one_that_was_bound():
-    (own,) = describe(nb.Session(nb.samples("refine")), "measure")["definition"]
-    assert 'return {"error": abs(guess * guess - number)}' in own["text"]
+    (definition,) = describe(nb.Session(nb.samples("refine")), "measure")["definition"]
+    assert 'return {"error": abs(guess * guess - number)}' in definition["text"]
     text, function = describe(nb.Session(nb.samples("rag")), "find")["definition"]
     assert (text["text"].startswith("- id: find"), function["text"].startswith("def search(")) == (True, True)
     assert "text_search.py:" in function["name"]

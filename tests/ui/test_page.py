@@ -68,8 +68,8 @@ def test_every_button_names_a_key_that_does_the_same(host):
     for name, verb in VERBS.items():
         on.show(can=[verb, "goto"])
         keys = on.button(name).get_attribute("aria-keyshortcuts").split()
-        said = keys[0].replace("Arrow", "")
-        assert on.button(name).get_attribute("title").endswith(f"({said})")
+        key_name = keys[0].replace("Arrow", "")
+        assert on.button(name).get_attribute("title").endswith(f"({key_name})")
         for key in keys:
             on.page.keyboard.press(key if len(key) > 1 else key.lower())
             on.heard()

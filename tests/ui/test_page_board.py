@@ -11,10 +11,10 @@ pytestmark = pytest.mark.needs_chromium
 
 @pytest.fixture
 def on(host):
-    made = host(ticket_recipe.session("money " * 300 + "back"))
-    made.session.step()
-    made.show()
-    return made
+    page_host = host(ticket_recipe.session("money " * 300 + "back"))
+    page_host.session.step()
+    page_host.show()
+    return page_host
 
 
 def opened(on, key):
@@ -225,7 +225,7 @@ def test_what_is_open_follows_the_run(deep):
 
 def test_the_arrows_walk_through_the_tree(deep):
     on = deep
-    here = "document.activeElement.closest('tr').dataset.path"
+    focused_path = "document.activeElement.closest('tr').dataset.path"
     on.page.locator("tr[data-row=order]").focus()
     on.page.keyboard.press("ArrowRight")
     on.obey()
@@ -233,7 +233,7 @@ def test_the_arrows_walk_through_the_tree(deep):
                       ("ArrowUp", '["category"]'), ("End", '["decision"]'), ("Home", '["category"]'),
                       ("ArrowDown", '["order"]'), ("End", '["decision"]')):  # fmt: skip
         on.page.keyboard.press(key)
-        assert on.page.evaluate(here) == path
+        assert on.page.evaluate(focused_path) == path
     on.page.locator('tr[data-path=\'["order","name"]\']').focus()
     on.page.keyboard.press("Enter")
     on.obey()

@@ -14,10 +14,10 @@ QUERIES = """[...host.sent].filter(({do: verb, value}) => verb === 'query' && (v
 
 @pytest.fixture
 def on(host):
-    made = host(ticket_recipe.session("money " * 300 + "back"))
-    made.session.step()
-    made.show()
-    return made
+    page_host = host(ticket_recipe.session("money " * 300 + "back"))
+    page_host.session.step()
+    page_host.show()
+    return page_host
 
 
 def pane(on):
@@ -184,8 +184,8 @@ def test_links_lead_to_nodes_and_steps(host):
 
 
 def test_a_breakpoint_is_set_and_removed_here(on):
-    found = picked(on, "tell")
-    button = found.get_by_role("button", name="Breakpoint")
+    node_pane = picked(on, "tell")
+    button = node_pane.get_by_role("button", name="Breakpoint")
     assert button.get_attribute("aria-pressed") == "false"
     button.click()
     assert on.obey() == ["stop_at"]
@@ -197,8 +197,8 @@ def test_a_breakpoint_is_set_and_removed_here(on):
 
 
 def test_it_runs_to_a_node_where_that_can_be_done(on):
-    found = picked(on, "tell")
-    button = found.get_by_role("button", name="Run to here")
+    node_pane = picked(on, "tell")
+    button = node_pane.get_by_role("button", name="Run to here")
     on.show(can=["step"])
     assert not button.is_visible()
     on.show(can=["step", "run_to"])

@@ -40,22 +40,22 @@ def forks():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, forks):
     """A run as a page, as an exercise, and with hostile values."""
-    made = tmp_path_factory.mktemp("pages")
+    folder = tmp_path_factory.mktemp("pages")
     session = finished()
-    session.to_html(made / "run.html")
-    session.trace.to_html(made / "quiz.html", quiz=[1, {"step": 3, "key": "draft"}])
-    forks["triage"].to_html(made / "forked.html")
+    session.to_html(folder / "run.html")
+    session.trace.to_html(folder / "quiz.html", quiz=[1, {"step": 3, "key": "draft"}])
+    forks["triage"].to_html(folder / "forked.html")
     research = nb.Session(nb.samples("research"))
     research.step(8)
-    research.to_html(made / "regions.html")
+    research.to_html(folder / "regions.html")
     for name, sample in (("waiting", "approval"), ("long values", "document")):
         session = nb.Session(nb.samples(sample))
         session.run()
-        session.to_html(made / f"{name}.html")
+        session.to_html(folder / f"{name}.html")
     hostile = ticket_recipe.session(HOSTILE)
     hostile.step(2)
-    hostile.trace.to_html(made / "hostile.html")
-    return made
+    hostile.trace.to_html(folder / "hostile.html")
+    return folder
 
 
 @pytest.fixture
@@ -142,8 +142,8 @@ def nodes_of(page):
 
 
 def marked(page, mark):
-    found = page.locator(f"g.node.{mark}").evaluate_all("groups => groups.map(group => group.dataset.node)")
-    return sorted(found)
+    ids = page.locator(f"g.node.{mark}").evaluate_all("groups => groups.map(group => group.dataset.node)")
+    return sorted(ids)
 
 
 @pytest.mark.needs_chromium
@@ -379,8 +379,8 @@ def shown_values():
         order = board["order"]
         items = [*board["items"], f"item {n}"]
         order = {**order, "price": order["price"] * 2, "items": [*order["items"], {"name": f"new {n}"}]}
-        found = {"n": n, "ratio": n / 4, "items": items, "order": order, "long": [*board["long"], n]}
-        return found | {"late": n, "deep": [[n, [2]], [n]], "text": f"{board['text']}{n}"} if n > 2 else found
+        writes = {"n": n, "ratio": n / 4, "items": items, "order": order, "long": [*board["long"], n]}
+        return writes | {"late": n, "deep": [[n, [2]], [n]], "text": f"{board['text']}{n}"} if n > 2 else writes
 
     graph = nx.DiGraph(name="values", entry="change")
     graph.add_node("change", function=change)
@@ -471,17 +471,17 @@ def test_conditions_are_answered_as_python_answers_them(browser, tmp_path):
     for shown in (session, fork):
         page.locator(".agentnb-forks").get_by_text(shown.name, exact=True).click()
         page.locator(".agentnb-forks [aria-current=true]").get_by_text(shown.name, exact=True).wait_for()
-        there = searched(listed(CONDITIONS))
-        assert there == {text: found_in(shown, text) for text in there}
+        results = searched(listed(CONDITIONS))
+        assert results == {text: found_in(shown, text) for text in results}
     unknown = searched(["nokey == 3", "toString == 1", "dotted.key == 7"])
     assert [text for text in unknown.values() if "There is no key" not in text] == []
-    for text, told in searched(listed(WRONG)).items():
+    for text, message in searched(listed(WRONG)).items():
         with pytest.raises(AgentNbError):
             session.find(text)
-        assert isinstance(told, str), text
-    for text, told in searched(listed(ONLY_IN_A_NOTEBOOK)).items():
+        assert isinstance(message, str), text
+    for text, message in searched(listed(ONLY_IN_A_NOTEBOOK)).items():
         session.find(text)
-        assert "An exported page cannot evaluate" in told, text
+        assert "An exported page cannot evaluate" in message, text
     page.close()
 
 

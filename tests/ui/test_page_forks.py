@@ -13,9 +13,9 @@ def on(host):
     session = ticket_recipe.session("hello")
     session.run()
     session.fork(at=1, name="bold").step()
-    found = host(session)
-    settle(found)
-    return found
+    page_host = host(session)
+    settle(page_host)
+    return page_host
 
 
 def rows(on):

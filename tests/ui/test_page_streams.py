@@ -13,9 +13,9 @@ def on(host):
 
 
 def row(at, text, **over):
-    told = {"id": "0/ask", "node": "ask", "model": "slow-1", "attempt": 1, "at": at, "text": text,
+    fields = {"id": "0/ask", "node": "ask", "model": "slow-1", "attempt": 1, "at": at, "text": text,
             "size": at + len(text), "pieces": 1, "over": None}  # fmt: skip
-    return {**told, **over}
+    return {**fields, **over}
 
 
 def hear(on, *rows):

@@ -101,8 +101,8 @@ def test_a_failed_and_a_skipped_step_have_a_sign_and_a_word(host):
     session.edit({"reply": "refund: explode"})
     session.run()
     on = show_timeline(host, session)
-    told = [(one.get_attribute("data-status"), one.text_content()[0]) for one in steps(on).all()]
-    assert told == [("ok", "c"), ("skipped", "»"), ("failed", "✕")]
+    marks_shown = [(one.get_attribute("data-status"), one.text_content()[0]) for one in steps(on).all()]
+    assert marks_shown == [("ok", "c"), ("skipped", "»"), ("failed", "✕")]
     assert "failed" in steps(on).nth(2).get_attribute("aria-label")
     assert "reply = 'refund: explode' was set manually" in steps(on).nth(1).get_attribute("aria-label")
 
@@ -116,7 +116,7 @@ def test_nested_steps_are_in_lanes_of_their_own(host):
     by_depth = {}
     for step in session.trace.steps:
         by_depth.setdefault(step.depth, set()).add(tops[str(step.step)])
-    assert all(len(found) == 1 for found in by_depth.values())
+    assert all(len(lanes) == 1 for lanes in by_depth.values())
     assert len(set.union(*by_depth.values())) == 3
 
 

@@ -35,12 +35,12 @@ def whole_run(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_each_node_and_each_step_of_each_sample_can_be_reported(name):
     session = whole_run(name)
-    told = [describe_node_pane(session, node) for node in session.recipe.nodes]
-    told += [describe_step_pane(session, number) for number in range(1, len(session.trace) + 1)]
-    for one in told:
+    panes = [describe_node_pane(session, node) for node in session.recipe.nodes]
+    panes += [describe_step_pane(session, number) for number in range(1, len(session.trace) + 1)]
+    for one in panes:
         assert len(json.dumps(one)) < MOST
         assert json.loads(json.dumps(one)) == one
-    steps = [one["step"] for one in told[len(session.recipe.nodes) :]]
+    steps = [one["step"] for one in panes[len(session.recipe.nodes) :]]
     assert [step["step"] for step in steps] == list(range(1, len(session.trace) + 1))
     assert [step["node"] for step in steps] == [step.node_id for step in session.trace.steps]
     calls = session.trace.frames.calls
@@ -117,9 +117,9 @@ def test_no_secret_is_reported_cut_or_whole():
     session = nb.Session(nb.load(graph), {"api_key": key})
     session.run()
     session.edit({"api_key": "sk-live-0000-9999"})
-    told = [describe_step_pane(session, 1), describe_node_pane(session, "sign")]
-    told += [get_whole_cell(session, ["step", 1, cell["at"]]) for cell in told[0]["step"]["inputs"]]
-    text = json.dumps(told)
+    panes = [describe_step_pane(session, 1), describe_node_pane(session, "sign")]
+    panes += [get_whole_cell(session, ["step", 1, cell["at"]]) for cell in panes[0]["step"]["inputs"]]
+    text = json.dumps(panes)
     for secret in (key, "t0p-s3cret-value", "sk-live-0000-9999"):
         assert secret not in text
     assert MASK in text

@@ -12,9 +12,9 @@ from tests.ui import ticket_recipe
 
 
 def describe(session, number):
-    found = step_details(session, number, Cells())
-    json.dumps(found)
-    return found
+    details = step_details(session, number, Cells())
+    json.dumps(details)
+    return details
 
 
 def texts(cells):
@@ -43,8 +43,8 @@ def test_a_change_shows_the_previous_value_and_its_author():
     session = ticket_recipe.session("hello")
     session.step()
     session.edit({"category": "refund", "ticket": nb.ABSENT})
-    made, by_hand, deleted = describe(session, 1)["outputs"]
-    assert (made["note"], by_hand["note"], by_hand["old"]["text"], by_hand["new"]["text"]) == (
+    written, by_hand, deleted = describe(session, 1)["outputs"]
+    assert (written["note"], by_hand["note"], by_hand["old"]["text"], by_hand["new"]["text"]) == (
         "",
         "by a person",
         "other",

@@ -98,10 +98,10 @@ def test_a_secret_is_filled_and_never_read(session):
     edit(session, {"text": "sk-another-4712", "as": "secret"}, ["api_key"])
     assert session.board["api_key"] == "sk-another-4712"
     session.edit({"echo": "it is sk-another-4712"})
-    told = json.dumps(
+    text = json.dumps(
         [describe_value(session, "api_key"), describe_value(session, "echo"), list_branch(session, {"path": ["echo"]})]
     )
-    assert "4712" not in told
+    assert "4712" not in text
     with pytest.raises(AgentNbError, match="U306"):
         edit(session, {"text": "********", "as": "secret"}, ["api_key"])
 

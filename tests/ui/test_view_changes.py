@@ -15,10 +15,10 @@ def states(name="research"):
     """Return the screens of a run: forwards, back, with an edit that deletes and one that adds."""
     session = nb.Session(nb.samples(name))
     drawing = session.recipe.draw(board=False)
-    found = [make_screen(session, drawing)]
+    screens = [make_screen(session, drawing)]
 
     def seen():
-        found.append({**json.loads(json.dumps(make_screen(session, drawing))), "number": len(found)})
+        screens.append({**json.loads(json.dumps(make_screen(session, drawing))), "number": len(screens)})
 
     while session.step() is not None:
         seen()
@@ -31,7 +31,7 @@ def states(name="research"):
     session.breakpoints.add(node=next(iter(session.recipe.nodes)))
     session.watch("new")
     seen()
-    return found
+    return screens
 
 
 def test_what_is_the_same_is_left_out():
@@ -49,11 +49,11 @@ def test_of_a_board_of_many_keys_only_what_differs_is_sent():
     session = ticket_recipe.session("hello")
     drawing = session.recipe.draw(board=False)
     session.edit({f"key{number:04}": number for number in range(1000)})
-    found = [make_screen(session, drawing)]
+    screens = [make_screen(session, drawing)]
     for does in (session.step, lambda: session.edit({"new": 1}), lambda: session.edit({"key0500": nb.ABSENT})):
         does()
-        found.append(make_screen(session, drawing))
-    sent = [changes(*pair) for pair in pairwise(found)]
+        screens.append(make_screen(session, drawing))
+    sent = [changes(*pair) for pair in pairwise(screens)]
     assert [len(json.dumps(one)) < 1000 for one in sent[1:]] == [True, True]
     assert sent[2]["board"]["removed"] == ["key0500"]
     assert all("keys" not in one["board"] for one in sent)
@@ -84,10 +84,10 @@ def test_where_many_rows_move_all_keys_are_named():
 
 @pytest.mark.needs_chromium
 def test_a_page_that_is_sent_what_changes_has_what_the_kernel_has(host):
-    found = states()
+    screens = states()
     on = host()
-    on.page.evaluate("state => host.model.set('state', state)", {**found[0], "number": 0})
-    for number, (before, after) in enumerate(pairwise(found), 1):
+    on.page.evaluate("state => host.model.set('state', state)", {**screens[0], "number": 0})
+    for number, (before, after) in enumerate(pairwise(screens), 1):
         changed = changes({**before, "number": 0}, {**after, "number": 0})
         on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": changed, "number": number})
         assert on.page.evaluate("host.model.get('state')") == {**after, "number": number}

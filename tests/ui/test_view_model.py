@@ -189,7 +189,7 @@ def test_what_broke_off_a_run_that_continued_by_itself_is_shown():
 
 def test_problems_of_the_last_command_are_beside_it():
     problem = Problem("U302", "what", "where", "why", "do")
-    assert [found["code"] for found in make_state(ticket_recipe.session(), problem)["problems"]] == ["U302"]
+    assert [problem["code"] for problem in make_state(ticket_recipe.session(), problem)["problems"]] == ["U302"]
 
 
 def test_a_step_at_work_can_be_left_but_not_doubled():

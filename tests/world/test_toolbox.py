@@ -12,9 +12,9 @@ from agentnb.world.tools.registry import ToolRegistry
 
 
 def registry() -> ToolRegistry:
-    found = ToolRegistry()
-    found.register_tool("own", {"handler": lambda given: given["n"] + 1, "description": "adds one"})
-    return found
+    registry = ToolRegistry()
+    registry.register_tool("own", {"handler": lambda given: given["n"] + 1, "description": "adds one"})
+    return registry
 
 
 def test_what_is_given_comes_before_what_is_its_own() -> None:
@@ -29,10 +29,10 @@ def test_what_is_given_comes_before_what_is_its_own() -> None:
 
 
 def test_the_registry_itself_stays_as_it_is() -> None:
-    own = registry()
-    Toolbox.of(own, {"other": lambda n: n})
-    assert own.get_available_tools() == ["own"]
-    assert Toolbox.of(own, {}).registry is own
+    own_registry = registry()
+    Toolbox.of(own_registry, {"other": lambda n: n})
+    assert own_registry.get_available_tools() == ["own"]
+    assert Toolbox.of(own_registry, {}).registry is own_registry
 
 
 def test_what_is_not_registered_is_described_by_its_name_alone() -> None:
@@ -45,25 +45,25 @@ def test_an_attempt_raises_what_the_tool_raises() -> None:
 
 
 def test_who_learns_receives_what_came_of_a_tool() -> None:
-    told: list[Any] = []
+    results: list[Any] = []
 
     class Context:
         def update_learning_context(self, tool_name: str, success: bool, **_: Any) -> None:
-            told.append((tool_name, success))
+            results.append((tool_name, success))
 
-    own = registry()
-    assert not Toolbox(own).has_learning_context
-    own.context = Context()
-    asyncio.run(Toolbox(own).learn("own", {"n": 1}, {"success": True, "result": 2}))
-    assert told == [("own", True)]
+    own_registry = registry()
+    assert not Toolbox(own_registry).has_learning_context
+    own_registry.context = Context()
+    asyncio.run(Toolbox(own_registry).learn("own", {"n": 1}, {"success": True, "result": 2}))
+    assert results == [("own", True)]
 
 
 def test_an_async_tool_is_an_async_attempt() -> None:
     async def later(given: dict[str, Any]) -> str:
         return str(given["n"])
 
-    own = registry()
-    own.register_tool("later", {"handler": later})
-    attempt = Toolbox(own).attempt("later", NOW)
+    own_registry = registry()
+    own_registry.register_tool("later", {"handler": later})
+    attempt = Toolbox(own_registry).attempt("later", NOW)
     assert inspect.iscoroutinefunction(attempt)
     assert asyncio.run(attempt(n=3))["result"] == "3"

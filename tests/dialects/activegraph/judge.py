@@ -28,8 +28,8 @@ def log_of(package: ModuleType, program: Callable[[Any], Any], *, ticking: bool 
            besides: Sequence[str] = ()) -> list[dict[str, Any]]:  # fmt: skip
     """Run a program in a package, and return its log in the form that is compared; `besides`: left out too."""
     forget(package)
-    made = package.TickingClock if ticking else package.FrozenClock
-    graph = package.Graph(ids=package.IDGen(), clock=made("2026-01-01T00:00:00Z"), run_id="RUN")
+    clock_type = package.TickingClock if ticking else package.FrozenClock
+    graph = package.Graph(ids=package.IDGen(), clock=clock_type("2026-01-01T00:00:00Z"), run_id="RUN")
     try:
         models = importlib.import_module("activegraph.llm") if package is theirs() else package
         packs = importlib.import_module(f"{_inside(package)}.packs")
@@ -87,13 +87,13 @@ OF_MODELS = ("LLMResponse", "ToolCall", "LLMBehaviorError")
 
 def compared(event: dict[str, Any], hashes: dict[str, int], besides: Sequence[str] = ()) -> dict[str, Any]:
     """Return an event without what cannot be equal: the text of messages, prompts and tracebacks, measured times."""
-    found = _comparable(event, hashes, besides)
-    payload = found["payload"]
+    comparable = _comparable(event, hashes, besides)
+    payload = comparable["payload"]
     if payload.get("exception_type") in OWN_WORDS:
         payload["message"] = bool(payload["message"])
     if isinstance(payload.get("error"), dict):
         payload["error"]["message"] = bool(payload["error"]["message"])
-    return found
+    return comparable
 
 
 def _comparable(value: Any, hashes: dict[str, int], besides: Sequence[str]) -> Any:
@@ -101,15 +101,19 @@ def _comparable(value: Any, hashes: dict[str, int], besides: Sequence[str]) -> A
         return [_comparable(item, hashes, besides) for item in value]
     if not isinstance(value, dict):
         return value
-    found = {name: _comparable(item, hashes, besides) for name, item in value.items() if name not in besides}
-    if isinstance(found.get("prompt_hash"), str):  # equal prompts have equal hashes, whatever their wording
-        found["prompt_hash"] = hashes.setdefault(found["prompt_hash"], len(hashes))
-    if isinstance(found.get("prompt"), dict):
-        messages = [{**each, "content": type(each["content"]).__name__} for each in found["prompt"]["messages"]]
-        found["prompt"] = {**found["prompt"], "system": bool(found["prompt"]["system"]), "messages": messages}
-    for name in {"traceback", "latency_seconds"} & found.keys():
-        found[name] = type(found[name]).__name__
-    return found
+    comparable = {name: _comparable(item, hashes, besides) for name, item in value.items() if name not in besides}
+    if isinstance(comparable.get("prompt_hash"), str):  # equal prompts have equal hashes, whatever their wording
+        comparable["prompt_hash"] = hashes.setdefault(comparable["prompt_hash"], len(hashes))
+    if isinstance(comparable.get("prompt"), dict):
+        messages = [{**each, "content": type(each["content"]).__name__} for each in comparable["prompt"]["messages"]]
+        comparable["prompt"] = {
+            **comparable["prompt"],
+            "system": bool(comparable["prompt"]["system"]),
+            "messages": messages,
+        }
+    for name in {"traceback", "latency_seconds"} & comparable.keys():
+        comparable[name] = type(comparable[name]).__name__
+    return comparable
 
 
 def same(program: Callable[[Any], Any], *, ticking: bool = True, besides: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -90,8 +90,8 @@ def a_view_around_what_is_missing(p: Any) -> None:
 
     @p.behavior(name="looks", on=["look"], view={"around": "event.payload.id", "depth": 2})
     def looks(event, graph, ctx):
-        found = sorted(each.id for each in [*ctx.view.objects(), *ctx.view.relations()])
-        graph.emit("saw", {"ids": found})
+        ids = sorted(each.id for each in [*ctx.view.objects(), *ctx.view.relations()])
+        graph.emit("saw", {"ids": ids})
 
     p.Runtime(p.graph).run_goal("look")
 
@@ -100,8 +100,8 @@ def patterns_that_compare(p: Any) -> None:
     @p.behavior(name="makes", on=["goal.created"])
     def makes(event, graph, ctx):
         items = [graph.add_object("task", {"n": number % 3, "id": "own"}) for number in range(4)]
-        for here, there in pairwise([*items, items[0]]):
-            graph.add_relation(here.id, there.id, "to")
+        for source, target in pairwise([*items, items[0]]):
+            graph.add_relation(source.id, target.id, "to")
         graph.emit("look", {})
 
     for number, pattern in enumerate(
@@ -121,8 +121,8 @@ def a_pattern_and_several_relations(p: Any) -> None:
     @p.behavior(name="makes", on=["goal.created"])
     def makes(event, graph, ctx):
         items = [graph.add_object("task", {"n": number}) for number in range(3)]
-        for here, there in pairwise(items):
-            graph.add_relation(here.id, there.id, "to")
+        for source, target in pairwise(items):
+            graph.add_relation(source.id, target.id, "to")
         for each in items[1:]:
             graph.emit("look", {"id": each.id})
 

@@ -153,14 +153,14 @@ def a_pack(p: Any) -> None:
         graph.add_relation("task#1", "task#1", "needs")
         graph.emit("task.done", {"task": "task#1"})
 
-    made = packs.Pack(
+    pack = packs.Pack(
         name="demo", version="1.0", description="shows", object_types=(packs.ObjectType("task", Task),),
         relation_types=(packs.RelationType("needs", ("task",), ("task",)),), behaviors=(plan, hears, links),
         settings_schema=Settings,
     )  # fmt: skip
     runtime = p.Runtime(p.graph)
-    assert runtime.load_pack(made, settings={"n": 5})
-    assert not runtime.load_pack(made)
+    assert runtime.load_pack(pack, settings={"n": 5})
+    assert not runtime.load_pack(pack)
     runtime.run_goal("pack")
     assert runtime.get_behavior("plan").name == "demo.plan"
 

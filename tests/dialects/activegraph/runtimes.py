@@ -56,8 +56,8 @@ def without_run(value: Any) -> Any:
 
 def types(runtime: Runtime) -> list[str]:
     """Return the types of the events that are not of the run itself."""
-    own = ("behavior.", "relation_behavior.", "runtime.")
-    return [event.type for event in runtime.graph.events if not event.type.startswith(own)]
+    own_prefixes = ("behavior.", "relation_behavior.", "runtime.")
+    return [event.type for event in runtime.graph.events if not event.type.startswith(own_prefixes)]
 
 
 @pytest.fixture

@@ -118,14 +118,14 @@ def test_a_budget_says_what_is_left():
 
 
 def test_a_quantum_runs_so_many_events(research):
-    team, whole = runtime(*research), runtime(*research)
-    whole.run_goal("go")
+    team, unpaused = runtime(*research), runtime(*research)
+    unpaused.run_goal("go")
     tell(team, goal="go")
     done = team.run_quantum(max_queue_events=2, max_seconds=60)
     assert (done.queue_events_processed, done.idle) == (2, False)
     while not done.idle:
         done = team.run_quantum(max_queue_events=1, max_seconds=60)
-    assert types(team) == types(whole)
+    assert types(team) == types(unpaused)
 
 
 def test_the_registry_gives_back_what_it_forgets():
@@ -176,8 +176,8 @@ def test_an_act_by_the_outer_graph_belongs_to_the_step():
 
     team = runtime(acts)
     team.run_goal("go")
-    made = team.graph.events[2]
-    assert (made.type, made.actor, made.caused_by) == ("object.created", "system", None)
+    event = team.graph.events[2]
+    assert (event.type, event.actor, event.caused_by) == ("object.created", "system", None)
     team.session.goto(0)
     assert team.graph.all_objects() == []
 

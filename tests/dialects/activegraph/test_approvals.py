@@ -267,11 +267,11 @@ def team():
         ctx.propose_object("memo", {"n": event.payload["n"]}, reason="why not")
         graph.propose_patch("memo#9", "update", {"n": 1})
 
-    found = runtime(asks)
+    waiting_runtime = runtime(asks)
     for number in range(2):
-        found.session.emit("go", {"n": number})
-    found.run_until_idle()
-    return found
+        waiting_runtime.session.emit("go", {"n": number})
+    waiting_runtime.run_until_idle()
+    return waiting_runtime
 
 
 def test_only_objects_are_approvals_of_the_runtime(team):

@@ -42,14 +42,14 @@ def test_a_cell_that_runs_again_registers_its_behavior_once():
         def answers(event, graph, ctx):
             graph.add_object("answer", {})
 
-    assert [made.priority for made in ag.clear_registry()] == [2]
+    assert [behavior.priority for behavior in ag.clear_registry()] == [2]
 
 
 def test_behaviors_of_relations_come_neither_before_nor_after_others_unless_they_say_so():
     ag.clear_registry()
     ag.relation_behavior("next", on=["go"], name="relates")(lambda relation, event, graph, ctx: None)
     ag.behavior(on=["go"], name="hears")(nothing)
-    assert [made.priority for made in ag.clear_registry()] == [0, 0]
+    assert [behavior.priority for behavior in ag.clear_registry()] == [0, 0]
 
 
 @pytest.mark.parametrize("fn", [later, bit_by_bit, Later()])
@@ -190,5 +190,5 @@ def test_what_cannot_be_a_schema_is_refused_where_it_is_written(made, schema):
 
 
 def test_a_model_is_a_schema():
-    made = ag.llm_behavior(on=["go"], output_schema=Note)(four)
-    assert (made.output_schema, ag.get_registry()) == (Note, [made])
+    behavior = ag.llm_behavior(on=["go"], output_schema=Note)(four)
+    assert (behavior.output_schema, ag.get_registry()) == (Note, [behavior])

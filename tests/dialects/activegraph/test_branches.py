@@ -13,8 +13,8 @@ def boards(team):
     """Return all that a graph holds, but for the run that it says it was made in."""
     graph = team.graph
     return [
-        [each.to_dict() | {"provenance": {**each.provenance, "run_id": None}} for each in kept]
-        for kept in (graph.all_objects(), graph.all_relations())
+        [each.to_dict() | {"provenance": {**each.provenance, "run_id": None}} for each in items]
+        for items in (graph.all_objects(), graph.all_relations())
     ]
 
 

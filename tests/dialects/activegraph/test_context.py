@@ -210,4 +210,4 @@ def test_the_last_events_are_the_last_of_all_also_inside_of_a_step():
         team.session.emit("go", {})
     team.run_until_idle()
     assert seen
-    assert all(found == wanted for found, wanted in seen)
+    assert all(actual == wanted for actual, wanted in seen)

@@ -34,9 +34,9 @@ class Looked(list[Any]):
             yield event
 
     def __getitem__(self, place):
-        found = super().__getitem__(place)
-        self.count += len(found) if isinstance(place, slice) else 1
-        return found
+        part = super().__getitem__(place)
+        self.count += len(part) if isinstance(place, slice) else 1
+        return part
 
 
 def work_of(team: Runtime, act: Callable[[], Any]) -> int:

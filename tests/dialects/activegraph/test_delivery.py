@@ -23,9 +23,9 @@ def test_a_delivery_is_stored_as_it_is_emitted_and_what_says_nothing_new_with_wh
 
     @on("go", "again")
     def says(event, graph, ctx):
-        begun = list_logged_types(place)
+        types_before = list_logged_types(place)
         graph.emit("one", {})
-        seen.append((begun[-1], list_logged_types(place)[len(begun) :]))
+        seen.append((types_before[-1], list_logged_types(place)[len(types_before) :]))
         if event.type == "go":
             graph.emit("again", {})
 

@@ -16,9 +16,9 @@ def team():
         second = graph.add_object("task", {"title": "b"})
         graph.add_relation(first.id, second.id, "before")
 
-    made = runtime(plan)
-    made.run_goal("go")
-    return made
+    team = runtime(plan)
+    team.run_goal("go")
+    return team
 
 
 def test_a_fork_that_does_the_same_again_is_identical(team):
@@ -55,10 +55,10 @@ def test_what_differs_is_named(team):
 
 
 def test_a_diff_is_built_by_hand_as_well():
-    found = Diff("a", "b")
-    assert found.is_identical
-    found.divergent_objects.append(DivergentObject("task#1", {"id": "task#1"}, None))
-    assert not found.is_identical
+    diff = Diff("a", "b")
+    assert diff.is_identical
+    diff.divergent_objects.append(DivergentObject("task#1", {"id": "task#1"}, None))
+    assert not diff.is_identical
 
 
 def test_a_run_is_compared_with_a_run(team):

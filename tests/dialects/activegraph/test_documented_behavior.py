@@ -155,14 +155,14 @@ def test_a_type_that_needs_approval_is_created_only_with_it():
         ("approval_001", "it is good"),
         ("approval_002", "it is bad"),
     ]
-    made = team.approve("approval_001", "ann")
+    approved = team.approve("approval_001", "ann")
     team.deny("approval_002", "too bad", "bob")
     team.run_until_idle()
     events = {event.id: event for event in team.graph.events}
     created = next(event for event in events.values() if event.type == "object.created")
     granted = events[created.caused_by]  # 19: each is linked to what it follows from
     assert (granted.type, events[granted.caused_by].type) == ("approval.granted", "approval.proposed")
-    assert (team.graph.get_object(made).data, types(team)[-1], team.pending_approvals()) == ({"a": 1}, "sorry", [])
+    assert (team.graph.get_object(approved).data, types(team)[-1], team.pending_approvals()) == ({"a": 1}, "sorry", [])
     with pytest.raises(LookupError, match="X513"):
         team.approve("approval_001")
 

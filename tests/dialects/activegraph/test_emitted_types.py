@@ -66,8 +66,8 @@ def test_of_one_that_asks_a_model_the_handler_is_looked_at():
     def tell(event, graph, ctx, answer):
         graph.emit("told", {})
 
-    made = [LLMBehavior("ask", tell, on=["go"], handler=tell), on("told")(lambda event, graph, ctx: None)]
-    assert find_emitted_events(made)["may"]["ask"] == ("told",)
+    behaviors = [LLMBehavior("ask", tell, on=["go"], handler=tell), on("told")(lambda event, graph, ctx: None)]
+    assert find_emitted_events(behaviors)["may"]["ask"] == ("told",)
 
 
 class Tells:

@@ -14,8 +14,8 @@ def read(request):
     """A row of four places, each leading to the next, and one that a relation leads to nothing from."""
     built_graph = graph()
     places = [built_graph.add_object("place" if number % 2 else "stop", {}) for number in range(4)]
-    for here, there in pairwise(places):
-        built_graph.add_relation(here.id, there.id, "to")
+    for source, target in pairwise(places):
+        built_graph.add_relation(source.id, target.id, "to")
     built_graph.add_relation(places[3].id, "gone#9", "to")
     ledger = built_graph.ledger
     return (
@@ -49,20 +49,20 @@ def test_what_a_missing_object_joins_is_near_too():
     one, other = built_graph.add_object("place", {}), built_graph.add_object("place", {})
     for place in (one, other):
         built_graph.add_relation("gone#9", place.id, "to")
-    assert [[each.id for each in found] for found in built_graph.neighborhood(one.id, depth=1)] == [
+    assert [[each.id for each in objects] for objects in built_graph.neighborhood(one.id, depth=1)] == [
         [one.id],
         ["rel_001"],
     ]
-    assert [[each.id for each in found] for found in built_graph.neighborhood(one.id, depth=2)] == [
+    assert [[each.id for each in objects] for objects in built_graph.neighborhood(one.id, depth=2)] == [
         [one.id, other.id],
         ["rel_001", "rel_002"],
     ]
 
 
 def test_a_chain_follows_relations_the_way_that_it_says(read):
-    there = find_chains(read, ["stop", "place"], [("to", "out")])
-    assert [[each.id for each in chain.objects] for chain in there] == [["stop#1", "place#2"], ["stop#3", "place#4"]]
-    assert find_chains(read, ["stop", "place"], [("to", "right")]) == there
+    chains = find_chains(read, ["stop", "place"], [("to", "out")])
+    assert [[each.id for each in chain.objects] for chain in chains] == [["stop#1", "place#2"], ["stop#3", "place#4"]]
+    assert find_chains(read, ["stop", "place"], [("to", "right")]) == chains
     back = find_chains(read, ["stop", None], [(None, "left")])
     assert [[each.id for each in chain.objects] for chain in back] == [["stop#3", "place#2"]]
     assert [each.id for each in back[0].relations] == ["rel_002"]

@@ -25,15 +25,17 @@ class Lines:
         self.lines[id_] = json.dumps([sort, thaw(freeze(value))])
 
     def _get(self, sort, id_):
-        found, value = json.loads(self.lines.get(id_, '["", 0]'))
-        return freeze(value) if found == sort else ABSENT
+        stored_sort, value = json.loads(self.lines.get(id_, '["", 0]'))
+        return freeze(value) if stored_sort == sort else ABSENT
 
     def _remove(self, sort, id_):
         if self._get(sort, id_) is not ABSENT:
             del self.lines[id_]
 
     def _all(self, sort):
-        return iter([freeze(value) for found, value in map(json.loads, self.lines.values()) if found == sort])
+        return iter(
+            [freeze(value) for stored_sort, value in map(json.loads, self.lines.values()) if stored_sort == sort]
+        )
 
     def put_object(self, id_, value):
         self._put("object", id_, value)

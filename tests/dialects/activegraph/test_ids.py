@@ -46,7 +46,7 @@ def test_no_id_is_given_twice_where_somebody_acts_after_going_back():
     team.graph.add_object("y", {})
     team.session.run()
     assert len(set(ids_of(team))) == len(ids_of(team))
-    assert len({found.id for found in team.graph.all_objects()}) == 3
+    assert len({item.id for item in team.graph.all_objects()}) == 3
     assert team.replay().ok
 
 
@@ -116,8 +116,8 @@ def test_a_delivery_that_is_given_up_half_way_gives_back_the_ids_that_it_drew():
         graph.add_object("task", {"n": ctx.random.random()})
         graph.add_object("task", {"at": ctx.clock.now()})
 
-    whole = runtime(makes)
-    whole.run_goal("go")
+    uninterrupted = runtime(makes)
+    uninterrupted.run_goal("go")
     for stops in range(1, 5):
         team = runtime(makes)
         team.session.emit("goal.created", {"goal": "go"}, actor="user")
@@ -125,4 +125,6 @@ def test_a_delivery_that_is_given_up_half_way_gives_back_the_ids_that_it_drew():
             team.session.step_into()
         team.session.goto(0)
         team.run_until_idle()
-        assert [event.to_dict() for event in team.graph.events] == [event.to_dict() for event in whole.graph.events]
+        assert [event.to_dict() for event in team.graph.events] == [
+            event.to_dict() for event in uninterrupted.graph.events
+        ]

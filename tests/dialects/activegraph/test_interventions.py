@@ -82,7 +82,7 @@ def test_a_behavior_comes_next_only_where_an_event_waits_for_it():
         pair.session.set_next("third")
     pair.session.set_next("second")
     pair.session.step()
-    assert [made.type for made in pair.graph.all_objects()] == ["second"]
+    assert [item.type for item in pair.graph.all_objects()] == ["second"]
 
 
 def test_who_may_not_create_a_relation_may_not_remove_one():
@@ -108,12 +108,12 @@ def test_the_log_tells_the_question_as_it_went_out(held):
     messages = [{"role": "user", "content": "CHANGED"}]
     held.session.change(call.id, arguments={**call.arguments, "messages": messages})
     held.session.run()
-    (told,) = requests(held)
-    assert [message["content"] for message in told.payload["prompt"]["messages"]] == ["CHANGED"]
+    (requested,) = requests(held)
+    assert [message["content"] for message in requested.payload["prompt"]["messages"]] == ["CHANGED"]
     (answered,) = (event for event in held.graph.events if event.type == "llm.responded")
-    assert (answered.caused_by, answered.payload["prompt_hash"]) == (told.id, told.payload["prompt_hash"])
-    kept = held.session.trace.frames.calls["arguments"].tolist()[0]["messages"]
-    assert [message["content"] for message in kept] == ["CHANGED"]
+    assert (answered.caused_by, answered.payload["prompt_hash"]) == (requested.id, requested.payload["prompt_hash"])
+    messages_sent = held.session.trace.frames.calls["arguments"].tolist()[0]["messages"]
+    assert [message["content"] for message in messages_sent] == ["CHANGED"]
     assert held.replay().ok
 
 
@@ -203,7 +203,7 @@ def test_what_a_person_does_where_a_behavior_was_stepped_into_is_no_part_of_its_
     team.session.run()
     steps = {event.payload["object"]["id"]: event.step for event in team.session.events if "object" in event.payload}
     assert sorted((id_[0], step) for id_, step in steps.items()) == [("x", 1), ("x", 1), ("y", None)]
-    assert {found.id for found in team.graph.all_objects()} == {*steps}
+    assert {item.id for item in team.graph.all_objects()} == {*steps}
     assert team.graph.get_object("x#1").data == {"done": True}
     assert len({event.id for event in team.graph.events}) == len(team.graph.events) == 8
     assert team.replay().ok

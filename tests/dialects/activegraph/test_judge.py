@@ -121,9 +121,9 @@ OWN = {"task.completed", "hop", "asked"}  # custom types: whatever a behavior or
 
 def test_the_programs_touch_every_type_of_event():
     every = [*programs.PROGRAMS, *programs.WITHOUT_CAUSES, *programs_of_models.PROGRAMS]
-    told = {event["type"] for program in every for event in log_of(theirs(), program)}
+    types_seen = {event["type"] for program in every for event in log_of(theirs(), program)}
     assert len(every) >= 12
-    assert (IN_SCOPE | OWN) - told == set()
+    assert (IN_SCOPE | OWN) - types_seen == set()
 
 
 @settings(max_examples=settings.default.max_examples * 4)

@@ -22,8 +22,8 @@ def test_a_limit_within_a_delivery_is_its_failure_and_all_that_was_paid_for_is_i
     team = runtime(*behaviors, budget={"max_tool_calls": 1}, persist_to=str(tmp_path / "a.db"), **options)
     team.run_goal("go")
     assert [each.reason for each in team.errors] == ["budget.tool_calls_exhausted"]
-    told = [type_ for type_ in types(team) if type_.startswith(("llm.", "tool."))]
-    assert told == ["llm.requested", "llm.responded", "tool.requested", "tool.responded"]
+    event_types = [type_ for type_ in types(team) if type_.startswith(("llm.", "tool."))]
+    assert event_types == ["llm.requested", "llm.responded", "tool.requested", "tool.responded"]
     assert (team.graph.events[-1].type, team.replay().ok) == ("runtime.budget_exhausted", True)
     team.session.close()
     again = Runtime.load(str(tmp_path / "a.db"), behaviors=behaviors, budget={"max_tool_calls": 9}, **options)

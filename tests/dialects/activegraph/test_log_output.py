@@ -82,10 +82,10 @@ def test_each_event_that_behaviors_may_react_to_is_a_line():
     team = runtime(maker)
     tell(team, "go")
     team.run_until_idle()
-    told = [json.loads(line) for line in stream.getvalue().splitlines()]
+    rows = [json.loads(line) for line in stream.getvalue().splitlines()]
     emitted = [event.id for event in team.graph.events if event.type in ("go", "object.created")]
-    assert [(line["message"], line["event_id"]) for line in told] == [("event emitted", id_) for id_ in emitted]
-    assert {line["run_id"] for line in told} == {team.run_id}
+    assert [(line["message"], line["event_id"]) for line in rows] == [("event emitted", id_) for id_ in emitted]
+    assert {line["run_id"] for line in rows} == {team.run_id}
     assert "secret words" not in stream.getvalue()
 
 
@@ -107,9 +107,9 @@ def test_a_level_is_a_name_or_a_number_and_below_it_nothing_is_written():
     assert (stream.getvalue(), ROOT_LOG.level) == ("", logging.ERROR)
     configure_logging(logging.DEBUG, stream=stream)
     fail()
-    told = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert {line["level"] for line in told} == {"DEBUG", "INFO", "WARNING"}
-    assert {line["behavior"] for line in told if line["level"] != "INFO"} == {"fails"}
+    rows = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert {line["level"] for line in rows} == {"DEBUG", "INFO", "WARNING"}
+    assert {line["behavior"] for line in rows if line["level"] != "INFO"} == {"fails"}
 
 
 def lines(level="DEBUG", **options):
@@ -125,13 +125,13 @@ def lines(level="DEBUG", **options):
 
 
 def test_a_line_says_of_which_run_it_is_and_what_was_asked():
-    team, told = lines()
-    by = {line["message"].partition(" ")[0]: line for line in told}
-    assert {line["run_id"] for line in told} == {team.run_id}
+    team, records = lines()
+    by = {line["message"].partition(" ")[0]: line for line in records}
+    assert {line["run_id"] for line in records} == {team.run_id}
     assert by["llm.requested"].items() >= {"behavior": "think", "model": "model-1", "cache_hit": False}.items()
     assert by["llm.responded"].items() >= {"cost_usd": "0.002", "latency_seconds": 0.5, "cache_hit": False}.items()
     assert by["tool.responded"].items() >= {"tool": "look", "cost_usd": "0.5", "cache_hit": False}.items()
-    assert {name for line in told for name in line} <= {"timestamp", "level", "logger", "message", *FIELDS}
+    assert {name for line in records for name in line} <= {"timestamp", "level", "logger", "message", *FIELDS}
 
 
 def test_a_failure_says_where_to_read_of_it():
@@ -148,8 +148,8 @@ def test_each_reason_has_a_part_of_the_page(reason):
 
 
 def test_what_is_only_replayed_is_not_logged():
-    team, told = lines()
+    team, records = lines()
     stream = io.StringIO()
     configure_logging("DEBUG", stream=stream)
     assert team.replay().ok
-    assert (len(told) > 5, stream.getvalue()) == (True, "")
+    assert (len(records) > 5, stream.getvalue()) == (True, "")

@@ -55,8 +55,8 @@ def test_relations_are_looked_at_when_the_turn_comes(plain):
 def test_the_higher_priority_comes_first_and_else_the_one_that_was_registered_first():
     team = runtime()
     (event,) = events_of(team, "go")
-    made = [hears("go", name="a"), hears("go", name="b", priority=2), hears("go", name="c")]
-    assert Matcher(made, 0).list_triggered(team.session._parts.run, event) == ["b", "a", "c"]
+    behaviors = [hears("go", name="a"), hears("go", name="b", priority=2), hears("go", name="c")]
+    assert Matcher(behaviors, 0).list_triggered(team.session._parts.run, event) == ["b", "a", "c"]
 
 
 def test_events_of_the_run_itself_have_a_turn_only_where_somebody_names_them(plain):

@@ -75,15 +75,15 @@ def test_gemini_receives_the_tools_in_words_for_the_log_has_no_place_for_its_sig
 def test_the_log_has_the_same_events_and_keys_in_both_forms(serve):
     server = serve(OpenAI.calls((name_sent(TWICE.name), '{"n": 1}')), OpenAI.whole("done"))
     native, _ = make_asking_runtime(client(OpenAI, server))
-    said = iter(['{"tool_name": "math.twice", "parameters": {"n": 1}}', "done"])
-    worded, _ = make_asking_runtime(lambda request: next(said))
+    answers = iter(['{"tool_name": "math.twice", "parameters": {"n": 1}}', "done"])
+    worded, _ = make_asking_runtime(lambda request: next(answers))
     assert shape(native) == shape(worded)
 
 
 def test_a_client_of_ones_own_may_answer_with_calls():
     answers = iter([LLMResponse("", tool_calls=(ToolCall("c", "math.twice", {"n": 3}),)), LLMResponse("done")])
-    found, _ = make_asking_runtime(lambda request: next(answers))
-    (responded,) = [event for event in found.graph.events if event.type == "tool.responded"]
+    team, _ = make_asking_runtime(lambda request: next(answers))
+    (responded,) = [event for event in team.graph.events if event.type == "tool.responded"]
     assert responded.payload["output"] == {"twice": 6}
 
 
@@ -97,17 +97,17 @@ def test_a_call_where_no_tools_are_offered_is_an_error():
 
 def test_a_run_with_native_calls_is_replayed_without_asking(serve):
     server = serve(OpenAI.calls((name_sent(TWICE.name), '{"n": 1}')), OpenAI.whole("done"))
-    found, _ = make_asking_runtime(client(OpenAI, server))
-    assert found.session.replay().ok
+    team, _ = make_asking_runtime(client(OpenAI, server))
+    assert team.session.replay().ok
     assert len(server.asked) == 2
 
 
 def test_building_a_client_is_no_part_of_a_questions_time(serve, monkeypatch):
-    clock, made = Stopwatch(), client(OpenAI, serve(OpenAI.whole("done")))
-    connect = made.connect
-    monkeypatch.setattr(made._open, "_make", lambda: clock.add(100) or connect())
+    clock, llm = Stopwatch(), client(OpenAI, serve(OpenAI.whole("done")))
+    connect = llm.connect
+    monkeypatch.setattr(llm._open, "_make", lambda: clock.add(100) or connect())
     asks = LLMBehavior("ask", lambda *a: None, on=["goal.created"], handler=lambda *a: None)
-    team = Runtime(Graph(clock=clock), behaviors=[asks], llm_provider=made)
+    team = Runtime(Graph(clock=clock), behaviors=[asks], llm_provider=llm)
     team.run_goal("go")
     assert team.errors == []
     frames = team.session.trace.frames

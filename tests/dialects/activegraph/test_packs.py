@@ -88,8 +88,8 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(pack, settings, code):
 @pytest.mark.parametrize("kind", ["object_types", "relation_types"])
 def test_a_type_that_two_packs_define_is_reported_with_the_pack_that_has_it(kind):
     def pack(name, *types):
-        made = [ObjectType(each, Task) if kind == "object_types" else RelationType(each) for each in types]
-        return Pack(name, "1", **{kind: made})
+        object_types = [ObjectType(each, Task) if kind == "object_types" else RelationType(each) for each in types]
+        return Pack(name, "1", **{kind: object_types})
 
     team = runtime()
     team.load_pack(pack("first", "a", "b"))
@@ -259,9 +259,9 @@ def test_a_disabled_pack_applies_no_more_and_can_be_loaded_again():
     disabled = [event.payload for event in team.graph.events if event.type == "pack.disabled"]
     assert disabled == [{"name": "demo", "version": "1.0", "behaviors": ["demo.plan"], "tools": ["demo.look"],
                          "object_types": ["task"], "relation_types": ["needs"]}]  # fmt: skip
-    made = team.graph.all_objects()
+    objects = team.graph.all_objects()
     team.run_goal("again")
-    assert (team.graph.all_objects(), team.loaded_packs()) == (made, [])
+    assert (team.graph.all_objects(), team.loaded_packs()) == (objects, [])
     assert team.graph.add_object("task", {"untyped": True}).data == {"untyped": True}
     with pytest.raises(LookupError, match="R326"):
         team.get_tool("look")

@@ -29,11 +29,11 @@ def test_what_waited_for_a_person_waits_in_the_run_that_is_opened_again(place):
     team.session.close()
     loaded = Runtime.load(str(place), behaviors=[asks], policy=Policy(requires_approval=["memo"]))
     assert [each.reason for each in loaded.pending_approvals()] == ["it is asked for"]
-    made = loaded.approve("approval_001", "ann")
+    approved = loaded.approve("approval_001", "ann")
     loaded.run_until_idle()
     loaded.session.close()
     again = Runtime.load(str(place), behaviors=[asks])
-    assert (again.graph.get_object(made).data, again.pending_approvals()) == ({"goal": "one"}, [])
+    assert (again.graph.get_object(approved).data, again.pending_approvals()) == ({"goal": "one"}, [])
     again.session.close()
 
 
@@ -50,18 +50,18 @@ def test_without_an_id_the_run_that_was_written_last_is_loaded(place, research):
 def test_a_fork_of_a_stored_run_is_stored_and_forks_work_alike(place, research):
     team = runtime(*research, persist_to=place)
     team.run_goal("go")
-    whole = log(team)
+    full_log = log(team)
     fork = team.fork("evt_005", "one")
     deeper = fork.fork("evt_004", "two")
     deeper.run_until_idle()
     fork.run_until_idle()
-    assert log(fork) == log(deeper) == whole
+    assert log(fork) == log(deeper) == full_log
     assert len({team.run_id, fork.run_id, deeper.run_id}) == 3
-    kept = deeper.run_id
+    deepest_id = deeper.run_id
     for each in (deeper, fork, team):
         each.session.close()
-    loaded = Runtime.load(str(place), kept, behaviors=research)
-    assert log(loaded) == whole
+    loaded = Runtime.load(str(place), deepest_id, behaviors=research)
+    assert log(loaded) == full_log
     loaded.session.close()
 
 
@@ -170,12 +170,12 @@ def test_what_an_event_holds_is_in_the_file_once(tmp_path):
     team = runtime(grow, persist_to=path)
     tell(team, "begin")
     team.run_until_idle()
-    told = log(team)
+    full_log = log(team)
     team.session.close()
     bodies = " ".join(entry.body for entry in open_log(path).entries(team.run_id))
     assert bodies.count("pebble 7.") == 1
     assert bodies.count("triggering_event_type") == 1  # the names of a payload once per run
     again = Runtime.load(str(path), behaviors=[grow])
-    assert log(again) == told
+    assert log(again) == full_log
     assert again.graph.get_object("stone#7").data == {"n": 7, "words": "pebble 7."}
     again.session.close()

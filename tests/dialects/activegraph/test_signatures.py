@@ -53,10 +53,10 @@ def test_it_is_called_as_the_package_calls_it(name, member):
 def test_what_goes_wrong_is_caught_by_the_packages_own_names():
     wrong = [name for name in activegraph.__all__ if name.endswith("Error") or "Conflict" in name]
     for name in wrong:
-        own = getattr(theirs(), name, None) or getattr(__import__("activegraph.llm").llm, name)
+        their_error = getattr(theirs(), name, None) or getattr(__import__("activegraph.llm").llm, name)
         assert issubclass(getattr(activegraph, name), Exception)
         for usual in (KeyError, LookupError):
-            assert issubclass(getattr(activegraph, name), usual) or not issubclass(own, usual), name
+            assert issubclass(getattr(activegraph, name), usual) or not issubclass(their_error, usual), name
     assert {"PackConflictError", "PackVersionConflictError", "ReplayDivergenceError", "ReservedFieldError"} <= set(
         wrong
     )

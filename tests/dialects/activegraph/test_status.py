@@ -50,8 +50,8 @@ def test_a_failure_is_read_from_the_log_alone():
     event = tell(team, "go")
     team.run_until_idle()
     (failure,) = team.errors
-    told = next(each for each in team.graph.events if each.type == "behavior.failed")
-    assert failure == ("fails", event.id, None, "KeyError", "'book'", told.id)
+    failure_event = next(each for each in team.graph.events if each.type == "behavior.failed")
+    assert failure == ("fails", event.id, None, "KeyError", "'book'", failure_event.id)
 
 
 @pytest.mark.parametrize(("recent", "shown"), [(0, 0), (1, 1), (99, 4)])

@@ -41,8 +41,8 @@ def test_a_tool_is_registered_and_tells_a_model_of_itself():
 
 
 def test_without_a_schema_it_takes_any_object():
-    made = tool(name="any", description="said")(lambda args, ctx: None)
-    assert made.to_definition() == {
+    any_tool = tool(name="any", description="said")(lambda args, ctx: None)
+    assert any_tool.to_definition() == {
         "name": "any",
         "description": "said",
         "input_schema": {"type": "object", "properties": {}},

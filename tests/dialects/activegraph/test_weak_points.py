@@ -89,12 +89,12 @@ print(json.dumps([[each.id for each in objects], [each.id for each in relations]
 
 @pytest.mark.starts_programs
 def test_a_neighborhood_has_the_same_order_in_every_process():
-    found = set()
+    outputs = set()
     for seed in ("0", "1", "2"):
         done = subprocess.run([sys.executable, "-c", NEIGHBOURS], capture_output=True, text=True, check=True, cwd=ROOT,
                               env={"PYTHONHASHSEED": seed, "PATH": ""})  # fmt: skip
-        found.add(done.stdout)
-    (same,) = found
+        outputs.add(done.stdout)
+    (same,) = outputs
     assert json.loads(same)[0] == [f"task#{number}" for number in range(1, 13)]
 
 
@@ -102,8 +102,8 @@ def test_a_neighborhood_has_the_same_order_in_every_process():
 
 
 def test_run_until_tells_no_idle_while_work_is_queued(tmp_path, research):
-    whole = runtime(*research)
-    whole.run_goal("go")
+    uninterrupted = runtime(*research)
+    uninterrupted.run_goal("go")
     team = runtime(*research)
     tell(team, goal="go")
     team.run_until(lambda graph: len(graph.objects("task")) >= 3)
@@ -113,22 +113,22 @@ def test_run_until_tells_no_idle_while_work_is_queued(tmp_path, research):
     team.session.close()
     loaded = Runtime.load(tmp_path / "run.db", behaviors=research)
     loaded.run_until_idle()
-    assert types(loaded) == types(whole)
+    assert types(loaded) == types(uninterrupted)
 
 
 def test_a_fork_at_any_event_loses_nothing(research):
-    whole = runtime(*research)
-    whole.run_goal("go")
-    for event in whole.graph.events[:-1]:
-        fork = whole.fork(event.id)
+    uninterrupted = runtime(*research)
+    uninterrupted.run_goal("go")
+    for event in uninterrupted.graph.events[:-1]:
+        fork = uninterrupted.fork(event.id)
         fork.run_until_idle()
-        assert log(fork) == log(whole), event.id
+        assert log(fork) == log(uninterrupted), event.id
 
 
 def test_a_run_that_is_stored_and_opened_after_any_step_ends_as_the_whole_one(tmp_path, research):
-    whole = runtime(*research, budget={"max_behavior_calls": 50})
-    whole.run_goal("go")
-    for step in range(whole.session.position + 1):
+    uninterrupted = runtime(*research, budget={"max_behavior_calls": 50})
+    uninterrupted.run_goal("go")
+    for step in range(uninterrupted.session.position + 1):
         team = runtime(*research, budget={"max_behavior_calls": 50})
         team._get_actor().record("goal.created", {"goal": "go"}, actor="user")
         for _ in range(step):
@@ -137,8 +137,8 @@ def test_a_run_that_is_stored_and_opened_after_any_step_ends_as_the_whole_one(tm
         team.session.close()
         loaded = Runtime.load(tmp_path / f"{step}.db", behaviors=research, budget={"max_behavior_calls": 50})
         loaded.run_until_idle()
-        assert log(loaded) == log(whole), step
-        assert loaded.status().budget == whole.status().budget.__class__(**vars(loaded.status().budget))
+        assert log(loaded) == log(uninterrupted), step
+        assert loaded.status().budget == uninterrupted.status().budget.__class__(**vars(loaded.status().budget))
         loaded.session.close()
 
 

@@ -36,12 +36,12 @@ def test_a_secret_in_a_tools_error_is_not_printed_with_the_cause(monkeypatch):
     def tells(x, key):
         raise ValueError(f"bad key {key}")
 
-    made = agent({**TOOL, "inputs": {"x": "{{ x }}", "key": "{{ env.GUARDED }}"}})
+    failing = agent({**TOOL, "inputs": {"x": "{{ x }}", "key": "{{ env.GUARDED }}"}})
     with pytest.raises(NodeExecutionError) as caught:
-        made.run({"x": 1}, tool_overrides={"tool": tells})
+        failing.run({"x": 1}, tool_overrides={"tool": tells})
     assert KEY not in "".join(traceback.format_exception(caught.value))
-    assert KEY not in str(made.trace.steps[0].error)
-    assert "bad key" in str(made.trace.steps[0].error)
+    assert KEY not in str(failing.trace.steps[0].error)
+    assert "bad key" in str(failing.trace.steps[0].error)
 
 
 def test_an_error_without_a_secret_keeps_its_cause():
@@ -52,18 +52,18 @@ def test_an_error_without_a_secret_keeps_its_cause():
 
 def test_a_variable_that_is_not_set_is_named(monkeypatch):
     monkeypatch.delenv("UNSET_GUARDED", raising=False)
-    made = agent({**TOOL, "inputs": {"x": "{{ env.UNSET_GUARDED }}"}})
+    runtime = agent({**TOOL, "inputs": {"x": "{{ env.UNSET_GUARDED }}"}})
     with pytest.raises(AgentRuntimeError, match="UNSET_GUARDED"):
-        made.run({"x": 1}, tool_overrides={"tool": lambda x: x})
+        runtime.run({"x": 1}, tool_overrides={"tool": lambda x: x})
 
 
 def test_a_tool_that_leaves_the_program_is_a_failed_node():
     def leaves(x):
         raise SystemExit("usage")
 
-    made = agent({**TOOL, "on_error": {"resume": True}})
-    made.run({"x": 1}, tool_overrides={"tool": leaves})
-    assert made.trace.steps[0].error == "RuntimeError: it called sys.exit('usage')"
+    runtime = agent({**TOOL, "on_error": {"resume": True}})
+    runtime.run({"x": 1}, tool_overrides={"tool": leaves})
+    assert runtime.trace.steps[0].error == "RuntimeError: it called sys.exit('usage')"
 
 
 def test_an_answer_that_nothing_can_keep_is_a_row_of_its_attempt():
@@ -72,25 +72,25 @@ def test_an_answer_that_nothing_can_keep_is_a_row_of_its_attempt():
         results["found"] = results
         return {"result": results}
 
-    made = agent({**TOOL, "on_error": {"resume": True}})
-    made.run({"x": 1}, tool_overrides={"tool": endless})
-    calls = made.trace.frames.calls
+    runtime = agent({**TOOL, "on_error": {"resume": True}})
+    runtime.run({"x": 1}, tool_overrides={"tool": endless})
+    calls = runtime.trace.frames.calls
     assert len(calls) == 1
     assert calls["error"][0].startswith("BoardError")
 
 
 def test_a_model_that_answers_nothing_has_failed():
     prompts = {"templates": {"p": {"user": "{{ x }}"}}}
-    made = agent({"id": "say", "type": "llm", "prompt": "p"}, prompts=prompts)
+    runtime = agent({"id": "say", "type": "llm", "prompt": "p"}, prompts=prompts)
     with pytest.raises(NodeExecutionError, match="answered with a NoneType"):
-        made.run({"x": 1}, llm_callable=lambda node, prompt: None)
+        runtime.run({"x": 1}, llm_callable=lambda node, prompt: None)
 
 
 @pytest.mark.parametrize("when", [{"==": [{"var": "state.n"}, 2]}, "state.n == 2", "n == 2", "state.n == inputs.x"])
 def test_peoples_conditions_know_what_the_recipes_own_rules_know(when):
     up = {"id": "up", "type": "noop", "map": {"set": {"n": "{{ n + 1 }}"}}}
-    made = agent({"id": "l", "type": "loop", "body": "up", "max_iterations": 5}, up)
-    session = Session(made.recipe, {"x": 2})
+    runtime = agent({"id": "l", "type": "loop", "body": "up", "max_iterations": 5}, up)
+    session = Session(runtime.recipe, {"x": 2})
     session.breakpoints.add(when=when)
     session.run()
     assert (session.status, session.board["n"]) == ("paused", 2)
@@ -103,7 +103,7 @@ def test_what_is_no_conversation_is_reported_and_stays_as_it_is(tmp_path, monkey
     monkeypatch.chdir(tmp_path)  # the own folder of an agent that was built from a dict
     file = tmp_path / "talk.json"
     file.write_text(kept)
-    made = agent(TOOL, memory={"enabled": True, "kind": "file", "path": str(file)})
+    runtime = agent(TOOL, memory={"enabled": True, "kind": "file", "path": str(file)})
     with pytest.raises(AgentRuntimeError, match="cannot be read"):
-        made.run({"x": 1}, tool_overrides={"tool": lambda x: x})
+        runtime.run({"x": 1}, tool_overrides={"tool": lambda x: x})
     assert file.read_text() == kept

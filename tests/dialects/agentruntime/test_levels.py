@@ -192,8 +192,8 @@ def test_subgraphs_that_contain_one_another_are_one():
     """
     (what,) = cycle_of("nodes:\n  - {id: s, type: subgraph, graph: one}", nested)
     assert "subgraph" in what
-    own = "subgraphs:\n  one: {inputs: [x], outputs: [a], nodes: [{id: p, type: subgraph, graph: one}]}"
-    assert len(cycle_of("nodes:\n  - {id: s, type: subgraph, graph: one}", own)) == 1
+    recursive = "subgraphs:\n  one: {inputs: [x], outputs: [a], nodes: [{id: p, type: subgraph, graph: one}]}"
+    assert len(cycle_of("nodes:\n  - {id: s, type: subgraph, graph: one}", recursive)) == 1
 
 
 def test_a_routers_way_back_is_none():

@@ -22,8 +22,8 @@ def options_of(*levels, node="type: tool, uses: own"):
         return ", ".join(f"{word}: {value}" for word, value in OPTIONS[level].items()) if level in levels else ""
 
     head = HEAD.replace("{name: t}", f"{{name: t, defaults: {{{said('defaults')}}}}}")
-    own = said("node")
-    graph = f"nodes:\n  - {{id: call, {node}{', ' if own else ''}{own}}}\n"
+    node_options = said("node")
+    graph = f"nodes:\n  - {{id: call, {node}{', ' if node_options else ''}{node_options}}}\n"
     graph += "".join(f"{row.strip()}\n" for row in said("graph").split("}, ") if row).replace("0.4\n", "0.4}\n")
     tool = f'  - {{id: own, kind: python, impl: "tools.py#echo"{", " if said("tool") else ""}{said("tool")}}}\ngraph:\n'
     recipe = load(text(graph, PROMPTS, head=head).replace("graph:\n", tool, 1))
@@ -51,9 +51,11 @@ def test_retry_and_timeout_are_the_nodes_then_the_tools_then_the_graphs_then_the
     [("", "", None), ("", "true", True), ("false", "true", False), ("true", "false", True), ("true", "", True)],
 )
 def test_whether_a_call_may_be_repeated_says_the_node_else_its_tool(node, tool, found):
-    own, its = (f", repeatable: {word}" if word else "" for word in (node, tool))
+    option, its = (f", repeatable: {word}" if word else "" for word in (node, tool))
     tools = f'  - {{id: own, kind: python, impl: "tools.py#echo"{its}}}\ngraph:\n'
-    graph = f"nodes:\n  - {{id: call, type: tool, uses: own{own}}}\n  - {{id: say, type: llm, prompt: ask{own}}}\n"
+    graph = (
+        f"nodes:\n  - {{id: call, type: tool, uses: own{option}}}\n  - {{id: say, type: llm, prompt: ask{option}}}\n"
+    )
     nodes = load(text(graph, PROMPTS).replace("graph:\n", tools, 1)).nodes
     assert nodes["call"].params.get("repeatable") is found
     assert nodes["say"].params.get("repeatable") is {"": None, "true": True, "false": False}[node]

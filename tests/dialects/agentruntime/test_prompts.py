@@ -11,8 +11,8 @@ from agentnb.sources import make_plain_source, read_text
 def compiled(text="", partials=None, **template):
     """Return the prompt "p" as compiled pairs, and what is wrong with it."""
     config = {"partials": partials or {}, "templates": {"p": template or {"user": text}}}
-    found, problems = compile_prompts(PromptsConfig.model_validate(config), make_plain_source({"prompts": config}))
-    return found["p"], problems
+    prompts, problems = compile_prompts(PromptsConfig.model_validate(config), make_plain_source({"prompts": config}))
+    return prompts["p"], problems
 
 
 def only(text, **partials):
@@ -55,9 +55,9 @@ def test_a_lone_expression_is_text_too(value, text):
 @pytest.mark.parametrize("end", ["", "{{ x }}", "{% if x %}y{% endif %}"])
 def test_one_newline_at_the_end_is_taken_off(end):
     value = {"x": "y"}
-    whole = "y" if end else ""
-    assert render_text(f"a{end}\n", value) == f"a{whole}"
-    assert render_text(f"a{end or 'b'}c\n\n", value) == f"a{whole or 'b'}c\n"
+    rendered = "y" if end else ""
+    assert render_text(f"a{end}\n", value) == f"a{rendered}"
+    assert render_text(f"a{end or 'b'}c\n\n", value) == f"a{rendered or 'b'}c\n"
 
 
 def test_lines_of_blocks_leave_no_lines_behind():
@@ -321,11 +321,11 @@ NUMBERS = ("n", "one", "two", "three", "four", "five", "six", "seven")
 )
 def test_a_failure_is_at_its_line_in_the_text_that_it_is_of(name, where):
     source = read_text(WITH_PARTIALS)
-    found, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
+    prompts, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
     assert problems == []
     context = {each: each for each in NUMBERS if each != name}
     with pytest.raises(ExecutionError) as caught:
-        _ = [prompt.render(context) for _, prompt in found["p"]]
+        _ = [prompt.render(context) for _, prompt in prompts["p"]]
     (problem,) = caught.value.problems
     assert (problem.code, problem.where) == ("X321", f"<text>:{where} of the template")
     assert f"reads {name!r}" in problem.what
@@ -333,8 +333,8 @@ def test_a_failure_is_at_its_line_in_the_text_that_it_is_of(name, where):
 
 def test_partials_leave_no_lines_of_their_own():
     source = read_text(WITH_PARTIALS)
-    found, _ = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
-    texts = [prompt.render(dict(zip(NUMBERS, NUMBERS, strict=True))) for _, prompt in found["p"]]
+    prompts, _ = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
+    texts = [prompt.render(dict(zip(NUMBERS, NUMBERS, strict=True))) for _, prompt in prompts["p"]]
     inside = "first\n\n{}seven\n\nfive"
     assert texts == [
         f"Hello\n{inside.format('one')} and two\n{inside.format('n')}three",

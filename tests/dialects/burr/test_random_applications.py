@@ -173,11 +173,11 @@ def applications(draw: Any, forms: tuple[str, ...] = FORMS, *, may_await: bool =
     state = draw(st.dictionaries(key, small, max_size=3))
 
     def make() -> Any:
-        made = {
+        actions_by_name = {
             name: _make_action(form, operations, tag, is_async=is_async)
             for name, (form, operations, tag, is_async) in actions.items()
         }
-        builder = ApplicationBuilder().with_actions(**made).with_transitions(*edges)
+        builder = ApplicationBuilder().with_actions(**actions_by_name).with_transitions(*edges)
         return builder.with_state(**state, log=[]).with_entrypoint("a").build()
 
     return make
@@ -223,8 +223,10 @@ def typed_applications(draw: Any) -> Any:
     state = draw(st.builds(Typed, x=small, y=small, z=small))
 
     def make() -> Any:
-        made = {name: _make_typed_action(what, by_model=by_model) for name, (what, by_model) in actions.items()}
-        builder = ApplicationBuilder().with_typing(PydanticTypingSystem(Typed)).with_actions(**made)
+        actions_by_name = {
+            name: _make_typed_action(what, by_model=by_model) for name, (what, by_model) in actions.items()
+        }
+        builder = ApplicationBuilder().with_typing(PydanticTypingSystem(Typed)).with_actions(**actions_by_name)
         return builder.with_transitions(*edges).with_state(state.model_copy(deep=True)).with_entrypoint("a").build()
 
     return make

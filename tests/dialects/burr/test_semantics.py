@@ -279,8 +279,8 @@ def where(state: State, __context: ApplicationContext, __tracer: Any) -> State:
     with __tracer("span"):
         inner = ApplicationContext.get()
     assert inner is not None
-    kept = {key: value for key, value in state.get_all().items() if key.startswith("__")}
-    return state.update(here=[*state.get("here", []), [__context.action_name, __context.sequence_id, kept]])
+    internal = {key: value for key, value in state.get_all().items() if key.startswith("__")}
+    return state.update(here=[*state.get("here", []), [__context.action_name, __context.sequence_id, internal]])
 
 
 def test_what_burr_injects():

@@ -325,8 +325,8 @@ ROUND = recipe(["a"], [("a", "a")])
 def test_the_cap_may_be_lowered_and_raised_as_an_attribute():
     executor = GraphExecutor(ROUND, {})
     assert executor.max_steps == 50
-    for most, steps in ((3, 3), (0, 0), (-1, 0), (60, 60), (None, 50)):
-        executor.max_steps = most
+    for max_steps, steps in ((3, 3), (0, 0), (-1, 0), (60, 60), (None, 50)):
+        executor.max_steps = max_steps
         assert executor.max_steps == steps
         assert len(asyncio.run(executor.run()).steps) == steps
     with pytest.raises(ExecutionError, match="X202"):
@@ -373,9 +373,9 @@ CAPPED = recipe([plain("a"), plain("b")], [("a", "b")], policy={"budget_cap_usd"
 
 
 def test_a_cap_on_costs_that_are_not_known_is_reported_once():
-    with pytest.warns(UserWarning, match=r"budget_cap_usd\) is 0.5, but the cost of 'a' is not known") as told:
+    with pytest.warns(UserWarning, match=r"budget_cap_usd\) is 0.5, but the cost of 'a' is not known") as warnings:
         run(CAPPED, {}, llm=lambda _request: "text")
-    assert len(told) == 1
+    assert len(warnings) == 1
 
 
 @pytest.mark.parametrize("llm", [None, ["one", "two"], lambda _: LLMResponse("x", usage=Usage(1, 1, Decimal("0.1")))])

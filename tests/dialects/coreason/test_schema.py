@@ -81,8 +81,10 @@ def test_metadata_have_types_in_files_of_later_releases(word):
     with pytest.raises(ValidationError) as caught:
         make_definition(metadata=odd, **word)
     assert {error["loc"][-1] for error in caught.value.errors()} == {"created", "provenance", "team"}
-    kept = make_definition(metadata={"name": "t", "provenance": {"type": "ai"}, "generated_by": "me"}, **word).metadata
-    assert (kept.provenance.type, kept.generated_by) == ("ai", "me")
+    metadata = make_definition(
+        metadata={"name": "t", "provenance": {"type": "ai"}, "generated_by": "me"}, **word
+    ).metadata
+    assert (metadata.provenance.type, metadata.generated_by) == ("ai", "me")
 
 
 @pytest.mark.parametrize("key", ["versions", "descripton", "team", "x_design"])

@@ -120,8 +120,10 @@ def in_langgraph(
             # Halfway through a superstep LangGraph shows what the nodes that have ended would write.
             if waits or tasks.running:
                 course.states = [state for state in course.states if state[0] < tasks.count]
-            course.asked += [found["value"] for found in waits]
-            inputs = Command(resume={found["id"]: answers(found["value"]) for found in waits}) if waits else None
+            course.asked += [interrupt["value"] for interrupt in waits]
+            inputs = (
+                Command(resume={interrupt["id"]: answers(interrupt["value"]) for interrupt in waits}) if waits else None
+            )
         else:
             course.ended = "asks on"
     except Exception as error:  # noqa: BLE001  (the course of a run that fails ends there)
@@ -190,23 +192,23 @@ def compare(
     theirs = in_langgraph(graph, inputs, limit, answers, is_async, **config)
     session = Session(load_graph(ours or graph, config={"recursion_limit": limit}), inputs)
     is_cut = theirs.ended in UNENDED
-    most = max((tasks for tasks, _ in theirs.states), default=0) if is_cut else MOST_TASKS
-    here = in_agentnb(session, answers, most, len(theirs.asked) if is_cut else None)
-    reached = dict(here.states)
+    max_tasks = max((tasks for tasks, _ in theirs.states), default=0) if is_cut else MOST_TASKS
+    our_run = in_agentnb(session, answers, max_tasks, len(theirs.asked) if is_cut else None)
+    reached = dict(our_run.states)
     for tasks, state in theirs.states:
-        assert tasks in reached, (tasks, theirs.ended, here.ended)
+        assert tasks in reached, (tasks, theirs.ended, our_run.ended)
         assert shape(reached[tasks]) == shape(state), (tasks, reached[tasks], state)
     if theirs.ended == "finished":
-        assert here.ended == "finished", session.error
+        assert our_run.ended == "finished", session.error
         tracked = {key: value for key, value in session.board.items() if key not in find_untracked_keys(session)}
         assert shape(tracked) == shape(theirs.last), (tracked, theirs.last)
-        asked, known = Counter(map(str, here.asked)), Counter(map(str, theirs.asked))
+        asked, known = Counter(map(str, our_run.asked)), Counter(map(str, theirs.asked))
         assert asked <= known if leaves else asked == known
     elif not is_cut:
         # Here a second value for a key fails its node; there the superstep fails when all of its nodes have ended, or
         # when one asks. Of several nodes that fail in a superstep, there the first one by the clock counts.
         has_siblings = theirs.tasks - max((tasks for tasks, _ in theirs.states), default=0) > 1
         runs_on = has_siblings and session.position >= STEPS
-        assert session.status == "failed" or runs_on, (theirs.ended, here.ended)
-        assert here.ended == theirs.ended or has_siblings, (theirs.ended, session.error)
+        assert session.status == "failed" or runs_on, (theirs.ended, our_run.ended)
+        assert our_run.ended == theirs.ended or has_siblings, (theirs.ended, session.error)
     return theirs, session

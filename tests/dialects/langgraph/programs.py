@@ -87,8 +87,8 @@ def plain(state: Any) -> dict[str, Any]:
     """Return a state of any form as a dict, without keys that have no value."""
     if isinstance(state, dict):
         return state
-    found = state.model_dump() if isinstance(state, BaseModel) else asdict(state)
-    return {key: value for key, value in found.items() if value is not None}
+    values = state.model_dump() if isinstance(state, BaseModel) else asdict(state)
+    return {key: value for key, value in values.items() if value is not None}
 
 
 class Turn:
@@ -123,8 +123,8 @@ def make_cache_policy(lives: int | None, precise: bool) -> CachePolicy:
     """
 
     def make_key(given: Any) -> str:
-        found = repr(sorted(plain(given).items()))
-        return found if precise else found.replace("out", "in")
+        text = repr(sorted(plain(given).items()))
+        return text if precise else text.replace("out", "in")
 
     return CachePolicy(key_func=make_key, ttl=lives)
 
@@ -173,23 +173,23 @@ def condition(choices: list[list[Any]]):
         length = len(state.get("log", []))
         if length > 8:
             return END
-        found = choices[(length + state.get("total", 0)) % len(choices)]
-        found = found if "log" in state else found[:1]
-        return [packet(to) for to in found] if len(found) != 1 else packet(found[0])
+        targets = choices[(length + state.get("total", 0)) % len(choices)]
+        targets = targets if "log" in state else targets[:1]
+        return [packet(to) for to in targets] if len(targets) != 1 else packet(targets[0])
 
     return choose
 
 
 def mapped(choices: list[list[Any]]):
     """Return a condition that chooses numbers, and the path map from them to the nodes."""
-    names = sorted({to if isinstance(to, str) else to[1] for found in choices for to in found} | {END})
+    names = sorted({to if isinstance(to, str) else to[1] for targets in choices for to in targets} | {END})
     path_map = dict(enumerate(names))
     numbers = {name: number for number, name in path_map.items()}
-    choose = condition([[to if isinstance(to, str) else to[1] for to in found] for found in choices])
+    choose = condition([[to if isinstance(to, str) else to[1] for to in targets] for targets in choices])
 
     def choose_numbers(given: Any) -> Any:
-        found = choose(given)
-        return [numbers[to] for to in found] if isinstance(found, list) else numbers[found]
+        targets = choose(given)
+        return [numbers[to] for to in targets] if isinstance(targets, list) else numbers[targets]
 
     return choose_numbers, path_map
 
@@ -221,7 +221,7 @@ def build(plan: dict[str, Any], turn: Turn | None = None) -> Any:
     for source, choices in plan["conditions"].items():
         each = plan["nodes"][source]
         if not each["writes"] and each["goto"] is None:  # nothing would end a multiplication of what it sends
-            choices = [found[:1] for found in choices]  # noqa: PLW2901
+            choices = [targets[:1] for targets in choices]  # noqa: PLW2901
         if source in plan["maps"]:
             graph.add_conditional_edges(source, *mapped(choices))
         else:

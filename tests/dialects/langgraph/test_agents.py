@@ -84,9 +84,9 @@ def test_an_agent_runs_as_in_langgraph_and_a_replay_calls_nothing(make):
     assert list(calls.kind) == ["llm", "tool", "tool", "llm"]
     assert calls.arguments[1] == {"a": 2, "b": 3}
     assert list(calls.tokens_in[[0]]) == [7]
-    made = list(CALLS)
+    recorded_calls = list(CALLS)
     assert session.replay().ok
-    assert made == CALLS
+    assert recorded_calls == CALLS
 
 
 @pytest.mark.parametrize("make", [react_agent, create_agent])
@@ -111,10 +111,10 @@ def test_limits_of_middleware_start_over_after_an_approval():
         return create_agent(model(*says), [add], middleware=middleware, checkpointer=InMemorySaver())
 
     question, approval = {"messages": [HumanMessage("2+3+3?")]}, {"decisions": [{"type": "approve"}]}
-    there, thread = agent(), {"configurable": {"thread_id": "one"}}
-    result = there.invoke(question, thread)
+    their_agent, thread = agent(), {"configurable": {"thread_id": "one"}}
+    result = their_agent.invoke(question, thread)
     while "__interrupt__" in result:
-        result = there.invoke(Command(resume=approval), thread)
+        result = their_agent.invoke(Command(resume=approval), thread)
     session = Session(load(agent()), question)
     session.run()
     while session.pending:

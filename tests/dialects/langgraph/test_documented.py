@@ -47,8 +47,8 @@ class Model(BaseChatModel):
         return self
 
     def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
-        said = self.rule(messages)
-        message = said if isinstance(said, AIMessage) else AIMessage(said)
+        answer = self.rule(messages)
+        message = answer if isinstance(answer, AIMessage) else AIMessage(answer)
         return ChatResult(generations=[ChatGeneration(message=message.model_copy(deep=True))])
 
 
@@ -245,8 +245,8 @@ def supervisor() -> Any:
         works = create_agent(Model(rule=rule), tools)
 
         def run(state: MessagesState) -> Command[Literal["supervisor"]]:
-            said = works.invoke({"messages": state["messages"][:1]})["messages"][-1].content
-            return Command(update={"messages": [HumanMessage(said, name=name)]}, goto="supervisor")
+            reply = works.invoke({"messages": state["messages"][:1]})["messages"][-1].content
+            return Command(update={"messages": [HumanMessage(reply, name=name)]}, goto="supervisor")
 
         return run
 

@@ -42,11 +42,11 @@ async def in_langgraph(workflow: Any, given: Any, is_async: bool) -> tuple[str, 
     config, asked = {"configurable": {"thread_id": "one"}, "max_concurrency": 64}, []
     try:
         while True:
-            found = await workflow.ainvoke(given, config) if is_async else workflow.invoke(given, config)
-            if not isinstance(found, dict) or "__interrupt__" not in found:
-                return "finished", found, asked
-            asked += [question.value for question in found["__interrupt__"]]
-            given = Command(resume={each.id: f"re {each.value}" for each in found["__interrupt__"]})
+            result = await workflow.ainvoke(given, config) if is_async else workflow.invoke(given, config)
+            if not isinstance(result, dict) or "__interrupt__" not in result:
+                return "finished", result, asked
+            asked += [question.value for question in result["__interrupt__"]]
+            given = Command(resume={each.id: f"re {each.value}" for each in result["__interrupt__"]})
     except Exception as error:  # noqa: BLE001  (how it ended)
         return type(error).__name__, None, asked
 
@@ -117,7 +117,7 @@ def test_tasks_are_calls_with_arguments_and_results():
     calls = session.trace.frames.calls
     assert list(calls.kind) == ["task", "task"]
     assert list(calls.arguments) == [{"n": 3}, {"n": 4}]
-    assert [found["value"] for found in calls.result] == [6, 8]
+    assert [record["value"] for record in calls.result] == [6, 8]
     assert session.who_wrote("__end__") == 1
 
 
@@ -135,9 +135,9 @@ def test_async_tasks_run_together():
         async def meet():
             met.set()
 
-        found = await asyncio.gather(wait(), meet(), later(n), double(n))
+        results = await asyncio.gather(wait(), meet(), later(n), double(n))
         later(9)  # nobody reads its result
-        return found
+        return results
 
     compare(workflow, 3, is_async=True)
 
@@ -173,8 +173,8 @@ def test_a_task_may_ask_and_those_that_have_ended_are_not_called_again():
     def workflow(n):
         LOG.append("body")
         doubled, asked = double(n), [confirm(name) for name in ("a", "b")]
-        own = interrupt("own?")
-        return [doubled.result(), own, *(future.result() for future in asked)]
+        answer = interrupt("own?")
+        return [doubled.result(), answer, *(future.result() for future in asked)]
 
     compare(workflow)
 
@@ -290,9 +290,9 @@ def test_store_writer_and_config_reach_tasks_and_what_they_stream_is_replayed():
 @entrypoint()
 def review(n):
     LOG.append("body")
-    found = double(n).result()
+    doubled = double(n).result()
     try:
-        return [found, double("x" if n == 0 else n + 1).result()]
+        return [doubled, double("x" if n == 0 else n + 1).result()]
     except ValueError:
         return "refused"
 
@@ -369,8 +369,8 @@ def twice_of(made, is_async, **words):
 @pytest.mark.parametrize("by", ["task", "entrypoint"])
 def test_a_cache_of_tasks_is_shared_with_langgraph(is_async, first, by):
     policy = CachePolicy(key_func=lambda *given: str(given))
-    made = doubles(is_async, cache_policy=policy if by == "task" else None)
-    workflow = twice_of(made, is_async, cache=InMemoryCache(), cache_policy=policy if by == "entrypoint" else None)
+    entry = doubles(is_async, cache_policy=policy if by == "task" else None)
+    workflow = twice_of(entry, is_async, cache=InMemoryCache(), cache_policy=policy if by == "entrypoint" else None)
 
     def there():
         return asyncio.run(workflow.ainvoke(1)) if is_async else workflow.invoke(1)
@@ -389,8 +389,8 @@ def test_a_cache_of_tasks_is_shared_with_langgraph(is_async, first, by):
 
 
 def test_nodes_call_cached_tasks():
-    made, graph = doubles(is_async=False, cache_policy=CachePolicy()), StateGraph(dict)
-    graph.add_node("a", lambda state: {"n": [made(1).result(), made(1).result()]})
+    workflow, graph = doubles(is_async=False, cache_policy=CachePolicy()), StateGraph(dict)
+    graph.add_node("a", lambda state: {"n": [workflow(1).result(), workflow(1).result()]})
     graph.add_edge(START, "a")
     session = Session(load(graph.compile(cache=InMemoryCache())), {"__root__": {}})
     session.run()
@@ -461,12 +461,12 @@ def task_of(name: str, plan: dict[str, Any], inner: Any, read: Any) -> Any:
     """Return the function of a task, which may call another one, ask and fail."""
 
     async def run(n: int) -> list[Any]:
-        found = [] if inner is None else [await read(inner(n + 1))]
+        values = [] if inner is None else [await read(inner(n + 1))]
         LOG.append(f"{name} {n}")
-        found += [interrupt(f"{name} {n} {number}?") for number in range(plan["asks"])]
+        values += [interrupt(f"{name} {n} {number}?") for number in range(plan["asks"])]
         if plan["fails"] == n % 3:
             raise ValueError(name)
-        return [name, n, *found]
+        return [name, n, *values]
 
     return run
 
@@ -476,20 +476,20 @@ def body_of(steps: list[tuple[str, Any]], tasks: dict[str, Any], read: Any) -> A
 
     async def run(n: int) -> list[Any]:
         LOG.append("body")
-        futures, found = [], []
+        futures, results = [], []
         for verb, value in steps:
             if verb == "start":
                 futures.append(tasks[value](len(futures)))
             elif verb == "ask":
-                found.append(interrupt(f"body {value}?"))
+                results.append(interrupt(f"body {value}?"))
             elif verb == "fail":
                 raise KeyError(value)
             elif futures:
                 try:
-                    found.append(await read(futures[value % len(futures)]))
+                    results.append(await read(futures[value % len(futures)]))
                 except ValueError as error:
-                    found.append(str(error))
-        return found
+                    results.append(str(error))
+        return results
 
     return run
 
@@ -572,8 +572,8 @@ def test_random_programs_opened_again_at_each_question_call_no_task_twice(plan, 
     if expected[2]:  # it asks
         LOG.clear()
         with tempfile.TemporaryDirectory() as folder:
-            *found, session = in_agentnb(workflow, 1, Path(folder) / "runs.db")
-            assert found == expected
+            *results, session = in_agentnb(workflow, 1, Path(folder) / "runs.db")
+            assert results == expected
             assert Counter(line for line in LOG if line != "body") == calls
             LOG.clear()
             assert session.replay().ok

@@ -187,17 +187,17 @@ def test_a_session_is_a_thread_whose_id_is_that_of_the_run():
     graph.add_edge(START, "look").add_edge("look", "inner")
     session = nb.Session(nb.load(graph.compile(checkpointer=Fails())), {"calls": []})
     session.run()
-    there = graph.compile(checkpointer=InMemorySaver())
+    compiled = graph.compile(checkpointer=InMemorySaver())
     with pytest.raises(ValueError, match="thread_id"):
-        there.invoke({"calls": []})
-    assert session.board == there.invoke({"calls": []}, {"configurable": {"thread_id": session.run_id}})
+        compiled.invoke({"calls": []})
+    assert session.board == compiled.invoke({"calls": []}, {"configurable": {"thread_id": session.run_id}})
     assert session.board["out"][0] == session.run_id
     assert session.replay().ok
     fork = session.fork(at=1).fork(at=1)
     fork.run()
     assert fork.board == session.board
     assert fork.replay().ok
-    named = nb.Session(load_graph(there, config=THREAD), {"calls": []})
+    named = nb.Session(load_graph(compiled, config=THREAD), {"calls": []})
     named.run()
     assert named.board == graph.compile(checkpointer=InMemorySaver()).invoke({"calls": []}, THREAD)
 

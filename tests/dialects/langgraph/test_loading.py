@@ -92,15 +92,15 @@ def invokes(**words):
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(made, code):
-    with pytest.raises(RecipeError) as found:
+    with pytest.raises(RecipeError) as caught:
         load(made())
-    assert found.value.problems[0].code == code
+    assert caught.value.problems[0].code == code
 
 
 def test_every_refusal_is_reported_at_once():
-    made = outer(retry_policy=RetryPolicy())
-    made.add_node("c", graph().compile(), retry_policy=RetryPolicy())
-    made.add_edge("a", "c")
-    with pytest.raises(RecipeError) as found:
-        load(made)
-    assert len(found.value.problems) >= 2
+    workflow = outer(retry_policy=RetryPolicy())
+    workflow.add_node("c", graph().compile(), retry_policy=RetryPolicy())
+    workflow.add_edge("a", "c")
+    with pytest.raises(RecipeError) as caught:
+        load(workflow)
+    assert len(caught.value.problems) >= 2

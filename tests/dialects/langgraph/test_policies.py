@@ -304,10 +304,10 @@ def test_of_equal_sends_one_is_answered_by_an_earlier_run():
         return graph.compile(cache=InMemoryCache())
 
     # LangGraph's threads may call equal Sends in any order; the last of them is the one that is not called.
-    there = make()
-    known = [sorted(there.invoke({"n": number})["xs"]) for number in (1, 3)]
-    here = make()
-    sessions = [Session(load(here), {"n": number}) for number in (1, 3)]
+    their_graph = make()
+    known = [sorted(their_graph.invoke({"n": number})["xs"]) for number in (1, 3)]
+    our_graph = make()
+    sessions = [Session(load(our_graph), {"n": number}) for number in (1, 3)]
     for session, expected in zip(sessions, known, strict=True):
         session.run()
         assert sorted(session.board["xs"]) == expected

@@ -143,11 +143,11 @@ def test_a_breakpoint_knows_the_failures_of_a_superstep_by_langgraphs_classes(er
     graph.add_edge(START, "a")
     graph.add_edge("a", "a")
     session = Session(load_graph(graph, config={"recursion_limit": 2}), {})
-    found = session.breakpoints.add(error=error)
+    breakpoint_ = session.breakpoints.add(error=error)
     session.breakpoints.add(error="InvalidUpdateError")
     session.run()
     assert [row.hits for row in session.breakpoints] == [1, 0]
-    assert found.hits == 1
+    assert breakpoint_.hits == 1
 
 
 def test_going_back_inside_a_superstep_and_on_again():
@@ -226,8 +226,8 @@ def test_a_graph_that_a_function_calls_asks_in_turn_with_the_function():
 
     def calls(state):
         first = interrupt("before")
-        found = inner.invoke({"xs": [], "n": 2})["xs"]
-        return {"xs": [first, *found, interrupt("after")]}
+        inner_xs = inner.invoke({"xs": [], "n": 2})["xs"]
+        return {"xs": [first, *inner_xs, interrupt("after")]}
 
     _, session = compare(chain(("a", calls)), {"n": 1}, answers=lambda question: f"re {question}")
     assert session.board["xs"] == ["re before", "re one", "re two", "re after"]
@@ -397,8 +397,8 @@ def test_a_graph_inside_has_transient_keys_of_its_own(schemas, silent, asks):
 
         return name, read
 
-    outer, own = schemas
-    inside = chain(("i1", lambda state: {"xs": ["i1"], "flash": "x"}), reads("i2"), reads("i3"), schema=own)
+    outer, inner_schema = schemas
+    inside = chain(("i1", lambda state: {"xs": ["i1"], "flash": "x"}), reads("i2"), reads("i3"), schema=inner_schema)
     graph = chain(reads("a"), ("sub", inside), reads("b"), reads("last"), schema=outer)
     _, session = compare(graph, {"xs": ["in"]}, answers=lambda question: "yes")
     assert session.replay().ok
@@ -596,8 +596,8 @@ def test_config_context_store_and_writer_reach_the_nodes_and_what_they_stream_is
         runtime.store.put(("visits",), user, {"count": known.value["count"] + 1 if known else 1})
         get_stream_writer()({"progress": 1})
         runtime.stream_writer("more")
-        found = [item.value["count"] for item in runtime.store.search(("visits",))]
-        return {"xs": [user, runtime.context["model"], *found]}
+        counts = [item.value["count"] for item in runtime.store.search(("visits",))]
+        return {"xs": [user, runtime.context["model"], *counts]}
 
     def make():
         inner = chain(("deep", node))
@@ -865,13 +865,13 @@ def test_a_command_leads_out_of_a_graph_that_a_function_invokes(is_async):
     jump = StateGraph(State)
     jump.add_node("jump", lambda state: Command(graph=Command.PARENT, goto="far", update={"xs": ["jumped"]}))
     jump.add_edge(START, "jump")
-    made = jump.compile()
+    jumping = jump.compile()
 
     def at_once(state):
-        return made.invoke(state)
+        return jumping.invoke(state)
 
     async def later(state):
-        return await made.ainvoke(state)
+        return await jumping.ainvoke(state)
 
     graph = StateGraph(State)
     graph.add_node("near", later if is_async else at_once)

@@ -47,10 +47,10 @@ def test_a_function_may_be_named_later_by_its_own_id():
 
 
 def test_a_tool_says_how_it_is_called():
-    said = {"timeout": 2, "attempts": 3, "backoff": 0.1, "blocking": True, "repeatable": True}
-    assert dict(node(kind="tool", function=never, **said).params) == {"function": never, **said, "output": "a"}
+    options = {"timeout": 2, "attempts": 3, "backoff": 0.1, "blocking": True, "repeatable": True}
+    assert dict(node(kind="tool", function=never, **options).params) == {"function": never, **options, "output": "a"}
     others = {"agent": {}, "evaluator": {"target": "x", "threshold": 0}, "generative": {"goal": "g"}}
-    assert all(node(kind=kind, **said, **more).params["repeatable"] for kind, more in others.items())
+    assert all(node(kind=kind, **options, **more).params["repeatable"] for kind, more in others.items())
 
 
 def test_an_agent_is_named():
@@ -97,13 +97,13 @@ def test_a_loop_has_to_end():
 
 def test_a_subgraph_shares_the_board_or_has_one_of_its_own():
     shared = node(kind="subgraph", graph=inner())
-    own = node(kind="subgraph", graph=inner(), inputs={"x": "order.id"}, outputs={"y": "b.z"})
+    isolated = node(kind="subgraph", graph=inner(), inputs={"x": "order.id"}, outputs={"y": "b.z"})
     assert dict(shared.params) == {}
-    assert {key: dict(value) for key, value in own.params.items()} == {
+    assert {key: dict(value) for key, value in isolated.params.items()} == {
         "inputs": {"x": ("order", "id")},
         "outputs": {"y": ("b", "z")},
     }
-    assert (own.inputs, own.reads, own.writes) == (None, ("order.id",), ("y",))
+    assert (isolated.inputs, isolated.reads, isolated.writes) == (None, ("order.id",), ("y",))
 
 
 @pytest.mark.parametrize("kind", ["loop", "subgraph"])

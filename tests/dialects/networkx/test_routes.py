@@ -88,12 +88,12 @@ def judged(**more):
 @pytest.mark.parametrize("by_edges", [True, False])
 def test_an_evaluator_leads_by_its_verdict(by_edges):
     if by_edges:
-        made = judged()
-        made.add_edge("judge", "done", value="pass")
-        made.add_edge("judge", "write", value="fail")
+        graph = judged()
+        graph.add_edge("judge", "done", value="pass")
+        graph.add_edge("judge", "write", value="fail")
     else:
-        made = judged(pass_route="done", fail_route="write")
-    recipe = load(made)
+        graph = judged(pass_route="done", fail_route="write")
+    recipe = load(graph)
     assert {(e.condition, e.target) for e in recipe.edges if e.kind == "route"} == {("pass", "done"), ("fail", "write")}
     session = Session(recipe, tools={"judge": lambda draft: draft / 4})
     session.run()

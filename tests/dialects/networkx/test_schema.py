@@ -96,11 +96,11 @@ def test_a_models_settings_may_not_say_what_is_asked_or_offered(word):
     st.one_of(st.integers(-3, 3), st.floats(), st.booleans(), st.none(), st.text(max_size=3), st.lists(st.integers()))
 )
 def test_numbers_are_taken_as_their_words_say(value):
-    whole = type(value) is int
+    is_integer = type(value) is int
     finite = type(value) in {int, float} and isfinite(value)
     meant = {
-        words.parse_rounds: whole and value >= 0,
-        words.parse_count: whole and value >= 1,
+        words.parse_rounds: is_integer and value >= 0,
+        words.parse_count: is_integer and value >= 1,
         words.parse_seconds: finite and value >= 0,
         words.number: finite,
         words.parse_flag: type(value) is bool,

@@ -70,8 +70,8 @@ def refused(graph, ctx=None, hooks=None, **settings):
 
 def path(session):
     """Return what a session has stepped through: node, phase where it is not a plain run, status where it is not ok."""
-    told = ((step.node_id, step.phase, step.status) for step in session.trace.steps)
-    return [" ".join(word for word in words if word not in ("run", "ok")) for words in told]
+    rows = ((step.node_id, step.phase, step.status) for step in session.trace.steps)
+    return [" ".join(word for word in words if word not in ("run", "ok")) for words in rows]
 
 
 def nested(depth):

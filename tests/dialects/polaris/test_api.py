@@ -293,17 +293,17 @@ def test_branches_run_at_the_same_time(sort):
 
 
 def test_the_first_failure_cancels_the_others_and_nothing_is_merged():
-    begun = threading.Event()
+    started = threading.Event()
 
     @system
     async def never() -> Plan:
-        begun.set()
+        started.set()
         await asyncio.sleep(60)
         raise AssertionError
 
     @system
     def breaks():
-        begun.wait(30)
+        started.wait(30)
         raise ValueError("it broke")
 
     graph = Graph().add_parallel("both", [note, never, breaks])

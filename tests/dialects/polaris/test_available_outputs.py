@@ -11,7 +11,7 @@ def flow_of(graph):
 
 
 def kinds(flow):
-    return {id: set(found.kinds) for id, found in flow.available.items()}
+    return {id: set(outputs.kinds) for id, outputs in flow.available.items()}
 
 
 def test_what_may_be_there_before_a_node_is_what_any_way_to_it_may_produce():

@@ -264,12 +264,12 @@ def inner():
 def test_a_ready_made_graph_is_equivalent_to_a_builder_that_adds_its_nodes(place):
     ready, before = inner(), edges(inner())
     built = place(Graph().add_system(plan), place_of)
-    made = place(Graph().add_system(plan), ready)
-    assert [node.id for node in made.nodes] == [node.id for node in built.nodes]
-    assert edges(made) == edges(built)
-    assert [type(node) for node in made.nodes] == [type(node) for node in built.nodes]
+    ready_made = place(Graph().add_system(plan), ready)
+    assert [node.id for node in ready_made.nodes] == [node.id for node in built.nodes]
+    assert edges(ready_made) == edges(built)
+    assert [type(node) for node in ready_made.nodes] == [type(node) for node in built.nodes]
     assert edges(ready) == before
-    assert made.validate().errors == built.validate().errors
+    assert ready_made.validate().errors == built.validate().errors
 
 
 def place_of(graph):

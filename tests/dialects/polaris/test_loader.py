@@ -282,10 +282,10 @@ def test_a_stored_run_continues_from_every_step(tmp_path):
         )
 
     recipe = nb.load(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 2, one_round))
-    whole = nb.Session(recipe)
-    while whole.step():
+    full_run = nb.Session(recipe)
+    while full_run.step():
         pass
-    for steps in range(len(whole.trace)):
+    for steps in range(len(full_run.trace)):
         store = tmp_path / f"{steps}.db"
         session = nb.Session(recipe, store=store)
         for _ in range(steps):
@@ -295,7 +295,7 @@ def test_a_stored_run_continues_from_every_step(tmp_path):
         assert opened.replay(strict="reads").ok
         while opened.step():
             pass
-        assert (opened.status, path(opened), dict(opened.board)) == ("finished", path(whole), dict(whole.board))
+        assert (opened.status, path(opened), dict(opened.board)) == ("finished", path(full_run), dict(full_run.board))
 
 
 def test_a_replay_needs_no_resources_for_no_system_runs(tmp_path):

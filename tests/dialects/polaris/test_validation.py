@@ -110,7 +110,7 @@ def test_what_builders_leave_empty_is_reported():
     assert [kind for kind, _ in errors(graph)] == [
         "MissingBranch", "MissingBranch", "EmptySwitch", "EmptyParallel", "EmptyJoinSources", "EmptyLoopBody",
     ]  # fmt: skip
-    assert [found.details["branch"] for found in graph.validate().errors[:2]] == ["true", "false"]
+    assert [error.details["branch"] for error in graph.validate().errors[:2]] == ["true", "false"]
 
 
 def test_a_branch_that_is_left_out_is_no_mistake():

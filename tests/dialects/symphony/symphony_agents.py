@@ -10,8 +10,8 @@ from agentnb.dialects.symphony import AgentConfig, AgentExecutor, ToolConfig, To
 
 def registry() -> ToolRegistry:
     """Return a registry: `ok` doubles a number, `bad` fails, `throws` raises, `other` is nobody's."""
-    found = ToolRegistry()
-    found.register_tool(
+    registry = ToolRegistry()
+    registry.register_tool(
         "ok",
         ToolConfig(
             "ok",
@@ -20,10 +20,12 @@ def registry() -> ToolRegistry:
             {"type": "object", "properties": {"n": {"type": "integer"}}},
         ),
     )
-    found.register_tool("bad", ToolConfig("bad", "always fails", lambda _: ToolResult(success=False, error="sold out")))
-    found.register_tool("throws", ToolConfig("throws", "raises", _throws))
-    found.register_tool("other", ToolConfig("other", "of another agent", lambda _: "reached"))
-    return found
+    registry.register_tool(
+        "bad", ToolConfig("bad", "always fails", lambda _: ToolResult(success=False, error="sold out"))
+    )
+    registry.register_tool("throws", ToolConfig("throws", "raises", _throws))
+    registry.register_tool("other", ToolConfig("other", "of another agent", lambda _: "reached"))
+    return registry
 
 
 def _throws(_given: dict[str, Any]) -> Any:

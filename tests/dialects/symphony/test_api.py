@@ -347,15 +347,15 @@ def test_a_person_may_interrupt_a_task() -> None:
 
 def test_who_cancels_an_awaited_task_ends_it() -> None:
     async def main() -> None:
-        begun = asyncio.Event()
+        started = asyncio.Event()
 
         async def slow(_request: Any) -> str:
-            begun.set()
+            started.set()
             await asyncio.Event().wait()
             return "never"
 
         going = asyncio.create_task(AgentExecutor(AgentConfig(name="A"), llm=slow).aexecute_task("go"))
-        await begun.wait()
+        await started.wait()
         going.cancel()
         with pytest.raises(asyncio.CancelledError):
             await going

@@ -29,8 +29,8 @@ each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: proto
 
 def test_the_settings_of_a_request_are_sent_and_never_stay(serve):
     handler, server = served(serve, OpenAI.whole(), temperature=0.5, max_tokens=100)
-    own = {"model": "m-9", "temperature": 0.1, "maxTokens": 7}
-    for config in (None, own, None):
+    settings = {"model": "m-9", "temperature": 0.1, "maxTokens": 7}
+    for config in (None, settings, None):
         handler.complete(LLMRequest(HI, config))
     sent = [(asked.body["model"], asked.body["temperature"], asked.body["max_tokens"]) for asked in server.asked]
     assert sent == [("m-1", 0.5, 100), ("m-9", 0.1, 7), ("m-1", 0.5, 100)]
@@ -42,8 +42,8 @@ CONFIGS = ({"model": "left", "temperature": 0.1}, {"model": "right", "temperatur
 @pytest.mark.parametrize("way", ["threads", "tasks", "streams", "session's"])
 def test_two_requests_at_the_same_time_keep_their_own_settings(way, serve):
     meeting = Meeting(2)
-    whole = OpenAI.stream("Hello") if way == "streams" else OpenAI.whole()
-    handler, server = served(serve, whole._replace(hold=meeting), temperature=0.5)
+    response = OpenAI.stream("Hello") if way == "streams" else OpenAI.whole()
+    handler, server = served(serve, response._replace(hold=meeting), temperature=0.5)
     message_request = [LLMRequest(HI, config) for config in CONFIGS]
 
     async def together():

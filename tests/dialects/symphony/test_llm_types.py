@@ -113,9 +113,15 @@ def test_a_request_of_the_world_keeps_its_place_and_its_listener():
     request = base.LLMRequest(
         (), node="n", model="m", number=2, of_node=1, timeout=3, on_token=print, settings={"x": 1}
     )
-    made = request_of(request)
-    assert (made.node, made.number, made.of_node, made.timeout, made.on_token) == ("n", 2, 1, 3, print)
-    assert (made.model, made.settings, made.prompt) == ("m", {"x": 1}, "")
+    converted = request_of(request)
+    assert (converted.node, converted.number, converted.of_node, converted.timeout, converted.on_token) == (
+        "n",
+        2,
+        1,
+        3,
+        print,
+    )
+    assert (converted.model, converted.settings, converted.prompt) == ("m", {"x": 1}, "")
 
 
 # ------------------------------------------------------------------------------------------------------------- mistakes

@@ -90,9 +90,9 @@ def test_the_calls_of_one_answer_are_made_in_order_and_each_is_answered() -> Non
         "system_prompt", "request", "llm", "parse", "check", "tool", "next_call", "check", "tool", "next_call",
         "check", "tool", "next_call", "next_round", "request", "llm", "parse", "result",
     ]  # fmt: skip
-    _, _, said, *came = sent(session, 1)["messages"]
-    assert (said["role"], said["content"]) == ("assistant", "Let me see.")
-    assert [call["id"] for call in said["tool_calls"]] == ["c-0", "c-1", "c-2"]
+    _, _, assistant, *came = sent(session, 1)["messages"]
+    assert (assistant["role"], assistant["content"]) == ("assistant", "Let me see.")
+    assert [call["id"] for call in assistant["tool_calls"]] == ["c-0", "c-1", "c-2"]
     assert [(each["role"], each["tool_call_id"]) for each in came] == [("tool", f"c-{n}") for n in range(3)]
     assert [json.loads(each["content"]) for each in came] == [
         {"tool_name": "ok", "success": True, "result": {"twice": 2}},
@@ -123,8 +123,8 @@ def test_calls_of_later_answers_are_distinguished_though_their_ids_are_the_same(
 def test_a_call_that_may_not_go_out_is_reported_to_the_model(name, arguments, error) -> None:
     session = executor(make_answer((name, arguments), ("ok", {"n": 2})), "Sorry.").session("t")
     session.run()
-    refused, made = (json.loads(each["content"]) for each in sent(session, 1)["messages"][-2:])
-    assert (refused["success"], made["success"]) == (False, True)
+    refused, approved = (json.loads(each["content"]) for each in sent(session, 1)["messages"][-2:])
+    assert (refused["success"], approved["success"]) == (False, True)
     assert error in refused["error"]
     assert session.board["result"]["success"] is False
     assert len(session.trace.frames.calls.query("kind == 'tool'")) == 1
@@ -224,8 +224,8 @@ def test_a_person_approves_each_call() -> None:
     session.run()
     session.deny(session.pending[0].id, "too much")
     session.run()
-    made, denied = (json.loads(each["content"]) for each in sent(session, 1)["messages"][-2:])
-    assert (made["success"], denied["success"]) == (True, False)
+    approved, denied = (json.loads(each["content"]) for each in sent(session, 1)["messages"][-2:])
+    assert (approved["success"], denied["success"]) == (True, False)
     assert "too much" in denied["error"]
 
 
@@ -234,9 +234,9 @@ def test_a_skipped_call_is_answered_too() -> None:
     session.run(until="tool")
     session.set_next("next_call")
     session.run()
-    skipped, made = (json.loads(each["content"]) for each in sent(session, 1)["messages"][-2:])
+    skipped, approved = (json.loads(each["content"]) for each in sent(session, 1)["messages"][-2:])
     assert skipped == {"tool_name": "throws", "success": False, "result": None, "error": "the tool was not called"}
-    assert made["result"] == {"twice": 4}
+    assert approved["result"] == {"twice": 4}
 
 
 def test_a_run_goes_back_and_on_again_to_the_same_end() -> None:
@@ -265,17 +265,17 @@ def test_a_stored_run_opens_replays_and_continues(tmp_path) -> None:
     agent = executor(make_answer(("ok", {"n": 1}), ("bad", {})), "Done.")
     session = agent.session("t", store=str(path), run_id="r", clock=FrozenClock())
     session.run()
-    whole = dict(session.board)
+    final_board = dict(session.board)
     session.close()
     seen = nb.open(str(path), "r")
-    assert dict(seen.board) == whole
+    assert dict(seen.board) == final_board
     seen.close()
     again = nb.open(str(path), "r", recipe=agent.recipe)
     assert again.replay().ok
     again.goto(5)
     again.run()
     assert [tool["success"] for tool in again.board["tools_executed"]] == [True, False]
-    assert again.board["conversation"] == whole["conversation"]
+    assert again.board["conversation"] == final_board["conversation"]
     assert again.board["result"]["response"] == "Done."
     again.close()
 
@@ -346,9 +346,9 @@ def test_through_openais_protocol(streams, serve) -> None:
     first, second = (each.body for each in server.asked)
     assert [tool["function"]["name"] for tool in first["tools"]] == ["ok", "bad", "throws"]
     assert "response_format" not in first
-    _, _, said, *came = second["messages"]
-    assert [call["function"]["name"] for call in said["tool_calls"]] == ["ok", "bad", "ok"]
-    assert [each["tool_call_id"] for each in came] == [call["id"] for call in said["tool_calls"]]
+    _, _, assistant, *came = second["messages"]
+    assert [call["function"]["name"] for call in assistant["tool_calls"]] == ["ok", "bad", "ok"]
+    assert [each["tool_call_id"] for each in came] == [call["id"] for call in assistant["tool_calls"]]
     assert [json.loads(each["content"])["success"] for each in came] == [True, False, True]
     assert session.board["result"]["response"] == "Sold out."
     assert session.board["usage"]["tokens_in"] == 14

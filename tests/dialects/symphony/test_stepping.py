@@ -152,18 +152,18 @@ def test_a_replay_finds_no_difference(answers: tuple[Any, ...]) -> None:
 
 def test_a_replay_calls_no_tool_and_tells_no_context() -> None:
     agent = executor(call("ok", n=2))
-    told: list[str] = []
+    notified: list[str] = []
 
     class Context:
         def update_learning_context(self, tool_name: str, **_: Any) -> None:
-            told.append(tool_name)
+            notified.append(tool_name)
 
     agent.tools.context = Context()
     session = agent.session("go")
     session.run()
-    assert told == ["ok"]
+    assert notified == ["ok"]
     assert session.replay().ok
-    assert told == ["ok"]
+    assert notified == ["ok"]
 
 
 def test_an_agents_run_is_stored_and_continues_elsewhere(tmp_path: Path) -> None:
@@ -228,18 +228,18 @@ def test_a_tool_that_takes_too_long_is_a_failed_result_and_the_agent_may_continu
 
 
 def test_who_learns_from_tools_is_notified_once_and_what_it_raises_changes_nothing() -> None:
-    told: list[Any] = []
+    notified: list[Any] = []
 
     class Context:
         def update_learning_context(self, **given: Any) -> None:
-            told.append(given)
+            notified.append(given)
             raise RuntimeError("no matter")
 
     agent = executor(call("ok", n=2))
     agent.tools.context = Context()
     done = agent.execute_task("go")
     assert done.success
-    (given,) = told
+    (given,) = notified
     assert (given["tool_name"], given["parameters"], given["success"]) == ("ok", {"n": 2}, True)
 
 

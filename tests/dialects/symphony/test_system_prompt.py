@@ -58,10 +58,10 @@ def test_the_form_of_answers_is_asked_for_last_and_of_agents_with_tools_alone(ow
 
 
 def test_a_prompt_of_its_own_is_the_base_as_it_is_written():
-    own = "You are ${name}, {task} {{ description }}."
-    parts = SystemPromptService.parts(config(system_prompt=own), has_tools=True, tools=[ADD])
-    assert parts.base == own
-    assert parts.text.startswith(own)
+    prompt = "You are ${name}, {task} {{ description }}."
+    parts = SystemPromptService.parts(config(system_prompt=prompt), has_tools=True, tools=[ADD])
+    assert parts.base == prompt
+    assert parts.text.startswith(prompt)
     assert "A careful clerk." not in parts.text
     assert "Adds numbers." in parts.text
 
@@ -113,8 +113,10 @@ def test_tools_that_are_only_named_are_looked_up_in_the_shared_registry():
 
 def test_a_tool_that_a_registry_tells_of_or_keeps_is_described():
     registry = ToolRegistry()
-    made = registry.register_tool("double", {"description": "Doubles it.", "handler": print, "input_schema": SCHEMA})
-    for tool in (made, registry.describe("double")):
+    is_registered = registry.register_tool(
+        "double", {"description": "Doubles it.", "handler": print, "input_schema": SCHEMA}
+    )
+    for tool in (is_registered, registry.describe("double")):
         prompt = generate(config(), has_tools=True, tools=[tool])
         assert "Doubles it." in prompt
         assert '"required": ["a"]' in prompt

@@ -57,8 +57,8 @@ class Scripted(BaseChatModel):
             [] if results else [{"name": name, "args": {"city": "Rome"}, "id": name} for name in ("weather", "clock")]
         )
         reason = "stop" if results else "tool_calls"
-        said = "It is sunny at noon in Rome." if results else ""
-        message = AIMessage(said, tool_calls=calls, usage_metadata=usage,
+        answer = "It is sunny at noon in Rome." if results else ""
+        message = AIMessage(answer, tool_calls=calls, usage_metadata=usage,
                             response_metadata={"model_name": self.model, "finish_reason": reason})  # fmt: skip
         return ChatResult(generations=[ChatGeneration(message=message, generation_info={"finish_reason": reason})],
                           llm_output={"model_name": self.model})  # fmt: skip

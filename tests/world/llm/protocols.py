@@ -47,8 +47,8 @@ class OpenAI:
         head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-x-2026"}
         deltas = [{"content": text}] if text else []
         for n, (name, _) in enumerate(calls):
-            begun = {"index": n, "id": f"t-{n}", "type": "function", "function": {"name": name, "arguments": ""}}
-            deltas.append({"tool_calls": [begun]})
+            tool_call = {"index": n, "id": f"t-{n}", "type": "function", "function": {"name": name, "arguments": ""}}
+            deltas.append({"tool_calls": [tool_call]})
         longest = max(len(arguments) for _, arguments in calls)
         for at in range(0, longest, 3):  # pieces of parallel calls come by turns
             for n, (_, arguments) in enumerate(calls):
@@ -124,13 +124,18 @@ class Anthropic:
         rows = [{"type": "message_start", "message": message}]
         blocks = [({"type": "text", "text": ""}, "text_delta", "text", text)] if text else []
         blocks += [
-            ({"type": "tool_use", "id": f"t-{n}", "name": name, "input": {}}, "input_json_delta", "partial_json", said)
-            for n, (name, said) in enumerate(calls)
+            (
+                {"type": "tool_use", "id": f"t-{n}", "name": name, "input": {}},
+                "input_json_delta",
+                "partial_json",
+                arguments,
+            )
+            for n, (name, arguments) in enumerate(calls)
         ]
-        for index, (block, kind, word, said) in enumerate(blocks):
+        for index, (block, kind, word, content) in enumerate(blocks):
             rows.append({"type": "content_block_start", "index": index, "content_block": block})
-            for at in range(0, len(said), 3):
-                delta = {"type": kind, word: said[at : at + 3]}
+            for at in range(0, len(content), 3):
+                delta = {"type": kind, word: content[at : at + 3]}
                 rows.append({"type": "content_block_delta", "index": index, "delta": delta})
             rows.append({"type": "content_block_stop", "index": index})
         stop = {"stop_reason": finish, "stop_sequence": None}
@@ -140,9 +145,9 @@ class Anthropic:
 
     @staticmethod
     def stream_fails(piece, message):
-        begun = Anthropic.stream(piece, ends=False)
+        head_pieces = Anthropic.stream(piece, ends=False)
         error = of_events(("error", {"type": "error", "error": {"type": "overloaded_error", "message": message}}))
-        return begun._replace(body=begun.body + error.body)
+        return head_pieces._replace(body=head_pieces.body + error.body)
 
     @staticmethod
     def failed(status, message, **headers):
@@ -201,9 +206,9 @@ class Gemini:
 
     @staticmethod
     def stream_fails(piece, message):
-        begun = Gemini.stream(piece, ends=False)
+        opening = Gemini.stream(piece, ends=False)
         error = of_events({"error": {"code": 503, "message": message, "status": "UNAVAILABLE"}})
-        return begun._replace(body=begun.body + error.body)
+        return opening._replace(body=opening.body + error.body)
 
     @staticmethod
     def failed(status, message, **headers):

@@ -35,8 +35,8 @@ class Client:
 
 
 def test_whatever_can_answer_becomes_a_client():
-    own = Client()
-    assert to_client(own) is own
+    own_client = Client()
+    assert to_client(own_client) is own_client
     for script in ([1], {"n": [1]}, lambda request: "text"):
         assert isinstance(to_client(script), ScriptedClient)
     assert to_client(SimulatedClient()).complete(LLMRequest((), node="n")).model == "simulated"

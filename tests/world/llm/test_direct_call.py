@@ -90,10 +90,10 @@ def test_a_client_of_any_sort_is_asked(made, limit):
 
 
 def test_one_who_cannot_await_may_ask_where_a_loop_runs(serve):
-    made = client(OpenAI, serve(OpenAI.whole()))
+    llm = client(OpenAI, serve(OpenAI.whole()))
 
     async def main():
-        return complete(made, request()).content
+        return complete(llm, request()).content
 
     assert asyncio.run(main()) == "Hello"
 
@@ -119,9 +119,9 @@ def test_a_time_limit_holds_for_a_client_that_knows_of_none(ask):
         async def complete(self, asked):
             await asyncio.Event().wait()
 
-    for made in (Blocking(), Waiting()):
+    for llm in (Blocking(), Waiting()):
         with pytest.raises(TimeoutError, match=r"the model has not answered within 0.05 s"):
-            ask(made, request(settings={"request_timeout": 0.05}))
+            ask(llm, request(settings={"request_timeout": 0.05}))
     held.set()
 
 
@@ -178,8 +178,8 @@ def test_pieces_come_as_they_are_reported_and_are_the_answer(loop, sort):
 
 @in_a_loop
 def test_the_pieces_of_a_real_server_come_with_its_tokens(loop, serve):
-    made = Pieces(client(OpenAI, serve(OpenAI.stream("Hel", "lo"))), request())
-    pieces, response = both(made, loop=loop)
+    stream = Pieces(client(OpenAI, serve(OpenAI.stream("Hel", "lo"))), request())
+    pieces, response = both(stream, loop=loop)
     assert (pieces, response.usage.tokens_out) == (["Hel", "lo"], 3)
 
 
@@ -211,39 +211,39 @@ def test_who_listens_already_is_notified_too(loop):
 
 @in_a_loop
 def test_an_error_amid_a_stream_arrives_after_the_pieces_before_it(loop, serve):
-    made, pieces = Pieces(client(OpenAI, serve(OpenAI.stream_fails("Hel", "it is too much"))), request()), []
+    stream, pieces = Pieces(client(OpenAI, serve(OpenAI.stream_fails("Hel", "it is too much"))), request()), []
 
     async def main():
         while True:
-            pieces.append(await anext(made))
+            pieces.append(await anext(stream))
 
     with pytest.raises(LLMError, match="it is too much"):
-        asyncio.run(main()) if loop else pieces.extend(made)
-    assert made.response is None
+        asyncio.run(main()) if loop else pieces.extend(stream)
+    assert stream.response is None
     assert pieces == ["Hel"]
 
 
 def test_nothing_is_asked_before_the_first_piece(serve):
     server = serve(OpenAI.stream("Hi"))
-    made = Pieces(client(OpenAI, server), request())
+    stream = Pieces(client(OpenAI, server), request())
     assert server.asked == []
-    assert next(made) == "Hi"
-    made.close()
+    assert next(stream) == "Hi"
+    stream.close()
 
 
 @pytest.mark.parametrize("sort", [Endless, EndlessThread])
 @pytest.mark.parametrize("how", ["closed", "let go", "left"])
 def test_a_stream_that_is_abandoned_ends_its_request(sort, how):
     asked = sort()
-    made = Pieces(asked, request())
+    stream = Pieces(asked, request())
     if how == "left":
         for _ in Pieces(asked, request()):
             break
     else:
-        assert next(made) == "one"
+        assert next(stream) == "one"
     if how == "closed":
-        made.close()
-    del made
+        stream.close()
+    del stream
     gc.collect()
     assert asked.over.wait(10)
 
@@ -254,17 +254,17 @@ def test_an_awaited_stream_that_is_abandoned_ends_its_request(sort, how):
     asked = sort()
 
     async def main():
-        made = Pieces(asked, request())
-        assert await anext(made) == "one"
+        stream = Pieces(asked, request())
+        assert await anext(stream) == "one"
         if how == "closed":
-            await made.aclose()
+            await stream.aclose()
             return True
         if how == "cancelled":
-            waits = asyncio.create_task(_all(made))
+            waits = asyncio.create_task(_all(stream))
             await asyncio.sleep(0)
             waits.cancel()
             await asyncio.wait([waits])
-        del made
+        del stream
         gc.collect()
         return await asyncio.to_thread(asked.over.wait, 10)
 
@@ -282,18 +282,18 @@ def test_an_abandoned_stream_hangs_up_on_its_server(loop):
         hung_up = threading.Event()
         threading.Thread(target=_says_one_piece, args=(listening, hung_up), daemon=True).start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        made = Pieces(client_of("lmstudio:m", {"base_url": url}), request())
+        stream = Pieces(client_of("lmstudio:m", {"base_url": url}), request())
 
         async def main():
-            first = await anext(made)
-            await made.aclose()
+            first = await anext(stream)
+            await stream.aclose()
             return first, await asyncio.to_thread(hung_up.wait, 10)
 
         if loop:
             assert asyncio.run(main()) == ("Hel", True)
         else:
-            assert next(made) == "Hel"
-            made.close()
+            assert next(stream) == "Hel"
+            stream.close()
             assert hung_up.wait(10)
 
 

@@ -17,8 +17,8 @@ def sent(serve, made=None, answer=None, **settings):
 
 
 def test_what_is_sent_is_the_protocol(serve):
-    made = request(("system", "Be kind."), ("user", "Hi"), ("assistant", "Yes?"), ("tool", "42"))
-    asked = sent(serve, made, temperature=0, top_p=0.9, top_k=5, max_tokens=50, stop="END", seed=7)
+    sent_request = request(("system", "Be kind."), ("user", "Hi"), ("assistant", "Yes?"), ("tool", "42"))
+    asked = sent(serve, sent_request, temperature=0, top_p=0.9, top_k=5, max_tokens=50, stop="END", seed=7)
     assert asked.path.endswith("/models/m-1:generateContent")
     assert asked.body["generationConfig"] == {
         "temperature": 0, "topP": 0.9, "topK": 5, "maxOutputTokens": 50, "stopSequences": ["END"], "seed": 7,
@@ -29,8 +29,8 @@ def test_what_is_sent_is_the_protocol(serve):
 @pytest.mark.parametrize("streams", [False, True])
 def test_json_mode_is_a_type_of_the_answer_which_stays_text(streams, serve):
     server = serve(Gemini.stream('{"n"', ": 1}") if streams else Gemini.whole('{"n": 1}'))
-    made = request(settings={"json_object": True}, on_token=[].append if streams else None)
-    assert ask(client(Gemini, server), made).content == '{"n": 1}'
+    prepared = request(settings={"json_object": True}, on_token=[].append if streams else None)
+    assert ask(client(Gemini, server), prepared).content == '{"n": 1}'
     assert server.asked[0].body["generationConfig"] == {"responseMimeType": "application/json"}
 
 

@@ -50,11 +50,11 @@ def test_the_engine_tries_again_and_nobody_else(protocol, serve):
 
 @each
 def test_a_time_out_takes_the_edge_for_time_outs(protocol, serve):
-    made = talk()
-    made.add_node("late", function=lambda board: {"late": True})
-    made.add_edge("one", "late", kind="timeout")
+    recipe = talk()
+    recipe.add_node("late", function=lambda board: {"late": True})
+    recipe.add_edge("one", "late", kind="timeout")
     server = serve(protocol.whole()._replace(hold=threading.Event()))
-    run = session(made, {"q": "why"}, llm=client(protocol, server, request_timeout=0.5))
+    run = session(recipe, {"q": "why"}, llm=client(protocol, server, request_timeout=0.5))
     run.run()
     assert (run.status, run.board.get("late")) == ("finished", True)
 
@@ -234,10 +234,10 @@ class Stopwatch(FrozenClock):
 
 @each
 def test_building_the_sdks_client_is_no_part_of_a_calls_time(protocol, serve, monkeypatch):
-    clock, made = Stopwatch(), client(protocol, serve(protocol.whole()))
-    connected = made.connect
-    monkeypatch.setattr(made._open, "_make", lambda: clock.add(100) or connected())
-    run = session(talk(), {"q": "why"}, llm=made, clock=clock)
+    clock, llm = Stopwatch(), client(protocol, serve(protocol.whole()))
+    connected = llm.connect
+    monkeypatch.setattr(llm._open, "_make", lambda: clock.add(100) or connected())
+    run = session(talk(), {"q": "why"}, llm=llm, clock=clock)
     run.run()
     assert (run.status, run.trace.frames.calls["seconds"].tolist()) == ("finished", [0.0])
     assert run.trace.frames.steps["seconds"].sum() == 0
@@ -267,9 +267,9 @@ def test_it_does_not_count_into_any_time_out(serve, monkeypatch):
 
 
 def test_what_cannot_be_prepared_fails_when_it_is_asked(serve, monkeypatch):
-    made = client(OpenAI, serve(OpenAI.whole()))
-    monkeypatch.setattr(made._open, "_make", lambda: 1 / 0)
-    run = session(talk(), {"q": "why"}, llm=made)
+    llm = client(OpenAI, serve(OpenAI.whole()))
+    monkeypatch.setattr(llm._open, "_make", lambda: 1 / 0)
+    run = session(talk(), {"q": "why"}, llm=llm)
     run.run()
     assert run.status == "failed"
     assert len(run.trace.frames.calls) == 1

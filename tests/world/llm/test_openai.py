@@ -50,10 +50,10 @@ def test_the_kwargs_of_a_request_come_over_those_of_the_client(serve):
 
 
 def test_a_request_cannot_send_the_key_elsewhere(serve):
-    own, other = serve(OpenAI.whole()), serve(OpenAI.whole())
-    made = request(settings={"base_url": other.url, "api_key": "none", "client_kwargs": {"base_url": other.url}})
-    ask(client(OpenAI, own), made)
-    assert (len(own.asked), len(other.asked)) == (1, 0)
+    own_server, other = serve(OpenAI.whole()), serve(OpenAI.whole())
+    prepared = request(settings={"base_url": other.url, "api_key": "none", "client_kwargs": {"base_url": other.url}})
+    ask(client(OpenAI, own_server), prepared)
+    assert (len(own_server.asked), len(other.asked)) == (1, 0)
 
 
 def test_a_stream_asks_for_its_tokens_too(serve):
@@ -109,8 +109,8 @@ def test_a_model_without_json_mode_is_reported_with_what_to_do(serve):
 def test_a_refusal_is_reported(streams, serve):
     answer = OpenAI.whole(None, refusal="I will not.")
     if streams:
-        whole = OpenAI.stream("x")
-        answer = whole._replace(body=whole.body.replace(b'"content": "x"', b'"refusal": "I will not."'))
+        streamed = OpenAI.stream("x")
+        answer = streamed._replace(body=streamed.body.replace(b'"content": "x"', b'"refusal": "I will not."'))
     with pytest.raises(LLMError, match="X344: openai:m-1 gave no answer: I will not"):
         ask(client(OpenAI, serve(answer)), request(on_token=[].append if streams else None))
 
@@ -155,15 +155,15 @@ def compatible(server):
 def test_a_compatible_server_that_refuses_json_mode_is_asked_without_it_from_then_on(status, streams, serve):
     answer = OpenAI.stream('{"n"', ": 1}") if streams else OpenAI.whole('{"n": 1}')
     server, heard = serve(OpenAI.failed(status, REFUSED), answer), []
-    made, words = (
+    llm, words = (
         compatible(server),
         request(settings={"json_object": True}, on_token=heard.append if streams else None),
     )
-    assert [ask(made, words).content for _ in range(2)] == ['{"n": 1}', '{"n": 1}']
+    assert [ask(llm, words).content for _ in range(2)] == ['{"n": 1}', '{"n": 1}']
     assert ["response_format" in asked.body for asked in server.asked] == [True, False, False]
     assert heard == ['{"n"', ": 1}"] * 2 * streams
     server.answers[:] = [OpenAI.whole()]
-    ask(made, request(model="m-2", settings={"json_object": True}))
+    ask(llm, request(model="m-2", settings={"json_object": True}))
     assert server.asked[-1].body["response_format"] == {"type": "json_object"}
 
 

@@ -27,8 +27,8 @@ KEY = {"api_key": "a-key-0815"}
     ],
 )
 def test_the_word_before_the_colon_is_the_provider(text, cls):
-    made = client_of(text, KEY)
-    assert (type(made), made.model) == (cls, "m")
+    llm = client_of(text, KEY)
+    assert (type(llm), llm.model) == (cls, "m")
 
 
 def test_a_model_may_have_colons_or_come_from_the_settings():
@@ -38,8 +38,8 @@ def test_a_model_may_have_colons_or_come_from_the_settings():
 
 
 def test_a_provider_with_a_name_of_its_own_says_its_type():
-    made = client_of("ours:m", {"type": "claude", **KEY})
-    assert (type(made), repr(made)) == (AnthropicClient, "<AnthropicClient ours:m>")
+    llm = client_of("ours:m", {"type": "claude", **KEY})
+    assert (type(llm), repr(llm)) == (AnthropicClient, "<AnthropicClient ours:m>")
 
 
 def test_the_temperature_is_that_of_the_settings_else_the_given_one():

@@ -92,12 +92,12 @@ def test_steps_behind_a_fork_are_no_part_of_it(first):
 
 def test_another_message_is_answered_all_the_same_unless_it_must_not(first):
     inputs = {"n": 0, "api_key": "k3y-of-another-run"}
-    made = talk()
-    made.nodes["ask"]["prompt"] = "Ask nicely."
-    run = session(made, inputs, llm=RecordedClient(first.trace))
+    recipe = talk()
+    recipe.nodes["ask"]["prompt"] = "Ask nicely."
+    run = session(recipe, inputs, llm=RecordedClient(first.trace))
     run.run()
     assert run.status == "finished"
-    run = session(made, inputs, llm=RecordedClient(first.trace, strict=True))
+    run = session(recipe, inputs, llm=RecordedClient(first.trace, strict=True))
     run.run()
     assert (run.status, run.error.code) == ("failed", "X341")
     assert "message 1 was system: 'Ask.', and is system: 'Ask nicely.'" in run.error.why

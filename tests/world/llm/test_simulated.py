@@ -34,10 +34,10 @@ def test_a_schema_is_enforced():
     schema = {"type": "object", "properties": {"title": {"type": "string"}, "n": {"type": "integer", "minimum": 3}},
               "required": ["title", "n"]}  # fmt: skip
     request = LLMRequest((), node="writer", settings={"schema": schema})
-    made, again = (json.loads(SimulatedClient().complete(request).content) for _ in range(2))
-    assert made == again
-    assert made["title"].startswith("title")
-    assert made["n"] >= 3
+    answer, again = (json.loads(SimulatedClient().complete(request).content) for _ in range(2))
+    assert answer == again
+    assert answer["title"].startswith("title")
+    assert answer["n"] >= 3
 
 
 def symphony():
@@ -51,22 +51,22 @@ def prompted(**options):
 
 
 def agentruntime():
-    made = {
+    recipe = {
         "meta": {"name": "t"}, "state": {"shape": {"x": "str"}},
         "prompts": {"templates": {"ask": {"system": "Hello"}}},
         "graph": {"inputs": ["x"], "outputs": ["x"], "nodes": [
             {"id": "one", "type": "llm", "prompt": "ask", "map": {"set": {"x": "{{ result }}"}}}]},
     }  # fmt: skip
-    return Session(load(made), {"x": "a"})
+    return Session(load(recipe), {"x": "a"})
 
 
 def coreason():
-    made = """
+    recipe = """
 metadata: {name: hello}
 interface: {}
 topology: [{id: one, type: agent, agent_ref: greeter}]
 """
-    return Session(load(made))
+    return Session(load(recipe))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_answer_that_somebody_gave_is_none():
     assert make_screen(scripted, scripted.recipe.draw(board=False), ())["chips"] == []
     scripted.run()
     assert scripted.trace.frames.calls["provider"].tolist() == ["scripted"]
-    own = prompted(llm=lambda request: LLMResponse("Hi", model="m-1", provider="mine", finish_reason="stop"))
-    own.run()
-    row = own.trace.frames.calls.iloc[0]
+    own_agent = prompted(llm=lambda request: LLMResponse("Hi", model="m-1", provider="mine", finish_reason="stop"))
+    own_agent.run()
+    row = own_agent.trace.frames.calls.iloc[0]
     assert (row["provider"], row["model"], row["finish_reason"]) == ("mine", "m-1", "stop")

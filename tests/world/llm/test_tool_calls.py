@@ -40,8 +40,8 @@ def answer(protocol, streams, *calls, **rest):
 @both
 def test_several_calls_in_one_answer_come_in_their_order(protocol, streams, serve):
     server = serve(answer(protocol, streams, *CALLS, text="Let me see."))
-    heard, made = asked(streams=streams)
-    actual = ask(client(protocol, server), made)
+    heard, prepared = asked(streams=streams)
+    actual = ask(client(protocol, server), prepared)
     assert [(call.name, dict(call.arguments)) for call in actual.tool_calls] == [
         (name, json.loads(arguments)) for name, arguments in CALLS
     ]
@@ -68,10 +68,10 @@ def test_openai_is_sent_tools_calls_and_results(serve):
         "function": {"name": "search", "description": "Search the web.", "parameters": SCHEMA},
     }
     assert body["tools"][1]["function"]["parameters"] == {"type": "object", "properties": {}}
-    _, said, one, two = body["messages"]
-    assert (said["role"], said["content"]) == ("assistant", None)
+    _, assistant, one, two = body["messages"]
+    assert (assistant["role"], assistant["content"]) == ("assistant", None)
     assert [(call["id"], call["function"]["name"], json.loads(call["function"]["arguments"])) for call in
-            said["tool_calls"]] == [("t-1", "search", {"q": "rain"}), ("t-2", "clock", {})]  # fmt: skip
+            assistant["tool_calls"]] == [("t-1", "search", {"q": "rain"}), ("t-2", "clock", {})]  # fmt: skip
     assert one == {"role": "tool", "tool_call_id": "t-1", "content": "wet"}
     assert two == {"role": "tool", "tool_call_id": "t-2", "content": "noon"}
 
@@ -82,8 +82,8 @@ def test_anthropic_is_sent_tools_calls_and_results(serve):
     body = server.asked[0].body
     assert body["tools"][0] == {"name": "search", "description": "Search the web.", "input_schema": SCHEMA}
     assert "tool_choice" not in body
-    _, said, back = body["messages"]
-    assert said == {"role": "assistant", "content": [
+    _, assistant, back = body["messages"]
+    assert assistant == {"role": "assistant", "content": [
         {"type": "tool_use", "id": "t-1", "name": "search", "input": {"q": "rain"}},
         {"type": "tool_use", "id": "t-2", "name": "clock", "input": {}},
     ]}  # fmt: skip
@@ -100,9 +100,9 @@ def test_gemini_is_sent_tools_calls_and_results(serve):
     declared = body["tools"][0]["functionDeclarations"]
     assert [each["name"] for each in declared] == ["search", "clock"]
     assert declared[0]["parameters_json_schema"] == SCHEMA
-    _, said, back = body["contents"]
-    assert [part["functionCall"]["name"] for part in said["parts"]] == ["search", "clock"]
-    assert said["parts"][0]["functionCall"]["args"] == {"q": "rain"}
+    _, assistant, back = body["contents"]
+    assert [part["functionCall"]["name"] for part in assistant["parts"]] == ["search", "clock"]
+    assert assistant["parts"][0]["functionCall"]["args"] == {"q": "rain"}
     assert [part["functionResponse"] for part in back["parts"]] == [
         {"name": "search", "response": {"result": "wet"}},
         {"name": "clock", "response": {"result": "noon"}},
@@ -110,13 +110,13 @@ def test_gemini_is_sent_tools_calls_and_results(serve):
 
 
 def test_gemini_is_sent_the_signature_of_a_call_again(serve):
-    said = Gemini._called([("clock", "{}")], None, "STOP")
-    said["candidates"][0]["content"]["parts"][0]["thoughtSignature"] = "c2lnbmVk"
-    server = serve(of_json(said), Gemini.whole())
-    made = client(Gemini, server)
-    (call,) = ask(made, asked()[1]).tool_calls
+    signed = Gemini._called([("clock", "{}")], None, "STOP")
+    signed["candidates"][0]["content"]["parts"][0]["thoughtSignature"] = "c2lnbmVk"
+    server = serve(of_json(signed), Gemini.whole())
+    llm = client(Gemini, server)
+    (call,) = ask(llm, asked()[1]).tool_calls
     assert LLMMessage.of(LLMMessage("assistant", "", (call,)).to_dict()).tool_calls == (call,)
-    ask(made, LLMRequest((LLMMessage("user", "Hi"), LLMMessage("assistant", "", (call,))), tools=(CLOCK,)))
+    ask(llm, LLMRequest((LLMMessage("user", "Hi"), LLMMessage("assistant", "", (call,))), tools=(CLOCK,)))
     assert server.asked[1].body["contents"][1]["parts"][0]["thoughtSignature"] == "c2lnbmVk"
 
 
@@ -137,9 +137,9 @@ def conversation():
 @both
 @pytest.mark.parametrize("broken", ['{"q": ', "[1]", "null", '"q"', "{'q': 1}", "[" * 20_000])
 def test_arguments_that_are_no_json_object_are_an_error_that_is_paid_for(streams, broken, serve):
-    made = client(OpenAI, serve(answer(OpenAI, streams, ("search", broken), finish="length")))
+    llm = client(OpenAI, serve(answer(OpenAI, streams, ("search", broken), finish="length")))
     with pytest.raises(LLMError, match=r"X365.*'search'(.|\n)*'length'") as caught:
-        ask(made, asked(streams=streams)[1])
+        ask(llm, asked(streams=streams)[1])
     assert (caught.value.is_retryable, caught.value.usage) == (True, Usage(7, 3))
 
 
@@ -215,10 +215,12 @@ def test_a_client_of_ones_own_whose_calls_nobody_handles_fails_too():
 def test_a_response_with_calls_is_recorded_and_answered_again():
     call = ToolCall("t", "search", {"q": "rain"})
     response = LLMResponse("Well.", tool_calls=(call,))
-    said = response.recorded_value
-    assert said == {"content": "Well.", "tool_calls": [{"id": "t", "name": "search", "arguments": {"q": "rain"}}]}
-    assert LLMResponse.from_record(said, {"tools": [SEARCH.to_dict()]}).tool_calls == (call,)
-    assert LLMResponse.from_record(said, {}).content == said  # nothing was offered: it is a value like any other
+    recorded = response.recorded_value
+    assert recorded == {"content": "Well.", "tool_calls": [{"id": "t", "name": "search", "arguments": {"q": "rain"}}]}
+    assert LLMResponse.from_record(recorded, {"tools": [SEARCH.to_dict()]}).tool_calls == (call,)
+    assert (
+        LLMResponse.from_record(recorded, {}).content == recorded
+    )  # nothing was offered: it is a value like any other
     assert LLMResponse("Well.").recorded_value == "Well."
 
 
@@ -229,11 +231,11 @@ def test_a_response_with_calls_is_recorded_and_answered_again():
     ids=repr,
 )  # fmt: skip
 def test_what_is_no_call_of_a_tool_is_a_problem(call):
-    for made in (lambda: LLMResponse("", tool_calls=[call]),
+    for make_invalid in (lambda: LLMResponse("", tool_calls=[call]),
                  lambda: LLMMessage.of({"role": "assistant", "content": "", "tool_calls": [call]}),
                  lambda: LLMResponse.from_record({"tool_calls": [call]}, {"tools": [SEARCH]})):  # fmt: skip
         with pytest.raises(LLMError, match="X366"):
-            made()
+            make_invalid()
 
 
 def test_calls_may_be_mappings_also_in_openais_form_and_without_an_id():
@@ -253,11 +255,11 @@ def test_a_name_that_no_vendor_takes_is_sent_as_another_one(protocol, streams, s
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in sent)
     assert (len(set(sent)), sent[-1]) == (5, "fine-1_A")
     server = serve(answer(protocol, streams, *((name, "{}") for name in sent)))
-    _, made = asked(
+    _, prepared = asked(
         ("user", "Hi"), ("assistant", "", (ToolCall("t-9", "math.add"),)), ("tool", "5", (), "t-9"),
         tools=tuple(map(ToolDefinition, names)), streams=streams,
     )  # fmt: skip
-    assert [call.name for call in ask(client(protocol, server), made).tool_calls] == names
+    assert [call.name for call in ask(client(protocol, server), prepared).tool_calls] == names
     body = json.dumps(server.asked[0].body)
     assert "math.add" not in body
     assert body.count(f'"{sent[0]}"') >= 2

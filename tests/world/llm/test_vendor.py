@@ -45,8 +45,8 @@ def test_without_prices_the_cost_is_not_known(protocol, serve):
 def test_a_conversation_is_sent_in_its_order(protocol, serve):
     server = serve(protocol.whole())
     ask(client(protocol, server), request(*TALK))
-    said = protocol.said(server.asked[0].body)
-    spoken = [(role.replace("model", "assistant"), text) for role, text in said]
+    talk = protocol.said(server.asked[0].body)
+    spoken = [(role.replace("model", "assistant"), text) for role, text in talk]
     systems = TALK[:2] if protocol is OpenAI else (("system", "Be kind.\n\nBe short."),)
     assert spoken == [*systems, *TALK[2:]]
 
@@ -77,8 +77,8 @@ def test_the_key_and_the_headers_go_with_it(protocol, serve):
 @each
 def test_the_settings_of_a_request_come_before_those_of_the_client(protocol, serve):
     server = serve(protocol.whole())
-    made = client(protocol, server, temperature=0.9, top_p=0.8)
-    ask(made, request(model="m-2", settings={"temperature": 0, "strategy": "not for the model", "top_p": None}))
+    llm = client(protocol, server, temperature=0.9, top_p=0.8)
+    ask(llm, request(model="m-2", settings={"temperature": 0, "strategy": "not for the model", "top_p": None}))
     sent = server.asked[0].body
     sampling = sent.get("generationConfig", sent)
     assert (sampling["temperature"], sampling.get("top_p", sampling.get("topP"))) == (0, 0.8)
@@ -173,11 +173,11 @@ def test_a_server_that_holds_its_answer_back_is_a_time_out(protocol, serve):
 def test_a_time_out_of_the_sdk_itself_is_one_too(protocol, serve):
     server = serve(protocol.whole()._replace(hold=threading.Event()))
     if protocol is Gemini:
-        made = client(protocol, server, client_kwargs={"http_options": {"timeout": 300}})
+        llm = client(protocol, server, client_kwargs={"http_options": {"timeout": 300}})
     else:
-        made = client(protocol, server, kwargs={"timeout": 0.3})
+        llm = client(protocol, server, kwargs={"timeout": 0.3})
     with pytest.raises(TimeoutError, match="m-1 did not answer"):
-        ask(made)
+        ask(llm)
 
 
 @each
@@ -198,10 +198,10 @@ def test_a_connection_that_is_cut_amid_the_answer_is_reported(protocol, serve):
 @each
 def test_a_server_that_is_not_there_is_reported(protocol, serve):
     server = serve(protocol.whole())
-    made = client(protocol, server)
+    llm = client(protocol, server)
     server.http.server_close()
     with pytest.raises(LLMError, match="X337: the connection to") as raised:
-        ask(made)
+        ask(llm)
     assert raised.value.is_retryable
 
 
@@ -241,8 +241,8 @@ SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "requir
 @pytest.mark.parametrize("streams", [False, True])
 def test_an_answer_with_a_schema_is_its_value(protocol, streams, serve):
     server = serve(protocol.stream('{"tit', 'le": "Rain"}') if streams else protocol.whole('{"title": "Rain"}'))
-    made = request(settings={"schema": SCHEMA}, on_token=[].append if streams else None)
-    assert ask(client(protocol, server), made).content == {"title": "Rain"}
+    prepared = request(settings={"schema": SCHEMA}, on_token=[].append if streams else None)
+    assert ask(client(protocol, server), prepared).content == {"title": "Rain"}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -258,14 +258,14 @@ def test_an_answer_that_is_not_the_json_asked_for_is_reported(protocol, serve):
 @each
 def test_a_client_serves_one_loop_after_the_other_and_several_requests_at_once(protocol, serve):
     server = serve(protocol.whole())
-    made = client(protocol, server)
+    llm = client(protocol, server)
 
     async def main():
-        return await asyncio.gather(*(made.complete(request()) for _ in range(3)))
+        return await asyncio.gather(*(llm.complete(request()) for _ in range(3)))
 
     answers = asyncio.run(main()) + asyncio.run(main())
     assert [answer.content for answer in answers] == ["Hello"] * 6
-    assert len(made._open) == 0  # closed with its loop
+    assert len(llm._open) == 0  # closed with its loop
 
 
 def test_what_is_never_awaited_asks_nobody(serve):
@@ -300,10 +300,10 @@ def test_a_package_that_is_missing_is_reported_with_its_extra(kind, monkeypatch)
 
 
 def test_no_model_named_is_reported_at_the_first_request(serve):
-    made = client_of("openai", {"base_url": serve(OpenAI.whole()).url, "api_key": KEY})
+    llm = client_of("openai", {"base_url": serve(OpenAI.whole()).url, "api_key": KEY})
     with pytest.raises(AgentRuntimeError, match="X335"):
-        ask(made)
-    assert ask(made, request(model="m-3")).content == "Hello"
+        ask(llm)
+    assert ask(llm, request(model="m-3")).content == "Hello"
 
 
 def test_making_clients_imports_no_sdk():
@@ -330,9 +330,9 @@ def test_the_package_is_imported_at_the_first_request():
             return Reply([sdk.__name__], is_complete=True)
 
     sys.modules.pop("json.tool", None)
-    made = Light("m")
+    llm = Light("m")
     assert "json.tool" not in sys.modules
-    assert ask(made).content == "json.tool"
+    assert ask(llm).content == "json.tool"
 
 
 @pytest.mark.parametrize(("key", "told"), [("none", "none of it: sk-1"), ("sk-1", "none of it: ********")])

@@ -137,6 +137,6 @@ class Picky:
     ],
 )
 def test_what_cannot_be_a_tool_is_reported(made, found, config, said):
-    told = problem(made, found, config)
-    assert told.code == "R161"
-    assert said in told.what
+    message = problem(made, found, config)
+    assert message.code == "R161"
+    assert said in message.what

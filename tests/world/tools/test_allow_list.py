@@ -34,13 +34,13 @@ def test_an_empty_word_allows_no_folder():
 
 
 def test_a_folder_is_allowed_with_what_is_in_it(tmp_path):
-    own, shared = tmp_path / "own", tmp_path / "shared"
-    for folder in (own, shared, tmp_path / "shared2"):
+    own_folder, shared = tmp_path / "own", tmp_path / "shared"
+    for folder in (own_folder, shared, tmp_path / "shared2"):
         folder.mkdir()
-    allowed = Allowed.of(own, [str(shared), str(tmp_path / "not there")])
-    assert Allowed.of(str(own), []).recipe_folder == allowed.recipe_folder
-    assert allowed.holds_file(own / "x.py")
-    assert allowed.is_own(own / "a" / "x.py")
+    allowed = Allowed.of(own_folder, [str(shared), str(tmp_path / "not there")])
+    assert Allowed.of(str(own_folder), []).recipe_folder == allowed.recipe_folder
+    assert allowed.holds_file(own_folder / "x.py")
+    assert allowed.is_own(own_folder / "a" / "x.py")
     assert allowed.holds_file(shared / "a" / "x.py")
     assert not allowed.is_own(shared / "x.py")
     assert not allowed.holds_file(tmp_path / "shared2" / "x.py")

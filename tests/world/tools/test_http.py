@@ -113,10 +113,10 @@ def asking(**config):
 
 def test_a_request_is_what_config_and_inputs_say_together(url):
     call = asking(url=f"{url}/search?a=1", params={"b": 2, "c": "x y"}, headers={"X-One": "1", "X-Two": "2"})
-    told = call(params={"b": ["3", "4"], "d": None}, headers={"X-Two": "3"})["json"]
-    assert (told["method"], told["path"]) == ("GET", "/search")
-    assert told["query"] == {"a": ["1"], "b": ["3", "4"], "c": ["x y"]}
-    assert (told["headers"]["x-one"], told["headers"]["x-two"]) == ("1", "3")
+    echoed = call(params={"b": ["3", "4"], "d": None}, headers={"X-Two": "3"})["json"]
+    assert (echoed["method"], echoed["path"]) == ("GET", "/search")
+    assert echoed["query"] == {"a": ["1"], "b": ["3", "4"], "c": ["x y"]}
+    assert (echoed["headers"]["x-one"], echoed["headers"]["x-two"]) == ("1", "3")
     assert call(url=f"{url}/other", method="delete")["json"]["method"] == "DELETE"
 
 
@@ -215,11 +215,11 @@ def test_secrets_in_a_request_are_hidden_from_then_on(url):
     }
     call = asking(url=f"{url.replace('//', '//ann:pass-4715@')}/echo?token=mno-4716", headers=headers)
     del headers["Authorization"]
-    told = call(params={"access_key": "pqr-4717"}, json={"password": "stu-4718"})["json"]
+    echoed = call(params={"access_key": "pqr-4717"}, json={"password": "stu-4718"})["json"]
     for secret in ("abc-4711", "def-4712", "ghi-4713", "pass-4715", "mno-4716", "pqr-4717", "stu-4718"):
         assert secret not in mask_text(f"said {secret}")
     assert mask_text("jkl-4714") == "jkl-4714"
-    assert told["headers"]["authorization"] == "Bearer abc-4711"  # what is hidden is sent all the same
+    assert echoed["headers"]["authorization"] == "Bearer abc-4711"  # what is hidden is sent all the same
 
 
 def test_a_name_and_password_in_the_address_are_sent_as_such(url):

@@ -95,14 +95,14 @@ def test_loading_and_checking_a_recipe_runs_nothing_and_a_session_does(tmp_path)
     ["../secret.py", "a/../../secret.py", "{outside}/secret.py", "link.py", "folder/secret.py", "../own2/x.py"],
 )
 def test_a_file_outside_is_refused_and_not_run(tmp_path, written):
-    own, outside = tmp_path / "own", tmp_path
+    recipe_folder, outside = tmp_path / "own", tmp_path
     mark = tmp_path / "mark"
     for place in (outside / "secret.py", tmp_path / "own2" / "x.py"):
         write(place.parent, place.name, f"open({str(mark)!r}, 'w').close()\n{RUN}")
-    (own / "a").mkdir(parents=True)
-    (own / "link.py").symlink_to(outside / "secret.py")
-    (own / "folder").symlink_to(outside)
-    problem = wrong(written.format(outside=outside) + "#run", folder=own)
+    (recipe_folder / "a").mkdir(parents=True)
+    (recipe_folder / "link.py").symlink_to(outside / "secret.py")
+    (recipe_folder / "folder").symlink_to(outside)
+    problem = wrong(written.format(outside=outside) + "#run", folder=recipe_folder)
     assert problem.code == "R156"
     assert "pass allow=[" in problem.do
     assert "--allow" in problem.do
@@ -112,11 +112,13 @@ def test_a_file_outside_is_refused_and_not_run(tmp_path, written):
 
 def test_a_folder_or_a_file_may_be_allowed(tmp_path):
     write(tmp_path, "shared/search.py", RUN)
-    own = tmp_path / "own"
-    own.mkdir()
-    assert tool("../shared/search.py#run", folder=own, allow=[str(tmp_path / "shared")])(a=1) == {"a": 1}
-    assert tool("../shared/search.py#run", folder=own, allow=[str(tmp_path / "shared/search.py")])(a=1) == {"a": 1}
-    assert wrong("../shared/search.py#run", folder=own, allow=[str(tmp_path / "sha")]).code == "R156"
+    recipe_folder = tmp_path / "own"
+    recipe_folder.mkdir()
+    assert tool("../shared/search.py#run", folder=recipe_folder, allow=[str(tmp_path / "shared")])(a=1) == {"a": 1}
+    assert tool("../shared/search.py#run", folder=recipe_folder, allow=[str(tmp_path / "shared/search.py")])(a=1) == {
+        "a": 1
+    }
+    assert wrong("../shared/search.py#run", folder=recipe_folder, allow=[str(tmp_path / "sha")]).code == "R156"
 
 
 def test_a_recipe_without_a_file_has_allowed_folders_alone(tmp_path):
@@ -188,9 +190,9 @@ def test_a_file_is_known_under_a_private_name_only(tmp_path):
         "json.py",
         "from dataclasses import dataclass\n@dataclass\nclass Made:\n    a: 'int'\ndef run(a):\n    return Made(a)\n",
     )
-    made = tool("json.py#run", folder=tmp_path)(a=1)
-    assert type(made).__module__.startswith(PREFIX)
-    assert type(made) is sys.modules[type(made).__module__].Made  # so that it can be pickled
+    result = tool("json.py#run", folder=tmp_path)(a=1)
+    assert type(result).__module__.startswith(PREFIX)
+    assert type(result) is sys.modules[type(result).__module__].Made  # so that it can be pickled
     assert "Made" not in vars(sys.modules["json"])
 
 
@@ -349,9 +351,9 @@ def test_what_an_allowed_module_imports_for_itself_is_not_allowed_with_it(packag
 
 def test_an_allowed_folder_lends_nothing_either_and_the_recipe_s_own_does(tmp_path):
     write(tmp_path, "shared/search.py", "from math import sqrt")
-    own = tmp_path / "own"
-    own.mkdir()
-    assert wrong("../shared/search.py#sqrt", folder=own, allow=[str(tmp_path / "shared")]).code == "R158"
+    recipe_folder = tmp_path / "own"
+    recipe_folder.mkdir()
+    assert wrong("../shared/search.py#sqrt", folder=recipe_folder, allow=[str(tmp_path / "shared")]).code == "R158"
     assert tool("search.py#sqrt", folder=tmp_path / "shared").__name__ == "t"
 
 

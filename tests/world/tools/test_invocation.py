@@ -80,8 +80,8 @@ def test_a_function_is_given_a_timeout_only_if_it_takes_one():
 
 
 def test_a_mapping_is_a_result_as_it_is_and_anything_else_becomes_one():
-    own = {"text": "a"}
-    assert to_result(own) is own
+    mapping = {"text": "a"}
+    assert to_result(mapping) is mapping
     assert to_result("a") == {"result": "a", "text": "a"}
     assert to_result([1]) == {"result": [1], "text": None}
     assert to_result(None) == {"result": None, "text": None}

@@ -69,8 +69,8 @@ def test_what_is_given_and_is_no_tool_is_reported():
 
 
 def test_a_tool_is_called_by_its_id():
-    made = tool("x#y", id="find", given={"find": lambda: None})
-    assert (made.__name__, made.__qualname__) == ("find", "find")
+    result = tool("x#y", id="find", given={"find": lambda: None})
+    assert (result.__name__, result.__qualname__) == ("find", "find")
 
 
 def test_subgraphs_are_the_recipe_s_own():

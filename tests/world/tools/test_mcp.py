@@ -91,10 +91,10 @@ def test_what_a_server_answers_is_reported_under_the_keys_of_every_tool(shared):
     assert call(shared["add"], a=1, b=2) == keys
     answer = call(shared["find"], query="x", most=1)
     assert (answer["json"], answer["items"]) == ({"query": "x", "items": ["x 0"]}, ["x 0"])
-    said = call(shared["say"], text="grüße")
-    assert (said["json"], said["text"], said["result"]) == (None, "grüße", "grüße")
+    reply = call(shared["say"], text="grüße")
+    assert (reply["json"], reply["text"], reply["result"]) == (None, "grüße", "grüße")
     assert call(shared["two"])["text"] == "one\ntwo"
-    assert "content" not in said
+    assert "content" not in reply
 
 
 def test_what_is_no_text_is_kept(shared):
@@ -109,8 +109,8 @@ def test_a_failure_in_the_server_is_a_failure_of_the_tool(shared):
 
 
 def test_a_tool_that_the_server_does_not_have_is_reported(shared):
-    told = problem(shared["finf"])
-    assert (told.code, told.do) == ("X351", "did you mean 'find'?")
+    message = problem(shared["finf"])
+    assert (message.code, message.do) == ("X351", "did you mean 'find'?")
 
 
 def test_arguments_may_be_in_the_config(shared):
@@ -123,7 +123,7 @@ def test_one_server_serves_all_tools_from_any_loop(shared):
     async def many():
         return await asyncio.gather(*(shared["pid"]() for _ in range(5)))
 
-    assert {*seen, *(told["result"] for told in asyncio.run(many()))} == {seen[0]}
+    assert {*seen, *(result["result"] for result in asyncio.run(many()))} == {seen[0]}
     assert alive(seen[0])
 
 
@@ -152,18 +152,18 @@ def test_nothing_is_started_before_the_first_call(tmp_path):
     write(tmp_path, "mcp_server.py", f"open({str(mark)!r}, 'w').close()\nraise SystemExit('no database')")
     tools = loaded("any", folder=tmp_path)
     assert not mark.exists()
-    told = problem(tools["any"])
+    message = problem(tools["any"])
     assert mark.exists()
-    assert told.code == "X350"
-    assert "no database" in told.why  # the server's own last words
+    assert message.code == "X350"
+    assert "no database" in message.why  # the server's own last words
 
 
 def test_a_command_that_is_not_there_is_reported(tmp_path):
     rows = {"t": spec("", kind="mcp", config={"command": "agentnb-no-such-program"})}
     tools = load_tools(rows, folder=tmp_path, allow=["agentnb-no-such-program"], passed={})
-    told = problem(tools["t"])
-    assert (told.code, told.where) == ("X350", "tool 't'")
-    assert "FileNotFoundError" in told.why
+    message = problem(tools["t"])
+    assert (message.code, message.where) == ("X350", "tool 't'")
+    assert "FileNotFoundError" in message.why
 
 
 def test_a_server_that_ends_in_a_call_is_reported_and_started_again_by_the_next(own):

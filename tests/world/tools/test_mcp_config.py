@@ -33,8 +33,8 @@ def own(tmp_path):
 
 @pytest.mark.parametrize("command", ["python", "python3", sys.executable])
 def test_a_script_of_the_recipe_s_folder_runs_with_the_python_of_here(own, command):
-    made = settings({"command": command, "args": ["server.py", "-v"]}, own)
-    assert (made.command, made.args, made.cwd) == (sys.executable, ("server.py", "-v"), str(own))
+    started = settings({"command": command, "args": ["server.py", "-v"]}, own)
+    assert (started.command, started.args, started.cwd) == (sys.executable, ("server.py", "-v"), str(own))
 
 
 def test_a_program_of_the_recipe_s_folder_may_be_started(own):
@@ -126,9 +126,9 @@ def test_a_recipe_without_a_folder_starts_nothing_by_itself(own, monkeypatch):
 
 
 def test_a_server_that_is_there_already_needs_its_address_only():
-    made = settings({"url": " https://host/mcp?key=1 ", "headers": {"X-A": 1}})
-    assert (made.url, made.headers, made.command) == ("https://host/mcp?key=1", (("X-A", "1"),), "")
-    assert made.title == "https://host/mcp"
+    server = settings({"url": " https://host/mcp?key=1 ", "headers": {"X-A": 1}})
+    assert (server.url, server.headers, server.command) == ("https://host/mcp?key=1", (("X-A", "1"),), "")
+    assert server.title == "https://host/mcp"
     assert settings({"url": "https://ann:pass-4715@host/mcp"}).title.endswith("host/mcp")
     assert "pass-4715" not in settings({"url": "https://ann:pass-4715@host/mcp"}).title
 

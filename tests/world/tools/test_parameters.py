@@ -209,13 +209,13 @@ VALUES = st.recursive(ATOMS, lambda inner: st.lists(inner, max_size=3) | st.dict
 
 def by_the_library(schema, params):
     """Return the path of each error; of what is missing its own."""
-    found = Counter()
+    counts = Counter()
     for error in jsonschema.Draft202012Validator(schema).iter_errors(params):
         path = tuple(error.absolute_path)
         if error.validator == "required":
             path = (*path, next(name for name in "abc" if error.message.startswith(repr(name))))
-        found[format_path("t", path)] += 1
-    return found
+        counts[format_path("t", path)] += 1
+    return counts
 
 
 @given(SCHEMAS, st.dictionaries(NAMES, VALUES, max_size=3))

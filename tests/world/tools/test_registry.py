@@ -111,8 +111,8 @@ def test_all_that_is_wrong_with_parameters_is_reported_at_once(run, schema, para
     result = run(registry_of(t={"handler": called.append, "inputSchema": schema}), "t", params)
     assert not result.success
     assert [each["path"] for each in result.details] == [f"t.inputParams.{path}" for path in paths]
-    said = "; ".join(f"{each['path']}: {each['message']}" for each in result.details)
-    assert result.error == f"Input validation failed for tool 't': {said}"
+    messages = "; ".join(f"{each['path']}: {each['message']}" for each in result.details)
+    assert result.error == f"Input validation failed for tool 't': {messages}"
     assert called == []
 
 
@@ -193,9 +193,9 @@ def test_every_result_has_metrics(run, name, params, success):
 
 
 def test_the_time_is_that_of_the_clock_and_wins_over_the_tools_own():
-    own = ToolMetrics(99, datetime(1999, 1, 1, tzinfo=UTC), datetime(1999, 1, 1, tzinfo=UTC))
+    own_metrics = ToolMetrics(99, datetime(1999, 1, 1, tzinfo=UTC), datetime(1999, 1, 1, tzinfo=UTC))
     registry = ToolRegistry(clock=FrozenClock())
-    registry.register_tool("t", lambda _: ToolResult(success=True, metrics=own))
+    registry.register_tool("t", lambda _: ToolResult(success=True, metrics=own_metrics))
     start = datetime(2000, 1, 1, tzinfo=UTC)
     assert registry.execute_tool("t").metrics == ToolMetrics(0, start, start)
 
@@ -283,8 +283,8 @@ def test_the_context_is_informed_of_each_run_once_and_changes_nothing(run, cls):
     given = {"q": "x"}
     result = run(registry, "t", given)
     assert (result.result, given) == ({"a": 1}, {"q": "x"})
-    (said,) = context.told
-    assert said == {
+    (notification,) = context.told
+    assert notification == {
         "tool_name": "t",
         "parameters": {"q": "x", "spoilt": True},
         "result": {"a": 1, "spoilt": True},
@@ -303,7 +303,7 @@ def test_the_context_is_informed_of_a_failure_and_of_nothing_that_did_not_run(ru
     registry.register_tool("own", {"handler": echo, "type": "context_management"})
     for name in ("bad", "strict", "idea", "own", "z"):
         run(registry, name)
-    assert [(said["tool_name"], said["success"]) for said in context.told] == [("bad", False)]
+    assert [(notification["tool_name"], notification["success"]) for notification in context.told] == [("bad", False)]
 
 
 @WAYS
@@ -325,7 +325,10 @@ def test_who_makes_the_call_tells_the_context(cls):
     asyncio.run(registry.alearn("t", {"a": 1}, ToolResult(success=False, error="no")))
     registry.learn("z", {}, ToolResult(success=True))
     asyncio.run(registry.alearn("z", {}, ToolResult(success=True)))
-    assert [(said["success"], said["context_data"]["execution_time"]) for said in registry.context.told] == [
+    assert [
+        (notification["success"], notification["context_data"]["execution_time"])
+        for notification in registry.context.told
+    ] == [
         (True, 0.0),
         (False, 0.0),
     ]

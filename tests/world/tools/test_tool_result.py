@@ -62,11 +62,11 @@ def test_details_stay():
 
 
 def test_the_measured_metrics_win_and_those_of_the_answer_stay_where_there_are_none():
-    own = ToolMetrics.between(START, START)
-    answer = ToolResult(success=True, metrics=own)
+    own_metrics = ToolMetrics.between(START, START)
+    answer = ToolResult(success=True, metrics=own_metrics)
     assert to_result(answer, "order", METRICS).metrics == METRICS
-    assert to_result(answer, "order").metrics == own
-    assert to_result(answer.to_dict(), "order").metrics == own
+    assert to_result(answer, "order").metrics == own_metrics
+    assert to_result(answer.to_dict(), "order").metrics == own_metrics
     assert to_result({"success": True, "metrics": {"duration": 3}}, "order").metrics is None
 
 

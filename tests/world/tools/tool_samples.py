@@ -15,8 +15,8 @@ def spec(impl="", *, id="t", kind="python", **rest):
 
 def tool(impl="", *, folder=None, allow=(), given=None, **rest):
     """Load one tool."""
-    made = spec(impl, **rest)
-    return load_tools({made.id: made}, folder=folder, allow=allow, passed=given or {})[made.id]
+    loaded = spec(impl, **rest)
+    return load_tools({loaded.id: loaded}, folder=folder, allow=allow, passed=given or {})[loaded.id]
 
 
 def wrong(impl="", **rest):

@@ -110,8 +110,8 @@ class Alias(types.ModuleType):
         names = renamed()
         if name in names:
             return names[name]
-        own = self.__name__.removeprefix("activegraph")
-        for home in (f"{DIALECT}{own}", f"{DIALECT}.parts{own}", DIALECT):
+        submodule = self.__name__.removeprefix("activegraph")
+        for home in (f"{DIALECT}{submodule}", f"{DIALECT}.parts{submodule}", DIALECT):
             try:
                 return getattr(importlib.import_module(home), name)
             except (AttributeError, ImportError):

@@ -277,6 +277,6 @@ def test_a_patch_of_a_relation_changes_nothing_as_in_the_package(tmp_path):
 def test_an_event_without_a_readable_time_has_that_of_the_one_before_it():
     times = ["soon", "2026-01-02T03:04:05Z", "", "2026-01-02T03:04:06"]
     run = run_of(log(*(event(f"e{at}", "note", when=when) for at, when in enumerate(times))))
-    assert [found.time.isoformat() for found in run.events()] == [
+    assert [event.time.isoformat() for event in run.events()] == [
         "1970-01-01T00:00:00+00:00", *["2026-01-02T03:04:05+00:00"] * 2, "2026-01-02T03:04:06+00:00",
     ]  # fmt: skip

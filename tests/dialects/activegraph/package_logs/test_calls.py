@@ -41,9 +41,9 @@ def test_a_request_without_an_answer_says_so():
 
 def test_a_tool_that_failed_has_its_error():
     asked = event("e1", "tool.requested", tool="add", args={})
-    for error, told in (({"reason": "tool.timeout", "message": "too slow"}, "tool.timeout: too slow"), ("no", "no")):
+    for error, message in (({"reason": "tool.timeout", "message": "too slow"}, "tool.timeout: too slow"), ("no", "no")):
         (call,) = iter_calls([asked, event("e2", "tool.responded", "e1", error=error, output=None)], 1, 0)
-        assert call.error == told
+        assert call.error == message
 
 
 def test_numbers_that_are_none_are_left_out():

@@ -111,10 +111,10 @@ def test_what_is_added_is_read_by_the_package_and_by_a_second_load(tmp_path):
     assert again.session.replay().ok
     assert again.replay().steps[1] > 0
     assert again.fork(again.graph.events[-1].id).replay().ok
-    there = activegraph.Runtime.load(str(path), behaviors=ticking(activegraph))
-    there.run_goal("and there")
-    ids = [event.id for event in there.graph.events]
-    programs.close(there)
+    reopened_by_package = activegraph.Runtime.load(str(path), behaviors=ticking(activegraph))
+    reopened_by_package.run_goal("and there")
+    ids = [event.id for event in reopened_by_package.graph.events]
+    programs.close(reopened_by_package)
     assert len(ids) == len(set(ids))
     with pytest.raises(StoreError, match="L469"):
         again.run_goal("too late")

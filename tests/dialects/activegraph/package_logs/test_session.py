@@ -319,9 +319,9 @@ def test_a_log_on_a_server_is_opened(postgres_url):
 
 def test_causes_and_objects_of_a_log_are_shown_as_those_of_a_run_of_ours(team):
     frame = team.chain("task#1").to_frame()
-    own = frame[frame.relation == "self"]
-    assert own.type.iloc[0] == "object.created"
-    assert (own.type == "patch.applied").sum() == team.board["task#1.version"] - 1
+    own_events = frame[frame.relation == "self"]
+    assert own_events.type.iloc[0] == "object.created"
+    assert (own_events.type == "patch.applied").sum() == team.board["task#1.version"] - 1
     assert frame[frame.relation == "cause"].type.tolist()[0] == "goal.created"
     boxes = {box.id: box for box in team.draw_objects(2).picture.boxes}
     assert boxes["task#1"].marks == ("changed",)
