@@ -118,7 +118,7 @@ def burr(names):
 
 
 def symphony(names):
-    assert names["session"].status == names["whole"].status == "finished"
+    assert names["session"].status == names["desk_run"].status == "finished"
     assert names["call"].name == "find_order"
 
 
