@@ -21,9 +21,9 @@ TASK: Final = "task"
 class AgentFailed(ExecutionError):
     """An agent did not succeed; `result` is its whole result."""
 
-    def __init__(self, *problems: Problem | str, result: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, *problems: Problem | str, result: Mapping[str, Any]) -> None:
         super().__init__(*problems)
-        self.result = dict(result or {})
+        self.result = dict(result)
 
 
 def bind(node: Node, world: Any) -> Perform:

@@ -89,8 +89,6 @@ def is_of(value: Any, kind: Any) -> bool:
     while isinstance(kind, typing.NewType):
         kind = kind.__supertype__
     kind = getattr(kind, "__value__", kind)  # the alias of `type Name = ...`
-    if isinstance(kind, typing.TypeVar) or kind in (Any, typing.NoReturn, typing.Never):
-        return True
     if get_origin(kind) in (*UNIONS, typing.Annotated):
         parts = get_args(kind)[:1] if get_origin(kind) is typing.Annotated else get_args(kind)
         return any(is_of(value, part) for part in parts)
@@ -101,7 +99,7 @@ def is_of(value: Any, kind: Any) -> bool:
     wider = _NUMBERS.get(kind, kind) if not isinstance(value, bool) or kind is int else kind
     try:
         return isinstance(value.item() if is_scalar(value) else value, get_origin(wider) or wider)
-    except TypeError:
+    except TypeError:  # a type that `isinstance` does not accept, such as Any, Never or a type variable
         return True
 
 

@@ -316,7 +316,7 @@ class _Writer:
 
     def _encode_event(self, event: Event) -> list[Any]:
         payload = self.redaction.apply(event.payload, "events", event.type)
-        return encode_event(event._replace(payload=payload), lenient=True)
+        return encode_event(event._replace(payload=payload))
 
     def _has_redacted(self, history: History, row: int) -> bool:
         """Return True if a step has read or written a redacted value, or sent or received one in a call."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, islice
 from operator import attrgetter
@@ -22,7 +22,7 @@ _created: Final = attrgetter("created")
 class _StoredRun:
     row: RunRow
     last_write: int
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Entry]
 
 
 class MemoryLog:

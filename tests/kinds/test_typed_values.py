@@ -122,7 +122,12 @@ Number = typing.NewType("Number", int)
             ("a", typing.Literal["a", "b"], True),
             ("c", typing.Literal["a"], False),
         ),
-        *((1, Sized, True), (1, typing.TypeVar("T"), True), (len, typing.Callable[[int], int], True)),
+        *(
+            (1, Sized, True),
+            (1, typing.TypeVar("T"), True),
+            (1, typing.Any, True),
+            (len, typing.Callable[[int], int], True),
+        ),
         *((1, typing.Annotated[int, "m"], True), ("1", typing.Annotated[int, "m"], False)),
     ],
 )

@@ -43,14 +43,37 @@ def test_the_columns_are_those_of_a_row():
     assert sorted((*SAID, *STANDS)) == sorted(RunRow._fields)
 
 
-def test_only_what_a_run_may_lack_may_be_null(database):
-    nullable = {
-        name
-        for table in ("agentnb_meta", "agentnb_runs", "agentnb_standing", "agentnb_entries")
-        for _, name, _, required, _, key in database.execute(f"PRAGMA table_info({table})")
-        if not required and not key
-    }
-    assert nullable == {"parent", "forked", "at", "writer"}
+# Stores of version 1 have these tables and indexes; with others, `VERSION` in connection.py has to change.
+SCHEMA = """
+CREATE TABLE agentnb_entries (
+    run INTEGER NOT NULL, seq INTEGER NOT NULL, step INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (run, seq)
+);
+CREATE TABLE agentnb_meta ("key" TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY ("key"));
+CREATE TABLE agentnb_runs (
+    number INTEGER NOT NULL, run_id TEXT NOT NULL, name TEXT NOT NULL, recipe TEXT NOT NULL, dialect TEXT NOT NULL,
+    fingerprint TEXT NOT NULL, created TEXT NOT NULL, head TEXT NOT NULL, parent TEXT, shared INTEGER NOT NULL,
+    forked INTEGER, PRIMARY KEY (number), UNIQUE (run_id)
+);
+CREATE TABLE agentnb_standing (
+    run INTEGER NOT NULL, last INTEGER NOT NULL, status TEXT NOT NULL, steps INTEGER NOT NULL, at TEXT,
+    updated TEXT NOT NULL, writer TEXT, PRIMARY KEY (run)
+);
+CREATE INDEX agentnb_runs_by_fingerprint ON agentnb_runs (fingerprint, created, number);
+CREATE INDEX agentnb_runs_by_parent ON agentnb_runs (parent, created, number) WHERE parent IS NOT NULL;
+CREATE INDEX agentnb_runs_by_recipe ON agentnb_runs (substr(recipe, 1, 100), created, number);
+CREATE INDEX agentnb_runs_by_time ON agentnb_runs (created, number);
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_schema_is_that_of_the_stores_of_this_version(kind):
+    expected = SCHEMA
+    if kind == "postgresql":
+        expected = expected.replace("number INTEGER", "number SERIAL").replace('"key"', "key")
+    statements = compile_statements(kind)
+    actual = [*statements.tables, *sorted(statements.indexes.values())]
+    assert [re.sub(r"\s", "", text) for text in actual] == re.sub(r"\s", "", expected).split(";")[:-1]
+    assert [text.split()[2] for text in statements.indexes.values()] == [*statements.indexes]
 
 
 def test_the_words_are_put_once():

@@ -104,7 +104,7 @@ class RemoteCoroutine:
     def __init__(
         self,
         work: Callable[[], Coroutine[Any, Any, int]],
-        home: LoopThread | None = None,
+        home: LoopThread | None,
         then: Callable[[], Any] = lambda: None,
     ) -> None:
         self._work, self._on_end = work, then

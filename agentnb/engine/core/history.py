@@ -369,7 +369,7 @@ class History(LazyAttributes):
             return self.push_activations[row:end].tolist()
         return [self.push_activations[place] for place in self.queue_rows(row, end, step)]
 
-    def queue_rows(self, row: int, end: int, step: int = NOW) -> list[int]:
+    def queue_rows(self, row: int, end: int, step: int) -> list[int]:
         """Return the push rows of the queue that `queue` describes."""
         places = []
         while row < end:

@@ -159,7 +159,7 @@ def _list_region_nodes(run: Run, activation: Activation) -> list[str]:
 # -- advancing the frontier ----------------------------------------------------------------------------------------
 
 
-def append_next_activations(run: Run, activation: Activation, chosen: Pushes | None, front: Pushes = []) -> int:  # noqa: B006  (never changed)
+def append_next_activations(run: Run, activation: Activation, chosen: Pushes | None, front: Pushes) -> int:
     """Append the activations that a step leads to (`chosen`, if not None); return the new start of the frontier.
 
     `front` goes to the front.

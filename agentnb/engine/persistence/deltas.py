@@ -510,10 +510,10 @@ def encode_call(call: Call, *, lenient: bool = False) -> list[Any]:
     return _encode_row(call, 0, 1, 2, lenient=lenient)
 
 
-def encode_event(event: Event, *, lenient: bool = False) -> list[Any]:
-    """Return the whole row of an event as JSON."""
+def encode_event(event: Event) -> list[Any]:
+    """Return the whole row of an event as JSON; opaque values are described."""
     seq, step, *texts, payload, at, mark = event
-    return [seq, step, *map(encode, texts), encode(payload, lenient=lenient), at, encode(mark)]
+    return [seq, step, *map(encode, texts), encode(payload, lenient=True), at, encode(mark)]
 
 
 def _encode_failure(step: int, failure: Failure) -> list[Any]:

@@ -44,8 +44,8 @@ class WriteRecord(NamedTuple):
     path: Path
     op: int
     new: Any
-    in_place: bool = False
-    at: int | None = None
+    in_place: bool
+    at: int | None
 
 
 class StepRecord(NamedTuple):

@@ -45,8 +45,8 @@ def _has_proposals(run: Run) -> bool:
 class Approvals:
     """The pending objects and patches of the runs that share one configuration."""
 
-    def __init__(self, config: RuntimeConfig | None = None) -> None:
-        self.config = config or RuntimeConfig()
+    def __init__(self, config: RuntimeConfig) -> None:
+        self.config = config
 
     # -- pending requests ----------------------------------------------------------------------------------------
 

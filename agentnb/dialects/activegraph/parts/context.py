@@ -29,7 +29,7 @@ Reads = dict[str, None] | None  # the ids of the objects that a delivery has rea
 class BehaviorGraph:
     """The graph as a behavior changes it: the behavior is the actor of its changes, and its event is their cause."""
 
-    def __init__(self, hand: StepActor, config: RuntimeConfig, reads: Reads = None) -> None:
+    def __init__(self, hand: StepActor, config: RuntimeConfig, reads: Reads) -> None:
         self._actor, self._config, self._name, self._reads = hand, config, str(hand.actor), reads
         self.counters = {"objects_created": 0, "relations_created": 0, "patches_applied": 0, "patches_proposed": 0,
                          "events_emitted": 0}  # fmt: skip
@@ -125,7 +125,7 @@ class BehaviorGraph:
 class View:
     """The part of the graph that a behavior sees, as of the start of the delivery. It returns copies."""
 
-    def __init__(self, ledger: Ledger, event: Kept, spec: Mapping[str, Any] | None, reads: Reads = None) -> None:
+    def __init__(self, ledger: Ledger, event: Kept, spec: Mapping[str, Any] | None, reads: Reads) -> None:
         spec, self._reads = spec or {}, reads
         recent = int(spec.get("recent_events", RECENT))
         self._events = ledger.last_events(recent) if recent > 0 else []

@@ -229,8 +229,8 @@ class StepActor(Actor):
 class SessionActor(Actor):
     """Acts between two steps."""
 
-    def __init__(self, session: Session, ledger: Ledger, actor: str | None = "system", cause: str | None = None,
-                 frame: str | None = None) -> None:  # fmt: skip
+    def __init__(self, session: Session, ledger: Ledger, actor: str | None, cause: str | None,
+                 frame: str | None) -> None:  # fmt: skip
         super().__init__(ledger, actor, cause, frame)
         self.session = session
 

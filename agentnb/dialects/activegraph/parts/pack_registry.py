@@ -36,7 +36,7 @@ class PackMethods:
     _get_actor: Any
     _ensure: Any
 
-    def _begin_packs(self, packs: Iterable[Any] = ()) -> None:
+    def _begin_packs(self, packs: Iterable[Any]) -> None:
         self._packs: list[tuple[Pack, Any]] = []
         self._pack_behaviors: list[Any] = []
         self._pack_tools: list[Any] = []

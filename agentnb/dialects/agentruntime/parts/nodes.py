@@ -42,7 +42,7 @@ class Nodes:
         self.tools: dict[str, ToolConfig] = {tool.id: tool for tool in definition.tools}
         self.problems: list[Problem] = []
 
-    def node_of(self, level: Level, number: int, node: NodeConfig, *, loop: str | None = None) -> Node:
+    def node_of(self, level: Level, number: int, node: NodeConfig, *, loop: str | None) -> Node:
         """Return a node of its kind; `loop` is the loop whose body it is, if any."""
         path = (*level.path, "nodes", number)
         id = level.ids[node.id] if loop is None or level.inside.get(node.id) == loop else f"{level.ids[loop]}/{node.id}"

@@ -27,8 +27,8 @@ LONGEST_WAIT: Final = 10**9  # seconds, some 30 years; a longer wait counts as n
 def make_node(
     node: RecipeNode,
     place: Place,
-    policy: PolicyConfig | None = None,
-    model: ModelChoice | Mapping[str, Any] | str | None = None,
+    policy: PolicyConfig | None,
+    model: ModelChoice | Mapping[str, Any] | str | None,
 ) -> Node:
     """Return a node of its kind.
 

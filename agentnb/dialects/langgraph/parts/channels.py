@@ -69,9 +69,7 @@ class Channels:
                     f"a channel of class {name}", place, "use one of LangGraph's own channels for state"
                 )
 
-    def make_first_values(
-        self, updates: list[tuple[str, Any]], earlier: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def make_first_values(self, updates: list[tuple[str, Any]], earlier: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the first state of a graph, after the updates of its input.
 
         `earlier` contains the values from which the graph continues, if they differ from those of the whole run.

@@ -511,7 +511,7 @@ def read_updates(plan: NodePlan, result: Any) -> list[tuple[str, Any]]:
     return [(key, value) for key, value in updates or () if key in channels]
 
 
-def list_updates(plan: NodePlan, work: Work, result: Any, sent: Sequence[tuple[str, Any]] = ()) -> Updates:
+def list_updates(plan: NodePlan, work: Work, result: Any, sent: Sequence[tuple[str, Any]]) -> Updates:
     """Return the updates of a node: those `sent` by its function, then those in its result."""
     pairs = read_updates(plan, result)
     if sent:

@@ -31,7 +31,7 @@ class SubgraphCall(NodeCall):
     """
 
     def __init__(
-        self, plan: NodePlan, begin: Begin, outputs: Any, *, begins_early: bool, keys: Collection[str] = ()
+        self, plan: NodePlan, begin: Begin, outputs: Any, *, begins_early: bool, keys: Collection[str]
     ) -> None:
         super().__init__(plan, begin)
         self.begin, self.outputs, self.begins_early, self.state_keys = begin, outputs, begins_early, keys

@@ -41,8 +41,8 @@ class System:
 
     function: Callable[..., Any]
     name: str
-    takes: tuple[SystemParameter, ...] = ()
-    gives: tuple[Any, ...] | None = None
+    takes: tuple[SystemParameter, ...]
+    gives: tuple[Any, ...] | None
 
     def may_give(self, kind: Any) -> bool:
         """Return True if it may return an output of a type."""
