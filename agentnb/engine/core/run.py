@@ -533,6 +533,19 @@ class Run:
         """Return the history of the chain that contains a step, the one that is being committed included."""
         return next(history for history in reversed(self.chain) if history.base < step)
 
+    def get_opening_activation(self, frame: Frame) -> ActivationRow:
+        """Return the activation of a composite node in which it opened a frame."""
+        opened = frame.row.opened_at
+        history = self.find_history_of_step(opened)
+        return self.tables.activations[history.step_activations[opened - history.base]]
+
+    def iter_activations_back(self, position: int | None = None) -> Iterator[tuple[int, ActivationRow]]:
+        """Yield the steps up to a position, last first, with their activations."""
+        last = self.position if position is None else position
+        for history, end in reversed(self.parts()):
+            for step in range(min(end, last), history.base, -1):
+                yield step, self.tables.activations[history.step_activations[step - history.base]]
+
     def iter_writes(self, scope: Scope, step: int) -> Iterator[tuple[str, Any, Any]]:
         """Yield the writes of a step to the keys of a scope: (key, previous value, new value)."""
         history, codes = self.find_history_of_step(step), self.tables.codes

@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.board.scopes import DELETED, Scope, put
 from agentnb.board.values import ABSENT, freeze
-from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME, ActivationRow
+from agentnb.engine.core.history import CARRIED, FAIL, PARKED, RESUME
 from agentnb.engine.core.reducers import ReducedWrite, replaces_value
 from agentnb.engine.core.waits import (
-    Row,
+    began_with_stop,
     clear_untracked,
+    continues_after_wait,
     count_supersteps,
-    count_waits,
     find_last_wait,
+    get_sent_input,
     get_untracked_keys,
-    has_asked,
     hide_untracked,
+    list_rows,
     may_have_waited,
-    stops_between,
+    reads_input_from_board,
 )
 from agentnb.engine.core.work import Append, Outcome
 from agentnb.errors import ExecutionError, Problem
@@ -122,7 +123,7 @@ def find_handled_failure(run: Run, activation: Activation, source: str) -> Failu
 
 def iter_superstep_steps(run: Run, activation: Activation) -> Iterator[int]:
     """Yield the steps so far of an activation's superstep, last first."""
-    for step, row in _iter_steps_back(run, run.position):
+    for step, row in run.iter_activations_back():
         if row.frame == activation.frame.id:
             if row.about != activation.row.about:
                 return
@@ -135,7 +136,7 @@ def list_events_of_node(run: Run, activation: Activation) -> list[int]:
     Activations that have already run come first.
     """
     activations, ran = run.tables.activations, []
-    for _, row in _iter_steps_back(run, run.position):
+    for _, row in run.iter_activations_back():
         if row.frame == activation.row.frame:
             if row.about != activation.row.about:
                 break
@@ -153,7 +154,7 @@ def list_events_of_node(run: Run, activation: Activation) -> list[int]:
 
 def iter_supersteps_back(run: Run, frame: Frame) -> Iterator[list[int]]:
     """Yield the steps of each superstep of a frame; the last superstep and the last step come first."""
-    steps = ((step, row.about) for step, row in _iter_steps_back(run, run.position) if row.frame == frame.id)
+    steps = ((step, row.about) for step, row in run.iter_activations_back() if row.frame == frame.id)
     for _, group in groupby(steps, key=lambda step: step[1]):
         yield [step for step, _ in group]
 
@@ -164,7 +165,7 @@ def make_superstep_activation(run: Run, number: int, frame: Frame) -> Activation
     about = next((activations[entry].about for entry in run.frontier()
                   if activations[entry].frame == frame.id and activations[entry].purpose != PARKED), None)  # fmt: skip
     if about is None:  # the frame's superstep has ended, or the next activation is that of the composite node
-        last = next((row for _, row in _iter_steps_back(run, run.position) if row.frame == frame.id), None)
+        last = next((row for _, row in run.iter_activations_back() if row.frame == frame.id), None)
         about = START if last is None else -1 - last.about
     return run.get_activation(number, frame, 0, -1, about)
 
@@ -223,9 +224,8 @@ def _plan_next_superstep(run: Run, frame: Frame, activation: Activation, pushes:
     _clear_transients(run, activation)
     scheduled = _schedule(run, frame, activation, pushes)
     if get_untracked_keys(run.plan, activation):
-        rows = [*_list_rows(run, frame, activation.row.about), (run.position + 1, activation.row)]
-        began_with_stop = _began_with_stop(run, activation)
-        clear_untracked(run, activation, rows, began_with_stop=began_with_stop, ends_frame=not scheduled)
+        rows = [*list_rows(run, frame, activation.row.about), (run.position + 1, activation.row)]
+        clear_untracked(run, activation, rows, ends_frame=not scheduled)
     return scheduled or _end_supersteps(run, frame, activation)
 
 
@@ -256,36 +256,6 @@ def _schedule(run: Run, frame: Frame, activation: Activation, pushes: Pushes) ->
         due, key=lambda number: ((event := activations[number].event) >= 0, event, rank[activations[number].node])
     )
     return [*((number, due[number]) for number in order), *parked.items()]
-
-
-def _list_rows(run: Run, frame: Frame, about: int | None = None) -> list[Row]:
-    """Return the steps of a frame and of those inside it, first to last: all, or those of the last superstep."""
-    rows = []
-    for step, row in _iter_steps_back(run, run.position):
-        if step <= frame.row.opened_at or (about is not None and row.frame == frame.id and row.about != about):
-            break
-        rows.append((step, row))
-    return rows[::-1]
-
-
-def _began_with_stop(run: Run, activation: Activation, *, after_only: bool = False) -> bool:
-    """Return True if a breakpoint of the recipe lies between an activation's superstep and the one before it.
-
-    Args:
-        after_only: only those on the side `after` count.
-    """
-    if not run.plan.stops:
-        return False
-    frame, about = activation.row.frame, activation.row.about
-    due = [run.tables.activations[number] for number in run.frontier()]
-    now = {row.node for row in due if row.frame == frame and row.about == about and row.purpose != PARKED}
-    ended = set[int]()
-    for step, row in _iter_steps_back(run, run.position):
-        if step <= activation.frame.row.opened_at or (ended and row.frame == frame and row.about == about):
-            break
-        if row.frame == frame:
-            (now if row.about == about else ended).add(row.node)
-    return stops_between(run.plan, ended, () if after_only else now)
 
 
 def _open_gates(
@@ -319,22 +289,15 @@ def _end_supersteps(run: Run, frame: Frame, activation: Activation) -> Pushes:
 def resume(run: Run, frame: Frame, event: int = -1) -> int:
     """Return the activation in which the composite node of a frame resumes: on an event, or in the way it started."""
     assert frame.parent is not None
-    owner = find_owner(run, frame)
+    owner = run.get_opening_activation(frame)
     return run.get_activation(owner.node, frame.parent, RESUME, event if event >= 0 else owner.event, owner.about).id
 
 
 def find_failed_activation(run: Run, frame: Frame) -> int:
     """Return the activation in which the composite node of a frame fails because a step inside it failed."""
     assert frame.parent is not None
-    owner = find_owner(run, frame)
+    owner = run.get_opening_activation(frame)
     return run.get_activation(owner.node, frame.parent, FAIL, owner.event, owner.about).id
-
-
-def find_owner(run: Run, frame: Frame) -> ActivationRow:
-    """Return the activation that opened a frame."""
-    opened = frame.row.opened_at
-    history = run.find_history_of_step(opened)
-    return run.tables.activations[history.step_activations[opened - history.base]]
 
 
 def _clear_transients(run: Run, activation: Activation) -> None:
@@ -381,7 +344,7 @@ def get_stage(run: Run, activation: Activation) -> Stage:
         return stage
     steps: list[int] = []  # of this superstep, not yet in the stage; the last first
     earlier = False  # whether the rows since the stage's position reach back into the previous superstep
-    for step, row in _iter_steps_back(run, run.position):
+    for step, row in run.iter_activations_back():
         if stage is not None and step <= stage.position:
             break
         if row.frame != frame.id:
@@ -424,7 +387,7 @@ def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -
     """Return True if the steps from a stage up to a position all belong to its superstep."""
     if stage.about != about:
         return False
-    for step, row in _iter_steps_back(run, position):
+    for step, row in run.iter_activations_back(position):
         if step <= stage.position:
             return True
         if row.frame == frame.id and row.about != about:
@@ -435,17 +398,10 @@ def _is_alone(run: Run, frame: Frame, stage: Stage, position: int, about: int) -
 def _count(run: Run, activation: Activation) -> int:
     """Return the number of the next activation's superstep within its frame, starting at 1."""
     about, number = activation.row.about, 1
-    for _, row in _iter_steps_back(run, run.position):
+    for _, row in run.iter_activations_back():
         if row.frame == activation.frame.id and row.about != about:
             number, about = number + 1, row.about
     return number
-
-
-def _iter_steps_back(run: Run, position: int) -> Iterator[tuple[int, ActivationRow]]:
-    """Yield the steps up to a position, last first, with their activations."""
-    for history, end in reversed(run.parts()):
-        for step in range(min(end, position), history.base, -1):
-            yield step, run.tables.activations[history.step_activations[step - history.base]]
 
 
 def _record_writes(run: Run, stage: Stage, number: int, step: int) -> None:
@@ -520,17 +476,10 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
 def _adapt_scope(work: Work) -> None:
     """Add the input that was sent to a node; hide the untracked keys if the run has waited."""
     activation = work.activation
-    if activation.event >= 0 and not activation.purpose and not activation.node.kind.returns_reduced:
+    if reads_input_from_board(activation):
         work.scope = _make_scope_with_input(work)
-    if get_untracked_keys(work.run.plan, activation) and _waits_now(work):
+    if get_untracked_keys(work.run.plan, activation) and continues_after_wait(work):
         hide_untracked(work)
-
-
-def _waits_now(work: Work) -> bool:
-    """Return True if a step continues after a wait: its own, one inside of it, or a breakpoint before its superstep."""
-    run, activation = work.run, work.activation
-    inside = [row for inner in work.frames for row in _list_rows(run, inner)] if activation.purpose else ()
-    return has_asked(activation) or count_waits(run, inside) > 0 or _began_with_stop(run, activation)
 
 
 def get_superstep_limit(run: Run, activation: Activation, *, begins: bool = False, ends: bool = False) -> int | None:
@@ -550,12 +499,12 @@ def get_superstep_limit(run: Run, activation: Activation, *, begins: bool = Fals
     if limit is None or more is None or not may_have_waited(run, activation):
         return limit
     frame, about = activation.frame, activation.row.about
-    rows = _list_rows(run, frame)
+    rows = list_rows(run, frame)
     if ends:
         last = find_last_wait(run, [*rows, (run.position + 1, activation.row)], activation)
     else:
-        rows = rows[: len(rows) - len(_list_rows(run, frame, about))]
-        waits = _began_with_stop(run, activation, after_only=True) if begins else _waits_now(activation.work)
+        rows = rows[: len(rows) - len(list_rows(run, frame, about))]
+        waits = began_with_stop(run, activation, after_only=True) if begins else continues_after_wait(activation.work)
         last = count_supersteps(run, rows) + 1 if waits else find_last_wait(run, rows)
     return last + more if last else limit
 
@@ -595,7 +544,7 @@ def _make_scope_with_input(work: Work) -> Scope:
     """Return the scope of a node that was sent an input, which it reads as `input`."""
     seen, event = Scope(-1, work.scope.name, work.scope), work.event
     assert event is not None
-    seen.data["input"] = event.payload["input"]
+    seen.data["input"] = get_sent_input(work, event)
     return seen
 
 

@@ -3,20 +3,22 @@
 A run that waits continues from the state in which its superstep began. Untracked keys are not part of it: a node that
 has asked runs again without them, and so do the nodes behind a breakpoint of the recipe. Nodes that ran before the
 others asked have their writes to such keys lost as well; so only what is written after a superstep's last wait stays.
+The same holds for such keys of the input that a node sends to another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agentnb.board.scopes import DELETED, Scope
-from agentnb.board.values import ABSENT
-from agentnb.engine.core.history import ActivationRow
+from agentnb.board.values import ABSENT, FrozenDict, freeze
+from agentnb.engine.core.history import PARKED, RESUME, ActivationRow
 
 if TYPE_CHECKING:
-    from agentnb.engine.core.frames import Activation
+    from agentnb.engine.core.frames import Activation, Frame
+    from agentnb.engine.core.history import Event
     from agentnb.engine.core.plan import Plan
     from agentnb.engine.core.run import Run
     from agentnb.engine.core.work import Work
@@ -38,12 +40,48 @@ class _Superstep:
 
 
 def hide_untracked(work: Work) -> None:
-    """Hide the untracked keys from a step that continues after a wait."""
+    """Hide the untracked keys, also those of the input that was sent to it, from a step that continues after a wait."""
     keys = get_untracked_keys(work.run.plan, work.activation)
     if keys:
         scope = work.scope
         work.scope = Scope(-1, scope.name, scope)
         work.scope.data.update(dict.fromkeys(keys, DELETED))
+        if reads_input_from_board(work.activation) and work.event is not None:
+            work.scope.data["input"] = get_sent_input(work, work.event)
+
+
+def reads_input_from_board(activation: Activation) -> bool:
+    """Return True if the input that was sent to a node is on its board."""
+    return activation.event >= 0 and not activation.purpose and not activation.node.kind.returns_reduced
+
+
+def get_sent_input(work: Work, event: Event) -> Any:
+    """Return the frozen input in an event that was sent to a node of this superstep.
+
+    If the run has waited since it was sent, the untracked keys are missing from it.
+    """
+    value = event.payload["input"]
+    keys = get_untracked_keys(work.run.plan, work.activation)
+    if keys and type(value) is FrozenDict and (_has_waited_since(work, event.at) or continues_after_wait(work)):
+        return freeze({key: part for key, part in value.items() if key not in keys})
+    return value
+
+
+def _has_waited_since(work: Work, step: int) -> bool:
+    """Return True if the superstep before that of a step has waited after this step of it, or one inside, had ended."""
+    run, frame, about = work.run, work.activation.frame, work.activation.row.about
+    if not may_have_waited(run, work.activation):
+        return False
+    rows = list[Row]()
+    for number, row in run.iter_activations_back():
+        if number <= frame.row.opened_at or (rows and row.frame == frame.id and row.about == about):
+            break
+        if rows or (row.frame == frame.id and row.about != about):
+            rows.append((number, row))
+    for superstep in _list_supersteps(run, rows[::-1]):
+        waits = next((count for ended, count in superstep.waits.items() if ended >= step), superstep.most)
+        return waits < superstep.most
+    return False
 
 
 def get_untracked_keys(plan: Plan, activation: Activation) -> Sequence[str]:
@@ -51,19 +89,27 @@ def get_untracked_keys(plan: Plan, activation: Activation) -> Sequence[str]:
     return plan.untracked.get(activation.frame.row.region, ()) if plan.supersteps else ()
 
 
-def stops_between(plan: Plan, ended: Iterable[int], due: Iterable[int]) -> bool:
+def _stops_between(plan: Plan, ended: Iterable[int], due: Iterable[int]) -> bool:
     """Return True if a session stops between two supersteps, by the breakpoints of the recipe at their nodes."""
     stops = plan.stops
     return any("after" in stops.get(node, ()) for node in ended) or any("before" in stops.get(node, ()) for node in due)
 
 
-def count_waits(run: Run, rows: Sequence[Row]) -> int:
-    """Return how often the inside of a composite node has waited, where nodes of one superstep wait together."""
+def _count_waits(run: Run, rows: Sequence[Row], opening: ActivationRow, end: ActivationRow) -> int:
+    """Return how often the inside of a composite node has waited, where nodes of one superstep wait together.
+
+    Args:
+        rows: the steps inside, first to last.
+        opening: the activation in which the node opened its inside.
+        end: the activation in which it continues. Breakpoints after the last superstep count only if the inside has run
+            to its end: if no node in it has failed or left it.
+    """
     count, ended = 0, set[int]()
     for superstep in _list_supersteps(run, rows):
-        count += superstep.most + stops_between(run.plan, ended, superstep.nodes)
+        count += superstep.most + _stops_between(run.plan, ended, superstep.nodes)
         ended = superstep.nodes
-    return count + stops_between(run.plan, ended, ())
+    is_complete = end.purpose == RESUME and end.event == opening.event
+    return count + (is_complete and _stops_between(run.plan, ended, ()))
 
 
 def find_last_wait(run: Run, rows: Sequence[Row], activation: Activation | None = None) -> int:
@@ -75,7 +121,7 @@ def find_last_wait(run: Run, rows: Sequence[Row], activation: Activation | None 
     """
     last, ended = 0, set[int]()
     for number, superstep in enumerate(_list_supersteps(run, rows, activation), 1):
-        if superstep.most or stops_between(run.plan, ended, superstep.nodes):
+        if superstep.most or _stops_between(run.plan, ended, superstep.nodes):
             last = number
         ended = superstep.nodes
     return last
@@ -89,30 +135,56 @@ def count_supersteps(run: Run, rows: Sequence[Row]) -> int:
 def may_have_waited(run: Run, activation: Activation) -> bool:
     """Return False if a run has not waited for a person yet; this is quick."""
     calls = (call for history, _ in run.parts() for call in history.calls)
-    return bool(run.plan.stops) or has_asked(activation) or any(call.kind == "human" for call in calls)
+    return bool(run.plan.stops) or _has_asked(activation) or any(call.kind == "human" for call in calls)
 
 
-def has_asked(activation: Activation) -> bool:
+def _has_asked(activation: Activation) -> bool:
     """Return True if the step of an activation has asked a person."""
     return any(call.kind == "human" for call in activation.work.calls)
 
 
-def clear_untracked(
-    run: Run, activation: Activation, rows: Sequence[Row], *, began_with_stop: bool, ends_frame: bool
-) -> None:
+def began_with_stop(run: Run, activation: Activation, *, after_only: bool = False) -> bool:
+    """Return True if a breakpoint of the recipe lies between an activation's superstep and the one before it.
+
+    Args:
+        after_only: only those on the side `after` count.
+    """
+    if not run.plan.stops:
+        return False
+    frame, about = activation.row.frame, activation.row.about
+    due = [run.tables.activations[number] for number in run.frontier()]
+    now = {row.node for row in due if row.frame == frame and row.about == about and row.purpose != PARKED}
+    ended = set[int]()
+    for step, row in run.iter_activations_back():
+        if step <= activation.frame.row.opened_at or (ended and row.frame == frame and row.about == about):
+            break
+        if row.frame == frame:
+            (now if row.about == about else ended).add(row.node)
+    return _stops_between(run.plan, ended, () if after_only else now)
+
+
+def continues_after_wait(work: Work) -> bool:
+    """Return True if a step continues after a wait: its own, one inside of it, or a breakpoint before its superstep."""
+    run, activation = work.run, work.activation
+    return _has_asked(activation) or began_with_stop(run, activation) or any(
+        _count_waits(run, list_rows(run, inner), run.get_opening_activation(inner), activation.row)
+        for inner in (work.frames if activation.purpose else ())
+    )  # fmt: skip
+
+
+def clear_untracked(run: Run, activation: Activation, rows: Sequence[Row], *, ends_frame: bool) -> None:
     """Delete the untracked keys of a superstep that has waited, except for what was written after its last wait.
 
     Args:
         rows: the steps of the superstep and those inside its composite nodes, first to last; the last one is being
             committed.
-        began_with_stop: a breakpoint of the recipe lies before the superstep.
         ends_frame: it is the last superstep of its frame. If it ends at a breakpoint, the composite node of the frame
             continues after a wait, and nothing is kept.
     """
     keys, data = get_untracked_keys(run.plan, activation), activation.scope.data
     superstep = _list_supersteps(run, rows, activation)[-1]
-    ends_with_stop = ends_frame and activation.frame.parent is not None and stops_between(run.plan, superstep.nodes, ())
-    if not (superstep.most or began_with_stop or ends_with_stop):
+    ends_with_stop = ends_frame and bool(activation.frame.parent) and _stops_between(run.plan, superstep.nodes, ())
+    if not (superstep.most or ends_with_stop or began_with_stop(run, activation)):
         return
     values = dict.fromkeys(keys, ABSENT)
     for step, count in superstep.waits.items():
@@ -121,6 +193,16 @@ def clear_untracked(
     for key, value in values.items():
         if data.get(key, ABSENT) is not value:
             run.write(activation.scope, (key,), value)
+
+
+def list_rows(run: Run, frame: Frame, about: int | None = None) -> list[Row]:
+    """Return the steps of a frame and of those inside it, first to last: all, or those of the last superstep."""
+    rows = []
+    for step, row in run.iter_activations_back():
+        if step <= frame.row.opened_at or (about is not None and row.frame == frame.id and row.about != about):
+            break
+        rows.append((step, row))
+    return rows[::-1]
 
 
 def _list_supersteps(run: Run, rows: Sequence[Row], activation: Activation | None = None) -> list[_Superstep]:
@@ -135,6 +217,7 @@ def _list_supersteps(run: Run, rows: Sequence[Row], activation: Activation | Non
     waits = _count_questions(run, rows[0][0])
     if activation is not None:
         waits[rows[-1][0]] = sum(call.kind == "human" for call in activation.work.calls)
+    opening = rows[0][1]
     for step, row in rows:
         if row.frame != frame:
             inside.append((step, row))
@@ -142,8 +225,8 @@ def _list_supersteps(run: Run, rows: Sequence[Row], activation: Activation | Non
         if not supersteps or supersteps[-1].about != row.about:
             supersteps.append(_Superstep(row.about))
         supersteps[-1].nodes.add(row.node)
-        supersteps[-1].waits[step] = waits.get(step, 0) + count_waits(run, inside)
-        inside = []
+        supersteps[-1].waits[step] = waits.get(step, 0) + _count_waits(run, inside, opening, row)
+        opening, inside = row, []
     return supersteps
 
 
@@ -161,13 +244,15 @@ def _count_questions(run: Run, first: int) -> dict[int, int]:
 
 __all__ = [
     "Row",
+    "began_with_stop",
     "clear_untracked",
+    "continues_after_wait",
     "count_supersteps",
-    "count_waits",
     "find_last_wait",
+    "get_sent_input",
     "get_untracked_keys",
-    "has_asked",
     "hide_untracked",
+    "list_rows",
     "may_have_waited",
-    "stops_between",
+    "reads_input_from_board",
 ]

@@ -240,8 +240,11 @@ def leaves(plan: dict[str, Any]) -> bool:
     return any(each["leaves"] for each in plan["nodes"].values()) or any(map(leaves, plan["inside"].values()))
 
 
+_SENT = st.fixed_dictionaries({"total": st.integers(0, 5)}, optional={"passing": st.just("sent")})
+
+
 def _target(names: list[str]):
-    sent = st.tuples(st.just("send"), st.sampled_from(names), st.fixed_dictionaries({"total": st.integers(0, 5)}))
+    sent = st.tuples(st.just("send"), st.sampled_from(names), _SENT)
     return st.one_of(st.sampled_from(names), st.sampled_from(names), st.just(END), sent)
 
 

@@ -25,6 +25,17 @@ STOPS_AT_THE_END = GRAPH | {
         }
     },
 }  # fmt: skip
+LEAVES_WITHOUT_STOP = GRAPH | {
+    "nodes": {"a": NODE, "b": NODE | {"writes": {"total"}}},
+    "inside": {
+        "a": GRAPH | {
+            "nodes": {"a": NODE | {"goto": ["a", "b"], "leaves": 3}, "b": NODE},
+            "stops": {"interrupt_after": "*"},
+        }
+    },
+    "entry": ["b"],
+    "edges": [("b", "a")],
+}  # fmt: skip
 
 
 def answer(question):
@@ -32,6 +43,7 @@ def answer(question):
 
 
 @example(plan=STOPS_AT_THE_END)  # the inner graph waits after its last superstep, too
+@example(plan=LEAVES_WITHOUT_STOP)  # the inner graph does not wait after the superstep in which its node leaves it
 @given(plan=plans())
 def test_random_graphs_run_as_in_langgraph(plan):
     compare(build(plan), {"last": "in"}, answers=answer, is_async=awaits(plan), leaves=leaves(plan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import Annotated, TypedDict
 
@@ -153,21 +154,24 @@ def test_a_breakpoint_after_the_last_node_of_a_subgraph_drops_them(where):
     assert session.status == "finished"
 
 
-def test_a_breakpoint_of_the_graph_leaves_them_in_what_is_sent():
-    """A documented difference: LangGraph's checkpoint drops them there, too."""
+ASKING = [counts for counts in itertools.product([0, 1, 2], repeat=3) if counts[2] < 2]
+STOPPING = [{}, {"interrupt_before": ["c"]}, {"interrupt_before": ["b"]}, {"interrupt_after": ["a"]}]
+
+
+@pytest.mark.parametrize("stops", STOPPING, ids=str)
+@pytest.mark.parametrize("asking", ASKING, ids=str)
+def test_a_wait_drops_them_from_what_was_sent_before(asking, stops):
+    """`a` and `b` run in one superstep; `a` sends what it sees to `c`."""
     built_graph = StateGraph(State)
-    built_graph.add_node("a", node("a", secret="a's"))
-    built_graph.add_node("b", node("b"))
+    for name, asks in zip("abc", asking, strict=True):
+        built_graph.add_node(name, node(name, asks, **({"secret": "a's", "shared": "a's"} if name == "a" else {})))
     built_graph.add_edge(START, "a")
-    built_graph.add_conditional_edges("a", lambda state: [Send("b", dict(state))], ["b"])
-    graph = built_graph.compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
-    config = {"configurable": {"thread_id": "one"}}
-    graph.invoke({"log": []}, config)
-    session = Session(load_graph(graph), {"log": []})
-    session.run()
-    session.run()
-    assert graph.invoke(None, config)["log"][-1] == "b []"
-    assert session.board["log"][-1] == "b [('secret', \"a's\")]"
+    built_graph.add_edge(START, "b")
+    sends = [Send("c", {"secret": "sent", "other": 1}), Send("c", {"other": 2})]
+    built_graph.add_conditional_edges("a", lambda state: [Send("c", dict(state)), *sends], ["c"])
+    _, session = compare(built_graph.compile(**stops), {"log": []}, answers=lambda question: question)
+    assert session.status == "finished"
+    assert session.replay().ok
 
 
 def test_going_back_brings_them_back():

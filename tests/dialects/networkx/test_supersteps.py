@@ -85,6 +85,20 @@ def test_an_untracked_key_is_lost_when_a_person_answers():
     assert session.board["log"] == ["yes", None, None]
 
 
+def test_an_untracked_key_is_lost_from_what_was_sent_too():
+    built_graph = graph(nodes=["a", "b"], entry="a", untracked=["brief"])
+    built_graph.nodes["a"]["choose"] = lambda board: [nb.Send("b", {"brief": n, "n": n}) for n in (1, 2)]
+    built_graph.nodes["b"].update(
+        function=lambda board: {"log": [board["input"].get("brief"), board["input"]["n"] == 1 and nb.ask("?")]},
+        asks=True,
+    )
+    session = run(built_graph)
+    session.answer("yes")
+    session.run()
+    assert session.board["log"] == ["a0", None, "yes", 2, False]
+    assert session.replay().ok
+
+
 @pytest.mark.parametrize("supersteps", [True, False])
 def test_a_reducer_adds_to_what_a_function_has_changed_in_place(supersteps):
     def change(board):

@@ -10,7 +10,7 @@ from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import hash_cache_key
 from agentnb.dialects.langgraph.parts.node_call import NodeCall, make_input, make_outcome_of_updates, to_updates
 from agentnb.dialects.langgraph.parts.plain_values import from_plain_send, to_plain_send
-from agentnb.engine.core.supersteps import find_owner, get_stage, iter_superstep_steps, list_events_of_node
+from agentnb.engine.core.supersteps import get_stage, iter_superstep_steps, list_events_of_node
 from agentnb.engine.core.work import Outcome
 from agentnb.world.effect import Effect
 
@@ -39,7 +39,7 @@ class CachedCall:
 
     async def __call__(self, work: Work) -> Any:
         """Return the cached outcome; without one, call the node and store its writes."""
-        row = work.activation.row if work.phase == "start" else find_owner(work.run, work.frames[0])
+        row = work.activation.row if work.phase == "start" else work.run.get_opening_activation(work.frames[0])
         key = self._make_key(work, row.event)
         if work.phase == "start":
             known = _find_look_up(work, key)

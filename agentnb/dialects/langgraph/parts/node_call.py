@@ -32,6 +32,7 @@ from agentnb.engine.core.supersteps import (
     get_stage,
     get_superstep_limit,
 )
+from agentnb.engine.core.waits import get_sent_input
 from agentnb.engine.core.work import Outcome, SendTarget
 from agentnb.errors import ExecutionError, Problem
 from agentnb.text import safe_str
@@ -197,8 +198,6 @@ class NodeCall:
         plan, work = self.plan, calls.work
         calls.sends.clear()
         node_input = read_input(plan, work)
-        if plan.channels.untracked and any(calls.answers.values()) and work.event is not None:
-            node_input = _remove_untracked(plan, node_input)
         config = self._make_config(calls, attempt)
         enable_tasks(config, calls, plan.tasks, form.is_async)
         limit = self._get_limit(work)
@@ -417,17 +416,11 @@ def read_input(plan: NodePlan, work: Work) -> Any:
 def make_input(plan: NodePlan, work: Work, event: Event | None) -> Any:
     """Return the argument of a node: the input in this event; without an event, the keys of its schema."""
     if event is not None:
-        return thaw(event.payload["input"])
+        return thaw(get_sent_input(work, event))
     if isinstance(plan.keys, str):
         return _read(work, plan.keys, None)
     state = read_state(plan, work, plan.keys)
     return state if plan.mapper is None else plan.mapper(state)
-
-
-def _remove_untracked(plan: NodePlan, sent: Any) -> Any:
-    """Return the input of a Send as LangGraph's checkpoint stores it."""
-    untracked = plan.channels.untracked
-    return {key: value for key, value in sent.items() if key not in untracked} if isinstance(sent, dict) else sent
 
 
 def read_state(plan: NodePlan, work: Work, keys: Sequence[str]) -> dict[str, Any]:
