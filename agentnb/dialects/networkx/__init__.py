@@ -34,10 +34,10 @@ without an old value, the new one is written), and by kind:
 A graph with the attribute `supersteps=True` runs in supersteps: all edges whose `when` holds are followed, nodes that
 are scheduled together do not see each other's writes, and a key that two of them write needs a reducer. Such a graph
 may have `reducers` for all nodes, `transient` keys, which last for one superstep, and `untracked` keys, which are lost
-when the run waits for a person (for an answer, or at a `breakpoint`), also in what was sent to a node; edges with the same `join` into a node activate it
-when all of them have been followed; `defer=True` lets a node wait until nothing else is scheduled; and `choose` is a
-function of the board that returns further targets: a node, a `nb.Send(node, input)` (the node runs for this input,
-which it reads as `input`), or a list of them.
+when the run waits for a person (for an answer, or at a `breakpoint`), also in what was sent to a node; edges with the
+same `join` into a node activate it when all of them have been followed; `defer=True` lets a node wait until nothing
+else is scheduled; and `choose` is a function of the board that returns further targets: a node, a `nb.Send(node,
+input)` (the node runs for this input, which it reads as `input`), or a list of them.
 
 A function node with `asks=True` may call `nb.ask(question)`: the session waits for the answer, and the function runs
 again with it. `breakpoint` ("before" or "after") makes every session stop there.
