@@ -6,9 +6,12 @@ import copy
 import heapq
 import inspect
 import json
+import operator
 import pickle
 import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -57,6 +60,39 @@ def test_a_copy_reads_as_the_value(value):
     assert isinstance(make_reader_copy(frozen), type(value))
     assert is_unchanged(make_reader_copy(frozen), frozen)
     assert freeze(make_reader_copy(frozen)) is frozen
+
+
+METHODS = {name for kind in (list, dict) for name in dir(kind) if not name.startswith("_")}
+OPERATORS = (
+    *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.add, operator.mul),
+    *(operator.or_, operator.iadd, operator.imul, operator.ior, operator.contains, operator.getitem, operator.delitem),
+)
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_each_operation_gives_what_it_gives_for_the_value(value):
+    def attempt(perform: Callable[..., Any], target: Any, *arguments: Any) -> str:
+        try:
+            outcome = perform(target, *copy.deepcopy(arguments))
+            shown = [*outcome] if hasattr(outcome, "__iter__") and not isinstance(outcome, str) else outcome
+            return f"{shown!r}; {target!r}"
+        except (TypeError, LookupError, ValueError) as error:
+            return f"{type(error).__name__}; {target!r}"
+
+    frozen, missing = freeze(value), [[], {}, [7], {"a": 7}, {"new": [8]}, (9,), None, "a", "new", slice(1, None)]
+    parts = [0, 1, -1, 99, *(value if isinstance(value, list) else value.values())]
+    operands = [*missing, *parts, value]
+    methods = [operator.methodcaller(name, *given) for name in sorted(METHODS & {*dir(value)})
+               for given in [(), *[(one,) for one in operands], ("new", 5), ("a", 5), (0, 5), (-1, 5), (99, 5)]]  # fmt: skip
+    for method in methods:
+        assert attempt(method, make_reader_copy(frozen)) == attempt(method, copy.deepcopy(value)), method
+    for apply, operand in product(OPERATORS, operands):
+        for swapped in (apply, lambda one, other, apply=apply: apply(other, one)):
+            expected = attempt(swapped, copy.deepcopy(value), operand)
+            assert attempt(swapped, make_reader_copy(frozen), operand) == expected, (apply, operand)
+    assert attempt(operator.add, make_reader_copy(frozen), make_reader_copy(frozen)) == attempt(
+        operator.add, copy.deepcopy(value), value
+    )
 
 
 @pytest.mark.parametrize("value", VALUES[:4])
@@ -272,6 +308,24 @@ def test_a_part_of_a_copy_that_is_held_is_not_handed_out_again():
     held.append("changed by an earlier reader")
     assert inner == MESSAGES[0]["calls"]
     assert is_unchanged(mine, frozen)
+
+
+def test_readers_of_shorter_and_longer_versions_have_their_own_copies():
+    lengths, changes = (1, 2, 3, 5), (lambda item: item.update(n=-1), lambda item: item["calls"].append(1))
+    for changed, read, change in product(lengths, lengths, changes):
+        versions = {1: freeze(MESSAGES[:1])}
+        for shorter, longer in pairwise(lengths):
+            added = [*make_reader_copy(versions[shorter]), *MESSAGES[shorter:longer]]
+            versions[longer] = freeze(added, versions[shorter])
+        for index in range(changed):
+            change([*make_reader_copy(versions[changed])][index])
+            mine = make_reader_copy(versions[read])
+            assert repr([*mine]) == repr(MESSAGES[:read]), (changed, index, read)
+            assert is_unchanged(mine, versions[read])
+            change(mine[-1])
+            expected = copy.deepcopy(MESSAGES[:read])
+            change(expected[-1])
+            assert repr(thaw(freeze(mine, versions[read]))) == repr(expected)
 
 
 def test_two_readers_at_once_have_their_own_copies():
