@@ -9,7 +9,7 @@ import json
 import operator
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from itertools import pairwise, product
 from typing import Any
@@ -74,16 +74,17 @@ def test_each_operation_gives_what_it_gives_for_the_value(value):
     def attempt(perform: Callable[..., Any], target: Any, *arguments: Any) -> str:
         try:
             outcome = perform(target, *copy.deepcopy(arguments))
-            shown = [*outcome] if hasattr(outcome, "__iter__") and not isinstance(outcome, str) else outcome
-            return f"{shown!r}; {target!r}"
         except (TypeError, LookupError, ValueError) as error:
-            return f"{type(error).__name__}; {target!r}"
+            outcome = type(error)
+        shown = [*outcome] if isinstance(outcome, Iterable) and not isinstance(outcome, str) else outcome
+        return f"{shown!r}; {target!r}"
 
     frozen, missing = freeze(value), [[], {}, [7], {"a": 7}, {"new": [8]}, (9,), None, "a", "new", slice(1, None)]
     parts = [0, 1, -1, 99, *(value if isinstance(value, list) else value.values())]
     operands = [*missing, *parts, value]
-    methods = [operator.methodcaller(name, *given) for name in sorted(METHODS & {*dir(value)})
-               for given in [(), *[(one,) for one in operands], ("new", 5), ("a", 5), (0, 5), (-1, 5), (99, 5)]]  # fmt: skip
+    arguments = [(), *[(one,) for one in operands], *product(["new", "a", 0, -1, 99], [5])]
+    names = sorted(METHODS & {*dir(value)})
+    methods = [operator.methodcaller(name, *given) for name, given in product(names, arguments)]
     for method in methods:
         assert attempt(method, make_reader_copy(frozen)) == attempt(method, copy.deepcopy(value)), method
     for apply, operand in product(OPERATORS, operands):
