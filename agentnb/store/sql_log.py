@@ -416,8 +416,7 @@ def _parse_row(values: Sequence[Any], held: Callable[[str, Writer], bool] | None
 
 
 def _check_order(entries: Sequence[Entry]) -> None:
-    first = entries[0].seq if entries else 0
-    assert all(entry.seq == seq for seq, entry in enumerate(entries, first)), "a number is missing"
+    assert all(entry.seq == entries[0].seq + index for index, entry in enumerate(entries)), "a number is missing"
 
 
 def _make_change(number: int, own_writer: str, status: str | None, steps: int | None) -> dict[str, Any]:
