@@ -239,6 +239,36 @@ def test_a_change_does_not_outlive_its_step():
     assert set(called) == {1}
 
 
+def emitting(type, payload, log=None):
+    """Return a session whose node emits an event and makes two calls, of which each waits; its calls; and its log."""
+    called = []
+
+    async def emit(work):
+        work.emit(type, payload)
+        answers = [
+            await work.call(Effect("tool", "use", {"y": y}, target=lambda y: called.append(y) or y)) for y in (1, 2)
+        ]
+        return {"a": answers}
+
+    session, log = logged(session_of("emits", Shape([leaf("emit", emit, kind="keep")], [], ("emit",), [], {})), log)
+    return session, called, log
+
+
+@pytest.mark.parametrize(
+    ("type", "payload", "repeated"), [("note", {"n": 1}, [2]), ("note", {"n": 2}, [1, 2]), ("other", {"n": 1}, [1, 2])]
+)
+def test_calls_after_an_event_are_repeated_if_the_step_emits_another_one(type, payload, repeated):
+    session, called, log = emitting("note", {"n": 1})
+    session.step()
+    session.step()  # the first call is answered, the second one waits
+    again, called_again, _ = emitting(type, payload, killed(log))
+    again.breakpoints.clear()
+    again.run()
+    assert (called, called_again, again.board["a"]) == ([1], repeated, [1, 2])
+    assert [(event.type, repr(event.payload), event.step) for event in again.events] == [(type, repr(payload), 1)]
+    assert again.replay().ok
+
+
 def approving(log=None):
     async def pay(work):
         verdict = await work.call(Effect("approval", "pay", {"amount": 5}))

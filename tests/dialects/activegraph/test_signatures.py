@@ -16,7 +16,7 @@ CALLED = (
     *("behavior", "relation_behavior", "llm_behavior", "tool", "register", "get_registry", "clear_registry"),
     *("configure_logging", "Graph", "Runtime", "Event", "Object", "Relation", "Patch", "Budget", "Pack", "Frame"),
     *("Policy", "IDGen", "Clock", "FrozenClock", "TickingClock", "Behavior", "RelationBehavior", "BehaviorFailure"),
-    *("RunQuantumResult", "RuntimeStatus"),
+    *("RunQuantumResult", "RuntimeStatus", "Diff", "LLMBehavior", "ObjectType", "RelationType", "PackPolicy"),
 )
 MEMBERS = {
     "Runtime": "errors status load_pack loaded_packs get_behavior get_tool pending_approvals approve save_state load "

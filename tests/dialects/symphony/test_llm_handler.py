@@ -49,6 +49,14 @@ def test_a_provider_may_be_called_otherwise_than_its_kind(serve):
     assert [asked.body["model"] for asked in server.asked] == ["small", "big"]
 
 
+@pytest.mark.parametrize(("name", "in_problems"), [("Ours", "Ours"), ("Openai_Compatible", "openai_compatible")])
+def test_a_problem_names_a_provider_as_it_is_called(name, in_problems, serve):
+    handler = LLMHandler()
+    handler.register_provider({"name": name, "type": "openai_compatible", "base_url": serve(OpenAI.whole()).url})
+    with pytest.raises(AgentRuntimeError, match=f"no model of '{in_problems}' was specified"):
+        handler.complete(LLMRequest(HI))
+
+
 class OwnLater:
     async def complete(self, request):
         return base.LLMResponse(request.prompt, "later", base.Usage(1, 2))
