@@ -50,6 +50,14 @@ def test_what_a_model_is_asked_is_a_template(node):
     assert "Buy tea for 3." in get_request(node)
 
 
+def test_no_other_attribute_is_a_template():
+    node = {"kind": "agent", "ref": "{{ cart }}", "output": "{{ o }}", "label": "{{ l }}", "prompt": "{{ left }}"}
+    recipe = nb.load(line(it=node))
+    params = recipe.nodes["it"].params
+    assert (params["ref"], params["output"], recipe.nodes["it"].label) == ("{{ cart }}", "{{ o }}", "{{ l }}")
+    assert recipe.nodes["it"].reads == ("left",)
+
+
 def test_what_a_person_is_asked_is_a_template():
     session = nb.Session(nb.load(line(ask={"kind": "human", "prompt": "Pay {{ left }}?"})), {"left": 3})
     session.run()
