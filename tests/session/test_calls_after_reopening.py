@@ -196,6 +196,19 @@ def test_a_changed_call_that_was_answered_is_not_repeated():
     assert (called, called_again, again.board["a"]) == ([7], [70], 700)
 
 
+def test_an_answered_call_is_not_repeated_in_a_copy_of_a_reopened_run():
+    session, _, log = two_calls()
+    session.step()
+    session.step()  # the first call is answered, and the second one waits
+    again, _, _ = two_calls(killed(log))
+    copied = MemoryLog()
+    again.save(copied)
+    in_copy, called, _ = two_calls(copied)
+    in_copy.breakpoints.clear()
+    in_copy.step()
+    assert (called, in_copy.board["a"]) == ([10], 100)
+
+
 def test_a_changed_call_is_not_repeated_after_an_interrupt_of_this_process():
     session, called, _ = first_changed()
     session.step()

@@ -127,10 +127,16 @@ def test_a_request_of_the_world_keeps_its_place_and_its_listener():
 # ------------------------------------------------------------------------------------------------------------- mistakes
 
 
-@pytest.mark.parametrize("messages", [[], (), None, "Hi", {"role": "user", "content": "Hi"}, 5], ids=repr)
-def test_a_request_without_messages_is_reported(messages):
-    with pytest.raises(AgentRuntimeError, match="X461"):
+@pytest.mark.parametrize(
+    ("messages", "why"),
+    [([], "they are empty"), ((), "they are empty"), (None, "a NoneType was passed"), ("Hi", "a str was passed"),
+     ({"role": "user", "content": "Hi"}, "a dict was passed"), (5, "an int was passed")],
+    ids=repr,
+)  # fmt: skip
+def test_a_request_without_messages_is_reported(messages, why):
+    with pytest.raises(AgentRuntimeError) as raised:
         LLMRequest(messages)
+    assert [(problem.code, problem.why) for problem in raised.value.problems] == [("X461", why)]
 
 
 def test_every_message_that_is_none_is_reported_at_once():
@@ -140,6 +146,10 @@ def test_every_message_that_is_none_is_reported_at_once():
     problems = raised.value.problems
     assert {problem.code for problem in problems} == {"X462"}
     assert [problem.where for problem in problems] == [f"messages[{n}]" for n in (0, 1, 2, 3, 5)]
+    assert [problem.why for problem in problems] == [
+        "it is a str", "the roles are: system, user, assistant, tool, function", "it is a dict",
+        "expected a string, got an int", "it is a NoneType",
+    ]  # fmt: skip
     assert "did you mean 'user'" in problems[1].do
 
 
