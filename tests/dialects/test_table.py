@@ -52,6 +52,20 @@ def test_errors_are_raised_with_the_warnings():
     assert [each.code for each in caught.value.problems] == ["R104", "R127"]
 
 
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_mapping_is_read_as_a_dialect_of_documents_only(name):
+    with pytest.raises(RecipeError) as caught:
+        nb.load({"x": 1}, dialect=name)
+    if name in {"agentruntime", "coreason", "symphony"}:
+        assert "R107" not in {each.code for each in caught.value.problems}
+        with pytest.raises(RecipeError) as caught:
+            nb.load(object(), dialect=name)
+        assert caught.value.problems[0].do == f"pass a mapping with {DIALECTS[name].identified_by}"
+    else:
+        [problem] = caught.value.problems
+        assert (problem.code, problem.do) == ("R107", f"pass {DIALECTS[name].sources}")
+
+
 @pytest.mark.parametrize(
     ("given", "noun"),
     [

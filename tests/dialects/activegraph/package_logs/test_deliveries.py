@@ -46,6 +46,15 @@ def test_what_waited_for_others_is_known_and_a_pattern_belongs_to_whom_it_let_fi
     ]  # fmt: skip
 
 
+def test_only_a_pattern_belongs_to_the_delivery_that_begins_after_it():
+    for type, first in [("pattern.matched", 1), ("behavior.scheduled", 2), ("behavior.rejected", 2)]:
+        before = event("e2", type, cause="e1", behavior="a", event_id="e1")
+        deliveries = find_deliveries([
+            event("e1", "go", "user"), before, started("e3", "a", "e1"), completed("e4", "a", "e1")
+        ])  # fmt: skip
+        assert to_rows(deliveries) == [("a", "behavior", "e1", [*range(first, 4)], 3)], type
+
+
 def test_a_delivery_that_was_cut_keeps_what_is_surely_its_own():
     deliveries = find_deliveries([
         event("e1", "go", "user"),
