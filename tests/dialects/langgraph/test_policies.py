@@ -317,6 +317,28 @@ def test_of_equal_sends_one_is_answered_by_an_earlier_run():
     assert sessions[1].board["xs"] == [2, 3, 1]
 
 
+def test_an_equal_send_to_another_node_has_an_entry_of_its_own():
+    calls: list[str] = []
+
+    def make():
+        calls.clear()
+        works = [(name, lambda state, name=name: calls.append(name) or {"xs": [name]}, {"cache_policy": CachePolicy()})
+                 for name in ("_v", "_w")]  # fmt: skip
+        graph = graph_of(("p", lambda state: {}, {}), *works)
+        graph.add_conditional_edges("p", lambda state: [Send("_v", {"n": 1}), Send("_w", {"n": 1})], ["_v", "_w"])
+        return graph.compile(cache=InMemoryCache())
+
+    compiled = make()
+    known = [compiled.invoke({"n": 0}) for _ in range(2)]
+    assert sorted(calls) == ["_v", "_w"]
+    compiled = make()
+    for expected in known:
+        session = Session(load(compiled), {"n": 0})
+        session.run()
+        assert dict(session.board) == expected
+    assert calls == ["_v", "_w"]
+
+
 def test_a_cache_that_was_asked_when_the_process_was_killed_is_asked_again():
     class Killing(InMemoryCache):
         stored = None
