@@ -12,7 +12,7 @@ from agentnb import cli
 
 
 @pytest.mark.starts_programs
-def test_the_command_and_the_module_are_one():
+def test_the_command_and_the_module_are_the_same():
     out = subprocess.run([sys.executable, "-m", "agentnb", "--version"], capture_output=True, text=True, check=True)
     assert out.stdout == f"agentnb {version('agentnb')}\n"
 

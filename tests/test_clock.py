@@ -8,7 +8,7 @@ import pytest
 from agentnb.clock import Clock, FrozenClock, TickingClock
 
 
-def test_the_wall_clock_never_goes_back_and_tells_utc():
+def test_the_wall_clock_never_goes_back_and_returns_utc():
     clock = Clock()
     times = [clock.ns() for _ in range(100)]
     assert times == sorted(times)
@@ -34,7 +34,7 @@ def test_a_frozen_clock_stands_still(at):
     assert clock.ns() == clock.ns() == int(clock.now().timestamp()) * 10**9
 
 
-def test_a_ticking_clock_counts_how_often_it_is_asked():
+def test_a_ticking_clock_counts_its_readings():
     clock = TickingClock("2024-05-01T12:00:00Z", step_seconds=0.5)
     assert [clock.now().isoformat(timespec="milliseconds") for _ in range(3)] == [
         "2024-05-01T12:00:00.000+00:00",

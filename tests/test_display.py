@@ -22,7 +22,7 @@ def test_several_problems_are_several_cards_and_a_warning_looks_different():
     assert problems_html([]) == ""
 
 
-def test_a_session_shows_itself_as_its_cockpit_with_a_picture_beside_it():
+def test_a_session_displays_its_cockpit_with_a_drawing_as_fallback():
     run = session(graph("a", "b"))
     bundle = run._repr_mimebundle_()
     shown = bundle[0] if isinstance(bundle, tuple) else bundle
@@ -32,7 +32,7 @@ def test_a_session_shows_itself_as_its_cockpit_with_a_picture_beside_it():
     assert set(again[0] if isinstance(again, tuple) else again) == set(shown)
 
 
-def test_showing_a_recipe_runs_nothing():
+def test_displaying_a_recipe_runs_nothing():
     ran = []
     run = session(graph("a", a=lambda: ran.append(1)))
     run.recipe._repr_mimebundle_()

@@ -229,7 +229,7 @@ def without_code_fences(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *READMES], ids=short)
-def test_the_links_of_a_page_lead_somewhere(page):
+def test_the_links_of_a_page_resolve(page):
     wrong = []
     for link in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
         if re.match(r"[a-z]+:", link):
@@ -246,7 +246,7 @@ def test_the_links_of_a_page_lead_somewhere(page):
 # ------------------------------------------------------------------------------------------------------------ the rules
 
 
-def test_each_rule_names_tests_that_are_there():
+def test_each_rule_names_existing_tests():
     coreason = ("api", "loader", "edges", "schema", "schema_errors")
     known = {name: f"tests/dialects/coreason/test_{name}.py" for name in coreason}
     folders = {"agent": "dialects/agentruntime", "kinds": "kinds", "tools": "world/tools", "llm": "world/llm"}
@@ -312,7 +312,7 @@ FEATURES = """
 """
 
 
-def test_every_feature_is_found_by_its_usual_name():
+def test_every_feature_is_listed_by_its_usual_name():
     page = (DOCS / "reference" / "features.md").read_text(encoding="utf-8").casefold()
     assert [name for name in FEATURES.split() if name.replace("_", " ") not in page] == []
 
@@ -376,7 +376,7 @@ def test_the_reference_gets_its_options_and_verbs_from_the_code():
         ('<script src="assets/x.js"></script><img src="../a.svg">', False),
     ],
 )
-def test_what_a_page_loads_from_other_servers_is_found(privacy, html, loads):
+def test_requests_to_other_servers_are_detected(privacy, html, loads):
     assert bool(privacy.loads_from_elsewhere(html)) is loads
 
 

@@ -27,7 +27,7 @@ ONE = Problem("R104", "edge 'a' -> 'b' leads nowhere", "f.yaml:1:2", "there is n
 TWO = Problem("R105", "what", "where", "why", "do", "warning")
 
 
-def test_a_problem_prints_its_four_answers():
+def test_a_problem_prints_what_where_why_and_do():
     assert str(ONE) == (
         "R104: edge 'a' -> 'b' leads nowhere\n  where: f.yaml:1:2\n  why:   there is no 'b'\n  do:    add it"
     )
@@ -43,14 +43,14 @@ def test_an_error_prints_all_its_problems():
     assert isinstance(error, ValueError)
 
 
-def test_a_table_of_problems():
+def test_problems_can_be_shown_as_a_table():
     frame = RecipeError(ONE, TWO).to_frame()
     assert list(frame.columns) == ["code", "what", "where", "why", "do", "severity"]
     assert frame["severity"].tolist() == ["error", "warning"]
 
 
 @pytest.mark.parametrize("error", [RecipeError(ONE, TWO), ExecutionError(), NodeExecutionError(ONE)])
-def test_an_error_survives_another_process(error):
+def test_an_error_survives_pickling(error):
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert (type(again), again.problems, str(again)) == (type(error), error.problems, str(error))
 
@@ -59,7 +59,7 @@ def test_ipython_shows_the_problems_and_no_traceback():
     assert RecipeError(ONE)._render_traceback_() == ["RecipeError: 1 problem(s)", str(ONE)]
 
 
-def test_the_tree_that_is_drawn_is_the_one_that_is():
+def test_the_drawn_tree_of_errors_is_the_actual_one():
     drawn = [line.split("+-- ")[1].split()[0] for line in errors.__doc__.splitlines() if "+-- " in line]
     named = vars(errors).items()
     error_names = [name for name, value in named if isinstance(value, type) and issubclass(value, AgentNbError)]
@@ -75,17 +75,17 @@ def test_the_tree_that_is_drawn_is_the_one_that_is():
         (Place("<dict>"), "<dict>"),
     ],
 )
-def test_a_place(place, text):
+def test_a_place_has_a_text_form(place, text):
     assert str(place) == text
 
 
-def test_did_you_mean():
+def test_similar_names_are_suggested():
     assert did_you_mean("refnd", ["triage", "refund"], "else") == "did you mean 'refund'?"
     assert did_you_mean("x", ["triage"], "name one") == "name one"
     assert did_you_mean(5, [5], "else") == "did you mean '5'?"
 
 
-def test_suggestions_end_after_so_many():
+def test_the_number_of_suggestions_is_limited():
     with limit_suggestions():
         with limit_suggestions():  # counts on
             actual = [did_you_mean("raed", ["read"], "no") for _ in range(MOST_SUGGESTIONS)]
@@ -108,11 +108,11 @@ def test_a_suggestion_is_masked():
         (NodeExecutionError, errors.AgentRuntimeError),
     ],
 )
-def test_what_catches_what(child, parent):
+def test_errors_are_caught_by_their_base_classes(child, parent):
     assert issubclass(child, parent)
 
 
-def test_an_error_that_cannot_be_shown_is_reported_as_such():
+def test_an_error_that_cannot_be_formatted_is_reported():
     class Mute(Exception):
         def __str__(self):
             raise RuntimeError("no words")
@@ -122,7 +122,7 @@ def test_an_error_that_cannot_be_shown_is_reported_as_such():
     ]  # fmt: skip
 
 
-def test_an_error_of_somebody_elses_making_has_a_text_and_no_problems():
+def test_a_foreign_error_has_a_text_and_no_problems():
     error = errors.AgentRuntimeError("enough")
     assert (str(error), error.problems, error_text(error)) == ("enough", (), "enough")
     assert str(pickle.loads(pickle.dumps(error))) == "enough"
@@ -137,7 +137,7 @@ def test_an_error_of_somebody_elses_making_has_a_text_and_no_problems():
         ("foo", None), ("bar", None), ("pear", None), ("x", None), ("st", None), ("iterate", None), ("", None),
     ],
 )  # fmt: skip
-def test_a_guess_is_a_slip_away(word, near):
+def test_a_suggestion_differs_by_a_typo(word, near):
     known = ["floor", "sort", "search", "max_iterations", "add", "a"]
     assert close_match(word, known) == near
     assert did_you_mean(word, known, "name one") == (f"did you mean {near!r}?" if near else "name one")
@@ -153,7 +153,7 @@ def test_a_guess_is_a_slip_away(word, near):
         (lambda: nb.Session(nb.load(graph()), hooks=[5]), "it is an int"),
     ],
 )
-def test_the_class_of_what_was_given_has_its_article(call, article):
+def test_names_of_classes_have_an_article(call, article):
     with pytest.raises(nb.errors.AgentNbError) as caught:
         call()
     assert any(article in str(problem) for problem in caught.value.problems)

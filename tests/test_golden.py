@@ -77,7 +77,7 @@ def run_of(recipe, name, inputs):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_it_runs_as_it_is_written_down(name, request):
+def test_a_run_equals_its_golden_file(name, request):
     tools.TRIED.clear()
     recipe, results = load(FOLDER / f"{name}.yaml"), []
     assert recipe.check() == []
@@ -90,5 +90,5 @@ def test_it_runs_as_it_is_written_down(name, request):
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "retry"])  # there a fork would wait for its luck
-def test_back_and_forth_it_is_the_same(name):
+def test_going_back_and_forth_gives_the_same_run(name):
     back_and_forth(run_of(load(FOLDER / f"{name}.yaml"), name, RUNS[name][0]))

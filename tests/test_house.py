@@ -52,7 +52,7 @@ def short(path: Path) -> str:
 # ----------------------------------------------------------------------------------------------------- the public names
 
 
-def test_all_is_every_public_name():
+def test_all_lists_every_public_name():
     named = {name: getattr(agentnb, name) for name in {*dir(agentnb), *agentnb.__all__}}
     ours = {
         name
@@ -68,7 +68,7 @@ def test_all_is_every_public_name():
 
 
 @pytest.mark.parametrize("name", agentnb.__all__)
-def test_a_public_name_says_what_it_means(name):
+def test_a_public_name_has_a_docstring(name):
     assert inspect.getdoc(getattr(agentnb, name))
 
 
@@ -151,7 +151,7 @@ def breaks_its_promise(name: str, returned: str) -> bool:
     return not yields if YIELDS.match(name) else bool(COLLECTS.match(name) and re.match("Iterator|Generator", returned))
 
 
-def test_a_function_returns_what_its_verb_promises():
+def test_functions_return_what_their_verb_promises():
     wrong = [
         f"{where} -> {returned}"
         for where, node in definitions()
@@ -170,11 +170,11 @@ def test_a_function_returns_what_its_verb_promises():
         ("make_readers", "list[Iterator[Row]]", False),
     ],
 )  # fmt: skip
-def test_what_a_verb_promises(name, returned, breaks):
+def test_verbs_are_checked_for_their_promise(name, returned, breaks):
     assert breaks_its_promise(name, returned) is breaks
 
 
-def test_importing_agentnb_is_light():
+def test_importing_agentnb_loads_no_heavy_library():
     program = "import sys, agentnb; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert {name.split(".")[0] for name in out.stdout.split()} & HEAVY == set()
@@ -259,25 +259,25 @@ def errors_page() -> str:
     return "\n".join(f"{part}\n" for part in parts)
 
 
-def test_the_page_of_errors_is_what_the_code_says(request):
+def test_the_page_of_errors_matches_the_code(request):
     page = ROOT / "docs" / "errors.md"
     if request.config.getoption("--update-errors"):
         page.write_text(errors_page(), encoding="utf-8")
     assert page.read_text(encoding="utf-8") == errors_page(), "run: pytest tests/test_house.py --update-errors"
 
 
-def test_every_code_says_something():
+def test_every_code_has_a_description():
     assert [code for code, (text, _) in codes().items() if not text] == []
 
 
-def test_a_code_that_several_modules_use_has_one_rule():
+def test_a_shared_code_has_one_rule():
     # Else two of them may have taken the same code for two things.
     texts = (node.value for path in modules() for node in ast.walk(tree(path)) if isinstance(node, ast.Constant))
     rules = {code for text in texts if isinstance(text, str) for code, _ in RULE_LINE.findall(text)}
     assert {code: used for code, (_, used) in codes().items() if len(used) > 1 and code not in rules} == {}
 
 
-def test_the_page_of_errors_reads_problems_as_people_do():
+def test_the_page_of_errors_extracts_messages():
     module = ast.parse('Problem("R104", f"edge {a!r} leads " + "nowhere", where)\nProblem(code="X1", what="no")')
     assert list(whats(module)) == [("R104", "edge … leads nowhere")]
 
@@ -293,7 +293,7 @@ OF_ONE_MACHINE = re.compile(
 )
 
 
-def test_no_file_names_a_machine():
+def test_no_file_contains_a_machine_path():
     mine = Path(__file__)
     places = {
         f"{short(path)}:{number}": line.strip()[:100]
@@ -317,14 +317,14 @@ def test_no_file_names_a_machine():
         ("version 10.2", False),
     ],
 )
-def test_what_names_a_machine(line, named):
+def test_machine_paths_are_recognized(line, named):
     assert bool(OF_ONE_MACHINE.search(line)) is named
 
 
 # ------------------------------------------------------------------------------------------------------------- secrets
 
 
-def test_text_is_masked_only_where_it_leaves():
+def test_text_is_masked_only_at_the_boundaries():
     decision = (ROOT / "docs" / "decisions" / "0028-text-and-masking.md").read_text(encoding="utf-8")
     boundaries = set(re.findall(r"^\| `(agentnb[\w.]*)` \|", decision, re.MULTILINE))
     masking = {
@@ -429,5 +429,5 @@ def test_values_of_unknown_classes_are_shown_by_safe_repr():
         ("def f(row: dict[str, int]): return f'{row[1]}'", False),
     ],
 )
-def test_what_shows_a_value_by_its_own_methods(code, found):
+def test_calls_of_repr_are_recognized(code, found):
     assert bool([*shown_unsafely(ast.parse(code))]) is found

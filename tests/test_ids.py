@@ -6,7 +6,7 @@ import time
 from agentnb.ids import IDGen, new_run_id, uuid_of
 
 
-def test_ids_count_by_their_prefix():
+def test_ids_are_counted_per_prefix():
     ids = IDGen()
     assert [ids("event"), ids("call"), ids("event")] == ["event_001", "call_001", "event_002"]
     ids.counters["event"] = 999

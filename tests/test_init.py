@@ -27,7 +27,7 @@ ORDERS = ["", "import agentnb.magics", "import agentnb.scenarios", "nb.dialects(
 
 
 @pytest.mark.parametrize("imports", ORDERS)
-def test_the_names_are_the_same_whatever_was_imported_before(imports):
+def test_names_do_not_depend_on_the_import_order(imports):
     # Functions and modules go by the same names: importing a module shall not put it in the function's place.
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(imports=imports)],
@@ -39,7 +39,7 @@ def test_the_names_are_the_same_whatever_was_imported_before(imports):
     assert done.returncode == 0, done.stderr
 
 
-def test_there_is_no_other_name():
+def test_an_unknown_name_is_an_attribute_error():
     import agentnb
 
     with pytest.raises(AttributeError, match="no attribute 'lod'"):

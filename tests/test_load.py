@@ -41,27 +41,27 @@ def test_text_files_dicts_and_graphs_can_be_loaded(tmp_path):
     assert load(nx.DiGraph([("a", "b")])).dialect == "networkx"
 
 
-def test_a_recipe_knows_the_file_and_the_text_that_it_came_from(tmp_path):
+def test_a_recipe_has_its_file_and_its_text(tmp_path):
     file = tmp_path / "hello.yaml"
     file.write_text(HELLO)
     assert (load(file).file, load(file).text) == (str(file), HELLO)
     assert (load(HELLO).file, load(HELLO).text) == (None, HELLO)
 
 
-def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
+def test_a_path_may_start_at_the_home_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     (tmp_path / "hello.yaml").write_text(HELLO)
     assert load("~/hello.yaml").name == "hello"
 
 
-def test_a_recipe_is_loaded_already():
+def test_a_loaded_recipe_is_returned():
     recipe = load(HELLO)
     assert load(recipe) is recipe
     assert load(recipe, name="other").name == "other"
 
 
-def test_it_may_be_given_another_name():
+def test_it_may_get_another_name():
     recipe = load(HELLO, name="other")
     assert (recipe.name, recipe.regions["root"].title) == ("other", "other")
 
@@ -75,14 +75,14 @@ def test_it_may_be_given_another_name():
         ("./c", (str(Path("c").resolve()),)),
     ],
 )
-def test_what_tools_may_be_imported_is_kept_for_the_session(allow, kept):
+def test_the_allow_list_is_passed_to_the_session(allow, kept):
     assert load(HELLO, allow=allow).meta["allow"] == kept
 
 
 # ------------------------------------------------------------------------------------------------- what is not a recipe
 
 
-def test_a_missing_file_asks_for_the_one_that_is_near(tmp_path, monkeypatch):
+def test_a_missing_file_has_a_suggestion(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("hello.yaml").write_text(HELLO)
     Path("sub").mkdir()
@@ -94,39 +94,39 @@ def test_a_missing_file_asks_for_the_one_that_is_near(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "~nobody-by-this-name/x.yaml", "words"])
-def test_what_can_be_no_path_is_a_problem_too(path):
+def test_an_impossible_path_is_a_problem(path):
     assert first(path).code == "R101"
 
 
-def test_a_folder_is_no_recipe(tmp_path):
+def test_a_folder_is_not_a_recipe(tmp_path):
     assert first(tmp_path).code == "R101"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "- a\n- b", "[1]", "a text\nof two lines", "# only a comment\n"])
-def test_text_that_is_no_mapping_is_reported(text):
+def test_text_that_is_not_a_mapping_is_reported(text):
     problem = first(text)
     assert (problem.code, problem.where) == ("R111", "<text>" if not text.strip() or text[0] == "#" else "<text>:1:1")
 
 
-def test_what_was_tried_is_reported_where_no_dialect_knows_it():
+def test_the_attempted_dialects_are_reported_for_an_unknown_source():
     problem = first({"steps": [], "nmae": "x"})
     assert (problem.code, problem.where) == ("R107", "<dict>")
     assert "'steps', 'nmae'" in problem.why
     assert all(row.name in problem.why for row in dialects())
 
 
-def test_a_misspelt_first_key_is_asked_for():
+def test_a_misspelled_first_key_has_a_suggestion():
     assert first({"topolgy": []}).do == "did you mean 'topology'?"
 
 
 @pytest.mark.parametrize("source", [None, 3, 2.5, object(), [1], {1, 2}, b"topology: []", len])
-def test_other_objects_are_no_recipes(source):
+def test_other_objects_are_not_recipes(source):
     problem = first(source)
     assert problem.code == "R107"
     assert "a networkx graph" in problem.do
 
 
-def test_a_dialect_may_be_named():
+def test_a_dialect_may_be_given():
     assert load(HELLO, dialect="coreason").name == "hello"
     assert load(nx.DiGraph([(1, 2)]), dialect="networkx").name == "graph"
     assert first({"a": 1}, dialect="coreason").code == "R113"
@@ -136,11 +136,11 @@ def test_a_dialect_may_be_named():
     ("source", "dialect"),
     [(HELLO, "networkx"), (nx.DiGraph(), "coreason"), (3, "coreason"), ("[1]", "coreason"), (None, "networkx")],
 )
-def test_a_dialect_that_does_not_fit_is_reported(source, dialect):
+def test_a_dialect_that_does_not_match_is_reported(source, dialect):
     assert first(source, dialect=dialect).code == "R107"
 
 
-def test_a_misspelt_dialect_is_asked_for():
+def test_a_misspelled_dialect_has_a_suggestion():
     assert first(HELLO, dialect="coreson").do == "did you mean 'coreason'?"
 
 
@@ -149,7 +149,7 @@ def test_a_text_that_cannot_be_read_is_reported_whatever_the_dialect():
     assert first("a: [1\n").code == "R102"
 
 
-def test_what_is_wrong_with_the_text_is_reported_beside_the_dialect():
+def test_problems_of_the_text_are_reported_with_the_dialect():
     with pytest.raises(RecipeError) as caught:
         load("a: 1\na: 2\n")
     assert [problem.code for problem in caught.value.problems] == ["R107", "R103"]
@@ -298,7 +298,7 @@ def test_no_graph_raises_anything_else(nodes, edges, top):
     is_told(graph)
 
 
-def test_only_recipe_errors_leave_it_for_any_data(monkeypatch):
+def test_any_data_raises_only_recipe_errors(monkeypatch):
     from networkx import DiGraph
 
     monkeypatch.setattr("sys.unraisablehook", lambda _: None)  # pydantic tells there what it cannot show

@@ -14,7 +14,7 @@ from agentnb.session import Session
 from tests.samples.installed import NAMES
 
 
-def test_the_list_names_each_sample_with_its_dialect():
+def test_the_list_has_each_sample_with_its_dialect():
     shown = repr(samples())
     for sample in samples():
         assert f"{sample.name} " in shown
@@ -31,7 +31,7 @@ def test_a_sample_has_no_problems_and_draws(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_sample_begins_without_inputs(name):
+def test_a_sample_starts_without_inputs(name):
     recipe = samples(name)
     may_be_empty = recipe.dialect in {"langgraph", "burr"}  # their inputs may be empty, or are asked for
     assert may_be_empty or set(recipe.inputs) <= set(recipe.init)
@@ -42,7 +42,7 @@ def test_each_dialect_has_two_samples():
     assert {row.name for row in dialects() if count[row.name] < 2} == set()
 
 
-def test_a_sample_of_a_package_that_is_missing_says_how_to_install_it(monkeypatch):
+def test_a_sample_of_a_missing_package_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "langgraph.graph", None)
     monkeypatch.delitem(sys.modules, "agentnb.samples.state_graphs", raising=False)
     with pytest.raises(ExecutionError, match="langgraph") as caught:
@@ -50,13 +50,13 @@ def test_a_sample_of_a_package_that_is_missing_says_how_to_install_it(monkeypatc
     assert (caught.value.problems[0].code, "pip install" in caught.value.problems[0].do) == ("L590", True)
 
 
-def test_the_triage_has_what_a_first_look_needs():
+def test_the_triage_has_the_features_of_a_first_look():
     kinds = [node.kind for node in samples("triage").nodes.values()]
     assert {"agent", "router", "human"} <= set(kinds)
     assert len([edge for edge in samples("triage").edges if edge.source == "sort"]) == 3
 
 
-def test_a_misspelt_name_is_asked_for():
+def test_a_misspelled_name_has_a_suggestion():
     with pytest.raises(RecipeError) as caught:
         samples("tirage")
     (problem,) = caught.value.problems
@@ -73,14 +73,14 @@ def test_a_sample_runs_offline_to_its_end(name):
     assert session.position > 0
 
 
-def test_the_triage_goes_round_until_a_person_lets_go():
+def test_the_triage_loops_until_a_person_approves():
     session = Session(samples("triage"), answers=ANSWERS["triage"])
     visited = [step.node_id for step in session.run().steps]
     assert visited.count("write") == 2
     assert visited[-2:] == ["decide", "close"]
 
 
-def test_the_document_goes_round_until_it_scores_well_enough():
+def test_the_document_is_revised_until_its_score_is_sufficient():
     session = Session(samples("document"))
     session.run()
     verdicts = [step.observation["score"] for step in session.trace.steps if step.node_id == "judge"]
@@ -92,13 +92,13 @@ def test_the_documents_scenarios_pass():
 
 
 @pytest.mark.parametrize(("answers", "last"), [(["no"], "refuse"), (["yes", "no"], "refuse"), (["yes", "yes"], "tell")])
-def test_the_approval_needs_everybodys_yes(answers, last):
+def test_the_approval_needs_every_yes(answers, last):
     session = Session(samples("approval"), answers=answers)
     session.run()
     assert (session.status, session.trace.steps[-1].node_id) == ("finished", last)
 
 
-def test_an_approval_that_nobody_answers_in_time_is_refused():
+def test_an_unanswered_approval_is_denied():
     class Hours(FrozenClock):
         hours = 0
 
@@ -114,13 +114,13 @@ def test_an_approval_that_nobody_answers_in_time_is_refused():
     assert [step.node_id for step in session.trace.steps][-2:] == ["manager", "refuse"]
 
 
-def test_the_triage_waits_for_a_person_where_nobody_answers():
+def test_the_triage_waits_for_a_person():
     session = Session(samples("triage"), answers=[])
     session.run()
     assert (session.status, session.current) == ("waiting", "review")
 
 
-def test_other_inputs_lead_elsewhere():
+def test_other_inputs_take_other_routes():
     offers = {}
     for item in ("lamp", "desk"):
         session = Session(samples("fanout"), {"item": item})
@@ -129,7 +129,7 @@ def test_other_inputs_lead_elsewhere():
     assert offers["lamp"] != offers["desk"]
 
 
-def test_the_loop_comes_near_enough():
+def test_the_loop_converges():
     session = Session(samples("refine"), {"number": 9.0})
     session.run()
     assert session.board["root"] == 3.0
@@ -142,7 +142,7 @@ def nodes(session):
     return [step.node_id for step in session.trace.steps]
 
 
-def test_the_rag_agent_asks_with_what_its_search_has_found():
+def test_the_rag_agent_asks_the_model_with_its_search_results():
     requests = []
     session = Session(samples("rag"), llm=lambda request: requests.append(request) or "Light is scattered.")
     session.run()
@@ -162,14 +162,14 @@ def test_the_rag_agent_asks_with_what_its_search_has_found():
         ("What does the earth do?", ["find", "good_enough", "nothing"]),
     ],
 )
-def test_the_rag_agent_asks_nobody_where_it_has_found_too_little(question, path):
+def test_the_rag_agent_does_not_ask_the_model_without_results(question, path):
     session = Session(samples("rag"), {"question": question}, llm=[], clock=FrozenClock())
     session.run()
     assert (nodes(session), session.status) == (path, "finished")
     assert session.board["answer"] == "None of my texts says anything about that."
 
 
-def test_the_research_agent_goes_round_through_a_closed_archive():
+def test_the_research_agent_copes_with_a_closed_archive():
     session = Session(samples("research"), llm=["It is known."], clock=FrozenClock())
     session.run()
     assert (session.board["done"], session.board["report"]) == (2, "It is known.")
@@ -181,7 +181,7 @@ def test_the_research_agent_goes_round_through_a_closed_archive():
     assert {step.frame.split("@")[0] for step in session.trace.steps} == {"root", "each", "look_up"}
 
 
-def test_the_research_agent_says_where_it_knows_nothing():
+def test_the_research_agent_reports_missing_knowledge():
     session = Session(samples("research"), {"topics": ["xylophones"]}, llm=["Nothing."], clock=FrozenClock())
     session.run()
     assert "unknown" in nodes(session)
@@ -207,7 +207,7 @@ def test_the_assistant_remembers_each_conversation():
 
 
 @pytest.mark.parametrize("name", ["rag", "research", "assistant"])
-def test_back_and_forth_it_is_the_same(name):
+def test_going_back_and_forth_gives_the_same_run(name):
     session = Session(samples(name), clock=FrozenClock())
     session.run()
     boards = {number: dict(session.goto(number).board) for number in range(session.position, -1, -1)}

@@ -33,24 +33,24 @@ def hostile(error, *bases):
 
 @pytest.mark.parametrize("error", RAISES)
 @pytest.mark.parametrize("bases", [(), (dict,), (list,), (tuple,), (set,), (str,), (int,), (bytes,), (Exception,)])
-def test_nothing_that_an_object_raises_comes_out(error, bases):
+def test_errors_of_an_object_are_contained(error, bases):
     value = hostile(error, *bases)
     around = [value, (value,), {"key": value}]
     assert all(isinstance(text, str) for text in (safe_repr(value), safe_str(value), safe_repr(around, 300)))
     assert safe_repr(freeze([1, 2])) == "[1, 2]"
 
 
-def test_what_cannot_be_shown_is_named():
+def test_a_value_that_cannot_be_formatted_is_named():
     assert safe_repr(hostile(SystemExit)) == "<Hostile that cannot be shown: SystemExit>"
     assert safe_repr([1, hostile(ValueError)]) == "[1, <Hostile that cannot be shown: ValueError>]"
 
 
-def test_an_interrupt_is_not_swallowed():
+def test_an_interrupt_is_not_suppressed():
     with pytest.raises(KeyboardInterrupt):
         safe_repr(hostile(KeyboardInterrupt))
 
 
-def test_a_value_inside_itself_ends_and_shared_parts_cost_nothing():
+def test_recursive_values_end_and_shared_parts_cost_nothing():
     inside = []
     inside += [inside, inside]
     assert safe_repr(inside) == "[…, …]"
@@ -63,7 +63,7 @@ def test_a_value_inside_itself_ends_and_shared_parts_cost_nothing():
     assert safe_repr(loop) == "{'self': (…, […])}"
 
 
-def test_only_what_is_shown_of_a_huge_collection_is_looked_at():
+def test_only_the_shown_part_of_a_huge_collection_is_read():
     seen = []
 
     class Counted:
@@ -76,7 +76,7 @@ def test_only_what_is_shown_of_a_huge_collection_is_looked_at():
     assert safe_repr([""] * 1_000_000, 1_000_000).endswith("'', …")
 
 
-def test_the_repr_of_an_object_is_cut_before_anything_reads_it():
+def test_the_repr_of_an_object_is_truncated_before_it_is_processed():
     class Loud:
         def __repr__(self):
             return "x" * 50_000_000
@@ -119,14 +119,14 @@ class Pair(NamedTuple):
         ("it's", '"it\'s"'),
     ],
 )  # fmt: skip
-def test_a_value_is_shown_as_python_writes_it(value, text):
+def test_a_value_is_formatted_like_python(value, text):
     assert safe_repr(value, 100) == text
 
 
 @given(st.recursive(st.none() | st.integers() | st.text() | st.floats(), lambda parts: st.lists(parts) |
                     st.dictionaries(st.integers() | st.just("name"), parts) | st.tuples(parts, parts)),
        st.integers(1, 200))  # fmt: skip
-def test_plain_values_are_shown_as_their_repr_and_no_longer_than_asked(value, limit):
+def test_plain_values_have_their_repr_within_the_limit(value, limit):
     text, full_repr = safe_repr(value, limit), repr(value)
     assert len(text) <= limit
     assert text == full_repr or (text.endswith("…") and "…" not in text[:-1]) or "':" in full_repr or len(text) == limit
@@ -134,7 +134,7 @@ def test_plain_values_are_shown_as_their_repr_and_no_longer_than_asked(value, li
         assert text == full_repr
 
 
-def test_a_number_that_python_would_not_write_is_shown_by_its_first_digits():
+def test_a_huge_integer_is_shown_by_its_first_digits():
     assert safe_repr(-(1 << 20000)) == "-0x80000000… (20001 bits)"
     assert safe_repr({"n": 1 << 20000}) == "{'n': 0x80000000… (20001 bits)}"
 
@@ -148,7 +148,7 @@ def test_a_secret_is_not_cut_in_two_by_the_limit():
             assert "second" not in text
 
 
-def test_a_class_is_named_whatever_its_metaclass_says():
+def test_a_class_is_named_despite_its_metaclass():
     class Meta(type):
         def __getattribute__(cls, name):
             raise RuntimeError(name)

@@ -45,7 +45,7 @@ def recipe(*, wait=0.001):
     return nb.load(graph)
 
 
-def test_run_and_step_make_tools_and_async_nodes_without_a_loop():
+def test_run_and_step_execute_tools_and_async_nodes_without_an_event_loop():
     session = nb.Session(recipe(), {"n": 3})
     session.run()
     assert (session.status, session.board["done"]) == ("finished", 4)
@@ -55,7 +55,7 @@ def test_run_and_step_make_tools_and_async_nodes_without_a_loop():
     assert session.board["total"] == 4
 
 
-def test_run_and_step_work_while_the_loop_of_the_page_runs():
+def test_run_and_step_work_while_the_event_loop_of_the_page_runs():
     async def cell():
         session = nb.Session(recipe(), {"n": 3})
         session.step()
@@ -67,7 +67,7 @@ def test_run_and_step_work_while_the_loop_of_the_page_runs():
     assert asyncio.run(cell()) == (4, {"done": 20})
 
 
-def test_started_runs_move_on_the_loop_of_the_page():
+def test_background_runs_use_the_event_loop_of_the_page():
     async def cell():
         session = nb.Session(recipe(), {"n": 3}).start()
         await session.wait(5)
@@ -76,7 +76,7 @@ def test_started_runs_move_on_the_loop_of_the_page():
     assert asyncio.run(cell()) == "finished"
 
 
-def test_what_only_the_page_can_deliver_is_a_problem_that_names_arun():
+def test_an_await_on_the_page_is_a_problem_that_suggests_arun():
     async def waits():
         await asyncio.get_running_loop().create_future()
 
@@ -92,7 +92,7 @@ def test_what_only_the_page_can_deliver_is_a_problem_that_names_arun():
     asyncio.run(cell())
 
 
-def test_step_into_is_refused_with_a_sentence():
+def test_step_into_is_rejected_with_a_message():
     with pytest.raises(nb.ExecutionError, match="X534"):
         nb.Session(recipe(), {"n": 3}).step_into()
 
@@ -108,7 +108,7 @@ def test_runs_are_stored_and_reopened(tmp_path, durability):
     assert list(nb.runs(place)["status"]) == ["finished"]
 
 
-def test_likeness_is_difflibs():
+def test_similarity_equals_that_of_difflib():
     assert measure_likeness("Good morning", "Good evening") == pytest.approx(0.75)
 
 

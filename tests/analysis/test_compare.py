@@ -41,7 +41,7 @@ def test_equal_runs_do_not_differ():
     assert comparison.slices == (None, None)
 
 
-def test_a_loop_that_runs_once_more_shifts_nothing():
+def test_an_additional_iteration_of_a_loop_shifts_nothing():
     a, b = ran(), ran()
     b = b.fork(at=0, edit={"limit": 3})
     b.run()
@@ -68,7 +68,7 @@ def test_inputs_that_differ_are_the_first_divergence():
     assert comparison.to_frame().iloc[0]["step_a"] == 0
 
 
-def test_what_led_to_the_divergence_is_reported_for_both_runs():
+def test_the_causes_of_the_divergence_are_reported_for_both_runs():
     comparison = nb.compare(ran(), ran(counting(factor=5)))
     one, other = comparison.slices
     assert one.steps == other.steps == [0, 1, 2, 3]
@@ -76,7 +76,7 @@ def test_what_led_to_the_divergence_is_reported_for_both_runs():
     assert "step 3, 'scale': write scaled" in repr(comparison)
 
 
-def test_a_fork_with_an_edit_parts_where_the_person_edited():
+def test_a_fork_with_an_edit_diverges_where_the_person_edited():
     session = ran()
     fork = session.fork(at=2, edit={"n": 7})
     fork.run()
@@ -135,7 +135,7 @@ def test_a_run_that_ended_earlier_is_reported():
     assert "in a only; b ended after step 3" in parted.reason
 
 
-def test_something_else_is_no_run():
+def test_an_object_that_is_not_a_run_is_rejected():
     with pytest.raises(ExecutionError, match="A101") as error:
         nb.compare(ran(), counting())
     assert "nb.Session(recipe, inputs) makes" in str(error.value)
@@ -335,7 +335,7 @@ def test_loops_inside_loops_are_aligned_as_by_a_naive_walk(body, one, other):
     assert len(rows) == len(expected)
 
 
-def test_an_inner_loop_that_runs_once_more_shifts_nothing_in_later_rounds():
+def test_an_additional_iteration_of_an_inner_loop_shifts_nothing_in_later_iterations():
     body = [0, [1, [2], 3]]
     a = nb.Session(make_nest(body, [number == 4 for number in range(8)]), {"turn": 0})
     b = nb.Session(make_nest(body, [number in (3, 5) for number in range(9)]), {"turn": 0})
@@ -347,7 +347,7 @@ def test_an_inner_loop_that_runs_once_more_shifts_nothing_in_later_rounds():
     assert "only_a" not in set(frame["change"])
 
 
-def test_regions_that_are_opened_again_are_aligned_by_the_rounds_around_them():
+def test_regions_that_are_opened_again_are_aligned_by_the_surrounding_iterations():
     def made(rounds, times):
         graph = nx.DiGraph(name="rounds", entry="begin")
         graph.add_node("begin", function=lambda board: {"round": board["round"] + 1, "n": 0})

@@ -45,7 +45,7 @@ def test_the_changes_that_make_the_run_right_come_first():
     assert changes["outcome"].is_monotonic_decreasing
 
 
-def test_an_answer_of_the_world_is_distinguished_from_a_computed_value():
+def test_an_external_answer_is_distinguished_from_a_computed_value():
     session, _ = refund(rate=0.6)
     changes = session.counterfactuals(lambda run: run.board["refund"] > 0)
     right = changes[changes["outcome"]]
@@ -53,14 +53,14 @@ def test_an_answer_of_the_world_is_distinguished_from_a_computed_value():
     assert set(right[right["kind"] == "call"]["node"]) == {"read"}
 
 
-def test_what_did_not_change_is_answered_from_the_record():
+def test_unchanged_requests_are_answered_from_the_record():
     session, calls = refund()
     assert calls == ["A1"]
     session.counterfactuals(lambda run: run.board["refund"] == 18, candidates={"fee": [2.0]})
     assert calls == ["A1"]
 
 
-def test_the_session_its_forks_and_its_store_stay_as_they_are(tmp_path):
+def test_the_session_its_forks_and_its_store_do_not_change(tmp_path):
     session, _ = refund(store=tmp_path / "runs.db", run_id="one")
     before = (session.position, session.tree(), dict(session.board))
     session.counterfactuals(lambda run: False, max_forks=5)
@@ -118,7 +118,7 @@ def test_parts_of_a_value_are_changed(value, right):
     assert (best["node"], best["kind"], best["outcome"]) == ("make", "write", True)
 
 
-def test_a_model_gives_its_second_recorded_answer_when_its_first_was_changed():
+def test_a_model_gives_its_second_recorded_answer_after_its_first_was_changed():
     graph = nx.DiGraph(name="twice", entry="again")
     graph.add_node("again", kind="llm", prompt="again {n}", output="said")
     graph.add_node("note", function=lambda n, said, told: {"n": n + 1, "told": [*told, said]},
@@ -177,7 +177,7 @@ def test_a_fork_that_asks_the_model_is_repeated_and_has_an_interval():
     assert session.forks == ()
 
 
-def test_samples_differ_by_the_models_seed_and_not_otherwise():
+def test_samples_differ_by_the_seed_of_the_model_alone():
     def shares(seed):
         changes = review(seed)[0].counterfactuals(passes, candidates=DRAFTS, samples=10, progress=False)
         return list(changes["right"])
@@ -229,12 +229,12 @@ def test_an_awaited_model_is_sampled_too():
 
 @pytest.mark.parametrize("options", [{"samples": 0}, {"samples": 10**5000}, {"budget": {"max_llm_calls": 3}},
                                      {"samples": 2, "budget": {"max_steps": 3}}])  # fmt: skip
-def test_samples_and_budgets_that_make_no_sense_are_a_problem(options):
+def test_invalid_samples_and_budgets_are_a_problem(options):
     with pytest.raises(nb.ExecutionError, match="A116"):
         review()[0].counterfactuals(passes, **options)
 
 
-def test_intervals_are_those_of_wilson():
+def test_intervals_are_wilson_intervals():
     published = {(0, 10): (0.0, 0.2775), (1, 10): (0.0179, 0.4042), (5, 10): (0.2366, 0.7634), (10, 10): (0.7225, 1.0)}
     for (right, count), ends in published.items():
         assert compute_interval(right, count) == pytest.approx(ends, abs=1e-4)
@@ -275,7 +275,7 @@ def test_a_planted_fault_is_named_first(name):
     assert fault in session.slice("out").nodes
 
 
-def test_mistakes_in_what_is_asked_are_problems(tmp_path):
+def test_invalid_arguments_are_problems(tmp_path):
     session = nb.Session(nb.samples("refine"), {"number": 2.0})
     session.run(max_steps=3)
     session.save(tmp_path / "run.db")

@@ -125,7 +125,7 @@ def test_random_runs_are_counted_as_their_tables_say(program, key, value):
     assert +mine == edges
 
 
-def test_a_run_that_lacks_what_ok_looks_at_is_wrong_but_one_that_never_answers_is_a_problem():
+def test_a_run_that_lacks_what_ok_reads_is_wrong_and_an_ok_that_always_raises_is_a_problem():
     runs = sorting()
     ranking = nb.suspects(runs, lambda run: 1 / (9 - run.board["seen"]) > 0)
     assert ranking.iloc[0][["element", "failed", "passed"]].to_list() == ["large", 1, 3]

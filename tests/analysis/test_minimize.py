@@ -30,7 +30,7 @@ def test_keys_items_and_words_are_removed_at_every_depth():
     assert both == {"a": [3, 4]}
 
 
-def test_inputs_without_which_nothing_can_be_said_are_not_removed():
+def test_inputs_without_which_the_run_cannot_be_judged_are_not_removed():
     smallest = nb.minimize(looking(), {"a": "one two", "b": 1}, lambda run: len(run.board["a"]) >= 0)
     assert smallest == {"a": ""}
     with pytest.raises(ExecutionError, match="A118: fails raised KeyError"):
@@ -43,7 +43,7 @@ def test_a_run_that_does_not_fail_is_refused():
 
 
 @given(st.integers(1, 40), st.sets(st.integers(0, 39), max_size=4))
-def test_what_is_left_fails_and_nothing_of_it_can_be_removed(size, needed):
+def test_the_result_fails_and_is_minimal(size, needed):
     needed = {item for item in needed if item < size}
 
     def fails(kept):

@@ -68,12 +68,12 @@ CONDITIONS = [
 
 
 @pytest.mark.parametrize("condition", CONDITIONS, ids=range(len(CONDITIONS)))
-def test_it_finds_what_a_breakpoint_would_stop_at(condition):
+def test_it_finds_the_steps_at_which_a_breakpoint_would_stop(condition):
     session = counting()
     assert session.find(condition) == naive(session, condition)
 
 
-def test_it_finds_later_steps_and_leaves_the_session_where_it_is():
+def test_it_finds_later_steps_and_does_not_move_the_session():
     session = counting()
     session.goto(2)
     assert session.find("n > 4") == [9, 10, 11, 12]
@@ -87,7 +87,7 @@ def test_a_fork_is_searched_through_its_parent_and_its_edit():
     assert fork.find("n >= 40") == naive(fork, "n >= 40") == [4, 5, 6]
 
 
-def test_a_value_of_another_type_does_not_stop_the_search():
+def test_a_value_of_another_type_does_not_end_the_search():
     session = counting(limit=2)
     session.edit({"n": "many"}).edit({"n": [1]})
     assert session.find("n > 1") == naive(session, "n > 1")
@@ -118,14 +118,14 @@ def test_in_nested_runs_it_sees_the_scope_of_the_next_node(name, write):
 
 
 @given(programs(), st.sampled_from(KEYS), st.sampled_from(KEYS), st.integers(0, 96))
-def test_random_programs_are_searched_as_by_going_to_every_step(program, key, other, number):
+def test_a_search_of_random_programs_equals_going_to_every_step(program, key, other, number):
     session = program.session()
     for condition in (f"{key} > {number}", f"{key} > {other}", lambda board: board[key] < number or board[other] < 9):
         assert session.find(condition) == naive(session, condition)
 
 
 @given(drawn(), st.sampled_from(["a", "b", "a.b", "c"]))
-def test_random_recipes_are_searched_as_by_going_to_every_step(what, key):
+def test_a_search_of_random_recipes_equals_going_to_every_step(what, key):
     session = session_of(what.recipe, what.inputs, 30)
     session.run()
 

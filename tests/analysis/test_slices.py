@@ -48,7 +48,7 @@ def test_the_frame_has_its_columns_and_the_value_comes_first():
     assert frame["distance"].is_monotonic_increasing
 
 
-def test_it_looks_at_the_value_after_a_step():
+def test_it_slices_the_value_after_a_given_step():
     session = two_inputs()
     session.edit({"x": 9})
     assert session.slice("x").steps == [3]
@@ -74,7 +74,7 @@ def test_a_condition_that_decided_whether_a_node_ran_is_in_its_slice():
     assert rows(session.slice("done")) == {(3, "end", "done", "write")}
 
 
-def test_a_call_is_in_the_slice_of_what_it_answered():
+def test_a_call_is_in_the_slice_of_its_answer():
     graph = nx.DiGraph(name="calls", entry="ask")
     graph.add_node("ask", kind="tool", function="look_up", inputs={"word": "word"})
     session = nb.Session(nb.load(graph), {"word": "x"}, tools={"look_up": lambda word: {"meaning": word * 2}})
@@ -108,7 +108,7 @@ def test_the_condition_of_a_loop_is_in_the_slice_of_its_body():
     assert len([row for row in value_slice.rows if row.via == "write" and row.key == "guess"]) > 2
 
 
-def test_a_read_that_may_be_the_conditions_alone_is_marked_as_inferred():
+def test_a_read_that_may_be_due_to_the_condition_alone_is_marked_as_inferred():
     graph = nx.DiGraph(name="mixed", entry="add")
     graph.add_node("add", function=lambda board: {"n": board["step"] + 1})
     graph.add_node("end", function=lambda board: {"out": board["n"]})
@@ -132,7 +132,7 @@ def test_a_delivered_event_leads_back_to_the_step_that_emitted_it():
     assert "read" in set(value_slice.to_frame()["via"])
 
 
-def test_it_draws_and_shows_itself_without_secrets():
+def test_its_drawing_and_its_repr_contain_no_secrets():
     graph = nx.DiGraph(name="secret", entry="sign")
     graph.add_node("sign", function=lambda password: {"out": len(password)}, inputs={"password": "password"})
     session = nb.Session(nb.load(graph), {"password": "hunter2-hunter2"})
@@ -181,7 +181,7 @@ def naive_steps(session, key, at):
 
 
 @given(programs(branches=False), st.sampled_from(KEYS))
-def test_without_conditions_it_is_the_data_flow_of_the_tables(program, key):
+def test_without_conditions_it_equals_the_data_flow_of_the_tables(program, key):
     session = program.session()
     assert set(session.slice(key).steps) == naive_steps(session, key, session.position)
 
@@ -245,7 +245,7 @@ def naive_slice(program, session, key):
 
 
 @given(programs(), st.sampled_from(KEYS))
-def test_with_conditions_it_is_the_data_flow_and_the_choices_that_a_naive_search_finds(program, key):
+def test_with_conditions_it_equals_the_result_of_a_naive_search(program, key):
     session = program.session()
     assert set(session.slice(key).steps) == naive_slice(program, session, key)
 
@@ -263,7 +263,7 @@ def test_an_input_outside_the_slice_does_not_change_the_value(program, key, chan
 
 
 @given(programs(), st.sampled_from(KEYS), st.integers(0, 6))
-def test_a_node_outside_the_slice_may_compute_something_else(program, key, number):
+def test_a_node_outside_the_slice_may_compute_another_value(program, key, number):
     session = program.session()
     if f"n{number}" in Slices(session).of_path(key, session.position).nodes:
         return

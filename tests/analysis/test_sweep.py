@@ -57,7 +57,7 @@ def test_a_run_that_fails_hangs_or_dies_is_a_row():
     assert "killed" in sweep.failed["error"][2]
 
 
-def test_the_results_are_the_same_whichever_executor_runs_them():
+def test_every_executor_gives_the_same_results():
     inputs = [{"n": n} for n in (1, 2, 3, 4)]
     expected = rows(swept(inputs))
     with ThreadPoolExecutor(2) as threads:
@@ -74,7 +74,7 @@ def test_a_killed_process_of_the_callers_pool_is_a_row_and_the_other_runs_are_ex
     assert rows(sweep) == rows(swept(inputs))
 
 
-def test_runs_that_an_executor_lost_are_repeated_one_by_one():
+def test_runs_that_an_executor_lost_are_repeated_individually():
     class Careless(ThreadPoolExecutor):
         """Loses every chunk that has a 7 in it, as a cluster does whose worker dies of it."""
 
@@ -164,7 +164,7 @@ def test_a_sweep_that_is_interrupted_keeps_what_has_finished(tmp_path):
     assert len(swept(inputs, store=tmp_path / "runs.db")) == len(nb.runs(tmp_path / "runs.db")) == 8
 
 
-def test_a_recipe_that_cannot_run_is_a_row_and_a_lambda_runs_in_processes():
+def test_a_recipe_that_cannot_run_is_a_row_and_a_lambda_runs_in_worker_processes():
     graph = nx.DiGraph(name="lambdas", entry="add")
     graph.add_node("add", function=lambda n: {"out": n + 1}, inputs={"n": "n"})
     recipe = nb.load(graph)
@@ -188,7 +188,7 @@ def test_mistakes_are_reported():
         swept(3)
 
 
-def test_a_progress_bar_is_a_line_on_a_terminal(monkeypatch, capsys):
+def test_progress_is_one_line_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     with ThreadPoolExecutor(1) as threads:
         nb.sweep(squares(), [{"n": 1}, {"n": 2}], executor=threads)
@@ -219,7 +219,7 @@ def test_recipes_that_cannot_be_distinguished_are_a_problem(recipes):
         nb.sweep(recipes, [{"n": 1}], progress=False)
 
 
-def test_several_models_answer_each_of_the_inputs():
+def test_several_models_run_with_each_of_the_inputs():
     graph = nx.DiGraph(name="asks", entry="ask")
     graph.add_node("ask", kind="llm", prompt="{{ n }}?")
     models = {"short": ["yes"], "long": ["yes, it is"]}

@@ -174,7 +174,7 @@ def check_trace(path: Path, original: Original) -> None:
 
 
 @pytest.mark.parametrize("number", range(COPIES))
-def test_a_damaged_store_is_never_wrong_in_silence(number, original, tmp_path):
+def test_a_damaged_store_never_opens_silently_with_wrong_values(number, original, tmp_path):
     dice = random.Random(number)
     for data, name, check in ((original.store, "runs.db", check_store), (original.trace, "trace.json", check_trace)):
         damaged = bytearray(data)
@@ -259,7 +259,7 @@ def show_all(trace: Any) -> None:
 
 
 @pytest.mark.parametrize(("inner", "outer"), [(2, 2), (2, 3)])
-def test_a_frame_that_contains_itself_is_refused(traces, tmp_path, inner, outer):
+def test_a_frame_that_contains_itself_is_rejected(traces, tmp_path, inner, outer):
     document = copy.deepcopy(traces[1])
     frames = {row[0]: row for piece in document["slices"] for row in piece.get("t", {}).get("frames", [0, []])[1]}
     assert frames[inner][4] == "child"  # reads of its keys fall through to the frame around it
@@ -272,7 +272,7 @@ def test_a_frame_that_contains_itself_is_refused(traces, tmp_path, inner, outer)
 
 @pytest.mark.parametrize("part", range(10))
 @pytest.mark.filterwarnings("ignore")
-def test_an_edited_trace_can_be_shown_or_is_refused(traces, tmp_path, part):
+def test_an_edited_trace_is_shown_or_rejected(traces, tmp_path, part):
     for number in range(part * COPIES // 10, (part + 1) * COPIES // 10):
         dice = random.Random(number)
         path = tmp_path / "trace.json"

@@ -187,7 +187,7 @@ def call(function, make, parameter, value):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("function", "make", "parameter"), [*tries()])
-def test_every_argument_of_every_verb_may_be_foreign(function, make, parameter, tmp_path, monkeypatch):
+def test_every_public_function_handles_an_argument_of_any_type(function, make, parameter, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, foreign in FOREIGN.items():
         problem = None
@@ -202,7 +202,7 @@ def test_every_argument_of_every_verb_may_be_foreign(function, make, parameter, 
         assert problem is None or (problem.problems and len(str(problem)) < 100_000), name
 
 
-def test_what_is_left_out_exists():
+def test_excluded_names_exist():
     names = {*FUNCTIONS, *(f"{cls.__name__}.{name}" for cls in OWNERS for name in dir(cls))}
     assert UNTRIED.keys() <= names
 
@@ -216,7 +216,7 @@ def test_what_is_left_out_exists():
     ],
     ids=["board", "steps", "frames", "nodes", "frames of runs"],
 )  # fmt: skip
-def test_a_foreign_key_is_not_there(owner_of, name):
+def test_a_key_of_any_type_is_reported_as_missing(owner_of, name):
     owner, key = owner_of(run()), FOREIGN[name]()
     for read in (operator.getitem, operator.contains, getattr(type(owner), "get", operator.contains)):
         with suppress(AgentNbError, LookupError, TypeError):

@@ -259,7 +259,7 @@ VERBS = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_hostile_argument_leads_to_an_error_of_ours_or_to_success(verb, tmp_path, monkeypatch):
+def test_a_hostile_argument_raises_an_agentnb_error_or_succeeds(verb, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, make_value in VALUES.items():
         wrong = None
@@ -276,7 +276,7 @@ ENDLESS = ["Session(inputs=)", "Session(tools=)", "Session(budget=)", "edit", "s
 
 
 @pytest.mark.parametrize("verb", ENDLESS)
-def test_a_mapping_without_an_end_is_refused(verb):
+def test_an_endless_mapping_is_rejected(verb):
     with pytest.raises(AgentNbError, match=r"R275|B102"):
         VERBS[verb](Endless())
 
@@ -298,7 +298,7 @@ def test_an_argument_of_a_wrong_class_is_named(verb, text):
     assert len(raised.value.problems) == 1
 
 
-def test_plain_values_of_subclasses_are_taken():
+def test_plain_values_of_subclasses_are_accepted():
     class Name(str):
         __slots__ = ()
 
@@ -318,7 +318,7 @@ def test_plain_values_of_subclasses_are_taken():
     assert session.current == "ask"
 
 
-def test_an_error_that_no_argument_explains_stays_what_it_is(monkeypatch):
+def test_an_error_that_no_argument_explains_is_raised_unchanged(monkeypatch):
     session = at(1)
     monkeypatch.setattr(os, "fspath", refuse)
     with pytest.raises(RefusedError):

@@ -95,7 +95,7 @@ def run_with(value, *, fails=False):
 @pytest.mark.parametrize("fails", [False, True], ids=["read", "fails with it"])
 @pytest.mark.parametrize("error", RAISED)
 @pytest.mark.parametrize("base", [object, str, int, Exception])
-def test_an_object_whose_methods_raise_stops_no_view(base, error, fails, tmp_path):
+def test_an_object_whose_methods_raise_breaks_no_view(base, error, fails, tmp_path):
     session = run_with(hostile(error, base), fails=fails)
     assert session.status == ("failed" if fails else "finished")
     views(session, tmp_path)
@@ -163,7 +163,7 @@ def refusing(error, *names, base=object):
 @pytest.mark.filterwarnings("ignore:a .* is on the board by reference")
 @pytest.mark.parametrize("error", RAISED)
 @pytest.mark.parametrize("names", [["__class__"], ["__getattribute__"], ["__class__", "__getattribute__"]])
-def test_an_object_that_refuses_to_be_looked_at_is_on_the_board_by_reference(names, error, tmp_path):
+def test_an_object_that_refuses_inspection_is_on_the_board_by_reference(names, error, tmp_path):
     value = refusing(error, *names)
     frozen = freeze(value)
     assert type(frozen) is Opaque
@@ -202,7 +202,7 @@ def test_a_mapping_or_a_record_whose_parts_cannot_be_read_is_on_the_board_by_ref
         views(session, tmp_path)
 
 
-def test_a_part_that_cannot_be_compared_is_a_change():
+def test_a_part_that_cannot_be_compared_counts_as_changed():
     before = freeze([{"a": "text"}, {"b"}])
     with pytest.warns(UserWarning, match="by reference"):
         assert type(freeze([{"a": hostile(ValueError)}], before)[0]["a"]) is Opaque
@@ -210,7 +210,7 @@ def test_a_part_that_cannot_be_compared_is_a_change():
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "tuple", "shared"])
-def test_a_value_that_unfolds_without_an_end_is_refused_by_the_board(kind):
+def test_an_endlessly_expanding_value_is_rejected_by_the_board(kind):
     value = endless(kind)
     assert find_excess(value)
     with pytest.raises(BoardError, match="B102"):
@@ -220,7 +220,7 @@ def test_a_value_that_unfolds_without_an_end_is_refused_by_the_board(kind):
     assert run_with(value).error.code == "B102"
 
 
-def test_a_mapping_whose_parts_never_end_is_refused():
+def test_a_mapping_with_endless_parts_is_rejected():
     class Endless(Mapping):
         def __getitem__(self, key):
             return Endless()
@@ -235,7 +235,7 @@ def test_a_mapping_whose_parts_never_end_is_refused():
         freeze(Endless())
 
 
-def test_a_mapping_whose_keys_never_end_is_refused_and_not_cut():
+def test_a_mapping_with_endless_keys_is_rejected_and_not_truncated():
     class Counting(Mapping):
         def __init__(self, keys):
             self.keys_ = keys
@@ -257,7 +257,7 @@ def test_a_mapping_whose_keys_never_end_is_refused_and_not_cut():
             copy_parts(Counting(keys))
 
 
-def test_a_key_that_is_nested_too_deep_is_refused():
+def test_a_key_that_is_nested_too_deep_is_rejected():
     key = ()
     for _ in range(300):
         key = (key,)
@@ -289,7 +289,7 @@ def test_a_named_tuple_is_constructed_without_its_own_code():
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "shared"])
-def test_the_copy_of_what_a_tool_is_given_or_returns_is_bounded(kind):
+def test_the_copy_of_arguments_and_results_of_a_tool_is_bounded(kind):
     with pytest.raises(BoardError, match="B102"):
         copy_parts(endless(kind))
     calls = []
@@ -305,7 +305,7 @@ def test_the_copy_of_what_a_tool_is_given_or_returns_is_bounded(kind):
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "tuple", "shared"])
-def test_every_reader_of_json_refuses_a_value_that_unfolds_without_an_end(kind):
+def test_every_reader_of_json_rejects_an_endlessly_expanding_value(kind):
     value = endless(kind)
     assert not has_json(value)
     assert not has_json({"key": value})

@@ -37,7 +37,7 @@ def use(session, folder):
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("where", ["none.json", "", "folder", "nul\0byte", "http://host/path"])
-def test_a_file_that_is_not_there_is_a_problem(format, where, tmp_path, monkeypatch):
+def test_a_missing_file_is_a_problem(format, where, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(StoreError):
@@ -89,24 +89,24 @@ def written(path, spans):
 
 
 @pytest.mark.parametrize("name", REFUSED_SPANS)
-def test_spans_that_cannot_be_are_refused(name, tmp_path):
+def test_impossible_spans_are_rejected(name, tmp_path):
     with pytest.raises(StoreError, match="L576"):
         nb.open(written(tmp_path / "spans.json", REFUSED_SPANS[name]), format="otel")
 
 
 @pytest.mark.parametrize("name", SPANS)
-def test_odd_spans_are_shown_everywhere(name, tmp_path):
+def test_unusual_spans_are_displayed_everywhere(name, tmp_path):
     use(nb.open(written(tmp_path / "spans.json", SPANS[name]), format="otel"), tmp_path)
 
 
-def test_spans_inside_one_that_a_later_clock_timed_are_inside_it(tmp_path):
+def test_spans_timed_by_a_later_clock_stay_inside_their_parent(tmp_path):
     session = nb.open(written(tmp_path / "spans.json", SPANS["the clock of another machine"]))
     assert [(step.node_id, step.phase) for step in session.trace.steps] == [
         ("n", "enter"), ("n/n", "enter"), ("n/n/n", "run"), ("n/n", "leave"), ("n", "leave")
     ]  # fmt: skip
 
 
-def test_two_spans_of_one_path_are_two_nodes(tmp_path):
+def test_two_spans_with_one_path_are_two_nodes(tmp_path):
     session = nb.open(written(tmp_path / "spans.json", SPANS["the path of another span"]))
     assert {"p", "p/q", "p/q#2", "p/q#2/n"} == set(session.recipe.nodes)
     assert session.recipe.nodes["p/q"].scope == "p"
@@ -178,11 +178,11 @@ def database(path, rows, writes):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_checkpoints_that_cannot_be_are_refused(name, tmp_path):
+def test_impossible_checkpoints_are_rejected(name, tmp_path):
     with pytest.raises(StoreError, match="L574"):
         nb.open(database(tmp_path / "graph.db", *REFUSED[name]))
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
-def test_odd_checkpoints_are_shown_everywhere(name, tmp_path):
+def test_unusual_checkpoints_are_displayed_everywhere(name, tmp_path):
     use(nb.open(database(tmp_path / "graph.db", *CHECKPOINTS[name])), tmp_path)

@@ -52,7 +52,7 @@ def interrupted(after):
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["in memory", "in a store"])
-def test_a_run_that_is_interrupted_again_and_again_is_the_run_that_never_was(kept, tmp_path):
+def test_a_repeatedly_interrupted_run_equals_an_uninterrupted_one(kept, tmp_path):
     rng = random.Random(7)
     store = tmp_path / "runs.db" if kept else None
     session = nb.Session(endless(), {"n": 0}, seed=1, store=store, run_id="mine")

@@ -369,7 +369,7 @@ def watched() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.filterwarnings("ignore")
-def test_whatever_is_loaded_is_a_recipe_or_a_recipe_error(part, tmp_path, monkeypatch):
+def test_loading_anything_gives_a_recipe_or_a_recipe_error(part, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.unraisablehook", lambda _: None)  # pydantic tells there what it cannot show
     for number in range(part * RECIPES // PARTS, (part + 1) * RECIPES // PARTS):

@@ -201,7 +201,7 @@ def calls_of(source: Any) -> int:
 
 
 @pytest.mark.parametrize("make", CASES.values(), ids=CASES)
-def test_a_load_grows_with_the_number_of_parts(make):
+def test_the_time_to_load_grows_linearly_with_the_number_of_parts(make):
     calls_of(make(3))  # what is imported late
     few, many = calls_of(make(SMALL)), calls_of(make(TIMES * SMALL))
     assert many < MOST * few, f"{few:,} calls for {SMALL} parts, {many:,} for {TIMES * SMALL}"

@@ -178,13 +178,13 @@ def few(items):
 
 
 @pytest.mark.parametrize("names", few(NAMES))
-def test_no_artefact_tells_what_is_under_a_secret_name(names, tmp_path):
+def test_no_artifact_contains_a_value_under_a_secret_name(names, tmp_path):
     secrets = {name: f"zq-4711-{number}-plain" for number, name in enumerate(names)}
     check({**secrets, "other": 1}, secrets.values(), tmp_path)
 
 
 @pytest.mark.parametrize("secrets", few(SECRET_TEXTS))
-def test_no_artefact_tells_a_secret_however_it_is_written(secrets, tmp_path):
+def test_no_artifact_contains_a_secret_however_it_is_written(secrets, tmp_path):
     check([{"api_key": secret} for secret in secrets], secrets, tmp_path)
 
 
@@ -195,17 +195,17 @@ def test_no_artefact_tells_a_secret_however_it_is_written(secrets, tmp_path):
                                   lambda config: repr(json.dumps(config))],
                          ids=["repr", "ascii", "json", "bare", "url", "html", "base64", "repr of json"])  # fmt: skip
 @pytest.mark.parametrize("secret", ["swordfish-4711", "quo\"te's\\ 4711\nand more-4711"])
-def test_no_artefact_tells_a_secret_that_an_error_escapes(wrap, secret, tmp_path):
+def test_no_artifact_contains_a_secret_escaped_in_an_error(wrap, secret, tmp_path):
     check({"password": secret}, [secret], tmp_path, wrap)
 
 
 @pytest.mark.parametrize("around", AROUND)
-def test_no_artefact_tells_a_part_of_what_is_under_a_secret_name(around, tmp_path):
+def test_no_artifact_contains_a_part_of_a_value_under_a_secret_name(around, tmp_path):
     secrets = ["swordfish", "quo'te-4711\n-line"]
     check([{"credentials": AROUND[around](secret)} for secret in secrets], secrets, tmp_path)
 
 
-def test_no_artefact_tells_a_number(tmp_path):
+def test_no_artifact_contains_a_secret_number(tmp_path):
     check({"secret": 918273645}, ["918273645"], tmp_path)
 
 
@@ -247,11 +247,11 @@ class Code(IntEnum):
         ({"config": pd.DataFrame({"value": {"user": "ann", "password": "s3ns1tive"}})}, "s3ns1tive"),
     ],
 )  # fmt: skip
-def test_no_artefact_tells_a_secret_that_a_text_has_in_it(config, secret, tmp_path):
+def test_no_artifact_contains_a_secret_inside_a_text(config, secret, tmp_path):
     check(config, [secret], tmp_path)
 
 
-def test_what_only_looks_like_a_secret_stays_visible(tmp_path):
+def test_a_value_that_only_looks_like_a_secret_stays_visible(tmp_path):
     config = {"tokens_in": 12, "max_tokens": 4711, "keyboard": "qwertz", "compass": "north", "tokens": 42,
               "url": "https://host:8080/path@v2", "author": "anna-lena"}  # fmt: skip
     texts = dict(artefacts(failing(str), {"config": config}, tmp_path))
@@ -265,7 +265,7 @@ def test_what_only_looks_like_a_secret_stays_visible(tmp_path):
           suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])  # fmt: skip
 @given(secret=st.text(st.characters(exclude_categories=["Cs"]), min_size=6, max_size=60), name=st.sampled_from(NAMES),
        around=st.sampled_from(sorted(AROUND)), wrap=st.sampled_from([str, repr, ascii]))  # fmt: skip
-def test_no_artefact_tells_any_text(secret, name, around, wrap, tmp_path_factory):
+def test_no_artifact_contains_a_secret_text_of_any_form(secret, name, around, wrap, tmp_path_factory):
     assume(len(set(secret)) > 4 and len(secret.strip()) > 5 and "zq" not in secret)
     secret = f"{secret}zq4711"  # so that no text of agentnb has it by chance
     with suppress(nb.errors.StoreError):
@@ -273,7 +273,7 @@ def test_no_artefact_tells_any_text(secret, name, around, wrap, tmp_path_factory
 
 
 # Where a cut could leave the first half of a secret; and every way out that the runs above do not use.
-def test_no_way_out_tells_a_secret(tmp_path, capsys):
+def test_no_output_contains_a_secret(tmp_path, capsys):
     clear()
     secret = "s3ns1tive-4711"
     hide(secret)
@@ -390,7 +390,7 @@ def test_a_known_secret_is_masked_in_a_text_however_it_is_escaped(escape):
         repr("Client(password='s3ns1tive')"), json.dumps('Client(password="s3ns1tive")'),
     ],
 )  # fmt: skip
-def test_what_a_field_of_a_secret_name_holds_is_masked(text):
+def test_the_value_of_a_field_with_a_secret_name_is_masked(text):
     clear()
     masked = mask_text(f"cannot use {text} here")
     assert "s3ns1tive" not in masked
@@ -399,7 +399,7 @@ def test_what_a_field_of_a_secret_name_holds_is_masked(text):
 
 
 @pytest.mark.parametrize("text", ["max_tokens='12'", "f(token=token)", "x=1, y='a'", "password=None", "a == 'b'"])
-def test_what_only_looks_like_a_field_with_a_secret_stays_visible(text):
+def test_text_that_only_looks_like_a_field_with_a_secret_stays_visible(text):
     clear()
     assert mask_text(text) == text
 
@@ -411,14 +411,14 @@ def leaks(secret, escape):
 
 
 @pytest.mark.parametrize("name", [name for table in (*TEXT_FORMS, WHOLE_FORMS, BYTES_FORMS) for name in table])
-def test_each_form_of_a_secret_is_needed(name, monkeypatch):
+def test_each_form_of_a_secret_is_necessary(name, monkeypatch):
     table = next(table for table in (*TEXT_FORMS, WHOLE_FORMS, BYTES_FORMS) if name in table)
     monkeypatch.delitem(table, name)
     assert any(leaks(secret, escape) for secret in KNOWN for escape in ESCAPED.values())
 
 
 @pytest.mark.parametrize("label", ["password", "api_key", "pwd", "X-Auth-Token"])
-def test_no_artefact_tells_a_column_with_a_secret_name(label, tmp_path):
+def test_no_artifact_contains_a_column_with_a_secret_name(label, tmp_path):
     frame = pd.DataFrame({label: ["s3ns1tive-one", "s3ns1tive-two"], "city": ["Rome", "Oslo"]})
     for value in (frame, frame[label]):
         clear()

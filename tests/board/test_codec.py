@@ -131,7 +131,7 @@ VALUES = [
 
 @pytest.mark.filterwarnings("ignore:.*opaque")
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
-def test_what_comes_back_is_what_went_in(value):
+def test_every_value_survives_a_round_trip(value):
     assert alike(there_and_back(value), value)
     assert alike(there_and_back(freeze(value)), thaw(freeze(value)))
 
@@ -176,14 +176,14 @@ def test_a_subclass_of_a_plain_type_comes_back_as_the_plain_one():
     assert there_and_back({Name("ann"): 1}) == {"ann": 1}
 
 
-def test_what_no_codec_takes_is_refused_with_the_way_out():
+def test_a_value_without_a_codec_is_rejected_with_the_remedy():
     with pytest.raises(StoreError) as caught:
         encode([Odd()])
     assert caught.value.problems[0].code == "L401"
     assert "register(Odd" in caught.value.problems[0].do
 
 
-def test_leniently_it_is_kept_as_text_and_opens_as_a_record():
+def test_in_lenient_mode_it_is_stored_as_text_and_opens_as_a_record():
     opened = there_and_back_leniently({"a": [Odd()]})
     assert isinstance(opened["a"][0], Record)
     assert "Odd!" in repr(opened["a"][0])
@@ -237,7 +237,7 @@ def test_a_registered_class_survives_with_its_subclasses(monkeypatch):
     ],
     ids=str,
 )
-def test_what_is_not_known_opens_as_a_record_and_closes_as_it_was(document):
+def test_an_unknown_type_opens_as_a_record_and_is_written_unchanged(document):
     opened = decode(document)
     assert isinstance(opened, Record)
     assert repr(opened).startswith("<")
@@ -245,7 +245,7 @@ def test_what_is_not_known_opens_as_a_record_and_closes_as_it_was(document):
     assert encode(freeze(opened)) == document
 
 
-def test_what_json_cannot_hold_has_a_tag():
+def test_a_value_that_json_cannot_represent_has_a_tag():
     huge, pair = 7**9_000, "\ud83d\ude00"
     for value in (huge, -huge, {huge: [huge]}, pair, {pair: "\ud83d"}, Fraction(huge, 5), range(huge)):
         assert there_and_back(value) == value
@@ -270,14 +270,14 @@ def test_reading_imports_nothing():
     assert "antigravity" not in sys.modules
 
 
-def test_a_module_that_imports_on_demand_is_not_asked(monkeypatch):
+def test_the_attributes_of_a_lazily_importing_module_are_not_read(monkeypatch):
     lazy = ModuleType("lazy_for_a_test")
     lazy.__getattr__ = lambda name: pytest.fail("was asked")
     monkeypatch.setitem(sys.modules, "lazy_for_a_test", lazy)
     assert isinstance(decode({"$": "dataclass", "type": "lazy_for_a_test:X", "v": {}}), Record)
 
 
-def test_a_dataclass_comes_back_without_running_its_code():
+def test_a_dataclass_is_restored_without_running_its_code():
     @dataclass
     class Loud:
         x: int
@@ -291,7 +291,7 @@ def test_a_dataclass_comes_back_without_running_its_code():
     assert decoded.x == 1
 
 
-def test_secrets_do_not_leave():
+def test_secrets_are_masked():
     text = json.dumps(encode({"api_key": "s3cret", "client": Client("s3cret"), "token": None}))
     assert "s3cret" not in text
     opened = decode(json.loads(text))
@@ -301,18 +301,18 @@ def test_secrets_do_not_leave():
 
 
 @pytest.mark.parametrize("text", [MASK, Masked("Bearer ********"), Masked("https://h/?key=********")])
-def test_a_masked_text_comes_back_as_one(text):
+def test_a_masked_text_is_restored_as_masked(text):
     back = there_and_back({"a": text})["a"]
     assert (type(back), back) == (Masked, text)
 
 
-def test_a_secret_column_of_a_frame_does_not_leave():
+def test_a_secret_column_of_a_frame_is_masked():
     frame = pd.DataFrame({"user": ["ann"], "password": ["s3cret"]})
     assert there_and_back(frame)["password"].tolist() == [MASK]
 
 
 @pytest.mark.parametrize("document", [{"$": "nope", "v": [1, {"a": [2]}]}, {"$": ["a"], "deep": [[1]]}])
-def test_a_value_of_an_unknown_class_becomes_the_same_json_again(document):
+def test_a_value_of_an_unknown_class_encodes_to_the_same_json(document):
     again = encode(freeze(decode(document)))
     assert json.loads(json.dumps(again)) == document
 
@@ -357,7 +357,7 @@ def test_the_name_of_a_fixed_time_zone_is_stored(zoned):
 
 
 @pytest.mark.parametrize("value", [WIDE - 1, 1 - WIDE, WIDE, -WIDE, WIDE + 1, -WIDE - 1])
-def test_whole_numbers_are_plain_json_as_far_as_every_reader_keeps_them(value):
+def test_integers_are_plain_json_as_far_as_every_reader_preserves_them(value):
     assert (encode(value) == value, encode([value]) == [value]) == ((abs(value) < WIDE,) * 2)
     assert decode(encode(value)) == value
 

@@ -49,7 +49,7 @@ def no_value_is_small():
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_a_copy_reads_as_the_value(value):
+def test_a_copy_reads_like_the_value(value):
     frozen = freeze(value)
     for read in (lambda v: v, copy.copy, copy.deepcopy, type(value), lambda v: pickle.loads(pickle.dumps(v)),
                  lambda v: v.copy(), lambda v: [*v] if isinstance(v, list) else {**v}):  # fmt: skip
@@ -97,7 +97,7 @@ def test_each_operation_gives_what_it_gives_for_the_value(value):
 
 
 @pytest.mark.parametrize("value", VALUES[:4])
-def test_a_copy_is_json(value):
+def test_a_copy_can_be_dumped_as_json(value):
     frozen = freeze(value)
     assert json.dumps(make_reader_copy(frozen)) == json.dumps(value)
     assert json.dumps(make_reader_copy(frozen), indent=1, sort_keys=True) == json.dumps(value, indent=1, sort_keys=True)
@@ -108,7 +108,7 @@ def pickled(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickled, lambda v: v.copy()])
-def test_what_is_copied_from_a_copy_is_plain(take):
+def test_a_copy_of_a_copy_is_plain(take):
     assert type(take(make_reader_copy(freeze(MESSAGES)))) is list
     assert type(take(make_reader_copy(freeze(VALUES[3])))) is dict
     assert type(take(make_reader_copy(freeze([1, 2])))) is list
@@ -142,7 +142,7 @@ def test_pydantic_reads_a_copy():
     assert [message.model_dump() for message in parsed] == MESSAGES
 
 
-def test_a_type_of_a_copy_makes_plain_ones():
+def test_constructing_from_the_type_of_a_copy_gives_plain_values():
     @dataclass
     class Holder:
         items: Any
@@ -228,7 +228,7 @@ SURROUNDINGS: list[Any] = [
     ({"a": "1", "b": "2"}, {"b": "2", "a": "1"}), ({"a": 1, "b": [2]}, {"b": [2], "a": 1}), ({1: "a"}, {True: "a"}),
     ({1, 2}, {True, 2}), ({1}, {1.0}), (frozenset({1}), frozenset({True})), (1, True), (0.0, -0.0), ("a", b"a"),
 ])  # fmt: skip
-def test_a_value_that_is_equal_and_yet_another_is_a_change(was, now, small, monkeypatch):
+def test_an_equal_but_distinct_value_is_a_change(was, now, small, monkeypatch):
     monkeypatch.setattr(copies, "SMALL", small)
     for around, replace in SURROUNDINGS:
         frozen, expected = freeze(around(was)), repr(around(now))
@@ -241,7 +241,7 @@ def test_a_value_that_is_equal_and_yet_another_is_a_change(was, now, small, monk
 
 @pytest.mark.parametrize("change", [heapq.heapify, lambda q: heapq.heappush(q, (0, "c")), heapq.heappop])
 @pytest.mark.parametrize("queue", [[(3, "a"), (1, "b")], [3, 1, 2]])
-def test_what_code_in_c_does_to_a_list_is_detected(queue, change):
+def test_changes_by_c_code_to_a_list_are_detected(queue, change):
     if change is not heapq.heapify and not isinstance(queue[0], tuple):
         queue = [(3, "x"), *[(n, "y") for n in queue]]
     frozen, expected = freeze(queue), [*queue]
@@ -282,13 +282,13 @@ def test_unchanged_parts_are_shared_wherever_they_go():
     assert all(one is other for one, other in zip(last.items[:4], frozen.items[:4], strict=True))
 
 
-def test_copies_that_nobody_holds_are_handed_out_again():
+def test_copies_without_references_are_reused():
     frozen = freeze(MESSAGES)
     first = {id(item) for item in make_reader_copy(frozen)}
     assert {id(item) for item in make_reader_copy(frozen)} == first
 
 
-def test_a_copy_that_is_held_is_not_handed_out_again():
+def test_a_referenced_copy_is_not_reused():
     frozen = freeze(MESSAGES)
     held = [*make_reader_copy(frozen)][2]
     again = [*make_reader_copy(frozen)]
@@ -301,7 +301,7 @@ def test_a_copy_that_is_held_is_not_handed_out_again():
     assert is_unchanged(mine, frozen)
 
 
-def test_a_part_of_a_copy_that_is_held_is_not_handed_out_again():
+def test_a_referenced_part_of_a_copy_is_not_reused():
     frozen = freeze(MESSAGES)
     held = next(iter(make_reader_copy(frozen)))["calls"]
     mine = make_reader_copy(frozen)
@@ -339,7 +339,7 @@ def test_two_readers_at_once_have_their_own_copies():
     assert {item["by"] for item in other} == {"you"}
 
 
-def test_threads_of_one_reader_open_a_part_once():
+def test_threads_of_one_reader_copy_a_part_once():
     mine = make_reader_copy(freeze([{"n": [number]} for number in range(200)]))
     barrier = threading.Barrier(4)
 
@@ -369,7 +369,7 @@ def test_objects_in_a_copy_are_copies_too():
     assert thaw(freeze(deep, frozen))[1] == {"at": Point(3, [])}
 
 
-def test_a_value_that_grows_around_itself_is_refused_as_any_other():
+def test_a_value_that_grows_to_contain_itself_is_rejected():
     def wrap(value: Any) -> None:
         for _ in range(300):
             value = freeze({"inner": make_reader_copy(value)})
@@ -384,7 +384,7 @@ def test_a_value_that_grows_around_itself_is_refused_as_any_other():
         double(freeze([{"n": [1]}]))
 
 
-def test_a_copy_that_contains_itself_is_refused():
+def test_a_copy_that_contains_itself_is_rejected():
     mine = make_reader_copy(freeze(MESSAGES))
     mine[0]["self"] = mine
     with pytest.raises(BoardError, match="B102"):
@@ -458,7 +458,7 @@ steps = st.lists(
 
 @settings(max_examples=settings.default.max_examples * 6)
 @given(values, st.lists(steps, max_size=4))
-def test_readers_in_turn_see_what_deep_copies_would_show(value, readers):
+def test_alternating_readers_see_what_deep_copies_would_show(value, readers):
     frozen, oracle = freeze(value), copy.deepcopy(value)
     stored: list[tuple[Any, Any]] = []
     for moves in readers:

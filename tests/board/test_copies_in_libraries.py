@@ -229,7 +229,7 @@ def test_a_library_finds_the_objects_in_a_copy(reader):
         ), shape
 
 
-def test_parts_that_code_in_c_took_from_a_small_value_can_be_changed():
+def test_parts_that_c_code_took_from_a_small_value_can_be_changed():
     frozen = freeze({"docs": [document(1)]})
     mine = make_reader_copy(frozen)
     held = model_of(dict[str, Any])[1](value=mine)
@@ -238,7 +238,7 @@ def test_parts_that_code_in_c_took_from_a_small_value_can_be_changed():
     assert thaw(frozen) == {"docs": [document(1)]}
 
 
-def test_parts_that_code_in_c_took_from_a_large_value_are_refused_a_change_until_they_are_copied():
+def test_parts_that_c_code_took_from_a_large_value_reject_changes_until_they_are_copied():
     frozen = freeze([document(n) for n in range(99)])
     taken = model_of(list[Any])[1](value=make_reader_copy(frozen)).value
     with pytest.raises(BoardError, match="B101") as refused:

@@ -20,17 +20,17 @@ class Outer:
         pass
 
 
-def test_a_class_is_found_by_the_name_it_is_written_with():
+def test_a_class_is_found_by_its_written_name():
     assert find_class(name_of(Outer.Inner)) is Outer.Inner
 
 
 @pytest.mark.parametrize("name", ["no_such_module:X", f"{__name__}:Nobody", "os:system"])
-def test_what_is_no_class_here_is_not_found(name):
+def test_a_name_that_is_not_a_class_is_not_found(name):
     with pytest.raises(KeyError):
         find_class(name)
 
 
-def test_only_a_zone_with_a_name_is_named():
+def test_only_a_named_time_zone_is_stored_by_name():
     assert encode_zone(ZoneInfo("Europe/Berlin")) == "Europe/Berlin"
     assert encode_zone(UTC) is None
     assert encode_zone(None) is None
@@ -41,7 +41,7 @@ def test_a_record_shows_its_tag_its_class_and_its_value_masked():
     assert repr(record) == "<thing a:B: {'api_key': '********', 'n': 1}>"
 
 
-def test_the_fields_of_a_class_that_is_not_known_here_are_there():
+def test_the_fields_of_an_unknown_class_can_be_read():
     inner = {"$": "dataclass", "type": "gone:In", "v": {"n": 1}}
     outer = decode({"$": "model", "type": "gone:Out", "v": {"items": [inner], "api_key": "s3cret"}, "extra": {"x": 2}})
     assert isinstance(outer, Record)
@@ -51,7 +51,7 @@ def test_the_fields_of_a_class_that_is_not_known_here_are_there():
     assert get_at(frozen, ("items", 0, "n")) == 1
 
 
-def test_what_else_is_not_known_here_stays_a_record():
+def test_any_other_unknown_type_stays_a_record():
     frozen = freeze(Record("enum", {"$": "enum", "type": "gone:E", "name": "A", "v": 1}))
     assert get_fields(frozen) is None
     assert to_display(frozen).tag == "enum"

@@ -81,7 +81,7 @@ def test_sizes_in_a_file_are_bounded(document):
 
 
 @pytest.mark.parametrize("value", [np.float32(1.5), np.array(1.5), np.array([1.5]), np.array([["a"]]), np.str_("a")])
-def test_a_scalar_and_an_array_come_back_as_what_they_were(value):
+def test_a_scalar_and_an_array_survive_a_round_trip(value):
     again = decode(encode(value))
     assert type(again) is type(value)
     assert (again.shape, again.dtype) == (value.shape, value.dtype)
@@ -99,7 +99,7 @@ def test_a_scalar_and_an_array_come_back_as_what_they_were(value):
     ],
     ids=lambda index: type(index).__name__,
 )
-def test_an_index_comes_back_as_what_it_was(index):
+def test_an_index_survives_a_round_trip(index):
     series = pd.Series([1.5, None, 3.0], index=index, name="s")
     again = decode(encode(series))
     pd.testing.assert_series_equal(again, series, check_exact=True)
@@ -107,7 +107,7 @@ def test_an_index_comes_back_as_what_it_was(index):
     pd.testing.assert_frame_equal(decode(encode(frame)), frame, check_exact=True)
 
 
-def test_a_column_of_a_secret_has_its_cells_masked_and_the_others_are_as_they_were():
+def test_only_the_cells_of_a_secret_column_are_masked():
     frame = pd.DataFrame({"n": [1, 2], "token": ["a", None], "text": ["x", "y"]})
     masked = external_types.mask_array(frame, lambda item, name=None: "***" if name == "token" and item else item)
     assert masked["token"].tolist()[0] == "***"

@@ -20,7 +20,7 @@ def test_a_known_key_is_no_problem(path):
     assert checked(path, complete=True) == []
 
 
-def test_a_key_that_looks_like_a_known_one_is_a_problem():
+def test_a_key_similar_to_a_known_one_is_a_problem():
     (problem,) = checked(("bugdet",), ("bugdet", "left"), ("elsewhere",))
     assert (problem.code, problem.where) == ("X145", "breakpoints.add(when=...)")
     assert problem.what == "there is no key 'bugdet' on the board, and nothing writes one"
@@ -28,17 +28,17 @@ def test_a_key_that_looks_like_a_known_one_is_a_problem():
     assert problem.do.startswith("did you mean 'budget'? If a node does write 'bugdet'")
 
 
-def test_where_all_keys_are_known_any_other_is_a_problem():
+def test_if_all_keys_are_known_any_other_is_a_problem():
     assert [problem.do for problem in checked(("elsewhere",), complete=True)] == ["use one of them"]
     assert [problem.why for problem in checked(("a",), known=[], complete=True)] == ["the known keys are: none"]
 
 
-def test_of_a_text_that_is_no_name_nothing_is_said():
+def test_a_text_that_is_not_a_name_is_ignored():
     assert checked(("task#1",), ("my-key",), complete=True) == []
 
 
 @pytest.mark.parametrize(("count", "end"), [(12, "k11"), (13, "k11, ...")])
-def test_twelve_keys_are_listed(count, end):
+def test_at_most_twelve_keys_are_listed(count, end):
     (problem,) = checked(("elsewhere",), known=[f"k{at}" for at in range(count)], complete=True)
     assert problem.why.endswith(f", {end}")
 

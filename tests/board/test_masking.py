@@ -32,12 +32,12 @@ class Client:
         (7, False), (None, False), ("", False),
     ],
 )  # fmt: skip
-def test_a_secret_is_known_by_whole_words_of_its_name(key, secret):
+def test_a_secret_is_recognized_by_whole_words_of_its_name(key, secret):
     assert is_secret(key) is secret
 
 
 @pytest.mark.parametrize("key", ["tokens", "pass", "auth", "cookies"])
-def test_a_number_under_a_name_that_may_be_that_of_a_count_is_no_secret(key):
+def test_a_number_under_a_name_that_may_mean_a_count_is_not_a_secret(key):
     assert not is_secret(key, 12)
     assert not is_secret(key, value=True)
     assert is_secret(key, "abc")
@@ -46,7 +46,7 @@ def test_a_number_under_a_name_that_may_be_that_of_a_count_is_no_secret(key):
     assert mask_value({key: 12, "n": {key: ["abc"]}}) == {key: 12, "n": {key: MASK}}
 
 
-def test_what_is_under_a_secret_name_is_masked_at_any_depth():
+def test_values_under_a_secret_name_are_masked_at_any_depth():
     value = {"user": "ann", "login": [{"password": "s3cret", "n": 1}], "token": None}
     expected = {"user": "ann", "login": [{"password": MASK, "n": 1}], "token": None}
     assert mask_value(value) == mask_value(freeze(value)) == to_display(freeze(value)) == expected
@@ -54,7 +54,7 @@ def test_what_is_under_a_secret_name_is_masked_at_any_depth():
     assert mask_value(None, "api_key") is None
 
 
-def test_an_object_leaves_as_its_fields_with_its_secrets_masked():
+def test_an_object_is_written_as_its_fields_with_secrets_masked():
     client = Client("a", "s3cret")
     assert to_display(freeze(client)) == {"name": "a", "api_key": MASK}
     assert to_display(freeze({"all": [(client,)]})) == {"all": [({"name": "a", "api_key": MASK},)]}
@@ -73,7 +73,7 @@ def test_a_text_that_was_reported_is_masked_wherever_it_is(none_hidden):
     assert "s3cret" not in safe_repr(freeze(value), limit=500)
 
 
-def test_only_what_has_the_name_of_a_secret_is_hidden(none_hidden):
+def test_only_values_under_the_name_of_a_secret_are_masked(none_hidden):
     register_secrets({"title": "open-4711", "items": [{"note": "free-4711"}]}, "report")
     register_secrets("plain-4711", "title")
     text = "open-4711 free-4711 plain-4711"
@@ -93,7 +93,7 @@ def test_an_array_of_texts_is_masked_and_keeps_its_shape(dtype, none_hidden):
 
 
 @pytest.mark.parametrize("dtype", [int, float, bool, "datetime64[s]"])
-def test_an_array_of_anything_else_leaves_as_a_copy_of_its_type(dtype):
+def test_an_array_of_any_other_dtype_is_copied_with_its_type(dtype):
     array = np.array([0, 1, 2]).astype(dtype)
     leaving = mask_value(array)
     assert (leaving.dtype, leaving.tolist()) == (array.dtype, array.tolist())
@@ -126,18 +126,18 @@ def test_a_long_value_is_cut_and_still_masked(none_hidden):
     [("nothing of it", "nothing of it"), ("it is se77", "it is "), ("it is se77led-4711", "it is se77led-4711"),
      ("s", ""), ("se77led-4711 and se7", "se77led-4711 and "), ("", "")],
 )  # fmt: skip
-def test_of_a_text_that_grows_only_what_no_secret_can_begin_in_is_settled(text, shown):
+def test_the_end_of_a_growing_text_is_withheld_while_a_secret_may_begin_there(text, shown):
     hide("se77led-4711")
     assert text[: count_settled(text)] == shown
 
 
-def test_no_secret_is_cut_in_two_by_what_may_be_the_beginning_of_another():
+def test_a_possible_beginning_of_another_secret_does_not_split_a_secret():
     hide("one-abcd", "cd-other")
     assert count_settled("it is one-abcd") == len("it is ")
     assert mask_text("it is one-abcd"[: count_settled("it is one-abcd ")]) == "it is ********"
 
 
-def test_how_many_texts_are_hidden_grows_with_each():
+def test_the_number_of_hidden_texts_grows_with_each():
     before = count_secrets()
     hide("another-one-4714")
     assert count_secrets() == before + 1

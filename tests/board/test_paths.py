@@ -25,7 +25,7 @@ def test_looking_below_a_key(path, found):
     assert get_at(value, path) == (value if found is ... else found)
 
 
-def test_a_literal_key_wins_over_a_number():
+def test_a_literal_key_takes_precedence_over_an_index():
     assert get_at(freeze({"0": "text", 0: "number"}), ("0",)) == "text"
 
 
@@ -61,7 +61,7 @@ def test_deleting_and_appending():
         ([1], ["x"], SET, "B104"),
     ],
 )
-def test_where_no_way_leads(value, path, op, code):
+def test_paths_that_lead_nowhere_are_absent(value, path, op, code):
     with pytest.raises(BoardError, match=code):
         put(value, path, 1, op)
 
@@ -74,7 +74,7 @@ TREES = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from("abc"), TREES), st.lists(st.sampled_from("abc"), min_size=1, max_size=3), TREES)
-def test_what_was_set_is_found_there_and_the_past_holds(value, path, new):
+def test_a_set_value_is_found_at_its_path_and_the_past_is_unchanged(value, path, new):
     before = freeze(value)
     try:
         after = apply_change(before, tuple(path), SET, new, tuple(path))
@@ -96,17 +96,17 @@ def test_what_was_set_is_found_there_and_the_past_holds(value, path, new):
         ({"a": None}, ["a", "b"], {"a": None}),
     ],
 )
-def test_deleting_takes_what_is_there_and_nothing_else(value, path, after):
+def test_deleting_removes_the_value_at_the_path_alone(value, path, after):
     assert put(value, path, ABSENT, DELETE) == after
 
 
-def test_deleting_nothing_gives_the_value_itself():
+def test_deleting_a_missing_path_returns_the_same_value():
     value = freeze({"a": {"b": 1}})
     assert apply_change(value, ("a", "x"), DELETE, ABSENT, ("key", "a", "x")) is value
     assert apply_change(value, ("x",), DELETE, ABSENT, ("key", "x")) is value
 
 
-def test_the_items_of_a_list_are_those_that_it_had_when_it_was_frozen():
+def test_a_frozen_list_keeps_the_items_that_it_had_when_it_was_frozen():
     frozen = freeze({"l": [1, 2]})
     apply_change(frozen, ("l",), APPEND, 3, ("key", "l"))
     assert put(frozen, ["l", 0], 9) == {"l": [9, 2]}
@@ -115,7 +115,7 @@ def test_the_items_of_a_list_are_those_that_it_had_when_it_was_frozen():
 
 
 @pytest.mark.parametrize("index", [3, "3", -3, "-3", "x", "1.0"])
-def test_an_item_that_a_list_cannot_have_is_reported_with_what_it_has(index):
+def test_an_index_outside_of_a_list_is_reported_with_its_length(index):
     with pytest.raises(BoardError) as caught:
         put([1, 2], [index], 9)
     (problem,) = caught.value.problems

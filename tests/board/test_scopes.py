@@ -21,7 +21,7 @@ def test_a_child_reads_through_and_holds_only_its_own(root):
     assert child.get("nothing") is ABSENT
 
 
-def test_a_deleted_key_does_not_shine_through(root):
+def test_a_deleted_key_hides_the_key_of_the_parent(root):
     child, grandchild = (one := Scope(1, "child", root)), Scope(2, "inner", one)
     child.data["a"] = DELETED
     assert grandchild.get("a") is ABSENT
@@ -31,13 +31,13 @@ def test_a_deleted_key_does_not_shine_through(root):
     assert grandchild.visible_items()["a"] == 3
 
 
-def test_looking_at_a_path(root):
+def test_reading_a_path(root):
     assert root.get_at(("b", "c", 0)) == 1
     assert root.get_at(("b", "nothing")) is ABSENT
     assert root.get_at(("nothing", "c")) is ABSENT
 
 
-def test_the_board_reads_paths_and_gives_copies(root):
+def test_the_board_reads_paths_and_returns_copies(root):
     board = Board(root)
     assert board["b.c.0"] == 1
     assert board["x.y"] == 2
@@ -72,7 +72,7 @@ def test_a_value_comes_under_its_key():
     assert scope.data == {"a": 2}
 
 
-def test_absent_takes_the_key_away_and_none_is_a_value():
+def test_absent_deletes_the_key_and_none_is_a_value():
     scope = Scope(0, "root")
     put(scope, "a", None)
     assert scope.data == {"a": None}
@@ -81,7 +81,7 @@ def test_absent_takes_the_key_away_and_none_is_a_value():
     assert scope.data == {}
 
 
-def test_in_a_scope_that_reads_through_what_is_taken_away_hides_what_stands_around_it():
+def test_in_a_scope_that_reads_through_a_deleted_key_hides_the_outer_one():
     root = Scope(0, "root")
     inner = Scope(1, "inner", root)
     put(root, "a", 1)
@@ -91,7 +91,7 @@ def test_in_a_scope_that_reads_through_what_is_taken_away_hides_what_stands_arou
     assert inner.visible_items() == {"a": 2}
 
 
-def test_what_cannot_be_written_now_says_why():
+def test_a_write_that_is_not_possible_now_says_why():
     scope = Scope(0, "root")
     scope.open = 2
     (problem,) = make_closed_scope_error(scope, ("a", "b", 0)).problems

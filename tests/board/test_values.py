@@ -57,7 +57,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_a_reader_gets_what_was_written_as_a_copy_of_its_own(value):
+def test_each_reader_gets_a_separate_copy_of_what_was_written(value):
     frozen = freeze(value)
     assert thaw(frozen) == value
     assert is_unchanged(thaw(frozen), frozen)
@@ -65,14 +65,14 @@ def test_a_reader_gets_what_was_written_as_a_copy_of_its_own(value):
 
 
 @given(JSON, JSON)
-def test_a_change_is_seen_and_only_a_change(one, other):
+def test_exactly_the_changes_are_detected(one, other):
     frozen = freeze(one)
     assert is_unchanged(thaw(frozen), frozen)
     assert one == other or not is_unchanged(other, frozen)
 
 
 @given(JSON, JSON)
-def test_freezing_beside_what_was_before_changes_nothing_in_the_value(before, value):
+def test_freezing_with_the_previous_value_gives_an_equal_value(before, value):
     assert thaw(freeze(value, freeze(before))) == value
 
 
@@ -84,7 +84,7 @@ def test_parts_that_did_not_change_are_shared():
     assert freeze({"a": {"x": [1]}, "b": {"y": [2]}}, before) is before
 
 
-def test_a_list_that_grows_is_shared_and_the_past_keeps_its_length():
+def test_a_growing_list_shares_its_items_and_the_past_keeps_its_length():
     before = freeze([1, 2])
     after = freeze([1, 2, 3], before)
     other = freeze([1, 2, 4], before)
@@ -98,7 +98,7 @@ def test_true_and_one_are_not_the_same():
     assert not is_unchanged({"b": 1, "a": 1}, freeze({"a": 1}))
 
 
-def test_what_is_on_the_board_cannot_be_changed():
+def test_values_on_the_board_cannot_be_changed():
     frozen = freeze({"a": 1})
     for change in (
         lambda: frozen.update(b=1), lambda: frozen.pop("a"), frozen.clear, lambda: frozen.setdefault("b", 1),
@@ -121,7 +121,7 @@ def test_a_value_that_contains_itself_is_refused():
     [Order(["a"]), Person(tags=["a"]), {1, 2}, Pair(1, [2]), np.arange(3), pd.Series([1, 2]), pd.DataFrame({"a": [1]})],
     ids=lambda value: type(value).__name__,
 )
-def test_objects_come_back_as_what_they_were_and_apart(value):
+def test_objects_are_restored_as_separate_equal_objects(value):
     frozen = freeze(value)
     one, other = thaw(frozen), thaw(frozen)
     assert type(one) is type(value)
@@ -160,7 +160,7 @@ def test_anything_else_is_held_by_reference_with_one_warning():
     assert repr(frozen).startswith("<opaque")
 
 
-def test_absent_is_one_and_false_and_stays_itself():
+def test_absent_is_a_falsy_singleton():
     assert Absent() is ABSENT
     assert not ABSENT
     assert pickle.loads(pickle.dumps(ABSENT)) is ABSENT
@@ -203,7 +203,7 @@ def test_a_list_that_has_grown_is_read_as_a_copy(begun, item):
 
 @pytest.mark.parametrize("begun", [[1, 2, 3], [{"a": [1]}, 2, 3]])
 @pytest.mark.parametrize("after", [[1, 2], [1], [], [1, 2, 4], [1, 9, 3], [1, 2, 3, 4]])
-def test_a_list_frozen_beside_another_is_itself(begun, after):
+def test_a_list_frozen_with_an_equal_previous_one_is_the_same_object(begun, after):
     before = freeze(begun)
     assert list(freeze(after, before)) == after
     assert thaw(before) == begun
@@ -219,7 +219,7 @@ def test_a_frozen_list_ends_where_it_was_frozen(index, found):
 
 
 @pytest.mark.parametrize("index", [3, -4])
-def test_nothing_is_beyond_the_ends_of_a_frozen_list(index):
+def test_an_index_beyond_the_ends_of_a_frozen_list_raises(index):
     frozen = freeze([1, 2, 3])
     frozen.with_item(4)
     with pytest.raises(IndexError):
@@ -229,7 +229,7 @@ def test_nothing_is_beyond_the_ends_of_a_frozen_list(index):
 @pytest.mark.parametrize(
     ("value", "truthy"), [("", False), ([], False), (0, False), ("no", True), (np.arange(3), True), (np.zeros(2), True)]
 )
-def test_what_cannot_say_whether_it_is_true_is(value, truthy):
+def test_an_object_whose_truth_cannot_be_tested_is_true(value, truthy):
     assert is_truthy(value) is truthy
 
 
@@ -247,7 +247,7 @@ def test_a_value_may_have_two_hundred_levels():
 
 
 @pytest.mark.parametrize("value", [Order([1]), Person(tags=["a"]), [Order()], {"a": Order()}, (1, [2]), {(1, 2)}])
-def test_freezing_beside_itself_shares_the_whole(value):
+def test_freezing_with_itself_as_the_previous_value_shares_everything(value):
     before = freeze(value)
     again = freeze(copy.deepcopy(value), before)
     assert again is before or (isinstance(value, tuple) and again == before)
@@ -261,7 +261,7 @@ def test_freezing_beside_itself_shares_the_whole(value):
         ((1, [2]), (1, [3])), ((1,), (1, 2)), (Order([1]), Order([2])), (Pair(1, 2), (1, 2)), ("a", "b"), (1, 2),
     ],
 )  # fmt: skip
-def test_a_copy_that_was_changed_is_not_the_same(copied, value):
+def test_a_changed_copy_is_not_the_same(copied, value):
     assert not is_unchanged(copied, freeze(value))
     assert is_unchanged(thaw(freeze(value)), freeze(value))
 
@@ -281,7 +281,7 @@ def test_a_text_number_or_enum_member_of_another_class_is_on_the_board_itself(va
 
 
 @pytest.mark.parametrize("mapping", [UserDict, MappingProxyType])
-def test_a_mapping_of_any_class_is_frozen_as_a_dict_of_its_items(mapping):
+def test_a_mapping_of_any_class_is_frozen_as_a_dict(mapping):
     frozen = freeze(mapping({"a": [1], "b": "x"}))
     assert frozen == {"a": [1], "b": "x"}
     assert type(thaw(frozen)) is dict
@@ -315,7 +315,7 @@ class Route(tuple):
 
 
 @pytest.mark.parametrize("make", [lambda inner: Pair(1, inner), lambda inner: Route((1, inner))])
-def test_a_tuple_of_a_class_of_its_own_does_not_change_with_what_is_in_it(make):
+def test_a_named_tuple_does_not_change_with_its_items(make):
     inner = [2]
     frozen = freeze(make(inner))
     inner.append(3)

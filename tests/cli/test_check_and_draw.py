@@ -33,7 +33,7 @@ def test_check_as_json(there, capsys):
 
 
 @pytest.mark.parametrize(("file", "begins"), [("out.svg", "<"), ("out.dot", "digraph"), ("out.mmd", "flowchart")])
-def test_draw_writes_what_the_suffix_says(there, capsys, file, begins):
+def test_draw_writes_the_format_of_the_suffix(there, capsys, file, begins):
     code, out, _ = called(capsys, "draw", "refunds.yaml", "-o", file)
     assert code == 0
     assert file in out
@@ -71,7 +71,7 @@ graph: {inputs: [x], outputs: [x], nodes: [{id: a, type: tool, uses: t, map: {se
         ("tools.py#runn", "R160"),
     ],
 )
-def test_check_tells_of_tools_that_cannot_be_loaded_and_imports_none(there, capsys, impl, code):
+def test_check_reports_tools_that_cannot_be_loaded_and_imports_none(there, capsys, impl, code):
     mark = there / "mark"
     Path("tools.py").write_text(f"open({str(mark)!r}, 'w').close()\ndef run(**given): return {{'y': 2}}\n")
     Path("broken.py").write_text("def run(:\n")
@@ -83,7 +83,7 @@ def test_check_tells_of_tools_that_cannot_be_loaded_and_imports_none(there, caps
     assert called(capsys, "run", "agent.yaml", "-i", "x=1")[0] == 1
 
 
-def test_what_is_allowed_is_said_by_the_command(there, capsys):
+def test_the_option_allow_permits_tools(there, capsys):
     (there / "else").mkdir()
     (there / "own").mkdir()
     Path("else/tools.py").write_text("def run(**given): return {'y': 'from elsewhere'}\n")

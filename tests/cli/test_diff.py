@@ -20,7 +20,7 @@ def test_two_stored_runs_are_compared(there, capsys):
     assert (there / "both.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
-def test_its_document_has_the_divergence_the_slices_and_all_steps(there, capsys):
+def test_its_json_has_the_divergence_the_slices_and_all_steps(there, capsys):
     store_run("one", recipe=counting(end=lambda board: {"password": "hunter2-hunter2", "n": 5}))
     store_run("two", recipe=counting(end=lambda board: {"password": "swordfish-9", "n": 6}))
     code, out, _ = called(capsys, "diff", "runs.db", "runs.db", "--run-a", "one", "--run-b", "two", "--json")

@@ -81,7 +81,7 @@ def test_lab_copies_what_is_missing_and_overwrites_nothing(there, command):
     assert tour.read_text() != "changed"
 
 
-def test_lab_outside_of_a_clone_makes_a_folder_of_its_own(there, command, monkeypatch):
+def test_lab_outside_of_a_clone_creates_its_own_folder(there, command, monkeypatch):
     package = there / "site" / "agentnb"
     (package / "notebooks").mkdir(parents=True)
     (package / "notebooks" / lab.TOUR).write_text("{}")
@@ -90,7 +90,7 @@ def test_lab_outside_of_a_clone_makes_a_folder_of_its_own(there, command, monkey
     assert (there / "agentnb-notebooks" / lab.TOUR).read_text() == "{}"
 
 
-def test_lab_passes_words_on(there, command, monkeypatch):
+def test_lab_passes_options_on_to_jupyterlab(there, command, monkeypatch):
     monkeypatch.setenv("DISPLAY", ":0")
     assert "--no-browser" not in command()["command"]
     assert "--no-browser" in command("--no-browser")["command"]
@@ -98,7 +98,7 @@ def test_lab_passes_words_on(there, command, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform in {"darwin", "win32"}, reason="a screen is always there")
-def test_lab_opens_no_browser_where_there_is_no_screen(there, command, monkeypatch):
+def test_lab_opens_no_browser_without_a_screen(there, command, monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     assert "--no-browser" in command()["command"]
@@ -109,14 +109,14 @@ def test_lab_keeps_the_users_own_jupyter_settings(there, command, monkeypatch):
     assert command()["env"]["JUPYTER_CONFIG_PATH"].split(os.pathsep)[-1] == "theirs"
 
 
-def test_lab_in_a_place_that_is_a_file(there, capsys):
+def test_lab_rejects_a_path_that_is_a_file(there, capsys):
     code, _, err = called(capsys, "lab", "refunds.yaml")
     assert code == 1
     assert "refunds.yaml" in err
 
 
 @pytest.mark.starts_programs
-def test_lab_serves_the_tour_and_asks_for_no_news(there):
+def test_lab_serves_the_tour_and_fetches_no_news(there):
     """The real thing: JupyterLab comes up, has the notebook, and ends when it is told to."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -54,7 +54,7 @@ def test_a_command_that_fails(capsys, words, wanted):
     assert (code, codes) == (1, [wanted])
 
 
-def test_wrong_words(capsys):
+def test_invalid_arguments_are_errors(capsys):
     with pytest.raises(SystemExit) as left:
         cli.main(["run", "refunds.yaml", "--json", "--input", "ticket"])
     printed = capsys.readouterr()
@@ -73,13 +73,13 @@ def test_an_interrupt(capsys, monkeypatch):
     assert (code, codes) == (130, ["U907"])
 
 
-def test_an_interrupt_is_silent_where_people_read(capsys, monkeypatch):
+def test_an_interrupt_prints_no_traceback(capsys, monkeypatch):
     monkeypatch.setattr(run, "_print_end", interrupted)
     code, _, err = called(capsys, *RUN)
     assert (code, err) == (130, "")
 
 
-def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
+def test_the_output_of_a_node_is_not_part_of_the_json(capsys, monkeypatch):
     monkeypatch.setattr(
         script, "_make_fixed", lambda agent: (agent[0], lambda **_: sys.stdout.write("noise") and {"topic": "other"})
     )
@@ -88,7 +88,7 @@ def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
     assert "noise" in err
 
 
-def test_whatever_is_on_the_board_is_printed_as_json(capsys, monkeypatch):
+def test_any_value_on_the_board_is_printed_as_json(capsys, monkeypatch):
     odd = {"topic": "other", "half": "\ud800", "\udfff": 1, "nan": float("nan"), "far": [float("-inf")],
            "long": 10 ** 5000, "set": {1}, 3: b"bytes"}  # fmt: skip
     monkeypatch.setattr(script, "_make_fixed", lambda agent: (agent[0], lambda **_: {"topic": "other", "odd": odd}))
@@ -100,7 +100,7 @@ def test_whatever_is_on_the_board_is_printed_as_json(capsys, monkeypatch):
     assert (int(actual["long"], 16), actual["set"]) == (10**5000, [1])
 
 
-def test_a_terminal_of_few_letters_gets_json_too(monkeypatch):
+def test_an_ascii_terminal_gets_json_too(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
     monkeypatch.setattr(sys, "stdout", stream)
     print_json({"ö": "\U0001f600"})

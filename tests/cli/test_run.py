@@ -17,7 +17,7 @@ from agentnb.world.llm.anthropic import AnthropicClient
 from tests.cli.command_files import RECIPE, called
 
 
-def test_run_prints_a_line_a_step_and_the_board(there, capsys):
+def test_run_prints_one_line_per_step_and_the_board(there, capsys):
     code, out, _ = called(capsys, "run", "refunds.yaml", "--input", "ticket=I want my money", "--script", "script.yaml")
     assert code == 0
     steps, _, end = out.partition("\n\n")
@@ -46,7 +46,7 @@ def test_run_as_json_is_one_object(there, capsys):
 @pytest.mark.parametrize(
     ("word", "value"), [("n=3", 3), ("n=text", "text"), ('n="3"', "3"), ("n=[1, 2]", [1, 2]), ("n=", "")]
 )
-def test_an_input_is_json_where_it_is_json(there, capsys, word, value):
+def test_an_input_that_is_valid_json_is_parsed(there, capsys, word, value):
     words = ("run", "refunds.yaml", "-i", "ticket=a", "-i", word, "--script", "script.yaml", "--json")
     _, out, err = called(capsys, *words)
     assert json.loads(out)["board"]["n"] == value
@@ -73,7 +73,7 @@ def test_run_masks_secrets(there, capsys):
         assert "sk-123" not in out
 
 
-def test_run_without_an_answer_waits_and_says_so(there, capsys):
+def test_run_without_an_answer_waits_and_reports_it(there, capsys):
     Path("script.yaml").write_text("agents: {reader: {topic: refund}}\n")
     code, out, err = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
     assert code == 4
@@ -89,7 +89,7 @@ def test_run_stops_at_its_budget(there, capsys):
     assert (code, json.loads(out)["status"], json.loads(out)["steps"]) == (3, "exhausted", 2)
 
 
-def test_run_tells_what_failed(there, capsys):
+def test_run_reports_what_failed(there, capsys):
     Path("script.yaml").write_text("agents: {reader: 7}\n")
     Path("refunds.yaml").write_text(RECIPE)
     code, out, _ = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "--script", "absent.yaml")
@@ -97,7 +97,7 @@ def test_run_tells_what_failed(there, capsys):
     assert out == ""
 
 
-def test_run_refuses_a_broken_recipe_before_it_runs(there, capsys):
+def test_run_rejects_a_broken_recipe_before_it_runs(there, capsys):
     code, out, err = called(capsys, "run", "broken.yaml", "-i", "ticket=a")
     assert (code, out) == (1, "")
     assert "'srot'" in err
@@ -114,7 +114,7 @@ def test_run_writes_the_trace(there, capsys):
     assert [step.node_id for step in SimulationTrace.read("out.json").steps] == ["read", "sort", "ask", "close"]
 
 
-def test_a_place_that_cannot_be_written_is_a_problem(there, capsys):
+def test_a_path_that_cannot_be_written_is_a_problem(there, capsys):
     words = ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml", "--trace", "no/such/out.json")
     code, _, err = called(capsys, *words)
     assert code == 1
@@ -122,7 +122,7 @@ def test_a_place_that_cannot_be_written_is_a_problem(there, capsys):
     assert "Traceback" not in err
 
 
-def test_a_requirement_that_does_not_hold_is_reported_with_the_recipes_own_words(tmp_path, capsys):
+def test_an_unmet_requirement_is_reported_with_the_message_of_the_recipe(tmp_path, capsys):
     file = tmp_path / "needs.yaml"
     rule = "requirements: [{variable: ticket, operator: eq, value: 1, error_message: A ticket is needed.}]\n"
     file.write_text(RECIPE + rule)
@@ -132,7 +132,7 @@ def test_a_requirement_that_does_not_hold_is_reported_with_the_recipes_own_words
     assert err.count("A ticket is needed.") == 1
 
 
-def test_a_run_that_is_used_up_names_its_limit(there, capsys):
+def test_an_exhausted_run_names_its_limit(there, capsys):
     words = ("run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml", "--max-steps", "2")
     code, out, _ = called(capsys, *words)
     assert code == 3
@@ -179,7 +179,7 @@ def test_an_agent_that_ends_without_success_is_exit_code_1(there, capsys, rate, 
     assert ("X424" in (out if more else err)) is (code == 1)
 
 
-def test_an_agents_result_is_only_a_whole_agents(there, capsys):
+def test_only_a_whole_agent_has_an_agent_result(there, capsys):
     Path("script.yaml").write_text("agents: {reader: {topic: x, result: {success: false}}}\n")
     code, _, err = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
     assert (code, err) == (0, "")
@@ -197,7 +197,7 @@ def test_an_agents_result_is_only_a_whole_agents(there, capsys):
     ],
 )
 @pytest.mark.starts_programs
-def test_a_reader_that_leaves_is_no_problem(there, words):
+def test_a_closed_pipe_is_not_an_error(there, words):
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
@@ -235,13 +235,13 @@ def test_a_sample_runs_by_its_name(capsys):
     assert (code, "finished after 3 steps" in out) == (0, True)
 
 
-def test_a_file_comes_before_the_sample_of_its_name(capsys, tmp_path, monkeypatch):
+def test_a_file_takes_precedence_over_a_sample_of_its_name(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pipeline").write_text("{}")
     assert called(capsys, "run", "pipeline")[0] == 1
 
 
-def test_live_takes_the_model_whose_key_is_set(capsys, monkeypatch):
+def test_live_uses_the_model_whose_key_is_set(capsys, monkeypatch):
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     code, _, complaint = called(capsys, "run", "pipeline", "--live")

@@ -55,14 +55,14 @@ def test_scenarios_that_pass(capsys):
     assert lines(out) == ([("passed", "refund"), ("passed", "answer")], "2 passed")
 
 
-def test_one_that_fails_is_reported_and_is_the_exit_code(capsys):
+def test_a_failed_scenario_is_reported_by_the_exit_code(capsys):
     code, out, _ = called(capsys, "run", "wrong.yaml", "--scenarios", "--script", "script.yaml")
     assert code == 1
     assert lines(out) == ([("passed", "refund"), ("passed", "answer"), ("FAILED", "wrong")], "2 passed, 1 failed")
     assert "topic: expected 'other', found 'refund'" in out
 
 
-def test_as_one_document(capsys):
+def test_scenarios_as_json_are_one_object(capsys):
     code, document, codes = run_for_json(capsys, "run", "wrong.yaml", "--scenarios", "--script", "script.yaml")
     assert (code, document["ok"], document["passed"], document["failed"], codes) == (1, False, 2, 1, [])
     wrong = document["scenarios"][2]
@@ -71,13 +71,13 @@ def test_as_one_document(capsys):
     assert wrong["mismatches"] == ["topic: expected 'other', found 'refund'"]
 
 
-def test_some_of_them(capsys):
+def test_scenarios_can_be_selected(capsys):
     _, out, _ = called(capsys, "run", "wrong.yaml", "--scenario", "answer", "--scenario", "refund", "--script",
                        "script.yaml")  # fmt: skip
     assert lines(out) == ([("passed", "refund"), ("passed", "answer")], "2 passed")
 
 
-def test_one_that_is_not_there(capsys):
+def test_an_unknown_scenario_is_a_problem(capsys):
     code, out, err = called(capsys, "run", "tested.yaml", "--scenario", "refnd")
     assert (code, out) == (1, "")
     assert "U909" in err
@@ -93,21 +93,21 @@ def test_a_recipe_without_scenarios_says_what_to_write(capsys, word):
 
 
 @pytest.mark.parametrize(("words", "named"), [(("-i", "ticket=a"), "--input"), (("--trace", "out.json"), "--trace")])
-def test_words_of_one_run_do_not_go_with_scenarios(capsys, words, named):
+def test_options_of_a_single_run_are_rejected_with_scenarios(capsys, words, named):
     code, document, codes = run_for_json(capsys, *RUN, *words)
     assert (code, codes) == (1, ["U908"])
     assert document["problems"][0]["what"].startswith(named)
     assert not Path("out.json").exists()
 
 
-def test_the_budget_of_steps_is_that_of_each(capsys):
+def test_the_budget_of_steps_applies_to_each_scenario(capsys):
     _, document, codes = run_for_json(capsys, *RUN, "--max-steps", "2")
     assert [row["status"] for row in document["scenarios"]] == ["exhausted", "exhausted"]
     assert [row["steps"] for row in document["scenarios"]] == [2, 2]
     assert codes == ["X416", "X416"]
 
 
-def test_chaos_strikes_by_the_seed(capsys):
+def test_chaos_depends_on_the_seed(capsys):
     words = ("--chaos", "error_rate=0.5", "--chaos", "latency_ms=0")
     actual = [
         tuple(row["passed"] for row in run_for_json(capsys, *RUN, *words, "--seed", str(seed))[1]["scenarios"])
@@ -117,14 +117,14 @@ def test_chaos_strikes_by_the_seed(capsys):
     assert len(set(actual)) > 1
 
 
-def test_chaos_that_strikes_always(capsys):
+def test_chaos_at_a_rate_of_one_fails_every_call(capsys):
     code, document, codes = run_for_json(capsys, *RUN, "--chaos", "error_rate=1")
     assert (code, document["failed"], codes) == (1, 2, ["X100", "X100"])
     assert "made on purpose" in document["scenarios"][0]["told"]
 
 
 @pytest.mark.parametrize(("word", "cure"), [("eror_rate=0.1", "did you mean 'error_rate'?"), ("error_rate=2", "0.1")])
-def test_chaos_in_wrong_words(capsys, word, cure):
+def test_invalid_chaos_is_a_problem(capsys, word, cure):
     code, _, err = called(capsys, *RUN, "--chaos", word)
     assert code == 1
     assert "X415" in err
@@ -138,7 +138,7 @@ def test_chaos_for_a_single_run(capsys):
     assert "chaos struck" in document["error"]
 
 
-def test_a_script_has_a_judge_too(capsys):
+def test_a_script_can_answer_for_the_judge(capsys):
     Path("tested.yaml").write_text(RECIPE + TESTS.replace("exact_match", "llm_judge"))
     judge = """llm: {judge: '{"score": 0.7, "passed": true, "reason": "It is closed."}'}\n"""
     Path("script.yaml").write_text(Path("script.yaml").read_text() + judge)
@@ -150,7 +150,7 @@ def test_a_script_has_a_judge_too(capsys):
 
 
 @pytest.mark.starts_programs
-def test_nobody_is_asked_even_where_somebody_could_answer():
+def test_nobody_is_asked_even_on_a_terminal():
     """On a terminal a run asks at once; scenarios must not, or they would hang where nobody sits."""
     pty = pytest.importorskip("pty")
     Path("script.yaml").write_text("agents: {reader: {topic: refund}}\n")
@@ -165,7 +165,7 @@ def test_nobody_is_asked_even_where_somebody_could_answer():
     assert "Refund it?" not in printed
 
 
-def test_what_a_node_prints_is_no_part_of_the_document(capsys, monkeypatch):
+def test_the_output_of_a_node_is_not_part_of_the_json(capsys, monkeypatch):
     monkeypatch.setattr(
         script, "_make_fixed", lambda agent: (agent[0], lambda **_: sys.stdout.write("noise") and agent[1])
     )

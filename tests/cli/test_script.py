@@ -9,7 +9,7 @@ from agentnb.load import load
 from tests.cli.command_files import RECIPE, called
 
 
-def test_a_script_names_its_wrong_keys_all_at_once(there, capsys):
+def test_a_script_reports_all_wrong_keys_at_once(there, capsys):
     Path("script.yaml").write_text("answer: {ask: [a]}\nagnts: {}\n")
     code, _, err = called(capsys, "run", "refunds.yaml", "-i", "ticket=a", "--script", "script.yaml")
     assert code == 1
@@ -25,7 +25,7 @@ def test_a_script_is_a_mapping(there, capsys):
     assert "U903" in err
 
 
-def test_for_a_run_the_judges_part_of_a_script_is_left_out(tmp_path):
+def test_a_run_ignores_the_part_of_a_script_for_the_judge(tmp_path):
     (tmp_path / "script.yaml").write_text("llm: {read: [a], judge: [yes]}\n")
     recipe = load(RECIPE)
     assert read_script(str(tmp_path / "script.yaml"), recipe) == {"llm": {"read": ["a"]}}

@@ -35,7 +35,7 @@ def module(there, monkeypatch, request):
     return name
 
 
-def test_a_recipe_its_tools_and_its_model_may_be_objects_of_python(module, capsys):
+def test_a_recipe_its_tools_and_its_model_may_be_python_objects(module, capsys):
     words = ("run", f"{module}:make", "--tools", f"search={module}:search", "--llm", f"{module}:model",
              "--input", "question=where", "--trace", "run.json")  # fmt: skip
     code, out, err = called(capsys, *words)

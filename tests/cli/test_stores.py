@@ -61,7 +61,7 @@ def test_a_stored_run_is_reported_by_its_id(there, capsys):
     assert document(capsys, *RUN[:-2])["run_id"] is None
 
 
-def test_a_run_is_stored_where_it_is_asked_for(there, capsys):
+def test_a_run_is_stored_on_request(there, capsys):
     assert called(capsys, *RUN)[0] == 0
     code, out, _ = called(capsys, "runs", "runs.db")
     line, count = out.splitlines()
@@ -71,7 +71,7 @@ def test_a_run_is_stored_where_it_is_asked_for(there, capsys):
     assert (kept_there.position, kept_there.board["response"]) == (4, "yes please")
 
 
-def test_a_run_that_waits_is_stored_as_it_waits_and_can_be_answered(there, capsys):
+def test_a_waiting_run_is_stored_and_can_be_answered(there, capsys):
     Path("script.yaml").write_text("agents: {reader: {topic: refund}, closer: {closed: true}}\n")
     code, _, err = called(capsys, *RUN)
     assert code == 4
@@ -82,7 +82,7 @@ def test_a_run_that_waits_is_stored_as_it_waits_and_can_be_answered(there, capsy
     assert (session.status, session.board["closed"]) == ("finished", "I want my money")
 
 
-def test_a_store_that_cannot_be_is_reported_before_anything_runs(there, capsys):
+def test_an_impossible_store_is_reported_before_anything_runs(there, capsys):
     code, document, codes = run_for_json(capsys, *RUN[:-1], "nowhere/runs.db")
     assert (code, codes) == (1, ["L420"])
     assert "nowhere" in document["problems"][0]["why"]
@@ -92,7 +92,7 @@ def test_a_store_that_cannot_be_is_reported_before_anything_runs(there, capsys):
 # -- runs ------------------------------------------------------------------------------------------------------------
 
 
-def test_forks_are_under_the_run_that_they_began_from(there, capsys):
+def test_forks_are_listed_below_their_parent_run(there, capsys):
     session = nb.Session(counting(), {"n": 0}, store="runs.db", run_id="one")
     session.run()
     fork = session.fork(at=2, name="what if", edit={"n": 7})
@@ -132,7 +132,7 @@ def test_runs_are_filtered_and_listed_page_by_page(there, capsys):
     assert run_for_json(capsys, "runs", "runs.db", "--status", "finnished")[2] == ["L546"]
 
 
-def test_a_run_that_nobody_runs_any_more_was_interrupted_after_what_is_stored(there, capsys):
+def test_a_run_without_a_process_is_interrupted_after_its_last_stored_step(there, capsys):
     def cut():
         raise KeyboardInterrupt
 
@@ -156,7 +156,7 @@ def test_the_runs_as_json(there, capsys):
     assert datetime.fromisoformat(first["created"]).tzinfo == UTC
 
 
-def test_a_name_cannot_move_the_terminals_cursor(there, capsys):
+def test_a_name_cannot_send_control_sequences_to_the_terminal(there, capsys):
     store_run("a\nb", name="\x1b[2Jgone")
     _, out, _ = called(capsys, "runs", "runs.db")
     assert len(out.splitlines()) == 2
@@ -167,7 +167,7 @@ def test_a_name_cannot_move_the_terminals_cursor(there, capsys):
 # -- trace -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_steps_of_the_run_that_was_written_last(there, capsys):
+def test_without_an_id_the_last_written_run_is_shown(there, capsys):
     store_run("one")
     store_run("two", recipe=counting(end=lambda: {"end": "\x1b[1mof it"}))
     code, out, _ = called(capsys, "trace", "runs.db")
@@ -181,7 +181,7 @@ def test_the_steps_of_the_run_that_was_written_last(there, capsys):
     assert "\x1b" not in out
 
 
-def test_one_run_of_several_and_one_table_of_it(there, capsys):
+def test_a_run_and_a_table_can_be_selected(there, capsys):
     store_run("one")
     store_run("two")
     _, out, _ = called(capsys, "trace", "runs.db", "--run", "one", "--table", "writes")

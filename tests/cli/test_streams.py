@@ -54,7 +54,7 @@ def call(words, monkeypatch, **streams):
             return end.code
 
 
-def test_every_command_is_tried():
+def test_every_command_is_covered():
     commands = next(action for action in make_parser()._actions if action.dest == "command").choices
     assert set(commands) == {*COMMANDS, "mcp", "lab"}  # lab runs until it is stopped; its server prints to stderr
 
@@ -98,7 +98,7 @@ def test_messages_that_cannot_be_written_change_nothing(folder, monkeypatch):
 
 @needs_full
 @pytest.mark.starts_programs
-def test_the_server_for_assistants_says_that_it_cannot_answer(tmp_path):
+def test_the_mcp_server_reports_that_it_cannot_write_answers(tmp_path):
     pytest.importorskip("mcp", reason="the server needs the MCP SDK")
     with FULL.open("w") as full:
         done = subprocess.run([sys.executable, "-m", "agentnb", "mcp"], check=False, text=True, cwd=tmp_path,

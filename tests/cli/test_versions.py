@@ -8,7 +8,7 @@ import pytest
 from agentnb.cli import main
 
 
-def test_versions_has_what_a_report_needs(capsys):
+def test_versions_prints_what_a_bug_report_needs(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--versions"])
     assert ended.value.code == 0
@@ -20,7 +20,7 @@ def test_versions_has_what_a_report_needs(capsys):
     assert re.search(r"^  tables of a store: \d+$", output, re.MULTILINE)
 
 
-def test_versions_says_what_is_not_there(capsys, monkeypatch):
+def test_versions_reports_missing_packages(capsys, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SystemExit):
         main(["--versions"])

@@ -132,16 +132,16 @@ def bad(request):
     return EXAMPLES[request.param][1]
 
 
-def test_it_recognises_its_own_and_no_other(dialect):
+def test_it_recognizes_its_own_sources_only(dialect):
     assert {name for name, (make, _) in EXAMPLES.items() if dialect.recognise(make())} == {dialect.name}
 
 
 @pytest.mark.parametrize("other", [None, 3, "text", [], {}, object()])
-def test_it_does_not_claim_what_is_nobodys(dialect, other):
+def test_it_does_not_claim_unknown_sources(dialect, other):
     assert not dialect.recognise(other)
 
 
-def test_it_gives_a_recipe_that_says_its_dialect(dialect, good):
+def test_its_recipe_names_its_dialect(dialect, good):
     recipe = load(good())
     nodes = NODES.get(dialect.name, ["a", "b"])
     assert (recipe.name, recipe.dialect) == (NAMES.get(dialect.name, "made"), dialect.name)
@@ -152,7 +152,7 @@ def test_it_gives_a_recipe_that_says_its_dialect(dialect, good):
     assert recipe.regions["root"].entry == recipe.entry
 
 
-def test_every_part_knows_its_place(good):
+def test_every_part_has_its_place_in_the_source(good):
     recipe = load(good())
     for part in (*recipe.nodes.values(), *recipe.edges):
         assert part.place is not None
@@ -173,7 +173,7 @@ def test_nothing_in_a_recipe_can_be_set(good):
             node.params["new"] = 1
 
 
-def test_it_draws(good):
+def test_its_recipe_can_be_drawn(good):
     assert 'data-node="a"' in load(good()).draw().svg or "system_prompt" in load(good()).draw().dot
 
 
@@ -184,7 +184,7 @@ def test_a_mistake_has_all_four_answers(bad):
         assert all((problem.code, problem.what, problem.where, problem.why, problem.do))
 
 
-def test_its_folder_says_what_it_is(dialect):
+def test_its_package_has_a_docstring(dialect):
     assert (Path(agentnb.dialects.__file__).parent / dialect.name / "__init__.py").exists()
     module = importlib.import_module(f"agentnb.dialects.{dialect.name}.loader")
     assert module.load is dialect.load

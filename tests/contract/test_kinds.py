@@ -104,7 +104,7 @@ def session_of(kind):
     return Session(recipe_of(kind), {"word": "hello"}, answers={"here": "yes"}, clock=FrozenClock())
 
 
-def test_every_kind_has_an_example_here():
+def test_every_kind_has_an_example():
     assert set(ATTRIBUTES) | set(PARTS) | {"task"} | FAILING | REACTIVE == set(KINDS)
 
 
@@ -132,7 +132,7 @@ def test_it_runs_to_the_end(kind):
     assert run.trace.steps[0].kind == kind
 
 
-def test_a_composite_enters_and_leaves_and_a_leaf_runs(kind):
+def test_a_composite_node_enters_and_leaves_and_a_leaf_runs(kind):
     run = session_of(kind)
     run.run()
     agent = ["here/system_prompt", "here/request", "here/llm", "here/result"]
@@ -166,7 +166,7 @@ def test_its_steps_are_rows_of_the_trace(kind):
 
 @pytest.mark.parametrize("llm", [None, {"here": [{"name": "a", "score": 1}]}], ids=["nobody", "script"])
 @pytest.mark.parametrize("kind", sorted(ASKING))
-def test_an_answer_that_is_simulated_is_stored_with_its_step_and_not_before(kind, llm):
+def test_a_simulated_answer_is_stored_with_its_step_and_not_before(kind, llm):
     log = MemoryLog()
     run = Session(recipe_of(kind), {"word": "a"}, llm=llm, store=log, run_id="run", validate_inputs=False)
     run.run()
@@ -174,7 +174,7 @@ def test_an_answer_that_is_simulated_is_stored_with_its_step_and_not_before(kind
     assert log.last("run") == 1 + run.position
 
 
-def test_a_real_call_is_stored_when_it_goes_out_and_when_it_comes_back():
+def test_a_real_call_is_stored_when_it_is_sent_and_when_it_is_answered():
     log = MemoryLog()
     run = Session(recipe_of("tool"), {"word": "a"}, store=log, run_id="run")
     run.run()

@@ -62,7 +62,7 @@ def defaults(record: type) -> Iterator[str]:
             yield f"{name}.{key} = {value!r}"
 
 
-def test_the_defaults_are_those_that_are_written_down(request):
+def test_the_defaults_are_the_documented_ones(request):
     lines = [line for record in records() for line in defaults(record)]
     if request.config.getoption("--update-golden"):
         PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -63,7 +63,7 @@ def answered(by: str, recipe: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("by", ["nobody", "callable", *ANSWERS])
 @pytest.mark.parametrize("kind", OWN)
-def test_a_node_of_any_kind_replays_whoever_answered_it(kind, by):
+def test_a_node_of_any_kind_replays_whatever_answered_it(kind, by):
     recipe, log = recipe_of(kind), MemoryLog()
     run = nb.Session(recipe, {"word": "a"}, answers={"here": "yes"}, clock=FrozenClock(), store=log,
                      run_id="run", **answered(by, recipe))  # fmt: skip
@@ -75,7 +75,7 @@ def test_a_node_of_any_kind_replays_whoever_answered_it(kind, by):
 
 @pytest.mark.parametrize("by", ["nobody", "callable", "text", "decision"])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_sample_replays_whoever_answered_it(name, by):
+def test_a_sample_replays_whatever_answered_it(name, by):
     recipe, log = nb.samples(name), MemoryLog()
     run = nb.Session(recipe, inputs_of(recipe), store=log, run_id="run", **answered(by, recipe))
     if name in STARTS:
@@ -87,7 +87,7 @@ def test_a_sample_replays_whoever_answered_it(name, by):
 
 
 @pytest.mark.parametrize("kind", sorted({*ASKING, "chat"}))
-def test_a_run_that_one_after_the_other_answered_replays(kind):
+def test_a_run_answered_by_several_models_replays(kind):
     """Each of three sessions makes one step of a loop: with a model, with nobody, with a callable or a model."""
     body = recipe_of(kind)
     again = [Edge("here", "here", "loop_back") if edge.source == "here" else edge for edge in body.edges]

@@ -132,7 +132,7 @@ def test_a_generator_that_a_call_returns_fails_the_node(caller, made):
 
 
 @pytest.mark.parametrize("made", [yields, yields_later, later])
-def test_a_tool_that_returns_it_inside_its_result_has_failed(made):
+def test_a_generator_inside_the_result_of_a_tool_is_a_failure(made):
     async def main():
         agent = as_tool_of_an_agent(lambda: {"rows": made()})
         await agent.arun()
@@ -145,7 +145,7 @@ def test_a_tool_that_returns_it_inside_its_result_has_failed(made):
 
 
 @pytest.mark.parametrize("made", [yields, yields_later, later])
-def test_a_system_that_returns_it_fails(made):
+def test_a_generator_that_a_system_returns_is_a_failure(made):
     def system():
         return [made()]
 
@@ -155,7 +155,7 @@ def test_a_system_that_returns_it_fails(made):
 
 
 @pytest.mark.parametrize("made", [yields, yields_later, later])
-def test_a_behavior_that_returns_it_has_failed(made):
+def test_a_generator_that_a_behavior_returns_is_a_failure(made):
     behavior = activegraph.Behavior("odd", lambda event, graph, ctx: made(), on=["goal.created"])
     runtime = activegraph.Runtime(activegraph.Graph(), behaviors=[behavior])
     runtime.run_goal("go")
@@ -164,7 +164,7 @@ def test_a_behavior_that_returns_it_has_failed(made):
 
 
 @pytest.mark.parametrize("made", [yields, later])
-def test_a_listener_that_returns_it_is_dropped_with_a_warning(made):
+def test_a_listener_that_returns_a_generator_is_removed_with_a_warning(made):
     session = as_function(lambda: 1)
     session.subscribe(lambda step: made())
     with pytest.warns(UserWarning, match="a listener of 'step' raised TypeError and was removed: it returned a"):

@@ -79,7 +79,7 @@ async def tool_of_a_live_run(blocking):
         tool_of_a_live_run,
     ],
 )
-def test_the_loop_continues_while_a_sync_call_blocks(door):
+def test_the_event_loop_runs_while_a_sync_call_blocks(door):
     """Ten calls wait for one another, and then for the loop: one at a time, none would return."""
     all_are_there, loop_went_on, seen = threading.Event(), threading.Event(), []
     together = threading.Barrier(10, action=all_are_there.set)
@@ -102,7 +102,7 @@ def test_the_loop_continues_while_a_sync_call_blocks(door):
     assert seen == [(True, "the caller")] * 10
 
 
-def test_without_a_loop_a_call_stays_in_the_callers_thread():
+def test_without_an_event_loop_a_call_stays_in_the_calling_thread():
     threads = []
     session = tool_of_a_graph(lambda: threads.append(threading.current_thread()))
     session.run()
@@ -111,7 +111,7 @@ def test_without_a_loop_a_call_stays_in_the_callers_thread():
     assert threads == [threading.current_thread()] * 2
 
 
-def test_a_system_may_have_a_loop_of_its_own():
+def test_a_system_may_run_its_own_event_loop():
     async def answer():
         return "done"
 

@@ -73,7 +73,7 @@ def brief(content):
     ]
 
 
-def test_nothing_is_said_of_what_is_right():
+def test_valid_values_are_not_reported():
     homes = {"a": {"street": "s", "no": 3}, "b": {"street": "t", "number": 4}}
     assert (
         list_problems({"name": "z", "animals": [{"type": "cat", "lives": 9}], "homes": homes, "free": {"x": {"y": 1}}})
@@ -103,23 +103,23 @@ def test_a_mistake_is_reported_once_with_its_place(change, code, where):
     assert actual == [(code, "error", where)]
 
 
-def test_a_member_of_a_union_is_reported_against_its_own_class_alone():
+def test_a_member_of_a_union_is_validated_against_its_own_class():
     problem = list_problems({"name": "z", "animals": [{"type": "dog"}]})[0]
     assert problem.why == "required: tricks; found: type"
 
 
-def test_a_key_that_is_called_like_a_member_is_no_part_of_a_place():
+def test_a_key_named_like_a_member_is_not_part_of_a_place():
     assert brief({"name": "z", "animals": [{"type": "dog", "dog": {"tricks": []}}]}) == [
         ("R112", "warning", "animals[0].dog"),
         ("R113", "error", "animals[0]"),
     ]
 
 
-def test_a_value_that_is_none_of_several_is_reported_at_its_place():
+def test_a_value_outside_of_a_literal_is_reported_at_its_place():
     assert {where for _, _, where in brief({"name": "z", "size": []})} == {"size"}
 
 
-def test_what_a_check_says_to_do_is_reported():
+def test_the_remedy_of_a_validator_is_reported():
     problem = list_problems({"name": "z", "free": {"nowhere": 1}})[0]
     assert (problem.what, problem.why, problem.do) == ("'nowhere' is 1", "the rule is: a zoo is somewhere", "move it")
 
@@ -132,17 +132,17 @@ def test_what_a_check_says_to_do_is_reported():
         ({"homes": {"a": {"street": "s", "zip": 1}}}, "homes.a.zip"),
     ],
 )
-def test_an_unknown_key_is_a_warning_where_the_class_leaves_it_aside(change, where):
+def test_an_unknown_key_is_a_warning_if_the_class_ignores_it(change, where):
     assert brief({"name": "z", **change}) == [("R112", "warning", where)]
 
 
-def test_a_key_is_asked_for_by_the_name_that_is_near():
+def test_an_unknown_key_has_a_suggestion():
     unknown, missing = list_problems({"nme": "z"})
     assert unknown.do == "did you mean 'name'?"
     assert missing.do == "write 'name' instead of 'nme'"
 
 
-def test_places_are_those_of_the_text():
+def test_places_are_those_of_the_source():
     problems = list_problems("name: z\nanimals:\n  - {type: cat, lives: 9}\n  - {type: dog, trix: [sit]}\n")
     assert [problem.where for problem in problems] == ["<text>:4:17, animals[1].trix", "<text>:4:5, animals[1]"]
 
@@ -168,7 +168,7 @@ class Shifted(ValidatedInput):
         return ("it", "there is nothing like it", "forget it") if path[-1] == "odd" else None
 
 
-def test_a_dialect_can_have_its_own_words_and_places():
+def test_a_dialect_can_have_its_own_messages_and_places():
     source = read_text("zoo:\n  odd: 1\n  mood: loud\n")
     written = Shifted(source, source.content["zoo"], Zoo)
     with pytest.raises(ValidationError) as caught:
@@ -192,7 +192,7 @@ def test_a_dialect_can_have_its_own_words_and_places():
         ({"requirements": 5}, "the rule is: a list is required", "write a list of items"),
     ],
 )
-def test_a_value_of_another_sort_is_reported_in_our_own_words(change, why, do):
+def test_a_value_of_another_type_is_reported_in_our_own_words(change, why, do):
     recipe = {"metadata": {"name": "t"}, "interface": {}, "topology": [{"id": "a", "type": "agent", "agent_ref": "r"}]}
     with pytest.raises(RecipeError) as caught:
         load({**recipe, **change})

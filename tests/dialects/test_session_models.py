@@ -62,7 +62,7 @@ def run(recipe, llm, *messages, **options):
     return session
 
 
-def test_without_a_model_of_the_session_the_programs_own_answers():
+def test_without_a_model_of_the_session_that_of_the_program_answers():
     recipe = asking(FakeListChatModel(responses=["its own"]))
     session = nb.Session(recipe, {"messages": [("user", "Why?")]})
     session.run()
@@ -76,7 +76,7 @@ def test_a_script_answers_in_place_of_the_programs_model():
     assert (call["kind"], call["provider"], call["name"]) == ("llm", "scripted", "SimulatedChatModel")
 
 
-def test_an_async_node_asks_it_too():
+def test_an_async_node_uses_the_model_of_the_session_too():
     own_model = SimulatedChatModel(answer=never)
 
     async def say(state):
@@ -106,7 +106,7 @@ def test_the_request_has_roles_tools_and_settings():
     assert session.board["messages"][-1].content == "Yes."
 
 
-def test_calls_of_tools_reach_the_program():
+def test_tool_calls_reach_the_program():
     own_model = SimulatedChatModel(answer=never).bind_tools([rain])
     wanted = LLMResponse("", tool_calls=[{"id": "c", "name": "rain", "arguments": {"city": "Oslo"}, "signature": "s"}])
     answer = run(asking(own_model), lambda _request: wanted).board["messages"][-1]
@@ -122,7 +122,7 @@ def test_calls_of_tools_reach_the_program():
 
 
 @pytest.mark.parametrize("said", [{"good": True, "why": "short"}, 'Here: {"good": true, "why": "short"}'])
-def test_structured_output_is_asked_for_by_its_schema(said):
+def test_structured_output_is_requested_by_its_schema(said):
     requests = []
     own_model = SimulatedChatModel(answer=never).with_structured_output(Verdict)
     recipe = program(lambda state: {"messages": [("ai", own_model.invoke(state["messages"]).model_dump_json())]})
@@ -144,7 +144,7 @@ SCHEMA = {"type": "object", "properties": {"good": {"type": "boolean"}}, "requir
     ],
     ids=["openai", "class", "anthropic"],
 )
-def test_the_vendors_options_for_a_schema_are_understood(option):
+def test_vendor_options_for_a_schema_are_supported(option):
     requests = []
     session = run(asking(**option), lambda request: requests.append(request) or {"good": True})
     assert "good" in requests[0].settings["schema"]["properties"]
@@ -152,7 +152,7 @@ def test_the_vendors_options_for_a_schema_are_understood(option):
     assert (message.content, message.additional_kwargs["parsed"]) == ('{"good": true}', {"good": True})
 
 
-def test_a_forked_run_asks_another_model():
+def test_a_fork_can_use_another_model():
     session = run(asking(), ["one"])
     fork = session.fork(at=0, llm=["two"])
     fork.run()
@@ -169,7 +169,7 @@ def test_a_run_replays_without_the_model_that_answered(tmp_path):
     assert opened.board["messages"][-1].content == "one"
 
 
-def test_a_held_call_is_edited_and_then_sent_to_the_sessions_model():
+def test_an_edited_call_is_sent_to_the_model_of_the_session():
     requests = []
     recipe = asking()
     session = nb.Session(recipe, {"messages": [("user", "Why?")]}, llm=lambda request: requests.append(request) or "ok")
@@ -183,14 +183,14 @@ def test_a_held_call_is_edited_and_then_sent_to_the_sessions_model():
     assert [each.messages[-1].content for each in requests] == ["How?"]
 
 
-def test_a_picture_cannot_be_sent_to_it():
+def test_an_image_cannot_be_sent_to_the_model_of_a_session():
     message = HumanMessage([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}])
     session = nb.Session(asking(), {"messages": [message]}, llm=["no"])
     session.run()
     assert (session.status, session.error.code) == ("failed", "L545")
 
 
-def test_a_runtime_asks_the_sessions_model():
+def test_a_runtime_uses_the_model_of_the_session():
     class Text(BaseModel):
         text: str
 

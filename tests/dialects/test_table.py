@@ -35,7 +35,7 @@ def test_warnings_are_kept_with_the_recipe():
     assert recipe.text == text
 
 
-def test_of_many_misspelt_words_only_the_first_are_guessed_at():
+def test_suggestions_are_made_for_the_first_misspelled_words_only():
     steps = [f"{{id: a{n}, type: agent, agent_ref: x, agent_reff: y}}" for n in range(MOST_SUGGESTIONS + 50)]
     text = f"metadata: {{name: t}}\ninterface: {{}}\nidentity: {{}}\ntopology: [{', '.join(steps)}]"
     with pytest.raises(RecipeError) as caught:
@@ -77,6 +77,6 @@ def test_a_mapping_is_read_as_a_dialect_of_documents_only(name):
         (object(), "an object"),
     ],
 )
-def test_what_a_dialect_cannot_read_is_named(given, noun):
+def test_unsupported_input_of_a_dialect_is_named(given, noun):
     with pytest.raises(RecipeError, match=f"R107: {noun} cannot be read as coreason"):
         nb.load(given, dialect="coreason")

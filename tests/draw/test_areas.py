@@ -17,7 +17,7 @@ def keys(session):
     return [row.key for row in make_board_table(session.recipe, session._parts.pictures.view()).rows]
 
 
-def test_inside_an_agent_its_own_board_is_shown_and_outside_the_recipes():
+def test_inside_an_agent_its_own_board_is_drawn_and_outside_that_of_the_recipe():
     session = desk()
     assert "system_prompt" not in keys(session)
     session.step(2)

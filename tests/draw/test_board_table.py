@@ -19,11 +19,11 @@ def keys(table):
     return [row.key for row in table.rows]
 
 
-def test_every_key_that_the_recipe_names_has_one_row():
+def test_every_key_named_by_the_recipe_has_one_row():
     assert keys(make_board_table(diamond(), None)) == ["ticket", "answer", "customer", "draft", "orders"]
 
 
-def test_a_path_marks_the_row_of_its_key():
+def test_a_path_highlights_the_row_of_its_key():
     table = make_board_table(
         diamond(), RunView(board={"ticket": {"text": "hi"}}, read={"ticket.text"}, written={"ticket.x"})
     )
@@ -35,7 +35,7 @@ def test_a_key_with_a_dot_is_a_row_of_its_own():
     assert find_row("a.b", {}) == "a"
 
 
-def test_flows_go_from_and_to_whoever_reads_and_writes():
+def test_flows_connect_keys_with_their_readers_and_writers():
     table = make_board_table(diamond(), None)
     actual = {(flow.node, flow.direction, tuple(table.rows[row].key for row in flow.rows)) for flow in table.flows}
     assert ("merge", "read", ("draft", "orders")) in actual
@@ -43,7 +43,7 @@ def test_flows_go_from_and_to_whoever_reads_and_writes():
     assert not any(flow.seen or flow.active for flow in table.flows)
 
 
-def test_what_only_the_run_shows_is_drawn_and_marked_as_seen():
+def test_accesses_observed_in_the_run_are_drawn_and_marked_as_observed():
     table = make_board_table(support(), support_run())
     flow = next(flow for flow in table.flows if (flow.node, flow.direction) == ("critic", "write"))
     assert [table.rows[row].key for row in flow.rows] == ["critique", "late"]
@@ -53,7 +53,7 @@ def test_what_only_the_run_shows_is_drawn_and_marked_as_seen():
     assert not read.seen
 
 
-def test_values_are_those_of_the_sessions_step():
+def test_values_are_those_of_the_current_step():
     table = make_board_table(support(), support_run())
     rows = {row.key: row for row in table.rows}
     assert rows["amount"].value == "12.5"
@@ -64,7 +64,7 @@ def test_values_are_those_of_the_sessions_step():
     assert "sk-abc" not in rows["api_key"].tip
 
 
-def test_without_a_run_the_first_values_are_shown():
+def test_without_a_run_the_initial_values_are_shown():
     rows = make_board_table(replace(diamond(), init={"draft": "none yet"}), None).rows
     assert {row.key: row.value for row in rows}["draft"] == "'none yet'"
 
@@ -86,13 +86,13 @@ def test_if_there_is_no_room_for_all_keys_those_that_were_written_or_used_are_dr
 
 
 @pytest.mark.parametrize("value", ["x" * 9999, "漢字" * 99, {"a": ["b"] * 99}, "a\nb\x00", Rude(), [Rude()]])
-def test_any_value_is_one_line_of_a_fixed_width(value):
+def test_every_value_is_one_line_of_a_fixed_width(value):
     text = format_value("key", value)
     assert 0 < count_columns(text) <= VALUE_COLUMNS
     assert text == " ".join(text.split())
 
 
-def test_a_value_that_cannot_say_what_it_is_gives_its_type():
+def test_a_value_whose_repr_fails_shows_its_type():
     assert format_value("key", Rude()).startswith("<Rude that cannot be")
 
 
@@ -118,11 +118,11 @@ def test_spare_rows_depend_on_the_recipe_alone():
     assert (len(over.rows), over.spare, over.hidden_count) == (9, 0, 5)
 
 
-def test_rows_stay_where_they_are_when_keys_come():
+def test_rows_keep_their_position_when_keys_are_added():
     before = keys(make_board_table(diamond(), RunView(board={"x": 1}), spare=4))
     after = keys(make_board_table(diamond(), RunView(board={"x": 1, "y": 2}), spare=4))
     assert after[: len(before)] == before
 
 
-def test_an_empty_board_says_so():
+def test_an_empty_board_is_labeled():
     assert make_board_table(recipe([Node("a", "tool")]), None).last_line == "nothing on it yet"

@@ -21,7 +21,7 @@ ROWS = (
 )
 
 
-def test_each_event_is_below_the_one_that_it_followed_from():
+def test_each_event_is_below_its_cause():
     shown = draw_chain("task#1", ROWS)
     boxes = {box.id: box for box in shown.picture.boxes}
     assert [(box.caption, box.lines, box.notes, box.count) for box in boxes.values()] == [
@@ -37,7 +37,7 @@ def test_each_event_is_below_the_one_that_it_followed_from():
     ]  # fmt: skip
 
 
-def test_in_words():
+def test_it_has_a_text_form():
     assert draw_chain("task#1", ROWS).text.splitlines() == [
         "task#1: 4 events",
         "<- e1 goal.created: user from outside",
@@ -47,7 +47,7 @@ def test_in_words():
     ]
 
 
-def test_of_a_long_chain_the_nearest_events_are_drawn():
+def test_the_nearest_events_of_a_long_chain_are_drawn():
     rows = [
         ChainEvent(f"e{n}", "t", "a", "a", f"e{n - 1}", (), "self" if n == 50 else "cause", n - 50) for n in range(101)
     ]
@@ -56,7 +56,7 @@ def test_of_a_long_chain_the_nearest_events_are_drawn():
     assert shown.text.splitlines()[-1] == "and 96 more events; 5 are drawn"
 
 
-def test_hostile_words_stay_texts():
+def test_hostile_words_remain_text():
     rows = [ChainEvent(text, text, text, text, HOSTILE[0], (text,), "effect", 1) for text in HOSTILE]
     svg = draw_chain(HOSTILE[0], rows).svg
     ET.fromstring(svg)

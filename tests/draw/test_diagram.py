@@ -6,20 +6,20 @@ from agentnb.recipe.model import Edge, Node, Region
 from tests.draw.drawn_recipes import HOSTILE, hostile, picture, recipe, support, support_run
 
 
-def test_every_node_and_edge_is_there_once():
+def test_every_node_and_edge_is_drawn_once():
     shown = picture(support())
     assert [box.id for box in shown.boxes if box.kind != "start"] == list(support().nodes)
     assert [link.ends for link in shown.links if link.index >= 0] == [(e.source, e.target) for e in support().edges]
 
 
-def test_a_mark_is_before_the_entry_and_lines_lead_into_regions():
+def test_a_start_mark_precedes_the_entry_and_lines_lead_into_regions():
     shown = picture(support())
     assert [link.ends for link in shown.links if link.kind == "start"] == [("", "classify")]
     assert [link.ends for link in shown.links if link.kind == "enter"] == [("tries", "write"), ("escalate", "page")]
     assert [(area.scope, area.parent) for area in shown.areas] == [("body", ""), ("oncall", "")]
 
 
-def test_areas_that_are_no_regions_are_where_their_owner_is_and_hold_the_regions_of_their_nodes():
+def test_areas_that_are_not_regions_are_placed_with_their_owner_and_contain_the_regions_of_their_nodes():
     nodes = [
         Node("loop", "loop", bodies=("body",)),
         Node("risky", "tool", scope="body"),
@@ -54,45 +54,45 @@ def meeting(**more):
     return picture(recipe(nodes, edges, regions=regions))
 
 
-def test_lines_lead_from_the_ends_of_branches_to_where_they_meet():
+def test_lines_lead_from_the_ends_of_branches_to_their_join():
     leaving = [link for link in meeting().links if link.kind == "leave"]
     assert [link.ends for link in leaving] == [("b", "meet"), ("r", "meet"), ("d", "meet")]
     assert {link.index for link in leaving} == {-1}
     assert not [link for link in picture(support()).links if link.kind == "leave"]
 
 
-def test_regions_are_in_the_region_of_their_owner():
+def test_regions_are_nested_in_the_region_of_their_owner():
     nodes = [Node("a", "loop"), Node("b", "loop", scope="one"), Node("c", "tool", scope="two")]
     regions = {"two": Region("two", ("c",), "", "b"), "one": Region("one", ("b",), "", "a")}
     areas = picture(recipe(nodes, regions=regions)).areas
     assert [(area.name, area.scope, area.parent) for area in areas] == [("r0", "one", ""), ("r1", "two", "r0")]
 
 
-def test_a_region_inside_itself_is_still_drawn():
+def test_a_region_that_contains_itself_is_drawn():
     shown = picture(recipe([Node("a", "loop", scope="r")], regions={"r": Region("r", ("a",), "", "a")}))
     assert [area.parent for area in shown.areas] == [""]
 
 
-def test_an_edge_to_nowhere_gets_a_node_that_says_so():
+def test_an_edge_to_a_missing_node_gets_a_placeholder():
     shown = picture(recipe([Node("a", "tool")], [Edge("a", "refnd")]))
     assert [(box.id, box.kind) for box in shown.boxes[1:]] == [("a", "tool"), ("refnd", "missing")]
 
 
-def test_names_are_our_own():
+def test_element_names_are_generated():
     shown = picture(hostile())
     names = [part.name for part in (*shown.boxes, *shown.links, *shown.areas)]
     assert all(name[0] in "snteor" and name[1:].isdecimal() for name in names)
     assert len(set(names)) == len(names)
 
 
-def test_labels_are_one_clean_text_of_limited_width():
+def test_labels_are_clean_text_of_limited_width():
     boxes = {box.id: box for box in picture(hostile()).boxes}
     assert set(HOSTILE) <= set(boxes)
     assert max(box.width for box in boxes.values()) < 320
     assert all(1 <= len(box.lines) <= 2 for box in boxes.values() if box.kind != "start")
 
 
-def test_a_run_changes_marks_and_counts_but_no_size():
+def test_a_run_changes_marks_and_counts_but_not_the_layout():
     before, after = picture(support()), picture(support(), support_run())
     assert [(box.name, box.width, box.height, box.lines) for box in before.boxes] == [
         (box.name, box.width, box.height, box.lines) for box in after.boxes
@@ -116,9 +116,9 @@ def test_an_edge_that_the_recipe_lacks_marks_nothing():
         ("sequential", "", ""),
     ],
 )
-def test_an_edge_says_when_it_is_taken(kind, condition, words):
+def test_the_tooltip_of_an_edge_says_when_it_is_taken(kind, condition, words):
     assert format_edge(Edge("a", "b", kind, condition=condition)) == words
 
 
-def test_a_count_stands_only_where_something_ran():
+def test_counts_are_shown_only_for_nodes_that_ran():
     assert (count_text(0), count_text(-1), count_text(12)) == ("", "", "×12")

@@ -14,7 +14,7 @@ def run_dot(dot, text, form="json0"):
     return done.stdout.decode()
 
 
-def test_one_look_by_kind_and_by_edge():
+def test_each_kind_of_node_and_edge_has_one_style():
     text = draw_recipe(support()).dot
     assert "shape=hexagon" in text
     assert "shape=parallelogram" in text
@@ -24,7 +24,7 @@ def test_one_look_by_kind_and_by_edge():
     assert text.count("subgraph cluster_") == 2
 
 
-def test_a_run_changes_colours_and_texts_but_no_box():
+def test_a_run_changes_colors_and_text_but_not_the_boxes():
     def sizes(text):
         return [word for word in text.split() if word.startswith(("width=", "height=")) and "TD" not in word]
 
@@ -36,7 +36,7 @@ def test_a_run_changes_colours_and_texts_but_no_box():
     assert "sk-abc" not in after
 
 
-def test_the_board_is_one_table_with_a_row_a_key_and_lines_to_its_users():
+def test_the_board_is_a_table_with_one_row_per_key_and_lines_to_its_users():
     text = draw_recipe(diamond()).dot
     assert text.count("<TABLE") == 1
     assert text.count("<TR>") == 6
@@ -54,13 +54,13 @@ def test_graphviz_reads_whatever_is_in_a_recipe(dot, direction, run):
 
 
 @pytest.mark.needs_dot
-def test_an_empty_recipe_is_dot_too(dot):
+def test_an_empty_recipe_is_valid_dot(dot):
     assert "Blackboard" in run_dot(dot, draw_recipe(recipe([])).dot, "svg")
 
 
 @pytest.mark.needs_dot
 @pytest.mark.parametrize("text", HOSTILE)
-def test_words_say_exactly_what_they_are(dot, text):
+def test_dot_strings_are_quoted_exactly(dot, text):
     from graphviz import Digraph
 
     graph = Digraph()

@@ -24,7 +24,7 @@ def test_a_recipe_draws_itself(plain):
     assert support().draw().keys[:2] == ("ticket", "category")
 
 
-def test_the_text_says_the_same_in_words(plain):
+def test_the_text_form_has_the_same_content(plain):
     text = draw_recipe(support(), run=support_run()).text
     assert text.startswith("support (coreason): 11 nodes, 17 edges; starts at classify")
     assert "> critic (evaluator) reads draft writes critique  <current>" in text
@@ -39,18 +39,18 @@ def test_a_name_cannot_break_a_line_of_the_text(plain):
     assert not [line for line in lines if "\x1b" in line or "\u202e" in line]
 
 
-def test_long_recipes_are_cut_in_words(plain):
+def test_the_text_form_of_long_recipes_is_truncated(plain):
     assert draw_recipe(long(70)).text.splitlines()[-1] == "  and 10 more nodes"
 
 
-def test_it_says_what_it_is_in_one_line(plain):
+def test_its_repr_is_one_line(plain):
     assert repr(draw_recipe(diamond())) == "<Drawing of 'sample': 4 nodes, 4 edges>"
 
 
 @pytest.mark.parametrize(
     ("suffix", "start"), [(".svg", "<svg"), (".dot", "digraph"), (".mmd", "flowchart"), (".SVG", "<svg")]
 )
-def test_it_is_saved_in_the_form_that_the_name_says(plain, tmp_path, suffix, start):
+def test_the_format_of_a_saved_file_follows_from_its_suffix(plain, tmp_path, suffix, start):
     path = draw_recipe(hostile()).save(tmp_path / f"picture{suffix}")
     assert path.read_text(encoding="utf-8").startswith(start)
     assert draw_recipe(diamond()).save(str(path)) == path
@@ -79,11 +79,11 @@ def test_a_notebook_gets_every_form(monkeypatch):
     assert b64decode(bundle["image/png"]).startswith(b"\x89PNG")
 
 
-def test_without_graphviz_the_picture_is_svg(plain):
+def test_without_graphviz_the_drawing_is_svg(plain):
     assert set(draw_recipe(support())._repr_mimebundle_()) == ALL - {"image/png"}
 
 
-def test_a_large_png_is_left_out(monkeypatch):
+def test_a_large_png_is_omitted(monkeypatch):
     monkeypatch.setattr("agentnb.draw.render.render_png", lambda *_, **__: b"\x89PNG" * 200_000)
     assert "image/png" not in draw_recipe(diamond())._repr_mimebundle_()
     monkeypatch.setattr("agentnb.draw.render.render_png", lambda *_, **__: b"\x89PNG")
@@ -91,20 +91,20 @@ def test_a_large_png_is_left_out(monkeypatch):
     assert "image/png" not in draw_recipe(long(module._MOST_BOXES))._repr_mimebundle_()
 
 
-def test_a_page_may_ask_for_some_forms_only(plain):
+def test_a_page_may_request_some_formats_only(plain):
     drawing = draw_recipe(diamond())
     assert set(drawing._repr_mimebundle_(include={"text/plain"})) == {"text/plain"}
     assert set(drawing._repr_mimebundle_(exclude={"image/svg+xml"})) == {"text/plain"}
 
 
-def test_the_picture_for_a_live_page_has_no_sheet_but_room(plain):
+def test_the_drawing_for_a_live_page_has_a_margin_and_no_background(plain):
     drawing = draw_recipe(diamond(), spare=3)
     assert "<style>" in drawing.svg
     assert "<style>" not in drawing.bare_svg
     assert len(groups(drawing.bare_svg, "spare")) == 3
 
 
-def test_a_recipe_that_is_not_yet_right_is_drawn_all_the_same(plain):
+def test_an_invalid_recipe_can_be_drawn(plain):
     drawing = draw_recipe(recipe([Node("a", "tool")], [Edge("a", "gone")], ("nowhere",)))
     assert [group.get("data-node") for group in groups(drawing.svg, "node")] == ["a", "gone"]
     assert "-> gone" in drawing.text

@@ -15,7 +15,7 @@ FIRST, LAST = (0.0, 40.0), (200.0, 240.0)
 
 
 @pytest.mark.parametrize("shape", ["box", "diamond", "ellipse"])
-def test_a_line_runs_from_rim_to_rim(shape):
+def test_a_line_runs_from_border_to_border(shape):
     one, other = ABOVE._replace(shape=shape), BELOW._replace(shape=shape)
     route = make_route(one, other, FIRST, [], LAST, None, bare=False)
     x, y = route.points[0]
@@ -24,14 +24,14 @@ def test_a_line_runs_from_rim_to_rim(shape):
     assert y == pytest.approx(other.y - other.compute_boundary(x))
 
 
-def test_upwards_too():
+def test_a_line_can_run_upwards():
     route = make_route(BELOW, ABOVE, LAST, [], FIRST, None, bare=False)
     assert route.points[0][1] == 200
     assert route.tip[1] == 40
 
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=4))
-def test_a_line_never_swings_out_beyond_its_bends(xs):
+def test_a_curve_stays_within_its_bends(xs):
     bends = [(x, (60.0 + 30 * at, 70.0 + 30 * at)) for at, x in enumerate(xs)]
     route = make_route(ABOVE, BELOW, FIRST, bends, LAST, None, bare=False)
     low, high = min([*xs, 76.0]), max([*xs, 324.0])
@@ -40,7 +40,7 @@ def test_a_line_never_swings_out_beyond_its_bends(xs):
     assert all(before <= after + 1e-6 for before, after in pairwise(heights))
 
 
-def test_a_label_stands_half_way_where_there_is_no_bend():
+def test_without_bends_a_label_is_at_the_middle():
     route = make_route(ABOVE, BELOW, FIRST, [], LAST, None, bare=True)
     assert 40 < route.label[1] < 200
     assert make_route(ABOVE, BELOW, FIRST, [], LAST, (1.0, 2.0), bare=False).label == (1.0, 2.0)
@@ -61,7 +61,7 @@ def box(name):
 
 
 @pytest.mark.parametrize("end", [(300.0, 200.0), (0.0, 200.0), (300.0, 0.0), (-300.0, -50.0), (0.0, -90.0)])
-def test_a_way_leaves_at_one_rim_and_ends_at_the_other(end):
+def test_a_route_starts_and_ends_at_the_borders(end):
     route = route_between(box("a"), (0.0, 0.0), box("b"), end)
     out, tip = route.points[0], route.tip
     assert len(route.points) == 4
@@ -72,18 +72,18 @@ def test_a_way_leaves_at_one_rim_and_ends_at_the_other(end):
         assert down <= 20.001
 
 
-def test_there_and_back_are_two_ways():
+def test_opposite_edges_have_separate_routes():
     straight = route_between(box("a"), (0.0, 0.0), box("b"), (0.0, 200.0))
     back = route_between(box("b"), (0.0, 200.0), box("a"), (0.0, 0.0))
     assert straight.points[1][0] * back.points[1][0] < 0
 
 
-def test_a_way_to_itself_is_a_loop_at_its_side():
+def test_an_edge_to_its_own_node_is_a_loop_at_the_side():
     route = route_between(box("a"), (0.0, 0.0), box("a"), (0.0, 0.0))
     assert max(x for x, _ in route.points) > 50
 
 
-def test_every_line_that_is_ready_has_its_way():
+def test_every_prepared_line_has_a_route():
     picture = make_picture(shop(), board=False, direction="TB", run=None)
     geometry = compute_plain_layout(picture)
     assert picture.later

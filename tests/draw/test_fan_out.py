@@ -25,7 +25,7 @@ def middle(svg, node):
 
 
 @pytest.mark.parametrize("layout", ["", "plain"])
-def test_a_wide_fan_out_is_in_rows_with_each_label_in_its_box(monkeypatch, layout):
+def test_a_wide_fan_out_is_drawn_in_rows_with_labels_in_the_boxes(monkeypatch, layout):
     monkeypatch.setenv("AGENTNB_LAYOUT", layout)
     svg = draw_recipe(fan(60), board=False).svg
     places = [middle(svg, f"branch_{number}") for number in range(60)]
@@ -37,7 +37,7 @@ def test_a_wide_fan_out_is_in_rows_with_each_label_in_its_box(monkeypatch, layou
     assert svg.count('class="edge') == 120  # those between the rows are hidden until a run takes them
 
 
-def test_collapsed_it_is_one_box_that_counts_its_nodes_and_steps():
+def test_a_collapsed_fan_out_is_one_box_with_the_number_of_nodes_and_steps():
     session_marks = draw_recipe(fan(60), board=False, collapsed=["fan-out of pick"])
     (box,) = [box for box in session_marks.picture.boxes if box.kind == "region"]
     assert (box.caption, box.lines) == ("60 nodes", ("60 after pick",))
@@ -45,11 +45,11 @@ def test_collapsed_it_is_one_box_that_counts_its_nodes_and_steps():
 
 
 @pytest.mark.parametrize("recipe", [fan(WIDE), fan(WIDE + 1, lead_on=False)])
-def test_few_or_unlike_successors_are_drawn_as_they_are(recipe):
+def test_few_or_different_successors_are_drawn_individually(recipe):
     assert not draw_recipe(recipe).picture.areas
 
 
-def test_text_forms_have_every_line():
+def test_text_forms_contain_every_edge():
     drawing = draw_recipe(fan(20), board=False)
     assert drawing.dot.count("->") >= 41
     assert drawing.mermaid.count("-->") >= 40

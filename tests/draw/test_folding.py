@@ -57,7 +57,7 @@ def box(drawing, name):
     return match_
 
 
-def test_a_closed_region_is_one_box_with_its_name_and_all_lines_lead_to_it():
+def test_a_collapsed_region_is_one_box_with_its_name_and_all_its_lines():
     root = ET.fromstring(draw_closed(["round"]).bare_svg)
     assert {group.get("data-node") for group in groups(root, "node")} == {"begin", "loop", "region: round", "end"}
     (region_group,) = groups(root, "kind-region")
@@ -71,7 +71,7 @@ def test_a_closed_region_is_one_box_with_its_name_and_all_lines_lead_to_it():
     assert "region: round" in {line.get("data-target") for line in groups(root, "enter")}
 
 
-def test_lines_with_the_same_ends_and_kind_are_one_and_its_tip_names_them_all():
+def test_lines_with_equal_ends_and_kind_are_merged_and_the_tooltip_lists_them():
     drawing = draw_closed(["round"])
     assert dict(drawing.picture.folds.edges) == {1: -1, 4: 3, 7: -1}  # 7 is inside
     (joined,) = [link for link in drawing.picture.links if link.index == 3]
@@ -79,7 +79,7 @@ def test_lines_with_the_same_ends_and_kind_are_one_and_its_tip_names_them_all():
     assert drawing.patch(RunView(taken=frozenset({1, 4})))["edges"] == {"3": {"classes": ["taken"]}}
 
 
-def test_only_what_is_closed_is_closed():
+def test_only_the_given_regions_are_collapsed():
     drawing = draw_closed(["deep"])
     assert dict(drawing.picture.folds.nodes) == {"inner": "region: deep"}
     assert [area.scope for area in drawing.picture.areas] == ["round"]
@@ -88,7 +88,7 @@ def test_only_what_is_closed_is_closed():
     assert dict(draw_closed(["deep", "round"]).picture.folds.regions) == {"region: round": "round"}
 
 
-def test_its_marks_sum_up_what_is_inside():
+def test_its_marks_summarize_its_content():
     run = RunView(
         current="inner", next=frozenset({"sub", "end"}), visited={"first": 2, "inner": 3, "end": 1},
         failed=frozenset({"inner"}), waiting=frozenset({"first"}), breakpoints=frozenset({"sub"}),
@@ -100,7 +100,7 @@ def test_its_marks_sum_up_what_is_inside():
     assert box(draw_closed(["round"]), "region: round").marks == ()
 
 
-def test_it_reads_and_writes_on_the_board_what_its_nodes_do():
+def test_a_collapsed_region_has_the_reads_and_writes_of_its_nodes():
     table = draw_closed(["round"]).picture.board
     flows = {(flow.direction, flow.node): [table.rows[row].key for row in flow.rows] for flow in table.flows}
     assert flows["read", "region: round"] == ["n", "draft"]
@@ -110,7 +110,7 @@ def test_it_reads_and_writes_on_the_board_what_its_nodes_do():
 
 @pytest.mark.parametrize("closed", [["body"], ["oncall"], ["body", "oncall"]])
 @pytest.mark.parametrize("view", [support_run(), RunView(), RunView(current="write", visited={"critic": 3})])
-def test_a_patched_picture_is_the_picture_drawn_with_the_run(closed, view):
+def test_a_patched_drawing_equals_a_new_drawing_of_the_run(closed, view):
     bare = draw_closed(closed, given=support())
     patch = json.loads(json.dumps(bare.patch(view)))
     assert describe_picture(apply(bare.bare_svg, patch)) == describe_picture(
@@ -118,7 +118,7 @@ def test_a_patched_picture_is_the_picture_drawn_with_the_run(closed, view):
     )
 
 
-def test_hostile_names_are_closed_too():
+def test_regions_with_hostile_names_can_be_collapsed():
     drawing = hostile()
     scopes = [area.scope for area in draw_recipe(drawing).picture.areas]
     root = ET.fromstring(draw_closed(scopes, hostile_run(), drawing).bare_svg)
@@ -126,27 +126,27 @@ def test_hostile_names_are_closed_too():
     assert not [each for each in root.iter() if each.tag in (f"{SVG}script", f"{SVG}b")]
 
 
-def test_the_text_names_the_region_and_not_what_is_inside():
+def test_the_text_form_names_the_region_and_not_its_nodes():
     text = draw_closed(["round"], RunView(current="inner", visited={"inner": 1})).text
     assert "> region: round (3 nodes)  <current, ×1>" in text
     assert "inner (tool)" not in text
 
 
-def test_a_region_may_be_called_as_a_node_is():
+def test_a_region_may_have_the_name_of_a_node():
     given_ = recipe(
         [Node("region: r", "tool"), Node("a", "tool", scope="r")], regions={"r": Region("r", ("a",), "R", "region: r")}
     )
     assert dict(draw_closed(["r"], given=given_).picture.folds.regions) == {"region: region: r": "r"}
 
 
-def test_a_recipe_and_a_session_are_drawn_with_closed_regions():
+def test_recipes_and_sessions_are_drawn_with_collapsed_regions():
     session = nb.Session(nb.samples("research"))
     session.step(8)
     assert "region: look_up (3 nodes)" in session.recipe.draw(collapsed=["look_up"]).text
     assert "> region: look_up (3 nodes)  <current, ×2>" in session.draw(collapsed=["look_up"]).text
 
 
-def test_a_region_that_is_not_there_is_reported():
+def test_a_missing_region_is_reported():
     with pytest.raises(AgentNbError) as caught:
         draw_closed(["rounds"])
     (problem,) = caught.value.problems
@@ -158,7 +158,7 @@ def subsets(names):
 
 
 @given(recipes(), st.data())
-def test_whatever_is_closed_nothing_is_lost(given_, data):
+def test_collapsing_any_regions_loses_no_node(given_, data):
     expanded = draw_recipe(given_).picture
     closed = data.draw(st.sampled_from(subsets([area.scope for area in expanded.areas])))
     picture = draw_recipe(given_, collapsed=closed).picture

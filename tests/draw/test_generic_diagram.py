@@ -27,7 +27,7 @@ def draw_example():
     )
 
 
-def test_things_and_ties_are_boxes_and_lines_with_all_their_words():
+def test_items_and_links_are_boxes_and_lines_with_all_their_text():
     root = ET.fromstring(draw_example().svg)
     a, b, rest = groups(root, "node")
     assert [word.text for word in a.iter(f"{SVG}text")] == ["cap", "A", "note 1", "note 2"]
@@ -46,7 +46,7 @@ def test_a_box_is_as_high_as_its_notes_need():
     assert a.height - b.height == pytest.approx(21, abs=1)
 
 
-def test_it_is_a_drawing_in_every_form(tmp_path):
+def test_it_has_every_output_format(tmp_path):
     shown = draw_example()
     assert shown.text == "in words\nand 3 more"
     assert repr(shown) == "<Drawing of 'Two': 3 boxes, 1 lines>"
@@ -59,7 +59,7 @@ def test_it_is_a_drawing_in_every_form(tmp_path):
     assert shown.patch(RunView(current="a")) == {}
 
 
-def test_a_page_that_says_of_every_picture_that_a_run_is_on_it_takes_no_colour_from_things():
+def test_the_style_of_a_run_does_not_change_the_colors_of_items():
     root = ET.fromstring(draw_example().svg)
     assert all("kind-thing" in group.get("class").split() for group in groups(root, "node"))
     blank = [rule for rule in make_stylesheet().splitlines() if ".has-run .node" in rule and "fill:#ffffff" in rule]
@@ -67,7 +67,7 @@ def test_a_page_that_says_of_every_picture_that_a_run_is_on_it_takes_no_colour_f
     assert all(":not(.kind-thing)" in rule for rule in blank)
 
 
-def test_nothing_is_a_picture_too():
+def test_an_empty_diagram_can_be_drawn():
     assert ET.fromstring(draw_sketch("Empty", [], [], ["nothing"]).svg).tag == f"{SVG}svg"
 
 
@@ -79,7 +79,7 @@ def hostile_sketch():
     return draw_sketch(HOSTILE[0], things, ties, ["words"], rest=HOSTILE[1])
 
 
-def test_hostile_texts_stay_texts():
+def test_hostile_text_remains_text():
     svg = hostile_sketch().svg
     root = ET.fromstring(svg)
     assert {to_safe_text(text) for text in HOSTILE} <= {group.get("data-node") for group in groups(root, "node")}

@@ -18,7 +18,7 @@ LAYOUT = {
 }
 
 
-def test_not_a_word_of_the_recipe_reaches_the_layout():
+def test_no_text_of_the_recipe_reaches_the_layout_program():
     text = make_skeleton(picture(hostile()))
     assert not [word for word in HOSTILE if len(word) > 5 and word in text]
     assert text.isascii()
@@ -28,7 +28,7 @@ def test_the_skeleton_does_not_change_with_the_run_or_the_board():
     assert make_skeleton(picture(support())) == make_skeleton(picture(support(), board=False, spare=9))
 
 
-def test_every_part_is_in_the_skeleton():
+def test_the_skeleton_has_every_part():
     shown = picture(support())
     text = make_skeleton(shown)
     for link in shown.links:
@@ -38,13 +38,13 @@ def test_every_part_is_in_the_skeleton():
     assert "style=invis" in text
 
 
-def test_large_graphs_are_laid_out_with_less_care():
+def test_large_graphs_are_laid_out_with_less_effort():
     assert "nslimit" not in make_skeleton(picture(support()))
     assert "nslimit" in make_skeleton(picture(long(400)))
     assert "splines=line" in make_skeleton(picture(support()), cheap=True)
 
 
-def test_a_layout_is_read_with_y_downwards():
+def test_the_y_axis_of_a_layout_points_down():
     geometry = read_geometry(json.dumps(LAYOUT), "dot")
     assert (geometry.width, geometry.height, geometry.layout) == (200, 100, "dot")
     assert geometry.boxes == {"n0": (30, 60)}
@@ -57,6 +57,6 @@ def test_a_layout_is_read_with_y_downwards():
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "null", "no", json.dumps({"bb": "0,0,1,1", "edges": [{"name": "e0"}]})])
-def test_what_is_no_layout_is_refused(text):
+def test_an_invalid_layout_is_rejected(text):
     with pytest.raises(ValueError, match=r".+"):
         read_geometry(text, "dot")

@@ -21,12 +21,12 @@ ANY = st.text() | st.text(st.characters(categories=["Cs", "Cc", "Cf", "Lo", "Ll"
 
 
 @given(ANY)
-def test_an_attribute_comes_back_as_the_safe_text(text):
+def test_an_attribute_is_read_back_as_the_safe_text(text):
     assert ET.fromstring(f'<a b="{to_attribute(text)}"/>').get("b") == to_safe_text(text)
 
 
 @given(ANY)
-def test_content_is_well_formed_and_cannot_turn_text_round(text):
+def test_content_is_well_formed_and_cannot_change_the_text_direction(text):
     shown = ET.fromstring(f"<a>{to_content(text)}</a>").text or ""
     assert "\u202e" not in shown
     assert "<" not in to_content(text)
@@ -40,7 +40,7 @@ def test_clean_text_is_one_line_that_xml_allows(text):
     assert clean(shown) == shown
 
 
-def test_forbidden_characters_leave_a_sign():
+def test_forbidden_characters_are_replaced_with_a_sign():
     assert clean("a\x00b\n c") == "a\ufffdb c"
     assert to_safe_text("\ud800\x1bok\n") == "\ufffd\ufffdok\n"
 
@@ -72,7 +72,7 @@ def test_wrapped_lines_fit_and_keep_their_order(text, most):
         ("snake_case_that_is_long", ("snake_case_that_", "is_long")),
     ],
 )
-def test_wrap_breaks_where_people_would(text, lines):
+def test_wrap_breaks_at_word_boundaries(text, lines):
     assert wrap(text, 90.0, 10.0) == lines
 
 

@@ -34,20 +34,20 @@ def without_circles(items, lines):
 
 
 @given(GRAPHS)
-def test_no_circle_is_left(graph):
+def test_no_cycle_remains(graph):
     items, lines = named(graph)
     left = nx.DiGraph(without_circles(items, lines))
     assert nx.is_directed_acyclic_graph(left)
 
 
-def test_what_may_stay_stays_and_a_wish_is_heard():
+def test_edges_without_cycles_are_kept_and_preferences_are_respected():
     assert find_reversed_lines(["a", "b"], [("a", "b"), ("b", "a")], ()) == [False, True]
     assert find_reversed_lines(["a", "b"], [("a", "b"), ("b", "a")], (1,)) == [False, True]
     assert find_reversed_lines(["a", "b"], [("a", "b")], (0,)) == [True]
 
 
 @given(GRAPHS)
-def test_lines_lead_to_a_later_even_layer(graph):
+def test_edges_lead_to_a_later_layer(graph):
     items, lines = named(graph)
     lines = without_circles(items, lines)
     layer = assign_layers(items, lines)
@@ -57,7 +57,7 @@ def test_lines_lead_to_a_later_even_layer(graph):
 
 
 @given(GRAPHS)
-def test_ways_pass_every_layer_and_rows_hold_everything_once(graph):
+def test_routes_pass_every_layer_and_rows_contain_each_item_once(graph):
     items, lines = named(graph)
     lines = without_circles(items, lines)
     layer = assign_layers(items, lines)
@@ -87,7 +87,7 @@ def test_neighbours_keep_their_distance(graph, width):
     assert min(x[item] - widths[item] / 2 for item in x) >= -1e-6
 
 
-def test_a_chain_is_in_one_line():
+def test_a_chain_is_drawn_in_one_line():
     ways = [["a", "b"], ["b", "c"]]
     x = place_items([["a"], ["b"], ["c"]], ways, dict.fromkeys("abc", 50.0))
     assert len(set(x.values())) == 1
@@ -103,7 +103,7 @@ def test_crossings_are_counted_and_avoided():
     assert count_crossings(rows, {way[at]: [way[at + 1]] for way in ways for at in range(2)}) == 0
 
 
-def test_lines_beyond_the_limit_stay_bare(monkeypatch):
+def test_edges_beyond_the_limit_have_no_labels(monkeypatch):
     monkeypatch.setattr("agentnb.draw.layering.MOST_BENDS", 0)
     far = make_chains([("a", "z"), ("a", "b")], {"a": 0, "b": 2, "z": 90})
     assert far[0] == ["a", "z"]

@@ -24,7 +24,7 @@ def wrong(text):
     return [line for line in text.splitlines() if not LINES.fullmatch(line)]
 
 
-def test_the_graph_with_its_regions_routes_and_error_edges():
+def test_the_flowchart_has_regions_routes_and_error_edges():
     text = to_mermaid(support())
     assert wrong(text) == []
     assert '-->|"refund"| ' in text
@@ -33,7 +33,7 @@ def test_the_graph_with_its_regions_routes_and_error_edges():
     assert '{{"route"}}:::choose' in text
 
 
-def test_no_text_of_a_recipe_is_syntax():
+def test_text_of_a_recipe_is_never_parsed_as_syntax():
     assert wrong(to_mermaid(hostile(), direction="LR")) == []
 
 
@@ -45,9 +45,9 @@ def test_any_recipe_is_a_flowchart(given):
 
 
 @given(st.text())
-def test_a_label_cannot_end_itself(text):
+def test_a_label_cannot_close_its_quotes(text):
     assert re.fullmatch(TEXT, quote_label(text))
 
 
-def test_nothing_is_a_flowchart_too():
+def test_an_empty_recipe_is_a_flowchart():
     assert to_mermaid(recipe([])).strip() == "flowchart TB"

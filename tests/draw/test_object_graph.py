@@ -43,7 +43,7 @@ def lines(drawing):
     return {(*link.ends, link.label): link.marks for link in drawing.picture.links}
 
 
-def test_objects_and_relations_are_drawn_and_nothing_else_of_the_board():
+def test_only_objects_and_relations_of_the_board_are_drawn():
     shown = draw_graph("shop", NOW)
     assert set(boxes(shown)) == set(list_objects(NOW)) == {"a", "b", "d"}
     a = boxes(shown)["a"]
@@ -51,7 +51,7 @@ def test_objects_and_relations_are_drawn_and_nothing_else_of_the_board():
     assert lines(shown) == {("a", "b", "needs"): (), ("d", "a", "needs"): ()}
 
 
-def test_what_the_last_step_has_changed_is_marked_and_said():
+def test_changes_of_the_last_step_are_marked_and_described():
     shown = draw_graph("shop", NOW, BEFORE)
     actual = {id: (box.marks, box.count, box.caption) for id, box in boxes(shown).items()}
     assert actual == {
@@ -78,7 +78,7 @@ def test_what_the_last_step_has_changed_is_marked_and_said():
     ]
 
 
-def test_each_type_has_a_colour_and_the_same_one_each_time():
+def test_each_type_has_a_constant_color():
     shown = draw_graph("shop", NOW)
     assert boxes(shown)["a"].family == boxes(shown)["b"].family != boxes(shown)["d"].family
     assert shown.dot == draw_graph("shop", NOW).dot
@@ -92,13 +92,13 @@ def test_long_data_is_cut_and_secrets_are_masked():
     assert "sk-live-1" not in shown.svg + shown.dot + shown.text
 
 
-def test_an_end_that_is_not_there_is_shown_as_missing():
+def test_a_missing_end_of_a_relation_is_shown_as_missing():
     shown = draw_graph("shop", board(thing("a"), relation("r", "a", "gone")))
     assert boxes(shown)["gone"].caption == "not there"
     assert boxes(shown)["gone"].marks == ("ghost",)
 
 
-def test_a_large_graph_is_cut_and_says_so():
+def test_a_large_graph_is_truncated_with_a_note():
     many = board(*(thing(f"t{number}") for number in range(30)), relation("r", "t0", "t1"), relation("s", "t28", "t29"))
     before = {**many, "t3": thing("t3", n=0)}
     shown = draw_graph("shop", many, before, most=5)
@@ -108,7 +108,7 @@ def test_a_large_graph_is_cut_and_says_so():
     assert shown.text.splitlines()[-1] == "and 25 more objects; 5 are drawn"
 
 
-def test_hostile_objects_stay_texts():
+def test_hostile_objects_remain_text():
     rows = [thing(text, text, **{text or "empty": text}) for text in HOSTILE]
     ways = [relation(f"r{n}", text, HOSTILE[-n], text) for n, text in enumerate(HOSTILE)]
     svg = draw_graph(HOSTILE[0], board(*rows, *ways), board(*rows[3:])).svg
@@ -121,6 +121,6 @@ class Loud:
         raise ValueError("no")
 
 
-def test_a_value_that_cannot_say_what_it_is_stops_no_drawing():
+def test_a_value_whose_repr_fails_does_not_prevent_a_drawing():
     shown = draw_graph("shop", {"a": {"type": "t", "version": 1, "data": {"x": Loud()}}})
     assert boxes(shown)["a"].notes == ("x: <Loud that cannot be shown: Valu…",)

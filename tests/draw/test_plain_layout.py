@@ -37,7 +37,7 @@ def laid_out(shown):
 
 
 @given(recipes(), st.sampled_from(DIRECTIONS))
-def test_no_box_covers_another_and_each_is_in_its_own_regions(drawn, direction):
+def test_boxes_do_not_overlap_and_are_inside_their_regions(drawn, direction):
     shown = make_picture(drawn, board=False, direction=direction, run=None)
     geometry, rectangles = laid_out(shown)
     assert not [pair for pair in combinations(rectangles, 2) if overlap(rectangles[pair[0]], rectangles[pair[1]])]
@@ -57,7 +57,7 @@ def test_no_box_covers_another_and_each_is_in_its_own_regions(drawn, direction):
 
 
 @given(recipes(), st.sampled_from(DIRECTIONS))
-def test_regions_are_nested_or_apart(drawn, direction):
+def test_regions_are_nested_or_disjoint(drawn, direction):
     shown = make_picture(drawn, board=False, direction=direction, run=None)
     frames = compute_plain_layout(shown).areas
     parents = {area.name: area.parent for area in shown.areas}
@@ -77,7 +77,7 @@ def test_regions_are_nested_or_apart(drawn, direction):
 
 
 @given(recipes(), st.sampled_from(DIRECTIONS))
-def test_lines_start_at_their_source_and_end_at_their_target(drawn, direction):
+def test_edges_start_at_their_source_and_end_at_their_target(drawn, direction):
     shown = make_picture(drawn, board=False, direction=direction, run=None)
     geometry, rectangles = laid_out(shown)
 
@@ -128,7 +128,7 @@ def test_what_follows_a_composite_node_is_below_its_body():
     assert geometry.boxes[names["after"]][1] > geometry.areas["r0"][3]
 
 
-def test_nothing_is_laid_out_as_nothing():
+def test_an_empty_graph_has_an_empty_layout():
     assert (compute_plain_layout(picture(recipe([]))).width, compute_plain_layout(picture(recipe([]))).height) == (
         0.0,
         0.0,

@@ -37,7 +37,7 @@ def classes(group):
     return set(group.get("class").split())
 
 
-def test_types_of_events_are_between_those_who_tell_of_them_and_those_who_listen():
+def test_types_of_events_are_drawn_between_emitters_and_listeners():
     assert is_reactive(shop())
     assert lines(draw_recipe(shop())) == {
         ("order.came", "take", False),
@@ -50,7 +50,7 @@ def test_types_of_events_are_between_those_who_tell_of_them_and_those_who_listen
     }
 
 
-def test_a_box_of_a_type_is_small_and_says_its_name_and_a_line_what_is_asked():
+def test_the_box_of_an_event_type_is_small_with_its_name_and_its_edges_have_the_conditions():
     picture = make_picture(shop(), board=False, direction="TB", run=None)
     boxes = {box.id: box for box in picture.boxes}
     type_, behavior = boxes["event: order.came"], boxes["take"]
@@ -65,7 +65,7 @@ def test_a_box_of_a_type_is_small_and_says_its_name_and_a_line_what_is_asked():
     assert labels["take", "event: object.created"] == "parcel"
 
 
-def test_what_is_asked_is_reported_whole_in_the_tip_and_masked():
+def test_the_tooltip_has_the_complete_masked_condition():
     where = {"a": {"<": 1, "!=": 0}, "api_key": "sk-123"}
     node = Node("n", "behavior", on=("go",), params={"where": where, "pattern": "(a)-[:b]->(c)", "activate_after": 2})
     (way,) = iter_event_lines(replace(shop(), nodes={"n": node}, edges=(), meta={}))
@@ -74,7 +74,7 @@ def test_what_is_asked_is_reported_whole_in_the_tip_and_masked():
     ]  # fmt: skip
 
 
-def test_a_start_is_before_a_type_that_nobody_here_tells_of():
+def test_a_start_mark_precedes_an_event_type_without_emitter():
     picture = make_picture(shop(), board=False, direction="TB", run=None)
     ends = {link.ends[1] for link in picture.links if link.kind == "start"}
     assert ends == set()  # `take` may tell of order.came; any event is everybody's
@@ -84,7 +84,7 @@ def test_a_start_is_before_a_type_that_nobody_here_tells_of():
     assert ends == {"event: order.came", "event: object.created", "event: packed"}
 
 
-def test_on_a_run_the_lines_that_it_has_shown_are_there_with_what_has_come():
+def test_the_drawing_of_a_run_has_the_observed_edges_with_their_counts():
     drawing = draw_recipe(shop(), run=shop_run())
     assert ("pack", "paid", False) in lines(drawing)  # nobody listens to it, but it has been told
     assert ("pack", "packed", False) in lines(drawing)  # now it is known
@@ -102,7 +102,7 @@ def test_on_a_run_the_lines_that_it_has_shown_are_there_with_what_has_come():
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_a_picture_that_stands_already_is_patched_to_show_the_run(direction):
+def test_an_existing_drawing_is_patched_to_show_the_run(direction):
     drawing = draw_recipe(shop(), direction=direction, board=False)
     root = ET.fromstring(drawing.bare_svg)
     hidden = [group for group in groups(root, "edge") if "later" in classes(group)]
@@ -133,7 +133,7 @@ def count_of(root, id_):
     return group.find(f".//{SVG}tspan").text
 
 
-def test_a_line_that_only_the_run_knows_of_is_ready_and_is_shown_by_its_class():
+def test_an_edge_observed_only_in_runs_is_prepared_and_shown_by_its_class():
     drawing = draw_recipe(shop(), board=False)
     run = shop_run()
     run = replace(run, reactions=replace(run.reactions, emissions={("send", "packed"): 1}))
@@ -144,7 +144,7 @@ def test_a_line_that_only_the_run_knows_of_is_ready_and_is_shown_by_its_class():
     assert ".edge.later.taken{display:inline}" in sheet
 
 
-def test_no_id_of_a_type_is_a_nodes():
+def test_ids_of_event_types_and_nodes_differ():
     nodes = {id: Node(id, "behavior", on=("go", "event: go")) for id in ("event: go", "event:: go")}
     odd = replace(shop(), nodes=nodes, edges=(), meta={})
     assert get_event_id_prefix(odd) not in ("event: ", "event:: ")
@@ -154,20 +154,20 @@ def test_no_id_of_a_type_is_a_nodes():
     assert get_event_type(diamond(), "event: go") is None
 
 
-def test_an_edge_of_a_log_stands_for_several_types():
+def test_an_edge_of_a_log_represents_several_types():
     nodes = {"a": Node("a", "behavior", on=("go",)), "b": Node("b", "behavior", on=("x", "y, z"))}
     recipe = replace(shop(), nodes=nodes, edges=(), meta={})
     assert list_types(recipe, Edge("a", "b", "event", condition="x, w")) == ("x", "w")
     assert list_types(recipe, Edge("a", "b", "event", condition="y, z")) == ("y, z",)
 
 
-def test_other_recipes_are_drawn_as_ever():
+def test_other_recipes_are_drawn_without_event_types():
     assert not is_reactive(diamond())
     assert not is_reactive(replace(shop(), nodes={}, edges=()))
     assert not is_reactive(replace(shop(), edges=(Edge("take", "pack"),)))
 
 
-def test_in_words():
+def test_it_has_a_text_form():
     text = draw_recipe(shop(), run=shop_run()).text
     assert text.startswith("shop (activegraph): 4 behaviors, 5 types of events\n")
     assert "  packed (event)  <breakpoint, last, ×1>\n      -> send [-[goes_to]-]" in text
@@ -176,7 +176,7 @@ def test_in_words():
 
 
 @pytest.mark.parametrize("run", [None, hostile_behaviors_run()])
-def test_hostile_names_stay_texts(run):
+def test_hostile_names_remain_text(run):
     drawing = draw_recipe(hostile_behaviors(), run=run)
     root = ET.fromstring(drawing.svg)
     names = {name for element in root.iter() for name in element.attrib}

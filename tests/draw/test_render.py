@@ -32,18 +32,18 @@ def code_of(call):
 @pytest.mark.parametrize(
     ("there", "chosen"), [(("dot", "pygraphviz"), "dot"), (("pygraphviz",), "pygraphviz"), ((), "plain")]
 )
-def test_the_best_backend_that_is_there_is_taken(monkeypatch, there, chosen):
+def test_the_best_available_backend_is_used(monkeypatch, there, chosen):
     only(monkeypatch, *there)
     assert choose_backend() == chosen
 
 
-def test_the_environment_chooses(monkeypatch):
+def test_the_environment_can_choose_the_backend(monkeypatch):
     monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
     assert choose_backend() == "plain"
     assert lay_out(picture(diamond())).layout == "plain"
 
 
-def test_a_wrong_choice_is_reported(monkeypatch):
+def test_an_invalid_choice_is_reported(monkeypatch):
     monkeypatch.setenv("AGENTNB_LAYOUT", "dto")
     assert code_of(choose_backend) == "U202"
     monkeypatch.setenv("AGENTNB_LAYOUT", "dot")
@@ -66,20 +66,20 @@ def complete(name, shown):
 @pytest.mark.needs_dot
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("drawn", [diamond, support, hostile])
-def test_dot_lays_everything_out(monkeypatch, drawn, direction):
+def test_dot_computes_the_layout(monkeypatch, drawn, direction):
     monkeypatch.setenv("AGENTNB_LAYOUT", "dot")
     complete("dot", picture(drawn(), direction=direction))
 
 
 @pytest.mark.parametrize("drawn", [diamond, support, hostile])
-def test_pygraphviz_lays_everything_out_without_dot(monkeypatch, drawn):
+def test_pygraphviz_computes_the_layout_without_dot(monkeypatch, drawn):
     pytest.importorskip("pygraphviz")
     monkeypatch.setenv("AGENTNB_LAYOUT", "pygraphviz")
     monkeypatch.setenv("PATH", "")
     complete("pygraphviz", picture(drawn()))
 
 
-def test_a_run_uses_the_layout_that_is_there(monkeypatch):
+def test_a_run_reuses_the_layout(monkeypatch):
     monkeypatch.setenv("AGENTNB_LAYOUT", "plain")
     before = lay_out(picture(support()))
     assert lay_out(picture(support(), support_run())) is before
@@ -99,7 +99,7 @@ def test_old_layouts_are_forgotten(monkeypatch):
     [subprocess.TimeoutExpired("dot", 1), subprocess.CalledProcessError(1, "dot"), OSError(), ValueError("no layout")],
     ids=lambda fault: type(fault).__name__,
 )
-def test_a_backend_that_fails_leaves_it_to_the_plain_one(monkeypatch, fault):
+def test_the_plain_layout_replaces_a_failing_backend(monkeypatch, fault):
     def fail(*_):
         raise fault
 
@@ -108,7 +108,7 @@ def test_a_backend_that_fails_leaves_it_to_the_plain_one(monkeypatch, fault):
     assert lay_out(picture(diamond())).layout == "plain"
 
 
-def test_a_slow_layout_is_tried_once_more_with_straight_lines(monkeypatch):
+def test_a_slow_layout_is_retried_with_straight_lines(monkeypatch):
     requests = []
 
     def slow(name, text, format, seconds):
@@ -152,7 +152,7 @@ def test_a_graph_that_is_too_hard_for_curves_gets_straight_lines(tmp_path, monke
     assert {link.name for link in shown.links} <= set(geometry.routes)
 
 
-def test_a_program_that_never_answers_is_ended_and_the_plain_layout_replaces_it(tmp_path, monkeypatch):
+def test_the_plain_layout_replaces_a_program_that_hangs(tmp_path, monkeypatch):
     pids = program(tmp_path, monkeypatch, "time.sleep(600)")
     assert lay_out(picture(support()), seconds=2).layout == "plain"
     for pid in pids.read_text().split():
@@ -160,13 +160,13 @@ def test_a_program_that_never_answers_is_ended_and_the_plain_layout_replaces_it(
             os.kill(int(pid), 0)
 
 
-def test_a_program_that_writes_nonsense_leaves_it_to_the_plain_layout(tmp_path, monkeypatch):
+def test_the_plain_layout_replaces_a_program_with_invalid_output(tmp_path, monkeypatch):
     program(tmp_path, monkeypatch, "print('[1, 2]')")
     assert lay_out(picture(support())).layout == "plain"
 
 
 @pytest.mark.needs_dot
-def test_a_png_is_a_picture():
+def test_a_png_has_the_png_signature():
     assert render_png("digraph { a -> b }").startswith(b"\x89PNG")
 
 
@@ -176,6 +176,6 @@ def test_a_png_needs_graphviz(monkeypatch):
 
 
 @pytest.mark.needs_dot
-def test_dot_text_that_graphviz_refuses_is_reported(monkeypatch):
+def test_dot_source_that_graphviz_rejects_is_reported(monkeypatch):
     only(monkeypatch, "dot")
     assert code_of(lambda: render_png("no dot at all")) == "U204"

@@ -11,5 +11,5 @@ def test_marks_come_in_a_fixed_order():
     assert view.marks("approve") == ("waiting",)
 
 
-def test_a_run_that_has_not_begun_marks_nothing():
+def test_a_run_that_has_not_started_marks_nothing():
     assert RunView().marks("any") == ()

@@ -40,20 +40,20 @@ def test_a_shape_is_larger_than_its_text(shape):
     assert height > 25
 
 
-def test_no_size_at_all_is_drawn_too():
+def test_a_shape_of_size_zero_can_be_drawn():
     assert make_outline("box", 0, 0).endswith("Z")
     assert round_corners([(0, 0), (0, 0), (0, 0)], 5).endswith("Z")
 
 
 @pytest.mark.parametrize(("name", "shape"), [("oval", "ellipse"), ("rect", "box"), ("star", "box"), ("tab", "tab")])
-def test_a_shape_by_any_name_of_graphviz(name, shape):
+def test_every_shape_name_of_graphviz_is_supported(name, shape):
     assert choose_shape(name) == shape
 
 
 @pytest.mark.parametrize(("value", "text"), [(1.0, "1"), (-0.04, "0"), (2.56, "2.6"), (-3.5, "-3.5")])
-def test_numbers_are_short(value, text):
+def test_numbers_are_formatted_briefly(value, text):
     assert number(value) == text
 
 
-def test_a_pair():
+def test_a_pair_of_numbers_is_formatted():
     assert format_pair((1.25, -2.0)) == "1.2,-2"

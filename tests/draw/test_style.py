@@ -36,43 +36,43 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("colours", [COLOURS, DARK], ids=["light", "dark"])
-def test_every_text_can_be_read_on_what_is_below_it(colours):
+def test_text_has_enough_contrast_on_its_background(colours):
     weak = {pair: round(contrast(*(colours[name] for name in pair)), 2) for pair in TEXTS}
     assert {pair: value for pair, value in weak.items() if value < 4.5} == {}
 
 
 @pytest.mark.parametrize("colours", [COLOURS, DARK], ids=["light", "dark"])
-def test_lines_can_be_seen(colours):
+def test_lines_have_enough_contrast(colours):
     lines = ["edge", "accent", "failed", "waiting", "react-line", "event-line", "written-bar"]
     assert {name for name in lines if contrast(colours[name], colours["paper"]) < 2.2} == set()
 
 
-def test_both_palettes_name_the_same_colours():
+def test_both_palettes_have_the_same_color_names():
     assert list(COLOURS) == list(DARK)
 
 
-def test_each_colour_is_a_variable_with_a_fallback_and_is_before_it_for_old_viewers():
+def test_each_color_is_a_variable_with_a_fallback_and_precedes_it_for_old_viewers():
     sheet = make_stylesheet("svg.agentnb")
     assert "fill:#1e293b;fill:var(--agentnb-ink,#1e293b)" in sheet
     assert not re.search(r"[$~@]|\{\{|None", sheet)
     assert set(re.findall(r"--agentnb-([a-z-]+)", sheet)) <= set(COLOURS)
 
 
-def test_every_rule_is_under_its_scope():
+def test_every_css_rule_is_scoped():
     rules = [line for line in make_stylesheet(".here svg").splitlines() if line]
     assert rules
     for rule in rules:
         assert all(part.startswith(".here svg") for part in rule.split("{")[0].split(","))
 
 
-def test_a_palette_gives_every_variable():
+def test_a_palette_defines_every_variable():
     rule = make_palette(".jp", dark=True)
     assert rule.startswith(".jp{")
     assert rule.count("--agentnb-") == len(DARK)
     assert make_palette(".jp") != rule
 
 
-def test_a_picture_by_itself_follows_the_reader():
+def test_a_standalone_drawing_follows_the_theme_of_the_reader():
     assert "prefers-color-scheme:dark" in make_own_sheet()
     assert DARK["paper"] in make_own_sheet()
 
@@ -86,12 +86,12 @@ def test_a_picture_by_itself_follows_the_reader():
         ("?", "box", "plain"),
     ],
 )
-def test_a_kind_has_one_look_in_every_dialect(kind, shape, family):
+def test_a_kind_has_one_style_in_every_dialect(kind, shape, family):
     assert (get_shape(kind), get_family(kind)) == (shape, family)
 
 
 @pytest.mark.parametrize(
     ("word", "name"), [("tool", "kind-tool"), ('"><x y', "kind----x-y"), ("", "kind-none"), ("é", "kind--")]
 )
-def test_a_class_is_a_word_that_css_takes_as_it_is(word, name):
+def test_class_names_are_plain_css_identifiers(word, name):
     assert make_class("kind", word) == name

@@ -57,7 +57,7 @@ def test_each_part_can_be_found_by_its_own_name():
     assert {("critic", "read"), ("critic", "write"), ("send", "read")} <= ways
 
 
-def test_titles_of_areas_have_ground_of_their_own_above_the_lines():
+def test_titles_of_areas_have_a_background_above_the_lines():
     root = tree(support(), support_run())
     order = [group.get("class").split()[0] for group in root.iter(f"{SVG}g") if group.get("class")]
     titles = groups(root, "cluster-title")
@@ -70,7 +70,7 @@ def test_titles_of_areas_have_ground_of_their_own_above_the_lines():
         assert float(ground.get("y")) < float(text.get("y")) < float(ground.get("y")) + float(ground.get("height"))
 
 
-def test_shape_and_colour_by_kind_and_line_by_kind_of_edge():
+def test_shape_and_color_depend_on_the_kind_of_node_and_lines_on_that_of_the_edge():
     root = tree(support())
     classes = {group.get("data-node"): group.get("class") for group in groups(root, "node")}
     assert classes["route"] == "node kind-router family-choose"
@@ -80,7 +80,7 @@ def test_shape_and_colour_by_kind_and_line_by_kind_of_edge():
     assert drawn == {f"edge edge-{kind}" for kind in kinds} | {"edge enter edge-enter"}
 
 
-def test_a_run_is_drawn_by_classes_and_texts():
+def test_a_run_is_drawn_by_css_classes_and_text():
     root = tree(support(), support_run())
     assert "has-run" in root.get("class")
     nodes = {group.get("data-node"): group for group in groups(root, "node")}
@@ -109,7 +109,7 @@ def test_no_run_moves_or_resizes_anything(direction):
 
 
 @pytest.mark.parametrize("run", [None, hostile_run()])
-def test_hostile_texts_stay_texts(run):
+def test_hostile_text_remains_text(run):
     svg = draw_svg(hostile(), run)
     root = ET.fromstring(svg)
     assert {element.tag.removeprefix(SVG) for element in root.iter()} == TAGS
@@ -129,20 +129,20 @@ def test_any_recipe_gives_well_formed_svg(given):
     assert len(groups(root, "edge")) == len(given.edges)
 
 
-def test_no_two_pictures_on_a_page_share_a_name_and_nothing_comes_from_outside():
+def test_drawings_on_a_page_have_distinct_ids_and_load_nothing():
     svg = draw_svg(support(), support_run())
     assert ' id="' not in svg
     assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", svg)
 
 
-def test_every_picture_has_its_own_paper_and_says_what_it_is():
+def test_every_drawing_has_its_own_background_and_title():
     root = tree(diamond())
     assert root.get("role") == "img"
     assert root.get("aria-label") == "recipe sample"
     assert root.find(f"{SVG}rect").get("class") == "paper"
 
 
-def test_a_page_may_bring_the_style_sheet_itself():
+def test_a_page_may_provide_the_style_sheet():
     shown = picture(diamond())
     bare = write_svg(shown, compute_plain_layout(shown), styled=False)
     assert "<style>" not in bare
@@ -150,7 +150,7 @@ def test_a_page_may_bring_the_style_sheet_itself():
     assert ET.fromstring(bare).get("viewBox") == tree(diamond()).get("viewBox")
 
 
-def test_a_picture_fits_a_page_unless_it_could_not_be_read_then():
+def test_a_drawing_fits_the_page_while_it_stays_legible():
     assert "max-width:100%" in tree(support()).get("style")
     assert tree(long(300), direction="LR").get("style") is None
 
@@ -162,15 +162,15 @@ def test_an_empty_recipe_is_drawn_as_its_empty_board():
     assert ET.fromstring(draw_svg(recipe([]), board=False)).get("viewBox") == "0 0 24 24"
 
 
-def test_a_recipe_of_300_nodes_is_drawn():
+def test_a_recipe_of_300_nodes_can_be_drawn():
     assert len(groups(tree(long(300)), "node")) == 300
 
 
-def test_a_node_without_a_name_is_still_there():
+def test_a_node_without_a_name_is_drawn():
     assert "(no name)" in texts(groups(tree(recipe([Node("", "tool")])), "node")[0])
 
 
-def test_a_curve_and_its_head():
+def test_a_curve_ends_with_an_arrowhead():
     route = Route(((0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (0.0, 3.0)), (0.0, 10.0))
     assert format_curve(route.points) == "M0,0C0,1 0,2 0,3"
     assert format_curve(((1.0, 2.0),)) == "M1,2"

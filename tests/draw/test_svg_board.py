@@ -58,7 +58,7 @@ def test_the_table_is_beside_the_graph_and_inside_the_picture(direction):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_every_flow_has_a_line_and_a_head_and_ends_at_its_node(direction):
+def test_every_flow_has_a_line_with_an_arrowhead_and_ends_at_its_node(direction):
     shown = picture(support(), support_run(), direction=direction)
     geometry = compute_plain_layout(shown)
     boxes = {box.id: box for box in shown.boxes}
@@ -151,7 +151,7 @@ DRAWN = {
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("layout", ["plain", pytest.param("dot", marks=pytest.mark.needs_dot)])
 @pytest.mark.parametrize("name", DRAWN)
-def test_flows_run_around_nodes_labels_and_titles(name, layout, direction, monkeypatch):
+def test_flows_avoid_nodes_labels_and_titles(name, layout, direction, monkeypatch):
     shown = picture(DRAWN[name](), direction=direction)
     if shown.board is None:
         assert name in ("team", "incident", "feedback")  # a reactive recipe without a board
@@ -163,20 +163,20 @@ def test_flows_run_around_nodes_labels_and_titles(name, layout, direction, monke
 
 
 @given(recipes(keys=("a", "b", "c")), st.sampled_from(DIRECTIONS))
-def test_flows_of_any_recipe_run_around_nodes_labels_and_titles(given, direction):
+def test_flows_of_any_recipe_avoid_nodes_labels_and_titles(given, direction):
     shown = picture(given, direction=direction)
     if shown.board is not None:
         assert find_crossings(shown, compute_plain_layout(shown)) == []
 
 
-def test_a_flow_that_is_enclosed_ends_nevertheless():
+def test_an_enclosed_flow_reaches_its_node():
     walls = [Obstacle(0, 0, 10, 10), Obstacle(12, -5, 14, 15), Obstacle(-5, -9, 14, -4), Obstacle(-5, 14, 14, 19)]
     corners = Bands(walls, across=False).corners((5, 5), 100, 50)
     assert corners[-1] == (100, 50)
     assert corners[-2] == (100, 19)
 
 
-def test_spare_rows_are_there_and_empty():
+def test_spare_rows_are_empty():
     _, rows = size_and_rows("TB", spare=5)
     spare = [row for row in rows if "spare" in row.get("class")]
     assert len(spare) == 3
@@ -184,7 +184,7 @@ def test_spare_rows_are_there_and_empty():
     assert [row.get("data-index") for row in rows] == [str(at) for at in range(len(rows))]
 
 
-def test_a_picture_without_a_board_has_none():
+def test_a_drawing_without_a_board_has_no_table():
     shown = picture(diamond(), board=False)
     assert render_board_parts(shown, compute_plain_layout(shown), (0.0, 0.0)) == ("", "")
     assert groups(write_svg(shown, compute_plain_layout(shown)), "board") == []
@@ -195,12 +195,12 @@ def test_many_flows_are_faint():
     assert groups(write_svg(shown, compute_plain_layout(shown)), "dense")
 
 
-def test_the_table_of_an_empty_recipe_is_at_the_corner():
+def test_the_table_of_an_empty_recipe_is_in_the_corner():
     for direction in ("TB", "LR"):
         assert place_board(BoardTable((), ()), compute_plain_layout(picture(recipe([]))), direction) == (0.0, 0.0)
 
 
-def test_classes():
+def test_rows_have_css_classes():
     assert get_flow_classes(Flow("a", "read", (0,), "", active=True, seen=True)) == [
         "flow",
         "flow-read",
@@ -211,7 +211,7 @@ def test_classes():
     assert [get_row_classes(row) for row in make_board_table(diamond(), None).rows] == [["row"]] * 5
 
 
-def test_values_carry_their_key_and_full_texts_are_tips():
+def test_values_have_their_key_and_full_texts_are_tooltips():
     root, _ = size_and_rows("TB")
     value = root.find(f".//{SVG}text[@data-key='amount']")
     assert texts(value) == "12.5"

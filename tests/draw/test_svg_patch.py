@@ -101,12 +101,12 @@ def patched_and_drawn(recipe, view, direction):
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("view", [support_run(), RunView(), RunView(current="send", visited={"send": 3})])
-def test_a_patched_picture_is_the_picture_drawn_with_the_run(direction, view):
+def test_a_patched_drawing_equals_a_new_drawing_of_the_run(direction, view):
     patched, drawn = patched_and_drawn(support(), view, direction)
     assert describe_picture(patched) == describe_picture(drawn)
 
 
-def test_hostile_texts_are_patched_as_they_are_drawn():
+def test_hostile_texts_are_patched_as_drawn():
     view = replace(hostile_run(), board=dict.fromkeys(HOSTILE, "</svg>"))
     patched, drawn = patched_and_drawn(hostile(), view, "TB")
     assert describe_picture(patched) == describe_picture(drawn)
@@ -133,7 +133,7 @@ VIEWS = st.builds(
 
 
 @given(VIEWS)
-def test_any_run_is_patched_as_it_is_drawn(view):
+def test_any_run_is_patched_as_drawn(view):
     patched, drawn = patched_and_drawn(diamond(), view, "TB")
     assert describe_picture(patched) == describe_picture(drawn)
 
@@ -171,7 +171,7 @@ def test_a_name_that_the_recipe_lacks_is_left_out():
     assert draw_recipe(diamond()).patch(RunView(current="gone", visited={"gone": 1}, taken={77}))["nodes"] == {}
 
 
-def test_a_picture_without_a_board_gets_no_rows():
+def test_a_drawing_without_a_board_gets_no_rows():
     patch = draw_recipe(support(), board=False).patch(support_run())
     assert (patch["rows"], patch["flows"], patch["board"]) == ({}, {}, {})
     assert patch["nodes"]

@@ -44,7 +44,7 @@ def stops(made, inputs=None, **clauses):
         ({"error": False, "step": 2}, [2]),
     ],
 )
-def test_each_clause_stops_where_it_should(clauses, where):
+def test_each_clause_stops_at_its_condition(clauses, where):
     assert stops(counting(), {"n": 0}, **clauses) == where
 
 
@@ -57,20 +57,20 @@ def test_a_breakpoint_at_the_entry_stops_before_the_first_step():
     assert run.status == "finished"
 
 
-def test_stepping_passes_breakpoints():
+def test_stepping_ignores_breakpoints():
     run = session(graph("a", "b", "c"))
     run.breakpoints.add("b")
     run.step(3)
     assert run.position == 3
 
 
-def test_a_key_is_met_by_what_is_written_below_it():
+def test_a_key_matches_writes_to_paths_below_it():
     built_graph = graph("a", "b", "c", a=lambda: {"d": {"x": 1}}, b=lambda: {"dx": 1})
     assert stops(built_graph, key="d") == [1]
     assert stops(built_graph, key="dx") == [2]
 
 
-def test_a_failure_that_is_handled_can_be_stopped_at():
+def test_a_breakpoint_stops_at_a_handled_failure():
     built_graph = broken()
     built_graph.add_node("rescue", function=lambda: None)
     built_graph.add_edge("middle", "rescue", kind="error")
@@ -78,7 +78,7 @@ def test_a_failure_that_is_handled_can_be_stopped_at():
     assert stops(built_graph, error=True) == [2]
 
 
-def test_an_event():
+def test_a_breakpoint_stops_at_an_event():
     run = session(graph("a", "b", "c"))
     point = run.breakpoints.add(event="note")
     run.run()
@@ -88,12 +88,12 @@ def test_an_event():
 @pytest.mark.parametrize(
     ("made", "node", "count"), [(fan("x", "y"), "meet", 1), (looping(graph("x"), times=3), "x", 3)]
 )
-def test_in_branches_and_loops_too(made, node, count):
+def test_breakpoints_stop_in_branches_and_loops(made, node, count):
     assert len(stops(made, node=node)) == count
 
 
 @pytest.mark.parametrize(("side", "done"), [("before", []), ("after", ["x", "x", "x"])])
-def test_a_node_with_others_inside_is_stopped_at_once(side, done):
+def test_a_breakpoint_at_a_composite_node_stops_once(side, done):
     run = session(looping(graph("x"), times=3))
     point = run.breakpoints.add(node="again", side=side)
     run.run()
@@ -113,7 +113,7 @@ def test_hits_are_counted_and_a_breakpoint_can_be_disabled():
     assert (run.status, point.hits) == ("finished", 2)
 
 
-def test_a_condition_that_cannot_be_worked_out_yet_does_not_hold_and_says_why():
+def test_a_condition_that_cannot_be_evaluated_yet_does_not_hold_and_reports_why():
     run = session(counting(), {"n": 0})
     point = run.breakpoints.add(when=lambda board: board["end"] == 3)
     run.run()
@@ -121,7 +121,7 @@ def test_a_condition_that_cannot_be_worked_out_yet_does_not_hold_and_says_why():
     assert "'end'" in point.failed
 
 
-def test_they_can_be_listed_named_and_taken_away():
+def test_breakpoints_can_be_listed_named_and_removed():
     run = session(counting(), {"n": 0})
     points = run.breakpoints
     one, two = points.add("check"), points.add(edge=("check", "done"), when="n > 1")
@@ -148,7 +148,7 @@ def test_they_can_be_listed_named_and_taken_away():
         ({"when": "n =="}, "R"),
     ],
 )
-def test_what_is_wrong_is_reported_at_once(words, code):
+def test_all_errors_are_reported_at_once(words, code):
     run = session(counting(), {"n": 0})
     with pytest.raises(nb.AgentNbError) as caught:
         run.breakpoints.add(**words)
@@ -174,14 +174,14 @@ def test_there_is_no_such_breakpoint():
         ({"call": "tool", "on_hit": 2}, False),
     ],
 )
-def test_a_call_is_held_by_its_kind_or_name(clauses, held):
+def test_a_call_is_paused_by_its_kind_or_name(clauses, held):
     run = session(calling("look"), {"word": "rain"}, tools={"look": lambda word: word})
     run.breakpoints.add(**clauses)
     run.run()
     assert run.status == ("in_flight" if held else "finished")
 
 
-def test_a_call_that_is_asked_of_a_person_can_be_held_too():
+def test_a_question_to_a_person_can_be_paused_too():
     run = session(asking(), answers=["yes"])
     run.breakpoints.add(call="human")
     run.run()
@@ -190,7 +190,7 @@ def test_a_call_that_is_asked_of_a_person_can_be_held_too():
     assert (run.status, path(run)) == ("finished", ["before", "ask", "after"])
 
 
-def test_both_sides_of_one_call():
+def test_a_call_can_be_paused_before_and_after():
     run = session(calling(), {"word": "rain"})
     run.breakpoints.add(call="*")
     run.breakpoints.add(call="*", side="after")
@@ -247,21 +247,21 @@ def refused(nodes=("check", "chose", "done"), edges=(("check", "done"),), **clau
         ({"edge": ("check", "dona"), "nodes": ("check", "dona", "done")}, "X119", "did you mean 'done'?"),
     ],
 )
-def test_a_breakpoint_that_could_never_stop_is_refused(clauses, code, order):
+def test_a_breakpoint_that_can_never_stop_is_rejected(clauses, code, order):
     assert refused(**clauses) == [(code, order)]
 
 
-def test_everything_that_is_wrong_with_a_breakpoint_is_reported_at_once():
+def test_all_errors_of_a_breakpoint_are_reported_at_once():
     assert [code for code, _ in refused(node="x", edge="y", side="z", on_hit=-1)] == ["X120", "X101", "X120", "X120"]
 
 
-def test_without_a_list_of_edges_any_two_nodes_are_one():
+def test_without_a_list_of_edges_any_two_nodes_are_an_edge():
     points = Breakpoints(lambda: {"a": 1, "b": 2}, lambda: None)
     assert points.add(edge=["a", "b"]).edge == ("a", "b")
 
 
 @pytest.mark.parametrize("clauses", [{"error": True}, {"step": 3}, {"step": 4}, {"node": "left", "side": "after"}])
-def test_a_failure_stops_the_run_also_where_it_cancels_another_branch(clauses):
+def test_a_failure_that_cancels_another_branch_stops_the_run_too(clauses):
     run = session_of("branches")
     run.step(2)
     point = run.breakpoints.add(**clauses)
@@ -269,7 +269,7 @@ def test_a_failure_stops_the_run_also_where_it_cancels_another_branch(clauses):
     assert (run.position, run.stopped_by, point.hits) == (4, point, 1)
 
 
-def test_words_of_a_breakpoint_can_be_looked_at_without_adding_it():
+def test_clauses_of_a_breakpoint_can_be_checked_without_adding_it():
     run = session(counting(), {"n": 0})
     row = run.breakpoints.make({"node": "check", "when": "n > 1"})
     assert (row.node, row.text, row.side, len(run.breakpoints)) == ("check", "n > 1", "before", 0)
@@ -304,7 +304,7 @@ def test_an_error_can_be_named_by_its_class(wanted, stops):
     assert (run.stopped_by is point, point.hits) == (stops, int(stops))
 
 
-def test_an_attempt_that_failed_and_was_retried_is_no_failed_step():
+def test_a_retried_attempt_is_not_a_failed_step():
     answers = iter([ConnectionError("reset"), "fine"])
 
     def flaky(word):
@@ -320,7 +320,7 @@ def test_an_attempt_that_failed_and_was_retried_is_no_failed_step():
     assert run.trace.frames.calls.error.notna().tolist() == [True, False]
 
 
-def test_each_breakpoint_that_is_met_counts_a_hit_and_may_stop_the_run_later():
+def test_each_matching_breakpoint_counts_a_hit_and_may_stop_the_run_later():
     run = session(counting(), {"n": 0})
     first = run.breakpoints.add("check")
     counted = run.breakpoints.add(key="n", on_hit=2)
@@ -332,7 +332,7 @@ def test_each_breakpoint_that_is_met_counts_a_hit_and_may_stop_the_run_later():
     assert (run.position, run.stopped_by, counted.hits, both.hits) == (3, counted, 2, 1)
 
 
-def test_breakpoints_with_once_that_are_met_at_the_same_step_all_go():
+def test_all_matching_breakpoints_with_once_are_removed():
     run = session(counting(), {"n": 0})
     points = [run.breakpoints.add("check", once=True), run.breakpoints.add(key="n", once=True)]
     run.run()
@@ -341,7 +341,7 @@ def test_breakpoints_with_once_that_are_met_at_the_same_step_all_go():
     assert (run.status, run.stopped_by) == ("finished", None)
 
 
-def test_hits_are_counted_in_branches_that_run_at_the_same_time():
+def test_hits_are_counted_in_concurrent_branches():
     run = session(fan("x", "y"))
     points = [
         run.breakpoints.add("y"),
@@ -370,7 +370,7 @@ def test_all_clauses_of_a_call_must_hold(clauses, held):
     assert (run.status, run.stopped_by) == (("in_flight", point) if held else ("finished", None))
 
 
-def test_stopped_by_is_the_breakpoint_of_the_last_stop_and_of_no_other():
+def test_stopped_by_is_the_breakpoint_of_the_last_stop_only():
     run = session(calling("look"), {"word": "rain"}, tools={"look": lambda word: word})
     node, call = run.breakpoints.add("look"), run.breakpoints.add(call="look")
     run.run()
@@ -397,7 +397,7 @@ def test_stopped_by_ends_when_the_run_moves(move):
     assert run.stopped_by is None
 
 
-def test_a_person_who_answers_moves_the_run():
+def test_an_answer_moves_the_run():
     run = session(asking())
     point = run.breakpoints.add("ask")
     run.run()
@@ -406,7 +406,7 @@ def test_a_person_who_answers_moves_the_run():
     assert (run.status, run.stopped_by) == ("waiting", None)
 
 
-def test_they_are_shown_in_one_line_each():
+def test_each_has_a_one_line_repr():
     run = session(counting(), {"n": 0})
     assert repr(run.breakpoints) == "no breakpoints"
     run.breakpoints.add("check", on_hit=2, once=True)
@@ -422,7 +422,7 @@ async def later(board):
 
 
 @pytest.mark.parametrize("answer", [lambda: (n for n in [1]), lambda: later({}), lambda: np.array([0, 1])])
-def test_a_condition_whose_answer_is_none_is_warned_of_once(answer):
+def test_a_condition_that_returns_none_is_warned_about_once(answer):
     run = session(counting(), {"n": 0})
     point = run.breakpoints.add(when=lambda _board: answer())
     with pytest.warns(UserWarning, match=r"breakpoint 1 .* never stops: X314: .* has no truth value") as caught:
@@ -441,7 +441,7 @@ def test_a_breakpoint_has_no_other_attributes():
     assert run.status == "finished"
 
 
-def test_an_attribute_that_the_collection_does_not_have_is_refused_with_a_suggestion():
+def test_an_unknown_attribute_of_the_collection_is_rejected_with_a_suggestion():
     breakpoints = session(counting()).breakpoints
     with pytest.raises(AttributeError, match="has no attribute 'node'; did you mean 'nodes'"):
         breakpoints.node = 1

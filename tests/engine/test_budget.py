@@ -8,14 +8,14 @@ from agentnb.engine.control.budget import Budget
 from agentnb.errors import ExecutionError
 
 
-def test_what_is_given_takes_the_place_of_the_recipes_own():
+def test_a_given_budget_replaces_that_of_the_recipe():
     budget = Budget.of({"max_steps": 5, "max_cost_usd": Decimal("1.5")}, {"max_steps": 200, "max_frames": 3})
     assert (budget.max_steps, budget.max_frames, budget.max_cost_usd) == (5, 3, Decimal("1.5"))
     assert Budget.of({"max_steps": None}, {"max_steps": 200}).max_steps is None
     assert Budget.of(None, {}) == Budget()
 
 
-def test_all_that_is_wrong_is_reported_at_once():
+def test_all_errors_are_reported_at_once():
     with pytest.raises(ExecutionError) as caught:
         Budget.of({"max_step": 3, "max_frames": -1, "max_seconds": "5", "max_events": False}, {})
     assert [problem.code for problem in caught.value.problems] == ["X201", "X202", "X202", "X202"]
@@ -23,18 +23,18 @@ def test_all_that_is_wrong_is_reported_at_once():
 
 
 @pytest.mark.parametrize("value", [0, 5, 0.5, Decimal(1)])
-def test_limits_are_numbers_from_zero_on(value):
+def test_limits_are_non_negative_numbers(value):
     assert Budget.of({"max_seconds": value}, {}).max_seconds == value
 
 
 @pytest.mark.parametrize("value", [float("nan"), Decimal("nan")])
-def test_what_is_not_a_number_is_no_limit(value):
+def test_a_value_that_is_not_a_number_is_not_a_limit(value):
     with pytest.raises(ExecutionError, match="X202"):
         Budget.of({"max_cost_usd": value}, {})
 
 
 @pytest.mark.parametrize("value", [2.5, Decimal("0.1"), 1e-9])
-def test_what_counts_things_is_a_whole_number(value):
+def test_limits_of_counts_are_integers(value):
     with pytest.raises(ExecutionError) as caught:
         Budget.of({"max_steps": value, "max_depth": value, "max_seconds": value, "max_cost_usd": value}, {})
     assert [(problem.code, problem.where) for problem in caught.value.problems] == [
@@ -45,7 +45,7 @@ def test_what_counts_things_is_a_whole_number(value):
 
 
 @pytest.mark.parametrize("value", [float("inf"), Decimal("inf"), None])
-def test_without_an_end_there_is_no_limit(value):
+def test_infinity_means_no_limit(value):
     assert Budget.of({"max_steps": value, "max_seconds": value, "max_cost_usd": value}, {"max_steps": 5}) == Budget()
 
 
@@ -61,7 +61,7 @@ def test_a_budget_is_a_mapping(given):
         Budget.of(given, {})
 
 
-def test_a_part_of_a_thing_is_answered_with_the_whole_numbers_beside_it():
+def test_a_fractional_limit_is_rejected_with_the_nearest_integers():
     with pytest.raises(ExecutionError) as caught:
         Budget.of({"max_steps": 2.5}, {})
     assert caught.value.problems[0].do == "pass 2 or 3"

@@ -32,12 +32,12 @@ def calling(chaos, kind="tool", target=lambda: "fine", **words):
     return run
 
 
-def test_every_call_waits():
+def test_every_call_is_delayed():
     run = calling(Chaos(latency_ms=200))
     assert (go_on(run), data(run), run.clock.waits) == (DONE, {"answer": "fine"}, [0.2])
 
 
-def test_an_attempt_that_is_struck_calls_nothing_and_another_may_go_well():
+def test_a_failed_attempt_calls_nothing_and_another_may_succeed():
     called = []
     key = ("n0", "tool", 0)
     seed = next(n for n in range(100) if [Chaos(0, 0.5, seed=n).fails((*key, a)) for a in (1, 2)] == [True, False])
@@ -54,21 +54,21 @@ def test_all_calls_fail_at_a_rate_of_one():
     assert run.history.errors[1].type == "ChaosError"
 
 
-def test_a_wait_longer_than_the_time_out_is_one():
+def test_a_delay_longer_than_the_timeout_is_a_timeout():
     run = calling(Chaos(latency_ms=5_000), timeout=2.0)
     assert go_on(run) == FAILED
     assert (run.history.errors[1].timeout, run.clock.waits) == (True, [2.0])
 
 
 @pytest.mark.parametrize(("throttle", "waits"), [(True, [0.1, 0.2]), (False, [0.1, 0.0])])
-def test_a_throttled_answer_takes_longer_by_its_tokens(throttle, waits):
+def test_a_throttled_answer_is_delayed_by_its_tokens(throttle, waits):
     answer = LLMResponse("words", usage=Usage(1, 200))
     run = calling(Chaos(latency_ms=100, token_throttle=throttle), "llm", target=lambda: answer)
     assert go_on(run) == DONE
     assert run.clock.waits == waits
 
 
-def test_an_attempt_is_no_place_in_a_script():
+def test_an_attempt_does_not_consume_a_scripted_answer():
     # What a script answers is counted in calls: one that failed once takes the same place again.
     asked = []
 

@@ -66,7 +66,7 @@ ASKING = ["agent", "generative", "evaluator"]
 
 
 @pytest.mark.parametrize("kind", ASKING)
-def test_a_cut_step_finds_its_paid_answer_when_it_is_reopened_without_a_model(kind):
+def test_an_interrupted_step_reuses_its_paid_answer_when_reopened_without_a_model(kind):
     asked: list[Any] = []
     run = reopened(cut_run(kind, asked), recipe_of(kind, "one"))
     assert run.step().status == "ok"
@@ -77,7 +77,7 @@ def test_a_cut_step_finds_its_paid_answer_when_it_is_reopened_without_a_model(ki
 
 
 @pytest.mark.parametrize("kind", ASKING)
-def test_a_cut_step_that_asks_for_something_else_fails_without_a_model_and_makes_no_answer_up(kind):
+def test_an_interrupted_step_with_a_different_request_fails_without_a_model(kind):
     asked: list[Any] = []
     run = reopened(cut_run(kind, asked), recipe_of(kind, "another"))
     run.run()
@@ -104,7 +104,7 @@ def unanswered_run(kind: str) -> MemoryLog:
 
 
 @pytest.mark.parametrize("kind", [*ASKING, "llm"])
-def test_a_call_that_went_out_unanswered_waits_and_is_refused_without_a_model_not_simulated(kind):
+def test_an_unanswered_call_waits_and_is_refused_without_a_model(kind):
     run = reopened(unanswered_run(kind), recipe_of(kind, "one"))
     (before,) = run.pending
     run.step()
@@ -117,7 +117,7 @@ def test_a_call_that_went_out_unanswered_waits_and_is_refused_without_a_model_no
 
 
 @pytest.mark.parametrize("kind", [*ASKING, "llm"])
-def test_a_call_that_went_out_unanswered_may_be_answered_without_a_model(kind):
+def test_an_unanswered_call_can_be_answered_by_a_person_without_a_model(kind):
     run = reopened(unanswered_run(kind), recipe_of(kind, "one"))
     run.step()
     run.change(run.pending[0].id, answer=ANSWER)
@@ -126,7 +126,7 @@ def test_a_call_that_went_out_unanswered_may_be_answered_without_a_model(kind):
     assert (call["kind"], call["attempt"], call["result"]) == ("llm", 1, ANSWER)
 
 
-def test_a_call_that_fails_is_made_to_the_same_again_without_a_model():
+def test_without_a_model_a_retry_uses_the_recorded_failures():
     def model(request: Any) -> LLMResponse:
         if not stop:
             stop.append(request)
@@ -145,7 +145,7 @@ def test_a_call_that_fails_is_made_to_the_same_again_without_a_model():
     assert not again.trace.frames.calls.provider.isin(["simulated"]).any()
 
 
-def test_a_call_that_cannot_be_sent_is_no_use_of_the_budget_and_fails_at_once_also_in_a_replay():
+def test_a_call_that_cannot_be_sent_does_not_count_against_the_budget_and_fails_immediately_in_a_replay_too():
     run = reopened(unanswered_run("agent"), recipe_of("agent", "one"))
     run.step()
     run.step()
@@ -155,7 +155,7 @@ def test_a_call_that_cannot_be_sent_is_no_use_of_the_budget_and_fails_at_once_al
     assert run.replay().ok
 
 
-def test_calls_of_a_failed_step_that_runs_again_are_not_taken_for_those_of_the_failure():
+def test_calls_of_a_repeated_step_are_not_confused_with_those_of_the_failed_one():
     asked: list[Any] = []
 
     def model(request: Any) -> LLMResponse:
@@ -180,7 +180,7 @@ def test_calls_of_a_failed_step_that_runs_again_are_not_taken_for_those_of_the_f
     assert run.trace.frames.calls.query("step == 2").error.isna().sum() == 3
 
 
-def test_a_call_that_was_changed_and_sent_again_is_unanswered_as_it_was_sent_last():
+def test_an_edited_call_is_pending_as_it_was_last_sent():
     def ask(word: str) -> str:
         log = logs[-1]
         logs.append(MemoryLog())
@@ -203,7 +203,7 @@ def test_a_call_that_was_changed_and_sent_again_is_unanswered_as_it_was_sent_las
 
 
 @pytest.mark.parametrize("kind", ["tool", "human"])
-def test_a_call_that_is_given_up_after_a_crash_is_interrupted_and_a_question_is_withdrawn(kind):
+def test_after_a_crash_an_abandoned_call_is_interrupted_and_a_question_withdrawn(kind):
     def ask(word: str) -> str:
         ended.create(log.run("run")._replace(status="running"), list(log.entries("run")))
         return f"about {word}"

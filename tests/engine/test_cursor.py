@@ -40,14 +40,14 @@ def test_branches_are_in_the_frontier_and_their_frames_are_open():
     assert [frame.region for frame in get_stack(run)] == ["root", "one"]
 
 
-def test_the_turn_of_a_composite_node_is_reported():
+def test_the_phase_of_a_composite_node_is_reported():
     run = session(looping(body(), times=2), {"n": 0})
     run.step(2)
     (following,) = run.frontier
     assert (following.node, following.phase, following.why) == ("again", "resume", "its inside has ended")
 
 
-def test_the_turn_after_a_failure_inside():
+def test_the_phase_after_a_failure_inside_is_reported():
     def breaks():
         raise ValueError
 
@@ -66,7 +66,7 @@ def test_a_delivery_names_its_event():
     assert [one.phase for one in get_frontier(run)] == ["start", "start", "event"]
 
 
-def test_where_a_node_came_from_is_found_over_the_moves_of_the_queue():
+def test_the_origin_of_a_node_is_found_across_moves_of_the_queue():
     run = begun("diamond")
     for _ in range(4):
         step(run)
@@ -77,7 +77,7 @@ def test_where_a_node_came_from_is_found_over_the_moves_of_the_queue():
     ]
 
 
-def test_at_the_end_there_is_nothing():
+def test_at_the_end_the_frontier_is_empty():
     run = session(graph("a"))
     run.run()
     assert (run.frontier, [frame.region for frame in run.stack]) == ((), ["root"])
@@ -87,7 +87,7 @@ def reasons(run):
     return [[(each.node, each.why) for each in run.goto(at).frontier] for at in range(run.position, -1, -1)]
 
 
-def test_a_fork_gives_the_same_reasons_as_the_run_that_it_left():
+def test_a_fork_gives_the_same_reasons_as_its_parent():
     for recipe, inputs in ((counting(), {"n": 0}), (looping(graph("x", "y"), times=2), {}), (fan("x", "y"), {})):
         run = session(recipe, inputs)
         run.run()
@@ -99,7 +99,7 @@ def test_a_fork_gives_the_same_reasons_as_the_run_that_it_left():
         assert [each.why for each in deeper.frontier] == [why for _, why in expected[tip - 3]]
 
 
-def test_an_edge_is_the_reason_also_after_an_edit_in_the_past():
+def test_an_edge_is_the_reason_after_an_edit_in_the_past_too():
     run = session(graph("a", "b", "c"))
     run.run()
     run.goto(1).edit({"x": 1})
@@ -109,5 +109,5 @@ def test_an_edge_is_the_reason_also_after_an_edit_in_the_past():
 
 
 @pytest.mark.parametrize(("iteration", "end"), [(0, ""), (1, ""), (2, ", iteration 2"), (3, ", iteration 3")])
-def test_a_frame_shows_its_iteration_from_the_second_on(iteration, end):
+def test_a_frame_shows_its_iteration_from_the_second_one_on(iteration, end):
     assert repr(OpenFrame(1, "loop", "body", 1, iteration, "root")) == f"<frame 'body' of 'loop'{end}>"

@@ -29,7 +29,7 @@ def sizes(run):
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 4), max_size=8))
-def test_slices_of_any_size_come_to_the_whole(seed, moves):
+def test_deltas_of_any_size_add_up_to_the_whole_run(seed, moves):
     run = odyssey(seed, acts=4)
     encoder, loader = DeltaEncoder(run.tables), DeltaLoader()
     loader.add([through(encoder.encode_delta(sizes(run)))])
@@ -53,7 +53,7 @@ def test_slices_of_any_size_come_to_the_whole(seed, moves):
     )
 
 
-def test_it_continues_where_another_process_stopped():
+def test_loading_continues_where_another_process_stopped():
     run = go(started(), 5)
     loader = DeltaLoader()
     loader.add([encode_whole(run.chain)])
@@ -73,13 +73,13 @@ def test_it_continues_where_another_process_stopped():
         [{"p": [[0, [[1]] * 7, [[], []], [], {"new": [None, 0, None], "strange": [1]}]]}],
     ],
 )
-def test_what_is_damaged_is_reported(slices):
+def test_damage_is_reported(slices):
     with pytest.raises(StoreError, match="L402"):
         load_document({"version": VERSION, "slices": slices})
 
 
 @pytest.mark.parametrize(("parent", "scope"), [(-1, 1), (1, 1), (2, 1), (0, 2), (0, -1)])
-def test_a_frame_outside_of_all_earlier_ones_is_damage(parent, scope):
+def test_a_frame_outside_of_all_earlier_ones_is_reported_as_damage(parent, scope):
     loader = DeltaLoader()
     for row in ([0, -1, -1, "root", "shared", -1, 0, 0, None], [1, parent, 0, "body", "child", -1, scope, 1, None]):
         loader.add([{"t": {"frames": [row[0], [row]]}}])
@@ -87,7 +87,7 @@ def test_a_frame_outside_of_all_earlier_ones_is_damage(parent, scope):
         loader.finish()
 
 
-def test_a_newer_version_is_refused():
+def test_a_newer_version_is_rejected():
     check_version(VERSION)
     with pytest.raises(StoreError, match=r"L403[\s\S]*newer agentnb"):
         check_version(VERSION + 1)
@@ -127,7 +127,7 @@ OF_VERSION_2 = [
 ]  # fmt: skip
 
 
-def test_what_the_first_version_wrote_opens_as_what_this_one_writes():
+def test_a_file_of_the_first_version_opens_like_a_current_one():
     read = []
     for slices in (OF_VERSION_1, OF_VERSION_2):
         loader = DeltaLoader()

@@ -32,7 +32,7 @@ def facts(run):
 
 
 @given(st.integers(0, 10_000), st.data())
-def test_a_revived_run_stands_where_it_stood_and_continues_alike(seed, data):
+def test_a_restored_run_has_the_same_state_and_continues_alike(seed, data):
     run = odyssey(seed)
     goto(run, data.draw(st.integers(0, run.history.tip)))
     again = restore_run(run.plan, dump_as_json(run), clock=run.clock)
@@ -48,12 +48,12 @@ def test_a_revived_run_stands_where_it_stood_and_continues_alike(seed, data):
 
 
 @given(st.integers(0, 10_000))
-def test_a_log_of_a_revived_run_is_the_same_log(seed):
+def test_a_restored_run_writes_the_same_log(seed):
     run = odyssey(seed)
     assert dump_as_json(restore_run(run.plan, dump_as_json(run))) == dump_as_json(run)
 
 
-def test_a_long_run_is_revived_with_its_checkpoints():
+def test_a_long_run_is_restored_with_its_checkpoints():
     run = go(started(), 3000)
     again = restore_run(run.plan, dump_as_json(run))
     assert len(again.history.checkpoints) > 3
@@ -63,7 +63,7 @@ def test_a_long_run_is_revived_with_its_checkpoints():
         assert facts(again) == facts(run)
 
 
-def test_what_shares_its_parts_is_stored_as_the_difference():
+def test_values_that_share_parts_are_stored_as_differences():
     def grow(work):
         log = work.board["log"]
         log.append("a line of some length")
@@ -86,13 +86,13 @@ def test_what_shares_its_parts_is_stored_as_the_difference():
     assert list(again.history.old_values[-2].items) == list(run.history.old_values[-2].items)
 
 
-def test_secrets_are_not_stored_and_can_be_asked_for():
+def test_secrets_are_not_stored_and_are_requested_on_opening():
     run = go(started(), 20)
     assert "s3cret" not in json.dumps(dump(run))
     assert restore_run(run.plan, dump_as_json(run)).root.scope.data["password"] is MASK
 
 
-def test_chance_and_ids_continue_where_they_stood():
+def test_random_numbers_and_ids_continue():
     run = started()
     run.random.random()
     run.ids("call")
@@ -101,7 +101,7 @@ def test_chance_and_ids_continue_where_they_stood():
     assert again.ids("call") == run.ids("call")
 
 
-def test_a_value_that_no_codec_takes_is_refused_or_kept_as_text():
+def test_a_value_without_a_codec_is_rejected_or_stored_as_text():
     class Odd:
         pass
 
@@ -113,7 +113,7 @@ def test_a_value_that_no_codec_takes_is_refused_or_kept_as_text():
     assert "opaque" in json.dumps(dump(run, lenient=True))
 
 
-def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
+def test_the_order_of_nodes_does_not_matter_but_a_missing_one_does():
     run = go(started(), 9)
     document = dump_as_json(run)
     recipe = run.plan.recipe
@@ -132,7 +132,7 @@ def test_another_order_of_nodes_is_no_matter_but_a_missing_one_is():
         restore_run(Plan(lesser, KINDS, None), document)
 
 
-def test_what_is_no_log_is_reported():
+def test_an_invalid_log_is_reported():
     with pytest.raises(StoreError, match="L402"):
         load_document({"tables": {}})
     with pytest.raises(StoreError, match="L403"):

@@ -27,7 +27,7 @@ def calls(target, **words):
     return node
 
 
-def test_the_answer_of_a_call_and_its_row():
+def test_a_call_returns_its_answer_and_writes_a_row():
     run = run_of(calls(lambda a: [a]))
     assert go_on(run) == DONE
     (row,) = run.history.calls
@@ -44,7 +44,7 @@ def test_the_answer_of_a_call_and_its_row():
     )
 
 
-def test_arguments_are_stored_as_they_were_before_the_call_whatever_mapping_they_are_in():
+def test_arguments_are_stored_as_before_the_call_in_any_mapping():
     async def node(work):
         for kind in (dict, MappingProxyType, UserDict):
             await work.call(Effect("tool", "look", kind({"a": [1]}), target=lambda a: a.append(2)))
@@ -73,7 +73,7 @@ def test_an_async_call_is_awaited():
     assert (go_on(run), data(run)) == (DONE, {"answer": 1})
 
 
-def test_attempts_and_the_wait_between():
+def test_attempts_are_separated_by_delays():
     tried, waits = [], []
 
     class Waiting(FrozenClock):
@@ -103,13 +103,13 @@ def refusing(tried, again, **words):
     return look
 
 
-def test_what_a_server_refuses_for_good_is_not_tried_again():
+def test_a_permanent_refusal_is_not_retried():
     tried = []
     run = run_of(calls(refusing(tried, again=False), attempts=5))
     assert (go_on(run), len(tried)) == (FAILED, 1)
 
 
-def test_a_server_says_how_long_to_wait():
+def test_a_retry_waits_as_long_as_the_server_says():
     tried, waits = [], []
 
     class Waiting(FrozenClock):
@@ -131,7 +131,7 @@ def test_the_calls_of_a_failed_step_are_stored():
     assert [row.result for row in run.history.calls] == ["paid"]
 
 
-def test_a_sync_call_under_a_timeout_goes_to_a_thread_and_is_left_there():
+def test_a_sync_call_with_a_timeout_runs_in_a_thread_and_is_abandoned_there():
     began, go, threads = threading.Event(), threading.Event(), []
 
     def look(a):
@@ -153,7 +153,7 @@ def test_a_sync_call_under_a_timeout_goes_to_a_thread_and_is_left_there():
     assert run.history.calls[0].error == "TimeoutError: tool 'look' took longer than 0.01 s"
 
 
-def test_a_call_that_is_in_time_is_no_timeout():
+def test_a_call_that_ends_in_time_is_not_a_timeout():
     run = run_of(calls(lambda a: a, timeout=20))
     assert (go_on(run), data(run)) == (DONE, {"answer": 1})
 
@@ -164,7 +164,7 @@ def test_a_blocking_call_runs_in_a_thread():
     assert data(run) == {"answer": False}
 
 
-def test_a_call_can_be_caught_by_its_node():
+def test_a_node_can_catch_the_error_of_a_call():
     async def node(work):
         try:
             await work.call(Effect("tool", "look", {}, target=lambda: 1 / 0))
@@ -176,7 +176,7 @@ def test_a_call_can_be_caught_by_its_node():
     assert run.history.calls[0].error.startswith("ZeroDivisionError")
 
 
-def test_an_effect_that_nothing_does_is_a_problem():
+def test_an_effect_without_implementation_is_a_problem():
     async def node(work):
         await work.call(Effect("weather", "look", {}))
 
@@ -185,7 +185,7 @@ def test_an_effect_that_nothing_does_is_a_problem():
     assert "weather" in run.history.errors[1].message
 
 
-def test_a_call_that_is_held_continues_when_it_may():
+def test_a_paused_call_continues_when_released():
     run = run_of(calls(lambda a: a))
     run.holds_call = lambda work, effect, moment: moment == "after"
     assert go_on(run) == SUSPENDED
@@ -197,7 +197,7 @@ def test_a_call_that_is_held_continues_when_it_may():
 
 
 @pytest.mark.parametrize("awaits", [True, False])
-def test_a_flight_that_is_given_up_leaves_nothing(awaits):
+def test_an_abandoned_call_leaves_nothing(awaits):
     async def node(work):
         if awaits:
             await work.loop()
@@ -213,7 +213,7 @@ def test_a_flight_that_is_given_up_leaves_nothing(awaits):
     assert (old.has_ended, pending_step.activation.work is old, data(run), run.position) == (True, False, {}, 0)
 
 
-def test_what_a_call_returns_by_reference_is_not_shared_with_the_record():
+def test_a_returned_reference_is_not_shared_with_the_record():
     answer = [1]
 
     async def node(work):
@@ -228,7 +228,7 @@ def test_what_a_call_returns_by_reference_is_not_shared_with_the_record():
 
 @pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("later", [False, True])
-def test_a_tool_whose_iterator_has_nothing_left_fails_and_says_so(threaded, later):
+def test_a_tool_that_raises_stop_iteration_fails_with_a_message(threaded, later):
     left = iter([])
 
     async def waits(a):
@@ -243,7 +243,7 @@ def test_a_tool_whose_iterator_has_nothing_left_fails_and_says_so(threaded, late
     assert run.history.calls[0].error == f"RuntimeError: {failure.message}"
 
 
-def test_a_node_that_raises_stop_iteration_itself_says_so_too():
+def test_a_node_that_raises_stop_iteration_fails_with_a_message():
     run = run_of(lambda work: next(iter([])))
     assert go_on(run) == FAILED
     assert run.history.errors[1].message.startswith("it raised StopIteration")
@@ -260,7 +260,7 @@ class Limiter:
         return self.left >= 0
 
 
-def test_an_attempt_that_may_not_go_out_gives_its_step_up():
+def test_a_forbidden_attempt_abandons_its_step():
     tried = []
 
     async def node(work):
@@ -288,7 +288,7 @@ class RefusedError(Exception):
 
 
 @pytest.mark.parametrize(("told", "kept"), [({"status": 404}, {"status": 404}), ("a text", None), (None, None)])
-def test_the_answer_that_was_a_failure_is_stored_with_its_attempt(told, kept):
+def test_an_answer_that_is_a_failure_is_stored_with_its_attempt(told, kept):
     def check(answer):
         raise RefusedError(told)
 
@@ -304,7 +304,7 @@ class Article:
 
 
 @pytest.mark.parametrize(("kind", "kept"), [("tool", Article("a", "b")), ("llm", "b"), ("agent", "b")])
-def test_of_an_object_that_answers_for_a_model_only_what_it_said_is_stored(kind, kept):
+def test_only_the_text_of_a_response_object_is_stored(kind, kept):
     async def node(work):
         await work.call(Effect(kind, "look", {}, target=lambda: Article("a", "b")))
 

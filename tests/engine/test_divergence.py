@@ -84,18 +84,18 @@ def goes(*targets, value=None):
         ({"list": Append(1)}, {"list": Append(2)}, ("write", "list.1", 1, 2), "it wrote 1 to 'list.1', and the replay"),
     ],
 )
-def test_writes(then, now, row, sentence):
+def test_writes_are_compared(then, now, row, sentence):
     (divergence,) = differ(lambda work: then, lambda work: now)
     assert to_rows([divergence]) == [(*row, False)]
     assert sentence in str(divergence)
     assert differ(lambda work: then, lambda work: now, "path") == []
 
 
-def test_the_order_of_a_dict_is_no_difference():
+def test_the_order_of_a_dict_is_not_a_difference():
     assert differ(lambda work: {"a": 1, "b": 2}, lambda work: {"b": 2, "a": 1}) == []
 
 
-def test_each_write_of_a_path_is_compared_in_its_turn():
+def test_writes_of_a_path_are_compared_in_order():
     def twice(*values):
         def node(work):
             for value in values:
@@ -107,7 +107,7 @@ def test_each_write_of_a_path_is_compared_in_its_turn():
     assert to_rows(differ(twice(1, 2), twice(1))) == [("write", "a", 2, ABSENT, False)]
 
 
-def test_a_failure_and_none():
+def test_a_failure_differs_from_success():
     (row,) = differ(fails(ValueError("no")), lambda work: {})
     assert to_rows([row]) == [("error", "", "ValueError: no", ABSENT, True)]
     assert "it failed with ValueError: no, and the replay does not fail" in str(row)
@@ -115,14 +115,14 @@ def test_a_failure_and_none():
     assert "it did not fail, and the replay fails with ValueError: no" in str(row)
 
 
-def test_what_failures_say():
+def test_messages_of_failures_are_compared():
     rows = differ(fails(ValueError("one")), fails(ValueError("two")))
     assert to_rows(rows) == [("error", "", "ValueError: one", "ValueError: two", False)]
     assert differ(fails(ValueError("one")), fails(TypeError("one")), "path") == []
     assert differ(fails(ValueError("at 0x7f00aa")), fails(ValueError("at 0x7f00bb"))) == []
 
 
-def test_events_by_type_payload_and_number():
+def test_events_are_compared_by_type_payload_and_number():
     (row,) = differ(emits(("a", {"n": 1})), emits(("a", {"n": 2})))
     assert to_rows([row]) == [("event", "a.n", 1, 2, False)]
     assert "it emitted 1 as 'a.n', and the replay emits 2" in str(row)
@@ -139,7 +139,7 @@ def test_events_by_type_payload_and_number():
         assert ["it emitted no event, and the replay emits 'b'" in str(row) for row in rows] == [True] * more
 
 
-def test_edges_by_target_and_by_the_value_of_their_condition():
+def test_edges_are_compared_by_target_and_by_the_value_of_their_condition():
     (row,) = differ(goes("left"), goes("right"), "path")
     assert to_rows([row]) == [("edge", "n0", "left", "right", True)]
     assert "'n0' led to 'left', and in the replay to 'right'" in str(row)
@@ -159,7 +159,7 @@ def reads(*keys):
     return node
 
 
-def test_reads_are_compared_on_their_level_alone():
+def test_reads_are_compared_only_at_the_level_reads():
     assert differ(reads("n"), reads("list")) == []
     rows = differ(reads("n"), reads("list"), "reads")
     assert to_rows(rows) == [("read", "list", False, True, False), ("read", "n", True, False, False)]
@@ -167,12 +167,12 @@ def test_reads_are_compared_on_their_level_alone():
     assert str(rows[1]).endswith("it read 'n', and the replay does not")
 
 
-def test_what_a_callable_may_have_read_is_not_missed():
+def test_possible_reads_of_a_callable_are_not_missing():
     assert differ(reads("n"), reads(), "reads", own_reads=False) == []
     assert to_rows(differ(reads(), reads("n"), "reads", own_reads=False)) == [("read", "n", False, True, False)]
 
 
-def test_one_thing_follows_from_another_in_this_order():
+def test_differences_are_reported_in_causal_order():
     def node(key, value):
         def act(work):
             work.board[key]
@@ -190,7 +190,7 @@ def test_one_thing_follows_from_another_in_this_order():
     ]
 
 
-def test_frames_and_phases():
+def test_frames_and_phases_are_compared():
     then, now = begun("nested"), begun("nested")
     for run in (then, now):
         step(run)
@@ -219,7 +219,7 @@ def test_a_cause_is_compared_as_the_replay_numbers_it():
     assert list(compare_steps(done, other._replace(events=moved), sides, "values")) == []
 
 
-def test_a_node_of_the_record_that_the_replay_lacks_has_no_turn_there():
+def test_a_recorded_node_that_is_missing_in_the_replay_is_not_next_there():
     then, now = run_of(lambda work: {}, lambda work: {}), run_of(lambda work: {})
     one(then)
     sides = Sides(Record(then), now)
@@ -247,11 +247,11 @@ def test_only_the_first_places_of_a_value_are_reported():
     assert (len(rows), rows[0].path) == (20, "a.0")
 
 
-def test_where_it_begins_there_is_no_step():
+def test_at_the_start_there_is_no_step():
     assert str(Divergence(0, None, "write", "n", 1, 2)) == "at the start: it wrote 1 to 'n', and the replay writes 2"
 
 
-def test_the_end_and_other_nodes():
+def test_a_different_end_or_next_node_is_a_divergence():
     assert str(Divergence(3, "a", "node", "", "a", "b")).endswith("the replay runs 'b' instead")
     assert str(Divergence(3, "a", "node", "", "a", ABSENT)).endswith("the replay has ended")
     assert str(Divergence(3, "a", "masked", "k", 1, 2)) == "step 3, 'a': masked k: 1 in the record, 2 in the replay"

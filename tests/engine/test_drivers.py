@@ -18,7 +18,7 @@ async def later(work):
     return {"a": 1}
 
 
-def test_without_a_loop_it_says_where_one_is_needed_and_continues_inside_one():
+def test_a_missing_event_loop_is_requested_and_the_run_continues_inside_one():
     run = run_of(lambda work: {}, later, lambda work: {"b": work.board["a"]})
     assert run_plain(run) == LOOP
     assert (run.position, len(run.pending_steps)) == (1, 1)
@@ -26,7 +26,7 @@ def test_without_a_loop_it_says_where_one_is_needed_and_continues_inside_one():
     assert data(run) == {"a": 1, "b": 1}
 
 
-def test_a_coroutine_that_needs_no_loop_gets_none():
+def test_a_coroutine_without_suspension_needs_no_event_loop():
     async def quick(work):
         return {"a": 1}
 
@@ -34,7 +34,7 @@ def test_a_coroutine_that_needs_no_loop_gets_none():
     assert (run_plain(run), data(run)) == (DONE, {"a": 1})
 
 
-def test_one_step_inside_a_loop():
+def test_one_step_runs_inside_an_event_loop():
     async def main():
         run = run_of(later, later)
         assert await step_in_loop(run) == GO
@@ -44,7 +44,7 @@ def test_one_step_inside_a_loop():
     asyncio.run(main())
 
 
-def test_a_run_in_a_loop_gives_the_loop_back_now_and_then():
+def test_a_run_in_an_event_loop_yields_regularly():
     turns = []
 
     async def main():
@@ -67,7 +67,7 @@ def test_a_run_in_a_loop_gives_the_loop_back_now_and_then():
     assert "beside" in turns
 
 
-def test_halt_ends_it_before_the_next_step():
+def test_halt_stops_before_the_next_step():
     async def main():
         run = run_of(lambda work: setattr(run.halt, "is_requested", True), edges=[Edge("n0", "n0")])
         assert await run_in_loop(run) == PAUSED
@@ -85,7 +85,7 @@ def test_the_heads_are_the_first_of_each_lane():
     assert [act.node.id for act in find_heads(run)] == ["left", "second"]
 
 
-def test_sync_branches_run_in_threads_at_the_same_time():
+def test_sync_branches_run_concurrently_in_threads():
     barrier = threading.Barrier(2, timeout=20)
 
     def meets(work):
@@ -102,7 +102,7 @@ def test_sync_branches_run_in_threads_at_the_same_time():
     assert data(run)["both"] == [False, False]
 
 
-def test_the_result_of_branches_is_in_their_order_whoever_is_first():
+def test_results_of_branches_are_in_branch_order_whatever_the_timing():
     meeting = Meeting()
 
     def node(name, after):
@@ -138,7 +138,7 @@ def test_branches_take_exactly_as_many_steps_as_the_limit_allows(limit):
     assert (go_on(run), run.counted_steps) == ((EXHAUSTED, limit) if limit < 5 else (DONE, 5))
 
 
-def test_a_failing_branch_ends_the_others():
+def test_a_failing_branch_cancels_the_others():
     shape = branches(Meeting())
     shape.edges = shape.edges[:2]
     run = shape.run()

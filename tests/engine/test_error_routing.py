@@ -28,7 +28,7 @@ def failing(rescue, *edges):
     return run_of(nothing, nodes=nodes, edges=[Edge("n0", "f"), Edge("f", "on"), *edges])
 
 
-def test_a_node_with_a_rescue_follows_its_edges_after_a_failure_too():
+def test_a_node_with_a_recovery_follows_its_edges_after_a_failure():
     def fails(work):
         raise ValueError
 
@@ -38,7 +38,7 @@ def test_a_node_with_a_rescue_follows_its_edges_after_a_failure_too():
     assert path(run) == ["n0", "f error", "rescue", "on"]
 
 
-def test_a_rescue_writes_in_the_failed_step_and_nothing_else_of_it_stays():
+def test_only_the_writes_of_the_recovery_remain_of_a_failed_step():
     run = failing(Rescue({"answer": [1]}))
     go_on(run)
     assert path(run) == ["n0", "f error", "on"]
@@ -46,14 +46,14 @@ def test_a_rescue_writes_in_the_failed_step_and_nothing_else_of_it_stays():
 
 
 @pytest.mark.parametrize(("route", "follows"), [(("aside",), ["aside"]), ((), []), (("aside", "on"), ["aside", "on"])])
-def test_a_rescue_may_choose_where_the_run_continues(route, follows):
+def test_a_recovery_may_choose_the_next_node(route, follows):
     run = failing(Rescue(route=route))
     go_on(run)
     assert path(run) == ["n0", "f error", *follows]
 
 
 @pytest.mark.parametrize("route", [None, ("on",)])
-def test_where_a_rescue_leads_comes_before_what_waits(route):
+def test_the_target_of_a_recovery_precedes_scheduled_nodes(route):
     nodes = [
         Node("f", "do", params={"do": fails}, rescue=Rescue(route=route)),
         *(leaf(name, nothing) for name in WAITING),
@@ -64,7 +64,7 @@ def test_where_a_rescue_leads_comes_before_what_waits(route):
     assert path(run) == ["n0", "f error", "handler", "on", "waits"]
 
 
-def test_a_condition_behind_a_rescue_sees_what_it_wrote():
+def test_a_condition_after_a_recovery_sees_its_writes():
     nodes = [Node("f", "do", params={"do": fails}, rescue=Rescue({"a": 1})), leaf("yes", nothing)]
     edges = [Edge("n0", "f"), Edge("f", "yes", when=When(lambda board: board["a"] == 1))]
     run = run_of(nothing, nodes=nodes, edges=edges)
@@ -73,14 +73,14 @@ def test_a_condition_behind_a_rescue_sees_what_it_wrote():
 
 
 @pytest.mark.parametrize("rescue", [Rescue({"a": 1}, ("nowhere",)), Rescue({"a": 1, 2: 3})])
-def test_a_rescue_that_fails_itself_is_none_and_leaves_nothing(rescue):
+def test_a_failing_recovery_counts_as_none_and_leaves_nothing(rescue):
     run = failing(rescue)
     assert go_on(run) == FAILED
     assert path(run) == ["n0", "f error"]
     assert data(run) == {}
 
 
-def test_a_composite_node_around_a_failure_is_left_by_its_rescue():
+def test_the_recovery_of_a_composite_node_leaves_it_after_an_inner_failure():
     def opens(work):
         return Enter([Body("r", "child")]) if work.phase == "start" else {}
 
@@ -98,7 +98,7 @@ def test_a_composite_node_around_a_failure_is_left_by_its_rescue():
 
 @pytest.mark.parametrize("rescue", [Rescue({"a": 1}, ("nowhere",)), Rescue({"a": 1, 2: 3})])
 @pytest.mark.parametrize("handled", [False, True])
-def test_the_rescue_of_a_composite_node_that_fails_itself_is_none(rescue, handled):
+def test_a_failing_recovery_of_a_composite_node_counts_as_none(rescue, handled):
     def opens(work):
         return Enter([Body("r", "child")]) if work.phase == "start" else {}
 
@@ -116,7 +116,7 @@ def test_the_rescue_of_a_composite_node_that_fails_itself_is_none(rescue, handle
     assert run.history.errors[3] is run.history.errors[2]  # what failed inside is told
 
 
-def test_an_error_edge_is_found_on_the_nearest_node_around():
+def test_the_error_edge_of_the_nearest_enclosing_node_is_taken():
     def breaks():
         raise ValueError
 
@@ -134,7 +134,7 @@ def test_an_error_edge_is_found_on_the_nearest_node_around():
     assert (run.status, len(run.stack)) == ("finished", 1)
 
 
-def test_a_failure_in_one_lane_cancels_the_others_in_the_order_of_the_queue():
+def test_a_failure_in_one_branch_cancels_the_others_in_queue_order():
     from tests.engine.graph_shapes import branches
 
     run = branches().run()
@@ -143,7 +143,7 @@ def test_a_failure_in_one_lane_cancels_the_others_in_the_order_of_the_queue():
     assert path(run)[-1] == "second cancelled"
 
 
-def test_a_call_of_a_step_that_is_cancelled_is_recorded_with_it():
+def test_calls_of_a_cancelled_step_are_recorded():
     meeting = Meeting()
 
     async def asks(work):

@@ -24,13 +24,13 @@ def where(found):
     return work
 
 
-def test_without_a_loop_it_runs_here():
+def test_without_an_event_loop_it_runs_in_this_thread():
     results = []
     assert run_in_own_loop(where(results)) == 7
     assert results[0][0] is threading.current_thread()
 
 
-def test_where_a_loop_is_running_it_runs_in_a_thread_with_the_words_of_here():
+def test_inside_an_event_loop_it_runs_in_a_thread_with_the_context_variables():
     results = []
 
     async def main():
@@ -46,7 +46,7 @@ def test_where_a_loop_is_running_it_runs_in_a_thread_with_the_words_of_here():
     assert (results[0][0], results[0][1] is threading.main_thread()) == ("here", False)
 
 
-def test_what_it_raises_is_raised_here():
+def test_its_error_is_raised_in_the_caller():
     async def breaks():
         raise KeyboardInterrupt
 
@@ -60,7 +60,7 @@ def test_what_it_raises_is_raised_here():
     home.close()
 
 
-def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
+def test_a_loop_thread_is_reused_for_the_next_call():
     results, home = [], LoopThread()
     for _ in range(2):
         assert run_in_own_loop(where(results), home) == 7
@@ -83,7 +83,7 @@ def test_a_home_keeps_its_thread_and_its_loop_from_one_call_to_the_next():
     assert not results[0][0].is_alive()
 
 
-def test_a_home_that_nobody_holds_any_more_ends():
+def test_an_unreferenced_loop_thread_ends():
     results, home = [], LoopThread()
     run_in_own_loop(where(results), home)
     gone = ref(home)
@@ -94,7 +94,7 @@ def test_a_home_that_nobody_holds_any_more_ends():
     assert not results[0][0].is_alive()
 
 
-def test_a_home_may_be_left_from_inside():
+def test_a_loop_thread_may_be_closed_from_inside():
     results, home = [], LoopThread()
 
     async def work():
@@ -107,7 +107,7 @@ def test_a_home_may_be_left_from_inside():
     assert not results[0][0].is_alive()
 
 
-def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
+def test_an_interrupt_cancels_the_running_coroutine_and_keeps_the_loop():
     results, home, started = [], LoopThread(), threading.Event()
 
     async def waits():
@@ -140,7 +140,7 @@ def test_an_interrupt_cancels_what_runs_there_and_the_loop_stays():
 
 
 @pytest.mark.parametrize("staying", [False, True])
-def test_an_errand_is_awaited_while_the_loop_here_continues(staying):
+def test_a_call_to_the_loop_thread_is_awaited_while_this_loop_continues(staying):
     results, home = [], LoopThread() if staying else None
     gate = threading.Event()
 
@@ -164,7 +164,7 @@ def test_an_errand_is_awaited_while_the_loop_here_continues(staying):
         home.close()
 
 
-def test_an_errand_that_is_cancelled_ends_there_first():
+def test_a_cancelled_call_ends_in_the_loop_thread_first():
     results, home, started = [], LoopThread(), threading.Event()
 
     async def work():
@@ -188,7 +188,7 @@ def test_an_errand_that_is_cancelled_ends_there_first():
     home.close()
 
 
-def test_what_an_errand_raises_is_raised_where_it_is_awaited():
+def test_the_error_of_a_call_is_raised_where_it_is_awaited():
     async def breaks():
         raise ValueError("there")
 
@@ -215,7 +215,7 @@ asyncio.run(main())
 """
 
 
-def test_a_loop_can_be_run_inside_another_once_it_is_asked_for():
+def test_loops_can_be_nested_on_request():
     # In a process of its own: it changes asyncio for good.
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PROGRAM],

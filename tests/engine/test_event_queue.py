@@ -68,7 +68,7 @@ def waiting(run):
     return [(run.tables.activations[number].node, run.tables.activations[number].about) for number in run.frontier()]
 
 
-def test_an_event_is_matched_when_its_turn_comes_and_not_before(run):
+def test_an_event_is_matched_when_it_is_delivered_and_not_before(run):
     emit_from_outside(run, "two", None)
     emit_from_outside(run, "one", None)
     emit_from_outside(run, "two", None)
@@ -81,12 +81,12 @@ def test_an_event_is_matched_when_its_turn_comes_and_not_before(run):
     assert (path(run), waiting(run), run.root.scope.get("about")) == (["first", "second", "second"], [], 2)
 
 
-def test_what_has_no_turn_is_not_queued(run):
+def test_an_event_without_listeners_is_not_queued(run):
     emit_from_outside(run, "silent", None)
     assert waiting(run) == []
 
 
-def test_what_was_put_off_comes_when_the_event_is_over(run):
+def test_a_deferred_delivery_comes_after_the_event(run):
     emit_from_outside(run, "later", None)
     event_queue.settle(run)
     assert waiting(run) == [(0, LATE)]
@@ -130,7 +130,7 @@ def long_queue(run):
     return run
 
 
-def test_nothing_that_waits_is_written_again_where_an_event_sets_something_off(long_queue):
+def test_triggering_a_behavior_does_not_rewrite_the_queue(long_queue):
     run, before = long_queue, len(long_queue.history.push_activations)
     steps = 0
     while waiting(run):
@@ -141,7 +141,7 @@ def test_nothing_that_waits_is_written_again_where_an_event_sets_something_off(l
     assert path(run)[:5] == ["first", "first", "second", "second", "second"]
 
 
-def test_each_way_back_finds_such_a_queue_as_it_was_and_a_person_may_change_it(long_queue):
+def test_going_back_restores_such_a_queue_and_a_person_may_change_it(long_queue):
     from agentnb.engine.control import interventions
     from agentnb.engine.core import time_travel
 
@@ -164,7 +164,7 @@ def test_each_way_back_finds_such_a_queue_as_it_was_and_a_person_may_change_it(l
     assert len(path(fork)) > 30
 
 
-def test_such_a_queue_is_stored_and_read_again(long_queue):
+def test_such_a_queue_survives_storing(long_queue):
     from agentnb.engine.persistence.snapshot import dump, restore_run
 
     run, queues = long_queue, [waiting(long_queue)]
@@ -179,7 +179,7 @@ def test_such_a_queue_is_stored_and_read_again(long_queue):
         assert waiting(other) == queues[position]
 
 
-def test_what_an_interrupt_has_left_of_such_a_queue_is_undone(long_queue):
+def test_an_interrupted_change_of_such_a_queue_is_undone(long_queue):
     from agentnb.engine.core.step import repair
 
     run = long_queue

@@ -30,7 +30,7 @@ def test_events_are_numbered_in_one_sequence():
     ]
 
 
-def test_what_comes_later_is_not_seen_from_the_past_and_comes_with_the_same_number_again():
+def test_later_events_are_invisible_from_the_past_and_keep_their_numbers():
     run = run_of(emits("a"), emits("b"))
     one(run)
     one(run)
@@ -68,7 +68,7 @@ def test_the_payload_is_stored_as_it_was():
     assert event.payload == {"list": [1]}
 
 
-def test_listeners_are_queued_behind_what_waits():
+def test_deliveries_are_queued_after_the_waiting_ones():
     run = begun("reactive")
     step(run)
     emit_from_outside(run, "hello", "eve")
@@ -78,7 +78,7 @@ def test_listeners_are_queued_behind_what_waits():
     assert sum(name == "greet error" for name in path(run)) == 3
 
 
-def test_a_cause_is_the_event_that_a_node_answers_to():
+def test_the_cause_is_the_event_that_triggered_the_node():
     run = begun("reactive")
     while run.frontier():
         step(run)
@@ -111,7 +111,7 @@ def test_branches_that_emit_before_one_of_them_is_committed_have_numbers_of_thei
     assert emit_from_outside(run, "later", 1).seq == 5
 
 
-def test_what_nobody_says_follows_from_the_number():
+def test_default_ids_and_times_follow_from_the_number():
     run = run_of(lambda work: work.emit("first") and None, lambda work: None)
     event = make_event(run, None, "x", {"a": [1]}, None, {})
     assert (event.seq, event.id, event.actor, event.cause, event.at, event.step) == (
@@ -126,7 +126,7 @@ def test_what_nobody_says_follows_from_the_number():
     assert make_event(run, None, "x", None, "ann", {}).id == "evt_002"
 
 
-def test_what_is_said_is_in_its_place():
+def test_given_ids_and_times_are_used():
     run = run_of(lambda work: None)
     time = run.clock.now()
     event = make_event(run, None, "x", None, "ann", {"id": "mine", "cause": "evt_9", "time": time, "mark": "m"})
@@ -140,7 +140,7 @@ def test_what_is_said_is_in_its_place():
     )
 
 
-def test_a_node_numbers_on_after_its_own_last_one():
+def test_numbers_continue_after_the_last_event_of_the_node():
     seen = []
 
     def emits(work):
@@ -164,7 +164,7 @@ def test_a_committed_event_differs_in_its_step_alone():
     assert type(stamped) is type(event)
 
 
-def test_what_is_emitted_once_more_keeps_its_number_id_and_time():
+def test_an_event_emitted_again_keeps_its_number_id_and_time():
     event = make_event(run_of(lambda work: None), None, "x", None, "ann", {})
     assert restore_event(event, None, {}) is event
     again = restore_event(event, "bob", {"cause": "evt_9", "id": "other", "time": None, "mark": "m"})

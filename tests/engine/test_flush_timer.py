@@ -47,7 +47,7 @@ def timer(monkeypatch):
 
 
 @pytest.mark.parametrize("waits", [(30, 60), (60, 30), (30, 30)])
-def test_each_is_asked_when_it_is_due_and_not_before(waits):
+def test_each_journal_is_flushed_when_due_and_not_before(waits):
     both, started_at = (Behind(), Behind()), time.monotonic()
     for behind, ms in zip(both, waits, strict=True):
         flush_later(behind, Batch(ms=ms), "run")
@@ -58,7 +58,7 @@ def test_each_is_asked_when_it_is_due_and_not_before(waits):
         assert not behind.saved
 
 
-def test_one_that_is_due_first_is_not_held_up_by_another():
+def test_a_journal_that_is_due_first_is_not_delayed_by_another():
     late, soon = Behind(), Behind()
     flush_later(late, Batch(ms=600_000), "late")
     time.sleep(0.01)  # the common thread waits
@@ -67,7 +67,7 @@ def test_one_that_is_due_first_is_not_held_up_by_another():
     assert not late.asked
 
 
-def test_it_is_saved_now_and_then_until_nothing_more_may_come():
+def test_a_journal_is_flushed_regularly_until_it_is_closed():
     behind = Behind(rounds=3)
     flush_later(behind, Batch(ms=20), "three")
     wait_until(lambda: len(behind.saved) == 3)
@@ -76,7 +76,7 @@ def test_it_is_saved_now_and_then_until_nothing_more_may_come():
     assert all(later - sooner >= 0.02 for sooner, later in zip(behind.saved, behind.saved[1:], strict=False))
 
 
-def test_what_is_gone_is_not_saved_and_its_thread_ends():
+def test_a_collected_journal_is_not_flushed_and_its_thread_ends():
     behind = Behind(rounds=1_000_000)
     saved = behind.saved
     flush_later(behind, Batch(ms=1), "gone")
@@ -86,7 +86,7 @@ def test_what_is_gone_is_not_saved_and_its_thread_ends():
     wait_until(lambda: not threads("agentnb-keep-gone"))
 
 
-def test_what_is_gone_before_it_is_due_is_not_asked():
+def test_a_journal_collected_before_it_is_due_is_not_flushed():
     behind = Behind()
     asked = behind.asked
     flush_later(behind, Batch(ms=10), "early")
@@ -97,7 +97,7 @@ def test_what_is_gone_before_it_is_due_is_not_asked():
     assert not asked
 
 
-def test_a_thread_that_waits_long_ends_with_what_it_saves():
+def test_an_idle_thread_ends_with_its_journal():
     behind = Behind(rounds=2)
     saved = behind.saved
     flush_timer._start_thread(behind, 600, "long")

@@ -20,7 +20,7 @@ def nested(tmp_path):
     return stepped(write(tmp_path, text(OUTER, NESTED)), {"x": 0})
 
 
-def test_the_inputs_of_a_frame_are_those_around_it_with_its_own_over_them(nested):
+def test_inputs_of_a_frame_extend_those_of_the_enclosing_one(nested):
     run = nested._parts.run
     assert [get_frame_inputs(run, frame) for frame in range(3)] == [
         {"x": 0}, {"x": 0, "k": 1}, {"x": 0, "k": 2, "l": 5},
@@ -28,12 +28,12 @@ def test_the_inputs_of_a_frame_are_those_around_it_with_its_own_over_them(nested
     assert nested.board["a"] == {"x": 0, "k": 2, "l": 5}
 
 
-def test_they_are_copies(nested):
+def test_inputs_of_a_frame_are_copies(nested):
     get_frame_inputs(nested._parts.run, 1)["k"] = 9
     assert get_frame_inputs(nested._parts.run, 1)["k"] == 1
 
 
-def test_they_are_the_same_after_going_back_and_in_a_fork(nested):
+def test_inputs_of_a_frame_are_the_same_after_going_back_and_in_a_fork(nested):
     nested.goto(2)
     assert (
         get_frame_inputs(
@@ -46,7 +46,7 @@ def test_they_are_the_same_after_going_back_and_in_a_fork(nested):
     assert fork.board["a"] == {"x": 0, "k": 2, "l": 5}
 
 
-def test_what_a_step_came_to_is_its_observation_or_its_failure(tmp_path):
+def test_the_result_of_a_step_is_its_observation_or_its_failure(tmp_path):
     graph = """
     nodes:
       - {id: a, type: tool, uses: add, inputs: {n: 1}}
@@ -61,7 +61,7 @@ def test_what_a_step_came_to_is_its_observation_or_its_failure(tmp_path):
     assert actual[2] == {"exception": "it broke"}
 
 
-def test_the_last_step_inside_is_that_of_the_frame_itself_and_not_of_one_within(tmp_path):
+def test_the_last_step_of_a_frame_is_its_own_and_not_that_of_a_nested_frame(tmp_path):
     graph = """
     nodes:
       - {id: l, type: loop, body: s, until: {"==": [{var: result.a.k}, 2]}, max_iterations: 3}
@@ -75,7 +75,7 @@ def test_the_last_step_inside_is_that_of_the_frame_itself_and_not_of_one_within(
     assert get_last_observation(run._parts.run, []) is None
 
 
-def test_before_the_first_round_nothing_was_inside():
+def test_before_the_first_iteration_there_is_no_last_step():
     body = nx.DiGraph()
     body.add_node("in", kind="noop")
     run = session(looping(body, times=2))

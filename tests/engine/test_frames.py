@@ -3,7 +3,7 @@ from __future__ import annotations
 from tests.engine.graph_shapes import begun, branches, step
 
 
-def test_a_frame_knows_what_it_is_in():
+def test_a_frame_knows_its_enclosing_frames():
     run = branches().run()
     step(run)
     root, one, two = run.frames.values()
@@ -16,7 +16,7 @@ def test_a_frame_knows_what_it_is_in():
     assert (root.depth, one.depth) == (0, 1)
 
 
-def test_a_branch_is_a_lane_of_its_own_and_a_body_is_not():
+def test_a_branch_is_a_separate_lane_and_a_body_is_not():
     run = branches().run()
     step(run)
     root, one, two = run.frames.values()
@@ -28,7 +28,7 @@ def test_a_branch_is_a_lane_of_its_own_and_a_body_is_not():
     assert inside.lane is root
 
 
-def test_an_activation_knows_its_turn_and_what_it_costs():
+def test_an_activation_has_its_phase_and_its_cost():
     run = branches().run()
     first = run.find_activation(run.frontier()[0])
     assert (first.node.id, first.purpose, first.cost, first.quick) == ("both", 0, 1, True)
@@ -37,7 +37,7 @@ def test_an_activation_knows_its_turn_and_what_it_costs():
     assert (inner.quick, inner.frame.row.branch, inner.scope.name) == (False, 0, "one@1.0")
 
 
-def test_where_a_quick_activation_leads_is_looked_up_once():
+def test_the_successors_of_a_simple_activation_are_computed_once():
     run = begun("nested")
     act = run.find_activation(run.frontier()[0])
     assert act.next == -2

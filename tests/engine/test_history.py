@@ -29,7 +29,7 @@ def test_the_frontier_after_a_step_is_a_slice_of_the_pushes():
     assert [[run.get_node_id(act) for act in queue] for queue in queues] == [["n0"], ["n1"], ["n2"], []]
 
 
-def test_rows_of_writes_keep_what_stood_under_the_first_key():
+def test_rows_of_writes_keep_the_previous_value_of_the_first_key():
     run = run_of(lambda work: {"a": 2}, inputs={"a": 1})
     one(run)
     run.write(run.root.scope, ("d", "x"), 3)
@@ -37,7 +37,7 @@ def test_rows_of_writes_keep_what_stood_under_the_first_key():
     repair(run)
 
 
-def test_cutting_drops_every_row_behind_a_step():
+def test_truncating_removes_every_row_after_a_step():
     async def looks(work):
         work.emit("x")
         await work.call(Effect("tool", "t", {}, target=lambda: 1))
@@ -59,14 +59,14 @@ def test_cutting_drops_every_row_behind_a_step():
     assert data(run) == {"n": 2}
 
 
-def test_cutting_says_whether_frames_had_changed():
+def test_truncating_reports_whether_frames_had_changed():
     run = branches().run()
     step(run)
     assert run.history.truncate(0)
     assert run.history.opened_frames == {}
 
 
-def test_a_checkpoint_before_a_step():
+def test_the_last_checkpoint_before_a_step_is_found():
     run = run_of(lambda work: {})
     assert run.history.checkpoint_before(0).step == 0
     assert run.history.checkpoint_before(99).step == 0
@@ -84,7 +84,7 @@ def test_paths_and_activations_are_interned():
     assert tables.add_path(1, ("a",)) not in tables.plain
 
 
-def test_it_says_which_steps_it_holds():
+def test_a_history_knows_which_steps_it_contains():
     run = run_of(lambda work: {})
     one(run)
     assert repr(run.history) == "<History  of steps 1 to 1>"
@@ -126,7 +126,7 @@ def test_an_event_is_found_by_its_number_however_the_steps_were_committed():
     assert run.get_event(5) is None
 
 
-def test_a_branch_numbers_on_after_what_came_before_it_and_not_after_what_it_has_left():
+def test_numbers_of_a_branch_continue_after_its_parent_steps_and_not_after_the_abandoned_ones():
     run = run_of(*[lambda work: work.emit("x") and None] * 5)
     for _ in range(4):
         one(run)

@@ -76,7 +76,7 @@ def ctrl_c():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_after_an_interrupt_a_session_stands_whole_and_continues(seed):
+def test_after_an_interrupt_a_session_is_consistent_and_continues(seed):
     chance, session, met = random.Random(seed), Session(recipe()), 0
     session.step()
     while met < INTERRUPTS:
@@ -95,7 +95,7 @@ def test_after_an_interrupt_a_session_stands_whole_and_continues(seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_step_that_is_cut_is_done_once_when_it_is_done_again(seed):
+def test_an_interrupted_step_takes_effect_once_when_repeated(seed):
     chance, met = random.Random(seed), 0
     while met < INTERRUPTS:
         session = Session(recipe())

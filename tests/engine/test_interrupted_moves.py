@@ -59,7 +59,7 @@ TRAVELS = ("goto", "fork")  # the session's own run stays as it is
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_an_interrupt_at_any_moment_of_a_move_leaves_a_session_whole(name):
+def test_an_interrupt_at_any_moment_of_a_move_leaves_a_session_consistent(name):
     make, work = MOVES[name]
     known: dict[str, object] = {}
 
@@ -103,7 +103,7 @@ def asking(asked: list[int]) -> Session:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a coroutine that was just closed
-def test_an_interrupt_at_any_moment_of_a_step_repeats_no_call_that_was_answered_and_reuses_no_answer():
+def test_an_interrupt_at_any_moment_of_a_step_repeats_no_answered_call_and_reuses_no_answer_twice():
     moments = Interrupt().during(lambda: asking([]).step(3)).moments
     assert moments > 30
     for at in range(random.randint(1, EVERY), moments + 1, EVERY):
@@ -132,7 +132,7 @@ def branching() -> Session:
     return session
 
 
-def test_an_interrupt_at_any_moment_of_one_of_many_branches_leaves_the_queue_whole():
+def test_an_interrupt_at_any_moment_of_one_of_many_branches_leaves_the_queue_consistent():
     uninterrupted, expected = branching(), dict[int, object]()
     for _ in range(10):
         expected[uninterrupted.position] = describe_session(uninterrupted)
@@ -153,7 +153,7 @@ def test_an_interrupt_at_any_moment_of_one_of_many_branches_leaves_the_queue_who
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a coroutine that was just closed
-def test_an_interrupt_at_any_moment_of_a_step_changes_nothing_that_it_draws():
+def test_an_interrupt_at_any_moment_of_a_step_does_not_change_its_random_numbers():
     def drawing() -> Session:
         session = drawing_session("cycle", ["chance", "tool", "gauss", "id"])
         session.step()

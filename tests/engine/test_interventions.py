@@ -28,7 +28,7 @@ def count(work):
     return {"n": work.board.get("n", 0) + 1}
 
 
-def test_an_edit_is_undone_and_done_again_with_its_step():
+def test_an_edit_is_undone_and_redone_with_its_step():
     run = run_of(count, count, inputs={"x": 0})
     one(run)
     edit(run, {"x": 1, "n": ABSENT})
@@ -39,7 +39,7 @@ def test_an_edit_is_undone_and_done_again_with_its_step():
     assert data(run) == {"x": 1}
 
 
-def test_several_edits_at_one_step_are_one_after_the_other():
+def test_several_edits_at_one_step_are_ordered():
     run = run_of(count, count)
     one(run)
     for value in (1, 2, 3):
@@ -50,7 +50,7 @@ def test_several_edits_at_one_step_are_one_after_the_other():
     assert data(run)["x"] == 3
 
 
-def test_an_edit_that_is_refused_changes_nothing_and_the_run_continues():
+def test_a_rejected_edit_changes_nothing_and_the_run_continues():
     run = run_of(count, count, inputs={"x": 0})
     one(run)
     with pytest.raises(BoardError, match="B103"):
@@ -77,7 +77,7 @@ def test_the_frame_of_an_edit_in_the_past_is_rebuilt():
     assert run.board["n"] == 12
 
 
-def test_set_next_shuts_the_frames_that_are_left():
+def test_set_next_closes_the_frames_that_it_leaves():
     run = session(looping(graph("x", "y"), times=3))
     run.step(2)
     assert len(run.stack) == 2
@@ -91,7 +91,7 @@ def test_set_next_shuts_the_frames_that_are_left():
     assert (len(run._parts.run.frames), run.current) == (2, "x")
 
 
-def test_set_next_within_an_open_frame_keeps_it():
+def test_set_next_within_an_open_frame_keeps_the_frame():
     run = session(looping(graph("x", "y"), times=2))
     run.step(2)
     run.set_next("x")
@@ -100,7 +100,7 @@ def test_set_next_within_an_open_frame_keeps_it():
     assert (run.board["x"], run.status) == (3, "finished")
 
 
-def test_a_node_inside_a_frame_that_is_not_open_cannot_be_next():
+def test_a_node_in_a_closed_frame_cannot_be_next():
     run = session(looping(graph("x", "y"), times=2))
     with pytest.raises(ExecutionError, match="X107") as caught:
         run.set_next("y")
@@ -110,7 +110,7 @@ def test_a_node_inside_a_frame_that_is_not_open_cannot_be_next():
     assert run.status == "finished"
 
 
-def test_one_that_waits_already_only_comes_first():
+def test_set_next_moves_a_scheduled_node_to_the_front():
     edges = [Edge("n0", "a"), Edge("n0", "b"), Edge("n0", "c")]
     run = run_of(nothing, nodes=[leaf(name, nothing) for name in "abc"], edges=edges, routing="all")
     one(run)
@@ -120,7 +120,7 @@ def test_one_that_waits_already_only_comes_first():
     assert path(run) == ["n0", "c", "a", "b"]
 
 
-def test_skip_writes_in_place_of_the_node_and_follows_its_edges():
+def test_skip_writes_for_the_node_and_follows_its_edges():
     run = run_of(count, count)
     skip(run, {"n": 5})
     assert (path(run), data(run), get_current_activation(run).node.id) == (["n0 skipped"], {"n": 5}, "n1")
@@ -148,7 +148,7 @@ def test_the_last_node_inside_can_be_skipped():
     assert (run.status, board(run._parts.run)) == ("finished", {"x": 1, "y": "mine", "done": 1})
 
 
-def test_a_skip_that_is_refused_changes_nothing():
+def test_a_rejected_skip_changes_nothing():
     run = session(graph("x", "y"))
     with pytest.raises(BoardError, match="B105"):
         run.skip({5: 1})
@@ -158,7 +158,7 @@ def test_a_skip_that_is_refused_changes_nothing():
     assert run.trace.frames.interventions["action"].tolist() == []
 
 
-def test_what_an_act_was_done_with_is_stored_as_it_was():
+def test_the_values_of_an_intervention_are_stored_unchanged():
     run = run_of(count)
     given = {"words": ["one"]}
     record_intervention(run, "change", "n0", ABSENT, given)
@@ -166,7 +166,7 @@ def test_what_an_act_was_done_with_is_stored_as_it_was():
     assert thaw(run.history.interventions[0].new) == {"words": ["one"]}
 
 
-def test_an_act_says_which_steps_were_under_way():
+def test_an_intervention_names_the_steps_in_flight():
     async def asks(work):
         return {"said": await work.call(Effect("human", "who", {}))}
 

@@ -14,7 +14,7 @@ documents = st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(
 
 
 @given(documents)
-def test_a_document_is_the_same_when_it_is_read_again(document):
+def test_a_document_survives_a_round_trip(document):
     assert json.loads(to_json_text(document)) == document
 
 
@@ -23,9 +23,9 @@ def test_a_document_is_the_same_when_it_is_read_again(document):
     [["half of a pair \ud800"], {"\udc00": 1}, reduce(lambda inner, _: [inner], range(400), 1), [2**80, -(2**70)]],
     ids=["text", "name", "deep", "large"],
 )
-def test_what_is_rare_is_written_too(document):
+def test_rare_fields_are_written_too(document):
     assert json.loads(to_json_text(document)) == document
 
 
-def test_it_is_written_without_blanks_and_in_its_own_letters():
+def test_documents_are_compact_and_not_ascii_escaped():
     assert to_json_text({"a": [1, "é"], "b": None}) == '{"a":[1,"é"],"b":null}'

@@ -15,7 +15,7 @@ class Counted:
         self.armed += 1
 
 
-def test_each_moment_has_its_own_listeners():
+def test_each_kind_of_notification_has_its_own_listeners():
     messages, hooks = [], Counted().hooks
     for moment in MOMENTS:
         hooks.add(moment, lambda what, moment=moment: messages.append((moment, what)))
@@ -34,7 +34,7 @@ def test_one_listener_or_several_in_their_order():
     assert messages == ["a", "b", "c"]
 
 
-def test_who_comes_and_goes_is_notified():
+def test_adding_and_removing_listeners_is_reported():
     counted = Counted()
     remove = counted.hooks.add("step", print)
     remove()
@@ -42,7 +42,7 @@ def test_who_comes_and_goes_is_notified():
     assert (counted.armed, counted.hooks.rows["step"]) == (2, ())
 
 
-def test_the_others_are_notified_when_one_is_dropped():
+def test_other_listeners_are_notified_when_one_is_removed():
     messages, hooks = [], Counted().hooks
 
     def breaks(what):
@@ -55,7 +55,7 @@ def test_the_others_are_notified_when_one_is_dropped():
     assert messages == [1, 2]
 
 
-def test_a_listener_may_leave_while_it_is_notified():
+def test_a_listener_may_unsubscribe_while_notified():
     messages, hooks = [], Counted().hooks
     remove = hooks.add("step", lambda what: (messages.append(what), remove()))
     hooks.add("step", messages.append)
@@ -64,12 +64,12 @@ def test_a_listener_may_leave_while_it_is_notified():
     assert messages == [1, 1, 2]
 
 
-def test_there_is_no_such_moment():
+def test_an_unknown_kind_of_notification_is_a_problem():
     with pytest.raises(ExecutionError, match="X114"):
         Counted().hooks.add("stop", print)
 
 
-def test_two_threads_may_drop_the_same_listener():
+def test_two_threads_may_remove_the_same_listener():
     hooks = Counted().hooks
 
     def breaks(what):
@@ -88,7 +88,7 @@ def test_a_token_is_frozen():
         token.text = "other"
 
 
-def test_a_registry_of_schedules_is_taken_as_it_is_and_anything_else_refused():
+def test_a_registry_of_schedules_is_used_directly_and_anything_else_rejected():
     counted = Counted()
 
     class Registry:

@@ -23,19 +23,19 @@ def again(run):
     return restored
 
 
-def test_what_was_masked_is_known_by_its_path():
+def test_masked_values_are_known_by_path():
     run = again(started(deep={"list": [1, {"auth_token": "t-1234"}], "open": 1}))
     assert find_masked_paths(run) == ["password", "deep.list.1.auth_token"]
     assert list(iter_masks(run.root.scope.data["deep"], ("deep",))) == [("deep", "list", 1, "auth_token")]
 
 
-def test_a_run_that_was_never_stored_asks_for_nothing():
+def test_a_run_that_was_never_stored_requests_no_values():
     run = again(started())
     run.has_masked_values = False
     assert find_masked_paths(run) == []
 
 
-def test_a_value_is_put_wherever_its_mask_stands():
+def test_a_value_replaces_its_mask_everywhere():
     run = started(deep={"auth_token": "t-1234"})
     go(run, 6)
     run.write(run.root.scope, ("deep", "auth_token"), "t-1234")
@@ -52,13 +52,13 @@ def test_a_value_is_put_wherever_its_mask_stands():
     assert actual.inputs == run.inputs
 
 
-def test_a_value_that_is_given_again_is_hidden_again():
+def test_a_supplied_value_is_masked_again():
     run = again(started(api_key="k-9876-zz"))
     fill(run, {"api_key": "k-9876-zz"})
     assert "k-9876-zz" not in json.dumps(dump(run))
 
 
-def test_a_value_that_is_given_in_a_new_process_is_hidden_in_every_text():
+def test_a_value_supplied_in_a_new_process_is_masked_in_every_text():
     document = json.dumps(dump(started(api_key="k-9876-zz", deep={"auth_token": "t-1234-yy"})))
     run = restore_run(started().plan, json.loads(document))
     for name in Secrets.__slots__:  # a new process knows no secret
@@ -68,7 +68,7 @@ def test_a_value_that_is_given_in_a_new_process_is_hidden_in_every_text():
 
 
 @pytest.mark.parametrize("secret", [["ab", [12]], {"k": "cd", "n": 12}, ("ab",), {"ab"}, 12, "ab"])
-def test_nothing_of_a_value_with_a_secret_name_is_stored_whatever_its_type_and_length(secret, tmp_path):
+def test_no_part_of_a_value_with_a_secret_name_is_stored(secret, tmp_path):
     recipe = nx.DiGraph(name="secrets")
     recipe.add_node("one", function=lambda: {"password": secret, "inner": {"password": secret}})
     recipe.add_node("two", function=lambda: {"password": [secret, secret]})

@@ -19,7 +19,7 @@ def recipe():
     return nb.load(graph)
 
 
-def test_whatever_waits_is_stored_at_once():
+def test_waiting_entries_are_stored_at_once():
     log = MemoryLog()
     session = nb.Session(recipe(), {}, store=log, run_id="run", durability={"steps": 99, "ms": 600_000})
     waiting = []
@@ -29,7 +29,7 @@ def test_whatever_waits_is_stored_at_once():
     assert waiting == [1, 2, 3]
 
 
-def test_a_run_that_was_closed_is_not_among_them_and_two_do_not_write_one():
+def test_closed_runs_are_not_open_and_a_run_has_one_writer():
     log, loaded_recipe = MemoryLog(), recipe()
     session = nb.Session(loaded_recipe, {}, store=log, run_id="run")
     session.step()
@@ -44,7 +44,7 @@ def test_a_run_that_was_closed_is_not_among_them_and_two_do_not_write_one():
     assert other.status == "finished"
 
 
-def test_a_session_that_cannot_be_written_keeps_nobody_from_opening_another_run(monkeypatch):
+def test_an_unwritable_session_does_not_prevent_opening_another_run(monkeypatch):
     log, other = MemoryLog(), MemoryLog()
     nb.Session(recipe(), {}, store=log, run_id="run").run()
     session = nb.Session(recipe(), {}, store=other, run_id="other")

@@ -25,7 +25,7 @@ def hold(**more):
     return Hold(Effect("tool", "look", {}), "call", "before", **more)
 
 
-def test_a_hold_hands_itself_to_the_driver_and_comes_back():
+def test_a_hold_is_yielded_to_the_driver_and_resumed():
     async def code(one):
         return await one
 
@@ -37,7 +37,7 @@ def test_a_hold_hands_itself_to_the_driver_and_comes_back():
     assert ended.value.value is one
 
 
-def test_a_hold_with_an_end_is_late_from_then_on_unless_it_was_let_go():
+def test_a_hold_is_late_after_its_deadline_unless_released():
     watch = Watch()
     one, other = (hold().set_deadline(watch.ns() + 5_000_000_000, watch.ns) for _ in range(2))
     assert (one.seconds_left, one.is_expired, hold().seconds_left, hold().is_expired) == (5.0, False, None, False)
@@ -46,7 +46,7 @@ def test_a_hold_with_an_end_is_late_from_then_on_unless_it_was_let_go():
     assert (one.seconds_left, one.is_expired, other.is_expired) == (0.0, True, False)
 
 
-def test_who_needs_a_loop_says_so_to_the_driver():
+def test_a_coroutine_requests_an_event_loop_from_the_driver():
     async def code():
         await NeedLoop()
 
@@ -68,7 +68,7 @@ def holding(left):
     return run, pending_step
 
 
-def test_a_flight_is_held_until_it_is_let_go():
+def test_a_step_in_flight_is_held_until_released():
     _, pending_step = holding([])
     assert (pending_step.is_held, pending_step.hold.kind, pending_step.needs_loop, pending_step.start_position) == (
         True,
@@ -80,7 +80,7 @@ def test_a_flight_is_held_until_it_is_let_go():
     assert not pending_step.is_held
 
 
-def test_a_flight_that_is_given_up_leaves_its_code_and_its_late_writes_are_refused():
+def test_the_code_of_an_abandoned_step_ends_and_its_late_writes_are_rejected():
     left = []
     run, pending_step = holding(left)
     pending_step.cancel()
@@ -91,7 +91,7 @@ def test_a_flight_that_is_given_up_leaves_its_code_and_its_late_writes_are_refus
     assert run.position == 0
 
 
-def test_what_is_no_coroutine_is_awaited_in_a_loop():
+def test_an_awaitable_that_is_not_a_coroutine_is_awaited_in_a_loop():
     class Later:
         def __await__(self):
             yield from asyncio.sleep(0).__await__()
@@ -105,7 +105,7 @@ def test_what_is_no_coroutine_is_awaited_in_a_loop():
     assert run.root.scope.data["out"] == 1
 
 
-def test_whether_a_loop_is_running_here():
+def test_a_running_event_loop_is_detected():
     async def main():
         return is_in_loop(), get_running_loop() is asyncio.get_running_loop()
 

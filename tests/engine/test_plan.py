@@ -29,7 +29,7 @@ def test_nodes_are_numbered_in_their_order():
         plan.number("don")
 
 
-def test_ways_out_are_sorted_by_what_opens_them():
+def test_outgoing_edges_are_sorted_by_kind():
     edges = (
         Edge("a", "b"),
         Edge("a", "c", "error"),
@@ -44,13 +44,13 @@ def test_ways_out_are_sorted_by_what_opens_them():
     assert (a.errors, a.timeouts, list(a.routes)) == ((2,), (3,), [4])
 
 
-def test_a_join_knows_what_can_reach_it():
+def test_a_join_knows_which_nodes_can_reach_it():
     plan = plan_of(fan("x", "y"))
     (join,) = plan.joins
     assert {plan.nodes[number].id for number in plan.nodes_before_join[join]} == {"open", "x", "y"}
 
 
-def test_listeners_by_type():
+def test_listeners_are_indexed_by_event_type():
     nodes = {"a": Node("a", "noop", on=("x", "y")), "b": Node("b", "noop", on=("x",))}
     plan = Plan(Recipe("r", "test", nodes, (), ()), KINDS, World())
     assert {kind: [node.id for node in listeners] for kind, listeners in plan.listeners.items()} == {
@@ -59,20 +59,20 @@ def test_listeners_by_type():
     }
 
 
-def test_a_kind_that_nothing_runs_is_a_problem():
+def test_an_unknown_kind_is_a_problem():
     nodes = {"a": Node("a", "rooter"), "b": Node("b", "other")}
     with pytest.raises(RecipeError, match="did you mean 'router'") as caught:
         Plan(Recipe("r", "test", nodes, (), ("a",)), KINDS, World())
     assert [problem.code for problem in caught.value.problems] == ["R204", "R204"]
 
 
-def test_what_cannot_be_bound_is_reported_all_at_once():
+def test_all_unbound_nodes_are_reported_at_once():
     with pytest.raises(RecipeError) as caught:
         plan_of(graph("a", "b", a="one", b="two"))
     assert len(caught.value.problems) == 2
 
 
-def test_a_plan_like_another_numbers_its_nodes_as_that_one():
+def test_a_plan_based_on_another_has_its_numbers_of_nodes():
     def plan(*names, like=None):
         nodes = {name: Node(name, "noop", on=("x",)) for name in names}
         return Plan(Recipe("r", "test", nodes, (), names[:1]), KINDS, World(), like)
@@ -89,7 +89,7 @@ def test_a_plan_like_another_numbers_its_nodes_as_that_one():
     assert third.nodes[1].node.scope == "root"
 
 
-def test_nothing_waits_for_what_is_gone_from_a_plan():
+def test_no_join_waits_for_a_removed_node():
     first = plan_of(fan("x", "y"))
     second = Plan(load(graph("x", "y")), KINDS, World(), first)
     assert (second.joins, [node.id for node in second.nodes if node.node.scope == "root"]) == (frozenset(), ["x", "y"])
@@ -125,7 +125,7 @@ def test_a_recipe_is_compiled_once_for_all_its_sessions():
     assert (first.board["n"], second.board["n"], function.times) == (2, 6, times)
 
 
-def test_each_session_has_the_tools_that_it_was_given():
+def test_each_session_has_its_own_tools():
     recipe = load(graph("a", a="step"))
     sessions = [Session(recipe, {"n": 1}, tools={"step": lambda _, by=by: {"n": by}}) for by in (1, 2)]
     for session in sessions:
@@ -135,7 +135,7 @@ def test_each_session_has_the_tools_that_it_was_given():
         Session(recipe, {"n": 1})
 
 
-def test_a_recipe_does_not_hold_what_its_sessions_were_given():
+def test_a_recipe_does_not_store_the_tools_of_its_sessions():
     def step(_):
         return {}
 
@@ -156,7 +156,7 @@ def test_problems_of_bound_and_unbound_nodes_are_reported_at_once():
         assert [problem.code for problem in caught.value.problems] == ["R202", "R203"]
 
 
-def test_code_that_is_replaced_in_place_is_called_as_its_new_signature_says():
+def test_replaced_code_is_called_according_to_its_new_signature():
     def function(board):
         return {"n": board["n"] + 1}
 
@@ -172,7 +172,7 @@ def test_code_that_is_replaced_in_place_is_called_as_its_new_signature_says():
     assert (before.board["n"], session.board["n"], session.status) == (2, 7, "finished")
 
 
-def test_a_recipe_with_a_part_that_can_be_changed_is_compiled_for_each_session():
+def test_a_recipe_with_a_mutable_part_is_compiled_for_each_session():
     params = {"function": lambda board: {"n": board["n"] + 1}}
     recipe = Recipe("r", "test", {"a": Node("a", "function", params=params)}, (), ("a",))
     first = Session(recipe, {"n": 1})
@@ -183,7 +183,7 @@ def test_a_recipe_with_a_part_that_can_be_changed_is_compiled_for_each_session()
     assert [session.board["n"] for session in (first, second)] == [2, 7]
 
 
-def test_the_problems_of_a_recipe_are_a_new_list_each_time():
+def test_the_problems_of_a_recipe_are_a_new_list_on_each_access():
     recipe = load(graph("a"))
     recipe.check().append("mine")
     assert "mine" not in recipe.check()
@@ -193,7 +193,7 @@ def step_of_a_module(board):
     return {"n": board["n"] + 1}
 
 
-def test_a_pickled_recipe_holds_nothing_that_was_computed_from_it():
+def test_a_pickled_recipe_contains_no_derived_data():
     recipe = load(graph("a", a=step_of_a_module))
     size = len(pickle.dumps(recipe))
     Session(recipe, {"n": 1}).run()

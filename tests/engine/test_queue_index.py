@@ -79,7 +79,7 @@ nested = st.lists(st.integers(0, 3) | st.lists(steps, min_size=1, max_size=3), m
 
 
 @given(st.lists(nested, min_size=1, max_size=6), st.integers(0, 40), st.integers(0, 3))
-def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, place, back):
+def test_changing_a_queue_in_place_equals_changing_a_list_in_place(branches, place, back):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scheduler, "SHORT", -1)  # as if many branches were open
         log = MemoryLog()
@@ -110,7 +110,7 @@ def test_a_queue_changed_in_its_place_is_a_list_changed_in_its_place(branches, p
 
 
 @pytest.mark.parametrize("waits", [(0, 0, 0), (3, 0, 1), (0, 2, 0)])
-def test_a_branch_in_which_several_nodes_wait_runs_them_in_turn(waits, monkeypatch):
+def test_a_branch_with_several_scheduled_nodes_runs_them_in_order(waits, monkeypatch):
     monkeypatch.setattr(scheduler, "SHORT", -1)  # as if many branches were open
     nodes = {"all": Node("all", "parallel", bodies=("one", "other"))}
     edges, regions = [], {"root": Region("root", ("all",))}
@@ -131,7 +131,7 @@ def test_a_branch_in_which_several_nodes_wait_runs_them_in_turn(waits, monkeypat
     ]  # fmt: skip
 
 
-def test_a_trace_keeps_a_long_queue(tmp_path):
+def test_a_trace_contains_a_long_queue(tmp_path):
     session = Session(recipe([[number % 3, number % 2] for number in range(40)]))
     session.run()
     session.trace.to_json(tmp_path / "run.json")
@@ -141,14 +141,14 @@ def test_a_trace_keeps_a_long_queue(tmp_path):
     assert "replaced" in json.dumps(document)
 
 
-def test_a_step_of_many_branches_pushes_what_follows_it_and_nothing_else():
+def test_a_step_of_many_branches_pushes_only_its_successors():
     session = Session(recipe([[0, 0] for _ in range(200)]))
     session.run()
     assert session.status == "finished"
     assert len(get_state(session).run.history.push_activations) < 3 * session.position
 
 
-def test_the_next_node_that_a_person_chooses_among_many_branches_is_as_among_few():
+def test_set_next_works_among_many_branches_as_among_few():
     def play(short):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(scheduler, "SHORT", short)

@@ -49,13 +49,13 @@ def again(error):
     return rebuild_error(row(error=f"{type(error).__name__}: {error}"))
 
 
-def test_an_answer_is_the_readers_own():
+def test_a_recorded_answer_is_a_separate_copy():
     tool_row = row(result={"rows": [1]})
     answer_of(tool_row)["rows"].append(2)
     assert answer_of(tool_row) == {"rows": [1]}
 
 
-def test_a_models_answer_tells_what_it_took():
+def test_a_recorded_model_answer_has_its_usage():
     model_row = row("llm", "hello", tokens_in=3, tokens_out=4, cost_usd=Decimal("0.1"))
     assert answer_of(model_row) == LLMResponse("hello", "recorded", Usage(3, 4, Decimal("0.1")))
 
@@ -80,7 +80,7 @@ def test_a_models_answer_tells_what_it_took():
     ],
     ids=repr,
 )
-def test_an_error_has_its_name_and_its_words_again(error):
+def test_a_restored_error_has_its_name_and_message(error):
     restored = again(error)
     assert (type(restored).__name__, str(restored), error_text(restored)) == (
         type(error).__name__,
@@ -101,17 +101,17 @@ def test_an_error_has_its_name_and_its_words_again(error):
     ],
     ids=repr,
 )
-def test_an_error_is_of_its_class_again(error, base):
+def test_a_restored_error_has_its_class(error, base):
     assert isinstance(again(error), base)
 
 
 @pytest.mark.parametrize("key", ["key", "it's", ""])
-def test_a_key_error_has_its_key(key):
+def test_a_restored_key_error_has_its_key(key):
     error = again(KeyError(key))
     assert (type(error), error.args, repr(error)) == (KeyError, (key,), repr(KeyError(key)))
 
 
-def test_a_class_of_a_name_that_two_have_is_not_guessed():
+def test_an_ambiguous_class_name_is_not_guessed():
     error = again(Twin.SameError("which?"))
     assert not isinstance(error, Twin.SameError | OtherTwin.SameError)
     assert type(error).__name__ == "SameError"
@@ -119,26 +119,26 @@ def test_a_class_of_a_name_that_two_have_is_not_guessed():
     assert isinstance(known, OtherTwin.SameError)
 
 
-def test_the_constructor_of_a_class_does_not_run():
+def test_restoring_does_not_run_the_constructor():
     error = rebuild_error(row(error="PickyError: no"))
     assert (isinstance(error, PickyError), str(error)) == (True, "no")
 
 
-def test_an_error_of_another_class_says_nothing_of_this_one():
+def test_an_error_of_another_class_does_not_affect_this_one():
     assert not isinstance(rebuild_error(row(error="ValueError: no"), SlowError("no")), TimeoutError)
 
 
-def test_what_a_server_refused_may_be_asked_again():
+def test_a_refusal_by_a_server_may_be_retried():
     assert again(LLMError(PROBLEM)).is_retryable
 
 
-def test_the_answer_that_was_the_failure_comes_with_it():
+def test_an_error_contains_the_answer_that_caused_it():
     error = rebuild_error(row(error="ResultError: HTTP 404", result={"status": 404}))
     assert error.result == {"status": 404}
     assert not hasattr(rebuild_error(row(error="ResultError: HTTP 404")), "result")
 
 
-def test_problems_are_read_from_their_text():
+def test_problems_are_restored_from_their_text():
     warning = Problem("R1", "x", "y", "z", "do", severity="warning")
     coded = Problem("R101", "one", "here", "why", "do it")
     both = f"{coded}\n{PROBLEM}"
@@ -148,7 +148,7 @@ def test_problems_are_read_from_their_text():
     assert parse_problems("warning " + str(coded)) == (Problem("R101", "one", "here", "why", "do it", "warning"),)
 
 
-def test_a_class_of_this_name_in_another_package_changes_nothing():
+def test_a_class_of_the_same_name_in_another_package_does_not_matter():
     other = type("LLMError", (Exception,), {})  # as the package activegraph has one
     assert isinstance(again(LLMError("no")), LLMError)
     assert other is not LLMError

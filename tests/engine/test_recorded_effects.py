@@ -47,7 +47,7 @@ def list_divergences(recording):
     return [(row.what, row.path, row.recorded, row.replayed, row.ends) for row in recording.divergences]
 
 
-def test_calls_are_answered_by_their_rows_and_none_goes_out():
+def test_calls_are_answered_from_their_rows_and_none_is_sent():
     run = calling(("tool", "one", {"a": 1}, lambda a: {"n": [a]}), ("tool", "two", {}, lambda: 2))
     again, recording = taped(run, ("tool", "one", {"a": 1}, never), ("tool", "two", {}, never))
     assert (go_on(again), data(again)) == (DONE, {"found": [{"n": [1]}, 2]})
@@ -57,7 +57,7 @@ def test_calls_are_answered_by_their_rows_and_none_goes_out():
     ]
 
 
-def test_a_failed_call_fails_after_all_its_attempts_with_the_same_words():
+def test_a_failed_call_fails_after_all_its_attempts_with_the_same_message():
     def gone():
         raise KeyError("gone")
 
@@ -71,21 +71,21 @@ def test_a_failed_call_fails_after_all_its_attempts_with_the_same_words():
     assert recording.divergences == []
 
 
-def test_a_failure_that_no_further_attempt_followed_is_final_here_too():
+def test_a_final_failure_is_final_in_a_replay():
     run = calling(("tool", "one", {}, never))
     assert go_on(run) == FAILED
     again, _ = taped(run, ("tool", "one", {}, lambda: "it went out"))
     assert (go_on(again), again.history.errors[1].message) == (FAILED, "nothing goes out")
 
 
-def test_other_arguments_are_reported_and_answered_all_the_same():
+def test_different_arguments_are_reported_and_still_answered():
     run = calling(("tool", "one", {"a": {"b": 1}}, lambda a: 5))
     again, recording = taped(run, ("tool", "one", {"a": {"b": 2}}, never))
     assert (go_on(again), data(again)) == (DONE, {"found": [5]})
     assert list_divergences(recording) == [("call", "one.a.b", 1, 2, False)]
 
 
-def test_the_path_alone_says_nothing_of_arguments():
+def test_at_the_level_path_arguments_are_not_compared():
     run = calling(("tool", "one", {"a": 1}, lambda a: 5))
     again, recording = taped(run, ("tool", "one", {"a": 2}, never), level="path")
     assert (go_on(again), list_divergences(recording)) == (DONE, [])
@@ -98,7 +98,7 @@ def test_the_path_alone_says_nothing_of_arguments():
         (("agent", "one", {"a": 1}, never), "tool 'one'", "agent 'one'"),
     ],
 )
-def test_another_call_is_not_answered(effect, recorded, replayed):
+def test_a_different_call_is_not_answered(effect, recorded, replayed):
     again, recording = taped(calling(("tool", "one", {"a": 1}, lambda a: 5)), effect)
     assert (go_on(again), again.position) == (EXHAUSTED, 0)
     assert list_divergences(recording) == [("call", effect[1], recorded, replayed, True)]
@@ -124,7 +124,7 @@ def test_recorded_calls_that_are_not_repeated_are_missing():
     assert [(row.path, row.recorded, row.ends) for row in recording.missing()] == [("two", "tool 'two'", False)]
 
 
-def test_arguments_that_a_person_gave_are_no_difference():
+def test_arguments_given_by_a_person_are_not_a_difference():
     run = calling(("tool", "one", {"a": "edited"}, lambda a: 5))
     again, recording = taped(run, ("tool", "one", {"a": "own"}, never), changes=[{"a": "edited"}])
     assert (go_on(again), list_divergences(recording)) == (DONE, [])
@@ -133,7 +133,7 @@ def test_arguments_that_a_person_gave_are_no_difference():
     assert list_divergences(recording) == [("call", "one.a", "edited", "own", False)]
 
 
-def test_what_cannot_be_sent_fails_the_node_before_any_row():
+def test_a_call_that_cannot_be_sent_fails_the_node_before_any_row():
     endless = []
     endless.append(endless)
     run = calling(("tool", "one", {"a": endless}, never))
@@ -142,7 +142,7 @@ def test_what_cannot_be_sent_fails_the_node_before_any_row():
     assert isinstance(again.history.errors[1].error, BoardError)
 
 
-def test_what_a_callable_changed_in_place_is_changed_again():
+def test_in_place_changes_by_a_callable_are_repeated():
     def touch(log):
         log.append("touched")
 
@@ -160,7 +160,7 @@ def test_what_a_callable_changed_in_place_is_changed_again():
     assert (recording.compares_reads, recording.divergences) == (False, [])
 
 
-def test_events_have_the_number_the_id_and_the_time_that_they_had():
+def test_events_have_the_recorded_number_id_and_time():
     def emits(work):
         work.emit("one", {"a": 1})
         return {"ids": [event.id for event in work.events]}
@@ -180,7 +180,7 @@ def test_events_have_the_number_the_id_and_the_time_that_they_had():
     assert [(event.seq, event.id) for event in again.history.events] == [(1, "evt_001"), (2, "evt_002")]
 
 
-def test_a_tape_says_nothing_of_new_events_and_forgets_nothing():
+def test_new_events_are_not_compared_and_no_record_is_lost():
     run = run_of(lambda work: {})
     go_on(run)
     recording = StepRecording(Record(run).read_step(1), "n0", "values")
@@ -190,7 +190,7 @@ def test_a_tape_says_nothing_of_new_events_and_forgets_nothing():
     assert (recording.find_emitted(work, "x", None, {}), recording.get_sent_time(work, 0)) == (None, None)
 
 
-def test_what_people_did_under_way_is_done_where_the_step_had_come_so_far():
+def test_interventions_during_a_step_are_repeated_at_the_same_point():
     run = calling(("tool", "one", {}, lambda: 1), ("tool", "two", {}, lambda: 2))
     again, recording = taped(run, ("tool", "one", {}, never), ("tool", "two", {}, never))
     done = []
@@ -201,7 +201,7 @@ def test_what_people_did_under_way_is_done_where_the_step_had_come_so_far():
 
 
 @pytest.mark.parametrize(("clock", "ticks"), [(Clock(), 0), (FrozenClock(), 0), (TickingClock(step_seconds=2), 2)])
-def test_a_clock_stands_where_the_record_stood_and_ticks_as_it_did(clock, ticks):
+def test_the_clock_has_the_recorded_time_and_ticks_alike(clock, ticks):
     then = RecordedClock(clock)
     then.set_time(1_500_000_000)
     assert then.ns() == 1_500_000_000

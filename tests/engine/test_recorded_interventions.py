@@ -28,7 +28,7 @@ def edited(run):
     return to_its_end(run)
 
 
-def test_what_people_did_is_done_again_at_its_place():
+def test_interventions_are_repeated_at_their_place():
     run = edited(run_of(counting, counting, counting, inputs={"gone": 1, "deep": {"x": 1}, "list": []}))
     assert data(run) == {"deep": {"x": 2}, "list": [1], "n": 4, "skipped": True}
     for start in range(run.position + 1):
@@ -36,14 +36,14 @@ def test_what_people_did_is_done_again_at_its_place():
         assert (replay.divergences, board(replay.run)) == ([], board(run))
 
 
-def test_a_skipped_steps_conditions_are_asked_again():
+def test_conditions_of_a_skipped_step_are_evaluated_again():
     run = run_of(counting, counting)
     interventions.skip(run, {"a": 1})
     other = plan_of(leaf("n0", counting), leaf("n1", counting), leaf("n2", counting), edges=[Edge("n0", "n2")])
     assert to_rows(Replay(run, plan=other).execute()) == [(1, "n0", "edge", "n0", "n1", "n2")]
 
 
-def test_a_skip_that_cannot_be_done_again_is_reported():
+def test_a_skip_that_cannot_be_repeated_is_reported():
     def breaks(board):
         raise ValueError("nobody can say")
 
@@ -54,7 +54,7 @@ def test_a_skip_that_cannot_be_done_again_is_reported():
     assert (row.what, row.path, row.ends) == ("act", "skip", True)
 
 
-def test_an_edit_that_finds_no_place_is_reported_and_a_next_node_that_is_gone_ends_it():
+def test_an_edit_without_its_place_is_reported_and_a_missing_next_node_ends_the_replay():
     run = run_of(lambda work: {"a": {"b": 1}}, counting, counting)
     one(run)
     interventions.edit(run, {"a.b": 2})
@@ -114,7 +114,7 @@ def fan(*branches):
     return run
 
 
-def test_branches_that_ran_at_the_same_time_are_replayed_in_the_order_of_the_record():
+def test_concurrent_branches_are_replayed_in_recorded_order():
     done = []
 
     def turn(name, after):
@@ -141,7 +141,7 @@ def test_branches_that_ran_at_the_same_time_are_replayed_in_the_order_of_the_rec
         )
 
 
-def test_what_a_person_does_where_a_branch_has_stopped_concerns_that_branch_in_a_replay_too():
+def test_interventions_in_a_stopped_branch_are_repeated_in_that_branch():
     both = Node("both", "branches", bodies=("in", "in"), params={"merge": []})
     inner = [
         Node(name, "function", scope="in", params={"function": lambda board: {"n": board["n"] + 1}})

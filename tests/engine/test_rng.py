@@ -22,7 +22,7 @@ draws = st.lists(st.sampled_from(sorted(DRAWS)), max_size=30)
 
 
 @given(st.integers(0, 99), draws, draws)
-def test_it_continues_where_another_one_stood(seed, before, after):
+def test_a_generator_continues_from_the_state_of_another(seed, before, after):
     one = SeededRandom(seed)
     for name in before:
         DRAWS[name](one)
@@ -33,7 +33,7 @@ def test_it_continues_where_another_one_stood(seed, before, after):
 
 
 @given(st.integers(0, 99), draws)
-def test_it_draws_what_pythons_own_source_draws(seed, names):
+def test_it_draws_the_numbers_of_random_random(seed, names):
     one, other = SeededRandom(seed), random.Random(seed)
     assert [DRAWS[name](one) for name in names] == [DRAWS[name](other) for name in names]
 
@@ -46,7 +46,7 @@ def test_many_recorded_draws_are_skipped_at_once():
     assert other.random() == one.random()
 
 
-def test_what_a_step_has_drawn_is_taken_back_while_nothing_else_has_moved():
+def test_draws_of_a_step_are_undone_if_nothing_else_has_drawn():
     run = begun("cycle")
     run.clock = TickingClock()
     run.random.random()

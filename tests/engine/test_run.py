@@ -22,7 +22,7 @@ def cycle(**words):
     return run_of(count, edges=[Edge("n0", "n0")], **words)
 
 
-def test_a_run_begins_with_its_inputs_and_the_entry_as_the_frontier():
+def test_a_run_starts_with_its_inputs_and_the_entry_as_the_frontier():
     run = run_of(count, inputs={"n": 1, "d": {"x": [1]}})
     assert (data(run), run.position, [run.get_node_id(act) for act in run.frontier()]) == (
         {"n": 1, "d": {"x": [1]}},
@@ -41,7 +41,7 @@ def test_an_activation_is_created_once():
     assert len(run.tables.activations) == 1
 
 
-def test_the_limit_and_the_end_of_a_call():
+def test_a_call_ends_at_its_limit():
     run = cycle()
     run.limit = 5
     run.set_next_due()
@@ -53,7 +53,7 @@ def test_the_limit_and_the_end_of_a_call():
     assert (run_plain(run), run.position) == (EXHAUSTED, 5)
 
 
-def test_checkpoints_come_after_so_many_rows_and_one_a_key():
+def test_checkpoints_are_created_by_number_of_rows_and_keys():
     run = cycle(inputs={str(key): key for key in range(100)})
     run.stop_at = 3 * CHECKPOINT_ROWS
     run.set_next_due()
@@ -77,7 +77,7 @@ def test_checkpoints_come_after_so_many_rows_and_one_a_key():
         (("new",), Append(2), {"d": {"x": 1}, "l": [1], "new": [2]}),
     ],
 )
-def test_write_and_repair(path, value, expected):
+def test_a_write_can_be_repaired(path, value, expected):
     run = run_of(count, inputs={"d": {"x": 1}, "l": [1]})
     run.write(run.root.scope, path, value)
     assert data(run) == expected
@@ -94,7 +94,7 @@ def test_write_and_repair(path, value, expected):
         ((5,), 1, "B105"),
     ],
 )
-def test_what_cannot_be_written_changes_nothing(path, value, code):
+def test_a_rejected_write_changes_nothing(path, value, code):
     run = run_of(count, inputs={"d": {"x": 1}, "l": [1]})
     with pytest.raises(BoardError, match=code):
         run.write(run.root.scope, path, value)
@@ -103,7 +103,7 @@ def test_what_cannot_be_written_changes_nothing(path, value, code):
     assert data(run)["n"] == 1
 
 
-def test_a_deleted_key_comes_back_to_its_place():
+def test_an_undone_deletion_restores_the_position_of_the_key():
     run = run_of(lambda work: {"b": ABSENT}, count, inputs={"a": 1, "b": 2, "c": 3})
     one(run)
     assert list(data(run)) == ["a", "c"]
@@ -111,7 +111,7 @@ def test_a_deleted_key_comes_back_to_its_place():
     assert list(data(run)) == ["a", "b", "c"]
 
 
-def test_chance_comes_from_the_seed():
+def test_random_numbers_come_from_the_seed():
     from agentnb.engine.core.plan import Plan
     from agentnb.recipe.model import Recipe
     from agentnb.world.world import World
@@ -126,7 +126,7 @@ def test_chance_comes_from_the_seed():
     )
 
 
-def test_calls_are_counted_up_to_where_the_run_is_and_retries_are_not():
+def test_calls_are_counted_up_to_the_position_and_retries_are_not():
     from agentnb.world.effect import Effect
 
     answers = iter([ValueError("no"), 1, 1])
@@ -148,7 +148,7 @@ def test_calls_are_counted_up_to_where_the_run_is_and_retries_are_not():
     assert (run.count_calls("tool"), run.count_calls("tool", "n1")) == (1, 0)
 
 
-def test_an_event_of_a_branch_is_not_that_of_the_steps_it_left():
+def test_an_event_of_a_branch_differs_from_that_of_abandoned_steps():
     texts = iter(["first", "left", "own", "next"])
 
     def speak(work):

@@ -27,7 +27,7 @@ from tests.engine.small_runs import data, run_of
 
 @pytest.mark.parametrize("how", [step, go_on])
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_run_of_every_shape_is_what_its_record_says_from_every_step_on(name, how):
+def test_a_run_of_every_shape_replays_from_every_step(name, how):
     run = to_its_end(begun(name), how)
     assert run.position >= 6
     state = (run.position, board(run), run.frontier(), len(run.tables.activations), len(run.tables.frames))
@@ -46,7 +46,7 @@ def test_a_run_of_every_shape_is_what_its_record_says_from_every_step_on(name, h
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_run_of_every_shape_up_to_every_step(name):
+def test_a_run_of_every_shape_replays_up_to_every_step(name):
     run = begun(name)
     while run.frontier():
         step(run)
@@ -75,7 +75,7 @@ def test_a_changed_node_is_named_at_its_first_step(name):
     )
 
 
-def test_it_continues_with_other_values_as_long_as_the_path_agrees():
+def test_a_replay_continues_with_other_values_while_the_path_agrees():
     run = to_its_end(run_of(counting, counting, counting))
     other = plan_of(leaf("n0", counting), leaf("n1", lambda work: {"n": 10}), leaf("n2", counting))
     replay = Replay(run, plan=other).execute()
@@ -83,7 +83,7 @@ def test_it_continues_with_other_values_as_long_as_the_path_agrees():
     assert replay.compared_steps == 3
 
 
-def test_where_the_ways_part_it_ends():
+def test_a_replay_ends_where_the_routes_diverge():
     run = to_its_end(run_of(counting, counting, counting))
     nodes = [leaf(f"n{number}", counting) for number in range(3)]
     replay = Replay(run, plan=plan_of(*nodes, edges=[Edge("n0", "n2"), Edge("n2", "n1")])).execute()
@@ -100,14 +100,14 @@ def test_where_the_ways_part_it_ends():
         (["n1", "n0", "n2"], (1, "n0", "node", "", "n0", "n1"), "the replay runs 'n1' instead"),
     ],
 )
-def test_nodes_that_are_gone_or_come_otherwise(nodes, row, why):
+def test_missing_and_moved_nodes_are_reported(nodes, row, why):
     run = to_its_end(run_of(counting, counting, counting))
     replay = Replay(run, plan=plan_of(*(leaf(name, counting) for name in nodes))).execute()
     assert to_rows(replay) == [row]
     assert why in str(replay.divergences[0])
 
 
-def test_a_node_that_is_gone_is_reported_where_it_matters_also_from_the_middle_on():
+def test_a_missing_node_is_reported_where_it_matters_even_from_the_middle():
     run = to_its_end(run_of(counting, counting, counting, counting))
     gone = plan_of(leaf("n0", counting), leaf("n2", counting), leaf("n3", counting), like=run.plan)
     assert to_rows(Replay(run, plan=gone, start=2).execute()) == []
@@ -116,7 +116,7 @@ def test_a_node_that_is_gone_is_reported_where_it_matters_also_from_the_middle_o
     assert "no node 'n1' any more" in str(Replay(run, plan=gone, start=1).execute().divergences[0])
 
 
-def test_a_node_that_is_in_another_region_is_another_one():
+def test_a_node_in_another_region_is_a_different_node():
     run = to_its_end(begun("nested"))
     shape = shape_of("nested")
     nodes = [leaf("look", lambda work: {}) if node.id == "look" else node for node in shape.nodes]
@@ -128,7 +128,7 @@ def test_a_node_that_is_in_another_region_is_another_one():
     assert "it was in region 'in' and is now in 'root'" in str(replay.divergences[0])
 
 
-def test_a_failure_that_does_not_come_again_and_one_that_is_new():
+def test_missing_and_new_failures_are_reported():
     def bad(work):
         raise ValueError("no")
 
@@ -143,7 +143,7 @@ def test_a_failure_that_does_not_come_again_and_one_that_is_new():
     ]
 
 
-def test_what_the_recipe_begins_with():
+def test_the_initial_board_is_compared():
     def plan(init):
         return plan_of(leaf("n0", counting), init=init)
 
@@ -156,7 +156,7 @@ def test_what_the_recipe_begins_with():
     assert Replay(run, plan=plan({"n": 5}), level="path").execute().divergences == []
 
 
-def test_a_run_that_began_by_a_function_of_its_own_begins_as_recorded():
+def test_a_run_with_a_start_function_starts_as_recorded():
     began = []
 
     def begin(inputs):
@@ -196,7 +196,7 @@ def test_no_effect_is_run():
     assert Replay(run, level="reads").execute().divergences == []
 
 
-def test_an_unknown_call_ends_the_replay_and_never_goes_out():
+def test_an_unknown_call_ends_the_replay_and_is_never_sent():
     async def node(work):
         await work.call(Effect("tool", "look", {}, target=never))
 
@@ -208,7 +208,7 @@ def test_an_unknown_call_ends_the_replay_and_never_goes_out():
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_call_that_is_no_longer_made_is_reported_but_is_no_other_path(level):
+def test_a_missing_call_is_reported_but_is_not_a_path_divergence(level):
     async def node(work):
         await work.call(Effect("tool", "look", {}, target=lambda: "seen"))
         return {"n": 1}
@@ -219,7 +219,7 @@ def test_a_call_that_is_no_longer_made_is_reported_but_is_no_other_path(level):
     assert [row for row in to_rows(replay) if row[2] == "call"] == ([] if level == "path" else [called])
 
 
-def test_a_node_that_waits_for_what_never_comes_is_reported():
+def test_a_node_that_waits_for_a_missing_event_is_reported():
     async def waits(work):
         await Hold(Effect("human", "who", {}), "answer", "before")
 
@@ -229,7 +229,7 @@ def test_a_node_that_waits_for_what_never_comes_is_reported():
     assert replay.divergences[0].ends
 
 
-def test_visible_time_is_that_of_the_record():
+def test_visible_time_is_the_recorded_one():
     def node(work):
         return {"at": work.run.clock.now().isoformat(), "seen": work.emit("e").time.isoformat()}
 
@@ -244,7 +244,7 @@ def test_visible_time_is_that_of_the_record():
     assert run.clock.at == clock + run.clock.step
 
 
-def test_chance_is_drawn_from_the_same_seed():
+def test_random_numbers_come_from_the_recorded_seed():
     run = to_its_end(run_of(lambda work: {"n": work.run.random.random()}))
     assert Replay(run).execute().divergences == []
 
@@ -252,7 +252,7 @@ def test_chance_is_drawn_from_the_same_seed():
 # ----------------------------------------------------------------------------------------- where a record leads through
 
 
-def test_steps_that_were_left_behind_are_no_part_of_it():
+def test_abandoned_steps_are_not_part_of_a_replay():
     run = run_of(counting, counting, counting)
     to_its_end(run)
     goto(run, 1)
@@ -266,7 +266,7 @@ def test_steps_that_were_left_behind_are_no_part_of_it():
         assert (replay.divergences, board(replay.run)) == ([], {"n": 9})
 
 
-def test_a_run_that_is_in_the_past_is_replayed_up_to_there():
+def test_a_run_in_the_past_is_replayed_up_to_its_position():
     run = to_its_end(run_of(counting, counting, counting))
     goto(run, 2)
     replay = Replay(run).execute()
@@ -285,14 +285,14 @@ def test_a_fork_replays_each_step_with_its_own_recipe():
     assert [row[0] for row in to_rows(Replay(fork, plan=other).execute())] == [1]
 
 
-def test_to_begin_in_the_middle_leaves_the_record_open_for_edits():
+def test_a_replay_from_the_middle_can_be_edited():
     run = to_its_end(run_of(counting, counting))
     Replay(run, start=2).execute()
     interventions.edit(run, {"n": 5})
     assert len(run.chain) == 1
 
 
-def test_a_value_of_a_condition_is_any_object():
+def test_the_value_of_a_condition_may_be_any_object():
     class Thing:
         pass
 

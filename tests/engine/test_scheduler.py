@@ -44,17 +44,17 @@ def no(board):
     return []
 
 
-def test_routing_first_takes_the_first_that_holds():
+def test_routing_first_takes_the_first_edge_whose_condition_holds():
     assert fork("first", no, yes, yes) == ["t1"]
     assert fork("first", None, yes) == ["t0"]
     assert fork("first", no, no) == []
 
 
-def test_routing_all_takes_all_that_hold():
+def test_routing_all_takes_all_edges_whose_condition_holds():
     assert fork("all", no, yes, None, yes) == ["t1", "t2", "t3"]
 
 
-def test_parallel_edges_are_all_taken_beside_the_first_other():
+def test_parallel_edges_are_all_taken_in_addition_to_the_first_other():
     kinds = ["parallel", "sequential", "parallel", "sequential"]
     assert fork("first", yes, yes, yes, yes, kinds=kinds) == ["t0", "t1", "t2"]
     assert fork("first", no, no, yes, yes, kinds=kinds) == ["t2", "t3"]
@@ -78,14 +78,14 @@ def test_the_value_of_a_condition_is_stored_with_the_edge():
     assert run.history.push_values[-1] == 7
 
 
-def test_targets_wait_behind_those_of_their_own_frame():
+def test_targets_are_queued_after_those_of_their_own_frame():
     edges = [Edge("n0", "a"), Edge("n0", "b"), Edge("a", "a2"), Edge("b", "b2")]
     run = run_of(nothing, nodes=[leaf(name, nothing) for name in ("a", "b", "a2", "b2")], edges=edges, routing="all")
     go_on(run)
     assert path(run) == ["n0", "a", "b", "a2", "b2"]
 
 
-def test_depth_first_where_a_frame_is_open():
+def test_open_frames_are_scheduled_depth_first():
     inner = Node("in", "nest", bodies=("r",), params={"policy": "shared"})
     edges = [Edge("n0", "in"), Edge("n0", "b"), Edge("x", "y")]
     nodes = [inner, leaf("b", nothing), leaf("x", nothing, scope="r"), leaf("y", nothing, scope="r")]
@@ -94,7 +94,7 @@ def test_depth_first_where_a_frame_is_open():
     assert path(run) == ["n0", "in enter", "x", "y", "in leave", "b"]
 
 
-def test_a_node_that_chooses_a_target_that_is_not_there_fails():
+def test_a_node_that_chooses_a_missing_target_fails():
     from agentnb.engine.core.work import Outcome
 
     run = run_of(lambda work: Outcome(route=["t1"]), nodes=[leaf("t", nothing)], edges=[Edge("n0", "t", "route")])
@@ -102,7 +102,7 @@ def test_a_node_that_chooses_a_target_that_is_not_there_fails():
     assert "'t1', which is not a node of its region" in run.history.errors[1].message
 
 
-def test_an_empty_inside_is_left_at_once():
+def test_an_empty_region_is_left_at_once():
     nest = Node("nest", "nest", bodies=("r",), params={"policy": "isolated"})
     run = run_of(nodes=[nest], regions=[Region("r", (), owner="nest")])
     go_on(run)
@@ -110,14 +110,14 @@ def test_an_empty_inside_is_left_at_once():
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_a_join_waits_for_all_whatever_their_number(count):
+def test_a_join_waits_for_any_number_of_branches(count):
     names = [f"b{number}" for number in range(count)]
     run = session(fan(*names))
     run.run()
     assert steps_of(run) == ["open", *names, "meet", "after"]
 
 
-def test_too_many_frames_inside_one_another_is_the_failure_of_the_node_that_would_open_one():
+def test_nesting_too_many_frames_fails_the_node_that_would_open_one():
     run = session(looping(looping(graph("x"), times=1), times=1))
     run._parts.run.max_frames = 1
     run.run()
@@ -154,7 +154,7 @@ def test_an_event_emitted_while_nothing_else_waits_is_delivered():
     assert run.frontier() == []
 
 
-def test_what_nobody_hears_leaves_the_queue_also_where_it_is_all_that_waits():
+def test_an_event_without_listeners_leaves_the_queue_even_if_nothing_else_waits():
     run = hearing(emitting("nobody", "nobody"))
     for _ in range(3):
         emit_from_outside(run, "go", None)
@@ -189,7 +189,7 @@ class NoFrames:
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_a_frame_that_may_not_be_opened_gives_its_step_up(waits):
+def test_a_forbidden_frame_abandons_its_step(waits):
     async def later(work):
         await work.loop()
         return Enter([Body("r")])

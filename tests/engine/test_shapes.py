@@ -38,14 +38,14 @@ def acted(steps: list[str]) -> list[str]:
     return [step for step in steps if not step.endswith("cancelled")]
 
 
-def test_it_takes_the_steps_that_it_should(name):
+def test_a_shape_takes_the_expected_steps(name):
     run = begun(name)
     stepped(run)
     assert path(run) == shape_of(name).steps
     assert board(run) == shape_of(name).end
 
 
-def test_running_ends_as_stepping_does(name):
+def test_running_has_the_same_result_as_stepping(name):
     run = begun(name)
     while go_on(run) == LANES:
         pass
@@ -54,7 +54,7 @@ def test_running_ends_as_stepping_does(name):
     assert sorted(path(run)) in (sorted(shape.steps), sorted(shape.ran or []))
 
 
-def test_going_back_shows_each_board_again_and_continuing_ends_the_same(name):
+def test_going_back_restores_each_board_and_continuing_has_the_same_result(name):
     run = begun(name)
     boards = stepped(run)
     tip = run.position
@@ -66,7 +66,7 @@ def test_going_back_shows_each_board_again_and_continuing_ends_the_same(name):
         assert board(run) == boards[k]
 
 
-def test_a_fork_shares_the_first_steps_and_ends_the_same(name):
+def test_a_fork_shares_the_first_steps_and_has_the_same_result(name):
     run = begun(name)
     boards = stepped(run)
     steps, tip = path(run), run.position
@@ -79,7 +79,7 @@ def test_a_fork_shares_the_first_steps_and_ends_the_same(name):
 
 
 @pytest.mark.starts_programs
-def test_it_continues_from_json_in_another_process(name):
+def test_a_run_continues_from_json_in_another_process(name):
     run = begun(name)
     stepped(run)
     documents = []
@@ -102,7 +102,7 @@ def test_it_continues_from_json_in_another_process(name):
         assert (acted(end["path"]), end["board"]) == (acted(shape_of(name).steps), shape_of(name).end)
 
 
-def test_a_revived_run_can_go_back_too(name):
+def test_a_restored_run_can_go_back(name):
     run = begun(name)
     boards = stepped(run)
     again = restore_run(shape_of(name).plan(), json.loads(json.dumps(dump(run))))
@@ -114,7 +114,7 @@ def test_a_revived_run_can_go_back_too(name):
 # -- what is special in each ------------------------------------------------------------------------------------------
 
 
-def test_the_prompt_of_a_held_call_is_edited_before_it_goes_out():
+def test_the_prompt_of_a_paused_call_is_edited_before_it_is_sent():
     run = begun("nested")
     run.holds_call = lambda work, effect, moment: moment == "before" and effect.kind == "llm"
     assert go_on(run) == SUSPENDED
@@ -128,7 +128,7 @@ def test_the_prompt_of_a_held_call_is_edited_before_it_goes_out():
     assert call.arguments["messages"][0]["content"] == "Say no"
 
 
-def test_an_answer_given_to_a_held_call_replaces_it():
+def test_an_answer_to_a_paused_call_replaces_it():
     requests = []
     shape = shape_of("nested")
     run = begun("nested")
@@ -147,7 +147,7 @@ def test_an_answer_given_to_a_held_call_replaces_it():
     assert shape is NESTED
 
 
-def test_branches_are_in_flight_at_the_same_time_when_running():
+def test_branches_are_in_flight_concurrently_when_running():
     shape = branches(Meeting())
     run = shape.run()
     while go_on(run) == LANES:
@@ -156,7 +156,7 @@ def test_branches_are_in_flight_at_the_same_time_when_running():
     assert board(run) == shape.end
 
 
-def test_an_isolated_inside_sees_only_what_it_was_given():
+def test_an_isolated_scope_sees_only_its_inputs():
     run = begun("nested")
     for _ in range(4):
         step(run)
@@ -180,7 +180,7 @@ def test_a_child_scope_reads_through_and_its_writes_stay_inside():
     )
 
 
-def test_nobody_writes_a_scope_while_a_child_of_it_is_open():
+def test_a_scope_is_not_written_while_a_child_scope_is_open():
     from agentnb.errors import BoardError
 
     run = begun("branches")
@@ -189,7 +189,7 @@ def test_nobody_writes_a_scope_while_a_child_of_it_is_open():
         run.write(run.root.scope, ("x",), 1)
 
 
-def test_what_a_keeping_node_wrote_and_emitted_before_it_raised_stays():
+def test_writes_and_events_of_a_node_that_keeps_them_survive_its_failure():
     run = begun("reactive")
     step(run)
     assert board(run) == {"greeted": "ada", "seen": ["evt_003"]}
@@ -200,7 +200,7 @@ def test_what_a_keeping_node_wrote_and_emitted_before_it_raised_stays():
     ]
 
 
-def test_the_error_target_comes_before_what_was_waiting():
+def test_the_error_target_precedes_scheduled_nodes():
     run = begun("diamond")
     for _ in range(3):
         step(run)

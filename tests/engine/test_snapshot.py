@@ -13,7 +13,7 @@ from agentnb.recipe.model import Node, Recipe
 from tests.trace.random_runs import KINDS, counter, go, started
 
 
-def test_the_nodes_of_a_record_get_the_numbers_of_the_plan():
+def test_nodes_of_a_record_have_the_numbers_of_the_plan():
     plan = counter()
     route, count = plan.index["route"], plan.index["count"]
     assert make_renumbering(plan, ["route", "gone", "count"]) == {-1: -1, 0: route, 1: -3, 2: count}
@@ -33,7 +33,7 @@ def test_a_node_that_moved_elsewhere_is_reported():
         restore_run(plan, json.loads(json.dumps(dump(run))))
 
 
-def test_a_node_that_was_never_run_may_go():
+def test_a_node_that_never_ran_may_be_removed():
     run = go(started(), 2)
     recipe = run.plan.recipe
     fewer = {name: node for name, node in recipe.nodes.items() if name != "fix"}

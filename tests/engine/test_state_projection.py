@@ -10,7 +10,7 @@ from tests.trace.random_runs import go, odyssey, started
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_holds_what_the_run_holds_at_every_step(seed):
+def test_a_projection_equals_the_run_at_every_step(seed):
     run = odyssey(seed)
     for step in range(run.history.tip + 1):
         goto(run, step)

@@ -20,18 +20,18 @@ from tests.engine.small_runs import data, one, run_of
         (types.MappingProxyType({"a": 1}), {"a": 1}),
     ],
 )
-def test_what_a_node_may_return(result, wrote):
+def test_a_node_may_return_an_outcome_a_mapping_or_none(result, wrote):
     run = run_of(lambda work: result)
     assert (one(run), data(run)) == (DONE, wrote)
 
 
-def test_anything_else_is_its_failure():
+def test_any_other_return_value_is_a_failure():
     run = run_of(lambda work: 5)
     assert one(run) == FAILED
     assert "returned an int" in run.history.errors[1].message
 
 
-def test_an_awaitable_of_any_sort_is_awaited():
+def test_any_awaitable_is_awaited():
     class Later:
         def __await__(self):
             return {"a": 1}
@@ -44,7 +44,7 @@ def test_an_awaitable_of_any_sort_is_awaited():
     assert data(run) == {"a": 1}
 
 
-def test_what_it_writes_it_sees_at_once_and_others_after_the_step():
+def test_a_node_sees_its_own_writes_at_once_and_others_after_the_step():
     seen = []
 
     def writes(work):
@@ -72,7 +72,7 @@ def test_a_failed_step_is_a_row_that_wrote_nothing_and_the_node_stays_next():
     assert run.events() == []
 
 
-def test_a_step_that_writes_what_the_board_refuses_fails_as_a_whole():
+def test_a_step_with_a_rejected_write_fails_as_a_whole():
     run = run_of(lambda work: Outcome({"a": 1}, nested_writes=[(("n", "x"), 1)]), inputs={"n": 5})
     assert (one(run), data(run)) == (FAILED, {"n": 5})
     run = run_of(lambda work: {"a": 1, 5: 2})
@@ -98,7 +98,7 @@ def test_times_are_those_of_the_clock():
     assert (run.history.start_times[1], run.history.end_times[1]) == (10, 25)
 
 
-def test_an_interrupt_is_no_failure_and_leaves_no_row():
+def test_an_interrupt_is_not_a_failure_and_leaves_no_row():
     from agentnb.engine.core.time_travel import repair
 
     def stops(work):

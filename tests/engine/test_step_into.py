@@ -99,7 +99,7 @@ def test_a_plain_function_is_held_at_each_event():
     assert [event.step for event in session.events] == [1, 1]
 
 
-def test_what_was_emitted_is_seen_while_it_is_held_and_is_no_part_of_the_run_yet():
+def test_an_emitted_event_is_visible_while_held_and_not_yet_part_of_the_run():
     session = line(emitting())
     session.step_into()
     assert [(event.id, event.step, dict(event.payload)) for event in session.events] == [
@@ -110,7 +110,7 @@ def test_what_was_emitted_is_seen_while_it_is_held_and_is_no_part_of_the_run_yet
 
 
 @pytest.mark.parametrize("looped", [False, True])
-def test_an_async_node_keeps_its_loop_its_futures_and_its_generators(looped):
+def test_an_async_node_keeps_its_event_loop_futures_and_generators(looped):
     session, results = line(talking), []
     both_ways(lambda: results.append(inner(session)))[looped]()
     assert (results, session.board["said"]) == ([TALK], ["answer", 0, 1, 2, "task"])
@@ -121,7 +121,7 @@ def test_an_async_node_keeps_its_loop_its_futures_and_its_generators(looped):
 @pytest.mark.parametrize("looped", [False, True])
 @pytest.mark.parametrize("stops", [1, 2, 4])
 @pytest.mark.parametrize("verb", ["step", "run", "retry", "step_over", "step_out"])
-def test_other_verbs_let_it_come_to_its_end(verb, stops, looped):
+def test_other_methods_let_the_node_finish(verb, stops, looped):
     session = line(talking)
 
     def test():
@@ -136,7 +136,7 @@ def test_other_verbs_let_it_come_to_its_end(verb, stops, looped):
 
 @pytest.mark.parametrize("stops", [1, 2, 4])
 @pytest.mark.parametrize("verb", ["astep", "arun", "start"])
-def test_and_so_do_those_for_async_code(verb, stops):
+def test_async_methods_let_the_node_finish(verb, stops):
     session = line(talking)
 
     async def main():
@@ -152,7 +152,7 @@ def test_and_so_do_those_for_async_code(verb, stops):
     assert session.position == (1 if verb == "astep" else 2)
 
 
-def test_a_run_of_one_step_ends_with_the_node_that_was_held():
+def test_run_with_max_steps_1_finishes_the_held_node():
     for limits in ({"max_steps": 1}, {"until": "after"}):
         session = line(talking)
         session.step_into()
@@ -166,7 +166,7 @@ def test_a_run_of_one_step_ends_with_the_node_that_was_held():
 
 @pytest.mark.parametrize("verb", ["back", "stop", "reset", "skip"])
 @pytest.mark.parametrize("stops", [1, 2])
-def test_given_up_its_code_is_left_and_runs_again_later(verb, stops):
+def test_the_code_of_an_abandoned_node_ends_and_runs_again_later(verb, stops):
     left = []
     session = line(emitting(left))
     for _ in range(stops):
@@ -180,7 +180,7 @@ def test_given_up_its_code_is_left_and_runs_again_later(verb, stops):
 
 
 @pytest.mark.parametrize("stops", [1, 2, 4])
-def test_an_async_node_is_given_up_wherever_it_is(stops):
+def test_an_async_node_can_be_abandoned_anywhere(stops):
     session = line(talking)
 
     async def main():
@@ -194,7 +194,7 @@ def test_an_async_node_is_given_up_wherever_it_is(stops):
     assert session.status == "finished"
 
 
-def test_code_that_continues_after_it_was_given_up_can_do_nothing_more():
+def test_abandoned_code_cannot_act_any_more():
     refused = []
 
     def does(work):
@@ -212,7 +212,7 @@ def test_code_that_continues_after_it_was_given_up_can_do_nothing_more():
     assert (refused, session.events) == (["X102"], ())
 
 
-def test_calls_are_held_before_and_after_and_can_be_changed():
+def test_calls_are_paused_before_and_after_and_can_be_edited():
     async def does(work):
         answer = await work.call(Effect("tool", "look", {"word": "rain"}, target=lambda word: f"about {word}"))
         work.emit("looked", answer)
@@ -229,7 +229,7 @@ def test_calls_are_held_before_and_after_and_can_be_changed():
     assert session.step_into().outputs == {"out": "mine"}
 
 
-def test_a_call_that_a_breakpoint_held_is_gone_on_with():
+def test_a_call_paused_by_a_breakpoint_is_resumed():
     async def does(work):
         answers = [await work.call(Effect("tool", name, {}, target=lambda: "said")) for name in "ab"]
         return {"out": answers}
@@ -252,7 +252,7 @@ def test_a_person_is_asked_after_the_call_and_the_answer_ends_the_step():
     assert session.answer("yes").outputs == {"out": "yes"}
 
 
-def test_a_failure_inside_is_the_steps():
+def test_a_failure_inside_is_the_failure_of_the_step():
     def does(work):
         work.emit("one")
         raise ValueError("it broke")
@@ -265,7 +265,7 @@ def test_a_failure_inside_is_the_steps():
     assert session.held_at == "at event evt_001 'one' of 'node'"
 
 
-def test_an_interrupt_inside_leaves_the_session_before_the_step():
+def test_an_interrupt_inside_leaves_the_session_at_the_previous_step():
     def does(work):
         work.emit("one")
         if not did:
@@ -284,7 +284,7 @@ def test_an_interrupt_inside_leaves_the_session_before_the_step():
 
 
 @pytest.mark.parametrize("verb", ["step_into", "astep"])
-def test_a_cancellation_of_its_own_leaves_it_as_without_being_stepped_into(verb):
+def test_a_node_that_cancels_itself_behaves_as_without_step_into(verb):
     async def does(work):
         work.emit("one")
         await work.loop()
@@ -301,7 +301,7 @@ def test_a_cancellation_of_its_own_leaves_it_as_without_being_stepped_into(verb)
     assert (session.position, session.held_at, session.status) == (0, "", "ready")
 
 
-def test_words_of_the_context_last_from_one_await_to_the_next():
+def test_context_variables_persist_from_one_await_to_the_next():
     async def does(work):
         WORD.set("inside")
         work.emit("one")
@@ -314,7 +314,7 @@ def test_words_of_the_context_last_from_one_await_to_the_next():
     assert (session.board["out"], WORD.get()) == ("inside", "")
 
 
-def test_it_continues_in_its_own_thread_only():
+def test_a_held_node_continues_in_its_own_thread_only():
     session = line(emitting())
     thread = threading.Thread(target=session.step_into)
     thread.start()
@@ -328,7 +328,7 @@ def test_it_continues_in_its_own_thread_only():
     assert session.board["out"] == ["one", "two"]
 
 
-def test_a_loops_body_is_gone_into_each_time():
+def test_step_into_enters_the_body_of_a_loop_each_time():
     from tests.session.small_sessions import calling, looping
     from tests.session.small_sessions import session as made
 
@@ -339,7 +339,7 @@ def test_a_loops_body_is_gone_into_each_time():
     assert results == ["before tool call 'look' of 'look'", "after tool call 'look' of 'look'"] * 2
 
 
-def test_two_events_never_have_one_number():
+def test_two_events_never_share_a_number():
     session = line(emitting())
     session.step_into()
     session.emit("meanwhile")
@@ -353,7 +353,7 @@ def test_two_events_never_have_one_number():
     assert session.events[-1].id == "evt_004"
 
 
-def test_without_greenlet_it_is_refused_before_anything_has_begun(monkeypatch):
+def test_without_greenlet_step_into_is_refused_before_anything_starts(monkeypatch):
     session = line(lambda work: {"x": 1})
     monkeypatch.setitem(sys.modules, "greenlet", None)
     with pytest.raises(ExecutionError, match="needs the package greenlet") as raised:

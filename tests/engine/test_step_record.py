@@ -23,7 +23,7 @@ def written(done):
     return [(row.path, row.op, row.in_place) for row in done.writes]
 
 
-def test_what_a_step_did_without_what_people_did_after_it():
+def test_the_record_of_a_step_excludes_later_interventions():
     run = run_of(lively, lambda work: {}, inputs={"n": 1, "log": []})
     one(run)
     interventions.edit(run, {"n": 5, "nowhere": ABSENT})
@@ -62,7 +62,7 @@ def test_the_attempts_of_calls_are_ordered_by_number():
     }
 
 
-def test_the_last_step_is_read_as_it_is_read_later():
+def test_the_last_step_is_read_as_it_will_be_read_later():
     for name in SHAPES:
         run = begun(name)
         while run.frontier():
@@ -84,7 +84,7 @@ def test_phases_and_failures_are_reported():
     assert (steps[2].failure.message, steps[3].is_cancelled) == ("left breaks", True)
 
 
-def test_what_people_did_comes_in_its_order():
+def test_interventions_are_in_order():
     run = run_of(lambda work: {"a": 1}, lambda work: {}, lambda work: {})
     one(run)
     interventions.edit(run, {"a": 2, "b": 3})
@@ -104,13 +104,13 @@ def test_what_people_did_comes_in_its_order():
     assert [deed.event for deed in deeds if deed.event] == [event]
 
 
-def test_events_that_nobody_noted_come_first():
+def test_events_without_intervention_come_first():
     run = begun("reactive")
     interventions = [(deed.intervention, deed.event.payload) for deed in Record(run).interventions_between(0)]
     assert interventions == [(None, "ada"), (None, "bob")]
 
 
-def test_a_branch_begins_with_what_people_did_there():
+def test_a_branch_starts_with_its_interventions():
     run = run_of(lambda work: {"a": 1}, lambda work: {"b": 1}, inputs={"z": 0})
     one(run)
     interventions.edit(run, {"a": 2})
@@ -126,13 +126,13 @@ def test_a_branch_begins_with_what_people_did_there():
     assert path(run) == ["n0", "n1"]
 
 
-def test_what_the_run_began_with_is_no_edit():
+def test_initial_values_are_not_an_edit():
     run = run_of(lambda work: {}, inputs={"z": 0})
     interventions.edit(run, {"z": 1})
     assert [(row.path, row.new) for row in Record(run).read_initial_writes()] == [(("z",), 0)]
 
 
-def test_where_the_run_is_in_the_past_the_record_ends_there():
+def test_the_record_of_a_run_in_the_past_ends_at_its_position():
     run = run_of(lambda work: {"a": 1}, lambda work: {"b": 1})
     one(run)
     one(run)
@@ -147,7 +147,7 @@ def test_the_changes_of_calls_are_known_by_node():
     assert {node: [dict(act.new) for act in acts] for node, acts in Record(run).changes.items()} == {"n0": [{"a": [1]}]}
 
 
-def test_each_step_has_all_its_own_calls_and_events_and_those_of_no_other():
+def test_each_step_has_exactly_its_own_calls_and_events():
     counts = [1, 2, 0, 3, 1, 0, 2]
 
     async def calls(work):

@@ -21,7 +21,7 @@ def test_it_returns_what_the_function_returns_or_raises_what_it_raises():
         asyncio.run(call_in_thread(divmod, 7, 0))
 
 
-def test_the_function_runs_elsewhere_with_the_context_variables_of_here():
+def test_the_function_runs_in_another_thread_with_the_context_variables_of_the_caller():
     async def main():
         here.set("set")
         return await call_in_thread(lambda: (here.get(), threading.current_thread()))
@@ -31,7 +31,7 @@ def test_the_function_runs_elsewhere_with_the_context_variables_of_here():
     assert thread is not threading.current_thread()
 
 
-def test_many_wait_for_one_another():
+def test_many_threads_can_wait_for_one_another():
     barrier = threading.Barrier(50, timeout=30)
 
     async def main():
@@ -41,13 +41,13 @@ def test_many_wait_for_one_another():
     assert not barrier.broken
 
 
-def test_an_iterator_that_has_nothing_left_is_reported_and_waits_for_nothing():
+def test_a_stop_iteration_is_reported_and_does_not_hang():
     with pytest.raises(RuntimeError, match="it raised StopIteration") as caught:
         asyncio.run(call_in_thread(next, iter([])))
     assert isinstance(caught.value.__cause__, StopIteration)
 
 
-def test_other_errors_are_as_they_are():
+def test_other_errors_are_raised_unchanged():
     for error in (ValueError("no"), RuntimeError("coroutine"), RuntimeError("coroutine raised StopIteration")):
         assert replace_unraisable(error) is error
 
@@ -66,12 +66,12 @@ asyncio.run(main())
 """
 
 
-def test_a_process_ends_beside_a_call_that_never_does():
+def test_a_process_ends_despite_a_call_that_hangs():
     ended = subprocess.run([sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout == "late\n"
 
 
-def test_a_coroutine_that_nobody_awaits_any_more_is_closed():
+def test_an_abandoned_coroutine_is_closed():
     results, started, gate = [], threading.Event(), threading.Event()
 
     async def answer():

@@ -50,14 +50,14 @@ def test_one_step_back_at_a_time():
         assert (run.position, run.counted_steps) == (k, k)
 
 
-def test_anywhere_over_many_checkpoints():
+def test_goto_works_across_many_checkpoints():
     run, seen = long_run(1500)
     for k in (1500, 3, 1499, 512, 513, 511, 0, 1020, 1500, 700):
         goto(run, k)
         assert (data(run), run.counted_steps, run.position) == (seen[k], k, k)
 
 
-def test_from_the_past_a_step_begins_a_branch():
+def test_a_step_from_the_past_starts_a_branch():
     run, seen = long_run(10)
     old = run.history
     goto(run, 4)
@@ -70,7 +70,7 @@ def test_from_the_past_a_step_begins_a_branch():
     assert (data(run), find_history(run, 2)) == (seen[2], old)
 
 
-def test_at_the_tip_nothing_is_begun():
+def test_a_step_at_the_tip_starts_no_branch():
     run, _ = long_run(3)
     assert not open_tip(run)
     assert not open_tip(run, amend=True)
@@ -79,7 +79,7 @@ def test_at_the_tip_nothing_is_begun():
     assert not open_tip(run)
 
 
-def test_where_others_have_forked_the_last_step_is_not_amended():
+def test_the_last_step_is_not_amended_after_a_fork():
     run, _ = long_run(3)
     fork_run(run, run.plan, 3)
     assert not open_tip(run)
@@ -87,7 +87,7 @@ def test_where_others_have_forked_the_last_step_is_not_amended():
     assert run.history.base == 3
 
 
-def test_branches_of_branches_go_back_to_the_start():
+def test_nested_branches_go_back_to_the_start():
     run, seen = long_run(6)
     rng = random.Random(5)
     for _ in range(30):
@@ -103,7 +103,7 @@ def test_branches_of_branches_go_back_to_the_start():
     assert data(run) == seen[0]
 
 
-def test_a_branch_that_was_left_can_be_stood_at_again():
+def test_an_abandoned_branch_can_be_visited_again():
     run, seen = long_run(6)
     goto(run, 2)
     open_tip(run)
@@ -114,7 +114,7 @@ def test_a_branch_that_was_left_can_be_stood_at_again():
     assert again.position == 7
 
 
-def test_a_fork_where_the_run_is_copies_what_it_is_on():
+def test_a_fork_at_the_position_copies_the_current_state():
     run, seen = long_run(5)
     new = fork_run(run, run.plan, 5, "mine")
     one(new)
@@ -130,7 +130,7 @@ MOVES = st.lists(
 
 
 @given(moves=MOVES)
-def test_forks_share_their_data_and_never_what_one_of_them_changes(moves):
+def test_forks_share_their_data_and_never_their_changes(moves):
     first, seen = long_run(6)
     runs = [first]
     for number, move in moves:
@@ -162,7 +162,7 @@ def test_a_fork_inside_frames_keeps_them_apart():
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_repair_undoes_what_is_beyond_the_counter_and_may_be_done_twice(times):
+def test_repair_undoes_rows_beyond_the_position_and_is_idempotent(times):
     run, seen = long_run(4)
     scope = run.root.scope
     run.write(scope, ("n",), 99)
@@ -177,7 +177,7 @@ def test_repair_undoes_what_is_beyond_the_counter_and_may_be_done_twice(times):
     assert (path(run)[-1], data(run)["n"]) == ("n0", 5)
 
 
-def test_in_the_past_repair_leaves_the_steps_that_come_later():
+def test_repair_in_the_past_keeps_the_later_steps():
     run, seen = long_run(4)
     goto(run, 2)
     repair(run)
@@ -216,7 +216,7 @@ def test_frames_that_are_open_at_a_checkpoint_are_open_again():
         assert (run.current, len(run.stack)) == (nodes[at], 1 if nodes[at] == "again" else 2)
 
 
-def test_going_back_counts_the_steps_that_count():
+def test_going_back_restores_the_count_of_steps():
     nodes = [replace(leaf(f"m{n}", lambda work: {"n": 1}), counted=n % 2 == 0) for n in range(4)]
     edges = [Edge("n0", "m0"), *(Edge(f"m{n}", f"m{n + 1}") for n in range(3))]
     run = run_of(lambda work: {"n": 0}, nodes=nodes, edges=edges)

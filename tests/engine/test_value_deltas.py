@@ -19,7 +19,7 @@ def through(document):
 
 
 @given(values, values)
-def test_a_value_comes_back_from_the_one_before(before, after):
+def test_a_value_is_restored_from_the_previous_one(before, after):
     old = freeze(before)
     new = freeze(after, old)
     assert thaw(decode_difference(through(encode_difference(new, old)), old)) == after
@@ -27,7 +27,7 @@ def test_a_value_comes_back_from_the_one_before(before, after):
 
 
 @given(st.lists(values), st.lists(values, min_size=1))
-def test_a_list_that_grew_is_reported_by_what_came(before, more):
+def test_a_grown_list_is_stored_as_its_new_items(before, more):
     old = freeze(before)
     new = old
     for item in more:
@@ -37,14 +37,14 @@ def test_a_list_that_grew_is_reported_by_what_came(before, more):
     assert thaw(decode_difference(through(document), old)) == before + more
 
 
-def test_of_a_mapping_only_what_changed_is_reported():
+def test_only_the_changes_of_a_mapping_are_stored():
     old = freeze({f"k{number}": "x" * 100 for number in range(50)})
     document = encode_difference(freeze({**thaw(old), "k1": "y"}, old), old)
     assert document == {"$": "merged", "v": {"k1": "y"}}
     assert decode_difference(document, old)["k2"] is old["k2"]
 
 
-def test_the_same_value_is_said_to_be_the_same():
+def test_an_equal_value_is_stored_as_unchanged():
     old = freeze({"a": [1, 2]})
     assert encode_difference(old, old) == {"$": "same"}
     assert decode_difference({"$": "same"}, old) is old

@@ -40,7 +40,7 @@ def test_the_board_of_a_node_is_a_mapping():
     assert looked(lambda board: not hasattr(board, "__setitem__"), inputs)
 
 
-def test_what_is_not_there_is_a_key_error():
+def test_a_missing_key_is_a_key_error():
     run = run_of(lambda work: {"x": work.board["gone"]})
     one(run)
     assert run.history.errors[1].type == "KeyError"
@@ -57,13 +57,13 @@ def test_a_change_in_place_becomes_a_write():
     assert run.tables.codes[run.history.write_codes[row] >> 2][1] == ("d",)
 
 
-def test_a_change_in_place_below_a_path_that_was_read_is_seen_too():
+def test_a_change_in_place_below_a_read_path_is_detected():
     run = run_of(lambda work: work.board["d.list"].append(2), inputs={"d": {"list": [1]}})
     one(run)
     assert data(run) == {"d": {"list": [1, 2]}}
 
 
-def test_a_change_of_an_object_in_place():
+def test_a_change_of_an_object_in_place_is_detected():
     @dataclasses.dataclass
     class Point:
         x: int
@@ -76,7 +76,7 @@ def test_a_change_of_an_object_in_place():
     assert data(run)["point"].x == 2
 
 
-def test_what_a_node_wrote_itself_wins_over_a_change_in_place():
+def test_an_explicit_write_takes_precedence_over_a_change_in_place():
     def both(work):
         work.board["a"].append(2)
         work.board["b"].append(2)
@@ -88,13 +88,13 @@ def test_what_a_node_wrote_itself_wins_over_a_change_in_place():
     assert (data(run), run.history.in_place) == ({"a": [8], "b": [9]}, set())
 
 
-def test_a_copy_that_was_not_changed_is_no_write():
+def test_an_unchanged_copy_is_not_a_write():
     run = run_of(lambda work: {"n": len(work.board["a"])}, inputs={"a": [1]})
     one(run)
     assert len(run.history.write_codes) == 2
 
 
-def test_a_value_that_is_stored_cannot_be_changed_later():
+def test_a_written_value_cannot_be_changed_later():
     items = [1]
     run = run_of(lambda work: {"a": items}, lambda work: {"b": items.append(2)})
     one(run)
@@ -102,7 +102,7 @@ def test_a_value_that_is_stored_cannot_be_changed_later():
     assert data(run)["a"] == [1]
 
 
-def test_events_are_numbered_and_seen_at_once():
+def test_events_are_numbered_and_visible_at_once():
     seen = []
 
     def emits(work):
@@ -119,7 +119,7 @@ def test_events_are_numbered_and_seen_at_once():
     ]
 
 
-def test_a_step_that_is_over_cannot_act_any_more():
+def test_a_finished_step_cannot_act():
     stored = []
     run = run_of(stored.append, lambda work: {})
     one(run)
@@ -130,7 +130,7 @@ def test_a_step_that_is_over_cannot_act_any_more():
             late()
 
 
-def test_phase_and_iteration_of_a_leaf():
+def test_a_leaf_has_phase_and_iteration():
     seen = []
     run = run_of(
         lambda work: seen.append((work.phase, work.iteration, work.frames, work.event)), edges=[Edge("n0", "n0")]
@@ -140,7 +140,7 @@ def test_phase_and_iteration_of_a_leaf():
     assert seen == [("start", 0, [], None)] * 2
 
 
-def test_the_op_that_a_value_stands_for():
+def test_the_op_of_a_write_follows_from_the_value():
     assert split_op(5) == (0, 5)
     assert split_op(ABSENT) == (1, ABSENT)
     assert split_op(Append("x")) == (2, "x")

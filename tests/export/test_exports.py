@@ -105,7 +105,7 @@ def test_spans_are_sent_while_it_runs(name):
     assert len(exporter.get_finished_spans()) == len(live), "it has stopped"
 
 
-def test_what_is_sent_opens_again(tmp_path):
+def test_sent_spans_can_be_opened(tmp_path):
     session = nested()
     rows = [
         {"traceId": f"{span.context.trace_id:032x}", "spanId": f"{span.context.span_id:016x}",
@@ -125,7 +125,7 @@ def test_what_is_sent_opens_again(tmp_path):
 
 
 @pytest.mark.parametrize("make", RUNS)
-def test_parquet_has_every_row_in_a_folder_or_in_one_file(make, tmp_path):
+def test_parquet_files_contain_every_row(make, tmp_path):
     trace = make().trace
     trace.to_parquet(tmp_path / "run")
     trace.to_parquet(tmp_path / "run.parquet")
@@ -246,7 +246,7 @@ def test_charts_are_displayed_without_a_network(of):
     assert alt.renderers.active == "default"
 
 
-def test_a_missing_library_is_reported_with_its_cure(monkeypatch):
+def test_a_missing_library_is_reported_with_the_remedy(monkeypatch):
     import sys
 
     trace = nested().trace
@@ -261,7 +261,7 @@ CONVENTIONS = ("gen_ai.operation.name", "gen_ai.provider.name")  # what each mod
 
 
 @pytest.mark.parametrize("name", ["rag", "document", "moderation", "triage", "search"])
-def test_every_attribute_and_message_is_one_of_the_conventions(name):
+def test_every_attribute_and_message_follows_the_conventions(name):
     from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as known
 
     names = {value for value in vars(known).values() if isinstance(value, str) and value.startswith("gen_ai.")}

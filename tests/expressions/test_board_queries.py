@@ -34,11 +34,11 @@ BOARD = {
         ({"==": [{"var": "n"}, 4]}, True),
     ],
 )
-def test_a_text_is_what_is_at_the_path_and_else_an_expression(text, value):
+def test_a_text_is_a_path_if_the_path_exists_and_otherwise_an_expression(text, value):
     assert compile_question(text, BOARD)(BOARD) == value
 
 
-def test_a_key_that_comes_later_is_read_from_then_on():
+def test_a_key_that_is_added_later_is_read_from_then_on():
     question = compile_question("my-key", {})
     assert question({"my": 5, "key": 1}) == 4
     assert question(BOARD) == 3
@@ -49,13 +49,13 @@ def test_a_key_that_comes_later_is_read_from_then_on():
     assert numbered({"task#2": {"data": 1}}) == 1
 
 
-def test_what_is_neither_a_path_nor_an_expression_is_a_problem_at_once():
+def test_a_text_that_is_neither_path_nor_expression_is_a_problem_at_once():
     for text in ("n ==", "no such words", "#(", ""):
         with pytest.raises(RecipeError):
             compile_question(text, BOARD)
 
 
-def test_it_is_reported_copied_and_explained_as_it_was_written():
+def test_a_query_is_reported_copied_and_explained_as_written():
     asked = deepcopy(compile_question("task#1.data.title"))
     assert (asked.text, asked.source, asked.kind) == ("task#1.data.title",) * 2 + ("text",)
     assert asked.reads == (("task#1", "data", "title"),)

@@ -60,14 +60,14 @@ LESS = {"<": [{"var": "tries"}, 3]}
 
 
 @pytest.mark.parametrize("source", ["tries < 3", " {{ tries < 3 }} ", LESS, lambda names: names["tries"] < 3])
-def test_three_ways_to_ask_the_same(source):
+def test_the_three_forms_of_a_condition_are_equivalent(source):
     condition = to_condition(source)
     assert [condition(board(tries=n)) for n in (2, 3)] == [True, False]
     assert [condition.call({"tries": n}) for n in (2, 3)] == [True, False]
     assert to_condition(condition) is condition
 
 
-def test_what_a_condition_says_of_itself():
+def test_a_condition_describes_itself():
     rule, text, ask = to_condition(LESS), to_condition("order.total > 3"), to_condition(len)
     assert (rule.kind, rule.text, rule.reads, rule.reads_all) == ("rule", "tries < 3", (("tries",),), False)
     assert (text.kind, text.text, text.reads, text.reads_all) == (
@@ -80,7 +80,7 @@ def test_what_a_condition_says_of_itself():
     assert repr(rule) == "<Condition 'tries < 3'>"
 
 
-def test_a_callable_may_say_itself_what_it_reads():
+def test_a_callable_may_declare_what_it_reads():
     class Asking:
         text, reads = "is it done", (("done",),)
 
@@ -92,7 +92,7 @@ def test_a_callable_may_say_itself_what_it_reads():
 
 
 @pytest.mark.parametrize("source", [None, 3, [1], b"x", lambda: True, "a {{ b }}", "{% if a %}{% endif %}"])
-def test_what_is_no_condition(source):
+def test_an_invalid_condition_is_rejected(source):
     with pytest.raises(RecipeError, match="R310") as caught:
         to_condition(source, Place("r.yaml", 3, 9))
     assert caught.value.problems[0].where == "r.yaml:3:9"
@@ -107,7 +107,7 @@ def test_mistakes_are_reported_when_a_condition_is_compiled(source, code):
     assert [problem.code for problem in caught.value.problems] == [code]
 
 
-def test_true_and_false_are_rules():
+def test_true_and_false_are_conditions():
     assert to_condition(value=True)({}) is True
     assert to_condition(value=False)({}) is False
 
@@ -147,7 +147,7 @@ JUDGE = Engine(config={"loose_equality_errors": False})
 
 
 @given(operations(rules), states)
-def test_where_not_strict_a_rule_means_what_the_library_says(rule, state):
+def test_a_lenient_rule_has_the_semantics_of_the_library(rule, state):
     try:
         wanted = JUDGE.eval(rule, state)
     except EvaluateError:
@@ -158,7 +158,7 @@ def test_where_not_strict_a_rule_means_what_the_library_says(rule, state):
 
 
 @given(operations(rules), states)
-def test_a_strict_rule_says_the_same_or_tells_what_is_missing(rule, state):
+def test_a_strict_rule_gives_the_same_result_or_reports_what_is_missing(rule, state):
     codes = []
     try:
         value = compile_rule(rule).evaluate(state)
@@ -170,7 +170,7 @@ def test_a_strict_rule_says_the_same_or_tells_what_is_missing(rule, state):
 
 
 @given(operations(rules), states)
-def test_the_board_answers_as_a_dict_does(rule, state):
+def test_a_board_is_evaluated_like_a_dict(rule, state):
     condition = to_condition(rule, strict=False)
     try:
         wanted = condition(state)
@@ -219,7 +219,7 @@ def test_the_board_answers_as_a_dict_does(rule, state):
         ({"filter": [{"var": "xs"}, {"<": [{"var": ""}, "{{ one * 15 }}"]}]}, [10]),
     ],
 )
-def test_values_of_rules(rule, value):
+def test_rules_return_values(rule, value):
     state = {"null": None, "one": 1, "text": "one", "xs": [10, 20], "a.b": "literal", "a": {"b": "nested"}, "set": {1}}
     state |= {"nested": {"deep": [{"k": 5}]}, "rows": [{"v": 1}, {"v": 2}], "day": date(2020, 1, 2), "which": "one"}
     state |= {"infinite": math.inf, "huge": 10**400}
@@ -234,7 +234,7 @@ def test_values_of_rules(rule, value):
     [LESS, {">=": [{"var": "tries"}, 0]}, {"<": [{"+": [{"var": "tries"}, 1]}, 3]}, {"<": [0, {"var": "tries"}, 3]}],
 )
 @pytest.mark.parametrize("state", [{"trys": 1}, {"tries": None}])
-def test_what_is_missing_is_not_taken_for_zero(rule, state):
+def test_a_missing_value_does_not_count_as_zero(rule, state):
     problem = failure(rule, state)
     assert problem.code == "X310"
     assert "'tries'" in problem.what
@@ -242,13 +242,13 @@ def test_what_is_missing_is_not_taken_for_zero(rule, state):
     assert to_condition(rule).with_strictness(strict=False)(state) == to_condition(rule, strict=False)(state)
 
 
-def test_what_is_missing_is_reported_with_what_is_there():
+def test_a_missing_key_is_reported_with_the_existing_ones():
     problem = failure({"<": [{"var": "order.totl"}, 3]}, {"order": {"total": 5}})
     assert problem.do == "did you mean 'total'?"
     assert "order has: total" in problem.why
 
 
-def test_text_compared_with_a_number_is_warned_of():
+def test_comparing_text_with_a_number_is_a_warning():
     condition = to_condition({"==": [{"var": "n"}, 3]})
     assert condition({"n": "3"}) is True
     assert condition.warning == "n == 3 compares text with a number"
@@ -258,7 +258,7 @@ def test_text_compared_with_a_number_is_warned_of():
     assert condition.warning == ""
 
 
-def test_only_what_is_read_is_asked_of_the_board():
+def test_only_the_read_keys_are_requested_from_the_board():
     asked = []
 
     class Noting(dict):
@@ -272,7 +272,7 @@ def test_only_what_is_read_is_asked_of_the_board():
 
 
 @pytest.mark.parametrize("value", [math.nan, object(), b"bytes", {(1, 2): 3}, "\ud800"])
-def test_what_no_rule_can_compare_is_reported_with_its_key(value):
+def test_a_value_that_no_rule_can_compare_is_reported_with_its_key(value):
     problem = failure({"==": [{"var": "odd"}, 1]}, {"odd": value})
     assert problem.code == "X312"
 
@@ -298,7 +298,7 @@ def test_a_rule_that_fails_is_a_problem(rule):
 
 
 @pytest.mark.parametrize("number", [10**30, "\ud800"])
-def test_what_the_library_cannot_hold_is_reported_at_load(number):
+def test_a_value_that_the_library_cannot_represent_is_reported_at_load(number):
     with pytest.raises(RecipeError, match="R315"):
         compile_rule({"==": [{"var": "x"}, number]})
 
@@ -306,12 +306,12 @@ def test_what_the_library_cannot_hold_is_reported_at_load(number):
 # -------------------------------------------------------------------------------------------------- answers, copies
 
 
-def test_an_answer_without_truth_is_a_problem():
+def test_a_result_without_a_truth_value_is_a_problem():
     assert failure("table", {"table": pd.DataFrame({"a": [1]})}).code == "X314"
     assert failure(lambda names: names["table"], {"table": pd.DataFrame({"a": [1]})}).code == "X314"
 
 
-def test_a_callable_that_fails_or_answers_later_is_a_problem():
+def test_a_failing_or_async_callable_is_a_problem():
     async def later(names):
         return True
 
@@ -319,7 +319,7 @@ def test_a_callable_that_fails_or_answers_later_is_a_problem():
     assert "awaited" in failure(lambda names: later(names), {}).why  # noqa: PLW0108 - it hides that it is async
 
 
-def test_explain_tells_every_value():
+def test_explain_reports_every_value():
     rule = to_condition({"and": [LESS, {"!": [{"var": "done"}]}, {"==": ["{{ a ~ 'b' }}", "xb"]}]})
     rows = rule.explain({"tries": 2, "done": False, "a": "x"})
     assert ("tries", 2) in rows
@@ -331,12 +331,12 @@ def test_explain_tells_every_value():
     assert to_condition(len).explain({"a": 1}) == [("len", 1)]
 
 
-def test_explain_of_much_says_less():
+def test_explain_abbreviates_long_values():
     rows = to_condition({"in": [1, {"var": "xs"}]}).explain({"xs": list(range(900_000))})
     assert [text for text, _ in rows] == ["xs", "1 in xs"]
 
 
-def test_a_copy_asks_the_same():
+def test_a_copy_of_a_condition_is_equivalent():
     for source in (LESS, "tries < 3"):
         twin = copy.deepcopy(to_condition(source, Place("r.yaml", 1, 1)))
         assert isinstance(twin, Condition)
@@ -362,7 +362,7 @@ class AskingLater:
 
 
 @pytest.mark.parametrize("value", [is_done, Asking(), functools.partial(max, key=len), bool, len, lambda board, n=3: n])
-def test_what_can_be_called_with_the_board(value):
+def test_callables_that_accept_the_board_are_conditions(value):
     check_callable(value, None)
 
 
@@ -377,7 +377,7 @@ def test_what_can_be_called_with_the_board(value):
         (AskingLater(), "an async function"),
     ],
 )
-def test_what_cannot(value, why):
+def test_callables_that_do_not_accept_the_board_are_rejected(value, why):
     with pytest.raises(RecipeError) as caught:
         check_callable(value, Place("f.py", 3, 1))
     (problem,) = caught.value.problems
@@ -385,7 +385,7 @@ def test_what_cannot(value, why):
     assert why in problem.why
 
 
-def test_a_callable_is_read_by_its_name_and_a_lambda_by_its_words():
+def test_a_callable_is_described_by_its_name_and_a_lambda_by_its_source():
     short = lambda board: board["score"] > 3  # noqa: E731 - it is the lambda that is looked at
     assert get_callable_text(short) == "board['score'] > 3"
     assert get_callable_text(is_done) == "is_done"
@@ -394,7 +394,7 @@ def test_a_callable_is_read_by_its_name_and_a_lambda_by_its_words():
 
 
 @pytest.mark.parametrize("error", [OSError("no file"), tokenize.TokenError("a number", (1, 2)), IndexError(3)])
-def test_a_lambda_whose_source_has_changed_has_no_words(error, monkeypatch):
+def test_a_lambda_with_changed_source_has_no_text(error, monkeypatch):
     def raise_error(function):
         raise error
 
@@ -407,6 +407,6 @@ def test_a_lambda_compiled_from_text_is_not_looked_up_in_the_program_of_the_comm
     assert get_callable_text(eval("lambda board: 1")) == "a lambda"
 
 
-def test_of_two_lambdas_in_one_line_none_is_guessed():
+def test_two_lambdas_on_one_line_are_not_guessed():
     pair = (lambda board: 1, lambda board: 2)
     assert get_callable_text(pair[1]) == "a lambda"

@@ -42,7 +42,7 @@ AS_JINJA = [
 
 
 @pytest.mark.parametrize("text", AS_JINJA)
-def test_it_is_as_in_jinja(text):
+def test_rendering_equals_that_of_jinja(text):
     stock = Environment(trim_blocks=True, lstrip_blocks=True)
     assert str(compile_template(text).render(NAMES)) == stock.from_string(text).render(**NAMES)
 
@@ -60,7 +60,7 @@ def test_it_is_as_in_jinja(text):
         ("{{ range(n)|list }}{{ dict(a=b) }}", [("n",), ("b",)]),
     ],
 )
-def test_what_is_set_is_not_read_from_the_board(text, reads):
+def test_assigned_names_are_not_read_from_the_board(text, reads):
     assert list(compile_template(text).reads) == reads
 
 
@@ -85,7 +85,7 @@ BIG = {"n": 5, "xs": list(range(1000)), "s": "a" * 400_000}
         *("{{ s|wordwrap }}", "{{ s|pprint }}", "{{ s|urlencode }}", "{{ {'a': s}|xmlattr }}"),
     ],
 )
-def test_what_would_take_much_is_refused(text):
+def test_expensive_templates_are_rejected(text):
     with pytest.raises(ExecutionError, match="X322"):
         compile_template(text).render(BIG)
 
@@ -103,12 +103,12 @@ def test_what_would_take_much_is_refused(text):
         *("{{ 's' ** 2 }}", "{{ xs ** 2 }}", "{{ range('a') }}", "{{ '%s %s'|format(1) }}", "{{ '%'|format(1) }}"),
     ],
 )
-def test_what_cannot_be_worked_out_is_an_error(text):
+def test_an_expression_that_cannot_be_evaluated_is_an_error(text):
     with pytest.raises(ExecutionError, match=r"X32[34]"):
         compile_template(text).render(BIG)
 
 
 @pytest.mark.parametrize("text", ["{{ '<' * 900000 }}", "{{ '<!--' * 200000 }}", "{{ '<a>' * 300000 }}"])
-def test_tags_are_stripped_in_one_walk(text):
+def test_tags_are_stripped_in_one_pass(text):
     rendered = compile_template(text).render({})
     assert len(compile_template("{{ x|striptags }}").render({"x": rendered})) in (0, len(rendered))

@@ -23,12 +23,12 @@ def faults(schema, value):
     return [(fault.path, fault.message) for fault in Schema(schema).faults(value)]
 
 
-def test_a_value_that_fits_has_no_faults():
+def test_a_valid_value_has_no_errors():
     assert faults(ORDER, {"lines": [{"count": 1}]}) == []
     assert faults({}, object()) == []
 
 
-def test_each_fault_has_its_path_and_its_rule():
+def test_each_error_has_its_path_and_its_rule():
     assert faults(ORDER, {"lines": [{"count": 0}, {"count": "two"}]}) == [
         (("lines", 0, "count"), "0 is less than the minimum of 1"),
         (("lines", 1, "count"), "'two' is not of type 'integer'"),
@@ -58,7 +58,7 @@ def test_each_fault_has_its_path_and_its_rule():
         (False, 1, False),
     ],
 )  # fmt: skip
-def test_what_fits(schema, value, fits):
+def test_valid_values_are_accepted(schema, value, fits):
     assert (not faults(schema, value)) is fits
 
 
@@ -83,7 +83,7 @@ def test_a_schema_may_be_frozen():
         ("object", (), "str is not a JSON Schema"),
     ],
 )
-def test_what_is_wrong_with_the_schema_itself(schema, path, word):
+def test_an_invalid_schema_is_reported(schema, path, word):
     schema = Schema(schema)
     (fault,) = schema.own_faults()
     assert fault.path == path
@@ -92,7 +92,7 @@ def test_what_is_wrong_with_the_schema_itself(schema, path, word):
     assert [each.message for each in schema.faults({})] == [f"its schema is invalid: {fault.message}"]
 
 
-def test_a_good_schema_has_nothing_wrong():
+def test_a_valid_schema_has_no_errors():
     assert list(Schema(ORDER).own_faults()) == []
     assert Schema(ORDER).wrong is None
 
@@ -118,13 +118,13 @@ def deep(levels):
         ({"patternProperties": {"a": {}}}, {1: 2}, "cannot be checked"),
     ],
 )
-def test_what_cannot_be_checked_is_a_fault_and_never_an_error(schema, value, word):
+def test_a_value_that_cannot_be_validated_is_reported_and_raises_nothing(schema, value, word):
     ((path, message),) = faults(schema, value)
     assert path == ()
     assert word in message
 
 
-def test_what_is_nested_too_deep_is_a_fault_too():
+def test_a_value_nested_too_deep_is_reported():
     value = {}
     for _ in range(5000):
         value = {"a": value}
@@ -132,7 +132,7 @@ def test_what_is_nested_too_deep_is_a_fault_too():
     assert "too deep" in faults(deep(5000), {})[0][1]
 
 
-def test_a_message_is_short_and_its_rule_is_not_cut_off():
+def test_a_message_is_short_and_its_rule_is_complete():
     ((_, message),) = faults({"type": "integer"}, "x" * 5000)
     assert message.endswith("... is not of type 'integer'")
     assert all(len(message) <= LONGEST for _, message in faults({"enum": ["y" * 5000]}, 1))
@@ -143,7 +143,7 @@ def test_a_message_is_short_and_its_rule_is_not_cut_off():
     [({"type": "string"}, "an object is not of type 'string'"),
      ({"properties": {"a": {"uniqueItems": True}}}, "a list has non-unique elements")],
 )  # fmt: skip
-def test_what_is_in_an_object_or_a_list_is_not_quoted(schema, message):
+def test_content_of_objects_and_lists_is_not_quoted(schema, message):
     assert faults(schema, {"password": "open sesame", "a": ["open sesame", "open sesame"]})[0][1] == message
 
 
@@ -157,7 +157,7 @@ def test_a_rule_quotes_the_schema_and_never_the_value():
     assert Fault((), "x").rule == ""
 
 
-def test_jsonschema_is_imported_when_something_is_checked_and_not_before():
+def test_jsonschema_is_imported_at_the_first_validation():
     program = "import sys, agentnb.expressions.json_schema as s; s.Schema({}); print('jsonschema' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"
@@ -165,7 +165,7 @@ def test_jsonschema_is_imported_when_something_is_checked_and_not_before():
 
 @pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="comes with Jupyter, not with agentnb")
 @pytest.mark.starts_programs
-def test_the_grammar_of_iris_is_built_when_a_schema_of_other_code_checks_one():
+def test_the_grammar_of_iris_is_built_at_the_first_use():
     program = """
 import sys
 from agentnb.expressions.json_schema import Schema
@@ -217,7 +217,7 @@ def test_a_rule_is_reported_without_the_value(schema, value, rule):
         ({"$ref": "#"}, False),
     ],
 )
-def test_some_schemas_ask_for_types_only(schema, only):
+def test_some_schemas_contain_types_only(schema, only):
     assert is_types_only(schema) is only
     assert not (only and list(Schema(schema).own_faults()))
 
@@ -226,7 +226,7 @@ EVIL = "(a+)+$"
 EVIL_TEXT = "a" * 36 + "!"
 
 
-def test_a_pattern_with_many_ways_to_match_is_tried_in_a_time_that_has_an_end():
+def test_an_ambiguous_pattern_is_matched_in_bounded_time():
     schema = {"properties": {"a": {"type": "string", "pattern": EVIL}}}
     assert faults(schema, {"a": EVIL_TEXT}) == [(("a",), f"{EVIL_TEXT!r} does not match {EVIL!r}")]
     assert faults(schema, {"a": "aaa"}) == []
@@ -242,13 +242,13 @@ def test_a_pattern_with_many_ways_to_match_is_tried_in_a_time_that_has_an_end():
         ({"$ref": "#/default", "default": {"pattern": EVIL + "(?!b)"}}, ("default", "pattern")),
     ],
 )
-def test_a_pattern_that_might_be_tried_without_an_end_is_a_fault_of_the_schema(schema, path):
+def test_a_pattern_without_a_time_bound_is_an_error_of_the_schema(schema, path):
     (fault,) = Schema(schema).own_faults()
     assert (fault.path, "could take too long to match" in fault.message) == (path, True)
     assert "its schema is invalid" in faults(schema, {EVIL_TEXT: 1})[0][1]
 
 
-def test_a_text_that_is_too_long_is_tried_on_no_pattern():
+def test_a_text_that_is_too_long_is_not_matched():
     long = "a" * 10_001
     assert faults({"pattern": "^a+$"}, long) == [((), "a string of 10,001 characters is too long for the pattern")]
     looks = {"pattern": r"^(?!.*\.\.)[\w.+-]+@[\w-]+\.[\w.-]+$"}
@@ -280,7 +280,7 @@ def test_a_text_that_is_too_long_is_tried_on_no_pattern():
         ("a.json", False),
     ],
 )
-def test_a_reference_that_leads_nowhere_is_lost(ref, leads):
+def test_an_unresolvable_reference_is_reported(ref, leads):
     schema = {
         "$defs": {"a": {"title": "t"}, "a/b": {}, "c~d": {"$anchor": "name"}, "e f": {"$dynamicAnchor": "other"}},
         "prefixItems": [{}, {}],
@@ -309,13 +309,13 @@ def test_a_reference_that_leads_nowhere_is_lost(ref, leads):
         ([], True),
     ],
 )
-def test_items_are_unique_by_what_they_are_in_json(items, unique):
+def test_unique_items_are_compared_as_json(items, unique):
     assert (faults({"uniqueItems": True}, items) == []) is unique
     assert faults({"uniqueItems": False}, items) == []
     assert faults({"uniqueItems": True}, "aa") == []
 
 
-def test_a_text_may_be_as_long_as_patterns_are_tried_on():
+def test_the_maximum_length_of_a_matched_text_is_accepted():
     longest = "a" * 10_000
     assert (
         faults({"pattern": "^a+$"}, longest) == faults({"patternProperties": {"^a+$": {}}}, {longest: [longest]}) == []
@@ -327,7 +327,7 @@ def test_a_text_may_be_as_long_as_patterns_are_tried_on():
 
 
 @pytest.mark.parametrize("size", [LONGEST - 40, LONGEST, 3 * LONGEST])
-def test_a_message_is_as_long_as_it_may_be(size):
+def test_a_message_has_the_maximum_length(size):
     (fault,) = Schema({"enum": ["y" * size]}).faults(1)
     message = f"1 is not one of ['{'y' * size}']"
     assert fault.message == (message if len(message) <= LONGEST else f"{message[: LONGEST - 3]}...")
@@ -335,6 +335,6 @@ def test_a_message_is_as_long_as_it_may_be(size):
     assert fault.message == f"'{'x' * 56}... is not of type 'integer'"
 
 
-def test_what_is_wrong_with_a_reference_or_a_pattern_is_quoted_in_short():
+def test_errors_of_references_and_patterns_are_quoted_briefly():
     (fault,) = Schema({"pattern": "(a+)+" + "b" * 100 + "$(?!b)"}).own_faults()
     assert fault.message.startswith(f"the pattern {'(a+)+' + 'b' * 52 + '...'!r} could take too long to match: ")

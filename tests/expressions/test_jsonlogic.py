@@ -41,18 +41,18 @@ def test_every_mistake_is_reported_with_its_pointer():
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), b"x", Hidden("x"), {1}])
-def test_what_json_does_not_have_is_refused(value):
+def test_values_that_json_lacks_are_rejected(value):
     assert problems({"==": [{"var": "x"}, value]}) == [("R312", "r.yaml:3:9, when, /==/1")]
 
 
-def test_an_unknown_operator_is_answered_with_the_nearest():
+def test_an_unknown_operator_is_reported_with_a_suggestion():
     (problem,) = check_rule({"fliter": [1, 2]}, OPERATORS, None)
     assert problem.do == "did you mean 'filter'?"
     assert problem.where == "<rule>, /"
 
 
 @pytest.mark.parametrize("name", ["now", "distinct"])
-def test_what_is_not_for_rules(name):
+def test_values_that_are_not_rules_are_rejected(name):
     (problem,) = check_rule({name: []}, {**OPERATORS, name: Operator(0, None)}, None)
     assert problem.code == "R313"
 
@@ -64,25 +64,25 @@ def nested(levels):
     return rule
 
 
-def test_sixty_four_operators_inside_each_other_are_allowed_and_no_more():
+def test_the_nesting_of_operators_is_limited_to_64():
     assert problems(nested(63)) == []
     for levels in (64, 20_000):
         (problem,) = check_rule(nested(levels), OPERATORS, None)
         assert (problem.code, problem.what) == ("R311", "the rule is nested too deeply")
 
 
-def test_a_rule_that_holds_itself_ends():
+def test_a_rule_that_contains_itself_is_rejected():
     rule = {"and": []}
     rule["and"] += [rule, rule]
     assert [code for code, _ in problems(rule)] == ["R311"]
 
 
-def test_a_rule_of_too_many_parts():
+def test_a_rule_with_too_many_parts_is_rejected():
     (problem,) = check_rule({"and": [1] * 10_001}, OPERATORS, None)
     assert (problem.code, problem.what) == ("R311", "the rule has too many parts")
 
 
-def test_what_yaml_reads_becomes_json():
+def test_values_from_yaml_become_json():
     assert normalize({"==": ({"var": "d"}, dt.date(2020, 1, 2))}) == {"==": [{"var": "d"}, "2020-01-02"]}
 
 
@@ -107,11 +107,11 @@ def test_what_yaml_reads_becomes_json():
         ({"a": 1, "b": 2}, "{'a': 1, 'b': 2}"),
     ],
 )
-def test_rules_as_people_read_them(rule, text):
+def test_rules_have_a_readable_form(rule, text):
     assert rule_text(rule) == text
 
 
-def test_templates_in_a_rule_become_values_that_are_given_with_the_board():
+def test_templates_in_a_rule_are_rendered_with_the_board():
     ready = make_ready({"==": [{"var": "a"}, "{{ b.c }}"]}, strict=True, place=None)
     ((key, template),) = ready.slots.items()
     assert template.reads == (("b", "c"),)
@@ -121,14 +121,14 @@ def test_templates_in_a_rule_become_values_that_are_given_with_the_board():
     assert [problem.code for problem in caught.value.problems] == ["R301", "R304"]
 
 
-def test_only_ordered_comparisons_are_guarded_and_only_where_strict():
+def test_only_ordered_comparisons_are_checked_and_only_in_strict_mode():
     rule = {"and": [{"<": [{"var": "a"}, 3]}, {">": [{"+": [{"var": "b"}, 1]}, 3]}, {"==": [{"var": "c"}, 1]}]}
     assert [operand for operand, _ in make_ready(rule, strict=True, place=None).guards] == ["a", "b"]
     assert make_ready(rule, strict=False, place=None).guards == []
 
 
 @pytest.mark.parametrize("name", ["if", "?:"])
-def test_a_choice_of_nothing_is_null(name):
+def test_an_empty_if_is_null(name):
     assert list(check_rule({name: []}, {name: Operator(1, None)}, None)) == []
     assert normalize({"!": [{name: []}]}) == {"!": [None]}
     assert to_condition({"==": [{name: []}, None]})({}) is True
@@ -155,14 +155,14 @@ def test_a_rule_may_have_ten_thousand_parts():
         ({"filter": [{"var": "xs"}, {"==": [{"var": "n"}, 1]}]}, None),
     ],
 )
-def test_comparisons_of_a_path_with_a_literal_or_another_are_known(rule, sides):
+def test_comparisons_of_paths_and_literals_are_recognized(rule, sides):
     pairs = make_ready(rule, strict=True, place=None).pairs
     assert [[tuple(side) for side in pair[:2]] for pair in pairs] == ([] if sides is None else [sides])
     assert [pair[2] for pair in pairs] == ([] if sides is None else [rule_text(rule)])
     assert make_ready(rule, strict=False, place=None).pairs == []
 
 
-def test_behind_a_filter_a_path_begins_at_the_board_again():
+def test_after_a_filter_a_path_starts_at_the_board_again():
     rule = {"and": [{"some": [{"var": "xs"}, {"==": [{"var": "n"}, 1]}]}, {"==": [{"var": "n"}, 2]}]}
     assert [pair[2] for pair in make_ready(rule, strict=True, place=None).pairs] == ["n == 2"]
 
@@ -184,7 +184,7 @@ def test_too_few_or_too_many_arguments_are_reported_with_how_many(rule, said):
 
 
 @pytest.mark.parametrize("rule", [{"!": [1]}, {"!": 1}, {"!": []}, {"in": [1, 2]}, {"==": [1, 2, 3]}])
-def test_as_many_arguments_as_an_operator_takes(rule):
+def test_a_valid_number_of_arguments_is_accepted(rule):
     assert problems(rule) == []
 
 
@@ -202,5 +202,5 @@ def test_as_many_arguments_as_an_operator_takes(rule):
         ([1, None], "[1, none]"),
     ],
 )
-def test_rules_as_people_read_them_with_brackets_where_they_are_needed(rule, text):
+def test_readable_rules_have_parentheses_where_needed(rule, text):
     assert rule_text(rule) == text

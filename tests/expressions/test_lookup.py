@@ -57,7 +57,7 @@ def board(**keys):
         (("a", "b", "9" * 30), NOTHING),
     ],
 )
-def test_the_value_at_a_path(path, found):
+def test_a_value_is_found_at_a_path(path, found):
     context = {"a": {"b": [10, {"c": None}]}, "d.e": 5, "d": {"e": 6}, "n": {1: "one"}, "s": "text"}
     assert get_value(context, path) == found
 
@@ -68,7 +68,7 @@ def test_the_board_is_read_by_paths_as_a_dict_is():
         assert get_value(board(**values), path) == get_value(values, path)
 
 
-def test_looking_does_not_let_a_defaultdict_grow():
+def test_a_lookup_does_not_add_keys_to_a_defaultdict():
     held = defaultdict(dict, a=1)
     assert get_value(held, ("b", "c")) is NOTHING
     assert held == {"a": 1}
@@ -79,14 +79,14 @@ trees = st.recursive(st.integers(), lambda inner: st.dictionaries(keys, inner, m
 
 
 @given(st.dictionaries(keys, trees, max_size=3), st.lists(st.sampled_from("ab"), min_size=1, max_size=4))
-def test_a_dict_is_read_as_resolve_path_says(context, path):
+def test_a_dict_is_read_like_resolve_path(context, path):
     value = context
     for key in resolve_path(".".join(path), context):
         value = value.get(key, NOTHING) if isinstance(value, dict) else NOTHING
     assert get_value(context, path) == value
 
 
-def test_the_nearest_part_that_is_missing():
+def test_the_first_missing_part_is_named():
     context = {"a": {"b": {"c": 1}}}
     assert find_missing_prefix(context, ("a", "x", "y")) == (("a", "x"), ["b"])
     assert find_missing_prefix(context, ("z",)) == (("z",), ["a"])
@@ -94,7 +94,7 @@ def test_the_nearest_part_that_is_missing():
     assert find_missing_prefix(context, ("a", "b")) is None
 
 
-def test_put_makes_the_dicts_on_its_way():
+def test_put_creates_the_missing_dicts():
     context = {}
     put(context, ("a", "b"), 1)
     put(context, ("a", "c"), 2)
@@ -141,12 +141,12 @@ class Model(BaseModel):
         ({1: "a"}, '{"1": "a"}'),
     ],
 )
-def test_values_as_json(value, text):
+def test_values_are_converted_to_json(value, text):
     assert to_json(value) == text
 
 
 @pytest.mark.parametrize("value", [math.nan, object(), b"bytes", {(1, 2): 3}, Point, Decimal("nan")])
-def test_what_has_no_form_in_json(value):
+def test_values_without_a_json_form_are_described(value):
     with pytest.raises((TypeError, ValueError)):
         to_json(value)
     assert not has_json(value)
@@ -160,19 +160,19 @@ def test_a_value_that_is_too_large_is_shortened():
 
 
 @pytest.mark.parametrize("value", ["x", 5, -(2**63), 1.5, True, None])
-def test_simple_values(value):
+def test_simple_values_are_recognized(value):
     assert is_simple(value)
 
 
 @pytest.mark.parametrize("value", [2**63, math.inf, math.nan, [], {}, Size.BIG, Decimal(1)])
-def test_values_that_are_not_simple(value):
+def test_other_values_are_not_simple(value):
     assert not is_simple(value)
 
 
-def test_what_a_number_is():
+def test_numbers_are_recognized():
     assert [is_number(value) for value in (1, 1.5, True, "1", None)] == [True, True, False, False, False]
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
-def test_json_stays_what_it_is(value):
+def test_json_values_are_not_changed(value):
     assert json.loads(to_json(value)) == value

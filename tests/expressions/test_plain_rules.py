@@ -34,7 +34,7 @@ def outcome(engine, rule, context=CONTEXT):
     return json.dumps(value, sort_keys=True)
 
 
-def test_each_of_many_rules_has_the_same_outcome():
+def test_every_rule_of_a_list_has_the_same_outcome():
     differ = [rule for rule in RULES if outcome(LIBRARY, rule) != outcome(PLAIN, rule)]
     assert differ == []
 
@@ -59,7 +59,7 @@ ALMOST = [*map(str, NUMBERS), "+5", "1e3", "0x10", " 7 ", "", None, True, False]
 @pytest.mark.parametrize(
     "name", ["+", "-", "*", "/", "%", "===", "==", "<", "min", "max", "abs", "cat", "substr", "slice"]
 )
-def test_numbers_at_the_limits_and_what_is_almost_a_number_give_the_same(name):
+def test_numbers_at_the_limits_and_near_numbers_give_the_same_results(name):
     for value in (*NUMBERS, *ALMOST):
         for arguments in (["v"], ["v", 1], [1, "v"], ["v", "v"], [8, 2, "v"], [8, "v", 2], ["v", "2"], ["héllo", "v"]):
             rule = {name: [{"var": "v"} if one == "v" else one for one in arguments]}
@@ -79,7 +79,7 @@ ARITIES = {row["name"]: (row["min_args"], row["max_args"]) for row in PLAIN.oper
 
 
 @pytest.mark.parametrize("name", ARITIES)
-def test_a_failure_of_any_argument_has_the_same_place(name):
+def test_failures_of_arguments_have_the_same_order(name):
     least, maximum = ARITIES[name]
     for count in range(max(least or 0, 2 if name == "if" else 1), min(maximum or 4, 5) + 1):
         for at in range(count):
@@ -90,14 +90,14 @@ def test_a_failure_of_any_argument_has_the_same_place(name):
 
 
 @pytest.mark.parametrize("name", ["+", "-", "*", "/", "%", "max", "min", "abs", "ceil", "floor"])
-def test_a_single_argument_of_any_type_gives_the_same(name):
+def test_a_single_argument_of_any_type_gives_the_same_result(name):
     for operand in CONTEXT:
         rule = {name: [{"var": operand}]}
         assert outcome(PLAIN, rule) == outcome(LIBRARY, rule), rule
         assert outcome(PLAIN, {name: rule[name][0]}) == outcome(LIBRARY, {name: rule[name][0]}), rule
 
 
-def test_operators_and_their_numbers_of_arguments_are_the_same_but_for_dates():
+def test_operators_and_their_arities_are_the_same_except_for_dates():
     known = {row["name"]: (row["min_args"], row["max_args"], list(row["aliases"])) for row in LIBRARY.operators()}
     plain = {row["name"]: (row["min_args"], row["max_args"], list(row["aliases"])) for row in PLAIN.operators()}
     assert plain.items() <= known.items()
@@ -144,7 +144,7 @@ numbers = st.integers(-(2**66), 2**66) | st.floats(-1e300, 1e300) | st.floats(-1
     *({name: [{"var": "v"}, 7]} for name in ("+", "-", "*", "/", "%", "max", "<", "==", "===")),
     *({name: [{"var": "v"}]} for name in ("-", "floor", "ceil", "abs", "type")),
 ]))  # fmt: skip
-def test_any_number_is_written_and_computed_with_in_the_same_way(number, rule):
+def test_numbers_are_written_and_computed_in_the_same_way(number, rule):
     # Of two shortest texts of a number, which have the same distance to it, the two may choose differently.
     assume(float(number).is_integer() or not 2**49 <= abs(number) < 2**53)
     context = {"v": number, "o": {"z": number, "a": [number, {"k": number, "b": [number]}]}}
@@ -152,7 +152,7 @@ def test_any_number_is_written_and_computed_with_in_the_same_way(number, rule):
 
 
 @given(operations(st.recursive(leaves, operations, max_leaves=10)))
-def test_what_a_rule_reads_is_known_or_known_to_be_incomplete(rule):
+def test_the_reads_of_a_rule_are_known_or_marked_as_incomplete(rule):
     library, plain = LIBRARY.compile(rule).facts(), PLAIN.compile(rule).facts()
     missed = [path for path in library["reads"] if path not in plain["reads"]]
     assert not missed or not plain["reads_complete"]
@@ -183,7 +183,7 @@ LEVELS = [[[level], *keys] for level in (-3, -1, 0, 1, 2, 3, 4, 5) for keys in (
     *({"val": path} for path in LEVELS), *({"map": [{"val": "xs"}, {"val": path}]} for path in LEVELS),
     *({"map": [{"var": "xs"}, {"filter": [{"val": [[2], "ys"]}, {"val": path}]}]} for path in LEVELS),
 ])  # fmt: skip
-def test_a_rule_reads_what_the_library_reads_and_finds_the_same(rule):
+def test_a_rule_reads_the_same_values_as_the_library(rule):
     def facts(engine):
         facts = engine.compile(rule).facts()
         return sorted(facts["reads"]), facts["reads_complete"]
@@ -195,7 +195,7 @@ def test_a_rule_reads_what_the_library_reads_and_finds_the_same(rule):
 
 @pytest.mark.parametrize("name", ["+", "-", "*", "/", "%", "max", "min", "cat"])
 @pytest.mark.parametrize("more", [[], [1]])
-def test_of_two_failures_the_same_is_first(name, more):
+def test_the_first_of_two_failures_is_the_same(name, more):
     for fault in ({"length": [0.8]}, {"throw": "q"}, {"/": [1, 0]}):
         for other in ("x", 0, [1], {"var": "w"}):
             for arguments in ([1, other, fault, *more], [other, fault, *more], [fault, other, *more]):
@@ -210,7 +210,7 @@ def test_values_of_all_types_are_sorted_in_the_same_order(upwards):
     assert outcome(PLAIN, rule, context) == outcome(LIBRARY, rule, context)
 
 
-def test_dates_are_refused_with_the_operators_that_there_are(monkeypatch):
+def test_date_operators_are_rejected_with_the_available_ones(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datalogic_py", None)
     for cached in (conditions._get_engine, conditions._get_operators):
         cached.cache_clear()

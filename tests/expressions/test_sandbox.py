@@ -83,7 +83,7 @@ def code_of(text):
         "{% for a in xs %}" + "{% if a and a and a %}{% endif %}" * 300 + "{% endfor %}",
     ],
 )
-def test_too_much_is_refused_before_it_is_done(text):
+def test_excessive_work_is_rejected_before_it_is_done(text):
     assert code_of(text) == "X322"
 
 
@@ -105,7 +105,7 @@ def test_too_much_is_refused_before_it_is_done(text):
         "{{ huge|abs }}",
     ],
 )
-def test_a_number_that_a_template_builds_has_a_limit(text):
+def test_numbers_built_by_a_template_are_limited(text):
     with pytest.raises(ExecutionError) as caught:
         compile_template(text).render({"n": 1, "huge": 2**10_001, "part": Fraction(1, 3**4_000)})
     assert caught.value.problems[0].code == "X322"
@@ -114,7 +114,7 @@ def test_a_number_that_a_template_builds_has_a_limit(text):
 @pytest.mark.parametrize(
     "text", ["0x" + "f" * 3000, "0b" + "1" * 12_000, "0o" + "7" * 5000, "[1, -0x" + "f" * 3000 + "]"]
 )
-def test_a_literal_number_has_a_limit(text):
+def test_literal_numbers_are_limited(text):
     for compiled in (compile_expression, lambda text: compile_template(f"{{{{ {text} }}}}"), to_condition):
         with pytest.raises(RecipeError) as caught:
             compiled(text)
@@ -160,14 +160,14 @@ TEXT, ITEMS, BITS = 1_000_000, 100_000, 10_000
     ],
     ids=reprlib.repr,
 )
-def test_a_limit_is_reached_and_not_passed(text, most, more):
+def test_a_limit_is_reached_and_not_exceeded(text, most, more):
     template = compile_template(text)
     template.render({"x": most})
     with pytest.raises(ExecutionError, match="X322"):
         template.render({"x": more})
 
 
-def test_powers_that_grow_nothing_are_worked_out():
+def test_powers_that_do_not_grow_are_computed():
     assert compile_template("{{ [2 ** -5, 2 ** 0, 2.0 ** 500, x ** -1] }}").render({"x": 2**200}) == [
         2**-5,
         1,
@@ -178,7 +178,7 @@ def test_powers_that_grow_nothing_are_worked_out():
         compile_template("{{ 'a' ** 2 }}").render({})
 
 
-def test_a_list_that_is_taken_once_or_never_is_not_built():
+def test_a_list_repeated_once_or_never_is_not_limited():
     assert compile_template("{{ [x * 1, 0 * x] }}").render({"x": ["a" * 900_000]}) == [["a" * 900_000], []]
 
 
@@ -188,7 +188,7 @@ def in_a_thread(function):
         return pool.submit(function).result()
 
 
-def test_the_work_of_one_rendering_has_a_limit_of_its_own():
+def test_the_work_of_one_rendering_is_limited():
     def spend():
         sandbox.charge(2_999_999)
         sandbox.charge(1)
@@ -213,7 +213,7 @@ def test_the_work_of_one_rendering_has_a_limit_of_its_own():
         (7, 0),
     ],
 )
-def test_what_is_looked_through_is_charged_by_its_length(value, work):
+def test_searched_values_are_charged_by_their_length(value, work):
     def left():
         sandbox.charge(3_000_000 - work)
         sandbox.charge_length(value)
@@ -245,7 +245,7 @@ def test_a_value_weighs_about_as_much_as_its_text(value, length):
     assert sandbox.weigh(value) == length
 
 
-def test_what_weighs_more_than_the_longest_text_is_refused():
+def test_a_value_heavier_than_the_longest_text_is_rejected():
     assert sandbox.weigh("a" * TEXT) == TEXT
     with pytest.raises(sandbox.Limit, match="more than 1,000,000 characters of text"):
         sandbox.weigh("a" * (TEXT + 1))
@@ -256,7 +256,7 @@ def test_a_number_of_any_size_can_be_read():
     assert to_condition("huge > 1 and [huge, 1]|max == huge")({"huge": 2**10_000}) is True
 
 
-def test_what_a_template_only_reads_may_be_of_any_size():
+def test_values_that_a_template_only_reads_may_have_any_size():
     assert compile_template("{{ s }}").render({"s": "a" * 3_000_000}) == "a" * 3_000_000
     assert compile_template("{{ xs|length }}").render({"xs": [0] * 300_000}) == 300_000
 
@@ -279,14 +279,14 @@ def test_what_a_template_only_reads_may_be_of_any_size():
         "{% for a in [1] %}{{ loop }}{% endfor %}",
     ],
 )
-def test_what_may_not_be_touched(text):
+def test_private_attributes_are_rejected(text):
     assert code_of(text) == "X323"
 
 
 @pytest.mark.parametrize(
     "text", ["{{ ''['__class__'] }}", "{{ token['secret'] }}", "{{ d['__class__'] }}", "{{ d.keyss }}", "{{ s.name }}"]
 )
-def test_an_item_is_never_an_attribute(text):
+def test_items_are_never_read_as_attributes(text):
     assert code_of(text) == "X321"
 
 
@@ -301,7 +301,7 @@ def test_an_item_is_never_an_attribute(text):
         ("{{ gone.k is defined }}", "gone"),
     ],
 )
-def test_what_is_missing_has_no_parts_and_is_reported_by_its_name(text, name):
+def test_a_missing_value_has_no_parts_and_is_reported_by_its_name(text, name):
     with pytest.raises(ExecutionError) as caught:
         compile_template(text).render(NAMES)
     (problem,) = caught.value.problems
@@ -317,7 +317,7 @@ def test_public_values_of_objects_are_seen():
     assert compile_template("{{ token.secret }}").render(NAMES) == "public by mistake"
 
 
-def test_the_work_of_one_rendering_is_not_charged_to_the_next():
+def test_the_work_of_one_rendering_does_not_count_for_the_next():
     spend = compile_template("{% for a in xs %}{{ xs|sum }}{% endfor %}")
     small = compile_template("{{ d.k ~ 1 }}")
     with pytest.raises(ExecutionError):
@@ -325,7 +325,7 @@ def test_the_work_of_one_rendering_is_not_charged_to_the_next():
     assert small.render(NAMES) == "v1"
 
 
-def test_a_value_that_holds_itself_is_a_problem_and_no_hang():
+def test_a_value_that_contains_itself_is_a_problem():
     held = []
     held.append(held)
     with pytest.raises(ExecutionError, match="X322"):
@@ -340,7 +340,7 @@ def test_reading_does_not_change_the_context():
     assert held == {"k": [1]}
 
 
-def test_value_column_results_become_lists_and_containers_copies():
+def test_results_of_value_columns_become_lists_and_containers_are_copied():
     inner = [1]
     settled = sandbox.settle({"a": inner, "b": (x for x in "xy"), "c": (inner, {1})})
     assert settled == {"a": [1], "b": ["x", "y"], "c": ([1], {1})}
@@ -349,6 +349,6 @@ def test_value_column_results_become_lists_and_containers_copies():
 
 
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-def test_the_weight_is_not_far_from_the_length_of_the_text(value):
+def test_the_weight_approximates_the_length_of_the_text(value):
     assert sandbox.weigh(value) <= 2 * len(str(value)) + 2
     assert sandbox.charge_length(value) is value

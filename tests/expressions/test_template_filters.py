@@ -62,7 +62,7 @@ def value(expression, **names):
         ("t.startswith(' A') and not t.endswith('x')", True),
     ],
 )
-def test_what_they_do(expression, found):
+def test_filters_return_the_documented_values(expression, found):
     assert value(expression) == found
 
 
@@ -76,7 +76,7 @@ def test_tojson_is_json(held):
 
 
 @given(st.text(), st.text(), st.text(), st.none() | st.integers(-1, 5))
-def test_replace_is_that_of_python(text, old, new, count):
+def test_replace_works_as_in_python(text, old, new, count):
     assert value("x|replace(a, b, n)", x=text, a=old, b=new, n=count) == text.replace(
         old, new, -1 if count is None else count
     )
@@ -86,7 +86,7 @@ def test_replace_is_that_of_python(text, old, new, count):
     "expression",
     ["['a']|sum", "'a'|round", "'%s' is even", "5 is divisibleby '%s'", "','.join([1])", "d.get(rows)", "1|first"],
 )
-def test_wrong_values_are_problems(expression):
+def test_invalid_values_are_problems(expression):
     with pytest.raises(ExecutionError, match="X324"):
         value(expression)
 
@@ -94,7 +94,7 @@ def test_wrong_values_are_problems(expression):
 @pytest.mark.parametrize(
     "expression", ["x|upper", "x|sum", "x|join", "x|int", "x.get('k')", "x is even", "x|tojson", "-x", "x ~ 'a'", "[x]"]
 )
-def test_what_is_undefined_is_reported_by_its_name(expression):
+def test_an_undefined_value_is_reported_by_its_name(expression):
     with pytest.raises(ExecutionError, match="X321") as caught:
         value(expression)
     assert "'x'" in caught.value.problems[0].what
@@ -139,7 +139,7 @@ TEXT, ITEMS = 1_000_000, 100_000
     ],
     ids=reprlib.repr,
 )
-def test_a_limit_is_reached_and_not_passed(expression, most, more):
+def test_a_limit_is_reached_and_not_exceeded(expression, most, more):
     value(expression, x=most)
     with pytest.raises(ExecutionError, match=r"X32[24]"):
         value(expression, x=more)
@@ -191,7 +191,7 @@ def test_a_limit_is_reached_and_not_passed(expression, most, more):
         ("d.get('b')", 1),
     ],
 )
-def test_their_options(expression, found):
+def test_filters_have_the_documented_options(expression, found):
     assert value(expression) == found
 
 
@@ -213,12 +213,12 @@ def test_their_options(expression, found):
         "['%s']|select('odd')",
     ],
 )
-def test_formats_and_sums_of_anything_else_are_refused(expression):
+def test_formats_and_sums_of_other_values_are_rejected(expression):
     with pytest.raises(ExecutionError, match="X324"):
         value(expression)
 
 
-def test_nothing_that_fills_the_memory_or_leaves_the_sandbox_is_offered():
+def test_filters_that_fill_the_memory_or_leave_the_sandbox_are_absent():
     gone = {"attr", "center", "filesizeformat", "random", "urlize"}
     assert not gone & set(FILTERS)
     assert not {"callable", "filter", "test"} & set(TESTS)
@@ -228,7 +228,7 @@ def test_nothing_that_fills_the_memory_or_leaves_the_sandbox_is_offered():
 @pytest.mark.parametrize(
     "filter", ["capitalize", "lower", "title", "trim", "trim('[')", "truncate(9)", "upper", "wordcount"]
 )
-def test_a_value_that_is_long_as_text_is_no_text_for_a_filter(filter):
+def test_a_value_that_is_long_as_text_is_rejected_by_text_filters(filter):
     assert value(f"xs|{filter}|string|length", xs=[1, 2]) > 0
     with pytest.raises(ExecutionError, match="X322"):
         value(f"xs|{filter}|string|length", xs=["x" * 1000] * 2000)

@@ -59,7 +59,7 @@ def refusals(text, *, bare=False):
         ("{% for a in b %}{% for c in a %}{% for d in c %}{% endfor %}{% endfor %}{% endfor %}", "R305"),
     ],
 )
-def test_what_is_refused(text, code):
+def test_unsupported_syntax_is_rejected(text, code):
     assert [refusal.code for refusal in refusals(text)] == [code]
 
 
@@ -77,7 +77,7 @@ def test_what_is_refused(text, code):
         ("{{> a/b }}", "partials are not available here; insert the text of the partial"),
     ],
 )
-def test_a_slip_is_answered_with_what_to_write(text, do):
+def test_a_common_mistake_is_reported_with_the_correction(text, do):
     assert [refusal.do for refusal in refusals(text)] == [do]
 
 
@@ -95,7 +95,7 @@ def test_an_expression_stands_alone():
 @pytest.mark.parametrize(
     ("text", "native"), [("{{ x }}", True), ("\n {{ x }} \n", True), ("{{ x }}.", False), ("{{ x }}{{ y }}", False)]
 )
-def test_one_expression_is_native(text, native):
+def test_a_single_expression_returns_its_native_value(text, native):
     assert compile_text(text, bare=False).native is native
 
 
@@ -129,7 +129,7 @@ def test_a_template_may_be_as_large_as_its_limits(most, more):
         "{{ x['_key'] }}",
     ],
 )
-def test_what_is_allowed(text):
+def test_supported_syntax_is_accepted(text):
     compile_text(text, bare=False)
 
 
@@ -153,7 +153,7 @@ def test_what_is_allowed(text):
         ("{% if a %}{% set x = 1 %}{{ x }}{% endif %}{{ x }}", {"a", "x"}),
     ],
 )  # fmt: skip
-def test_what_a_template_reads(text, reads):
+def test_the_reads_of_a_template_are_known(text, reads):
     assert {".".join(path) for path in compile_text(text, bare=False).reads} == reads
 
 
@@ -170,7 +170,7 @@ def test_what_a_template_reads(text, reads):
         ("{% for x in xs %}{{ x.n }}{{ loop.index }}{% endfor %}", [("x.n", 1, "n", None, "x")]),
     ],
 )
-def test_what_a_template_mentions(text, found):
+def test_the_names_in_a_template_are_known(text, found):
     text = text.replace("\\n", "\n")
     mentioned = [tuple(each) for each in list_mentions(text, bare=False)]
     for each in found:

@@ -44,7 +44,7 @@ def test_text_stays_text(text):
 
 
 @pytest.mark.parametrize("text", [*ODD_TEXTS, "42", " padded ", "", "a } } b"])
-def test_static_text_is_not_looked_at(text):
+def test_static_text_is_not_parsed(text):
     assert rendered(text) == text
 
 
@@ -55,7 +55,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_one_expression_gives_its_own_value(value):
+def test_a_lone_expression_returns_its_value(value):
     actual = rendered(" {{ x }}\n", x=value)
     assert actual == value
     assert type(actual) is type(value)
@@ -84,12 +84,12 @@ def test_one_expression_gives_its_own_value(value):
         ("{{ missing|default('d') }}", "d"),
     ],
 )
-def test_values(text, value):
+def test_expressions_have_values(text, value):
     names = {"n": 3, "xs": ["a", "b"], "result": {"items": [1]}, "dotted": {"a.b": 1}, "deep": {"a": {"b": 2}}}
     assert rendered(text, **names) == value
 
 
-def test_what_is_on_the_board_is_never_compiled():
+def test_values_of_the_board_are_never_compiled():
     assert rendered("{{ x }}", x="{{ 7 * 7 }}") == "{{ 7 * 7 }}"
     assert rendered("={{ x }}", x="{% set a = 1 %}") == "={% set a = 1 %}"
 
@@ -106,19 +106,19 @@ def test_the_filters_of_a_set_block_may_use_names(text, shown):
     assert rendered(text, b="B", c="C") == shown
 
 
-def test_what_comes_out_is_a_copy():
+def test_results_are_copies():
     names = {"x": {"a": [1]}}
     value = rendered("{{ x }}", **names)
     value["a"].append(2)
     assert names == {"x": {"a": [1]}}
 
 
-def test_other_objects_pass_as_they_are():
+def test_other_objects_are_returned_unchanged():
     held = object()
     assert rendered("{{ x }}", x=held) is held
 
 
-def test_the_board_is_a_context():
+def test_a_board_can_be_the_context():
     scope = Scope(0, "root")
     scope.data = {"order": freeze({"lines": [{"name": "tea"}]}), "flag": True}
     assert compile_template("{{ order.lines[0].name }}: {{ flag }}").render(Board(scope)) == "tea: True"
@@ -137,11 +137,11 @@ def test_the_board_is_a_context():
         ("{{ x|default(y) }}{{ z is in w }}", (("x",), ("y",), ("z",), ("w",))),
     ],
 )
-def test_reads(text, reads):
+def test_reads_are_recorded(text, reads):
     assert set(compile_template(text).reads) == set(reads)
 
 
-def test_what_is_missing_is_reported_with_what_there_is():
+def test_a_missing_name_is_reported_with_the_existing_ones():
     problem = failure("Dear {{ order.costumer }}", order={"customer": "Ann"}, other=1)
     assert problem.code == "X321"
     assert "'order.costumer'" in problem.what
@@ -149,20 +149,20 @@ def test_what_is_missing_is_reported_with_what_there_is():
     assert problem.do == "did you mean 'customer'?"
 
 
-def test_the_name_that_hurt_is_reported_not_one_behind_a_default():
+def test_the_undefined_name_is_reported_and_not_one_with_a_default():
     assert "'second'" in failure("{{ first|default(1) ~ second }}").what
 
 
-def test_an_if_without_its_else_has_no_value():
+def test_an_if_without_else_has_no_value():
     assert rendered("{{ 'a' if ok }}", ok=True) == "a"
     assert failure("{{ 'a' if ok }}", ok=False).do == "add an else: x if test else ''"
 
 
-def test_null_is_none_here():
+def test_null_is_none_in_templates():
     assert failure("{{ x == null }}", x=1).do == "write none"
 
 
-def test_a_lone_undefined_expression_is_none_where_not_strict():
+def test_a_lone_undefined_expression_is_none_if_not_strict():
     template = compile_template("{{ x.y }}", strict=False)
     assert template.render({"x": {}}) is None
     assert "undefined" in template.warning
@@ -234,17 +234,17 @@ def test_a_failure_names_its_line(text, line):
         ("{% for a in items %}{% for b in items %}{{ a.x ~ b.x }}{% endfor %}{% endfor %}", "'a.x' or 'b.x'"),
     ],
 )
-def test_what_is_missing_is_named_as_it_is_written(text, name):
+def test_a_missing_expression_is_named_as_written(text, name):
     problem = failure(text, items=[{"title": "a"}], n=0, word="snippet")
     assert problem.code == "X321"
     assert problem.what.endswith(f" reads {name}, which is not defined")
 
 
-def test_a_key_that_is_missing_itself_is_no_error_of_ours():
+def test_a_key_error_of_a_value_is_not_reported_as_a_missing_key():
     assert failure("{{ items[nosuch] }}", items={"a": 1}).code == "X321"
 
 
-def test_what_is_missing_of_a_loops_item_is_reported_with_what_there_is():
+def test_a_missing_key_of_a_loop_item_is_reported_with_the_existing_ones():
     problem = failure("{% for item in items %}{{ item.snipet }}{% endfor %}", items=[{"snippet": "a"}])
     assert (problem.why, problem.do) == ("'item' has: snippet", "did you mean 'snippet'?")
 
@@ -257,13 +257,13 @@ def test_a_failure_names_the_template_and_its_place():
     assert "ZeroDivisionError" in problem.why
 
 
-def test_an_expression_has_no_braces():
+def test_an_expression_is_written_without_braces():
     assert compile_expression("score > 3 and not done").render({"score": 4, "done": False}) is True
     with pytest.raises(RecipeError, match="unexpected '"):
         compile_expression("score > 3 done")
 
 
-def test_structures_keep_their_shape_and_their_keys():
+def test_structures_keep_their_form_and_their_keys():
     value = {"{{ key }}": ["{{ n }}", 1, {"deep": "n is {{ n }}"}], "t": "plain", "none": None}
     structure = compile_structure(value)
     before = deepcopy(value)
@@ -282,14 +282,14 @@ def test_every_mistake_in_a_structure_is_reported_with_its_path():
     assert wheres == ["r.yaml, ('a', 1)", "r.yaml, ('b',)"]
 
 
-def test_a_structure_that_holds_itself_is_a_problem():
+def test_a_structure_that_contains_itself_is_a_problem():
     value = []
     value.append(value)
     with pytest.raises(RecipeError, match="R302"):
         compile_structure(value)
 
 
-def test_explain_tells_what_was_read_and_what_came_of_it():
+def test_explain_reports_the_reads_and_the_result():
     template = compile_expression("n > 3")
     assert template.explain({"n": 5}) == [("n", 5), ("n > 3", True)]
     assert template.explain({})[0][1].startswith("fails: ")

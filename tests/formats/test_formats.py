@@ -28,7 +28,7 @@ def release(request, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["run.db", "trace.json", "golden.jsonl"])
-def test_a_run_of_any_format_is_opened_and_gone_through(release, name):
+def test_a_run_of_any_format_is_opened_and_stepped_through(release, name):
     run = nb.open(release / name)
     assert [step.node_id for step in run.trace.steps] == NODES
     run.goto(2)
@@ -98,7 +98,7 @@ def newer_document(name):
     [(newer_store, "L4"), (newer_document("trace.json"), "L403"), (newer_document("golden.jsonl"), "L403")],
     ids=["store", "trace", "golden"],
 )  # fmt: skip
-def test_a_file_of_a_newer_version_is_refused(release, make, code):
+def test_a_file_of_a_newer_version_is_rejected(release, make, code):
     path = make(release)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -107,7 +107,7 @@ def test_a_file_of_a_newer_version_is_refused(release, make, code):
     assert "newer" in str(caught.value)
 
 
-def test_breakpoints_of_a_newer_version_are_refused(release):
+def test_breakpoints_of_a_newer_version_are_rejected(release):
     path = release / "breakpoints.json"
     document = json.loads(path.read_text(encoding="utf-8"))
     document["rows"][0]["later"] = True

@@ -43,7 +43,7 @@ def test_no_reported_step_is_lost_and_no_answered_call_is_repeated(series, part)
     series.go(lambda here: here.kills < end)
 
 
-def test_they_met_each_place(series, capsys):
+def test_the_kills_cover_every_place(series, capsys):
     places = series.places
     if KILLS >= SOME:
         series.go(lambda here: here.kills < AT_MOST and not (places["commit"] and places["call"]))

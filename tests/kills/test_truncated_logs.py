@@ -52,7 +52,7 @@ def dated(session):
     return [(event.id, event.time) for event in session.events]
 
 
-def test_a_log_that_ends_after_any_entry_leads_to_the_same_end(whole):
+def test_a_log_truncated_after_any_entry_reaches_the_same_end(whole):
     log, tools, session = whole
     for size in range(1, log.last("run") + 1):
         others = Counted()
@@ -70,7 +70,7 @@ def test_a_log_that_ends_after_any_entry_leads_to_the_same_end(whole):
         assert others.made.total() == tools.made.total() - known, size
 
 
-def test_what_waits_is_what_went_out_and_never_came_back(whole):
+def test_pending_calls_are_those_that_were_sent_and_not_answered(whole):
     log, _, _ = whole
     waits = Counter()
     for size in range(1, log.last("run") + 1):
@@ -79,7 +79,7 @@ def test_what_waits_is_what_went_out_and_never_came_back(whole):
     assert waits.keys() == recipe.TOOLS - recipe.REPEATABLE
 
 
-def test_a_waiting_call_is_answered_by_hand_and_does_not_go_out(whole):
+def test_a_pending_call_answered_by_a_person_is_not_sent(whole):
     log, _, session = whole
     for size in range(1, log.last("run") + 1):
         tools = Counted()

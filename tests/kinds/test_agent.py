@@ -23,7 +23,7 @@ def agent(**attributes):
     return graph
 
 
-def test_a_bound_agent_is_called_with_the_nodes_inputs():
+def test_a_bound_agent_is_called_with_the_inputs_of_the_node():
     run = session(agent(), {"about": "rain"}, tools={"writer": lambda topic: {"text": f"on {topic}"}})
     step = run.step()
     assert (run.board["text"], step.inputs, step.observation) == ("on rain", {"topic": "rain"}, {"text": "on rain"})
@@ -42,7 +42,7 @@ def test_a_bound_agent_is_called_with_the_nodes_inputs():
         (LLMResponse({"a": 1}), {"a": 1}),
     ],
 )
-def test_a_mapping_is_merged_and_anything_else_is_under_the_output(answer, wrote):
+def test_a_mapping_is_merged_and_any_other_value_is_written_under_output(answer, wrote):
     run = session(agent(), {"about": "rain"}, tools={"writer": lambda topic: answer})
     assert run.step().outputs == wrote
 
@@ -50,7 +50,7 @@ def test_a_mapping_is_merged_and_anything_else_is_under_the_output(answer, wrote
 @pytest.mark.parametrize(
     ("text", "wrote"), [('{"a": 1}', {"a": 1}), ("[1]", {"write": "[1]"}), ("a: 1", {"write": "a: 1"})]
 )
-def test_json_that_a_model_answers_is_read_and_json_that_a_function_returns_is_text(text, wrote):
+def test_json_from_a_model_is_parsed_and_json_from_a_function_is_text(text, wrote):
     assert session(agent(), {"about": "rain"}, llm=lambda request: text).step().outputs == wrote
     bound = session(agent(), {"about": "rain"}, tools={"writer": lambda topic: text})
     assert bound.step().outputs == {"write": text}
@@ -61,7 +61,7 @@ def test_the_output_key_can_be_chosen():
     assert run.step().outputs == {"draft": "text"}
 
 
-def test_without_inputs_a_bound_agent_is_given_the_board_where_it_takes_one():
+def test_without_inputs_a_bound_agent_may_receive_the_board():
     graph = nx.DiGraph()
     graph.add_node("write", kind="agent", ref="writer")
     run = session(graph, {"about": "rain"}, tools={"writer": lambda board: board["about"].upper()})
@@ -84,24 +84,24 @@ def test_an_async_agent_is_awaited():
     assert run.step().outputs == {"write": "rain"}
 
 
-def test_without_a_binding_the_model_is_asked_and_without_one_it_is_a_mock():
+def test_without_a_binding_the_model_answers_or_a_mock():
     run = session(agent(), {"about": "rain"}, llm=lambda request: request.prompt)
     assert run.step().outputs == {"write": "topic: rain"}
     mocked = session(agent(), {"about": "rain"})
     assert mocked.step().outputs == {"write": "Mocked output from writer"}
 
 
-def test_a_binding_comes_before_the_model():
+def test_a_binding_takes_precedence_over_the_model():
     run = session(agent(), {"about": "rain"}, tools={"writer": lambda topic: "bound"}, llm=["model"])
     assert run.step().outputs == {"write": "bound"}
 
 
-def test_an_agent_that_is_asked_nothing_is_asked_by_its_name():
+def test_an_agent_without_a_prompt_is_prompted_with_its_name():
     run = session(agent(inputs=None), llm=lambda request: request.prompt)
     assert run.step().outputs == {"write": "writer"}
 
 
-def test_what_a_recipe_says_that_an_agent_answers_comes_in_turn_and_the_last_again():
+def test_simulated_answers_come_in_turn_and_the_last_repeats():
     run = Session(samples("triage"), answers=["again", "again", "approve"])
     run.run(until="close")
     assert [step.outputs["draft"] for step in run.trace.steps if step.node_id == "write"] == [1, 2, 2]
@@ -119,14 +119,14 @@ def test_an_agent_that_fails_is_at_its_node():
     assert run.trace.frames.calls["error"].tolist() == ["OSError: no line"]
 
 
-def test_a_recipe_that_was_loaded_can_be_bound_differently_in_each_session():
+def test_a_loaded_recipe_can_be_bound_differently_in_each_session():
     recipe = load(agent())
     for word in ("one", "two"):
         run = Session(recipe, {"about": "rain"}, tools={"writer": lambda topic, word=word: word})
         assert run.step().outputs == {"write": word}
 
 
-def test_what_a_node_says_of_its_calls_holds_for_each_way_to_answer():
+def test_call_settings_of_a_node_apply_to_every_kind_of_answer():
     def late(topic):
         raise OSError("no line")
 
@@ -140,7 +140,7 @@ def test_what_a_node_says_of_its_calls_holds_for_each_way_to_answer():
         assert (calls["attempt"].tolist(), calls["backoff_seconds"].tolist()) == ([1, 2, 3], [0.0, 0.5, 0.5])
 
 
-def test_a_simulated_agent_is_asked_again_when_chaos_strikes():
+def test_a_simulated_agent_is_retried_after_an_injected_fault():
     agent = made_of(attempts=2, simulated=({"text": 1}, {"text": 2}))
     run = Session(agent, {"about": "rain"}, chaos={"error_rate": 1.0}, clock=FrozenClock())
     run.step()
@@ -173,7 +173,7 @@ def test_the_request_names_the_model_and_carries_its_settings(model, name, setti
     assert [message.content for message in request.messages] == ["Write.", "topic: rain"]
 
 
-def test_who_is_simulated():
+def test_simulated_agents_are_listed():
     bound, free, model = World(tools={"writer": len}), World(), World(llm=["x"])
     for kind in ("agent", "evaluator"):
         node = Node("n", kind, params={"ref": "writer"})

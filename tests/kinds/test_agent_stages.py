@@ -20,7 +20,7 @@ def ask_agent(agent: AgentExecutor, **options: Any) -> Any:
     return session
 
 
-def test_it_sends_what_is_on_the_board() -> None:
+def test_the_request_is_built_from_the_board() -> None:
     session = executor("hello", tools=()).session("go")
     session.step(2)
     session.edit({"request": {"messages": [{"role": "user", "content": "other"}], "model": "m"}})
@@ -30,12 +30,12 @@ def test_it_sends_what_is_on_the_board() -> None:
     assert (session.board["answer"], session.board["model"]) == ("hello", "m")
 
 
-def test_usage_is_what_the_model_says() -> None:
+def test_usage_is_what_the_model_reports() -> None:
     session = ask_agent(executor(LLMResponse("x", "m", Usage(3, 4)), tools=()))
     assert session.board["usage"] == {"requests": 1, "tokens_in": 3, "tokens_out": 4, "cost_usd": None}
 
 
-def test_a_failure_is_the_steps_and_says_why_on_the_board() -> None:
+def test_a_failure_fails_the_step_and_its_reason_is_on_the_board() -> None:
     def broken(_request: Any) -> Any:
         raise ConnectionError("no line")
 
@@ -45,7 +45,7 @@ def test_a_failure_is_the_steps_and_says_why_on_the_board() -> None:
     assert session.current == "result"
 
 
-def test_a_time_out_of_the_config_is_the_calls() -> None:
+def test_the_timeout_of_the_config_applies_to_the_call() -> None:
     import asyncio
 
     async def slow(_request: Any) -> str:
@@ -57,7 +57,7 @@ def test_a_time_out_of_the_config_is_the_calls() -> None:
     assert session.current == "result"
 
 
-def test_without_a_model_the_answer_is_simulated_and_counts_as_one() -> None:
+def test_a_simulated_answer_counts_as_a_call() -> None:
     from agentnb import Session, load
 
     session = Session(load({"name": "A", "task": "t", "tools": ["x"]}), {"task": "go"})
@@ -66,12 +66,12 @@ def test_without_a_model_the_answer_is_simulated_and_counts_as_one() -> None:
     assert session.trace.frames.calls.kind.tolist() == ["agent"]
 
 
-def test_a_mapping_is_an_answer_too() -> None:
+def test_a_mapping_is_accepted_as_an_answer() -> None:
     session = AgentExecutor(AgentConfig(name="A", tools=["x"]), llm=lambda _: {"tool_name": "none", "response": "y"})
     assert session.execute_task("go").result.response == "y"
 
 
-def test_pieces_of_an_answer_are_heard_as_they_come() -> None:
+def test_chunks_of_an_answer_reach_listeners_as_they_arrive() -> None:
     class Streams:
         def complete(self, request: Any) -> LLMResponse:
             for piece in ("he", "llo"):
@@ -85,7 +85,7 @@ def test_pieces_of_an_answer_are_heard_as_they_come() -> None:
     assert heard == ["he", "llo"]
 
 
-def test_two_rounds_add_up() -> None:
+def test_usage_of_two_rounds_is_added_up() -> None:
     response = [
         LLMResponse(json.dumps(call("ok", n=1)), "m", Usage(1, 2)),
         LLMResponse('{"tool_name": "none"}', "m", Usage(10, 20)),
@@ -103,13 +103,13 @@ def test_a_decision_is_on_the_board() -> None:
     assert (session.trace.steps[-1].thought, session.current) == (None, "check")
 
 
-def test_a_fence_is_noted() -> None:
+def test_a_code_fence_is_noted() -> None:
     session = executor(f"```json\n{json.dumps(call('ok'))}\n```").session("go")
     session.step(4)
     assert "fence" in session.trace.steps[-1].thought
 
 
-def test_an_answer_that_a_person_has_edited_is_what_is_read() -> None:
+def test_an_edited_answer_is_parsed() -> None:
     session = executor("words").session("go")
     session.step(3)
     session.edit({"answer": json.dumps({"tool_name": "none", "response": "fixed"})})
@@ -117,7 +117,7 @@ def test_an_answer_that_a_person_has_edited_is_what_is_read() -> None:
     assert session.board["result"]["response"] == "fixed"
 
 
-def test_what_cannot_be_read_is_the_steps_failure_and_the_run_continues() -> None:
+def test_an_unreadable_answer_fails_the_step_and_the_run_continues() -> None:
     session = executor("words").session("go")
     session.step(4)
     assert session.trace.steps[-1].status == "error"
@@ -136,7 +136,7 @@ def test_what_cannot_be_read_is_the_steps_failure_and_the_run_continues() -> Non
         ({"tool_name": "ok", "parameters": "n=1"}, "object"),
     ],
 )
-def test_what_may_not_be_called_does_not_go_out(answer: dict[str, Any], told: str) -> None:
+def test_a_forbidden_tool_is_not_called(answer: dict[str, Any], told: str) -> None:
     session = executor(answer).session("go")
     session.step(5)
     assert session.trace.steps[-1].status == "error"
@@ -147,7 +147,7 @@ def test_what_may_not_be_called_does_not_go_out(answer: dict[str, Any], told: st
     assert "tool" not in session.trace.frames.calls.kind.tolist()
 
 
-def test_every_wrong_parameter_is_reported_with_its_path() -> None:
+def test_every_invalid_parameter_is_reported_with_its_path() -> None:
     agent = executor({"tool_name": "many", "parameters": {"a": 1, "list": [{"x": "y"}]}}, tools=("many",))
     schema = {
         "type": "object",
@@ -164,13 +164,13 @@ def test_every_wrong_parameter_is_reported_with_its_path() -> None:
     }  # fmt: skip
 
 
-def test_a_person_is_asked_only_where_the_call_could_go_out() -> None:
+def test_a_person_is_asked_only_for_valid_calls() -> None:
     session = executor(call("other"), require_approval=True).session("go")
     session.run()
     assert (session.status, session.pending) == ("finished", ())
 
 
-def test_a_scripted_verdict_is_one() -> None:
+def test_a_scripted_verdict_counts_as_a_verdict() -> None:
     session = executor(call("ok", n=1), require_approval=True).session("go", answers=[True])
     session.run()
     assert session.board["result"]["success"]
@@ -187,7 +187,7 @@ def asked_for(n):
     return session
 
 
-def test_what_is_approved_with_other_parameters_is_called_with_those() -> None:
+def test_a_call_approved_with_edited_parameters_uses_them() -> None:
     session = asked_for(7)
     session.run()
     calls = session.trace.frames.calls.set_index("kind")
@@ -197,7 +197,7 @@ def test_what_is_approved_with_other_parameters_is_called_with_those() -> None:
     assert session.replay().ok
 
 
-def test_parameters_that_do_not_fit_are_not_called_though_a_person_has_given_them() -> None:
+def test_invalid_parameters_from_a_person_are_rejected() -> None:
     session = asked_for("x")
     session.run()
     assert "Input validation failed" in session.board["tools_executed"][0]["error"]
@@ -205,7 +205,7 @@ def test_parameters_that_do_not_fit_are_not_called_though_a_person_has_given_the
     assert session.replay().ok
 
 
-def test_a_verdict_may_bring_its_own_parameters() -> None:
+def test_a_verdict_may_contain_parameters() -> None:
     answers = [{"approved": True, "arguments": {"n": 5}}]
     session = executor(call("ok", n=1), require_approval=True).session("go", answers=answers)
     session.run()
@@ -218,23 +218,23 @@ def composed(**fields: object) -> str:
     return str(session.board["system_prompt"])
 
 
-def test_the_model_is_told_who_it_is_and_which_tools_it_has() -> None:
+def test_the_prompt_contains_the_role_and_the_tools() -> None:
     text = composed()
     for part in ("Helper", "helps", "Help people", "doubles a number", '"n"', "tool_name"):
         assert part in text
     assert "of another agent" not in text
 
 
-def test_without_tools_there_is_no_word_of_json() -> None:
+def test_without_tools_the_prompt_does_not_mention_json() -> None:
     assert "tool_name" not in composed(tools=())
 
 
-def test_directives_come_once_whatever_else_there_is() -> None:
+def test_directives_occur_once() -> None:
     for fields in ({}, {"system_prompt": "Own."}, {"tools": ()}):
         assert composed(directives="Never shout.", **fields).count("Never shout.") == 1
 
 
-def test_what_is_not_registered_is_reported_as_odd() -> None:
+def test_an_unregistered_tool_is_a_warning() -> None:
     session = executor("x", tools=("nobody",)).session("go")
     session.step()
     assert session.trace.steps[0].thought == "odd: no tool is registered as 'nobody'"
@@ -259,14 +259,14 @@ def used(handler: Any, **words: Any) -> Any:
         ({"success": True, "result": [1]}, [1]),
     ],
 )
-def test_whatever_a_tool_returns_is_its_result(answer: Any, result: Any) -> None:
+def test_any_returned_value_is_the_result_of_a_tool(answer: Any, result: Any) -> None:
     session = used(lambda _given: answer)
     (tried,) = session.board["tools_executed"]
     assert (tried["success"], tried["result"]) == (True, result)
     assert tried["metrics"]["duration"] >= 0
 
 
-def test_a_tool_is_given_its_parameters_as_one_dict_of_its_own() -> None:
+def test_a_tool_receives_its_parameters_as_a_separate_dict() -> None:
     inputs: list[Any] = []
 
     def handler(parameters: dict[str, Any]) -> None:
@@ -285,7 +285,7 @@ def test_an_async_tool_is_awaited() -> None:
     assert used(handler).board["tools_executed"][0]["result"] == 2
 
 
-def test_a_failure_is_the_steps_and_its_result_stays() -> None:
+def test_a_failure_fails_the_step_and_its_result_remains() -> None:
     session = used(lambda _given: ToolResult(success=False, error="sold out", details=[{"path": "x"}]))
     step = next(step for step in session.trace.steps if step.kind == "use")
     assert step.status == "error"
@@ -294,7 +294,7 @@ def test_a_failure_is_the_steps_and_its_result_stays() -> None:
     assert session.trace.frames.calls.query("kind == 'tool'").error.iloc[0] == "ToolFailed: sold out"
 
 
-def test_a_time_out_is_a_failed_result() -> None:
+def test_a_timeout_is_a_failed_result() -> None:
     import threading
 
     never = threading.Event()
@@ -309,7 +309,7 @@ def test_a_secret_parameter_is_not_shown() -> None:
     assert "sk-verysecret1" not in agent.trace.frames.calls.to_string()
 
 
-def test_a_person_may_answer_in_a_tools_place_with_any_value() -> None:
+def test_a_person_may_answer_for_a_tool_with_any_value() -> None:
     agent = executor(call("ok", n=1))
     session = agent.session("go")
     session.step(5)
@@ -322,7 +322,7 @@ def test_a_person_may_answer_in_a_tools_place_with_any_value() -> None:
     assert session.replay(strict="reads").ok
 
 
-def test_what_would_end_a_whole_run_is_the_agents_alone() -> None:
+def test_an_error_that_would_end_a_run_ends_the_agent_alone() -> None:
     def broken(_request: Any) -> Any:
         raise AgentRuntimeError(Problem("X332", "there is no key", "the model", "none is set", "set one"))
 
@@ -346,7 +346,7 @@ def test_a_secret_in_a_failure_is_hidden() -> None:
     assert "sk-verysecret2" not in str(done.to_dict())
 
 
-def test_a_message_offers_none_of_them_as_a_kind() -> None:
+def test_messages_do_not_offer_these_kinds() -> None:
     misspelt = nx.DiGraph(name="misspelt")
     misspelt.add_node("a", kind="promt")
     with pytest.raises(RecipeError) as raised:

@@ -15,7 +15,7 @@ from tests.engine.graph_shapes import board, path, step
 
 
 @pytest.mark.parametrize("kind", ["behavior", "llm_behavior", "relation_behavior"])
-def test_what_a_behavior_wrote_and_emitted_before_it_failed_stays(kind):
+def test_writes_and_events_of_a_failed_behavior_remain(kind):
     def deliver(work):
         work.write("heard", work.event.payload)
         work.emit("told", {"by": work.node.id})

@@ -9,7 +9,7 @@ from agentnb.world.llm.base import LLMResponse
 @pytest.mark.parametrize(
     "value", [None, "text", 0, [], {}, {"error": None}, {"error": ""}, {"error": {}}, {"text": "a"}]
 )
-def test_what_tells_of_no_error_is_none(value):
+def test_a_result_without_error_is_a_success(value):
     check_result(value)
     check_result(LLMResponse(value))
 
@@ -32,7 +32,7 @@ def test_a_truthy_error_is_raised_with_the_whole_answer(error, message):
         assert caught.value.result == {"error": error, "text": "half"}
 
 
-def test_an_answer_always_has_the_same_keys():
+def test_a_result_always_has_the_same_keys():
     words = {"status", "text", "json", "items", "result", "error"}
     for content in ("hello", {"text": "a"}, {"a": 1}, ["a"], None, LLMResponse("hello")):
         assert answer_of(content).keys() == words
@@ -52,6 +52,6 @@ def test_an_answer_always_has_the_same_keys():
         ({"error": None, "items": [1]}, None, None, None),
     ],
 )
-def test_an_answer_as_text_as_json_and_as_it_is(content, text, json, result):
+def test_a_result_can_be_text_json_or_unchanged(content, text, json, result):
     answer = answer_of(content)
     assert (answer["text"], answer["json"], answer["result"]) == (text, json, result)

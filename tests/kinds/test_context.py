@@ -29,23 +29,23 @@ def value_of(tmp_path, template, inputs=None, head=HEAD, **options):
         ("{{ state }}", {"n": 0, "log": [], "x": 1, "a": None, "b": None, "c": None}),
     ],
 )
-def test_what_a_template_knows(tmp_path, template, value):
+def test_templates_see_the_documented_names(tmp_path, template, value):
     assert value_of(tmp_path, template) == value
 
 
 @pytest.mark.parametrize("key", ["result", "output", "inputs", "node", "state"])
-def test_a_key_of_the_state_that_is_called_like_them_is_reached_through_the_state(tmp_path, key):
+def test_state_keys_with_reserved_names_are_read_through_state(tmp_path, key):
     head = HEAD.replace("shape: {", f"shape: {{{key}: any, ").replace("init: {", f"init: {{{key}: mine, ")
     assert value_of(tmp_path, f"{{{{ state.{key} }}}}", head=head) == "mine"
     assert value_of(tmp_path, f"{{{{ {key} }}}}", head=head) != "mine"
 
 
-def test_a_mappings_name_is_its_key(tmp_path):
+def test_a_mapping_is_named_by_its_key(tmp_path):
     assert value_of(tmp_path, "{{ x.items }}", {"x": {"items": [1]}}) == [1]
     assert value_of(tmp_path, "{{ x.items() | list }}", {"x": {"k": 1}}) == [("k", 1)]
 
 
-def test_a_literal_key_with_a_dot_comes_before_the_path(tmp_path):
+def test_a_literal_key_with_a_dot_takes_precedence_over_the_path(tmp_path):
     head = HEAD.replace("shape: {", "shape: {b.c: any, ").replace("init: {", "init: {b.c: key, b: {c: path}, ")
     assert value_of(tmp_path, "{{ state['b.c'] }}", head=head) == "key"
     assert value_of(tmp_path, "{{ state.b.c }}", head=head) == "path"
@@ -53,7 +53,7 @@ def test_a_literal_key_with_a_dot_comes_before_the_path(tmp_path):
     assert value_of(tmp_path, "{{ state['b.c'] }}", head=head) == "path"
 
 
-def test_two_expressions_are_text(tmp_path):
+def test_several_expressions_give_text(tmp_path):
     assert value_of(tmp_path, "{{ x }} and {{ x }}", {"x": 1}) == "1 and 1"
 
 
@@ -67,7 +67,7 @@ def test_an_undefined_expression_alone_is_none_in_run_and_a_problem_in_a_strict_
 
 
 @pytest.mark.parametrize("template", ["a {{ gone }}", "{{ gone.deeper }}"])
-def test_anywhere_else_it_is_an_error(tmp_path, template):
+def test_an_undefined_expression_elsewhere_is_an_error(tmp_path, template):
     graph = f"nodes:\n  - {{id: look, type: noop, map: {{set: {{a: {template!r}}}}}, on_error: {{resume: true}}}}"
     assert ran(tmp_path, text(graph)).path == ["look error"]
 
@@ -104,23 +104,23 @@ edges: [{{from: look, to: then, when: {rule}}}]
         '{"missing": [state.gone]}',
     ],
 )
-def test_what_a_rule_knows(tmp_path, rule):
+def test_rules_see_the_documented_names(tmp_path, rule):
     assert holds(tmp_path, rule)
 
 
-def test_equality_is_that_of_jsonlogic_and_text_with_a_number_is_reported(tmp_path):
+def test_equality_is_that_of_jsonlogic_and_comparing_text_with_a_number_is_reported(tmp_path):
     assert holds(tmp_path, '{"==": [{var: state.x}, 1]}', {"x": "1"})
     assert not holds(tmp_path, '{"===": [{var: state.x}, 1]}', {"x": "1"})
 
 
-def test_what_is_missing_in_an_ordered_comparison_is_a_problem_in_a_strict_session_only(tmp_path):
+def test_a_missing_value_in_an_ordered_comparison_is_a_problem_in_strict_sessions_only(tmp_path):
     rule = '{"<": [{var: state.gone}, 3]}'
     assert holds(tmp_path, rule, strict=False)
     with pytest.raises(AssertionError, match="X310"):
         holds(tmp_path, rule)
 
 
-def test_a_condition_asked_with_a_plain_board_knows_that_alone():
+def test_a_condition_evaluated_with_a_plain_board_sees_that_alone():
     condition = ContextCondition(to_condition({"==": [{"var": "state.x"}, 1]}))
     assert condition({"x": 1})
     assert not condition({"x": 2})
@@ -129,26 +129,26 @@ def test_a_condition_asked_with_a_plain_board_knows_that_alone():
     assert condition.explain(condition.context({"x": 1}))[-1] == ("state.x == 1", True)
 
 
-def test_strictness_is_changed_where_there_is_any():
+def test_strictness_can_be_changed():
     condition = ContextCondition(to_condition({"<": [{"var": "state.gone"}, 3]}))
     assert make_strict(condition, strict=True) is condition
     assert make_strict(condition, strict=False)({})
     assert make_strict(None, strict=False) is None
 
 
-def test_paths_of_the_board_are_reported_by_paths_of_names():
+def test_reads_are_reported_as_paths_of_the_board():
     paths = (("state", "a", "b"), ("a", "b"), ("inputs", "x"), ("result", "y"), ("node", "id"), ("c",), ("state",))
     assert list_board_reads(paths) == (("a", "b"), ("c",))
 
 
-def test_reads_are_noted_in_the_step(tmp_path):
+def test_reads_are_recorded_in_the_step(tmp_path):
     graph = "nodes:\n  - {id: look, type: noop, map: {set: {a: '{{ x }} {{ state.n }}'}}}"
     session = Session(load(write(tmp_path, text(graph))), {"x": 1})
     assert {read.key for read in session.step().reads} == {"x", "n"}
     assert session.recipe.nodes["look"].reads == ("x", "n")
 
 
-def test_what_is_odd_is_in_the_step(tmp_path):
+def test_warnings_are_recorded_in_the_step(tmp_path):
     graph = """
     nodes:
       - {id: none, type: noop, map: {set: {a: "{{ gone }}"}}}
@@ -173,7 +173,7 @@ def test_what_is_odd_is_in_the_step(tmp_path):
     assert "odd: state.x == 1 compares" in repr(session.goto(1).why())
 
 
-def test_a_node_is_known_by_its_own_id_and_not_by_its_name(tmp_path):
+def test_a_node_is_referenced_by_its_id_and_not_by_its_name(tmp_path):
     inner = (
         "subgraphs: {one: {inputs: [x], outputs: [a], nodes: [{id: same, name: In, map: {set: {a: '{{ node.id }}'}}}]}}"
     )

@@ -15,7 +15,7 @@ def session_of(*branches, says):
 
 
 @pytest.mark.parametrize(("says", "runs"), [(1, "tell"), ([], "note")])
-def test_the_truth_of_the_answer_decides_and_the_run_continues_behind(says, runs):
+def test_the_truth_of_the_answer_chooses_a_branch_and_the_run_continues_after_it(says, runs):
     session = session_of(tell, note, says=says)
     session.run()
     assert path(session) == ["plan", "ask enter", runs, "ask leave", "plan_2"]
@@ -26,13 +26,13 @@ def test_the_truth_of_the_answer_decides_and_the_run_continues_behind(says, runs
     )
 
 
-def test_a_branch_that_is_left_out_is_passed_by():
+def test_an_omitted_branch_is_skipped():
     session = session_of(tell, says=False)
     session.run()
     assert path(session) == ["plan", "ask", "plan_2"]
 
 
-def test_a_branch_that_is_empty_is_a_failure_where_it_is_taken():
+def test_taking_an_empty_branch_is_a_failure():
     session = session_of(tell, nothing, says=False)
     session.run()
     assert (session.status, session.error.code) == ("failed", "X453")
@@ -41,7 +41,7 @@ def test_a_branch_that_is_empty_is_a_failure_where_it_is_taken():
     assert other.status == "finished"
 
 
-def test_an_async_predicate_is_refused():
+def test_an_async_predicate_is_rejected():
     async def later(_):
         return True
 

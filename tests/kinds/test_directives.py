@@ -48,13 +48,13 @@ def test_set_writes_the_nested_path(tmp_path):
     assert (state["a"], state["b"], state["plain"]) == ({"deep": 2, "list": [1]}, {"c": {"d": 3}}, 4)
 
 
-def test_a_key_that_has_a_dot_is_that_key(tmp_path):
+def test_a_key_with_a_dot_is_literal(tmp_path):
     head = HEAD.replace("init: {", "init: {a.deep: 0, ").replace("shape: {", "shape: {a.deep: any, ")
     state = after(tmp_path, "{set: {a.deep: 2}}", head=head)
     assert (state["a.deep"], state["a"]["deep"]) == (2, 1)
 
 
-def test_all_of_it_sees_the_state_as_it_was_before(tmp_path):
+def test_all_directives_see_the_previous_state(tmp_path):
     mapped = "{set: {x: 5, b: '{{ x }}'}, merge: {c: ['{{ x }}']}, history: {h: '{{ x }}'}, delete: ['k{{ x }}']}"
     head = HEAD.replace("init: {", "init: {k1: 1, k5: 5, ").replace("shape: {", "shape: {k1: any, k5: any, ")
     state = after(tmp_path, mapped, head=head)
@@ -63,7 +63,7 @@ def test_all_of_it_sees_the_state_as_it_was_before(tmp_path):
     assert state["k5"] == 5
 
 
-def test_one_mistake_and_nothing_of_it_is_written(tmp_path):
+def test_a_mistake_prevents_all_writes(tmp_path):
     graph = """
     nodes:
       - id: put
@@ -76,16 +76,16 @@ def test_one_mistake_and_nothing_of_it_is_written(tmp_path):
     assert done.state == {"a": {"deep": 1, "list": [1]}, "x": 1, "history": None}
 
 
-def test_merge_is_merged_into_what_is_there(tmp_path):
+def test_merge_is_merged_into_the_existing_value(tmp_path):
     state = after(tmp_path, "{merge: {a: {list: [2], deep: null, more: 1}, b: {c: 1}, x: null}}")
     assert (state["a"], state["b"], state["x"]) == ({"deep": 1, "list": [1, 2], "more": 1}, {"c": 1}, 1)
 
 
-def test_merge_continues_from_what_set_has_written(tmp_path):
+def test_merge_applies_after_set(tmp_path):
     assert after(tmp_path, "{set: {a: [1]}, merge: {a: [2]}}")["a"] == [1, 2]
 
 
-def test_merge_takes_paths_too(tmp_path):
+def test_merge_accepts_paths(tmp_path):
     assert after(tmp_path, "{merge: {a.list: [2]}}")["a"] == {"deep": 1, "list": [1, 2]}
 
 
@@ -99,7 +99,7 @@ def test_nothing_to_append_changes_nothing(tmp_path):
     assert after(tmp_path, "{set: {b: 1}, history: {seen: []}}")["history"] is None
 
 
-def test_delete_comes_last_and_what_is_not_there_is_none(tmp_path):
+def test_delete_applies_last_and_deleting_a_missing_key_is_ignored(tmp_path):
     state = after(tmp_path, "{set: {b: 1, c: 2}, delete: [b, gone, gone.deeper, a.deep, x]}")
     assert "b" not in state
     assert "x" not in state
@@ -116,7 +116,7 @@ def test_keys_are_never_templates_and_values_keep_their_type(tmp_path):
 
 
 @pytest.mark.parametrize("value", [[1, {"a": None}], {"k": [True]}, 7, 1.5, None, "1e5", False, ""])
-def test_a_lone_expression_gives_the_value_itself(tmp_path, value):
+def test_a_lone_expression_keeps_the_type_of_the_value(tmp_path, value):
     actual = after(tmp_path, '{set: {b: "  {{ x }}\\n", c: "{{ inputs.x }}"}}', {"x": value})
     assert (actual["b"], actual["c"]) == (value, value)
     assert type(actual["b"]) is type(value)

@@ -58,7 +58,7 @@ def observed(run):
     ("score", "said"),
     [(0.8001, "0.8001 has reached 0.8:"), (0.7999, "0.7999 is below 0.8:"), (0.81, "0.81 has reached 0.80:")],
 )
-def test_a_score_next_to_the_threshold_is_shown_in_full(score, said):
+def test_a_score_near_the_threshold_is_shown_with_all_digits(score, said):
     run = judged(score)
     run.run()
     assert run.trace.steps[1].thought.startswith(f"Score {said}")
@@ -90,7 +90,7 @@ def test_a_lower_score_goes_back_with_the_critique():
     assert run.trace.score == 0.9
 
 
-def test_when_all_refinements_are_used_the_run_ends_with_the_last_critique():
+def test_after_the_last_refinement_the_run_ends_with_the_last_critique():
     run = judged(0.1, 0.2, 0.3, 0.4)
     run.run()
     assert path(run) == ["write", "judge"] * 3
@@ -100,21 +100,21 @@ def test_when_all_refinements_are_used_the_run_ends_with_the_last_critique():
 
 
 @pytest.mark.parametrize("most", [0, -3])
-def test_without_refinements_the_first_miss_ends_the_run(most):
+def test_without_refinements_the_first_failure_ends_the_run(most):
     run = judged(0.1, max_refinements=most)
     run.run()
     assert (path(run), run.status, run.board["critique"]) == (["write", "judge"], "finished", "only 0.1")
     assert "no refinement" in run.trace.steps[-1].thought
 
 
-def test_an_empty_route_is_the_end():
+def test_an_empty_route_ends_the_run():
     run = judged(0.9, pass_route="")
     run.run()
     assert (path(run), run.status) == (["write", "judge"], "finished")
     assert run.trace.steps[-1].thought.endswith("go to the end")
 
 
-def test_refinements_are_counted_again_after_a_pass():
+def test_refinements_are_counted_anew_after_a_pass():
     run = judged(0.1, 0.2, 0.9, 0.3, 0.4, 0.5, pass_route="write")
     run.run()
     assert observed(run) == [
@@ -127,13 +127,13 @@ def test_refinements_are_counted_again_after_a_pass():
     ]
 
 
-def test_a_score_just_below_is_reported_in_full():
+def test_a_score_just_below_the_threshold_is_reported_with_all_digits():
     run = judged(0.7999)
     run.run(max_steps=2)
     assert run.trace.steps[1].thought.startswith("Score 0.7999 is below 0.8:")
 
 
-def test_where_the_judge_gave_no_critique_the_score_is_for_it():
+def test_without_a_critique_the_score_is_reported():
     run = Session(recipe(), tools={"critic": lambda output: 0.25})
     run.run(max_steps=2)
     assert run.board["critique"] == "Score 0.25 is below 0.80."
@@ -148,7 +148,7 @@ def test_a_critique_may_be_any_value():
 # ------------------------------------------------------------------------------------------------ back, fork, held
 
 
-def test_going_back_and_on_again_counts_the_same():
+def test_going_back_and_forward_again_counts_the_same():
     run = judged(0.1, 0.2, 0.3, 0.9)
     run.run()
     steps, seen = path(run), observed(run)
@@ -157,7 +157,7 @@ def test_going_back_and_on_again_counts_the_same():
         assert (path(run), observed(run)) == (steps, seen)
 
 
-def test_in_the_past_only_what_came_before_is_counted():
+def test_in_the_past_only_earlier_refinements_are_counted():
     run = judged(0.1, 0.2, 0.3)
     run.run()
     run.goto(3)
@@ -166,7 +166,7 @@ def test_in_the_past_only_what_came_before_is_counted():
     assert run.step().observation["refinement"] == 1
 
 
-def test_a_fork_with_another_judge_shares_what_was_asked_before():
+def test_a_fork_with_another_judge_shares_the_earlier_evaluations():
     run = judged(0.1, 0.2, 0.3)
     run.run()
     strict = run.fork(3, tools={"critic": lambda output: 0.0})
@@ -177,7 +177,7 @@ def test_a_fork_with_another_judge_shares_what_was_asked_before():
     assert (path(kind), run.trace.score, kind.trace.score) == (["write", "judge", "publish"], 0.3, 1.0)
 
 
-def test_an_answer_that_a_person_has_changed_is_what_counts():
+def test_an_edited_score_counts():
     run = judged(0.1, 0.2, 0.3, 0.4, pass_route="write")
     held = run.breakpoints.add(call="llm", node="judge", side="after", once=True)
     run.run()
@@ -188,7 +188,7 @@ def test_an_answer_that_a_person_has_changed_is_what_counts():
     assert [each[:2] for each in observed(run)] == [(1.0, 0), (0.2, 1), (0.3, 2), (0.4, 2)]
 
 
-def test_what_was_answered_before_is_not_read_again(monkeypatch):
+def test_earlier_answers_are_not_evaluated_again(monkeypatch):
     read = []
     monkeypatch.setattr(evaluator, "find_verdict", lambda answer: read.append(answer) or find_verdict(answer))
     run = judged(*[0.1] * 8, max_refinements=7)
@@ -197,7 +197,7 @@ def test_what_was_answered_before_is_not_read_again(monkeypatch):
     assert len(read) == 8
 
 
-def test_a_judges_failures_count_neither_as_scores_nor_as_refinements():
+def test_failures_of_a_judge_count_neither_as_scores_nor_as_refinements():
     answers = iter([0.1, "no idea", 0.2, 0.9])
     run = Session(recipe(), tools={"critic": lambda output: next(answers)})
     run.run()
@@ -208,7 +208,7 @@ def test_a_judges_failures_count_neither_as_scores_nor_as_refinements():
     assert [step.observation["refinement"] for step in ok] == [1, 2, 2]
 
 
-def test_a_step_that_failed_after_its_score_asked_for_nothing():
+def test_a_step_that_failed_after_its_score_counts_no_refinement():
     judge = Node("judge", "evaluator", params={"target": "text", "threshold": 1, "max_refinements": 1, "ref": "critic",
                                                "fail_route": "gone"})  # fmt: skip
     loaded_recipe = Recipe("made", "test", {"judge": judge}, (), ("judge",), meta={"draft": True})
@@ -243,7 +243,7 @@ def test_retries_are_rows_of_the_calls_and_one_evaluation():
 # ------------------------------------------------------------------------------------------------ who judges
 
 
-def test_a_bound_judge_is_an_agent_among_the_calls():
+def test_a_bound_judge_is_recorded_as_an_agent_call():
     run = Session(recipe(), tools={"critic": lambda output: 1})
     run.run(max_steps=2)
     call = run.trace.frames.calls.to_dict("records")[-1]
@@ -263,7 +263,7 @@ def test_a_bound_judge_is_an_agent_among_the_calls():
         len,
     ],
 )
-def test_a_judge_is_given_the_value_by_name_or_alone(critic):
+def test_a_judge_receives_the_value_by_name_or_alone(critic):
     run = Session(recipe(pass_threshold=1.5), tools={"critic": critic, "write-agent": lambda note="": "text"})
     run.run(max_steps=2)
     assert run.trace.score == 4.0
@@ -291,7 +291,7 @@ def test_an_async_judge_is_awaited(takes):
     assert (path(run)[-1], run.trace.score) == ("publish", 0.9)
 
 
-def test_the_model_is_told_by_what_it_judges_and_which_model_it_is():
+def test_the_request_contains_the_criteria_and_the_model():
     requests = []
 
     def answer(request):
@@ -313,7 +313,7 @@ def test_the_model_is_told_by_what_it_judges_and_which_model_it_is():
     assert run.trace.frames.calls["kind"].tolist() == ["agent", "llm"]
 
 
-def test_what_a_recipe_says_that_its_judge_answers_comes_in_turn_and_the_last_again():
+def test_simulated_scores_come_in_turn_and_the_last_repeats():
     simulated = [{"score": 0.5, "critique": "longer"}, {"score": 0.6}]
     run = Session(recipe(metadata={"simulated": simulated}))
     run.run()
@@ -324,7 +324,7 @@ def test_what_a_recipe_says_that_its_judge_answers_comes_in_turn_and_the_last_ag
     assert first.observation["simulated"] is True
 
 
-def test_a_simulated_score_comes_from_the_runs_seed_and_says_so():
+def test_a_simulated_score_depends_on_the_seed_and_is_marked():
     def scores(seed):
         run = Session(recipe(pass_threshold=1, max_refinements=5), seed=seed)
         run.run()
@@ -342,7 +342,7 @@ def test_a_simulated_score_comes_from_the_runs_seed_and_says_so():
 # ------------------------------------------------------------------------------------------------ what is judged
 
 
-def test_where_nothing_is_there_is_nothing_to_judge():
+def test_a_missing_value_is_a_problem():
     nodes = [agent("write", metadata={"simulated": {"text": "x"}}), JUDGE, agent("late")]
     document = content([*nodes, agent("publish")], [("write", "judge"), ("publish", "late")])
     run = Session(load(document))
@@ -357,7 +357,7 @@ def test_where_nothing_is_there_is_nothing_to_judge():
     assert run.trace.steps[-1].inputs == {"output": "by hand"}
 
 
-def test_what_was_judged_is_recorded_as_it_was_whatever_the_judge_does_with_it():
+def test_the_judged_value_is_recorded_unchanged():
     run = Session(recipe(), tools={"critic": lambda output: output.clear() or 1,
                                    "write-agent": lambda note="": {"output": {"text": "x"}}})  # fmt: skip
     run.run(max_steps=2)
@@ -376,7 +376,7 @@ def test_none_is_a_value_to_judge():
 # ------------------------------------------------------------------------------------------------ beyond coreason
 
 
-def test_a_graph_may_have_one_and_its_target_may_lie_deep():
+def test_an_evaluator_in_a_graph_may_have_a_nested_target():
     graph = nx.DiGraph()
     graph.add_node("judge", kind="evaluator", target=("work", "text"), ref="critic", threshold=2, pass_route="end")
     graph.add_node("end", kind="noop")

@@ -42,7 +42,7 @@ def get_prompts(run, number=-1):
 # ------------------------------------------------------------------------------------------------------- asking a model
 
 
-def test_an_answer_that_fits_is_merged_into_the_board():
+def test_a_valid_answer_is_merged_into_the_board():
     run = session(llm=[ROME])
     step = run.step()
     assert dict(run.board) == {"wish": "warm", **ROME}
@@ -66,7 +66,7 @@ def test_the_answer_may_be_text_with_json_in_it(answer):
     ("schema", "answer", "wrote"),
     [({"type": "array"}, "[1, 2]", [1, 2]), ({"type": "string"}, '"warm"', "warm"), ({"type": "null"}, "null", None)],
 )
-def test_what_is_no_object_is_written_under_the_nodes_id(schema, answer, wrote):
+def test_an_answer_that_is_not_an_object_is_written_under_the_node_id(schema, answer, wrote):
     step = session(plan(output_schema=schema), llm=[answer]).step()
     assert step.outputs == {"plan": wrote}
     assert step.thought == "Filled 1 field towards: Plan a trip"
@@ -85,7 +85,7 @@ def test_the_model_receives_the_goal_the_board_and_the_schema():
     assert calls(run)["arguments"].iloc[0]["model"] == "large"
 
 
-def test_no_secret_of_the_board_goes_to_the_model():
+def test_no_secret_of_the_board_is_sent_to_the_model():
     inputs = {"api_key": "k-4711-plain", "deep": {"password": "s3same open"}, "note": "it is k-4711-plain"}
     seen = []
     session(inputs=inputs, llm=lambda request: seen.append(request.prompt) or ROME).step()
@@ -94,7 +94,7 @@ def test_no_secret_of_the_board_goes_to_the_model():
     assert '"api_key": "********"' in seen[0]
 
 
-def test_a_large_board_is_cut_and_its_small_values_are_all_there():
+def test_a_large_board_is_truncated_and_keeps_its_small_values():
     inputs = {"first": "x" * 200_000, **{f"key{number}": number for number in range(50)}, "last": "seen"}
     run = session(inputs=inputs, llm=[ROME])
     run.step()
@@ -110,7 +110,7 @@ def test_each_value_of_a_large_board_keeps_at_least_100_characters():
     assert f'"key0": "{"x" * 99}... (52 characters left out)' in get_prompts(run)[1]
 
 
-def test_values_that_json_does_not_have_are_reported_as_text():
+def test_values_that_json_lacks_are_sent_as_text():
     run = session(inputs={"when": {3, 1}, "odd": {(1, 2): "x"}, "raw": b"abc"}, llm=[ROME])
     run.step()
     assert '"when": ["1", "3"]' in get_prompts(run)[1]
@@ -128,7 +128,7 @@ def test_an_async_model_is_awaited():
 # ---------------------------------------------------------------------------------------------------- what does not fit
 
 
-def test_a_model_whose_answer_does_not_fit_is_told_what_is_wrong_and_asked_again():
+def test_an_invalid_answer_is_reported_to_the_model_and_retried():
     run = session(llm=["no idea", NO_DAYS, ROME])
     step = run.step()
     assert step.outputs == ROME
@@ -141,7 +141,7 @@ def test_a_model_whose_answer_does_not_fit_is_told_what_is_wrong_and_asked_again
     assert "- days: 0 is less than the minimum of 1" in why_second
 
 
-def test_one_that_never_fits_fails_the_step_and_says_each_path_and_rule():
+def test_a_model_without_valid_answer_fails_the_step_with_each_path_and_rule():
     run = session(llm=["no idea", ROME | {"days": "two"}, {"city": 7, "days": 0}, ROME])
     run.step()
     assert (run.status, run.error.code) == ("failed", "X407")
@@ -154,13 +154,13 @@ def test_one_that_never_fits_fails_the_step_and_says_each_path_and_rule():
 
 
 @pytest.mark.parametrize(("iterations", "times"), [(1, 1), (2, 2), (3, 3), (10, 3)])
-def test_max_iterations_bounds_how_often_it_is_asked(iterations, times):
+def test_max_iterations_limits_the_attempts(iterations, times):
     run = session(plan(solver={"max_iterations": iterations}), llm=lambda _request: "no")
     run.run()
     assert (run.status, len(calls(run))) == ("failed", times)
 
 
-def test_many_faults_and_a_long_answer_are_reported_in_short():
+def test_many_errors_and_long_answers_are_abbreviated():
     schema = {"type": "object", "required": [f"key{number}" for number in range(40)]}
     run = session(plan(output_schema=schema), llm=lambda _request: {"x": "y" * 5000})
     run.step()
@@ -168,7 +168,7 @@ def test_many_faults_and_a_long_answer_are_reported_in_short():
     assert len(run.error.why) < 1500
 
 
-def test_a_wrong_value_under_a_secrets_name_is_not_reported():
+def test_an_invalid_value_under_a_secret_name_is_not_shown():
     schema = {"properties": {"api_key": {"type": "integer"}}}
     run = session(plan(output_schema=schema), llm=lambda _request: {"api_key": "k-0815-plain"})
     run.step()
@@ -177,7 +177,7 @@ def test_a_wrong_value_under_a_secrets_name_is_not_reported():
 
 
 @pytest.mark.parametrize("options", [{"llm": [ROME]}, {"tools": {"plan": dict}}, {}], ids=["model", "callable", "none"])
-def test_a_schema_that_is_wrong_itself_is_reported_and_nobody_is_asked(options):
+def test_an_invalid_schema_is_reported_and_no_model_is_called(options):
     run = session(plan(output_schema={"properties": {"city": {"type": "strng"}}}), **options)
     run.step()
     assert (run.status, run.error.code) == ("failed", "X409")
@@ -185,14 +185,14 @@ def test_a_schema_that_is_wrong_itself_is_reported_and_nobody_is_asked(options):
     assert len(calls(run)) == 0
 
 
-def test_a_rescue_continues_after_it():
+def test_a_recovery_continues_after_a_failure():
     run = make_run({"schema": TRIP}, rescue=Rescue({"city": "home"}), llm=lambda _request: "no")
     run.run()
     assert (run.status, run.board["city"]) == ("finished", "home")
     assert run.trace.steps[0].status == "error"
 
 
-def test_a_model_that_raises_is_tried_as_often_as_the_node_says():
+def test_a_failing_model_is_retried_as_often_as_the_node_declares():
     fails = iter([OSError("no line"), OSError("no line")])
 
     def answer(_request):
@@ -227,7 +227,7 @@ def ensemble(method=None, n=3, **more):
         ("weighted_merge", [{**OSLO, "x": 1}, OSLO, OSLO], OSLO, "(each field by the majority of 3 answers)"),
     ],
 )  # fmt: skip
-def test_an_ensemble_asks_for_several_and_takes_one(method, answers, wrote, said):
+def test_an_ensemble_requests_several_answers_and_chooses_one(method, answers, wrote, said):
     run = session(ensemble(method), llm=answers)
     step = run.step()
     assert step.outputs == wrote
@@ -236,13 +236,13 @@ def test_an_ensemble_asks_for_several_and_takes_one(method, answers, wrote, said
     assert {len(get_prompts(run, number)) for number in range(3)} == {2}
 
 
-def test_values_that_only_look_alike_are_different_votes():
+def test_similar_but_unequal_values_are_different_votes():
     node = {**ensemble(), "output_schema": {"enum": [1, True, "1"]}}
     assert session(node, llm=["true", "1", '"1"']).step().outputs == {"plan": True}
     assert session(node, llm=["true", "1", "1"]).step().outputs == {"plan": 1}
 
 
-def test_what_is_merged_has_to_fit_too_else_the_whole_answers_vote():
+def test_an_invalid_merge_falls_back_to_a_vote_on_whole_answers():
     schema = {"enum": [{"a": 1, "b": 1}, {"a": 2, "b": 2}, {"a": 1, "b": 2, "c": 3}]}
     answers = [{"a": 1, "b": 1}, {"a": 2, "b": 2}, {"a": 1, "b": 2, "c": 3}]
     step = session({**ensemble("weighted_merge"), "output_schema": schema}, llm=answers).step()
@@ -250,7 +250,7 @@ def test_what_is_merged_has_to_fit_too_else_the_whole_answers_vote():
     assert "1 of 3 answers agree" in step.thought
 
 
-def test_an_ensemble_of_which_none_fits_is_asked_again_as_one_would_be():
+def test_an_ensemble_without_valid_answer_is_retried():
     run = session(ensemble(n=2), llm=["no", NO_DAYS, "no", ROME])
     assert run.step().outputs == ROME
     assert [len(get_prompts(run, number)) for number in range(4)] == [2, 2, 4, 6]
@@ -260,7 +260,7 @@ def test_an_ensemble_of_which_none_fits_is_asked_again_as_one_would_be():
 
 
 @pytest.mark.parametrize("strategy", ["standard", "tree_search"])
-def test_other_strategies_take_one_answer(strategy):
+def test_other_strategies_request_one_answer(strategy):
     run = session(plan(solver={"strategy": strategy, "n_samples": 5}), llm=[ROME, OSLO])
     assert run.step().outputs == ROME
     assert len(calls(run)) == 1
@@ -269,7 +269,7 @@ def test_other_strategies_take_one_answer(strategy):
 # ---------------------------------------------------------------------------------------------------- bound, or made up
 
 
-def test_a_callable_bound_under_the_nodes_id_does_it_instead():
+def test_a_callable_bound_to_the_node_id_replaces_the_model():
     run = session(llm=[OSLO], tools={"plan": lambda board: {"city": board["wish"], "days": 1}})
     step = run.step()
     assert step.outputs == {"city": "warm", "days": 1}
@@ -292,23 +292,23 @@ async def slowly(board):
         (slowly, {"city": "warm", "days": 1}),
     ],
 )
-def test_what_is_bound_may_take_nothing_be_async_and_answer_text(function, wrote):
+def test_a_bound_callable_may_have_no_parameters_be_async_and_return_text(function, wrote):
     assert session(tools={"plan": function}).step().outputs == wrote
 
 
-def test_a_text_that_fits_is_taken_as_it_is():
+def test_a_valid_text_is_used_unchanged():
     run = session(plan(output_schema={"type": "string"}), tools={"plan": lambda: "[1]"})
     assert run.step().outputs == {"plan": "[1]"}
 
 
-def test_what_is_bound_has_to_fit_and_is_not_asked_again():
+def test_an_invalid_result_of_a_bound_callable_fails_without_retry():
     run = session(tools={"plan": lambda: NO_DAYS})
     run.step()
     assert (run.error.code, len(calls(run))) == ("X407", 1)
     assert "its bound function" in run.error.what
 
 
-def test_what_is_bound_has_to_be_callable():
+def test_a_bound_object_must_be_callable():
     with pytest.raises(RecipeError, match="R203"):
         session(tools={"plan": "no function"})
 
@@ -323,7 +323,7 @@ def test_what_is_bound_has_to_be_callable():
         (lambda **rest: {"city": "x", "days": len(rest) + 1}, {"city": "x", "days": 1}),
     ],
 )
-def test_what_is_bound_may_ask_for_the_goal_and_the_schema(function, wrote):
+def test_a_bound_callable_may_receive_the_goal_and_the_schema(function, wrote):
     schema = {"type": "object", "properties": {"city": {}, "days": {}}, "required": ["city", "days"]}
     run = session(plan(goal="Choose", output_schema=schema), tools={"plan": function})
     assert run.step().outputs == wrote
@@ -345,7 +345,7 @@ def test_without_a_model_the_answer_is_simulated_from_schema_and_seed():
     assert any(session(seed=seed).step().outputs != step.outputs for seed in range(1, 5))
 
 
-def test_what_the_recipe_says_that_it_answers_comes_first():
+def test_simulated_answers_of_the_recipe_come_first():
     run = session(plan(metadata={"simulated": [ROME]}))
     step = run.step()
     assert step.outputs == ROME
@@ -361,7 +361,7 @@ def test_what_the_recipe_says_that_it_answers_comes_first():
     assert (wrong.error.code, "the simulated answer" in wrong.error.what) == ("X407", True)
 
 
-def test_a_schema_without_sample_data_says_so():
+def test_a_schema_without_sample_data_is_a_problem():
     run = session(plan(output_schema={"type": "string", "pattern": "(?=x)y"}))
     run.step()
     assert (run.status, run.error.code) == ("failed", "X408")
@@ -377,7 +377,7 @@ def loop(**options):
 
 
 @pytest.mark.parametrize("options", [{}, {"llm": [ROME, "no", OSLO, ROME]}], ids=["simulated", "model"])
-def test_each_time_has_its_own_answer_and_the_same_again_after_going_back(options):
+def test_each_execution_has_its_own_answer_and_repeats_it_after_going_back(options):
     run = loop(**options)
     run.step(5)
     first = [step.outputs for step in run.trace.steps if step.node_id == "plan"]
@@ -387,7 +387,7 @@ def test_each_time_has_its_own_answer_and_the_same_again_after_going_back(option
         assert [step.outputs for step in run.trace.steps if step.node_id == "plan"] == first
 
 
-def test_async_runs_are_the_same():
+def test_async_runs_have_the_same_results():
     async def main():
         run = session(llm=["no", ROME])
         await run.arun()

@@ -10,7 +10,7 @@ from agentnb.session import Session
 from tests.session.small_sessions import asking, session
 
 
-def test_it_waits_and_the_answer_is_its_step():
+def test_it_waits_and_the_answer_completes_its_step():
     run = session(asking())
     assert run.step(2) is not None
     assert (run.status, run.position, run.current) == ("waiting", 1, "ask")
@@ -19,7 +19,7 @@ def test_it_waits_and_the_answer_is_its_step():
     assert run.step().node_id == "after"
 
 
-def test_it_says_what_is_asked():
+def test_it_shows_the_question():
     run = session(asking())
     run.run()
     (question,) = run.pending
@@ -30,7 +30,7 @@ def test_it_says_what_is_asked():
     )
 
 
-def test_the_prompt_is_its_label_or_its_name_where_none_is_given():
+def test_the_default_prompt_is_its_label_or_name():
     for attributes, prompt in (({"label": "The owner"}, "The owner"), ({}, "ask")):
         graph = nx.DiGraph()
         graph.add_node("ask", kind="human", **attributes)
@@ -48,7 +48,7 @@ def test_an_answer_may_be_any_value():
     assert run.board["answer.choice.0"] == "a"
 
 
-def test_asking_is_in_the_calls():
+def test_questions_are_recorded_as_calls():
     run = session(asking(), answers=["yes"])
     run.run()
     (call,) = run.trace.frames.calls.to_dict("records")
@@ -68,7 +68,7 @@ def made_of(**params):
     return Recipe("made", "test", {"ask": node}, (), ("ask",))
 
 
-def test_who_is_asked_and_for_how_long_stands_with_the_question():
+def test_a_question_has_a_role_and_a_time_limit():
     run = Session(made_of(role="reviewer", timeout=600))
     run.step()
     assert dict(run.pending[0].arguments) == {"prompt": "Refund?", "role": "reviewer", "timeout": 600}
@@ -77,13 +77,13 @@ def test_who_is_asked_and_for_how_long_stands_with_the_question():
     assert dict(run.pending[0].arguments) == {"prompt": "Refund?"}
 
 
-def test_an_answer_that_comes_in_time_is_the_answer():
+def test_an_answer_in_time_is_accepted():
     run = Session(made_of(timeout=600))
     run.step()
     assert run.answer("yes").outputs == {"response": "yes"}
 
 
-def test_whoever_does_not_answer_in_time_has_not_answered():
+def test_a_late_answer_counts_as_none():
     run = Session(made_of(timeout=600), clock=Hurrying())
     run.run()
     run.run()
@@ -91,7 +91,7 @@ def test_whoever_does_not_answer_in_time_has_not_answered():
     assert isinstance(run.cause, TimeoutError)
 
 
-def test_on_a_terminal_the_line_says_for_which_role(monkeypatch):
+def test_on_a_terminal_the_prompt_names_the_role(monkeypatch):
     requests = []
     monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda prompt, *rest: requests.append(prompt) or "yes")
     Session(made_of(role="reviewer")).run()
@@ -99,7 +99,7 @@ def test_on_a_terminal_the_line_says_for_which_role(monkeypatch):
     assert requests == ["Refund? (for role reviewer)", "Refund?"]
 
 
-def test_an_answer_that_does_not_fit_its_schema_is_refused_and_the_question_keeps_waiting():
+def test_an_invalid_answer_is_rejected_and_the_question_stays_open():
     graph = nx.DiGraph()
     graph.add_node("ask", kind="human", prompt="How many?", schema={"type": "integer", "maximum": 5}, output="n")
     run = session(graph)
@@ -118,7 +118,7 @@ def choosing(*options, **attributes):
 
 
 @pytest.mark.parametrize("typo", ["maybe", "Yes", "y", "", "yess", None, True, ["yes"], {"yes": 1}])
-def test_an_answer_that_is_no_option_is_refused_and_nothing_is_lost(typo):
+def test_an_answer_that_is_not_an_option_is_rejected_and_nothing_is_lost(typo):
     run = session(choosing("yes", "no"))
     run.run()
     with pytest.raises(nb.ExecutionError, match="its options are: yes, no") as caught:
@@ -139,7 +139,7 @@ def test_the_nearest_option_is_suggested():
 @pytest.mark.parametrize(
     ("answer", "said"), [(True, True), ("no", False), (1, 1), ("1", 1), ("2.5", 2.5), ("low", "low"), (2.5, 2.5)]
 )
-def test_an_option_may_be_any_value_and_is_chosen_by_its_text_too(answer, said):
+def test_an_option_may_be_any_value_and_can_be_chosen_by_its_text(answer, said):
     run = session(choosing(*[True, False, 1, 2.5, "low"]))
     run.run()
     run.answer(answer)
@@ -147,13 +147,13 @@ def test_an_option_may_be_any_value_and_is_chosen_by_its_text_too(answer, said):
     assert type(run.board["said"]) is type(said)
 
 
-def test_a_scripted_answer_that_is_no_option_fails_its_node():
+def test_a_scripted_answer_that_is_not_an_option_fails_its_node():
     run = session(choosing("yes", "no"), answers=["maybe"])
     run.run()
     assert (run.status, run.error.code, dict(run.board)) == ("failed", "X147", {})
 
 
-def test_a_held_question_takes_no_other_answer_either():
+def test_a_paused_question_accepts_no_invalid_answer_either():
     run = session(choosing("yes", "no"), answers=["yes"])
     for side in ("before", "after"):
         run.breakpoints.add(call="human", side=side)
@@ -165,7 +165,7 @@ def test_a_held_question_takes_no_other_answer_either():
     assert (run.status, run.board["said"]) == ("finished", "yes")
 
 
-def test_on_a_terminal_a_typo_is_asked_about_once_more(monkeypatch):
+def test_on_a_terminal_a_typo_repeats_the_question(monkeypatch):
     lines, requests = ["maybe", "no"], []
     monkeypatch.setattr(
         "agentnb.world.world.ask_on_terminal", lambda prompt, *_: requests.append(prompt) or lines.pop(0)
@@ -177,7 +177,7 @@ def test_on_a_terminal_a_typo_is_asked_about_once_more(monkeypatch):
     assert "'maybe' is not one of the options" in requests[1]
 
 
-def test_on_a_terminal_a_number_is_read_as_the_schema_asks(monkeypatch):
+def test_on_a_terminal_a_number_is_parsed_according_to_the_schema(monkeypatch):
     lines = ["many", "4"]
     monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda *_: lines.pop(0))
     graph = nx.DiGraph()

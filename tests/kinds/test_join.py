@@ -5,7 +5,7 @@ import networkx as nx
 from tests.session.small_sessions import counter, fan, path, session
 
 
-def test_it_runs_once_after_all_that_leads_to_it():
+def test_it_runs_once_after_all_its_incoming_branches():
     run = session(fan("a", "b", "c"))
     run.run()
     assert path(run) == ["open", "a", "b", "c", "meet", "after"]
@@ -23,7 +23,7 @@ def test_it_waits_for_a_longer_branch():
     assert path(run)[-3:] == ["b2", "meet", "after"]
 
 
-def test_it_does_not_wait_for_a_branch_that_was_never_taken():
+def test_it_does_not_wait_for_an_untaken_branch():
     graph = fan("a", "b")
     graph.edges["open", "b", 0]["when"] = "go_b"
     run = session(graph, {"go_b": False})
@@ -31,7 +31,7 @@ def test_it_does_not_wait_for_a_branch_that_was_never_taken():
     assert path(run) == ["open", "a", "meet", "after"]
 
 
-def test_two_joins_one_behind_the_other():
+def test_two_consecutive_joins_run_once_each():
     graph = fan("a", "b")
     graph.add_node("c", function=counter("c"))
     graph.add_node("last", kind="join")
@@ -44,7 +44,7 @@ def test_two_joins_one_behind_the_other():
     assert path(run)[-1] == "last"
 
 
-def test_in_a_cycle_it_runs_once_a_round():
+def test_in_a_cycle_it_runs_once_per_iteration():
     graph = fan("a", "b")
     graph.add_edge("after", "open", when="after < 2")
     run = session(nx.MultiDiGraph(graph, entry="open"))
@@ -53,7 +53,7 @@ def test_in_a_cycle_it_runs_once_a_round():
     assert (run.board["a"], run.board["b"]) == (2, 2)
 
 
-def test_each_step_goes_back():
+def test_each_step_can_be_undone():
     run = session(fan("a", "b"))
     run.run()
     run.back(2)

@@ -35,7 +35,7 @@ def ask_model(tmp_path, llm, content=None, **options):
     return session
 
 
-def test_it_asks_with_the_prompts_texts_in_their_order_and_maps_the_answer(tmp_path):
+def test_it_sends_the_prompt_messages_in_order_and_maps_the_answer(tmp_path):
     requests = []
     session = ask_model(tmp_path, lambda request: requests.append(request) or LLMResponse("blue", usage=Usage(7, 2)))
     assert [(message.role, message.content) for message in requests[0].messages] == [
@@ -47,14 +47,14 @@ def test_it_asks_with_the_prompts_texts_in_their_order_and_maps_the_answer(tmp_p
     assert (call["kind"], call["name"], call["tokens_in"], call["tokens_out"]) == ("llm", "ask", 7, 2)
 
 
-def test_without_a_model_the_answer_is_simulated_and_the_call_says_so(tmp_path):
+def test_without_a_model_the_answer_is_simulated_and_marked_in_the_call(tmp_path):
     session = ask_model(tmp_path, None)
     assert session.board["a"] == "Mocked output from say"
     (call,) = session.trace.frames.calls.to_dict("records")
     assert (call["kind"], call["provider"], call["model"]) == ("agent", "simulated", "simulated")
 
 
-def test_an_answer_that_is_json_is_read(tmp_path):
+def test_a_json_answer_is_parsed(tmp_path):
     session = ask_model(tmp_path, ['{"k": [1]}'])
     assert (session.board["a"], session.board["b"]) == ('{"k": [1]}', {"k": [1]})
     assert ask_model(tmp_path, [{"text": "t", "json": {"k": 2}, "status": 201}]).board["c"] == 201
@@ -68,7 +68,7 @@ def test_a_truthy_error_is_a_failure(tmp_path, error):
     assert [step.node_id for step in session.trace.steps] == ["say", "rescue", "never"]
 
 
-def test_failed_answers_and_exceptions_are_tried_again(tmp_path):
+def test_failed_answers_and_exceptions_are_retried(tmp_path):
     content = graph(", retry: {max_attempts: 3, backoff: 2}")
     answers = [{"error": "busy"}, ConnectionError("no line"), "blue"]
 
@@ -91,14 +91,14 @@ def test_without_a_model_a_sessions_answer_is_simulated(tmp_path):
     assert session.trace.frames.calls["kind"].tolist() == ["agent"]
 
 
-def test_without_a_model_the_front_door_says_so_and_nothing_catches_it(tmp_path):
+def test_the_entry_point_without_a_model_raises_and_nothing_catches_it(tmp_path):
     content = graph(", on_error: {to: rescue}")
     agent_error = r"X417.*'say'"
     with pytest.raises(AgentRuntimeError, match=agent_error):
         ran(tmp_path, content, {"x": 1})
 
 
-def test_a_script_gives_the_same_answers_again(tmp_path):
+def test_a_script_repeats_its_answers(tmp_path):
     content = graph(mapped="map: {merge: {log: ['{{ result.text }}']}}").replace(
         "  - {id: rescue",
         "  - {id: twice, type: llm, prompt: ask, map: {merge: {log: ['{{ result.text }}']}}}\n    - {id: rescue",
@@ -118,14 +118,14 @@ def test_a_prompt_of_the_environment_is_masked(tmp_path, monkeypatch):
     assert "Ada-4711" not in repr(session.trace.frames.calls.to_dict("records"))
 
 
-def test_a_prompt_does_not_tell_a_variable_of_something_else(tmp_path, monkeypatch):
+def test_a_prompt_does_not_contain_foreign_variables(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "ghp-own3d-4711")
     content = graph().replace("Question: {{ x }}", "I am {{env.GITHUB_TOKEN}}")
     with pytest.raises(AgentRuntimeError, match=r"X361.*GITHUB_TOKEN"):
         ask_model(tmp_path, ["fine"], content)
 
 
-def test_a_variable_that_is_not_set_is_reported(tmp_path, monkeypatch):
+def test_an_unset_variable_is_reported(tmp_path, monkeypatch):
     monkeypatch.delenv("AGENT_TEST_NAME", raising=False)
     content = graph().replace("Question: {{ x }}", "I am {{env.AGENT_TEST_NAME}}")
     with pytest.raises(AgentRuntimeError, match=r"X333.*AGENT_TEST_NAME"):

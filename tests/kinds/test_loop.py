@@ -18,14 +18,14 @@ def rounds(run):
     return path(run).count("add")
 
 
-def test_so_many_times():
+def test_it_runs_a_number_of_times():
     run = session(looping(body(), times=3), {"n": 0})
     run.run()
     assert path(run) == ["again enter", "add", "again again", "add", "again again", "add", "again leave", "done"]
     assert run.board["n"] == 3
 
 
-def test_no_times_at_all_is_one_step():
+def test_zero_iterations_are_one_step():
     run = session(looping(body(), times=0), {"n": 0})
     run.run()
     assert path(run) == ["again", "done"]
@@ -33,26 +33,26 @@ def test_no_times_at_all_is_one_step():
 
 
 @pytest.mark.parametrize(("start", "count"), [(0, 3), (3, 0), (9, 0)])
-def test_while_is_asked_before_each_round(start, count):
+def test_while_is_evaluated_before_each_iteration(start, count):
     run = session(looping(body(), **{"while": "n < 3"}), {"n": start})
     run.run()
     assert (rounds(run), run.status) == (count, "finished")
 
 
 @pytest.mark.parametrize(("start", "count"), [(0, 3), (3, 1), (9, 1)])
-def test_until_is_asked_after_each_round(start, count):
+def test_until_is_evaluated_after_each_iteration(start, count):
     run = session(looping(body(), until="n >= 3"), {"n": start})
     run.run()
     assert rounds(run) == count
 
 
-def test_the_three_go_together():
+def test_times_while_and_until_can_be_combined():
     run = session(looping(body(), times=5, until="n >= 3", **{"while": {"<": [{"var": "n"}, 2]}}), {"n": 0})
     run.run()
     assert rounds(run) == 2
 
 
-def test_max_ends_it_as_a_failure_and_more_rounds_can_be_asked_for_by_an_edit():
+def test_max_is_a_failure_and_an_edit_allows_more_iterations():
     run = session(looping(body(), until="n >= 9", max=4), {"n": 0})
     run.run()
     assert (run.status, run.error.code, rounds(run)) == ("failed", "X401", 4)
@@ -68,12 +68,12 @@ def test_without_a_max_it_ends_after_a_thousand_rounds():
     assert (run.error.code, rounds(run)) == ("X401", 1000)
 
 
-def test_a_loop_that_says_nothing_of_its_end_cannot_be_loaded():
+def test_a_loop_without_an_end_condition_cannot_be_loaded():
     with pytest.raises(RecipeError, match="R113"):
         session(looping(body()), {"n": 0})
 
 
-def test_a_body_of_many_nodes_is_one_round():
+def test_a_body_of_many_nodes_is_one_iteration():
     run = session(looping(graph("a", "b", "c"), times=2))
     run.run()
     assert path(run)[1:9] == ["a", "b", "c", "again again", "a", "b", "c", "again leave"]
@@ -92,7 +92,7 @@ def test_the_iteration_is_in_the_frames_and_goes_back_with_them():
     assert run.board["n"] == 3
 
 
-def test_a_loop_in_a_loop():
+def test_loops_can_be_nested():
     inner = nx.DiGraph()
     inner.add_node("in", kind="loop", graph=body(), times=2)
     run = session(looping(inner, times=3), {"n": 0})
@@ -103,7 +103,7 @@ def test_a_loop_in_a_loop():
         assert run.board["n"] == path(run).count("add")
 
 
-def test_a_failure_in_the_body_is_there_and_continues_in_the_same_round():
+def test_a_failure_in_the_body_is_retried_in_the_same_iteration():
     def fragile(board):
         if board["n"] == 1 and not board.get("fixed"):
             raise ValueError("once")
@@ -148,7 +148,7 @@ AFTER = """edges:
 """
 
 
-def test_until_is_asked_after_each_round_and_sees_what_the_body_came_to(tmp_path):
+def test_until_is_evaluated_after_each_iteration_and_sees_the_result_of_the_body(tmp_path):
     for until in (
         '{">=": [{var: state.n}, 3]}',
         '{">=": [{var: result.result}, 3]}',
@@ -159,7 +159,7 @@ def test_until_is_asked_after_each_round_and_sees_what_the_body_came_to(tmp_path
         assert done.state["n"] == 3
 
 
-def test_the_edges_of_a_loop_see_what_its_body_came_to(tmp_path):
+def test_edges_of_a_loop_see_the_result_of_its_body(tmp_path):
     ways = 'edges:\n  - {from: l, to: after, when: {"==": [{var: result.result}, 2]}}\n  - {from: after, to: rescue}\n'
     until = 'until: {">=": [{var: state.n}, 2]}'
     assert rounds_of(tmp_path, until, more=ways).path[-2:] == ["after", "rescue"]
@@ -170,7 +170,7 @@ def test_it_runs_once_at_least(tmp_path):
 
 
 @pytest.mark.parametrize(("loop", "count"), [("max_iterations: 4", 4), ("name: ten", 10)])
-def test_without_until_it_ends_quietly_after_its_rounds(tmp_path, loop, count):
+def test_without_until_it_ends_after_its_iterations(tmp_path, loop, count):
     done = rounds_of(tmp_path, loop)
     assert (done.state["n"], done.path[-1]) == (count, "after")
 
@@ -178,18 +178,18 @@ def test_without_until_it_ends_quietly_after_its_rounds(tmp_path, loop, count):
 NEVER = 'until: {"==": [1, 2]}, max_iterations: 2'
 
 
-def test_an_until_that_never_came_is_an_error(tmp_path):
+def test_an_until_that_never_holds_is_an_error(tmp_path):
     with pytest.raises(AgentRuntimeError, match=r"X401.*'l' has run 2 times"):
         rounds_of(tmp_path, NEVER)
 
 
-def test_which_the_loops_own_handler_catches(tmp_path):
+def test_the_handler_of_the_loop_catches_an_unmet_until(tmp_path):
     done = rounds_of(tmp_path, f"{NEVER}, on_error: {{to: rescue}}")
     assert (done.path[-2:], done.state["n"]) == (["l leave error", "rescue"], 2)
     assert rounds_of(tmp_path, f"{NEVER}, on_error: {{resume: true}}").path[-1] == "after"
 
 
-def test_or_it_says_otherwise(tmp_path):
+def test_a_loop_can_ignore_an_unmet_until(tmp_path):
     assert rounds_of(tmp_path, f"{NEVER}, on_exhausted: continue").path[-1] == "after"
     with pytest.raises(AgentRuntimeError, match="X401"):
         rounds_of(tmp_path, "max_iterations: 2, on_exhausted: error")
@@ -203,14 +203,14 @@ def test_a_failing_body_ends_the_loop(tmp_path):
         rounds_of(tmp_path, "max_iterations: 3", FAILS % "")
 
 
-def test_or_the_loops_handler_catches_it(tmp_path):
+def test_the_handler_of_the_loop_catches_a_failing_body(tmp_path):
     done = rounds_of(tmp_path, "max_iterations: 3, on_error: {to: rescue}", FAILS % "")
     assert done.path == ["l enter", "w error", "l leave error", "rescue"]
     done = rounds_of(tmp_path, "max_iterations: 3, on_error: {to: rescue, resume: true}", FAILS % "")
     assert done.path[-2:] == ["rescue", "after"]
 
 
-def test_a_body_that_resumes_goes_round_again(tmp_path):
+def test_a_body_that_resumes_continues_with_the_next_iteration(tmp_path):
     done = rounds_of(tmp_path, "max_iterations: 3", FAILS % ", on_error: {resume: true}")
     assert done.path == ["l enter", "w error", "l again", "w error", "l again", "w error", "l leave", "after"]
 
@@ -227,7 +227,7 @@ def test_the_targets_of_a_router_as_body_are_not_followed(tmp_path):
     assert done.path == ["l enter", "w", "l again", "w", "l leave", "after"]
 
 
-def test_a_subgraph_as_body_is_run_in_each_round(tmp_path):
+def test_a_subgraph_as_body_runs_in_each_iteration(tmp_path):
     inner = (
         "subgraphs:\n  one: {inputs: [k], outputs: [n], nodes: [{id: up, type: noop, map: {set: {n: '{{ k + 1 }}'}}}]}"
     )
@@ -251,6 +251,6 @@ def test_a_loop_as_body_of_a_loop(tmp_path):
     assert len(ran(tmp_path, text(graph)).state["log"]) == 6
 
 
-def test_without_until_its_edges_see_the_bodys_result_too(tmp_path):
+def test_without_until_its_edges_see_the_result_of_the_body(tmp_path):
     ways = 'edges:\n  - {from: l, to: after, when: {"==": [{var: result.result}, 2]}}\n  - {from: after, to: rescue}\n'
     assert rounds_of(tmp_path, "max_iterations: 2", more=ways).path[-2:] == ["after", "rescue"]

@@ -4,7 +4,7 @@ from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.session import Session
 
 
-def test_a_run_that_comes_to_it_fails_and_can_go_another_way():
+def test_a_run_that_reaches_it_fails_and_can_be_redirected():
     nodes = {name: Node(name, kind) for name, kind in (("a", "noop"), ("gone", "missing"), ("b", "noop"))}
     run = Session(Recipe("draft", "test", nodes, (Edge("a", "gone"), Edge("gone", "b")), ("a",)))
     run.run()

@@ -15,7 +15,7 @@ def test_it_writes_and_reads_nothing():
     assert step.type == "system_event"
 
 
-def test_it_writes_what_its_map_says(tmp_path):
+def test_it_writes_its_mapping(tmp_path):
     graph = """
     nodes:
       - {id: here, type: noop, map: {set: {a: "{{ x }}", c: "{{ result }}"}, delete: [b]}, on_error: {to: wrong}}

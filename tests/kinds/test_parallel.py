@@ -65,14 +65,14 @@ def stepped(session):
 
 
 @pytest.mark.parametrize("count", [2, 12])
-def test_sync_branches_run_at_the_same_time_however_many(count):
+def test_any_number_of_sync_branches_run_concurrently(count):
     meet = meeting(count)
     run = Session(branching(*([function(f"n{n}", meet)] for n in range(count))))
     run.run()
     assert (run.status, run.position) == ("finished", count + 3)
 
 
-def test_async_branches_run_at_the_same_time():
+def test_async_branches_run_concurrently():
     async def main():
         barrier = asyncio.Barrier(2)
 
@@ -88,7 +88,7 @@ def test_async_branches_run_at_the_same_time():
     asyncio.run(main())
 
 
-def test_a_run_beside_other_code_runs_them_at_the_same_time():
+def test_a_run_in_an_event_loop_runs_branches_concurrently():
     async def main():
         meet = meeting()
         run = Session(branching([function("a", meet)], [function("b", meet)]))
@@ -99,7 +99,7 @@ def test_a_run_beside_other_code_runs_them_at_the_same_time():
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
-def test_a_run_that_continues_in_the_middle_runs_the_rest_at_the_same_time(steps):
+def test_a_run_continued_in_the_middle_runs_the_rest_concurrently(steps):
     meet = meeting()
     run = Session(branching(["a1", "a2", function("a3", meet)], [function("b", meet)]))
     run.step(steps)
@@ -107,7 +107,7 @@ def test_a_run_that_continues_in_the_middle_runs_the_rest_at_the_same_time(steps
     assert run.status == "finished"
 
 
-def test_a_section_inside_a_branch_runs_beside_the_other_branches():
+def test_a_nested_parallel_node_runs_concurrently_with_the_other_branches():
     inner, after = meeting(3), meeting()
     recipe = branching([Node("in", "parallel", bodies=("x", "y")), function("a", after)],
                        [function("b", inner), function("b2", after)])  # fmt: skip
@@ -159,7 +159,7 @@ def test_stepping_and_running_leave_the_same_board():
     assert dict(run.board) == dict(stepped(Session(recipe, inputs)).board) == {"n": 1, "log": ["x"], "done": 1}
 
 
-def test_a_branch_sees_what_stood_there_and_its_own_writes_alone():
+def test_a_branch_sees_the_earlier_values_and_its_own_writes():
     seen = {}
 
     def look(name):
@@ -170,14 +170,14 @@ def test_a_branch_sees_what_stood_there_and_its_own_writes_alone():
     assert dict(run.board) == {"x": 0, "a": 1, "b": 1, "done": 1}
 
 
-def test_while_they_run_the_board_outside_does_not_change():
+def test_the_outer_board_does_not_change_while_branches_run():
     run = Session(branching(["a"], ["b"]), {"x": 0})
     run.step(4)
     assert [run.trace.state_at(k) for k in (2, 3)] == [{"x": 0}, {"x": 0}]
     assert run.trace.state_at(4) == {"x": 0, "a": 1, "b": 1}
 
 
-def test_what_a_branch_deletes_is_gone_unless_a_later_one_wrote_it():
+def test_a_key_deleted_by_a_branch_is_gone_unless_a_later_branch_wrote_it():
     gone = {"x": ABSENT, "y": ABSENT, "never": ABSENT}
     run = Session(branching([function("a", lambda: gone)], [function("b", lambda: {"y": 2})]), {"x": 1, "y": 1})
     run.run()
@@ -187,7 +187,7 @@ def test_what_a_branch_deletes_is_gone_unless_a_later_one_wrote_it():
     assert dict(run.board) == {"done": 1}
 
 
-def test_of_two_that_append_to_one_list_the_later_one_stays():
+def test_of_two_branches_that_append_to_one_list_the_later_one_is_kept():
     def adds(item):
         return [function(item, lambda: {"log": Append(item)})]
 
@@ -196,7 +196,7 @@ def test_of_two_that_append_to_one_list_the_later_one_stays():
     assert run.board["log"] == ["start", "b"]
 
 
-def test_a_section_of_nothing_but_its_end():
+def test_a_parallel_node_without_nodes_ends_at_once():
     run = Session(branching(["a"], ["b"], after=False))
     run.run()
     assert (run.status, dict(run.board)) == ("finished", {"a": 1, "b": 1})
@@ -223,7 +223,7 @@ def test_every_step_can_be_gone_back_to_forked_and_run_again_from():
         run.goto(k)
 
 
-def test_an_edit_in_a_branch_is_the_branchs_own():
+def test_an_edit_in_a_branch_belongs_to_the_branch():
     run = Session(branching(["a", "a2"], [function("b", lambda board: {"b": board.get("mine")})]))
     run.step(2)
     run.edit({"mine": 7})
@@ -243,7 +243,7 @@ def test_a_breakpoint_in_any_branch_stops_before_its_node(node):
 
 
 @pytest.mark.parametrize("node", ["a", "a2", "b", "b2"])
-def test_a_breakpoint_behind_a_node_tells_that_it_stopped_there(node):
+def test_a_breakpoint_after_a_node_reports_where_it_stopped(node):
     run = Session(branching(["a", "a2"], ["b", "b2"]))
     run.breakpoints.add(node=node, side="after")
     run.run()
@@ -254,7 +254,7 @@ def test_a_breakpoint_behind_a_node_tells_that_it_stopped_there(node):
 
 
 @pytest.mark.parametrize("node", ["a2", "b", "b2", "both", "done"])
-def test_run_until_a_node_of_any_branch(node):
+def test_run_stops_before_a_node_of_any_branch(node):
     run = Session(branching(["a", "a2"], ["b", "b2"]))
     run.step()
     run.run(until=node)
@@ -263,14 +263,14 @@ def test_run_until_a_node_of_any_branch(node):
     assert run.status == "finished"
 
 
-def test_a_breakpoint_with_a_condition_asks_the_branchs_own_board():
+def test_a_condition_of_a_breakpoint_reads_the_board_of_the_branch():
     run = Session(branching(["a", "a2"], ["b", "b2"]))
     run.breakpoints.add(node="b2", when="b == 1 and a is undefined")
     run.run()
     assert run.current == "b2"
 
 
-def test_so_many_steps_are_no_more_in_branches():
+def test_max_steps_holds_in_branches():
     run = Session(branching(["a", "a2"], ["b", "b2"]))
     for number in range(1, 8):
         run.run(max_steps=1)
@@ -290,7 +290,7 @@ def test_the_budget_holds_in_branches(most):
 # ------------------------------------------------------------------------------------------------- people and failures
 
 
-def test_a_branch_that_waits_for_a_person_keeps_no_other_waiting():
+def test_a_branch_that_waits_for_a_person_does_not_block_others():
     run = Session(branching([human("ask", "branch0"), "after"], ["b", "b2"]))
     run.run()
     assert (run.status, path(run)) == ("waiting", ["both enter", "b", "b2"])
@@ -311,7 +311,7 @@ def test_stepping_continues_in_the_other_branches_too():
     assert stepped(run).board["ask"] == "yes"
 
 
-def test_two_that_wait_are_answered_in_any_order_and_each_is_a_step():
+def test_two_waiting_branches_are_answered_in_any_order_and_each_is_a_step():
     run = Session(branching([human("p", "branch0")], [human("q", "branch1"), "after"]))
     run.run()
     assert [one.node for one in run.pending] == ["p", "q"]
@@ -323,7 +323,7 @@ def test_two_that_wait_are_answered_in_any_order_and_each_is_a_step():
     assert dict(run.board) == {"p": "P", "q": "Q", "after": 1, "done": 1}
 
 
-def test_the_budget_holds_beside_one_who_waits():
+def test_the_budget_holds_beside_a_waiting_branch():
     run = Session(branching([human("ask", "branch0")], ["b", "b2"]), budget={"max_steps": 1})
     run.run()
     run.step()
@@ -339,7 +339,7 @@ def breaking(state):
     return function("bad", does)
 
 
-def test_a_failure_is_at_its_node_and_the_branches_continue_once_it_is_mended():
+def test_a_failure_stays_at_its_node_and_the_branches_continue_after_the_fix():
     state = {"broken": True}
     for way in (lambda run: run.run(), stepped):
         state["broken"] = True
@@ -360,14 +360,14 @@ def test_a_failed_node_can_be_skipped():
 
 
 @pytest.mark.parametrize(("rescue", "end"), [(Rescue({"x": 1}), {"x": 1, "b": 1}), (Rescue({"x": 1}, ()), {"x": 1})])
-def test_a_node_that_is_rescued_continues_or_ends_its_branch(rescue, end):
+def test_a_recovered_node_continues_or_ends_its_branch(rescue, end):
     bad = breaking({"broken": True})
     run = Session(branching([Node(**{**_fields(bad), "rescue": rescue}), "b"], ["c"]))
     run.run()
     assert dict(run.board) == end | {"c": 1, "done": 1}
 
 
-def test_a_failure_that_the_section_handles_leaves_nothing_of_any_branch():
+def test_a_failure_handled_by_the_parallel_node_discards_all_branches():
     run = Session(branching(["a"], [breaking({"broken": True})], errors=True))
     stepped(run)
     assert path(run) == ["both enter", "a", "bad error", "both leave error", "done"]

@@ -31,7 +31,7 @@ def test_the_text_of_the_value_is_matched(value, target):
     assert choose(routes, value, "other") == target
 
 
-def test_without_a_match_and_a_default_it_leads_nowhere():
+def test_without_match_and_default_the_run_ends():
     assert choose({"a": "b"}, "c", None) is None
 
 
@@ -43,7 +43,7 @@ def router(**attributes):
     return graph
 
 
-def test_it_goes_where_the_value_says():
+def test_it_follows_the_route_of_the_value():
     routes = {"refund": "refund", "bug": "bug"}
     for topic, target in (("refund", "refund"), ("bug", "bug"), ("x", "other"), (None, "other")):
         run = session(nx.DiGraph(router(routes=routes, default="other"), entry="route"), {"topic": topic})
@@ -51,7 +51,7 @@ def test_it_goes_where_the_value_says():
         assert path(run) == ["route", target]
 
 
-def test_its_step_says_why():
+def test_its_step_reports_why():
     run = session(nx.DiGraph(router(routes={"1": "bug"}, default="other"), entry="route"), {"topic": 1})
     step = run.step()
     assert step.thought == "Router decision based on topic=1: Go to bug"
@@ -81,7 +81,7 @@ def test_a_path_below_a_key_is_read():
     assert path(run) == ["route", "bug"]
 
 
-def test_without_a_way_on_the_run_is_at_its_end():
+def test_without_an_outgoing_edge_the_run_ends():
     graph = router(routes={"bug": "bug"})
     graph.graph["entry"] = "route"
     run = session(graph, {"topic": "?"})
@@ -122,11 +122,11 @@ def routed(tmp_path, cases, *, default="", ways=()):
         ([("true", "a"), ("false", "b")], "", (), ["a"]),
     ],
 )
-def test_all_cases_that_hold_are_next_then_the_default_then_the_edges(tmp_path, cases, default, ways, led):
+def test_all_matching_cases_are_next_then_the_default_then_the_edges(tmp_path, cases, default, ways, led):
     assert routed(tmp_path, cases, default=default, ways=ways) == led
 
 
-def test_its_step_says_which_case_held(tmp_path):
+def test_its_step_reports_the_matching_case(tmp_path):
     graph = f"""
 nodes:
   - {{id: route, type: router, cases: [{{when: {HOLDS}, to: a}}, {{when: {FAILS}, to: b}}], default: b}}

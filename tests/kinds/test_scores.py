@@ -24,7 +24,7 @@ from tests.session.small_sessions import path
      (Decimal("0.5"), 0.5, None), ((0.25, "c"), 0.25, "c"), ({"passed": True, "reason": "r"}, 1.0, "r"),
      ("no", 0.0, None)],
 )  # fmt: skip
-def test_what_is_a_score(answer, score, critique):
+def test_valid_scores_are_accepted(answer, score, critique):
     assert parse_verdict(answer) == (score, critique)
 
 
@@ -33,7 +33,7 @@ def test_what_is_a_score(answer, score, critique):
     [None, "good", "", [], [0.5], {}, {"critique": "c"}, {"score": "high"}, {"score": None}, {"score": [1]},
      float("nan"), float("inf"), {"score": float("-inf")}, "NaN", '{"score": NaN}', 1j, 10**400, {"score": "nan"}],
 )  # fmt: skip
-def test_what_is_none_is_reported_with_who_answered_it(answer):
+def test_an_invalid_score_is_reported_with_its_source(answer):
     with pytest.raises(ValueError, match=r"."):
         parse_verdict(answer)
     run = Session(recipe(), tools={"critic": lambda output: answer})
@@ -44,7 +44,7 @@ def test_what_is_none_is_reported_with_who_answered_it(answer):
 
 
 @pytest.mark.parametrize("answer", [85, "85", -0.1, {"score": 1.01, "critique": "c"}])
-def test_a_score_beyond_0_to_1_is_none_where_the_threshold_is_within(answer):
+def test_a_score_beyond_0_to_1_is_invalid_if_the_threshold_is_within(answer):
     run = Session(recipe(), tools={"critic": lambda output: answer})
     run.run()
     assert (run.status, run.current, run.trace.score) == ("failed", "judge", None)

@@ -26,7 +26,7 @@ def test_without_inputs_and_outputs_it_shares_the_board():
     assert dict(run.board) == {"n": 2, "x": 0, "keys": ["n", "x"], "done": 1}
 
 
-def test_with_inputs_it_has_a_board_of_its_own():
+def test_with_inputs_it_has_its_own_board():
     run = session(inside(inputs={"n": "deep.n"}, outputs={"result": "n"}), {"deep": {"n": 1}, "x": 0})
     run.step(3)
     assert dict(run.board) == {"deep": {"n": 1}, "x": 0}
@@ -51,7 +51,7 @@ def test_the_board_is_that_of_the_next_node():
     assert run.trace.state_at(2) == {"n": 1, "x": 0}
 
 
-def test_an_edit_inside_changes_the_inside_alone():
+def test_an_edit_inside_changes_the_inner_board_alone():
     run = session(inside(inputs={"n": "n"}, outputs={"m": "n"}), {"n": 1})
     run.step()
     run.edit({"n": 10}).run()
@@ -59,19 +59,19 @@ def test_an_edit_inside_changes_the_inside_alone():
 
 
 @pytest.mark.parametrize("outputs", [{"m": "gone"}, {}])
-def test_an_output_that_is_not_there_is_left_out(outputs):
+def test_a_missing_output_is_omitted(outputs):
     run = session(inside(inputs={"n": "n"}, outputs=outputs), {"n": 1})
     run.run()
     assert dict(run.board) == {"n": 1, "done": 1}
 
 
-def test_an_input_that_is_not_there_is_left_out_and_reported_where_it_is_needed():
+def test_a_missing_input_is_omitted_and_reported_where_it_is_needed():
     run = session(inside(inputs={"n": "gone"}, outputs={"m": "n"}), {"x": 1})
     run.run()
     assert (run.status, run.current) == ("failed", "add")
 
 
-def test_a_subgraph_in_a_subgraph():
+def test_subgraphs_can_be_nested():
     outer = nx.DiGraph()
     outer.add_node("outer", kind="subgraph", graph=inside(inputs={"n": "n"}, outputs={"n": "n"}), inputs={"n": "start"},
                    outputs={"end": "n"})  # fmt: skip
@@ -97,7 +97,7 @@ def test_a_fork_inside_continues_inside():
     assert (run.board["m"], fork.board["m"]) == (2, 7)
 
 
-def test_what_fails_inside_can_be_caught_by_the_node_outside():
+def test_the_outer_node_can_catch_an_inner_failure():
     def breaks():
         raise ValueError("inside")
 
@@ -130,14 +130,14 @@ def noop(id, **written):
     return f"{{id: {id}, type: noop, map: {{set: {{{', '.join(f'{k}: {v}' for k, v in written.items())}}}}}}}"
 
 
-def test_the_inside_sees_the_state_around_it_under_its_inputs(tmp_path):
+def test_the_inner_board_has_the_mapped_inputs(tmp_path):
     done = nested(tmp_path, [noop("look", a="'{{ k }} {{ n }} {{ state.x }} {{ inputs.k }} {{ inputs.x }}'")])
     assert done.state["a"] == "1 0 1 1 1"
     done = nested(tmp_path, [noop("look", a="'{{ x }} {{ inputs.x }} {{ state.x }}'")], inputs="{x: over}")
     assert (done.state["a"], done.state["x"]) == ("over over over", 1)
 
 
-def test_only_its_outputs_come_out_and_they_replace_what_was_there(tmp_path):
+def test_only_outputs_are_copied_out_and_they_replace_earlier_values(tmp_path):
     inner = ["{id: in, type: noop, map: {merge: {log: [in]}, set: {b: 2, own: 3}}}"]
     done = nested(tmp_path, inner, outputs="[log]")
     assert done.state == {"n": 0, "log": ["in"], "x": 1, "a": None, "b": None, "c": None}
@@ -145,28 +145,28 @@ def test_only_its_outputs_come_out_and_they_replace_what_was_there(tmp_path):
     assert again.state["log"] == [1, 2]
 
 
-def test_an_output_may_be_none_and_one_that_is_never_written_is_none(tmp_path):
+def test_an_unwritten_output_is_none(tmp_path):
     done = nested(
         tmp_path, [noop("in", n="null")], outputs="[n, gone]", node=", map: {set: {b: '{{ result.outputs }}'}}"
     )
     assert (done.state["n"], done.state["b"], "gone" in done.state) == (None, {"n": None, "gone": None}, False)
 
 
-def test_an_output_that_the_inside_deletes_is_gone(tmp_path):
+def test_an_output_deleted_inside_is_deleted_outside(tmp_path):
     inner = ["{id: in, type: noop, map: {delete: [a, b]}}"]
     state = nested(tmp_path, inner).state
     assert "a" not in state
     assert "b" in state  # no output
 
 
-def test_its_result_tells_the_outputs_twice_and_the_whole_state_inside(tmp_path):
+def test_its_result_contains_the_outputs_and_the_inner_state(tmp_path):
     mapped = "{set: {b: '{{ result.a }}', c: '{{ result.outputs.a }} {{ result.state.own }} {{ output.outputs.a }}'}}"
     done = nested(tmp_path, [noop("in", a="5", own="6")], node=f", map: {mapped}")
     assert (done.state["a"], done.state["b"], done.state["c"]) == (5, 5, "5 6 5")
 
 
 @pytest.mark.parametrize("path", ["result.a", "result.outputs.a", "result.state.a", "output.a", "state.a"])
-def test_rules_of_its_edges_see_it(tmp_path, path):
+def test_rules_of_its_edges_see_its_result(tmp_path, path):
     when = f', when: {{"==": [{{var: {path}}}, 5]}}'
     done = nested(tmp_path, [noop("in", a="5")], more=when)
     assert done.path[-1] == "after"
@@ -175,7 +175,7 @@ def test_rules_of_its_edges_see_it(tmp_path, path):
 
 
 @pytest.mark.parametrize("path", ["result.outputs.a", "result.a", "result.state.own"])
-def test_a_loop_around_it_sees_it(tmp_path, path):
+def test_an_enclosing_loop_sees_its_result(tmp_path, path):
     graph = f"""
     nodes:
       - {{id: l, type: loop, body: sub, until: {{">=": [{{var: {path}}}, 2]}}, max_iterations: 5}}
@@ -191,7 +191,7 @@ def test_a_loop_around_it_sees_it(tmp_path, path):
     assert ran(tmp_path, text(graph, one)).state["n"] == 2
 
 
-def test_a_map_of_it_is_rendered_against_the_state_before_its_outputs(tmp_path):
+def test_its_mapping_is_rendered_with_the_state_before_its_outputs(tmp_path):
     done = nested(tmp_path, [noop("in", n="7")], outputs="[n]", node=", map: {set: {b: '{{ n }} {{ result.n }}'}}")
     assert (done.state["n"], done.state["b"]) == (7, "0 7")
 
@@ -199,7 +199,7 @@ def test_a_map_of_it_is_rendered_against_the_state_before_its_outputs(tmp_path):
 FAILS = ["{id: in, type: noop, map: {set: {a: 1}}}", "{id: bad, type: tool, uses: raising}"]
 
 
-def test_what_fails_inside_fails_the_node_and_nothing_of_the_inside_is_kept(tmp_path):
+def test_an_inner_failure_fails_the_node_and_discards_the_inner_state(tmp_path):
     for node, way in (
         ("{to: rescue}", ["rescue"]),
         ("{resume: true}", ["after"]),
@@ -214,12 +214,12 @@ def test_what_fails_inside_fails_the_node_and_nothing_of_the_inside_is_kept(tmp_
         )
 
 
-def test_an_unhandled_one_names_both(tmp_path):
+def test_an_unhandled_inner_failure_names_both_nodes(tmp_path):
     with pytest.raises(NodeExecutionError, match=r"'bad' in 'sub' failed \(type=tool, tool=raising\).*it broke"):
         nested(tmp_path, FAILS)
 
 
-def test_it_may_be_handled_inside(tmp_path):
+def test_an_inner_failure_may_be_handled_inside(tmp_path):
     inner = ["{id: bad, type: tool, uses: raising, on_error: {to: fix}}", noop("fix", a="9")]
     assert nested(tmp_path, inner, node=", on_error: {to: rescue}").state["a"] == 9
 
@@ -245,7 +245,7 @@ def test_one_graph_may_be_run_by_two_nodes(tmp_path):
     assert done.path == ["first enter", "in", "first leave", "second enter", "in", "second leave"]
 
 
-def test_a_loop_inside_it(tmp_path):
+def test_it_may_contain_a_loop(tmp_path):
     inner = ["{id: l, type: loop, body: w, max_iterations: 3}", "{id: w, type: noop, map: {merge: {log: ['{{ k }}']}}}"]
     assert nested(tmp_path, inner, outputs="[log]").state["log"] == [1, 1, 1]
 
@@ -257,7 +257,7 @@ subgraphs:
 """
 
 
-def test_only_so_many_may_be_nested_and_that_is_not_caught(tmp_path):
+def test_the_nesting_limit_is_an_error_that_is_not_caught(tmp_path):
     content = text("nodes: [{id: s, type: subgraph, graph: one, on_error: {resume: true}}]") + DEEP
     assert ran(tmp_path, content, max_subgraph_depth=2).state["a"] == 2
     for depth in (1, 0):
@@ -265,7 +265,7 @@ def test_only_so_many_may_be_nested_and_that_is_not_caught(tmp_path):
             ran(tmp_path, content, max_subgraph_depth=depth)
 
 
-def test_without_a_limit_of_its_own_eight_may(tmp_path):
+def test_the_default_nesting_limit_is_eight(tmp_path):
     graphs = "\n".join(
         f"  g{n}: {{inputs: [x], outputs: [a], nodes: [{{id: s{n}, type: subgraph, graph: g{n + 1}}}]}}"
         for n in range(1, 9)

@@ -15,20 +15,20 @@ def session_of(key, cases, default=None):
     ("key", "runs", "observed"),
     [("a", "tell", {"case": "a", "used_default": False}), ("z", "plan_2", {"case": "default", "used_default": True})],
 )
-def test_the_case_of_the_key_runs_else_the_default(key, runs, observed):
+def test_the_case_of_the_key_runs_or_the_default(key, runs, observed):
     session = session_of(key, {"a": tell, "b": note}, plan)
     session.run()
     assert path(session) == ["plan", "route enter", runs, "route leave", "plan_3"]
     assert session.trace.steps[3].observation == observed
 
 
-def test_of_two_cases_that_are_equal_the_first_runs():
+def test_of_two_equal_cases_the_first_runs():
     session = session_of("a", [("a", tell), ("a", note)])
     session.run()
     assert path(session)[2] == "tell"
 
 
-def test_keys_need_not_be_texts():
+def test_keys_need_not_be_strings():
     session = session_of(2, {1: tell, 2: note})
     session.run()
     assert path(session)[2] == "note"

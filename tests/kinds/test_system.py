@@ -11,7 +11,7 @@ def run(graph, **options):
     return session
 
 
-def test_what_comes_back_is_stored_by_its_type_and_none_stores_nothing():
+def test_an_output_is_stored_by_its_type_and_none_stores_nothing():
     @system
     def silent(plan: Out[Plan]):
         pass
@@ -28,7 +28,7 @@ def test_a_dict_is_an_output_like_any_other():
     assert dict(run(Graph().add_system(found)).board) == {"builtins.dict": {"a": 1}}
 
 
-def test_what_is_given_is_a_copy_so_a_change_to_it_changes_nothing():
+def test_inputs_are_copies():
     @system
     def careless(plan: Out[Plan]):
         plan.goal = "coffee"
@@ -37,7 +37,7 @@ def test_what_is_given_is_a_copy_so_a_change_to_it_changes_nothing():
     assert session.board[PLAN] == Plan("tea")
 
 
-def test_what_may_be_missing_is_none_or_the_default():
+def test_an_optional_input_is_none_or_the_default():
     @system
     def one(plan: Out[Plan] | None, result: Out[Result] = Result("none"), price: Res[int] | None = 3) -> str:  # noqa: B008
         return f"{plan} {result.text} {price}"
@@ -45,7 +45,7 @@ def test_what_may_be_missing_is_none_or_the_default():
     assert run(Graph().add_system(one)).board["builtins.str"] == "None none 3"
 
 
-def test_a_missing_resource_says_how_to_give_it():
+def test_a_missing_resource_is_reported_with_the_remedy():
     @system
     def one(price: Res[int]) -> str:
         return str(price)
@@ -58,7 +58,7 @@ def test_a_missing_resource_says_how_to_give_it():
     assert len(session.trace.frames.calls) == 1  # another attempt would not find it either
 
 
-def test_who_could_have_produced_an_output_is_never_the_system_that_asks():
+def test_possible_producers_of_an_output_exclude_the_system_itself():
     @system
     def grow(plan: Out[Plan]) -> Plan:
         return plan
@@ -73,7 +73,7 @@ def test_a_missing_output_leads_to_the_error_handler_like_any_failure():
     assert run(graph).board["builtins.str"] == "noted"
 
 
-def test_each_attempt_has_a_context_of_its_own():
+def test_each_attempt_has_its_own_context():
     seen = []
 
     @system
@@ -89,7 +89,7 @@ def test_each_attempt_has_a_context_of_its_own():
     assert seen[0] is not seen[1]
 
 
-def test_what_one_attempt_changes_in_its_arguments_the_next_one_does_not_see():
+def test_changes_to_arguments_in_one_attempt_are_not_visible_in_the_next():
     @system
     def careless(plan: Out[Plan]) -> str:
         plan.done += 1
@@ -102,7 +102,7 @@ def test_what_one_attempt_changes_in_its_arguments_the_next_one_does_not_see():
     assert run(graph).status == "failed"
 
 
-def test_what_a_context_reads_is_noted_as_read():
+def test_reads_through_a_context_are_recorded():
     @system
     def one(ctx: SystemContext) -> str:
         return ctx.output(Plan).goal
@@ -112,7 +112,7 @@ def test_what_a_context_reads_is_noted_as_read():
     assert session.replay(strict="reads").ok
 
 
-def test_an_edit_of_a_call_that_is_held_goes_to_the_system():
+def test_edited_arguments_of_a_paused_call_reach_the_system():
     session = nb.Session(nb.load(Graph().add_system(plan).add_system(tell)))
     session.breakpoints.add(call="tell")
     session.run()

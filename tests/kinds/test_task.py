@@ -14,7 +14,7 @@ def session(agent: Any, board: dict[str, Any], **attributes: Any) -> nb.Session:
     return nb.Session(nb.load(graph), board, tools={"help": agent})
 
 
-def test_without_inputs_the_task_is_the_boards_own() -> None:
+def test_without_inputs_the_task_is_read_from_the_board() -> None:
     run = session(executor({"tool_name": "none", "response": "x"}), {"task": "count"})
     run.step()
     assert run.board["task"] == "count"
@@ -22,14 +22,14 @@ def test_without_inputs_the_task_is_the_boards_own() -> None:
     assert run.board["help"] == "x"
 
 
-def test_it_has_a_board_of_its_own() -> None:
+def test_it_has_its_own_board() -> None:
     run = session(executor(call("ok", n=1)), {"task": "count", "answer": "outer"})
     run.run()
     assert run.board["answer"] == "outer"
     assert set(run.board) == {"task", "answer", "help"}
 
 
-def test_its_whole_result_is_what_is_observed() -> None:
+def test_its_observation_is_the_complete_result() -> None:
     run = session(executor(call("ok", n=1)), {"task": "count"})
     run.run()
     seen = run.trace.steps[-1].observation
@@ -37,7 +37,7 @@ def test_its_whole_result_is_what_is_observed() -> None:
     assert seen["success"]
 
 
-def test_a_failure_tells_the_reason_and_can_be_tried_again() -> None:
+def test_a_failure_has_a_reason_and_can_be_retried() -> None:
     run = session(executor(call("bad")), {"task": "count"})
     run.run()
     assert (run.status, run.error.code) == ("failed", "X441")  # type: ignore[union-attr]  # it has failed
@@ -61,7 +61,7 @@ def test_a_model_that_fails_after_a_tool_is_the_nodes_failure_with_its_reason() 
     assert "no answer left" in run.error.why  # type: ignore[union-attr]  # it has failed
 
 
-def test_the_nodes_attempts_let_the_agent_start_over() -> None:
+def test_attempts_of_the_node_restart_the_agent() -> None:
     agent = executor(call("bad"), "words", call("ok", n=1), {"tool_name": "none", "response": "x"}, max_calls=2)
     run = session(agent, {"task": "count"}, attempts=2)
     run.run()
@@ -76,14 +76,14 @@ def test_the_nodes_attempts_let_the_agent_start_over() -> None:
     assert run.board["help"] == "x"
 
 
-def test_the_last_attempts_failure_is_the_nodes() -> None:
+def test_the_failure_of_the_last_attempt_is_that_of_the_node() -> None:
     run = session(executor(call("bad"), call("throws")), {"task": "count"}, attempts=2)
     run.run()
     assert run.status == "failed"
     assert "no such thing" in run.error.why  # type: ignore[union-attr]  # it has failed
 
 
-def test_who_runs_the_failed_node_again_asks_the_agent_again() -> None:
+def test_retrying_the_failed_node_calls_the_agent_again() -> None:
     run = session(executor("words", {"tool_name": "none", "response": "x"}), {"task": "count"})
     run.run()
     assert run.status == "failed"

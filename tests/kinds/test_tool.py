@@ -23,7 +23,7 @@ def flaky(times):
     return look, calls
 
 
-def test_its_answer_is_written_as_a_functions_is():
+def test_its_result_is_written_like_that_of_a_function():
     run = session(calling(), {"word": "rain"})
     run.step(2)
     assert run.board["look"] == "about rain"
@@ -43,7 +43,7 @@ def test_each_attempt_is_a_row_of_the_calls():
     assert rows["error"].isna().tolist() == [False, False, True]
 
 
-def test_after_the_last_attempt_it_fails():
+def test_it_fails_after_the_last_attempt():
     look, calls = flaky(9)
     run = session(calling(look, attempts=2), {"word": "rain"})
     run.run()
@@ -52,7 +52,7 @@ def test_after_the_last_attempt_it_fails():
     assert isinstance(run.cause, OSError)
 
 
-def test_one_that_takes_too_long_is_a_timeout_with_edges_of_its_own():
+def test_a_slow_tool_is_a_timeout_with_its_own_edges():
     async def slow(word):
         await asyncio.Event().wait()
 
@@ -67,7 +67,7 @@ def test_one_that_takes_too_long_is_a_timeout_with_edges_of_its_own():
     assert "took longer than 0.001 s" in run.trace.steps[1].error
 
 
-def test_without_a_timeout_edge_an_error_edge_is_not_taken_for_it():
+def test_without_a_timeout_edge_the_error_edge_is_not_taken():
     async def slow(word):
         await asyncio.Event().wait()
 
@@ -90,7 +90,7 @@ def test_a_failure_takes_the_error_edge_and_not_the_others():
     assert run.status == "finished"
 
 
-def test_without_inputs_it_is_given_the_board_and_the_call_says_nothing_of_it():
+def test_without_inputs_it_receives_the_board_which_is_not_recorded():
     built_graph = graph("look", look=lambda board: board["word"])
     built_graph.nodes["look"]["kind"] = "tool"
     run = session(built_graph, {"word": "rain"})
@@ -100,7 +100,7 @@ def test_without_inputs_it_is_given_the_board_and_the_call_says_nothing_of_it():
 
 
 @pytest.mark.parametrize("name", ["look", None])
-def test_it_is_named_as_it_was_bound_or_by_its_function(name):
+def test_its_call_is_named_as_bound_or_by_its_function(name):
     def search(word):
         return word
 
@@ -112,7 +112,7 @@ def test_it_is_named_as_it_was_bound_or_by_its_function(name):
 
 @pytest.mark.parametrize("timeout", [0, 30])
 @pytest.mark.parametrize("inputs", [{"word": "word"}, None])
-def test_its_options_hold_for_each_way_to_call_it(timeout, inputs):
+def test_its_options_apply_to_every_kind_of_call(timeout, inputs):
     look, calls = flaky(1)
     built_graph = calling(look if inputs else lambda: look("rain"), attempts=2, timeout=timeout)
     built_graph.nodes["look"]["inputs"] = inputs
@@ -146,12 +146,12 @@ def test_its_inputs_are_rendered_and_keep_their_type(tmp_path):
     assert done.session.trace.steps[0].inputs == done.state["a"]
 
 
-def test_config_goes_beside_them_and_they_win(tmp_path):
+def test_config_is_passed_too_and_inputs_take_precedence(tmp_path):
     done = run_tool(tmp_path, "{k: 2}", uses="own", config="{k: 1, more: [1]}")
     assert done.state["a"] == {"k": 2, "more": [1]}
 
 
-def test_overrides_are_given_the_config_too(tmp_path):
+def test_overrides_receive_the_config_too(tmp_path):
     done = run_tool(
         tmp_path,
         "{k: 2}",
@@ -172,27 +172,27 @@ def test_overrides_are_given_the_config_too(tmp_path):
         ({"result": 1, "text": "t"}, 1, "t"),
     ],
 )
-def test_a_result_that_is_no_mapping_is_under_result(tmp_path, answer, result, text_):
+def test_a_result_that_is_not_a_mapping_is_under_result(tmp_path, answer, result, text_):
     done = run_tool(
         tmp_path, mapped="{set: {a: '{{ result.result }}', b: '{{ result.text }}'}}", tools={"echo": lambda: answer}
     )
     assert (done.state["a"], done.state["b"]) == (result, text_)
 
 
-def test_a_timeout_is_never_forced_on_a_function_that_takes_none(tmp_path):
+def test_a_function_without_timeout_parameter_gets_none(tmp_path):
     seen = []
     done = run_tool(tmp_path, rest=", timeout: {seconds: 60}", tools={"echo": lambda: seen.append(None) or "fine"})
     assert (done.state["a"], len(seen) > 0) == ("fine", True)
 
 
-def test_one_that_takes_a_timeout_is_given_it(tmp_path):
+def test_a_function_with_timeout_parameter_gets_it(tmp_path):
     done = run_tool(tmp_path, rest=", timeout: {seconds: 60}", tools={"echo": lambda timeout=None: timeout})
     assert done.state["a"] == 60
     done = run_tool(tmp_path, "{timeout: 5}", ", timeout: {seconds: 60}", tools={"echo": lambda timeout=None: timeout})
     assert done.state["a"] == 5
 
 
-def test_a_sync_tool_that_takes_too_long_is_a_timeout_and_takes_the_error_edge(tmp_path):
+def test_a_slow_sync_tool_is_a_timeout_and_takes_the_error_edge(tmp_path):
     gate = threading.Event()
     try:
         done = run_tool(
@@ -206,7 +206,7 @@ def test_a_sync_tool_that_takes_too_long_is_a_timeout_and_takes_the_error_edge(t
     assert "took longer than 0.02 s" in done.session.trace.steps[0].error
 
 
-def test_each_attempt_may_take_the_whole_time(tmp_path):
+def test_each_attempt_has_the_full_timeout(tmp_path):
     gate, calls = threading.Event(), []
 
     def slow_at_first():
@@ -228,7 +228,7 @@ def test_each_attempt_may_take_the_whole_time(tmp_path):
 
 
 @pytest.mark.parametrize("fault", [{"error": "busy"}, OSError("no line")])
-def test_errors_that_are_reported_and_raised_are_tried_again(tmp_path, fault):
+def test_reported_and_raised_errors_are_retried(tmp_path, fault):
     calls = []
 
     def flaky_tool():
@@ -244,7 +244,7 @@ def test_errors_that_are_reported_and_raised_are_tried_again(tmp_path, fault):
     assert done.trace.frames.calls["backoff_seconds"].tolist() == [0, 4, 4]
 
 
-def test_a_mistake_in_its_map_is_no_reason_to_try_again(tmp_path):
+def test_an_error_in_its_mapping_is_not_retried(tmp_path):
     calls = []
     content = text("nodes:\n  - {id: call, type: tool, uses: echo, retry: {max_attempts: 3, backoff: 0}, "
                    "map: {set: {a: '{{ result.gone.deeper }}'}}}")  # fmt: skip
@@ -259,7 +259,7 @@ def test_an_async_tool_is_awaited(tmp_path):
     assert run_tool(tmp_path, "{q: '{{ x }}'}", tools={"echo": later}).state["a"] == 2
 
 
-def test_what_a_tool_changes_in_its_arguments_does_not_change_the_board(tmp_path):
+def test_changes_to_arguments_by_a_tool_do_not_change_the_board(tmp_path):
     done = run_tool(
         tmp_path, "{items: '{{ log }}'}", tools={"echo": lambda items: items.append(1) or {"result": items}}
     )

@@ -39,12 +39,12 @@ def test_a_key_is_the_module_and_the_qualified_name():
     assert (get_type_name(Outer.Inner), get_type_name(list[Outer])) == ("Outer.Inner", "list[Outer]")
 
 
-def test_types_of_one_name_get_keys_of_their_own_in_their_order():
+def test_types_with_one_name_get_numbered_keys_in_order():
     first, second, third = (type("Same", (), {"__module__": "types"}) for _ in range(3))
     assert list(get_keys([first, second, first, third]).values()) == ["types.Same", "types.Same~2", "types.Same~3"]
 
 
-def test_a_value_is_stored_under_the_declared_type_that_it_is_of_else_under_its_own():
+def test_a_value_is_stored_under_its_declared_type_or_else_its_own():
     keys = {bool: "b", int: "i", list[int]: "l", Words: "w"}
     yes = True
     assert find_key(yes, (int,), keys) == "i"
@@ -55,13 +55,13 @@ def test_a_value_is_stored_under_the_declared_type_that_it_is_of_else_under_its_
     assert find_key(Record("dataclass", {"type": "shop:Order", "v": {}}), (int,), keys) == "shop.Order"
 
 
-def test_a_union_is_its_members_without_none():
+def test_a_union_is_its_members_except_none():
     assert list_members(int | None) == (int,)
     assert list_members(int | str) == (int, str)
     assert list_members(int) == (int,)
 
 
-def test_a_question_is_asked_of_any_board_and_until_turns_its_answer_round():
+def test_a_predicate_is_evaluated_on_any_board_and_until_negates_it():
     asked = TypedCondition("done", int, "n", lambda n: n > 2)
     until = TypedCondition("done", int, "n", lambda n: n > 2, until=True)
     assert [asked({"n": 3}), until({"n": 3}), until({"n": 1})] == [True, False, True]
@@ -76,7 +76,7 @@ def test_a_manually_created_context_has_resources_and_outputs():
         ctx.resource(dict)
 
 
-def test_a_closed_context_takes_nothing_more():
+def test_a_closed_context_accepts_nothing():
     ctx = SystemContext()
     ctx.close()
     with pytest.raises(ExecutionError, match="X455"):
@@ -131,7 +131,7 @@ Number = typing.NewType("Number", int)
         *((1, typing.Annotated[int, "m"], True), ("1", typing.Annotated[int, "m"], False)),
     ],
 )
-def test_what_may_be_meant_by_an_annotation(value, kind, fits):
+def test_annotations_are_resolved(value, kind, fits):
     assert is_of(value, kind) is fits
 
 
@@ -191,7 +191,7 @@ def test_an_int_is_stored_as_the_float_that_is_declared():
 
 
 @pytest.mark.parametrize(("returned", "kind"), [(True, bool), (1, int), (1.5, float)])
-def test_of_several_declared_types_the_values_own_comes_first(returned, kind):
+def test_of_several_declared_types_that_of_the_value_comes_first(returned, kind):
     def measured() -> float | int | bool:
         return returned
 
@@ -199,7 +199,7 @@ def test_of_several_declared_types_the_values_own_comes_first(returned, kind):
     assert [each for each in (float, int, bool) if result.has_output(each)] == [kind]
 
 
-def test_a_node_is_not_named_as_the_source_of_what_it_needs_itself():
+def test_a_node_is_not_named_as_the_source_of_its_own_input():
     def refine(draft: Out[str]) -> str:
         return draft
 

@@ -37,7 +37,7 @@ def test_answer(agent):
     assert wrong(agent, "answer yes").code == "X115"
 
 
-def test_breakpoints_and_watches_are_taken_away_again(agent, shell):
+def test_breakpoints_and_watches_can_be_removed(agent, shell):
     agent("break check")
     agent("break add")
     assert agent("breaks")["node"].tolist() == ["check", "add"]
@@ -51,7 +51,7 @@ def test_breakpoints_and_watches_are_taken_away_again(agent, shell):
     assert wrong(agent, "unwatch").code == "U401"
 
 
-def test_what_is_on_the_board_and_who_wrote_it(agent):
+def test_board_shows_values_and_their_writers(agent):
     assert agent("board n") == 0
     assert agent("who n") == "the inputs"
     agent("step")
@@ -69,21 +69,21 @@ def test_what_is_on_the_board_and_who_wrote_it(agent):
         ("deny", {"approved": False, "reason": ""}),
     ],
 )
-def test_leave_is_given_or_refused(agent, line, said):
+def test_approvals_are_granted_or_denied(agent, line, said):
     agent("board", to_where_it_waits(shape_sessions.asking("cycle", "approval")))
     assert [one.node for one in agent("pending")] == ["again"]
     agent(line)
     assert {key: agent("board said")[key] for key in said} == said
 
 
-def test_why_the_run_went_where_it_did(agent):
+def test_why_explains_the_last_route(agent):
     agent("run 2")
     assert "check" in repr(agent("why"))
     assert "done" in repr(agent("whynot done"))
     assert wrong(agent, "whynot").code == "U401"
 
 
-def test_the_trace_the_drawing_and_the_cockpit(agent, shell):
+def test_trace_draw_and_show_display_the_run(agent, shell):
     agent("run 4")
     assert agent("trace 1")["node"].tolist() == ["check"]
     assert "<svg" in agent("draw").svg

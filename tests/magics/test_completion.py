@@ -44,7 +44,7 @@ def test_completion(agent, shell, line, found):
         ("%agent approve ", []),
     ],
 )
-def test_what_is_there_is_proposed(agent, shell, line, found):
+def test_existing_names_are_completed(agent, shell, line, found):
     agent("break check")
     agent("watch n > 1")
     inputs = {"number": {"type": "integer"}, "note": {"type": "string"}}
@@ -58,5 +58,5 @@ def test_what_is_there_is_proposed(agent, shell, line, found):
         assert not set(complete(shell, line)) & {"step", "check", "n"}
 
 
-def test_without_a_session_nothing_of_it_is_proposed(shell):
+def test_without_a_session_its_names_are_not_completed(shell):
     assert "check" not in complete(shell, "%agent break ch")

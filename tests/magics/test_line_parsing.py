@@ -8,7 +8,7 @@ from tests.session.small_sessions import asking
 
 
 @pytest.mark.parametrize("line", ["step x", "goto", "back -1", "goto 1.5"])
-def test_a_number_is_needed(agent, line):
+def test_a_number_is_required(agent, line):
     assert wrong(agent, line).code == "U401"
 
 
@@ -24,7 +24,7 @@ def test_a_stray_quote_is_part_of_its_word(agent, shell):
 @pytest.mark.parametrize(
     ("line", "words"), [("a 'b c' d", ["a", "b c", "d"]), ("it's", ["it's"]), ("", []), ('x "', ["x", '"'])]
 )
-def test_a_line_is_split_as_a_shell_does(line, words):
+def test_a_line_is_split_as_in_a_shell(line, words):
     assert split(line) == words
 
 

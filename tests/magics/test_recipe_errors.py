@@ -14,7 +14,7 @@ def test_a_cell_becomes_a_recipe(shell):
     assert shell.run_cell_magic("recipe", "", TEXT) is shell.user_ns["recipe"]
 
 
-def test_a_cell_that_is_no_recipe_says_so_without_a_traceback(shell, capsys):
+def test_an_invalid_cell_is_reported_without_a_traceback(shell, capsys):
     result = shell.run_cell("%%recipe small\nkind: Recipe\ntopology: 5\n")
     out = capsys.readouterr()
     assert isinstance(result.error_in_exec, nb.RecipeError)
@@ -28,7 +28,7 @@ def test_a_recipe_needs_a_name_that_can_be_a_variable(shell, line):
     assert wrong(shell.run_cell_magic, "recipe", line, TEXT).code == "U401"
 
 
-def test_without_a_cell_there_is_no_recipe(shell):
+def test_an_empty_cell_is_reported(shell):
     assert "no text" in wrong(shell.run_line_magic, "recipe", "small").what
 
 

@@ -39,14 +39,14 @@ def test_an_input_that_is_declared_as_text_is_text(shell):
     assert shell.run_line_magic("agent", "edit question 5")["question"] == "5"
 
 
-def test_the_recipe_that_was_loaded_last_is_taken(shell):
+def test_the_last_loaded_recipe_is_used(shell):
     shell.run_cell_magic("recipe", "small", TEXT)
     session = shell.run_line_magic("agent", "new question=why")
     assert session.recipe is shell.user_ns["small"]
     assert shell.user_ns["session"] is session
 
 
-def test_there_is_no_such_recipe(shell):
+def test_an_unknown_recipe_is_reported(shell):
     shell.run_cell_magic("recipe", "small", TEXT)
     assert "did you mean 'small'" in wrong(shell.run_line_magic, "agent", "new smal").do
 
@@ -69,7 +69,7 @@ def test_another_session_is_chosen(agent, shell):
     assert wrong(agent, "use").code == "U401"
 
 
-def test_a_run_is_stored_reported_and_restored(agent, shell, tmp_path):
+def test_a_run_is_stored_listed_and_restored(agent, shell, tmp_path):
     file = tmp_path / "runs.db"
     shell.user_ns["session"] = nb.Session(nb.samples("triage"), {"ticket": "late"}, run_id="mine")
     agent("step 2")
@@ -83,7 +83,7 @@ def test_a_run_is_stored_reported_and_restored(agent, shell, tmp_path):
     assert agent(f'open "{file}"')._parts.state.read_only_reason is not None
 
 
-def test_forks_are_a_tree_and_a_run_is_replayed(agent, capsys):
+def test_forks_are_shown_as_a_tree_and_a_run_is_replayed(agent, capsys):
     agent("step 2")
     agent("fork other")
     agent("tree")

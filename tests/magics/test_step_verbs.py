@@ -32,7 +32,7 @@ def test_over_into_and_out(agent, shell):
 
 
 @pytest.mark.parametrize(("until", "position"), [("check", 1), ("4", 4), ("n == 2", 3), ("n == 2 and n > 1", 3)])
-def test_run_until(agent, shell, until, position):
+def test_run_stops_at_until(agent, shell, until, position):
     agent(f"run {until}")
     assert shell.user_ns["session"].position == position
 
@@ -49,7 +49,7 @@ def test_start_and_pause_name_run_where_no_loop_runs(agent):
     assert agent("pause") == "ready after step 0, next add"
 
 
-def test_start_runs_beside(agent, shell):
+def test_start_runs_in_the_background(agent, shell):
     async def main():
         assert agent("start") == "running after step 0, next add"
         await shell.user_ns["session"].wait()
@@ -58,7 +58,7 @@ def test_start_runs_beside(agent, shell):
     assert shell.user_ns["session"].status == "finished"
 
 
-def test_back_to_a_place_and_the_start(agent):
+def test_back_goes_to_a_step_and_to_the_start(agent):
     agent("run")
     assert agent("runback n == 2") == "paused after step 4, next add"
     assert agent("runback") == "ready after step 0, next add"
@@ -75,7 +75,7 @@ def test_stop_and_reset(agent, shell):
     assert agent("reset") == "ready after step 0, next again"
 
 
-def test_a_failed_node_is_tried_again_or_left_out(agent):
+def test_a_failed_node_is_retried_or_skipped(agent):
     agent("board", broken())
     agent("run")
     assert agent("retry").startswith("failed after step 3")
@@ -84,7 +84,7 @@ def test_a_failed_node_is_tried_again_or_left_out(agent):
     assert wrong(agent, "next").code == "U401"
 
 
-def test_the_speed_of_start(agent, shell):
+def test_start_accepts_a_speed(agent, shell):
     assert agent("speed 3") == "3 steps per second"
     assert shell.user_ns["session"].speed == 3
     assert agent("speed full") == "full speed"
@@ -92,7 +92,7 @@ def test_the_speed_of_start(agent, shell):
     assert wrong(agent, "speed 0").code == "X128"
 
 
-def test_start_goes_to_a_place(agent, shell):
+def test_start_runs_until_a_node(agent, shell):
     async def main():
         agent("start check")
         await shell.user_ns["session"].wait()

@@ -20,11 +20,11 @@ def test_help_names_every_verb(agent, capsys):
 
 
 @pytest.mark.parametrize(("line", "told"), [("stepp", "did you mean 'step'"), ("zzz", "see %agent help")])
-def test_there_is_no_such_verb(agent, line, told):
+def test_an_unknown_verb_is_reported(agent, line, told):
     assert told in wrong(agent, line).do
 
 
-def test_there_is_no_session_yet(shell):
+def test_a_missing_session_is_reported(shell):
     assert "no session yet" in wrong(shell.run_line_magic, "agent", "step").what
 
 
@@ -36,7 +36,7 @@ def test_an_error_is_shown_without_a_traceback(agent, shell, capsys):
     assert "X111" in out.out + out.err
 
 
-def test_help_says_more_of_one_verb(agent, capsys):
+def test_help_describes_one_verb(agent, capsys):
     agent("help new")
     out = capsys.readouterr().out
     assert out.startswith("%agent new [NAME] [as VARIABLE] key=value...: ")
@@ -44,7 +44,7 @@ def test_help_says_more_of_one_verb(agent, capsys):
     assert "did you mean 'step'" in wrong(agent, "help stepp").do
 
 
-def test_every_verb_says_its_form():
+def test_every_verb_shows_its_usage():
     for name, verb in VERBS.items():
         assert verb.description.startswith(f"%agent {name}"), name
         assert set(verb.completes) <= set(SORTS)
@@ -62,12 +62,12 @@ shell.history_manager.end_session()
 """
 
 
-def test_loading_only_registers():
+def test_loading_the_extension_only_registers_magics():
     done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 
 
-def test_unloading_leaves_nothing_behind_but_the_variables(shell, agent):
+def test_unloading_the_extension_keeps_only_variables(shell, agent):
     agent("step")
     session = shell.user_ns["session"]
     shell.run_line_magic("unload_ext", "agentnb")

@@ -23,7 +23,7 @@ def test_the_current_session_is_the_last_one_created_else_the_variable_session()
     assert bench.session is first
 
 
-def test_the_last_recipe_is_meant_else_the_variable_recipe():
+def test_the_default_recipe_is_the_last_one_or_the_variable_recipe():
     recipe = nb.load(counting())
     bench = Workspace({"recipe": recipe, "_1": recipe, "n": 5})
     assert bench.recipe("") is recipe
@@ -33,7 +33,7 @@ def test_the_last_recipe_is_meant_else_the_variable_recipe():
     assert "'n'" in wrong(bench.recipe, "n").what
 
 
-def test_one_line_says_where_it_is():
+def test_the_status_is_one_line():
     run = session()
     run.step()
     assert format_status(run) == "paused after step 1, next check"

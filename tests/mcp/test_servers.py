@@ -109,7 +109,7 @@ def test_a_live_session_is_served_on_localhost_and_people_see_what_the_assistant
     asyncio.run(main())
 
 
-def test_only_who_knows_the_address_may_ask():
+def test_only_clients_with_the_address_are_served():
     async def main():
         with nb.Session(shop(), INPUTS).serve_mcp() as server:
             other = server.url.replace(server.url.split("/")[3], "guess")
@@ -125,7 +125,7 @@ def test_without_an_event_loop_it_says_what_to_do_instead():
         nb.Session(shop(), INPUTS).serve_mcp()
 
 
-def test_a_port_that_is_taken_is_a_problem():
+def test_a_port_in_use_is_a_problem():
     async def main():
         session = nb.Session(shop(), INPUTS)
         with session.serve_mcp() as server:

@@ -228,7 +228,7 @@ def test_the_name_can_be_given_and_never_hides_that_it_was_an_assistant():
 
 
 @pytest.mark.parametrize("kind", ["function", "tool"])
-def test_a_node_that_never_ends_does_not_hold_an_answer(kind):
+def test_a_node_that_never_ends_does_not_delay_the_reply(kind):
     end = threading.Event()
     graph = nx.DiGraph(name="stuck", entry="wait")
     graph.add_node("wait", kind=kind, function=lambda: end.wait(60) and {})
@@ -292,7 +292,7 @@ def test_mistakes_are_problems():
     asyncio.run(main())
 
 
-def test_every_tool_says_what_it_does_and_whether_it_only_reads():
+def test_every_tool_has_a_description_and_a_read_only_hint():
     async def main():
         async with asked(OpenRuns()) as ask:
             tools = (await ask.client.list_tools()).tools
@@ -311,7 +311,7 @@ def test_every_tool_says_what_it_does_and_whether_it_only_reads():
     asyncio.run(main())
 
 
-def test_long_lists_come_in_parts():
+def test_long_lists_are_paged():
     graph = nx.DiGraph(name="long", entry="count")
     graph.add_node("count", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
     graph.add_edge("count", "count", when="n < 300")

@@ -89,7 +89,7 @@ def to_its_end(session: Session) -> Session:
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(does=DOES, way=WAYS, limit=st.sampled_from(["max_tool_calls", "max_llm_calls", "max_frames"]))
-def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, limit):
+def test_a_step_repeats_its_random_numbers_after_a_limit(name, does, way, limit):
     wanted = describe_session(to_its_end(session_of(name, does)))
     session = session_of(name, does, **{limit: 0})
     if way != "in memory":
@@ -108,7 +108,7 @@ def test_what_a_step_had_drawn_before_a_limit_it_draws_again(name, does, way, li
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(does=DOES, share=st.integers(0, 99))
-def test_what_a_step_had_drawn_before_a_crash_it_draws_again(name, does, share):
+def test_a_step_repeats_its_random_numbers_after_a_crash(name, does, share):
     session, log = session_of(name, does), MemoryLog()
     session._parts.persistence.record_new_run(log, "step")
     wanted, plan = describe_session(to_its_end(session)), session._parts.run.plan

@@ -130,7 +130,7 @@ def run_program(outside, inside):
 
 
 @given(st.lists(OUTSIDE, min_size=1, max_size=12), st.lists(ACT, max_size=14), st.integers(0, 30), st.integers(0, 5))
-def test_a_log_comes_back_from_its_store_also_where_the_package_was_cut_while_it_archived(outside, inside, old, twice):
+def test_a_log_survives_its_store_even_if_archiving_was_interrupted(outside, inside, old, twice):
     log = run_program(outside, inside).log()
     events = tuple(event._replace(archived=at < old) for at, event in enumerate(log.events))
     with TemporaryDirectory() as folder:
@@ -145,7 +145,7 @@ def test_a_log_comes_back_from_its_store_also_where_the_package_was_cut_while_it
 
 
 @given(st.lists(OUTSIDE, max_size=12), st.lists(ACT, max_size=14))
-def test_each_step_stands_as_the_package_stood(outside, inside):
+def test_each_step_has_the_state_of_the_package(outside, inside):
     program = run_program(outside, inside)
     log, events = program.log(), program.graph.events
     run = run_of(log)

@@ -125,7 +125,7 @@ def test_a_session_shows_what_its_model_shows(what, script, short):
 
 
 @given(meetings())
-def test_joins_come_where_they_come_in_their_model(what):
+def test_joins_run_where_they_run_in_their_model(what):
     pair = Pair.of(what)
     for _ in range(25):
         pair.step(1)
@@ -133,7 +133,7 @@ def test_joins_come_where_they_come_in_their_model(what):
 
 
 @given(drawn(), acts)
-def test_a_fresh_run_with_the_same_acts_shows_the_same(what, script):
+def test_a_fresh_run_with_the_same_interventions_shows_the_same(what, script):
     for pair in played(what, script):
         pair.session.goto(pair.model.tip)
         fresh, last = session_of(what.recipe, what.inputs, what.limit), 0
@@ -154,7 +154,7 @@ def test_a_fresh_run_with_the_same_acts_shows_the_same(what, script):
 
 
 @given(drawn(), acts)
-def test_the_first_steps_of_a_fork_are_its_parents(what, script):
+def test_the_first_steps_of_a_fork_are_those_of_its_parent(what, script):
     pair = played(what, script)[0]
     for at in range(pair.session.trace.reading().tip + 1):
         fork = pair.session.fork(at)
@@ -167,7 +167,7 @@ def test_the_first_steps_of_a_fork_are_its_parents(what, script):
 
 @settings(max_examples=settings.default.max_examples // 4)  # threads and loops are slow to begin
 @given(drawn(lanes=True))
-def test_branches_that_run_at_the_same_time_leave_what_they_leave_in_turn(what):
+def test_concurrent_branches_have_the_same_result_as_sequential_ones(what):
     pair = Pair(session_of(what.recipe, what.inputs, None), Model(what.recipe, what.inputs, None))
     pair.model.run(60)
     assume(pair.model.status == "finished" and all(state.row.status == "ok" for state in pair.model.states[1:]))

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @given(drawn(), st.integers(0, 100))
-def test_a_drawn_run_continues_from_any_entry(what, share):
+def test_a_generated_run_continues_from_any_entry(what, share):
     session, log = session_of(what.recipe, what.inputs, what.limit), MemoryLog()
     session._parts.persistence.record_new_run(log, "step")
     wanted = facts(finished(session))

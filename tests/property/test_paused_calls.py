@@ -33,7 +33,7 @@ PLAYS = st.lists(st.one_of(st.just(("go", "step_into")), ACT), min_size=4, max_s
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(doing=ASKED, play=PLAYS, lasts=st.booleans())
-def test_a_replay_finds_nothing_of_what_was_changed_inside(name, doing, play, lasts):
+def test_a_replay_reports_no_difference_for_edits_inside_a_step(name, doing, play, lasts):
     session = make_session(name, doing, MemoryLog() if lasts else None)
     for verb, word in play:
         session = done(session, verb, word)
@@ -41,7 +41,7 @@ def test_a_replay_finds_nothing_of_what_was_changed_inside(name, doing, play, la
     finds_nothing(ended(session))
 
 
-def test_a_step_of_another_branch_sees_an_event_from_outside_only_where_it_had_come():
+def test_a_step_of_another_branch_sees_an_external_event_only_after_its_arrival():
     session = make_session("branches", ["human"])
     for verb, word in (("go", "step"), ("go", "step_into"), ("emit", "outside"), ("go", "step_into"), ("go", "step")):
         session = done(session, verb, word)
@@ -53,7 +53,7 @@ def test_a_step_of_another_branch_sees_an_event_from_outside_only_where_it_had_c
     finds_nothing(session)
 
 
-def test_an_event_from_outside_takes_no_number_of_a_step_that_was_cut():
+def test_an_external_event_takes_no_number_of_an_interrupted_step():
     session = make_session("reactive", ["emit"], MemoryLog())
     for verb, word in (("go", "step_into"), ("reopen", None), ("emit", "outside")):
         session = done(session, verb, word)
@@ -74,7 +74,7 @@ def test_a_replay_from_the_middle_gives_each_event_its_own_number():
 
 
 @pytest.mark.parametrize("after", list(permutations([("go", "run"), ("branch off", 1), ("reopen", None)])))
-def test_the_answer_to_a_changed_call_is_used_wherever_the_run_goes_on(after):
+def test_the_answer_to_an_edited_call_is_used_wherever_the_run_continues(after):
     before = [("go", "step_into"), ("arguments", {"prompt": "mine"}), ("go", "step_into"), ("go", "step_into")]
     session = make_session("branches", ["tool", "human"], MemoryLog())
     for verb, word in (("go", "step"), *before, ("go", "step"), *after):
@@ -86,7 +86,7 @@ def test_the_answer_to_a_changed_call_is_used_wherever_the_run_goes_on(after):
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(doing=ASKED, play=PLAYS)
-def test_a_copy_is_inside_a_step_as_the_original_is(name, doing, play):
+def test_a_copy_is_in_the_middle_of_a_step_like_the_original(name, doing, play):
     log, copy = MemoryLog(), MemoryLog()
     session = make_session(name, doing, log)
     for verb, word in play:
@@ -105,7 +105,7 @@ def test_a_copy_is_inside_a_step_as_the_original_is(name, doing, play):
         ended(second)
 
 
-def test_a_copy_has_nothing_of_a_step_that_starts_again_and_asks_otherwise():
+def test_a_copy_has_nothing_of_a_restarted_step_with_another_request():
     log, copy = MemoryLog(), MemoryLog()
     session = make_session("diamond", ["tool", "emit"], log)
     into = ("go", "step_into")
@@ -117,7 +117,7 @@ def test_a_copy_has_nothing_of_a_step_that_starts_again_and_asks_otherwise():
     assert facts(ended(second)) == facts(ended(first))
 
 
-def test_a_step_that_was_entered_is_saved_where_the_run_has_gone_back_before_its_frame():
+def test_an_entered_step_is_saved_if_the_run_went_back_before_its_frame():
     session = make_session("branches", ["emit", "tool"], MemoryLog())
     for _ in range(3):
         session = done(session, "go", "step_into")
@@ -128,7 +128,7 @@ def test_a_step_that_was_entered_is_saved_where_the_run_has_gone_back_before_its
     assert (second.position, facts(second)) == (session.position, facts(session))
 
 
-def test_a_question_that_was_withdrawn_is_withdrawn_in_a_copy_too():
+def test_a_withdrawn_question_is_withdrawn_in_a_copy_too():
     log, copy = MemoryLog(), MemoryLog()
     session = make_session("branches", ["tool", "human"], log)
     for verb in ("step_into", "step_into", "step_into", "step_into", "step_into", "stop"):
@@ -142,7 +142,7 @@ def test_a_question_that_was_withdrawn_is_withdrawn_in_a_copy_too():
 
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("steps", [["step_into"] * 3, ["step", "step_into", "step_into"], ["step", "step"]])
-def test_an_edit_and_an_event_during_a_step_come_between_its_reads_in_a_replay_too(name, steps):
+def test_an_edit_and_an_event_during_a_step_keep_their_place_in_a_replay(name, steps):
     session = make_session(name, ["tool", "human"])
     for verb, word in (*(("go", step) for step in steps), ("edit", {"told": 1}), ("emit", "outside"), ("go", "step")):
         session = done(session, verb, word)

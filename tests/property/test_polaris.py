@@ -33,14 +33,14 @@ def stepped(session):
 
 
 @given(graphs)
-def test_a_graph_of_the_builder_has_no_errors(level):
+def test_a_generated_graph_has_no_errors(level):
     assert graph_of(level).validate().errors == ()
 
 
 @given(graphs)
 @example([("failing", [("failing", [("system",)], True)], True), ("system",)])
 @example([("failing", [("failing", [("system",)], False)], True), ("system",)])
-def test_stepping_and_running_come_to_what_is_predicted(level):
+def test_stepping_and_running_give_the_predicted_result(level):
     want = expected(level)
     steps, full_run = stepped(session_of(level)), session_of(level)
     full_run.run()
@@ -68,7 +68,7 @@ def test_no_branch_continues_after_another_has_failed():
 
 
 @given(graphs, st.integers(0, 100))
-def test_going_back_and_on_again_comes_to_the_same(level, share):
+def test_going_back_and_forward_again_gives_the_same_result(level, share):
     session = stepped(session_of(level))
     end, status, at = board(session), session.status, session.position * share // 100
     before = [step.node_id for step in session.trace.steps[:at]]
@@ -79,7 +79,7 @@ def test_going_back_and_on_again_comes_to_the_same(level, share):
 
 
 @given(graphs)
-def test_a_replay_differs_in_nothing(level):
+def test_a_replay_has_no_divergence(level):
     session = session_of(level)
     session.run()
     assert session.replay().ok

@@ -132,7 +132,7 @@ def recipe_of(item: Any, init: dict[str, int]) -> Recipe:
 @given(sections, st.dictionaries(st.sampled_from(KEYS), st.integers(0, 9)), st.integers(0, 20))
 @example((set(), [[("a", 1, True, 4)], [("a", 2, True, 0), ("a", 3, True, 0)]]), {"a": 5}, 4)
 @example(({"a"}, [[("a", 1, False, 4)], [("a", 2, False, 0)]]), {"a": 5}, 2)
-def test_branches_merge_as_the_model_says(item, init, cut):
+def test_branches_merge_as_in_the_model(item, init, cut):
     changes = section(item, init)
     wanted = {key: value for key in KEYS if (value := after(init.get(key, ABSENT), changes.get(key, []))) is not ABSENT}
     recipe, log = recipe_of(item, init), MemoryLog()

@@ -104,13 +104,13 @@ CHANGES_BELOW = recipe(
         (CHANGES_BELOW, {"a": {"b": [0]}}, [("step", 2), ("back", 2), ("edit", {"a.b.c": 1}), ("set_next", 100)]),
     ],
 )
-def test_what_once_differed_is_alike(found, inputs, script):
+def test_cases_that_once_differed_agree(found, inputs, script):
     for pair in played(Drawn(found, inputs, None, lanes=False), script):
         pair.holds_as_its_model()
         pair.left_what_its_model_left()
 
 
-def test_an_edit_that_is_refused_leaves_no_branch():
+def test_a_rejected_edit_leaves_no_branch():
     (pair,) = played(Drawn(CHANGES_BELOW, {"a": {"b": [0]}}, None, lanes=False), [("step", 2), ("goto", 0)])
     pair.edit({"a": 1, "a.b": 2})
     assert len(pair.session.trace) == 2

@@ -77,7 +77,7 @@ def played(what: Drawn, script: list[tuple[str, Any]], reopening: list[bool], du
 
 
 @given(drawn(), acts, reopenings)
-def test_a_run_that_is_opened_again_shows_what_its_model_shows(what, script, reopening):
+def test_a_reopened_run_shows_what_its_model_shows(what, script, reopening):
     for pair in played(what, script, reopening, "step"):
         pair.reopen()
         pair.stands_as_its_model()
@@ -85,7 +85,7 @@ def test_a_run_that_is_opened_again_shows_what_its_model_shows(what, script, reo
 
 
 @given(drawn(), acts, reopenings, st.integers(1, 5))
-def test_batches_lose_nothing_that_is_put_away(what, script, reopening, size):
+def test_batches_lose_nothing_on_close(what, script, reopening, size):
     for pair in played(what, script, reopening, Batch(size, 60_000)):
         state_before = describe_session(pair.session)
         pair.reopen()

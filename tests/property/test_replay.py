@@ -61,7 +61,7 @@ def played(what: Drawn, script: list[tuple[str, Any]]) -> list[Any]:
 
 
 @given(drawn(), scripts)
-def test_a_replay_of_any_run_finds_nothing(what, script):
+def test_a_replay_of_any_run_has_no_divergence(what, script):
     for session in played(what, script):
         state_before = describe_session(session)
         for start in {0, session.position // 2, session.position}:
@@ -150,7 +150,7 @@ def rows_of(session: Any) -> list[Any]:
 
 
 @given(versions())
-def test_a_replay_with_another_version_names_the_first_step_that_really_differs(made):
+def test_a_replay_with_another_version_names_the_first_differing_step(made):
     what, recipe = made
     run, other = (session_of(version, what.inputs, None) for version in (what.recipe, recipe))
     run.step(25)

@@ -71,7 +71,7 @@ def test_a_run_of_any_sample_replays(name, clock, seed, rate, budget, kept):
 @settings(max_examples=15)  # each is three goals
 @given(answers=st.lists(st.sampled_from(("fine", "down", "down")), max_size=8), attempts=st.integers(1, 3),
        ticks=st.booleans(), cut=st.none() | st.integers(1, 4), kept=st.booleans())  # fmt: skip
-def test_a_runtime_that_asks_again_and_draws_replays(answers, attempts, ticks, cut, kept):
+def test_a_runtime_with_retries_and_random_numbers_replays(answers, attempts, ticks, cut, kept):
     def think(event, graph, ctx, answer):
         graph.add_object("thought", {"luck": ctx.random.random(), "at": str(ctx.clock.now())})
 

@@ -114,14 +114,14 @@ def check_value(where: str, run_id: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("store", [SQLITE, POSTGRES])
-def test_extreme_values_come_back(store, tmp_path, request):
+def test_extreme_values_survive_a_store(store, tmp_path, request):
     where = request.getfixturevalue("postgres_url") if store == "postgres" else str(tmp_path / "runs.db")
     for name, value in EXTREMES.items():
         check_value(where, name, value)
 
 
 @pytest.mark.parametrize("name", EXTREMES)
-def test_extreme_values_come_back_from_a_trace_file(name, tmp_path):
+def test_extreme_values_survive_a_trace_file(name, tmp_path):
     session = nb.Session(recipe_for(EXTREMES[name]))
     session.run()
     session.trace.to_json(tmp_path / "trace.json")
@@ -175,7 +175,7 @@ _numbers = itertools.count()
 
 
 @given(VALUES)
-def test_any_value_comes_back(value):
+def test_any_value_survives_a_store(value):
     with tempfile.TemporaryDirectory() as folder:
         check_value(str(Path(folder) / "runs.db"), f"run {next(_numbers)}", value)
 
@@ -184,7 +184,7 @@ NAMES = st.text(st.sampled_from("ab$.\ud83d\ude00\0 "), min_size=1, max_size=4)
 
 
 @given(st.dictionaries(NAMES, ATOMS, max_size=3))
-def test_keys_of_the_board_come_back(inputs):
+def test_keys_of_the_board_survive_a_store(inputs):
     graph = nx.DiGraph(name="keys")
     graph.add_node("write", function=lambda: {"more": 1, **inputs}, inputs={})
     with tempfile.TemporaryDirectory() as folder:
@@ -201,7 +201,7 @@ def test_keys_of_the_board_come_back(inputs):
 @pytest.mark.parametrize(
     "wrap", [lambda value: {1: value}, lambda value: frozenset([value]), Link, lambda value: (value,)]
 )
-def test_a_value_nested_too_deep_is_refused_at_the_write(wrap, tmp_path):
+def test_a_value_nested_too_deep_is_rejected_at_the_write(wrap, tmp_path):
     session = nb.Session(recipe_for(nested(600, wrap)), store=tmp_path / "runs.db", run_id="deep")
     session.run()
     assert session.status == "failed"
@@ -209,7 +209,7 @@ def test_a_value_nested_too_deep_is_refused_at_the_write(wrap, tmp_path):
     assert nb.open(tmp_path / "runs.db", "deep").status == "failed"
 
 
-def test_a_huge_seed_comes_back(tmp_path):
+def test_a_huge_seed_survives_a_store(tmp_path):
     graph = nx.DiGraph(name="seed")
     graph.add_node("only", function=lambda: {"a": 1}, inputs={})
     nb.Session(nb.load(graph), store=tmp_path / "runs.db", run_id="seed", seed=HUGE).run()

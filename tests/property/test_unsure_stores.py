@@ -44,7 +44,7 @@ def uncut(name: str) -> tuple[Any, int]:
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=settings.default.max_examples // 3)  # there are several shapes
 @given(moods=MOODS)
-def test_a_run_is_stored_whole_by_a_store_that_fails_now_and_then(name, moods):
+def test_a_run_is_stored_completely_by_an_unreliable_store(name, moods):
     log = UnsureLog()
     session, asked = kept_session(name, log)
     log.moods = list(moods)

@@ -40,7 +40,7 @@ def address(tmp_path):
 
 @pytest.mark.needs_chromium
 @pytest.mark.skipif(not (LITE and PYODIDE), reason="LITE and PYODIDE are not set")
-def test_the_tour_runs_to_its_end_and_its_cockpit_can_be_pressed(address, chromium):
+def test_the_tour_runs_to_its_end_and_its_cockpit_reacts(address, chromium):
     with opened(chromium) as (browser, outside):
         page = browser.new_page()
         page.set_default_timeout(300_000)

@@ -30,7 +30,7 @@ def site(tmp_path_factory):
     return folder
 
 
-def test_a_person_steps_back_and_forth_under_node(site):
+def test_pyodide_steps_back_and_forth_in_node(site):
     command = ["node", str(HERE / "node.mjs"), PYODIDE, str(site / "site.zip"), str(HERE / "checks.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
@@ -43,7 +43,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.mark.needs_chromium
-def test_a_person_steps_back_and_forth_in_a_page(site, chromium):
+def test_pyodide_steps_back_and_forth_in_a_page(site, chromium):
     (site / "pyodide").symlink_to(Path(PYODIDE).resolve())
     for name in ("page.html", "checks.py"):
         shutil.copy(HERE / name, site)

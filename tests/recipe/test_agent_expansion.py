@@ -52,7 +52,7 @@ def sessions(agent: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("dialect", ["coreason", "agentruntime", "networkx"])
-def test_an_agent_stands_as_one_node_in_a_recipe_of_each_dialect(dialect: str) -> None:
+def test_an_agent_is_one_node_in_a_recipe_of_each_dialect(dialect: str) -> None:
     session = sessions(executor(call("ok", n=2)))[dialect]
     assert session.recipe.dialect == dialect
     session.step()
@@ -74,7 +74,7 @@ def test_an_agent_without_success_is_a_failed_node(dialect: str) -> None:
     assert "sold out" in session.error.why
 
 
-def test_a_failed_agent_takes_the_nodes_error_edge() -> None:
+def test_a_failed_agent_takes_the_error_edge_of_the_node() -> None:
     graph = nx.MultiDiGraph(name="desk")
     graph.add_node("help", function=executor(call("bad")), inputs={"task": "question"})
     graph.add_node("sorry", function=lambda: {"said": "sorry"}, kind="function")
@@ -84,7 +84,7 @@ def test_a_failed_agent_takes_the_nodes_error_edge() -> None:
     assert (session.status, session.board["said"]) == ("finished", "sorry")
 
 
-def test_over_passes_the_agent_and_into_goes_inside() -> None:
+def test_step_over_completes_the_agent_and_step_into_enters_it() -> None:
     agent = executor(call("ok", n=2))
     over = nb.Session(networkx_recipe(agent), {"question": "go"})
     over.step_over()
@@ -117,7 +117,7 @@ def test_two_nodes_may_share_an_agent_and_two_agents_a_recipe() -> None:
     assert [session.board[name] for name in ("one", "two", "three")] == ["a", "b", "a"]
 
 
-def test_inputs_without_a_task_are_reported_in_words() -> None:
+def test_inputs_without_a_task_become_text() -> None:
     seen = []
 
     def model(request: Any) -> str:
@@ -133,7 +133,7 @@ def test_inputs_without_a_task_are_reported_in_words() -> None:
     assert session.board["help"] == "fine"
 
 
-def test_what_is_inside_does_not_count_towards_the_steps_of_the_recipe_around_it() -> None:
+def test_inner_steps_do_not_count_towards_the_steps_of_the_outer_recipe() -> None:
     session = nb.Session(networkx_recipe(executor(call("ok", n=2))), {"question": "go"}, budget={"max_steps": 2})
     session.run()
     assert session.status == "finished"
@@ -168,7 +168,7 @@ def test_an_agent_is_a_plain_callable_too() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["coreason", "agentruntime", "networkx"])
-def test_a_fork_may_have_a_plain_function_in_the_agents_place(dialect: str) -> None:
+def test_a_fork_may_replace_the_agent_with_a_plain_function(dialect: str) -> None:
     session = sessions(executor(call("ok", n=2)))[dialect]
     before = session.recipe.graph.number_of_nodes()
     session.run()
@@ -181,7 +181,7 @@ def test_a_fork_may_have_a_plain_function_in_the_agents_place(dialect: str) -> N
 
 
 @pytest.mark.parametrize("retry", [1, 3])
-def test_the_retry_of_a_node_lets_the_agent_start_over(retry: int) -> None:
+def test_a_retry_of_the_node_restarts_the_agent(retry: int) -> None:
     node = AGENTRUNTIME["graph"]["nodes"][0] | {"retry": {"max_attempts": retry, "backoff": 0}}
     content = {**AGENTRUNTIME, "graph": {**AGENTRUNTIME["graph"], "nodes": [node]}}
     agent = executor("words", "more words", {"tool_name": "none", "response": "at last"})
@@ -192,7 +192,7 @@ def test_the_retry_of_a_node_lets_the_agent_start_over(retry: int) -> None:
     assert session.replay(strict="reads").ok
 
 
-def test_agents_in_branches_that_meet_and_in_a_loop() -> None:
+def test_agents_work_in_joined_branches_and_in_a_loop() -> None:
     graph = nx.DiGraph(name="both", entry="split")
     graph.add_node("split", kind="noop")
     for name in ("left", "right"):
@@ -232,7 +232,7 @@ def test_the_limits_of_a_run_hold_inside_an_agent(limit: dict[str, int], inside:
     assert (session.status, session.current) == ("exhausted", inside)
 
 
-def test_a_name_of_an_agent_is_only_words_in_a_drawing() -> None:
+def test_the_name_of_an_agent_is_only_text_in_a_drawing() -> None:
     evil = "<script>alert(1)</script>"
     agent = AgentExecutor(AgentConfig(name=evil, tools=[evil]), llm=["x"], tools={evil: lambda given: given})
     session = nb.Session(networkx_recipe(agent), {"question": evil})
@@ -242,7 +242,7 @@ def test_a_name_of_an_agent_is_only_words_in_a_drawing() -> None:
     assert "<script" not in drawing.mermaid
 
 
-def test_a_node_that_is_called_like_one_inside_an_agent_stays_what_it_is() -> None:
+def test_a_node_named_like_one_inside_an_agent_is_not_affected() -> None:
     graph: Any = nx.DiGraph(name="desk", entry="help")
     graph.add_node("help", kind="agent", inputs={"task": "question"})
     graph.add_node("help/llm", function=lambda: {"after": True})
@@ -267,7 +267,7 @@ def polaris_graph(agent: Any) -> Graph:
     return Graph("desk").add_system(asks).add_system(agent).add_system(counts)
 
 
-def test_an_agent_is_a_system_of_a_polaris_graph_its_task_and_its_answer_are_the_stored_str() -> None:
+def test_an_agent_as_a_polaris_system_reads_and_stores_str() -> None:
     graph = polaris_graph(executor(call("ok", n=2)))
     assert graph.validate().ok
     session = nb.Session(nb.load(graph))
@@ -283,7 +283,7 @@ def test_an_agent_is_a_system_of_a_polaris_graph_its_task_and_its_answer_are_the
     assert (result.nodes_executed, result.output(str)) == (3, answer)
 
 
-def test_an_agent_is_in_branches_loops_and_before_handlers_of_a_polaris_graph() -> None:
+def test_an_agent_works_in_branches_loops_and_with_handlers_of_a_polaris_graph() -> None:
     agent = AgentExecutor(AgentConfig(name="echo"), llm=lambda request: request.messages[-1].content + "!")
     graph = Graph().add_system(asks).add_parallel("both", [lambda g: g.add_loop_n("twice", 2, agent), counts_branch])
     assert execute(graph).output(str) == "double 2!!"
@@ -298,7 +298,7 @@ def counts_branch(graph: Graph) -> None:
     graph.add_system(counts)
 
 
-def test_an_agent_without_a_task_says_which_output_is_missing_and_has_no_time_of_its_own() -> None:
+def test_an_agent_without_a_task_reports_the_missing_output() -> None:
     graph = Graph().add_system(executor(call("ok"))).add_system(counts)
     assert [finding.kind for finding in graph.validate().warnings] == ["OutputNotProduced"]
     assert refused(graph) == ("SystemError", "Helper")
@@ -306,7 +306,7 @@ def test_an_agent_without_a_task_says_which_output_is_missing_and_has_no_time_of
         graph.set_timeout("Helper", 1)
 
 
-def test_a_fork_may_have_a_plain_function_in_the_place_of_an_agent_of_a_polaris_graph() -> None:
+def test_a_fork_may_replace_an_agent_of_a_polaris_graph_with_a_function() -> None:
     session = nb.Session(nb.load(polaris_graph(executor(call("bad")))))
     session.run()
     assert session.status == "failed"
@@ -315,7 +315,7 @@ def test_a_fork_may_have_a_plain_function_in_the_place_of_an_agent_of_a_polaris_
     assert (other.status, other.board["builtins.str"]) == ("finished", "double 2 by hand")
 
 
-def test_hooks_are_informed_of_an_agent_as_of_a_system() -> None:
+def test_hooks_are_called_for_an_agent_as_for_a_system() -> None:
     api, seen = HooksAPI(), list[Any]()
     api.register(["OnSystemStart", "OnSystemComplete"], "seen", seen.append)
     execute(polaris_graph(executor(call("ok", n=2))), hooks=api)

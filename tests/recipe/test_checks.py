@@ -14,7 +14,7 @@ def test_a_good_recipe_has_no_problems():
     assert recipe(["a", "b"], [("a", "b")]).check() == []
 
 
-def test_an_edge_has_to_lead_to_a_node():
+def test_edges_must_end_at_nodes():
     loaded_recipe = recipe(["ask", "close"], [Edge("ask", "colse", place=Place("a.yaml", 3, 5, "edges[0]"))])
     (problem,) = checks.check_edges(loaded_recipe)
     assert (problem.code, problem.where) == ("R104", "a.yaml:3:5, edges[0]")
@@ -22,17 +22,17 @@ def test_an_edge_has_to_lead_to_a_node():
     assert problem.do == "did you mean 'close'?"
 
 
-def test_an_edge_has_to_begin_at_a_node():
+def test_edges_must_start_at_nodes():
     assert list_codes(checks.check_edges, recipe(["b"], [("a", "b")])) == [("R104", "error")]
 
 
-def test_in_a_draft_that_is_a_warning():
+def test_a_dangling_edge_of_a_draft_is_a_warning():
     (problem,) = iter_dangling_edges([Edge("a", "b")], ["a"], "made", draft=True)
     assert problem.severity == "warning"
     assert "draft" in problem.why
 
 
-def test_among_many_mistakes_only_the_first_are_guessed_at():
+def test_suggestions_are_made_for_the_first_mistakes_only():
     nodes = [f"node{number}" for number in range(150)]
     with limit_suggestions():
         problems = list(iter_dangling_edges([Edge("node1", f"{name}x") for name in nodes], nodes, "made"))
@@ -41,13 +41,13 @@ def test_among_many_mistakes_only_the_first_are_guessed_at():
 
 
 @pytest.mark.parametrize("kind", ["router", "evaluator"])
-def test_a_route_has_to_lead_to_a_node_or_to_the_end(kind):
+def test_routes_must_lead_to_a_node_or_to_the_end(kind):
     ways = {"routes": {"x": "", "y": "nowhere"}, "default": "a", "pass_route": "nowhere", "fail_route": ""}
     loaded_recipe = recipe(["a", node("choose", kind, params=ways)])
     assert list_codes(checks.check_routes, loaded_recipe) == [("R120", "error")]
 
 
-def test_a_route_called_otherwise_is_not_the_default():
+def test_a_route_with_another_name_is_not_the_default():
     loaded_recipe = recipe([node("choose", "router", params={"routes": {"otherwise": "nowhere"}, "default": ""})])
     assert list_codes(checks.check_routes, loaded_recipe) == [("R120", "error")]
 
@@ -56,25 +56,25 @@ def test_a_router_without_routes_is_a_warning():
     assert list_codes(checks.check_routes, recipe([node("choose", "router")])) == [("R120", "warning")]
 
 
-def test_a_route_that_is_drawn_is_reported_once():
+def test_a_drawn_route_is_reported_once():
     loaded_recipe = recipe([node("choose", "router", params={"routes": {"x": "gone"}})], [("choose", "gone", "route")])
     assert [problem.code for problem in loaded_recipe.check()] == ["R104"]
 
 
-def test_a_recipe_begins_at_its_own_nodes():
+def test_entries_must_be_nodes_of_the_recipe():
     assert list_codes(checks.check_entry, recipe(["a"], entry=["b"])) == [("R105", "error")]
     assert list_codes(checks.check_entry, recipe(["a"], entry=[])) == [("R105", "error")]
     assert list_codes(checks.check_entry, recipe([])) == [("R105", "error")]
 
 
-def test_a_recipe_begins_at_the_top():
+def test_entries_must_be_in_the_top_region():
     loaded_recipe = recipe(
         [node("l", "loop", bodies=("l",)), node("in", scope="l")], entry=["in"], regions=[Region("l", ("in",))]
     )
     assert list_codes(checks.check_entry, loaded_recipe) == [("R105", "error")]
 
 
-def test_a_missing_entry_asks_for_the_one_that_is_near():
+def test_a_missing_entry_has_a_suggestion():
     assert make_entry_problem("raed", ["read"], "a.yaml:1:1").do == "did you mean 'read'?"
     assert make_entry_problem("a", [], "a.yaml:1:1").what == "the recipe has no nodes"
     assert make_entry_problem("a", ["b"], "a.yaml:1:1", draft=True).severity == "warning"
@@ -85,33 +85,33 @@ def test_a_missing_entry_asks_for_the_one_that_is_near():
     [Region("l", ("in",), owner="gone"), Region("l", (), owner="l"), Region("l", ("out",), owner="l")],
     ids=["no owner", "has no entry node", "begins outside"],
 )
-def test_a_region_belongs_to_a_node_and_begins_inside(region):
+def test_a_region_has_an_owner_and_an_entry_inside(region):
     loaded_recipe = recipe([node("l", "loop", bodies=("l",)), "out", node("in", scope="l")], regions=[region])
     assert list_codes(checks.check_regions, loaded_recipe) == [("R116", "error")]
 
 
-def test_a_node_names_only_regions_that_there_are():
+def test_nodes_must_name_existing_regions():
     assert list_codes(checks.check_regions, recipe([node("a", scope="nowhere")])) == [("R116", "error")]
     assert list_codes(checks.check_regions, recipe([node("a", "loop", bodies=("nowhere",))])) == [("R116", "error")]
 
 
 @pytest.mark.parametrize("kind", ["loop", "subgraph"])
-def test_what_is_a_frame_has_something_inside(kind):
+def test_composite_nodes_must_have_a_region(kind):
     assert list_codes(checks.check_bodies, recipe([node("a", kind)])) == [("R121", "error")]
 
 
-def test_an_edge_stays_in_its_region():
+def test_edges_must_stay_in_their_region():
     region = Region("l", ("in",), owner="l")
     loaded_recipe = recipe([node("l", "loop", bodies=("l",)), node("in", scope="l")], [("l", "in")], regions=[region])
     assert list_codes(checks.check_scopes, loaded_recipe) == [("R122", "error")]
 
 
-def test_an_edge_is_of_a_kind_that_there_is():
+def test_edges_must_have_a_known_kind():
     (problem,) = checks.check_edge_kinds(recipe(["a"], [("a", "a", "paralel")]))
     assert (problem.code, problem.do) == ("R123", "did you mean 'parallel'?")
 
 
-def test_a_node_is_of_a_kind_that_there_is():
+def test_nodes_must_have_a_known_kind():
     (problem,) = checks.check_kinds(recipe([node("a", "agnet")]), KINDS)
     assert (problem.code, problem.severity, problem.do) == ("R117", "error", "did you mean 'agent'?")
 
@@ -131,29 +131,29 @@ def evaluator(**params):
         ({"max_refinements": True}, "error", "must be a number"),
     ],
 )
-def test_an_evaluator_goes_by_numbers_that_make_sense(params, severity, words):
+def test_evaluators_must_have_valid_numbers(params, severity, words):
     (problem,) = checks.check_evaluators(evaluator(**params))
     assert (problem.code, problem.severity) == ("R136", severity)
     assert words in problem.why
 
 
-def test_an_evaluator_that_makes_sense_is_not_reported():
+def test_a_valid_evaluator_is_not_reported():
     for params in ({}, {"threshold": 0}, {"threshold": 1, "max_refinements": 0}, {"max_refinements": 9}):
         assert evaluator(**params).check() == []
 
 
-def test_each_evaluator_is_reported():
+def test_each_invalid_evaluator_is_reported():
     loaded_recipe = recipe([node(name, "evaluator", params={"target": "x", "threshold": 2}) for name in "ab"])
     assert list_codes(checks.check_evaluators, loaded_recipe) == [("R136", "warning")] * 2
 
 
-def test_the_flow_is_looked_at_only_where_the_parts_hang_together():
+def test_control_flow_is_checked_only_if_the_parts_are_valid():
     loaded_recipe = recipe(["a", "alone"], [("a", "gone")])
     assert [problem.code for problem in loaded_recipe.check()] == ["R104"]
     assert [problem.code for problem in recipe(["a", "alone"]).check()] == ["R115"]
 
 
-def test_errors_come_first_and_each_problem_once():
+def test_errors_come_first_and_problems_are_unique():
     from dataclasses import replace
 
     loaded_recipe = recipe(["a", node("b", "router")], [("a", "gone")])
@@ -188,7 +188,7 @@ SPOTS = {
 
 
 @pytest.mark.parametrize("code", LINES)
-def test_a_warning_says_where_in_the_text(code):
+def test_a_warning_has_its_place_in_the_source(code):
     from agentnb.load import load
 
     head = "metadata: {name: t}\ninterface: {inputs: {ticket: {}}}\ntopology:  {entry_point: a,\n"
@@ -215,5 +215,5 @@ def test_a_warning_says_where_in_the_text(code):
         ),
     ],
 )
-def test_a_rule_says_where_the_part_is(code, made):
+def test_a_check_reports_the_place_of_the_part(code, made):
     assert (code, "g, nodes['r']") in [(problem.code, problem.where) for problem in made.check()]

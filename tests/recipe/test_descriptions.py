@@ -15,13 +15,13 @@ from agentnb.recipe.descriptions import (
 from tests.recipe.small_recipes import node, recipe
 
 
-def test_names_are_listed_up_to_so_many():
+def test_lists_of_names_are_limited():
     assert list_names(["a", "b"]) == "a, b"
     assert list_names(map(str, range(20)), limit=3) == "0, 1, 2 and 17 more"
     assert list_names([]) == "none"
 
 
-def test_a_place_is_the_recipe_where_none_is_known():
+def test_the_default_place_is_the_recipe():
     loaded_recipe = recipe(["a"])
     assert format_place(loaded_recipe, None) == "recipe 'made'"
     assert format_place(loaded_recipe, Place("a.yaml", 1, 2)) == "a.yaml:1:2"
@@ -40,7 +40,7 @@ def test_an_evaluator_passes_or_fails():
     ]
 
 
-def test_other_kinds_choose_nothing():
+def test_other_kinds_have_no_routes():
     assert list_choices(node("a", "agent", params={"routes": {"x": "y"}})) == []
 
 
@@ -65,11 +65,11 @@ def test_other_kinds_choose_nothing():
         ("[" * 100_000, None, "[" * 100_000),
     ],
 )
-def test_a_typed_word_is_what_its_input_is_declared_as(text, schema, value):
+def test_a_typed_value_is_parsed_as_declared(text, schema, value):
     assert parse_typed(text, schema) == value
 
 
-def test_simple_types():
+def test_simple_types_are_described():
     assert list_types({"type": ["integer", "unheard"]}) == ["integer"]
     assert list_types({}) == list_types(None) == []
     actual = {

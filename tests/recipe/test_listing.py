@@ -14,7 +14,7 @@ def test_a_listing_equals_its_list():
     assert list(Listing([Row("a", 1), Row("b", 2)])) == [("a", 1), ("b", 2)]
 
 
-def test_it_shows_a_column_for_each_field():
+def test_it_has_a_column_for_each_field():
     assert repr(Listing([Row("a", 1), Row("longer", 22)])) == "name    number\na       1\nlonger  22"
 
 
@@ -25,7 +25,7 @@ def test_it_shows_as_a_table_whose_text_is_escaped():
     assert shown.startswith("<table>")
 
 
-def test_an_empty_one_shows_too():
+def test_an_empty_listing_has_a_repr():
     assert repr(Listing([])) == ""
     assert Listing([])._repr_html_().count("<td") == 0
 

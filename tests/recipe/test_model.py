@@ -44,11 +44,11 @@ def two(board):
         recipe([node("a", "function", params={"function": one, "until": to_condition("n > 1")})]),
     ],
 )
-def test_what_decides_how_it_runs_changes_the_fingerprint(other):
+def test_everything_that_affects_a_run_changes_the_fingerprint(other):
     assert recipe([node("a", "function", params={"function": one})]).fingerprint != other.fingerprint
 
 
-def test_conditions_are_distinguished_by_what_they_ask():
+def test_conditions_differ_by_their_content():
     def made(when):
         return recipe(["a"], [Edge("a", "a", "conditional", to_condition(when), "same label")]).fingerprint
 
@@ -56,12 +56,12 @@ def test_conditions_are_distinguished_by_what_they_ask():
     assert len({made("n > 1"), made("n > 2"), made({">": [{"var": "n"}, 3]}), made(one), made(two)}) == 5
 
 
-def test_places_and_notes_decide_nothing():
+def test_places_and_notes_do_not_affect_the_fingerprint():
     loaded_recipe = recipe(["a"])
     assert replace(loaded_recipe, text="other", file="b.yaml", meta={"x": 1}).fingerprint == loaded_recipe.fingerprint
 
 
-def test_the_graph_has_what_a_recipe_has():
+def test_the_graph_contains_everything_of_the_recipe():
     loaded_recipe = recipe(
         [node("a", "agent", reads=("x",), writes=("y",)), node("b", label="B")], [("a", "b", "route")]
     )
@@ -80,7 +80,7 @@ def test_the_graph_has_what_a_recipe_has():
     assert list(graph.edges(data=True)) == [("a", "b", {"kind": "route", "condition": ""})]
 
 
-def test_two_edges_between_the_same_nodes_stay_two():
+def test_parallel_edges_are_kept():
     assert recipe(["a", "b"], [("a", "b"), ("a", "b", "error")]).graph.number_of_edges() == 2
 
 

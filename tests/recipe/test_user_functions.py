@@ -47,7 +47,7 @@ def called(function):
         (yields_later, False, True),
     ],
 )
-def test_what_a_function_is_whatever_holds_it(function, of_async, of_generator):
+def test_functions_are_recognized_in_any_wrapper(function, of_async, of_generator):
     for held in (function, partial(function), partial(partial(function), a=1)):
         assert (is_async(held), is_generator(held)) == (of_async, of_generator)
     if isinstance(function, types.FunctionType):
@@ -69,7 +69,7 @@ def test_what_a_function_is_whatever_holds_it(function, of_async, of_generator):
         (lambda: None, None),
     ],
 )
-def test_what_a_call_returned_in_place_of_running(call, made):
+def test_unawaited_results_are_recognized(call, made):
     value = call()
     assert find_unrun(value) == made
     if made is None:

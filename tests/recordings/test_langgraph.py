@@ -77,7 +77,7 @@ def agrees(app, session):
 
 
 @pytest.mark.parametrize("name", [program.__name__ for program in langgraph_programs.PROGRAMS])
-def test_the_board_at_each_step_is_what_the_state_history_says(kept, name):
+def test_the_board_at_each_step_equals_the_state_history(kept, name):
     app, thread, path = kept[name]
     before = path.read_bytes()
     session = nb.open(path)
@@ -160,7 +160,7 @@ def test_breakpoints_searches_and_exports_work_on_it(kept, tmp_path):
         session.edit({"n": 1})
 
 
-def test_what_is_asked_for_and_is_not_there_is_reported(kept, tmp_path):
+def test_missing_threads_and_runs_are_reported(kept, tmp_path):
     path = kept["line"][2]
     with pytest.raises(StoreError, match="L575"):
         nb.open(path, "lime")
@@ -201,7 +201,7 @@ def test_values_are_read_without_their_classes_and_nothing_is_imported(kept):
     assert modules == "set()"
 
 
-def test_a_pickle_stays_closed(kept, tmp_path):
+def test_a_pickle_is_not_loaded(kept, tmp_path):
     import pickle
 
     path = tmp_path / "pickled.db"
@@ -249,7 +249,7 @@ def test_a_damaged_database_is_reported_or_shown(kept, tmp_path_factory, data):
 
 
 @pytest.mark.needs_postgres
-def test_a_postgres_saver_is_read_as_the_state_history_says(postgres_url):
+def test_a_postgres_saver_is_read_like_the_state_history(postgres_url):
     from langgraph.checkpoint.postgres import PostgresSaver
 
     url = postgres_url
@@ -274,7 +274,7 @@ def endless(inner=None):
 
 
 @pytest.mark.parametrize(("program", "limit"), [(endless(), 6), (endless(endless().compile()), 7)])
-def test_updates_and_runs_cut_short_are_as_the_state_history_says(program, limit, tmp_path):
+def test_updates_and_interrupted_runs_equal_the_state_history(program, limit, tmp_path):
     path = tmp_path / "checkpoints.db"
     with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
         app = program.compile(checkpointer=SqliteSaver(connection))
@@ -304,7 +304,7 @@ def run_with_answers(app, inputs, config):
 
 @given(plan=plans(is_async=False), updates=UPDATES)
 @example(plan=WAITS_WHEN_CUT, updates=[])
-def test_random_graphs_with_updates_are_as_the_state_history_says(plan, updates, tmp_path_factory):
+def test_random_graphs_with_updates_equal_the_state_history(plan, updates, tmp_path_factory):
     path = tmp_path_factory.mktemp("random") / "checkpoints.db"
     with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
         app = build(plan)
@@ -322,7 +322,7 @@ def test_random_graphs_with_updates_are_as_the_state_history_says(plan, updates,
 
 
 @pytest.mark.parametrize("default", [False, True])
-def test_an_error_handler_is_a_step_that_the_failed_one_led_to(default, tmp_path):
+def test_an_error_handler_follows_the_failed_step(default, tmp_path):
     def fails(state):
         raise ValueError("no such city")
 

@@ -107,7 +107,7 @@ def test_messages_may_be_events_or_numbered_attributes(tmp_path):
     assert session.goto(2).board["messages"][1]["content"] == {"content": "hello"}
 
 
-def test_several_traces_and_lines(tmp_path):
+def test_several_traces_and_lines_are_read(tmp_path):
     other = [{**span("x", "", "later", 50, 60), "traceId": "t2"}]
     path = tmp_path / "spans.jsonl"
     lines = [json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": rows}]}]}) for rows in (SPANS, other)]
@@ -243,7 +243,7 @@ FILES = Path(__file__).parent / "otel_files"  # written by the libraries themsel
 
 
 @pytest.mark.parametrize("library", ["openinference", "openllmetry", "langsmith"])
-def test_what_the_libraries_export_shows_the_run_of_the_agent(library):
+def test_exports_of_the_libraries_show_the_run_of_the_agent(library):
     """The scripted run of write.py is the judge: what its model and its tools were asked and said."""
     session = nb.open(FILES / f"{library}.jsonl")
     assert (session.status, session.recipe.name, session.simulated) == ("finished", "helper", ())
@@ -293,7 +293,7 @@ def test_a_failure_is_reported_without_the_traceback_around_it(library):
     {"gen_ai.prompt": "[" * 90_000}, {"gen_ai.prompt": "[[[[[]]]]]"}, {"gen_ai.prompt": '{"messages": {"a": 1}}'},
     {"gen_ai.operation.name": 3}, {"openinference.span.kind": 7}, {"traceloop.span.kind": "tool", "tool.name": 5},
 ])  # fmt: skip
-def test_odd_attributes_of_libraries_are_shown_or_reported(said, tmp_path):
+def test_unusual_attributes_of_libraries_are_shown_or_reported(said, tmp_path):
     path = tmp_path / "spans.json"
     path.write_text(spans_of(("root", {}), ("call", {"openinference.span.kind": "LLM", **said})))
     try:

@@ -55,7 +55,7 @@ def test_a_trace_opens_and_goes_everywhere(made):
 
 
 @pytest.mark.parametrize("name", ["approval", *(["cafe"] if "cafe" in NAMES else [])])
-def test_what_a_run_waits_for_travels_with_it(name, tmp_path):
+def test_pending_questions_are_part_of_a_trace(name, tmp_path):
     session = nb.Session(nb.samples(name))
     session.run()
     question = [(row.kind, row.node, row.name, dict(row.arguments)) for row in session.pending]
@@ -76,7 +76,7 @@ def test_what_a_run_waits_for_travels_with_it(name, tmp_path):
         again.answer("yes")
 
 
-def test_a_trace_of_a_run_that_has_not_begun_is_ready(tmp_path):
+def test_a_trace_of_a_run_that_has_not_started_is_ready(tmp_path):
     nb.Session(counter(), {"n": 0}).trace.to_json(tmp_path / "run.json")
     assert nb.open(tmp_path / "run.json").status == "ready"
 
@@ -94,7 +94,7 @@ def test_a_damaged_question_is_reported(tmp_path):
             nb.open(tmp_path / "run.json")
 
 
-def test_it_is_read_only_and_says_so(made):
+def test_it_is_read_only_and_reports_it(made):
     again = nb.open(made[1])
     for act in (lambda: again.edit({"n": 1}), again.retry, again.skip, lambda: again.goto(0).set_next("end")):
         with pytest.raises(ExecutionError, match="L450"):
@@ -103,7 +103,7 @@ def test_it_is_read_only_and_says_so(made):
 
 
 @pytest.mark.parametrize(("llm", "simulated"), [(["Blue."], ()), (None, ("answer",))])
-def test_a_run_that_is_read_says_which_answers_were_simulated(tmp_path, llm, simulated):
+def test_a_recorded_run_reports_which_answers_were_simulated(tmp_path, llm, simulated):
     store = f"sqlite:///{tmp_path / 'runs.db'}"
     session = nb.Session(nb.samples("rag"), llm=llm, store=store)
     session.run()
@@ -142,7 +142,7 @@ def test_a_trace_without_its_recipe_is_drawn_from_its_rows(made):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_sample_travels(name, tmp_path):
+def test_every_sample_survives_a_round_trip(name, tmp_path):
     session = nb.Session(nb.samples(name), {}, validate_inputs=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

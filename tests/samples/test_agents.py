@@ -8,13 +8,13 @@ def test_the_tools_of_the_moderator_are_plain_functions_too() -> None:
     assert moderation().tools.execute_tool("hide_comment", {"comment_id": 7, "reason": "x"}).success
 
 
-def test_a_rule_that_is_not_there_is_a_failed_result() -> None:
+def test_a_missing_rule_is_a_failed_result() -> None:
     done = moderation().tools.execute_tool("find_rule", {"topic": "weather"})
     assert not done.success
     assert "insult" in str(done.error)
 
 
-def test_the_clerk_pays_back_what_was_paid_and_no_more() -> None:
+def test_the_clerk_refunds_the_paid_amount_and_no_more() -> None:
     tools = support().tools
     assert tools.execute_tool("refund", {"number": 1001, "amount": 40}).result == {"refunded": 40, "order": 1001}
     for number, amount in ((1001, 41), (1002, 10), (7, 1)):

@@ -5,7 +5,7 @@ from agentnb.dialects.polaris import GraphExecutor
 from agentnb.samples import flows
 
 
-def test_the_search_looks_round_by_round_and_makes_do_where_nobody_answers():
+def test_the_search_proceeds_in_rounds_and_tolerates_missing_answers():
     session = GraphExecutor().session(flows.search())
     session.run()
     nodes = [step.node_id for step in session.trace.steps if step.kind == "system"]
@@ -18,12 +18,12 @@ def test_the_search_looks_round_by_round_and_makes_do_where_nobody_answers():
     )
 
 
-def test_it_has_nothing_wrong_and_is_drawn_with_its_handler():
+def test_it_is_valid_and_drawn_with_its_handler():
     assert str(flows.search().validate()) == "ok"
     assert "error of ask" in nb.samples("search").draw().dot
 
 
-def test_the_checkout_asks_for_a_transfer_where_the_bank_refuses_the_card():
+def test_the_checkout_requests_a_transfer_if_the_bank_rejects_the_card():
     session = nb.Session(nb.samples("checkout"))
     session.run()
     assert session.board[f"{flows.__name__}.Report"].text == (

@@ -12,7 +12,7 @@ def call(graph, node, board):
     board.update(attributes["function"](**{name: board[path] for name, path in attributes["inputs"].items()}))
 
 
-def test_the_root_comes_nearer_with_each_round():
+def test_the_root_gets_closer_with_each_iteration():
     graph = graphs.refine()
     rounds = graph.nodes["improve"]["graph"]
     better = rounds.nodes["better"]["graph"]

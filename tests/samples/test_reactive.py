@@ -42,7 +42,7 @@ def test_the_memo_waits_for_every_question():
     assert [task["state"] for task in of(runtime, "task")] == ["done", "done", "done", "ready"]
 
 
-def test_alerts_of_one_service_are_one_incident_and_the_second_asks_for_a_change():
+def test_alerts_of_one_service_are_one_incident_and_the_second_proposes_a_change():
     runtime = board()
     assert [(each["service"], each["alerts"]) for each in of(runtime, "incident")] == [("shop", 2), ("mail", 1)]
     (approvals,) = runtime.pending_approvals()
@@ -59,7 +59,7 @@ def test_an_approved_change_is_rolled_out_and_closes_its_incident():
     assert (runtime.errors, runtime.pending_approvals()) == ([], [])
 
 
-def test_a_denied_change_calls_somebody():
+def test_a_denied_change_pages_a_person():
     runtime = board()
     runtime.deny("approval_001", "it is the database", "bob")
     runtime.run_until_idle()
@@ -67,14 +67,14 @@ def test_a_denied_change_calls_somebody():
     assert (of(runtime, "service")[0]["workers"], of(runtime, "incident")[0]["state"]) == (4, "open")
 
 
-def test_nothing_is_asked_for_where_nothing_is_known_to_help():
+def test_without_a_known_fix_nothing_is_proposed():
     runtime = board([("shop", "on fire"), ("shop", "still on fire")])
     assert runtime.pending_approvals() == []
     assert of(runtime, "incident")[0]["alerts"] == 2
 
 
 @pytest.mark.parametrize("make", [reactive.team, reactive.incident])
-def test_making_a_sample_registers_no_behavior(make):
+def test_creating_a_sample_registers_no_behavior(make):
     before = get_registry()
     make()
     assert get_registry() == before
@@ -93,7 +93,7 @@ def test_a_run_of_it_replays_and_forks_alike(make):
         assert [each.id for each in fork.graph.all_objects()] == ids, event.id
 
 
-def test_the_trace_of_a_team_that_asked_a_model_opens_again(tmp_path):
+def test_the_trace_of_a_team_that_called_a_model_can_be_opened(tmp_path):
     runtime = reactive.team()
     runtime.run_goal("Write about swifts")
     runtime.session.trace.to_json(tmp_path / "team.json")

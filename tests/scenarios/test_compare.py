@@ -58,7 +58,7 @@ def list_mismatches(expected, found):
         ([1, 2], {2, 1}),
     ],
 )
-def test_the_same(expected, actual):
+def test_equal_values_match(expected, actual):
     assert compare_exactly({"k": expected}, {"k": actual}) == (True, 1.0, ())
 
 
@@ -79,18 +79,18 @@ def test_the_same(expected, actual):
         ([], {}),
     ],
 )
-def test_not_the_same(expected, actual):
+def test_different_values_do_not_match(expected, actual):
     compared = compare_exactly({"k": expected}, {"k": actual})
     assert (compared.passed, compared.score, len(compared.mismatches)) == (False, 0.0, 1)
 
 
-def test_the_innermost_places_that_differ_are_reported():
+def test_the_innermost_differing_paths_are_reported():
     expected = {"order": {"lines": [{"price": 3}, {"price": 4}], "paid": True}}
     actual = {"order": {"lines": [{"price": 3}, {"price": 5}], "paid": True}}
     assert list_mismatches(expected, actual) == ["order.lines.1.price: expected 4, found 5"]
 
 
-def test_what_is_missing_and_what_is_too_much():
+def test_missing_and_additional_items_are_reported():
     assert list_mismatches({"a": 1, "b": [1, 2], "c": {"x": 1}}, {"b": [1], "c": {"x": 1, "y": 2}}) == [
         "a: expected 1, but it is not there",
         "b.1: expected 2, but it is not there",
@@ -98,7 +98,7 @@ def test_what_is_missing_and_what_is_too_much():
     ]
 
 
-def test_keys_that_nobody_expects_do_not_count():
+def test_unexpected_keys_are_ignored():
     assert compare_exactly({"a": 1}, {"a": 1, "b": 2}).passed
     assert compare_exactly({}, {"b": 2}).passed
 
@@ -110,7 +110,7 @@ def test_tables_can_be_compared():
     assert not compare_exactly({"k": 1}, {"k": table}).passed
 
 
-def test_a_list_that_is_all_wrong_is_reported_by_its_first():
+def test_a_completely_different_list_is_reported_by_its_first_item():
     assert len(compare_exactly({"k": [1] * 10_000}, {"k": [2] * 10_000}).mismatches) == MOST_TOLD
 
 
@@ -124,14 +124,14 @@ def test_a_secret_is_not_reported():
 # -- fuzzy -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_least_alike_is_the_score():
+def test_the_lowest_similarity_is_the_score():
     compared = compare_texts({"a": "Good morning", "b": "same"}, {"a": "Good evening", "b": "same"}, 0.8)
     assert (compared.passed, compared.score) == (False, 0.75)
     assert [str(row) for row in compared.mismatches] == ["a: expected 'Good morning', found 'Good evening', 0.75 alike"]
     assert compare_texts({"a": "Good morning"}, {"a": "Good evening"}, 0.75).passed
 
 
-def test_what_is_missing_is_like_nothing():
+def test_a_missing_value_has_similarity_zero():
     compared = compare_texts({"a": "x", "b": "y"}, {"a": "x"}, 0.5)
     assert (compared.passed, compared.score) == (False, 0.0)
     assert [str(row) for row in compared.mismatches] == ["b: expected 'y', but it is not there"]
@@ -150,13 +150,13 @@ def test_what_is_missing_is_like_nothing():
         ("\ud800", "\ud801", 0),
     ],
 )
-def test_what_is_no_text_is_compared_as_json(one, other, wanted):
+def test_other_values_are_compared_as_json(one, other, wanted):
     similarity = measure_likeness(one, other)
     assert 0 < similarity < 1 if wanted is None else similarity == wanted
 
 
 @given(st.text(), st.text())
-def test_likeness_is_a_share_and_goes_both_ways(one, other):
+def test_similarity_is_a_symmetric_ratio(one, other):
     assert 0 <= measure_likeness(one, other) <= 1
     assert measure_likeness(one, other) == measure_likeness(other, one)
     assert (measure_likeness(one, other) == 1) == (one == other)
@@ -165,7 +165,7 @@ def test_likeness_is_a_share_and_goes_both_ways(one, other):
 # -- what may be shown ------------------------------------------------------------------------------------------------
 
 
-def test_what_leaves_is_opened_and_masked():
+def test_reported_values_are_thawed_and_masked():
     @dataclass
     class Login:
         user: str

@@ -23,7 +23,7 @@ def refused(given, recipe=RECIPE):
     return raised
 
 
-def test_left_out_they_are_the_recipes_own():
+def test_the_default_scenarios_are_those_of_the_recipe():
     first, second = collect_scenarios(refunds(), None)
     assert (first.id, first.about, first.compare) == ("refund", "Money is asked back", "exact_match")
     assert second.inputs == {"ticket": "hello"}
@@ -44,29 +44,29 @@ def test_left_out_they_are_the_recipes_own():
         ),
     ],
 )  # fmt: skip
-def test_each_form_comes_to_the_same(row):
+def test_every_form_gives_the_same_scenarios(row):
     assert collect_scenarios(RECIPE, [row]) == (Scenario("a", {"n": 1}, {"n": 2}, "fuzzy", "b"),)
 
 
-def test_an_id_is_enough():
+def test_an_id_selects_a_scenario():
     assert collect_scenarios(RECIPE, [{"id": "a"}]) == (Scenario("a", {}),)
     assert collect_scenarios(RECIPE, iter([{"id": 7}]))[0].id == "7"
 
 
-def test_none_at_all_are_refused_with_what_to_write():
+def test_missing_scenarios_are_rejected_with_an_example():
     raised = refused(None)
     assert codes(raised) == ["X410"]
     assert "tests: [{id:" in raised.value.problems[0].do
     assert codes(refused([])) == ["X410"]
 
 
-def test_what_it_tells_to_write_can_be_loaded():
+def test_the_suggested_example_can_be_loaded():
     order = refused(None).value.problems[0].do
     text = order[order.index("`") + 1 : order.rindex("`")]
     assert collect_scenarios(refunds(text + "\n"), None)[0].id == "greets"
 
 
-def test_two_of_one_id():
+def test_duplicate_ids_are_reported():
     raised = refused([{"id": "a"}, {"id": "b"}, {"id": "a"}])
     assert codes(raised) == ["X411"]
     assert "2 scenarios have the id 'a'" in raised.value.problems[0].what
@@ -88,13 +88,13 @@ def test_two_of_one_id():
         (5, "'id'"),
     ],
 )
-def test_what_cannot_be_read(given, cure):
+def test_invalid_scenarios_are_reported(given, cure):
     raised = refused(given)
     assert codes(raised) == ["X412"]
     assert cure in raised.value.problems[0].do
 
 
-def test_code_of_its_own_is_refused_and_the_others_run():
+def test_custom_code_is_rejected_and_the_others_run():
     rows = [{"id": "a", "compare": "code_eval"}, {"id": "b", "expected": {"text": "Hi"}}]
     report = nb.run_scenarios(writes(text="Hi"), rows)
     assert [(row.passed, row.problem and row.problem.code, row.steps) for row in report] == [
@@ -103,7 +103,7 @@ def test_code_of_its_own_is_refused_and_the_others_run():
     assert "exact_match, fuzzy or llm_judge" in report["a"].problem.do
 
 
-def test_all_that_is_wrong_is_reported_at_once():
+def test_all_errors_are_reported_at_once():
     inputs = [5, {"id": "a", "compare": "code_eval"}, {"id": "b", "compare": "x"}, {"id": "b", "inputs": 3}]
     assert codes(refused(inputs)) == ["X412", "X412", "X412", "X411"]
 
@@ -117,7 +117,7 @@ def test_a_mistake_in_a_file_is_reported_with_its_place():
     assert raised.value.problems[0].where == str(scenario.place)
 
 
-def test_what_is_expected_is_a_copy_and_can_be_on_a_board():
+def test_expected_values_are_copies_that_a_board_accepts():
     wanted = {"a": [1]}
     copy = copy_expected(Scenario("s", {}, wanted))
     wanted["a"].append(2)
@@ -143,7 +143,7 @@ def test_a_recipe_may_be_a_dict_or_a_definition(recipe):
     assert nb.run_scenarios(recipe, [GREETS], tools={"speaker": len}, agents=SPEAKER).ok
 
 
-def test_what_is_no_recipe_is_reported():
+def test_an_object_that_is_not_a_recipe_is_reported():
     with pytest.raises(ExecutionError, match="X117"):
         nb.run_scenarios("says.yaml", [GREETS])
 
@@ -157,12 +157,12 @@ def test_what_is_no_recipe_is_reported():
         {"scenario": GREETS},
     ],
 )
-def test_one_scenario_may_stand_alone(given):
+def test_a_single_scenario_is_accepted(given):
     report = nb.run_scenarios(SAYS, given, agents=SPEAKER)
     assert (len(report), report["a"].passed) == (1, True)
 
 
-def test_a_request_brings_its_own_chaos():
+def test_a_request_has_its_own_chaos():
     scenario = SimulationScenario(
         id="a", description="", inputs={}, expected_output={"text": "Hi"}, validation_logic="exact_match"
     )

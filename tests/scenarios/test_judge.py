@@ -20,14 +20,14 @@ RECIPE = writes(text="Hi Ada", other="not asked for")
 
 @pytest.mark.parametrize("form", [json.dumps, dict, lambda said: f"I think:\n```json\n{json.dumps(said)}\n```"])
 @pytest.mark.parametrize("said", [GOOD, BAD])
-def test_the_models_verdict_is_the_result(form, said):
+def test_the_verdict_of_the_model_is_the_result(form, said):
     result = ran(RECIPE, GREETS, llm=[form(said)])
     assert (result.passed, result.score, result.reason) == (said["passed"], said["score"], said["reason"])
     assert result.problem is None
     assert result.description == (None if said["passed"] else "the judge: It is rude.")
 
 
-def test_an_async_model_is_asked_too():
+def test_an_async_model_can_judge():
     async def model(request):
         await asyncio.sleep(0)
         return GOOD
@@ -35,7 +35,7 @@ def test_an_async_model_is_asked_too():
     assert ran(RECIPE, GREETS, llm=model).passed
 
 
-def test_what_the_judge_is_shown():
+def test_the_judge_sees_the_expected_and_actual_values():
     seen = []
     ran(RECIPE, GREETS, llm=lambda request: seen.append(request) or GOOD)
     (request,) = seen
@@ -79,7 +79,7 @@ def test_without_a_model_there_is_no_verdict():
         None,
     ],
 )
-def test_what_is_no_verdict(said):
+def test_an_invalid_verdict_is_reported(said):
     result = ran(RECIPE, GREETS, llm=[said])
     assert (result.passed, result.score, result.problem.code) == (False, None, "X414")
 
@@ -93,20 +93,20 @@ def test_a_verdict_without_a_score_counts_as_all_or_nothing(said):
 
 
 @pytest.mark.parametrize("said", ['{"passed": false}', "no", "FAIL", False, '{"pass": "no"}'])
-def test_and_so_does_one_that_does_not_pass(said):
+def test_a_failed_verdict_without_score_counts_as_zero(said):
     result = ran(RECIPE, GREETS, llm=[said])
     assert (result.passed, result.score) == (False, 0)
 
 
 @pytest.mark.parametrize("said", ['{"score": 0.8, "comments": "fine"}', "0.8", 0.8, {"score": "0.8"}])
-def test_a_score_alone_passes_from_what_is_alike_enough_on(said):
+def test_a_score_alone_passes_from_the_threshold(said):
     result = ran(RECIPE, GREETS, llm=[said])
     assert (result.passed, result.score) == (True, 0.8)
     strict = nb.run_scenarios(RECIPE, [GREETS], llm=[said], fuzzy=0.9)[0]
     assert (strict.passed, strict.score) == (False, 0.8)
 
 
-def test_a_model_that_fails_is_the_scenarios_problem():
+def test_a_failing_judge_is_a_problem_of_the_scenario():
     def model(request):
         raise ConnectionError("nobody there")
 
@@ -121,7 +121,7 @@ def test_a_run_that_failed_is_not_judged():
     assert (result.passed, result.problem.code, requests) == (False, "X100", [])
 
 
-def test_a_list_of_answers_continues_where_the_run_has_left_it():
+def test_scripted_answers_for_the_judge_follow_those_of_the_run():
     closing = scenario({"output": "done"}, "llm_judge", inputs={"ticket": "a"})
     result = ran(refunds(), closing, llm=["read", "done", GOOD])
     assert (result.passed, result.actual) == (True, {"output": "done"})
@@ -135,7 +135,7 @@ def test_a_script_by_node_has_the_judge_beside_the_nodes():
     assert (missing.passed, missing.problem.code) == (False, "X304")
 
 
-def test_a_node_that_is_called_as_the_judge_has_the_first_answers():
+def test_a_node_named_like_the_judge_has_the_first_answers():
     recipe = nb.load({
         "metadata": {"name": "t"}, "interface": {},
         "topology": [{"id": JUDGE, "type": "agent", "agent_ref": "one"}],
@@ -144,7 +144,7 @@ def test_a_node_that_is_called_as_the_judge_has_the_first_answers():
     assert (result.passed, result.actual) == (True, {"output": "mine"})
 
 
-def test_with_nothing_to_expect_the_description_is_judged():
+def test_without_expected_values_the_description_is_judged():
     polite = scenario(None, "llm_judge", about="It is polite")
     assert not ran(RECIPE, polite, llm=[BAD]).passed
     assert ran(RECIPE, polite).problem.code == "X414"

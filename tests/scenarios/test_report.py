@@ -24,12 +24,12 @@ def report():
     return nb.run_scenarios(RECIPE, rows, clock=FrozenClock())
 
 
-def test_it_counts(report):
+def test_the_report_counts_results(report):
     assert (report.ok, report.passed, report.failed, report.counts) == (False, 2, 2, "2 passed, 2 failed")
     assert nb.run_scenarios(RECIPE, [scenario()]).counts == "1 passed"
 
 
-def test_it_is_a_sequence_that_knows_ids(report):
+def test_the_report_is_a_sequence_with_access_by_id(report):
     assert len(report) == 4
     assert [row.id for row in report] == ["right", "wrong", "ends", "near"]
     assert report[1] is report["wrong"]
@@ -39,7 +39,7 @@ def test_it_is_a_sequence_that_knows_ids(report):
         report["rigth"]
 
 
-def test_as_a_frame(report):
+def test_the_report_is_a_dataframe(report):
     frame = report.to_frame()
     assert tuple(frame.columns) == COLUMNS
     assert frame["scenario"].tolist() == ["right", "wrong", "ends", "near"]
@@ -52,13 +52,13 @@ def test_as_a_frame(report):
     assert frame["steps"].sum() == 4
 
 
-def test_a_frame_of_scenarios_without_scores():
+def test_a_frame_without_scores_has_no_values_for_them():
     frame = nb.run_scenarios(RECIPE, [scenario()]).to_frame()
     assert frame["score"].dtype == "Float64"
     assert frame["score"].isna().all()
 
 
-def test_as_text(report):
+def test_the_report_has_a_text_form(report):
     head, *lines = repr(report).splitlines()
     assert head == "<ScenarioReport 'one': 2 passed, 2 failed>"
     assert [line.split()[:2] for line in lines] == [
@@ -78,7 +78,7 @@ def test_many_mismatches_are_reported_by_the_first_three():
     assert len(result.mismatches) == 5
 
 
-def test_as_html(report):
+def test_the_report_has_an_html_form(report):
     html = report._repr_html_()
     assert html.count("✓ passed") == 2
     assert html.count("✗ failed") == 2
@@ -95,13 +95,13 @@ def test_html_is_escaped():
     assert "&lt;img" in html
 
 
-def test_a_problem_is_shown_with_its_cure():
+def test_a_problem_is_shown_with_its_remedy():
     result = nb.run_scenarios(RECIPE, [scenario(None, "llm_judge", about="It is polite")])
     assert "X414" in result._repr_html_()
     assert "run_scenarios(recipe, llm=...)" in result._repr_html_()
 
 
-def test_secrets_are_masked_wherever_they_would_be_seen():
+def test_secrets_are_masked_everywhere_in_the_report():
     recipe = writes(api_key="sk-board-4711", text="key sk-board-4711")
     rows = [scenario({"api_key": "sk-expected", "text": "none"}, inputs={"token": "sk-input-42", "a": "sk-input-42"})]
     report = nb.run_scenarios(recipe, [*rows, scenario(id="all", inputs={"token": "sk-input-42"})])
@@ -113,7 +113,7 @@ def test_secrets_are_masked_wherever_they_would_be_seen():
     assert report[0].expected["api_key"] == "sk-expected"  # in memory the true values stay
 
 
-def test_what_a_file_says_cannot_act_on_a_terminal():
+def test_control_sequences_of_a_file_are_escaped():
     result = ran(RECIPE, scenario({"n": 2}, id="a\x1b[31m\nb"))
     assert "\x1b" not in str(result)
     assert "\n" not in str(result)

@@ -35,33 +35,33 @@ def test_a_recipes_own_scenarios_run_in_order():
     ]
 
 
-def test_each_scenario_starts_its_scripts_over():
+def test_each_scenario_restarts_its_scripts():
     twice = refunds(TESTS.replace("hello", "money again").replace("{topic: other}", "{response: yes please}"))
     assert both(twice, answers=["yes please"]).ok
     pair = [scenario({"output": "two"}, inputs=REFUND, id=id) for id in "ab"]
     assert nb.run_scenarios(refunds(), pair, llm=["one", "two"], answers=ANSWERS).ok
 
 
-def test_a_dotted_key_reads_a_path_and_a_key_with_a_dot_itself():
+def test_a_dotted_key_reads_a_path_or_a_literal_key():
     recipe = writes(**{"order": {"lines": [{"price": 3}]}, "a.b": 1})
     assert ran(recipe, scenario({"order.lines.0.price": 3, "a.b": 1})).passed
     missing = ran(recipe, scenario({"order.total": 3}))
     assert [str(row) for row in missing.mismatches] == ["order.total: expected 3, but it is not there"]
 
 
-def test_without_values_to_expect_the_end_is_enough():
+def test_without_expected_values_finishing_is_enough():
     result = ran(writes(n=1), scenario())
     assert (result.passed, result.score, result.actual) == (True, None, {"n": 1})
 
 
-def test_fuzzy_asks_how_alike_texts_are():
+def test_fuzzy_compares_the_similarity_of_texts():
     near = scenario({"text": "Good morning"}, "fuzzy")
     recipe = writes(text="Good evening")
     assert (ran(recipe, near).passed, ran(recipe, near).score) == (False, 0.75)
     assert ran(recipe, near, fuzzy=0.75).passed
 
 
-def test_exact_match_does_not_take_true_for_one():
+def test_exact_match_distinguishes_true_and_one():
     assert ran(writes(n=1.0), scenario({"n": 1})).passed
     assert not ran(writes(n=1), scenario({"n": True})).passed
 
@@ -93,7 +93,7 @@ def test_missing_inputs_fail_one_scenario_and_not_the_others():
     assert good.passed
 
 
-def test_a_value_that_no_board_takes_fails_one_scenario():
+def test_a_value_that_the_board_rejects_fails_one_scenario():
     endless = {}
     endless["itself"] = endless
     report = nb.run_scenarios(writes(n=1), [scenario(id="a", inputs=endless), scenario(endless, id="b"),
@@ -109,18 +109,18 @@ def test_a_run_that_fails_is_reported():
     assert result.session.status == "failed"
 
 
-def test_a_run_that_fails_does_not_pass_though_the_values_are_there():
+def test_a_failed_run_does_not_pass_despite_matching_values():
     assert not ran(computed(lambda: 1 / 0), scenario({"n": 1}, inputs={"n": 1})).passed
     assert not ran(computed(lambda: 1 / 0), scenario()).passed
 
 
-def test_a_budget_that_is_used_up():
+def test_an_exhausted_budget_is_reported():
     result = both(refunds(), budget={"max_steps": 2})[0]
     assert (result.status, result.steps, result.problem.code) == ("exhausted", 2, "X416")
     assert "max_steps" in result.problem.what
 
 
-def test_a_person_who_is_not_scripted():
+def test_a_question_without_scripted_answer_is_reported():
     result = both(refunds(), answers=None)["refund"]
     assert (result.passed, result.status, result.problem.code) == (False, "waiting", "X416")
     assert "'ask' waits for a person" in result.problem.what
@@ -134,7 +134,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_nobody_is_asked_on_a_terminal(monkeypatch):
+def test_no_question_is_asked_on_a_terminal(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
     monkeypatch.setattr(sys, "stdin", Terminal("typed\n" * 9))
     monkeypatch.setattr(sys, "stdout", Terminal())
@@ -160,14 +160,14 @@ def test_nobody_is_asked_on_a_terminal(monkeypatch):
         ({"fuzzy": True}, "X412"),
     ],
 )
-def test_a_mistake_in_the_call_is_raised_and_nothing_runs(options, code):
+def test_an_invalid_call_raises_and_nothing_runs(options, code):
     seen = []
     with pytest.raises(ExecutionError) as raised:
         both(refunds(), listener=seen.append, **options)
     assert (codes(raised), seen) == ([code], [])
 
 
-def test_what_is_no_recipe_and_a_missing_function():
+def test_an_invalid_recipe_and_a_missing_function_are_reported():
     with pytest.raises(ExecutionError) as raised:
         nb.run_scenarios("refunds.yaml")
     assert codes(raised) == ["X117"]
@@ -194,7 +194,7 @@ def test_chaos_slows_every_call():
     assert clock.waits == [0.04] * 4  # two agents each; a person and a router are spared
 
 
-def test_chaos_is_the_same_again_from_its_seed_and_differs_by_scenario():
+def test_chaos_depends_on_seed_and_scenario():
     rows = [scenario({"closed": True}, id=str(number), inputs={"ticket": "a"}) for number in range(40)]
 
     def passed(rows, seed):
@@ -208,7 +208,7 @@ def test_chaos_is_the_same_again_from_its_seed_and_differs_by_scenario():
     assert passed(rows[30:], 1) == {row["id"]: first[row["id"]] for row in rows[30:]}  # whichever others run
 
 
-def test_a_strike_is_reported_as_one():
+def test_an_injected_fault_is_reported_as_such():
     result = both(refunds(), chaos={"error_rate": 1})["other"]
     assert "made on purpose" in result.description
     assert isinstance(result.session.cause, ChaosError)
@@ -217,13 +217,13 @@ def test_a_strike_is_reported_as_one():
 # -- around the runs -------------------------------------------------------------------------------------------------
 
 
-def test_a_listener_is_informed_of_each_as_it_ends():
+def test_a_listener_receives_each_result_as_it_ends():
     seen = []
     report = both(refunds(), listener=seen.append)
     assert tuple(seen) == report.results
 
 
-def test_a_listener_that_raises_is_dropped_and_the_rest_runs():
+def test_a_listener_that_raises_is_removed_and_the_rest_runs():
     seen = []
 
     def listener(result):
@@ -245,7 +245,7 @@ def test_seconds_are_those_of_the_clock():
     assert ran(writes(n=1), scenario(), clock=Slow()).seconds >= 1
 
 
-def test_it_can_be_called_where_a_loop_is_running():
+def test_it_can_be_called_inside_a_running_event_loop():
     async def reader(text):
         await asyncio.sleep(0)
         return {"topic": "other"}
@@ -265,7 +265,7 @@ def asks(**more):
 FALLS = {"recovery": {"behavior": "route_to_fallback", "fallback_node_id": "late"}}
 
 
-def test_a_question_that_has_a_time_out_has_timed_out_where_nobody_is_asked():
+def test_an_unanswered_question_with_a_timeout_times_out():
     tools = {"late-agent": lambda: {"who": "nobody"}, "go-agent": lambda: {"who": "somebody"}}
     nobody = ran(asks(**FALLS), scenario({"who": "nobody"}), tools=tools)
     assert (nobody.passed, [step.node_id for step in nobody.session.trace.steps]) == (True, ["ask", "late"])
@@ -274,13 +274,13 @@ def test_a_question_that_has_a_time_out_has_timed_out_where_nobody_is_asked():
     assert ran(asks(**default), scenario({"response": "no"}), tools=tools).passed
 
 
-def test_without_a_recovery_the_time_out_is_what_the_run_failed_with():
+def test_without_a_recovery_the_timeout_is_the_failure_of_the_run():
     result = ran(asks(), scenario({"who": "somebody"}))
     assert (result.passed, result.status) == (False, "failed")
     assert "no scripted answer is left" in result.description
 
 
-def test_elsewhere_a_person_is_waited_for():
+def test_without_a_timeout_the_run_waits_for_a_person():
     run = nb.Session(asks(**FALLS))
     run.run()
     assert run.status == "waiting"

@@ -34,7 +34,7 @@ def test_a_run_that_is_awaited_elsewhere_can_be_paused():
 
 
 @pytest.mark.parametrize("verb", ["arun", "astep"])
-def test_back_ends_what_is_awaited_elsewhere(verb):
+def test_back_ends_an_awaited_run(verb):
     async def main():
         gate = Gate()
         run = session(graph("a", "gate", "c", gate=gate))
@@ -51,7 +51,7 @@ def test_back_ends_what_is_awaited_elsewhere(verb):
     live(main)
 
 
-def test_back_ends_an_awaited_run_of_quick_nodes():
+def test_back_ends_an_awaited_run_of_fast_nodes():
     async def main():
         run = session(counting(limit=10**9), {"n": 0})
         task = asyncio.create_task(run.arun())
@@ -65,7 +65,7 @@ def test_back_ends_an_awaited_run_of_quick_nodes():
     live(main)
 
 
-def test_a_task_that_is_cancelled_leaves_the_run_after_its_last_step():
+def test_a_cancelled_task_leaves_the_run_at_its_last_step():
     async def main():
         gate = Gate()
         run = session(graph("a", "gate", gate=gate))
@@ -100,7 +100,7 @@ def nested():
     return run, gate
 
 
-def test_over_and_out_let_the_loop_continue_and_stop_where_the_others_do():
+def test_async_over_and_out_yield_to_the_event_loop_and_stop_at_the_same_steps():
     async def main():
         for verb, steps in (("step_over", 0), ("step_out", 1)):
             plain, gate = nested()
@@ -139,7 +139,7 @@ def test_pause_ends_over_before_its_next_step():
     live(main)
 
 
-def test_over_an_endless_loop_of_quick_nodes_can_be_paused():
+def test_step_over_of_an_endless_loop_can_be_paused():
     async def main():
         run = session(looping(graph("look", "after"), times=10**6), {"word": ""}, budget={"max_steps": 10**9})
         task = asyncio.create_task(run.astep_over())
@@ -151,7 +151,7 @@ def test_over_an_endless_loop_of_quick_nodes_can_be_paused():
     live(main)
 
 
-def test_a_slow_plain_node_does_not_hold_up_what_is_awaited():
+def test_a_slow_sync_node_does_not_block_other_tasks():
     async def main():
         barrier = Barrier()
         run = session(graph("gate", "b", gate=barrier))
@@ -191,7 +191,7 @@ def waiting(gate):
     return session_of("line", Shape(nodes, [Edge("node", "next")], ("node",), [], {}))
 
 
-def test_into_lets_the_loop_continue_and_may_be_taken_up_without_one():
+def test_async_step_into_yields_to_the_event_loop_and_can_be_continued_without_one():
     async def main():
         gate = Barrier()
         run = waiting(gate)
@@ -212,7 +212,7 @@ def test_into_lets_the_loop_continue_and_may_be_taken_up_without_one():
     live(main)
 
 
-def test_slow_code_that_is_stepped_into_does_not_block_the_loop():
+def test_slow_code_does_not_block_the_event_loop_during_step_into():
     def slow(work):
         work.emit("before")
         started.set()
@@ -234,7 +234,7 @@ def test_slow_code_that_is_stepped_into_does_not_block_the_loop():
 
 
 @pytest.mark.parametrize("verb", ["astep_into", "astep", "arun", "start"])
-def test_back_ends_what_continues_in_a_loop_of_its_own(verb):
+def test_back_ends_a_run_in_another_event_loop(verb):
     async def main():
         gate = Barrier()
         run = waiting(gate)
@@ -253,7 +253,7 @@ def test_back_ends_what_continues_in_a_loop_of_its_own(verb):
     live(main)
 
 
-def test_a_cancelled_step_into_leaves_the_session_before_the_step():
+def test_a_cancelled_step_into_leaves_the_session_at_the_previous_step():
     async def main():
         gate = Barrier()
         run = waiting(gate)
@@ -270,7 +270,7 @@ def test_a_cancelled_step_into_leaves_the_session_before_the_step():
     live(main)
 
 
-def test_run_back_lets_the_loop_continue_and_can_be_paused():
+def test_async_run_back_yields_to_the_event_loop_and_can_be_paused():
     async def main():
         run = session(counting(limit=10**9), {"n": 0})
         await run.arun(max_steps=20_000)
@@ -289,7 +289,7 @@ def test_run_back_lets_the_loop_continue_and_can_be_paused():
     live(main)
 
 
-def test_run_back_pauses_what_continues():
+def test_run_back_pauses_a_background_run():
     async def main():
         run = session(counting(limit=10**9), {"n": 0})
         run.start()
@@ -302,7 +302,7 @@ def test_run_back_pauses_what_continues():
     live(main)
 
 
-def test_a_pause_before_the_held_node_has_ended_is_heeded():
+def test_a_pause_before_the_held_node_ends_is_respected():
     async def main():
         gate = Barrier()
         run = waiting(gate)

@@ -10,7 +10,7 @@ from tests.session.gated_nodes import Barrier, Gate, live, until
 from tests.session.small_sessions import asking, broken, calling, counting, fan, graph, path, session
 
 
-def test_start_runs_beside_and_wait_waits():
+def test_start_runs_in_the_background_and_wait_waits():
     async def main():
         run = session(counting(), {"n": 0})
         assert run.start() is run
@@ -23,7 +23,7 @@ def test_start_runs_beside_and_wait_waits():
     live(main)
 
 
-def test_without_a_loop_start_names_run():
+def test_without_an_event_loop_start_suggests_run():
     run = session(graph("a"))
     with pytest.raises(ExecutionError, match=r"session\.run\(\)") as caught:
         run.start()
@@ -32,7 +32,7 @@ def test_without_a_loop_start_names_run():
     assert run.status == "finished"
 
 
-def test_pause_begins_no_further_step():
+def test_pause_starts_no_further_step():
     async def main():
         gate = Gate()
         run = session(graph("a", "gate", "c", gate=gate))
@@ -50,7 +50,7 @@ def test_pause_begins_no_further_step():
     live(main)
 
 
-def test_while_it_runs_other_verbs_say_so():
+def test_other_methods_are_rejected_while_it_runs():
     async def main():
         gate = Gate()
         run = session(graph("a", "gate", gate=gate))
@@ -109,7 +109,7 @@ def test_stop_cancels_what_is_in_flight():
     live(main)
 
 
-def test_reset_while_it_runs():
+def test_reset_works_while_it_runs():
     async def main():
         gate = Gate()
         run = session(graph("a", "gate", gate=gate))
@@ -125,7 +125,7 @@ def test_reset_while_it_runs():
     live(main)
 
 
-def test_a_slow_sync_node_does_not_hold_up_the_pause():
+def test_a_slow_sync_node_does_not_delay_a_pause():
     async def main():
         barrier = Barrier()
         built_graph = graph("a", "gate", "c", gate=barrier)
@@ -142,7 +142,7 @@ def test_a_slow_sync_node_does_not_hold_up_the_pause():
     live(main)
 
 
-def test_a_node_that_took_long_is_known_to_be_slow():
+def test_a_node_that_took_long_is_marked_as_slow():
     async def main():
         run = session(graph("a", "b"))
         ticks = iter(range(0, 10**12, 10**7))
@@ -154,7 +154,7 @@ def test_a_node_that_took_long_is_known_to_be_slow():
     live(main)
 
 
-def test_a_blocking_tool_does_not_hold_up_the_pause():
+def test_a_blocking_tool_does_not_delay_a_pause():
     async def main():
         barrier = Barrier()
         run = session(calling(lambda word: barrier({}), blocking=True), {"word": "x"})
@@ -169,7 +169,7 @@ def test_a_blocking_tool_does_not_hold_up_the_pause():
     live(main)
 
 
-def test_an_endless_run_of_quick_nodes_can_be_paused():
+def test_an_endless_run_of_fast_nodes_can_be_paused():
     async def main():
         run = session(counting(limit=10**9), {"n": 0})
         run.start()
@@ -184,7 +184,7 @@ def test_an_endless_run_of_quick_nodes_can_be_paused():
     live(main)
 
 
-def test_wait_gives_up_after_its_time_and_the_run_continues():
+def test_wait_times_out_and_the_run_continues():
     async def main():
         gate = Gate()
         run = session(graph("gate", gate=gate))
@@ -226,7 +226,7 @@ def test_it_stops_at_a_person_and_continues_with_the_answer():
     live(main)
 
 
-def test_it_stops_at_breakpoints_and_held_calls():
+def test_it_stops_at_breakpoints_and_paused_calls():
     async def main():
         run = session(calling(), {"word": "rain"})
         run.breakpoints.add("look")
@@ -245,7 +245,7 @@ def test_it_stops_at_breakpoints_and_held_calls():
     live(main)
 
 
-def test_branches_run_at_the_same_time():
+def test_branches_run_concurrently():
     from tests.engine.graph_shapes import Meeting
 
     async def main():
@@ -267,7 +267,7 @@ def test_branches_run_at_the_same_time():
     live(main)
 
 
-def test_who_listens_is_notified_when_it_begins_and_when_it_ends():
+def test_listeners_are_notified_when_it_starts_and_when_it_ends():
     async def main():
         messages = []
         run = session(counting(), {"n": 0}, hooks={"change": lambda each: messages.append(each.status)})
@@ -280,7 +280,7 @@ def test_who_listens_is_notified_when_it_begins_and_when_it_ends():
     live(main)
 
 
-def test_a_crash_of_ours_is_raised_where_somebody_waits():
+def test_an_internal_error_is_raised_by_wait():
     async def main():
         run = session(graph("a", "b"))
 
@@ -302,7 +302,7 @@ def test_a_crash_of_ours_is_raised_where_somebody_waits():
     live(main)
 
 
-def test_an_interrupt_in_a_node_pauses_and_does_not_end_the_loop():
+def test_an_interrupt_in_a_node_pauses_the_run_and_keeps_the_event_loop():
     async def main():
         def stops(board):
             if not board.get("again"):
@@ -331,7 +331,7 @@ def test_it_can_be_started_from_another_thread():
     live(main)
 
 
-def test_an_answer_lets_the_run_that_start_began_continue_by_itself():
+def test_an_answer_continues_a_background_run():
     async def main():
         run = session(asking())
         run.start()
@@ -345,7 +345,7 @@ def test_an_answer_lets_the_run_that_start_began_continue_by_itself():
     live(main)
 
 
-def test_an_answer_moves_no_run_on_that_is_stepped_by_hand():
+def test_an_answer_does_not_continue_a_stepped_run():
     async def main():
         run = session(asking())
         run.start()
@@ -377,7 +377,7 @@ def test_an_answer_at_a_breakpoint_stops_there():
 
 
 @pytest.mark.parametrize("threaded", [False, True])
-def test_a_node_whose_iterator_has_nothing_left_ends_a_live_run(threaded):
+def test_a_stop_iteration_in_a_node_ends_a_background_run(threaded):
     left = iter(["once"])
     built_graph = calling(lambda word: next(left), blocking=threaded)
 

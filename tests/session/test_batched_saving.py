@@ -54,13 +54,13 @@ def count_after_a_kill(place, durability, expected=0):
 
 @pytest.mark.parametrize(("steps", "kept"), [(3, 9), (1000, 0)])
 @pytest.mark.starts_programs
-def test_of_a_batch_at_most_so_many_steps_are_lost(place, steps, kept):
+def test_at_most_one_batch_of_steps_is_lost(place, steps, kept):
     count = count_after_a_kill(place, f'{{"steps": {steps}, "ms": 600000}}')
     assert count == kept
     assert 11 - count <= steps
 
 
-def test_a_batch_is_saved_with_its_last_step_and_not_before():
+def test_a_batch_is_saved_when_it_is_full_and_not_before():
     tools, log = Tools(), MemoryLog()
     stored = []
     session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run", durability={"steps": 4, "ms": 600_000})
@@ -72,11 +72,11 @@ def test_a_batch_is_saved_with_its_last_step_and_not_before():
 
 
 @pytest.mark.starts_programs
-def test_nothing_of_a_batch_waits_longer_than_it_may(place):
+def test_a_batch_is_saved_within_its_time_limit(place):
     assert count_after_a_kill(place, '{"steps": 1000, "ms": 20}', expected=11) == 11
 
 
-def test_a_batch_that_is_due_is_saved_while_a_step_waits():
+def test_a_due_batch_is_saved_during_a_step():
     tools, log, results = Tools(), MemoryLog(), []
 
     def wait():
@@ -92,7 +92,7 @@ def test_a_batch_that_is_due_is_saved_while_a_step_waits():
     assert again.position == 11
 
 
-def test_a_batch_loses_nothing_where_the_run_ends_or_is_put_away(place):
+def test_a_batch_is_saved_when_the_run_ends_or_is_closed(place):
     longest = {"steps": 1000, "ms": 600_000}
 
     def session(run_id):
@@ -108,7 +108,7 @@ def test_a_batch_loses_nothing_where_the_run_ends_or_is_put_away(place):
     assert len(nb.open(place, "closed").trace) == 5
 
 
-def test_what_waits_in_a_batch_is_there_when_it_is_saved_in_the_middle(place):
+def test_unsaved_steps_of_a_batch_are_included_in_a_save(place):
     tools, results = Tools(), []
     session = nb.Session(looping(tools), {"n": 0}, store=place, run_id="run", durability={"steps": 99, "ms": 600_000})
     tools.during["tell 2"] = lambda: results.extend(
@@ -125,7 +125,7 @@ def test_what_waits_in_a_batch_is_there_when_it_is_saved_in_the_middle(place):
 
 
 @pytest.mark.starts_programs
-def test_a_program_that_ends_by_itself_loses_nothing_of_a_batch(place):
+def test_a_batch_is_saved_at_the_normal_exit_of_a_program(place):
     with Elsewhere(place, BATCHES, '{"steps": 1000, "ms": 600000}') as they:
         assert they.hears() == "11"
         they.told()
@@ -149,7 +149,7 @@ say(session.position)
 
 
 @pytest.mark.starts_programs
-def test_a_program_that_ends_in_the_middle_of_a_run_saves_the_batch(place):
+def test_a_batch_is_saved_at_an_exit_in_the_middle_of_a_run(place):
     with Elsewhere(place, ENDING) as they:
         assert they.hears() == "5"
         they.ends()
@@ -159,7 +159,7 @@ def test_a_program_that_ends_in_the_middle_of_a_run_saves_the_batch(place):
 # ---------------------------------------------------------------------------------------------------------- and besides
 
 
-def test_a_run_that_went_back_and_on_again_stands_where_it_continued():
+def test_a_run_that_went_back_and_forward_again_is_stored_where_it_continued():
     log, copies = MemoryLog(), []
     tools = Tools()
     session = nb.Session(looping(tools), {"n": 0}, store=log, run_id="run")
@@ -231,7 +231,7 @@ def interrupted(work, at, files):
 
 @WAYS
 @pytest.mark.parametrize("files", [KEEPING, (*KEEPING, *STEPPING)], ids=["log", "all"])
-def test_an_interrupt_loses_nothing_that_is_kept_and_doubles_nothing(files, durability, monkeypatch):
+def test_an_interrupt_loses_and_duplicates_no_stored_step(files, durability, monkeypatch):
     monkeypatch.setattr(told_in_parts, "PARTS", 2)
     every = 61 if files is KEEPING else 127
     for at in itertools.count(1, every):

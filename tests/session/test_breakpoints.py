@@ -37,7 +37,7 @@ def plain(rows):
     return [{key: value for key, value in row.items() if key not in ("id", "hits")} for row in rows]
 
 
-def test_what_was_saved_is_loaded_whole(tmp_path):
+def test_saved_breakpoints_are_loaded_completely(tmp_path):
     run = pointed()
     next(iter(run.breakpoints)).enabled = False
     path = run.breakpoints.save(tmp_path / "points.json")
@@ -49,7 +49,7 @@ def test_what_was_saved_is_loaded_whole(tmp_path):
     assert [str(row) for row in loaded] == [str(row) for row in run.breakpoints]
 
 
-def test_loaded_ones_stop_the_run_and_begin_without_hits(tmp_path):
+def test_loaded_breakpoints_stop_the_run_and_start_without_hits(tmp_path):
     run = pointed({"node": "check"})
     run.run()
     run.breakpoints.save(tmp_path / "points.json")
@@ -60,13 +60,13 @@ def test_loaded_ones_stop_the_run_and_begin_without_hits(tmp_path):
     assert (other.position, other.stopped_by, point.hits) == (1, point, 1)
 
 
-def test_load_adds_to_those_that_are_there(tmp_path):
+def test_load_adds_to_existing_breakpoints(tmp_path):
     run = pointed({"node": "check"})
     run.breakpoints.load(run.breakpoints.save(tmp_path / "points.json"))
     assert [(row.id, row.node) for row in run.breakpoints] == [(1, "check"), (2, "check")]
 
 
-def test_the_file_is_json_that_people_can_read_and_change(tmp_path):
+def test_the_file_is_readable_and_editable_json(tmp_path):
     path = pointed({"node": "check", "when": "n > 1"}).breakpoints.save(tmp_path / "points.json")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert document["rows"] == [
@@ -79,7 +79,7 @@ def test_the_file_is_json_that_people_can_read_and_change(tmp_path):
     assert [row.node for row in other.breakpoints] == ["check", "done"]
 
 
-def test_a_function_cannot_be_saved_and_then_nothing_is(tmp_path):
+def test_a_function_cannot_be_saved_and_no_file_is_written(tmp_path):
     run = pointed({"node": "check"}, {"when": lambda board: board["n"] > 1}, {"when": {"in": [1, (2, 3)]}})
     reported = problems(run.breakpoints.save, tmp_path / "points.json")
     assert [problem.code for problem in reported] == ["X131", "X131"]
@@ -88,7 +88,7 @@ def test_a_function_cannot_be_saved_and_then_nothing_is(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_secret_does_not_leave(tmp_path):
+def test_a_secret_is_masked(tmp_path):
     hide("s3cr3t-4711")
     run = pointed({"when": "n == 's3cr3t-4711'"})
     (problem,) = problems(run.breakpoints.save, tmp_path / "points.json")
@@ -98,7 +98,7 @@ def test_a_secret_does_not_leave(tmp_path):
     assert "4711" not in run.breakpoints.to_frame().to_string()
 
 
-def test_a_node_that_is_not_there_is_a_problem_and_nothing_is_loaded(tmp_path):
+def test_a_missing_node_is_a_problem_and_nothing_is_loaded(tmp_path):
     run = pointed({"node": "check"}, {"node": "done"}, {"edge": ("check", "done")})
     path = run.breakpoints.save(tmp_path / "points.json")
     other = session(graph("check", "b"))
@@ -113,13 +113,13 @@ def test_a_node_that_is_not_there_is_a_problem_and_nothing_is_loaded(tmp_path):
     "text",
     ["", "{}", "[]", '{"agentnb": "breakpoints"}', '{"agentnb": "breakpoints", "rows": [{"nod": 1}]}', "[" * 99999],
 )
-def test_what_is_no_file_of_breakpoints(tmp_path, text):
+def test_an_invalid_breakpoint_file_is_reported(tmp_path, text):
     file = tmp_path / "points.json"
     file.write_text(text, encoding="utf-8")
     assert problems(session(counting()).breakpoints.load, file)[0].code == "X134"
 
 
-def test_words_that_no_breakpoint_has_are_reported_as_add_tells_them(tmp_path):
+def test_unknown_clauses_are_reported_as_by_add(tmp_path):
     file = tmp_path / "points.json"
     rows = [{}, {"node": "check", "side": "left"}, {"node": 5}, {"when": "n =="}, {"edge": "check"}]
     file.write_text(json.dumps({"agentnb": "breakpoints", "rows": rows}), encoding="utf-8")
@@ -128,14 +128,14 @@ def test_words_that_no_breakpoint_has_are_reported_as_add_tells_them(tmp_path):
     assert len(run.breakpoints) == 0
 
 
-def test_a_file_that_cannot_be_read_or_written(tmp_path):
+def test_an_unreadable_or_unwritable_file_is_reported(tmp_path):
     run = pointed({"node": "check"})
     for act in (run.breakpoints.load, run.breakpoints.save):
         (problem,) = problems(act, tmp_path / "nowhere" / "points.json")
         assert (problem.code, problem.why) == ("X133", "No such file or directory")
 
 
-def test_rows_come_back_with_their_ids_and_hits():
+def test_breakpoints_are_restored_with_their_ids_and_hits():
     run = pointed()
     run.breakpoints.remove(1)
     run.breakpoints.add("check", on_hit=3)
@@ -148,7 +148,7 @@ def test_rows_come_back_with_their_ids_and_hits():
     assert other.breakpoints.add("done").id == 7
 
 
-def test_rows_for_which_there_is_no_place_any_more_are_left_out():
+def test_breakpoints_without_their_node_are_omitted():
     run = pointed({"node": "check"}, {"node": "done"}, {"when": lambda board: True})
     rows = run.breakpoints.to_rows()
     other = session(graph("check", "b"))
@@ -157,7 +157,7 @@ def test_rows_for_which_there_is_no_place_any_more_are_left_out():
     assert [row.node for row in other.breakpoints] == ["check"]
 
 
-def test_a_table_of_them():
+def test_breakpoints_can_be_shown_as_a_table():
     frame = pointed().breakpoints.to_frame()
     assert frame["id"].tolist() == [1, 2, 3, 4, 5]
     assert frame["when"].tolist()[:2] == ["n > 1", "n >= 3"]
@@ -169,7 +169,7 @@ def test_a_table_of_them():
     assert (len(empty), list(empty.columns)) == (0, list(frame.columns))
 
 
-def test_only_what_people_call_converts_its_arguments():
+def test_only_public_methods_convert_their_arguments():
     converts = {name for name in dir(SessionBreakpoints) if hasattr(getattr(SessionBreakpoints, name), "__wrapped__")}
     assert {"add", "remove"} <= converts
     at_each_step = {"find_after_step", "find_before_step", "find_at_call", "find_met"}  # called by the engine
@@ -196,7 +196,7 @@ def side_by_side():
     return nb.Session(nb.load(graph))
 
 
-def test_branches_that_end_at_the_moment_of_a_stop_count_no_hits():
+def test_branches_that_end_at_a_stop_count_no_hits():
     run = side_by_side()
     first, second = (run.breakpoints.add(node=name, side="after") for name in ("left", "right"))
     asyncio.run(run.arun())

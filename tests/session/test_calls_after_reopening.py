@@ -65,7 +65,7 @@ def held(side="before"):
     return kept_run
 
 
-def test_a_breakpoint_after_a_call_stops_at_an_answer_that_was_recorded_before(tmp_path):
+def test_a_breakpoint_after_a_call_stops_at_a_recorded_answer(tmp_path):
     recipe, called = nb.load(using()), []
     tools = {"use": lambda y: called.append(y) or {"a": 1}}
     session = nb.Session(recipe, {"y": 1}, tools=tools, store=tmp_path / "runs.db", run_id="r")
@@ -83,7 +83,7 @@ def test_a_breakpoint_after_a_call_stops_at_an_answer_that_was_recorded_before(t
     again.close()
 
 
-def test_arguments_that_a_person_has_changed_are_sent_after_a_kill():
+def test_edited_arguments_are_sent_after_a_kill():
     again = held().change(arguments={"y": 7}).reopen()
     again.session.step()
     assert dict(again.session.pending[0].arguments) == {"y": 7}
@@ -93,14 +93,14 @@ def test_arguments_that_a_person_has_changed_are_sent_after_a_kill():
     assert again.session.replay().ok
 
 
-def test_they_are_sent_without_the_breakpoint_too():
+def test_edited_arguments_are_sent_without_the_breakpoint_too():
     again = held().change(arguments={"y": 7}).reopen()
     again.session.breakpoints.clear()
     again.session.run()
     assert (again.called, again.session.board["a"]) == ([7], 70)
 
 
-def test_the_last_of_several_changes_counts():
+def test_the_last_of_several_edits_counts():
     reopenable = held().change(arguments={"y": 7}).change(arguments={"y": 8})
     again = reopenable.reopen().reopen()
     again.session.step()
@@ -112,7 +112,7 @@ def test_the_last_of_several_changes_counts():
     assert other.called == [8]
 
 
-def test_an_answer_in_place_of_the_call_is_given_after_a_kill():
+def test_an_answer_that_replaces_a_call_survives_a_kill():
     again = held().change(answer={"a": 7}).reopen()
     again.session.run()
     assert (again.session.status, again.session.pending[0].kind) == ("in_flight", "call")
@@ -125,7 +125,7 @@ def test_an_answer_in_place_of_the_call_is_given_after_a_kill():
 
 
 @pytest.mark.parametrize("breaks", [True, False])
-def test_a_changed_call_whose_answer_never_came_waits_once_and_with_its_changed_arguments(breaks):
+def test_an_unanswered_edited_call_is_pending_once_with_its_edited_arguments(breaks):
     reopenable = held().change(arguments={"y": 7})
     reopenable.session.step()
     again = reopenable.reopen(reopenable.left[-1])
@@ -218,7 +218,7 @@ def test_a_changed_call_is_not_repeated_after_an_interrupt_of_this_process():
     assert (called, session.board["a"]) == ([7, 70], 700)
 
 
-def test_a_change_is_of_one_call_and_of_one_step():
+def test_an_edit_applies_to_one_call_of_one_step():
     session, called, _ = first_changed()
     session.breakpoints.clear()
     session.step()
@@ -300,7 +300,7 @@ def test_changed_arguments_of_an_approval_are_approved_after_a_kill():
     assert (again.board["paid"], again.trace.frames.calls["arguments"].tolist()) == (3, [{"amount": 5}])
 
 
-def test_a_change_with_a_secret_waits_for_a_person():
+def test_an_edit_with_a_secret_waits_for_a_person():
     graph = using()
     graph.nodes["n"]["inputs"] = {"y": "y", "key": "api_key"}
     reopenable = Kept(nb.load(graph), api_key="sk-their-own")

@@ -18,7 +18,7 @@ def team():
     return runtime.session
 
 
-def test_an_objects_chain_has_its_making_its_patches_and_its_relations():
+def test_the_chain_of_an_object_has_its_creation_patches_and_relations():
     frame = team().chain("task#1").to_frame()
     own_events = frame[frame.relation == "self"]
     assert own_events.type.tolist() == ["object.created", "relation.created", "relation.created", "patch.applied"]
@@ -48,13 +48,13 @@ def test_the_table_says_who_emitted_each_event_in_which_step():
 
 
 @pytest.mark.parametrize("id", ["evt_031", "patch_003", "rel_003", "approval_001", "incident#6", "evt_001"])
-def test_of_each_sort_of_thing(id):
+def test_there_is_a_chain_for_each_kind_of_item(id):
     chain = incident().chain(id)
     assert len(chain) == len(chain.events) >= 1
     assert {link.part for link in chain.links} <= {"cause", "self", "effect"}
 
 
-def test_an_approvals_chain_goes_from_the_alert_to_what_was_granted():
+def test_the_chain_of_an_approval_goes_from_the_alert_to_the_approved_object():
     session = incident()
     session.approve("approval_001", "ann")
     session.run()
@@ -64,7 +64,7 @@ def test_an_approvals_chain_goes_from_the_alert_to_what_was_granted():
     assert set(frame[frame.relation == "effect"].type) >= {"object.created", "patch.applied"}
 
 
-def test_it_is_that_of_where_the_run_is():
+def test_the_chain_is_that_of_the_current_position():
     session = team()
     assert len(session.goto(1).chain("task#1")) < len(session.goto(2).chain("task#1"))
     session.goto(0)
@@ -73,14 +73,14 @@ def test_it_is_that_of_where_the_run_is():
     assert caught.value.problems[0].code == "X161"
 
 
-def test_what_is_not_there_is_reported_with_what_may_be_meant():
+def test_an_unknown_id_is_reported_with_a_suggestion():
     with pytest.raises(ExecutionError) as caught:
         team().chain("tusk#1")
     (problem,) = caught.value.problems
     assert (problem.code, problem.do) == ("X161", "did you mean 'task#1'?")
 
 
-def test_it_shows_itself_as_a_picture_and_as_text():
+def test_a_chain_has_a_drawing_and_a_text_form():
     chain = team().chain("task#1")
     bundle = chain._repr_mimebundle_()
     assert ET.fromstring(bundle["image/svg+xml"]).get("aria-label") == "chain of causes: task#1"
@@ -100,7 +100,7 @@ def test_events_of_other_recipes_have_chains_too():
     assert frame[["id", "type", "relation"]].to_numpy().tolist() == [["evt_001", "hello", "self"]]
 
 
-def test_secrets_do_not_leave_by_it():
+def test_a_chain_contains_no_secrets():
     hide("chain-s3cret-22")
     runtime = reactive.team()
     runtime.session.emit("goal.created", {"goal": "chain-s3cret-22"}, actor="chain-s3cret-22")

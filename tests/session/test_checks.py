@@ -55,7 +55,7 @@ def test_inputs_must_have_the_type_that_is_declared():
     ("kind", "value"),
     [("number", 1), ("number", 1.5), ("array", (1,)), ("object", {}), ("unheard", 5), (None, 5), ("null", None)],
 )
-def test_inputs_that_fit(kind, value):
+def test_valid_inputs_are_accepted(kind, value):
     run = session(declared(x={"type": kind}), {"x": value})
     assert "x" in run.board
 
@@ -104,7 +104,7 @@ def list_problems(inputs, given, **meta):
         ({"$ref": "#/nowhere"}, 1, "input 'x' cannot be checked", "its schema refers to '/nowhere'"),
     ],
 )
-def test_a_rule_that_an_input_breaks_is_reported(schema, value, what, why):
+def test_a_violated_rule_of_an_input_is_reported(schema, value, what, why):
     problems = list_problems({"x": schema}, {"x": value})
     assert len(problems) == bool(what)
     for code, message, because in problems:
@@ -113,7 +113,7 @@ def test_a_rule_that_an_input_breaks_is_reported(schema, value, what, why):
         assert why in because
 
 
-def test_every_input_is_reported():
+def test_every_invalid_input_is_reported():
     inputs = {
         "a": {"type": "string"},
         "b": {"minimum": 1},
@@ -138,11 +138,11 @@ def test_a_secret_input_is_not_shown():
 
 
 @pytest.mark.parametrize("schema", [{"type": 42}, "string", {"type": "text"}, {"minimum": "x", "type": "integer"}])
-def test_what_is_no_schema_is_not_asked(schema):
+def test_an_invalid_schema_is_not_used(schema):
     assert list_problems({"x": schema}, {"x": [1]}) == []
 
 
-def test_a_schema_of_all_inputs_is_asked_as_one():
+def test_a_schema_of_all_inputs_is_validated_as_one():
     schema = {
         "type": "object",
         "properties": {"q": {"type": "string"}, "n": {"$ref": "#/$defs/few"}, "m": {"minimum": 1}},
@@ -165,7 +165,7 @@ def test_a_schema_of_all_inputs_is_asked_as_one():
     assert typed[:2] == ("R206", "input 'q' is an int")
 
 
-def test_where_the_schema_of_all_inputs_is_wrong_each_is_asked_alone():
+def test_if_the_schema_of_all_inputs_is_invalid_each_is_validated_alone():
     schema = {"properties": {"q": {"type": 42}, "n": {"maximum": 3}}, "required": "q"}
     assert [what for _, what, _ in list_problems(schema["properties"], {"q": 1, "n": 4}, input_schema=schema)] == [
         "input 'n' is 4"
@@ -197,20 +197,20 @@ def test_simple_types_are_reported_without_jsonschema():
 
 
 @pytest.mark.parametrize("inputs", [[1], [], "text", 5, object()])
-def test_inputs_that_are_no_mapping(inputs):
+def test_inputs_that_are_not_a_mapping_are_rejected(inputs):
     with pytest.raises(nb.RecipeError, match="pass a dict") as caught:
         to_inputs(inputs)
     assert codes(caught) == ["R207"]
 
 
-def test_inputs_are_a_dict_of_their_own():
+def test_inputs_are_a_separate_dict():
     given = {"a": 1}
     assert to_inputs(None) == {}
     assert to_inputs(given) == given
     assert to_inputs(given) is not given
 
 
-def test_scripts_by_node_name_nodes_of_the_recipe():
+def test_scripts_by_node_must_name_nodes_of_the_recipe():
     recipe = nb.load(asking())
     with pytest.raises(nb.ExecutionError) as caught:
         check_answers(recipe, {"ask": 1, "aks": 2}, {"befor": ["x"], 5: "y"})
@@ -246,7 +246,7 @@ def requiring(*rules, inputs=None):
     return Session(recipe, inputs)
 
 
-def test_a_run_whose_requirement_does_not_hold_does_not_begin():
+def test_a_run_with_an_unmet_requirement_does_not_start():
     run = requiring(rule("n", "give me an n", place=Place("r.yaml", 3, 1, "requirements[0]")))
     assert (run.status, run.error.code, run.error.what) == ("failed", "X121", "give me an n")
     assert "r.yaml:3:1" in run.error.where
@@ -255,12 +255,12 @@ def test_a_run_whose_requirement_does_not_hold_does_not_begin():
     assert run.trace.outcome == {"status": "failed", "steps": 0, "error": "give me an n"}
 
 
-def test_all_that_fail_are_named_and_no_other():
+def test_all_unmet_requirements_are_named_and_no_other():
     run = requiring(rule("n"), rule("m"), rule("k"), inputs={"m": 1})
     assert run.error.what == "n is needed; k is needed"
 
 
-def test_an_edit_mends_it():
+def test_an_edit_can_meet_a_requirement():
     run = requiring(rule("n"))
     run.run()
     run.edit({"n": 1})
@@ -269,7 +269,7 @@ def test_an_edit_mends_it():
     assert (run.status, run.position) == ("finished", 2)
 
 
-def test_what_holds_before_the_first_step_is_not_asked_again():
+def test_a_requirement_is_evaluated_only_before_the_first_step():
     run = requiring(rule("n"), inputs={"n": 1})
     run.step()
     run.edit({"n": 0})
@@ -279,7 +279,7 @@ def test_what_holds_before_the_first_step_is_not_asked_again():
     assert run.status == "ready"
 
 
-def test_one_that_is_not_required_warns_and_the_run_begins():
+def test_an_optional_requirement_warns_and_the_run_starts():
     run = requiring(rule("n", "an n would be nice", required=False))
     assert run.status == "ready"
     with pytest.warns(UserWarning, match="an n would be nice"):
@@ -287,7 +287,7 @@ def test_one_that_is_not_required_warns_and_the_run_begins():
     assert run.status == "finished"
 
 
-def test_a_live_run_does_not_begin_either():
+def test_a_background_run_does_not_start_either():
     async def main():
         run = requiring(rule("n"))
         run.start()
@@ -297,7 +297,7 @@ def test_a_live_run_does_not_begin_either():
     live(main)
 
 
-def test_nothing_is_skipped_before_a_requirement_that_does_not_hold():
+def test_nothing_is_skipped_before_an_unmet_requirement():
     run = requiring(rule("n", "give me an n"))
     with pytest.raises(ExecutionError, match="X121: give me an n"):
         run.skip({"a": 1})

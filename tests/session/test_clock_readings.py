@@ -40,7 +40,7 @@ def team(tmp_path):
     return runtime
 
 
-def test_a_replay_reads_what_the_run_has_read(team):
+def test_a_replay_reads_the_times_of_the_run(team):
     assert len({event.payload["at"] for event in team.graph.events if event.type == "done"}) == 2
     assert team.replay().ok
     assert team.session.replay(from_step=1).ok
@@ -53,7 +53,7 @@ def test_a_run_that_was_stored_replays_in_another_process(team, tmp_path):
     assert again.replay().ok
 
 
-def test_a_step_that_was_cut_is_dated_as_it_was():
+def test_an_interrupted_step_keeps_its_times():
     asked, log = [], MemoryLog()
 
     class Model:

@@ -11,7 +11,7 @@ from tests.session.shape_sessions import session_of
 from tests.session.small_sessions import broken, counting, graph, session
 
 
-def test_hooks_are_informed_of_each_moment():
+def test_hooks_are_notified_at_each_point():
     messages = []
     hooks = {
         "step": lambda step: messages.append(("step", step.node_id, step.status)),
@@ -32,7 +32,7 @@ def test_hooks_are_informed_of_each_moment():
     assert messages == [("step", "middle", "ok"), ("step", "last", "ok"), ("end", "finished")]
 
 
-def test_change_is_reported_after_every_verb():
+def test_every_method_notifies_of_a_change():
     messages = []
     run = session(counting(), {"n": 0}, hooks={"change": lambda each: messages.append(each.position)})
     for verb in (run.step, run.back, lambda: run.edit({"n": 1}), lambda: run.set_next("done"), lambda: run.goto(0),
@@ -43,7 +43,7 @@ def test_change_is_reported_after_every_verb():
         assert messages[-1] == run.position
 
 
-def test_a_listener_that_raises_is_dropped_with_a_warning_and_the_run_continues():
+def test_a_listener_that_raises_is_removed_with_a_warning_and_the_run_continues():
     messages = []
 
     def breaks(step):
@@ -60,12 +60,12 @@ def test_a_listener_that_raises_is_dropped_with_a_warning_and_the_run_continues(
     assert not run._parts.run.armed
 
 
-def test_a_moment_that_there_is_not_is_a_problem():
+def test_an_unknown_notification_is_a_problem():
     with pytest.raises(ExecutionError, match="did you mean 'step'"):
         session(graph("a"), hooks={"steps": print})
 
 
-def test_a_run_is_armed_only_while_somebody_listens_breaks_or_counts():
+def test_a_run_is_armed_only_with_listeners_breakpoints_or_limits():
     run = session(graph("a", "b"))
     assert not run._parts.run.armed
     stop = run.subscribe(lambda step: None)
@@ -79,7 +79,7 @@ def test_a_run_is_armed_only_while_somebody_listens_breaks_or_counts():
     assert session(graph("a"), budget={"max_seconds": 5})._parts.run.armed
 
 
-def test_names_and_ids():
+def test_runs_have_names_and_ids():
     run = session(graph("a", name="line"), name="mine", run_id="r1")
     assert (run.name, run.run_id, run.trace.run_id) == ("mine", "r1", "r1")
     other, third = session(graph("a", name="line")), session(graph("a"))
@@ -95,7 +95,7 @@ def test_the_same_run_id_gives_the_same_step_ids():
     assert runs[0].trace.steps[0].timestamp == runs[1].trace.steps[1].timestamp
 
 
-def test_steps_do_not_tick_the_visible_clock():
+def test_steps_do_not_advance_the_visible_clock():
     clock = TickingClock()
     run = session(graph("a", "b"), clock=clock)
     run.run()
@@ -113,7 +113,7 @@ def test_the_inputs_are_copied():
     assert "more" not in run.board
 
 
-def test_a_failure_is_reported_before_what_it_has_cancelled():
+def test_a_failure_is_reported_before_the_cancelled_steps():
     messages = []
     run = session_of("branches")
     run._parts.state.hooks.add_all({"step": lambda step: messages.append((step.node_id, step.status)),
@@ -126,7 +126,7 @@ def ids(run):
     return [step.step_id for step in run.trace.steps]
 
 
-def test_a_step_after_going_back_has_its_own_id():
+def test_a_step_made_after_going_back_has_a_new_id():
     runs = [session(graph("a", "b", "c"), run_id="mine") for _ in range(2)]
     results = []
     for run in runs:

@@ -53,12 +53,12 @@ def test_an_answer_in_time_is_taken():
     assert (run.board["answer"], run.position) == ("yes", 1)
 
 
-def test_who_is_asked_can_read_how_long_there_is():
+def test_a_question_shows_the_remaining_time():
     run, _ = waiting()
     assert run.pending[0].arguments["timeout"] == LONG
 
 
-def test_when_the_time_is_up_the_next_run_continues_with_a_failed_step():
+def test_after_the_timeout_the_next_run_continues_with_a_failed_step():
     run, watch = waiting()
     watch.go_on(LONG)
     assert run.status != "waiting"
@@ -71,7 +71,7 @@ def test_when_the_time_is_up_the_next_run_continues_with_a_failed_step():
 
 
 @pytest.mark.parametrize("timeouts", ["own", "error"])
-def test_a_recipe_says_whether_a_time_out_takes_the_error_edges_too(timeouts):
+def test_a_recipe_decides_whether_a_timeout_takes_error_edges(timeouts):
     nodes = {"ask": Node("ask", "human", params={"timeout": LONG}), "fix": Node("fix", "noop")}
     recipe = Recipe("t", "test", nodes, (Edge("ask", "fix", "error"),), ("ask",), timeouts=timeouts)
     watch = Watch()
@@ -85,14 +85,14 @@ def test_a_recipe_says_whether_a_time_out_takes_the_error_edges_too(timeouts):
         assert (run.status, path(run)) == ("failed", ["ask error"])
 
 
-def test_an_answer_that_comes_too_late_is_refused_and_says_why():
+def test_a_late_answer_is_rejected_with_the_reason():
     run, watch = waiting()
     watch.go_on(LONG)
     with pytest.raises(ExecutionError, match="the time to answer 'ask' is up"):
         run.answer("yes")
 
 
-def test_a_question_that_is_opened_again_has_the_time_that_was_left(tmp_path):
+def test_a_reopened_question_has_the_remaining_time(tmp_path):
     run = session(asking(0.2), store=tmp_path / "runs.db")
     run.run()
     assert run.status == "waiting"
@@ -103,7 +103,7 @@ def test_a_question_that_is_opened_again_has_the_time_that_was_left(tmp_path):
     assert path(again) == ["ask error", "late"]
 
 
-def test_going_back_and_on_asks_again_and_gives_the_whole_time():
+def test_going_back_and_forward_asks_again_with_the_full_time():
     run, watch = waiting()
     watch.go_on(LONG - 1)
     run.goto(0)
@@ -113,7 +113,7 @@ def test_going_back_and_on_asks_again_and_gives_the_whole_time():
     assert run.board["answer"] == "yes"
 
 
-def test_a_live_run_continues_by_itself_when_the_time_is_up():
+def test_a_background_run_continues_by_itself_after_a_timeout():
     async def main():
         run = session(asking(0.02))
         run.start()
@@ -123,7 +123,7 @@ def test_a_live_run_continues_by_itself_when_the_time_is_up():
     live(main)
 
 
-def test_a_step_by_hand_ends_by_itself_and_the_run_is_behind_it():
+def test_a_stepped_node_ends_by_itself_at_the_timeout():
     async def main():
         run = session(asking(0.02))
         await run.astep()
@@ -135,7 +135,7 @@ def test_a_step_by_hand_ends_by_itself_and_the_run_is_behind_it():
     live(main)
 
 
-def test_an_answered_question_rings_no_more():
+def test_an_answered_question_does_not_time_out():
     async def main():
         run = session(asking(0.05))
         await run.astep()
@@ -167,7 +167,7 @@ def test_an_answer_commits_the_step_that_it_answers_though_another_question_is_l
 
 
 @pytest.mark.parametrize("by", ["run", "step"])
-def test_a_late_question_ends_beside_one_that_still_waits(by):
+def test_a_late_question_ends_while_another_still_waits(by):
     run, watch = two_asked()
     watch.go_on(LONG)
     assert run.status == "waiting"
@@ -175,7 +175,7 @@ def test_a_late_question_ends_beside_one_that_still_waits(by):
     assert (path(run)[-1], [asked.node for asked in run.pending]) == ("one error", ["two"])
 
 
-def test_a_live_run_ends_a_late_question_beside_one_that_still_waits():
+def test_a_background_run_ends_a_late_question_while_another_waits():
     one = Node("one", "human", params={"prompt": "?", "timeout": 0.02}, rescue=Rescue({"response": "none"}))
 
     async def main():
@@ -189,7 +189,7 @@ def test_a_live_run_ends_a_late_question_beside_one_that_still_waits():
     live(main)
 
 
-def test_a_late_question_does_not_wait_for_a_branch_that_works():
+def test_a_late_question_does_not_wait_for_a_busy_branch():
     one = Node("one", "human", params={"prompt": "?", "timeout": 0.02}, rescue=Rescue({"response": "none"}))
     go = asyncio.Event()
 
@@ -209,7 +209,7 @@ def test_a_late_question_does_not_wait_for_a_branch_that_works():
     live(main)
 
 
-def test_who_is_asked_once_more_after_a_time_out_is_not_at_the_old_failure():
+def test_a_question_repeated_after_a_timeout_has_no_failure():
     watch = Watch()
     graph = nx.MultiDiGraph(name="asking")
     graph.add_node("ask", kind="human", prompt="Go on?", timeout=LONG)

@@ -53,7 +53,7 @@ def test_waiting_for_an_answer_does_not_count(tmp_path):
 
 
 @pytest.mark.parametrize("awaited", [False, True])
-def test_the_time_in_which_a_call_is_held_does_not_count(awaited):
+def test_the_time_of_a_paused_call_does_not_count(awaited):
     clock = Stopwatch()
 
     async def look(word):
@@ -75,7 +75,7 @@ def test_the_time_in_which_a_call_is_held_does_not_count(awaited):
     assert seconds(run) == {"before": 0, "look": 5, "after": 0}
 
 
-def test_the_time_in_which_a_node_is_stepped_into_does_not_count():
+def test_the_time_during_step_into_does_not_count():
     clock = Stopwatch()
     run = session(working(clock, {"before": 1}, calling()), {"word": "rain"}, clock=clock)
     while run.status not in ("finished", "failed"):
@@ -98,7 +98,7 @@ def test_a_branch_that_waits_for_a_person_works_no_longer_than_its_own_time():
     assert set(seconds(run).values()) == {0}
 
 
-def test_a_question_whose_time_is_up_has_not_worked_meanwhile():
+def test_a_timed_out_question_has_no_working_time():
     clock = Stopwatch()
     graph = asking()
     graph.nodes["ask"]["timeout"] = 30

@@ -6,7 +6,7 @@ from agentnb.session.usage import get_depth, measure_usage
 from tests.dialects.activegraph.runtimes import on, runtime, tell
 
 
-def test_how_deep_an_event_is_follows_from_its_causes_by_its_id_and_by_its_number():
+def test_the_depth_of_an_event_follows_from_its_causes():
     @on("go", "hop")
     def hop(event, graph, ctx):
         if event.payload.get("n", 0) < 4:
@@ -30,7 +30,7 @@ def test_how_deep_an_event_is_follows_from_its_causes_by_its_id_and_by_its_numbe
     assert get_depth(team.session._parts.run.current_history, "evt_999", 99) == 0
 
 
-def test_of_steps_in_flight_together_the_last_to_be_committed_may_have_emitted_first():
+def test_among_concurrent_steps_the_last_committed_may_emit_first():
     team = runtime(on("go")(lambda event, graph, ctx: None))
     tell(team, "go")
     team.run_until_idle()

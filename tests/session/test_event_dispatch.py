@@ -38,7 +38,7 @@ def lines(seen):
     return [" ".join(filter(None, [event.schedule.removeprefix("On"), event.node_id])) for event in seen]
 
 
-def test_a_line_of_systems():
+def test_hooks_of_a_chain():
     session, seen = run(Graph("line").add_system(plan).add_system(tell))
     assert lines(seen) == [
         "GraphStart", "SystemStart plan", "SystemComplete plan", "SystemStart tell", "SystemComplete tell",
@@ -49,7 +49,7 @@ def test_a_line_of_systems():
     assert (seen[-1].nodes_executed, seen[2].duration > 0, seen[-1].duration > 0) == (2, True, True)
 
 
-def test_a_loop():
+def test_hooks_of_a_loop():
     _, seen = run(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 2, work))
     assert lines(seen)[3:-1] == [
         "LoopStart again", "LoopIteration again", "SystemStart work", "SystemComplete work", "LoopIteration again",
@@ -60,28 +60,28 @@ def test_a_loop():
     assert (seen[-2].iterations, seen[-2].nodes_executed) == (2, 2)
 
 
-def test_loops_inside_one_another_count_their_own_rounds():
+def test_nested_loops_count_their_own_iterations():
     _, seen = run(Graph().add_loop_n("outer", 2, lambda g: g.add_loop_n("inner", 3, note)))
     ends = [(event.node_id, event.iterations, event.nodes_executed) for event in seen if event.iterations is not None]
     assert ends == [("inner", 3, 3), ("inner", 3, 3), ("outer", 2, 8)]
     assert [event.iteration for event in seen if event.iteration is not None] == [0, 0, 1, 2, 1, 0, 1, 2]
 
 
-def test_a_loop_without_rounds_begins_and_ends():
+def test_a_loop_without_iterations_starts_and_ends():
     _, seen = run(Graph().add_loop_n("never", 0, note))
     assert lines(seen)[1:-1] == ["LoopStart never", "LoopEnd never"]
     assert seen[-2].iterations == 0
 
 
 @pytest.mark.parametrize("says", [True, False])
-def test_a_decision(says):
+def test_hooks_of_a_decision(says):
     _, seen = run(Graph().add_system(plan).add_conditional_branch("ask", Plan, lambda _: says, tell))
     inside = ["SystemStart tell", "SystemComplete tell"] if says else []
     assert lines(seen)[3:-1] == ["DecisionStart ask", *inside, "DecisionComplete ask"]
     assert seen[-2].selected_branch == str(says).lower()
 
 
-def test_a_switch():
+def test_hooks_of_a_switch():
     _, seen = run(Graph().add_system(plan).add_switch("route", Plan, lambda _: "z", {"a": note, "b": note}, tell))
     assert lines(seen)[3:-1] == ["SwitchStart route", "SystemStart tell", "SystemComplete tell", "SwitchComplete route"]
     for event in (seen[3], seen[-2]):
@@ -89,7 +89,7 @@ def test_a_switch():
     assert (seen[-2].selected_case, seen[-2].used_default) == ("default", True)
 
 
-def test_parallel_branches_and_no_event_of_their_join():
+def test_parallel_branches_have_hooks_and_their_join_has_none():
     _, seen = run(Graph().add_system(plan).add_parallel("both", [tell, lambda g: g.add_system(note).add_system(work)]))
     hook_lines = lines(seen)
     assert hook_lines[3] == "ParallelStart both"
@@ -101,7 +101,7 @@ def test_parallel_branches_and_no_event_of_their_join():
     assert {event.node_id: event.branch for event in seen[4:10]} == {"tell": 0, "note": 1, "work": 1}
 
 
-def test_a_failure_that_is_handled_and_one_that_is_not():
+def test_hooks_of_handled_and_unhandled_failures():
     graph = Graph().add_system(plan)
     graph.add_error_handler(graph.add_system_node(fail), fix, resume=True).add_system(fail)
     _, seen = run(graph)
@@ -112,7 +112,7 @@ def test_a_failure_that_is_handled_and_one_that_is_not():
     assert [event.error for event in seen if event.error] == ["ValueError: it broke"] * 3
 
 
-def test_time_outs_and_retries():
+def test_hooks_of_timeouts_and_retries():
     @system
     async def slow():
         await asyncio.sleep(60)
@@ -125,7 +125,7 @@ def test_time_outs_and_retries():
     assert (seen[2].attempt, seen[3].timeout) == (2, 0.01)
 
 
-def test_branches_that_a_failure_cancels():
+def test_hooks_of_cancelled_branches():
     started = threading.Event()
 
     @system
@@ -144,13 +144,13 @@ def test_branches_that_a_failure_cancels():
     assert seen[-2].branch == 0
 
 
-def test_an_empty_graph_tells_nothing():
+def test_an_empty_graph_calls_no_node_hooks():
     api, seen = recorded()
     assert refused(Graph(), hooks=api) == ("EmptyGraph", None)
     assert seen == []
 
 
-def test_going_back_and_on_again_tells_the_same_again():
+def test_going_back_and_forward_repeats_the_hooks():
     api, seen = recorded()
     session = nb.Session(nb.load(Graph().add_system(plan).add_loop_n("again", 2, note)), hooks=api)
     session.run()
@@ -164,7 +164,7 @@ def test_going_back_and_on_again_tells_the_same_again():
     assert lines(seen) == before
 
 
-def test_a_replay_and_a_fork_tell_nothing():
+def test_a_replay_and_a_fork_call_no_hooks():
     session, seen = run(Graph().add_system(plan).add_system(tell))
     seen.clear()
     assert session.replay().ok
@@ -172,7 +172,7 @@ def test_a_replay_and_a_fork_tell_nothing():
     assert seen == []
 
 
-def test_in_a_fork_nodes_are_given_what_providers_give_for_them():
+def test_nodes_of_a_fork_receive_the_values_of_providers():
     @system
     def who(info: Res[SystemInfo]) -> str:
         return info.node_id
@@ -184,7 +184,7 @@ def test_in_a_fork_nodes_are_given_what_providers_give_for_them():
     assert fork.board["builtins.str"] == "who"
 
 
-def test_a_run_that_is_opened_has_hooks_from_there_on(tmp_path):
+def test_a_reopened_run_has_hooks_from_there_on(tmp_path):
     graph = Graph().add_system(plan).add_system(work).add_system(tell)
     session = nb.Session(nb.load(graph), store=tmp_path / "runs.db")
     session.step()
@@ -196,14 +196,14 @@ def test_a_run_that_is_opened_has_hooks_from_there_on(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_provider_that_raises_when_all_is_done_stops_nothing():
+def test_a_provider_that_raises_at_the_end_stops_nothing():
     api = HooksAPI()
     api.register_provider(["OnSystemComplete", "OnGraphComplete"], "broken", lambda event: 1 / 0)
     with pytest.warns(UserWarning, match="was removed"):
         assert execute(Graph().add_system(plan).add_system(tell), hooks=api).nodes_executed == 2
 
 
-def test_a_fixed_loop_with_nothing_inside_counts_its_rounds():
+def test_an_empty_fixed_loop_counts_its_iterations():
     api, seen = recorded()
     execute(Graph().add_loop_n("again", 3, lambda graph: None), hooks=api)
     assert lines(seen)[1:-1] == ["LoopStart again", "LoopEnd again"]
@@ -230,7 +230,7 @@ def test_hooks_serve_every_dialect():
     assert [event.selected_case for event in seen if event.selected_case] == ["add2"]
 
 
-def test_a_provider_gives_what_the_system_takes_and_in_a_branch_it_stays_there():
+def test_a_provider_supplies_resources_and_those_of_a_branch_stay_there():
     @system
     def takes(name: Res[str]) -> Result:
         return Result(name)
@@ -245,7 +245,7 @@ def test_a_provider_gives_what_the_system_takes_and_in_a_branch_it_stays_there()
     assert ctx.resource(str) == "note None"
 
 
-def test_a_provider_that_raises_fails_the_node_before_which_it_is_asked():
+def test_a_provider_that_raises_fails_the_next_node():
     api = HooksAPI()
     api.register_provider("OnSystemStart", "broken", lambda event: 1 / 0)
     session = nb.Session(nb.load(Graph().add_system(plan).add_system(tell)), hooks=api)
@@ -263,7 +263,7 @@ def test_a_hook_sees_outputs_through_its_context():
     assert seen == [Plan("tea", 0), Plan("tea", 1)]
 
 
-def test_without_hooks_nothing_is_between():
+def test_without_hooks_there_is_no_overhead():
     session = nb.Session(nb.load(Graph().add_system(plan)))
     assert session._parts.run.wrap_perform is None
     assert not session._parts.run.armed

@@ -14,7 +14,7 @@ def seen(session):
     return session._parts.pictures.view().reactions
 
 
-def test_it_counts_what_was_emitted_by_whom_and_what_it_triggered():
+def test_it_counts_emitted_events_their_emitters_and_what_they_triggered():
     actual = seen(team())
     assert (actual.counts["goal.created"], actual.counts["task.done"], actual.counts["draft.returned"]) == (1, 3, 1)
     assert actual.deliveries == {
@@ -42,7 +42,7 @@ def test_counts_follow_the_run_forwards_and_back():
     assert (seen(full_run.goto(0)).deliveries, seen(full_run.goto(0)).last_delivery) == ({}, None)
 
 
-def test_another_branch_counts_what_it_shares_and_its_own():
+def test_a_fork_counts_shared_and_own_events():
     session = team()
     session.goto(2)
     seen(session)
@@ -52,7 +52,7 @@ def test_another_branch_counts_what_it_shares_and_its_own():
     assert (actual.counts["goal.created"], actual.deliveries["object.created", "search"]) == (2, 3)
 
 
-def test_what_a_step_in_flight_has_emitted_counts_too():
+def test_events_of_a_step_in_flight_count_too():
     runtime = reactive.team()
     session = runtime.session
     session.emit("goal.created", {"goal": "Write about swifts"})
@@ -77,14 +77,14 @@ def test_edges_are_taken_when_the_event_is_delivered_and_not_before():
     assert ("write", "review") in taken()
 
 
-def test_nodes_that_listen_in_other_recipes_have_reactions_too():
+def test_listening_nodes_of_other_recipes_have_reactions_too():
     run = listening()
     assert (seen(run).counts, seen(run).last_delivery) == ({}, None)
     run.emit("hello").run()
     assert seen(run).deliveries == {("hello", "greet"): 1, ("hello", "log"): 1}
 
 
-def test_where_nobody_listens_there_are_none():
+def test_without_listeners_there_are_no_reactions():
     from tests.session.small_sessions import counting, session
 
     assert seen(session(counting(), {"n": 0})) is None

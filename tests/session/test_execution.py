@@ -55,7 +55,7 @@ def test_a_run_ends_at_the_end_and_returns_the_trace():
         (None, 7),
     ],
 )
-def test_run_until(until, position):
+def test_run_stops_at_until(until, position):
     run = session(counting(), {"n": 0})
     run.run(until=until)
     assert run.position == position
@@ -64,21 +64,21 @@ def test_run_until(until, position):
     assert run.status == "finished"
 
 
-def test_until_a_node_that_is_next_already_continues_to_the_next_time():
+def test_until_the_next_node_continues_to_its_next_visit():
     run = session(counting(), {"n": 0})
     run.run(until="check")
     run.run(until="check")
     assert (run.position, run.current) == (3, "check")
 
 
-def test_until_a_step_that_is_behind_does_nothing():
+def test_until_a_past_step_does_nothing():
     run = session(counting(), {"n": 0})
     run.step(3)
     run.run(until=2)
     assert run.position == 3
 
 
-def test_until_means_the_node_where_a_text_is_a_nodes_id_and_else_a_condition():
+def test_until_means_a_node_if_its_id_matches_and_otherwise_a_condition():
     built_graph = graph("a", "ready", "b", a=lambda: {"ready": True})
     run = session(built_graph)
     run.run(until="ready")
@@ -99,7 +99,7 @@ def test_a_wrong_condition_is_a_problem_and_nothing_runs():
     assert run.status == "finished"
 
 
-def test_max_steps_of_one_call_pauses():
+def test_max_steps_of_a_call_pauses_the_run():
     run = session(counting(), {"n": 0})
     assert [(run.run(max_steps=3) and run.position, run.status) for _ in range(3)] == [
         (3, "paused"),
@@ -143,7 +143,7 @@ async def waits(board):
     return {"waited": board.get("waited", 0) + 1}
 
 
-def test_async_nodes_run_by_the_plain_verbs_whether_or_not_a_loop_runs():
+def test_async_nodes_run_in_sync_methods_with_and_without_an_event_loop():
     built_graph = graph("a", "b", "c", "d", b=waits, d=waits)
     run = session(built_graph)
     run.step(2)
@@ -166,7 +166,7 @@ def test_parallel_branches_are_stepped_one_node_at_a_time():
     assert run.step() is None
 
 
-def test_an_interrupt_leaves_the_run_after_its_last_step():
+def test_an_interrupt_leaves_the_run_at_its_last_step():
     def stops(board):
         if not board.get("again"):
             raise KeyboardInterrupt
@@ -180,7 +180,7 @@ def test_an_interrupt_leaves_the_run_after_its_last_step():
     assert (run.status, path(run)) == ("finished", ["a", "b", "c"])
 
 
-def test_an_interrupt_in_an_async_node_does_so_too():
+def test_an_interrupt_in_an_async_node_leaves_the_run_at_its_last_step():
     async def stops(board):
         await asyncio.sleep(0)
         if not board.get("again"):
@@ -195,7 +195,7 @@ def test_an_interrupt_in_an_async_node_does_so_too():
     assert run.status == "finished"
 
 
-def test_an_interrupt_in_a_loop_keeps_its_round():
+def test_an_interrupt_in_a_loop_keeps_its_iteration():
     def stops(board):
         if board.get("n") == 1 and not board.get("again"):
             raise KeyboardInterrupt
@@ -220,7 +220,7 @@ def test_a_waiting_run_stays_where_it_is():
     assert run.pending == ()
 
 
-def test_reset_begins_again_and_keeps_the_run():
+def test_reset_starts_again_and_keeps_the_run():
     run = session(counting(), {"n": 0})
     run.run()
     assert run.reset() is run
@@ -231,7 +231,7 @@ def test_reset_begins_again_and_keeps_the_run():
     assert (old.position, old.status) == (7, "finished")
 
 
-def test_reset_of_a_run_that_has_not_begun_keeps_nothing():
+def test_reset_of_a_run_that_has_not_started_keeps_nothing():
     run = session(counting(), {"n": 0})
     assert run.reset().forks == ()
 
@@ -264,7 +264,7 @@ def test_a_recipe_can_be_run_by_many_sessions():
     assert [run.position for run in runs] == [7, 5, 3]
 
 
-def test_a_condition_that_cannot_be_worked_out_yet_does_not_hold():
+def test_a_condition_that_cannot_be_evaluated_yet_does_not_hold():
     run = session(counting(), {"n": 0})
     run.run(until=lambda board: board["end"] == 3)
     assert run.status == "finished"
@@ -302,7 +302,7 @@ def test_a_leaf_is_one_step():
     assert over(session(counting(), {"n": 0})) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_a_loop_is_gone_over_with_all_its_rounds():
+def test_step_over_completes_a_loop_with_all_iterations():
     run = session(looping(graph("x", "y"), times=3))
     assert over(run) == [run.position - 1, run.position]
     assert path(run)[-2:] == ["again leave", "done"]
@@ -313,7 +313,7 @@ def test_a_loop_is_gone_over_with_all_its_rounds():
     assert path(inside)[-1] == "again leave"
 
 
-def test_a_composite_inside_another_is_over_when_it_is_left():
+def test_step_over_of_a_nested_composite_ends_when_it_is_left():
     run = nested()
     run.step(3)
     assert (run.step_over().node_id, run.current) == ("inner", "last")
@@ -324,13 +324,13 @@ def test_a_composite_inside_another_is_over_when_it_is_left():
     assert (run.step_over().node_id, run.current) == ("outer", "after")
 
 
-def test_a_composite_that_is_before_its_leave_is_left():
+def test_step_over_before_the_leave_phase_leaves_the_composite():
     run = nested()
     run.step(5)
     assert (run.current, run.step_over().phase, run.current) == ("inner", "leave", "last")
 
 
-def test_left_by_the_side_door_of_an_error_it_is_over():
+def test_step_over_ends_when_an_error_leaves_the_composite():
     run = nested(does=lambda work: 1 / 0)
     run.step(3)
     assert (run.step_over().node_id, run.current) == ("outer", "rescue")
@@ -340,18 +340,18 @@ def test_left_by_the_side_door_of_an_error_it_is_over():
         assert run.current == ("rescue" if verb == "step_over" else None)
 
 
-def test_a_failure_that_nothing_handles_stops_both():
+def test_an_unhandled_failure_stops_step_over_and_step_out():
     run = session(graph("a", "b", a=lambda: 1 / 0))
     for verb in (run.step_over, run.step_out):
         assert (verb().status, run.status, run.current) == ("error", "failed", "a")
 
 
-def test_parallel_branches_are_gone_over_together():
+def test_step_over_completes_parallel_branches_together():
     run = session(fan("x", "y"))
     assert [run.step_over().node_id for _ in range(5)] == ["open", "x", "y", "meet", "after"]
 
 
-def test_a_call_that_is_held_stops_them_and_they_continue_with_it():
+def test_a_paused_call_stops_them_and_they_continue_with_it():
     run = session(looping(calling("look"), times=2), {"word": "rain"}, tools={"look": lambda word: word})
     run.breakpoints.add(call="tool")
     assert (run.step_over().node_id, run.status) == ("before", "in_flight")
@@ -359,14 +359,14 @@ def test_a_call_that_is_held_stops_them_and_they_continue_with_it():
     assert (run.step_out().phase, run.status) == ("leave", "paused")
 
 
-def test_they_end_with_the_budget_and_say_so():
+def test_they_end_with_the_budget_and_report_it():
     run = session(looping(graph("x"), times=9), budget={"max_steps": 3})
     run.step_over()
     assert (run.status, run.trace.outcome["limit"]) == ("exhausted", "max_steps")
     assert run.step_over() is None
 
 
-def test_who_listens_to_the_end_is_notified():
+def test_listeners_of_the_end_are_notified():
     messages = []
     run = session(looping(graph("x"), times=2), hooks={"end": lambda one: messages.append(one.position)})
     run.step_over()
@@ -374,13 +374,13 @@ def test_who_listens_to_the_end_is_notified():
     assert messages == [run.position - 1, run.position]
 
 
-def test_an_event_is_over_when_all_have_heard_it():
+def test_step_over_of_an_event_ends_after_all_deliveries():
     run = session_of("reactive")
     run.step()
     assert (run.step_over().step, run.position) == (2, 2)  # from the middle of it too
 
 
-def test_a_composite_that_listens_is_part_of_the_delivery():
+def test_a_listening_composite_is_part_of_the_delivery():
     nodes = [
         leaf("plain", lambda work: {}, on=("hello",)),
         Node("nest", "nest", bodies=("in",), params={"policy": "child"}, on=("hello",)),
@@ -399,7 +399,7 @@ def test_the_root_frame_lasts_to_the_end(steps):
     assert run.status == "finished"
 
 
-def test_a_node_is_next():
+def test_current_is_the_next_node():
     run = session(counting(), {"n": 0})
     node_condition = make_node_condition(run._parts.run, "check")
     assert (node_condition.is_met(), run.step() is not None, node_condition.is_met()) == (False, True, True)
@@ -407,7 +407,7 @@ def test_a_node_is_next():
     assert node_condition.is_met_before(get_current_activation(run._parts.run))
 
 
-def test_a_breakpoint_is_counted_where_until_is_met_too():
+def test_a_breakpoint_at_the_until_position_counts_a_hit():
     run = session(counting(), {"n": 0})
     point = run.breakpoints.add("check")
     run.run("check")

@@ -91,7 +91,7 @@ def ends_well(session, tools):
 
 
 @WAYS
-def test_a_session_stays_whole_and_continues_when_the_cause_is_gone(store, durability):
+def test_a_session_stays_consistent_and_continues_after_the_cause_is_fixed(store, durability):
     tools = Tools()
     session = begun(store, tools, durability)
     session.step(4)
@@ -110,7 +110,7 @@ def test_a_session_stays_whole_and_continues_when_the_cause_is_gone(store, durab
 
 
 @WAYS
-def test_a_run_stops_where_it_cannot_be_stored(store, durability):
+def test_a_run_stops_when_it_cannot_be_stored(store, durability):
     tools = Tools()
     session = begun(store, tools, durability)
     broken = store.broken()
@@ -137,7 +137,7 @@ def test_a_call_in_flight_is_answered_and_not_repeated(store, durability):
     ends_well(session, tools)
 
 
-def test_a_call_that_cannot_be_stored_does_not_go_out(store):
+def test_a_call_that_cannot_be_stored_is_not_sent(store):
     tools = Tools()
     session = begun(store, tools)
     session.step(3)
@@ -148,7 +148,7 @@ def test_a_call_that_cannot_be_stored_does_not_go_out(store):
     ends_well(session, tools)
 
 
-def test_what_may_be_repeated_goes_out_all_the_same(store):
+def test_a_repeatable_call_is_sent_anyway(store):
     tools = Tools()
     session = begun(store, tools, repeatable=True)
     session.step(3)
@@ -158,7 +158,7 @@ def test_what_may_be_repeated_goes_out_all_the_same(store):
     ends_well(session, tools)
 
 
-def test_a_live_run_stops_and_says_why_to_whoever_waits(store):
+def test_a_background_run_stops_and_wait_raises_the_reason(store):
     tools = Tools()
     session = begun(store, tools)
 
@@ -243,7 +243,7 @@ def test_the_answered_calls_of_a_step_that_could_not_continue_are_not_repeated(s
     is_kept(session)
 
 
-def test_branches_that_are_out_end_and_are_stored_later(store):
+def test_branches_in_flight_end_and_are_stored_later(store):
     both, broken = threading.Barrier(2, timeout=30), store.broken()
     tools = Parts()
 
@@ -266,7 +266,7 @@ def test_branches_that_are_out_end_and_are_stored_later(store):
     is_kept(session)
 
 
-def test_a_question_waits_on_while_the_store_fails(store):
+def test_a_question_keeps_waiting_while_the_store_fails(store):
     session = nb.Session(nb.load(asking()), {}, store=store.log, run_id="run")
     session.run()
     assert session.status == "waiting"
@@ -282,7 +282,7 @@ def test_a_question_waits_on_while_the_store_fails(store):
     is_kept(session)
 
 
-def test_a_fork_that_cannot_be_stored_is_none(store):
+def test_a_fork_that_cannot_be_stored_is_not_created(store):
     tools = Tools()
     session = begun(store, tools)
     session.step(3)
@@ -320,7 +320,7 @@ wait()
 
 
 @pytest.mark.starts_programs
-def test_the_second_of_two_programs_learns_who_writes_a_run(place):
+def test_the_second_of_two_programs_is_told_the_writer_of_a_run(place):
     tools = Tools()
     recipe = looping(tools)
     with Elsewhere(place, HOLDS) as they:
@@ -340,7 +340,7 @@ def test_the_second_of_two_programs_learns_who_writes_a_run(place):
         third.close()
 
 
-def test_the_second_of_two_sessions_of_one_program_learns_it_too(place):
+def test_the_second_of_two_sessions_of_one_program_is_told_too(place):
     tools = Tools()
     recipe = looping(tools)
     first = nb.Session(recipe, {"n": 0}, store=place, run_id="run")
@@ -358,7 +358,7 @@ def test_the_second_of_two_sessions_of_one_program_learns_it_too(place):
     third.close()
 
 
-def test_the_second_of_two_sessions_learns_it_when_it_answers(place):
+def test_the_second_of_two_sessions_is_told_when_it_answers(place):
     built_graph = nx.DiGraph()
     built_graph.add_node("ask", function=lambda board: {"x": nb.ask("?")}, asks=True)
     recipe = nb.load(built_graph)
@@ -398,7 +398,7 @@ def things(way):
 @WAYS
 @pytest.mark.parametrize("way", ["function", "tool"])
 @pytest.mark.filterwarnings("ignore:.*Thing:UserWarning")
-def test_a_value_without_a_codec_is_reported_and_stored_when_there_is_one(way, durability, monkeypatch, tmp_path):
+def test_a_value_without_a_codec_is_reported_and_stored_once_there_is_one(way, durability, monkeypatch, tmp_path):
     monkeypatch.setattr(codec, "_BY_TYPE", {**codec._BY_TYPE})
     monkeypatch.setattr(codec, "_BY_NAME", {**codec._BY_NAME})
     session = nb.Session(things(way), {}, store=tmp_path / "runs.db", run_id="run", durability=durability)
@@ -416,7 +416,7 @@ def test_a_value_without_a_codec_is_reported_and_stored_when_there_is_one(way, d
     assert (again.position, again.status, again.board["thing"].n) == (3, "finished", 7)
 
 
-def test_a_run_is_closed_where_everything_is_stored_but_its_status(tmp_path):
+def test_a_run_is_closed_if_only_its_status_is_not_stored(tmp_path):
     session = nb.Session(nb.load(graph("a", "b")), store=tmp_path / "runs.db")
     session.step()
     with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
@@ -427,7 +427,7 @@ def test_a_run_is_closed_where_everything_is_stored_but_its_status(tmp_path):
         session.step()
 
 
-def test_a_run_is_not_closed_where_steps_cannot_be_stored(tmp_path):
+def test_a_run_is_not_closed_if_steps_cannot_be_stored(tmp_path):
     session = nb.Session(nb.load(graph("a", "b")), store=tmp_path / "runs.db")
     session.step()
     with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:

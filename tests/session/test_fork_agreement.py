@@ -46,7 +46,7 @@ def clauses_of(run):
 
 
 @pytest.mark.parametrize("made", RUNS.values(), ids=RUNS)
-def test_a_fork_is_where_its_parent_was(made):
+def test_a_fork_starts_where_its_parent_was(made):
     run = made()
     run.run()
     for step in range(run.position + 1):
@@ -60,7 +60,7 @@ def test_a_fork_is_where_its_parent_was(made):
 
 
 @pytest.mark.parametrize("made", RUNS.values(), ids=RUNS)
-def test_a_fork_stops_on_its_way_back_where_its_parent_does(made):
+def test_a_fork_going_back_stops_where_its_parent_does(made):
     run = made()
     run.run()
     every = [*clauses_of(run)]
@@ -73,7 +73,7 @@ def test_a_fork_stops_on_its_way_back_where_its_parent_does(made):
 
 
 @pytest.mark.parametrize("made", RUNS.values(), ids=RUNS)
-def test_a_step_taken_again_is_the_same_step_however_often(made):
+def test_a_repeated_step_is_the_same_however_often(made):
     run = made()
     run.run()
     last, steps = path(run), len(run.trace.steps)
@@ -108,7 +108,7 @@ def drawn_numbers(fails, rounds=4):
 
 
 @pytest.mark.parametrize("fails", [(1,), (2, 3), (1, 2, 3, 4)])
-def test_each_attempt_at_a_step_draws_the_next_number(fails):
+def test_each_attempt_of_a_step_draws_the_next_random_number(fails):
     numbers = drawn_numbers((), rounds=8)
     assert len(set(numbers)) == 8
     for number in fails:  # a round that fails uses one up

@@ -13,7 +13,7 @@ from tests.kinds.test_loop import body
 from tests.session.small_sessions import boards, broken, calling, counting, looping, path, session
 
 
-def test_a_fork_shares_the_steps_before_and_goes_its_own_way():
+def test_a_fork_shares_the_earlier_steps_and_continues_independently():
     run = session(counting(), {"n": 0})
     seen = boards(run)
     for k in range(run.position + 1):
@@ -89,14 +89,14 @@ def test_a_fork_at_an_event():
 
 
 @pytest.mark.parametrize("at", [-1, 99, 1.5, True])
-def test_there_is_no_such_step_to_fork_at(at):
+def test_a_fork_at_a_missing_step_is_a_problem(at):
     run = session(counting(), {"n": 0})
     run.step(2)
     with pytest.raises(ExecutionError, match="X111"):
         run.fork(at=at)
 
 
-def test_a_fork_inside_a_loop_keeps_its_round():
+def test_a_fork_inside_a_loop_keeps_its_iteration():
     run = session(looping(body(), times=3), {"n": 0})
     run.step(4)
     fork = run.fork()
@@ -106,7 +106,7 @@ def test_a_fork_inside_a_loop_keeps_its_round():
     assert (fork.board["n"], path(fork)) == (3, path(run))
 
 
-def test_each_branch_that_was_left_stays():
+def test_each_abandoned_branch_is_kept():
     run = session(counting(), {"n": 0})
     run.run()
     run.goto(2).step()
@@ -118,14 +118,14 @@ def test_each_branch_that_was_left_stays():
     assert olds[0].status == "finished"
 
 
-def test_going_back_and_to_the_end_again_leaves_no_branch():
+def test_going_back_and_to_the_end_again_creates_no_branch():
     run = session(counting(), {"n": 0})
     run.run()
     run.goto(0).goto(7)
     assert run.forks == ()
 
 
-def test_the_tree_shows_all_sessions_and_where_one_is():
+def test_the_tree_shows_all_sessions_and_the_current_position():
     run = session(counting(), {"n": 0}, name="trunk")
     run.run()
     fork = run.fork(at=2, name="branch")
@@ -138,7 +138,7 @@ def test_the_tree_shows_all_sessions_and_where_one_is():
     assert len(run.tree().splitlines()) == 4
 
 
-def test_a_fork_of_a_failed_run_can_be_mended_alone():
+def test_a_fork_of_a_failed_run_can_be_fixed_alone():
     run = session(broken())
     run.run()
     fork = run.fork(edit={"fixed": True})
@@ -155,7 +155,7 @@ def test_a_fork_answers_from_the_same_script():
     assert (path(fork), fork.status) == (path(run), "finished")
 
 
-def test_a_run_may_be_forked_very_often():
+def test_a_run_can_be_forked_many_times():
     run = Session(load(counting()), {"n": 0})
     run.step(2)
     for _ in range(50):
@@ -166,7 +166,7 @@ def test_a_run_may_be_forked_very_often():
 
 @pytest.mark.parametrize("asked_before", [False, True])
 @pytest.mark.parametrize("log", [None, MemoryLog()])
-def test_after_a_reset_a_branch_that_was_left_is_reported_once(log, asked_before):
+def test_after_a_reset_an_abandoned_branch_is_reported_once(log, asked_before):
     run = Session(load(counting()), {"n": 0}, store=log, run_id=f"r{asked_before}")
     run.step(4)
     run.goto(2)
@@ -182,7 +182,7 @@ def test_after_a_reset_a_branch_that_was_left_is_reported_once(log, asked_before
     assert (run.tree().count(", original"), len(run.tree().splitlines())) == (1, 4)
 
 
-def test_two_runs_part_where_their_steps_are_no_longer_the_same():
+def test_two_runs_diverge_where_their_steps_differ():
     run = session(counting(), {"n": 0})
     run.run()
     fork = run.fork(at=2)

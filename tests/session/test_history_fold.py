@@ -35,7 +35,7 @@ def test_only_pairs_that_are_not_known_are_named(monkeypatch, table):
 
 
 @pytest.mark.parametrize("size", [0, 1 << 20])
-def test_places_are_put_together_by_their_number(size):
+def test_places_are_grouped_by_their_number(size):
     actual = {number: list(places) for number, places in group_indices(numbers(size + 4, 1, size + 4, 4), 10)}
     assert actual == ({4: [10, 12, 13], 1: [11]} if not size else {size + 4: [10, 12], 1: [11], 4: [13]})
     assert list(group_indices(numbers(), 0)) == []
@@ -62,7 +62,7 @@ def describe_steps(run):
 
 
 @pytest.mark.parametrize("number", range(7))
-def test_many_rows_tell_what_each_by_itself_does(monkeypatch, number):
+def test_many_rows_give_the_same_as_each_row_alone(monkeypatch, number):
     def gone(many):
         for module in (node_coverage, last_writers):
             monkeypatch.setattr(module, "MANY", many)

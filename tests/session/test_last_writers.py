@@ -15,7 +15,7 @@ def test_each_key_has_the_step_and_the_node_that_wrote_it():
     assert session._parts.explanations.writers()["category"] == (1, "classify")
 
 
-def test_an_edit_is_a_persons_until_a_node_writes_it_again():
+def test_an_edited_key_has_a_person_as_writer_until_a_node_writes_it():
     session = ticket_recipe.session("hello")
     session.step()
     session.edit({"category": "mine", "own.deep": 2})
@@ -30,7 +30,7 @@ def test_an_edit_is_a_persons_until_a_node_writes_it_again():
     assert session._parts.explanations.writers()["reply"] == (2, "refuse")
 
 
-def test_a_branch_and_a_fork_know_who_wrote_before_them():
+def test_a_branch_and_a_fork_know_earlier_writers():
     session = ticket_recipe.session("hello")
     session.run()
     session.goto(1)
@@ -46,7 +46,7 @@ def test_a_branch_and_a_fork_know_who_wrote_before_them():
     assert "reply" not in fork._parts.explanations.writers()
 
 
-def test_what_was_deleted_has_no_writer():
+def test_a_deleted_key_has_no_writer():
     session = ticket_recipe.session()
     session.step()
     session.edit({"category": ABSENT})

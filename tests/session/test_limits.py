@@ -42,7 +42,7 @@ def ended(run):
 # ---------------------------------------------------------------------------------------------------------- max_steps
 
 
-def test_max_steps_ends_a_run_as_exhausted_and_says_which():
+def test_max_steps_ends_a_run_as_exhausted_and_names_the_limit():
     run = limited(counting(), {"max_steps": 4}, {"n": 0})
     assert ended(run) == (4, "exhausted", "max_steps")
     assert run.trace.outcome == {"status": "exhausted", "steps": 4, "limit": "max_steps"}
@@ -58,12 +58,12 @@ def test_a_natural_end_at_the_limit_is_finished():
     assert (run.position, run.status) == (7, "finished")
 
 
-def test_no_step_at_all():
+def test_max_steps_of_zero_runs_nothing():
     run = limited(counting(), {"max_steps": 0}, {"n": 0})
     assert (run.position, run.status) == (0, "exhausted")
 
 
-def test_the_recipes_own_limits_hold_and_can_be_changed_or_lifted():
+def test_limits_of_the_recipe_apply_and_can_be_changed_or_removed():
     built_graph = counting()
     built_graph.graph["limits"] = {"max_steps": 3}
     assert limited(built_graph, None, {"n": 0}).position == 3
@@ -71,21 +71,21 @@ def test_the_recipes_own_limits_hold_and_can_be_changed_or_lifted():
     assert limited(built_graph, {"max_steps": None}, {"n": 0}).status == "finished"
 
 
-def test_a_composite_is_counted_as_it_enters_and_not_again():
+def test_a_composite_node_counts_once():
     run = limited(looping(graph("a"), times=2), {"max_steps": 4})
     assert (path(run), run.status) == (["again enter", "a", "again again", "a", "again leave", "done"], "finished")
     run = limited(looping(graph("a"), times=2), {"max_steps": 3})
     assert (path(run)[-2:], run.current, run.status) == (["a", "again leave"], "done", "exhausted")
 
 
-def test_a_loop_that_ends_with_the_last_step_that_may_be_taken_has_ended():
+def test_a_loop_that_ends_with_the_last_allowed_step_is_finished():
     built_graph = looping(graph("a"), times=2)
     built_graph.remove_node("done")
     run = limited(built_graph, {"max_steps": 3})
     assert (path(run)[-1], run.status) == ("again leave", "finished")
 
 
-def test_a_failed_step_counts_and_a_retry_too():
+def test_a_failed_step_and_a_retry_count():
     def breaks():
         raise ValueError("no")
 
@@ -103,13 +103,13 @@ def test_a_failed_step_counts_and_a_retry_too():
 # ------------------------------------------------------------------------------------------------- what calls use
 
 
-def test_max_llm_calls():
+def test_max_llm_calls_ends_a_run():
     run = limited(agents("a", "b", "c"), {"max_llm_calls": 2}, llm=lambda request: "x")
     assert ended(run) == (2, "exhausted", "max_llm_calls")
     assert run.back().status == "paused"
 
 
-def test_max_tool_calls():
+def test_max_tool_calls_ends_a_run():
     run = limited(calling(), {"max_tool_calls": 1}, {"word": "rain"})
     assert ended(run) == (2, "exhausted", "max_tool_calls")
 
@@ -127,7 +127,7 @@ def test_each_attempt_of_a_call_counts(limit, status, made):
     assert (run.status, len(calls)) == (status, made)
 
 
-def test_max_cost():
+def test_max_cost_ends_a_run():
     price = LLMResponse("x", usage=Usage(10, 20, Decimal("0.25")))
     run = limited(agents("a", "b", "c"), {"max_cost_usd": 0.5}, llm=lambda request: price)
     assert ended(run) == (2, "exhausted", "max_cost_usd")
@@ -151,7 +151,7 @@ class Slow(FrozenClock):
         return self._ns
 
 
-def test_max_seconds_are_those_of_the_steps():
+def test_max_seconds_counts_the_seconds_of_steps():
     run = limited(graph("a", "b", "c", "d"), {"max_seconds": 2}, clock=Slow())
     assert ended(run) == (2, "exhausted", "max_seconds")
     run.back()
@@ -162,7 +162,7 @@ def test_max_seconds_are_those_of_the_steps():
     assert fork.status == "paused"
 
 
-def test_what_people_take_to_answer_is_not_counted():
+def test_the_time_of_people_is_not_counted():
     clock = FrozenClock()
     run = session(asking(), budget={"max_seconds": 5}, clock=clock)
     run.run()
@@ -175,7 +175,7 @@ def test_what_people_take_to_answer_is_not_counted():
     assert run.status == "finished"
 
 
-def test_the_seconds_of_steps_before_a_branch_are_those_of_the_steps_that_led_there():
+def test_the_seconds_before_a_branch_are_those_of_its_steps():
     run = session(counting(), {"n": 0})
     run.run(max_steps=6)
     run.goto(4).edit({"n": 10})
@@ -199,7 +199,7 @@ def deep(levels):
     return built_graph
 
 
-def test_max_frames_keeps_a_node_from_opening_a_deeper_one():
+def test_max_frames_prevents_deeper_frames():
     run = limited(deep(3), {"max_frames": 2})
     assert ended(run) == (2, "exhausted", "max_frames")
     assert (run.current, path(run), len(run.stack)) == ("loop0", ["loop2 enter", "loop1 enter"], 3)
@@ -209,7 +209,7 @@ def test_max_frames_keeps_a_node_from_opening_a_deeper_one():
     assert (run.status, run.position) == ("finished", 7)
 
 
-def test_a_node_that_opens_no_frame_may_do_it():
+def test_a_node_that_opens_no_frame_is_allowed():
     inner = nx.DiGraph()
     inner.add_node("never", kind="loop", graph=graph("a"), **{"while": "false"})
     run = limited(looping(inner, times=1), {"max_frames": 1})
@@ -243,7 +243,7 @@ def test_a_wrong_budget_is_a_problem(budget):
     assert run._parts.state.limits.budget == Budget(max_tool_calls=3)
 
 
-def test_another_budget_is_an_act_and_keeps_the_other_limits():
+def test_a_changed_budget_is_an_intervention_and_keeps_other_limits():
     run = limited(counting(), {"max_steps": 4, "max_tokens": 9}, {"n": 0})
     run.set_budget(max_steps=6, max_cost_usd=0.5)
     acts = run.trace.frames.interventions
@@ -258,13 +258,13 @@ def test_another_budget_is_an_act_and_keeps_the_other_limits():
     }
 
 
-def test_another_budget_in_the_past_leaves_the_steps_that_follow_as_they_are():
+def test_a_changed_budget_in_the_past_keeps_the_later_steps():
     run = limited(counting(), {"max_steps": 4}, {"n": 0})
     run.goto(1).set_budget(max_steps=1)
     assert (run.status, len(run.trace), len(run.forks), len(run.trace.frames.interventions)) == ("exhausted", 4, 0, 0)
 
 
-def test_a_fork_has_the_limits_too():
+def test_a_fork_has_the_same_limits():
     run = limited(counting(), {"max_steps": 4}, {"n": 0})
     fork = run.fork(at=2)
     fork.run()
@@ -272,7 +272,7 @@ def test_a_fork_has_the_limits_too():
 
 
 @pytest.mark.parametrize("most", range(1, 9))
-def test_concurrent_branches_take_as_many_steps_as_are_allowed(most):
+def test_concurrent_branches_take_exactly_the_allowed_steps(most):
     run = session(fan("a", "b", "c"), budget={"max_steps": most})
     asyncio.run(run.arun())
     assert (run.status, run.status.used["max_steps"]) == (("exhausted", most) if most < 6 else ("finished", 6))

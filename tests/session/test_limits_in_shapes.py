@@ -29,7 +29,7 @@ LIMITS = [field.name for field in fields(Budget)]
         *[("max_steps", limit, limit) for limit in range(6)],
     ],
 )
-def test_a_run_of_events_ends_before_the_first_thing_too_many(name, limit, steps):
+def test_a_reactive_run_ends_before_exceeding_a_limit(name, limit, steps):
     run, all_steps = budgeted("reactive", {name: limit}), shape_of("reactive").steps
     run.run()
     assert ended(run) == (steps, "exhausted", name)
@@ -42,7 +42,7 @@ def test_a_run_of_events_ends_before_the_first_thing_too_many(name, limit, steps
 
 
 @pytest.mark.parametrize(("name", "limit"), [("max_events", 4), ("max_behavior_calls", 6), ("max_depth", 2)])
-def test_a_run_of_events_that_just_fits_is_idle(name, limit):
+def test_a_reactive_run_within_its_limit_is_idle(name, limit):
     run = budgeted("reactive", {name: limit})
     run.run()
     assert (ended(run), run.status.left[name]) == ((6, "idle", None), 0)
@@ -50,7 +50,7 @@ def test_a_run_of_events_that_just_fits_is_idle(name, limit):
     assert run.status == ("paused" if name == "max_depth" else "exhausted")
 
 
-def test_an_event_that_has_begun_reaches_all_that_listen():
+def test_a_started_event_reaches_all_listeners():
     names = "abc"
     run = listening(*(leaf(name, lambda work: {}, kind="keep", on=("go",)) for name in names), budget={"max_events": 1})
     run.emit("go").emit("go")
@@ -58,7 +58,7 @@ def test_an_event_that_has_begun_reaches_all_that_listen():
     assert (run.step(), run.status.limit, run.current) == (None, "max_events", "a")
 
 
-def test_events_that_nobody_listens_to_count_as_they_come():
+def test_events_without_listeners_count_when_emitted():
     run = session(graph("a", "b", "c"), budget={"max_events": 2})
     run.emit("x")
     assert run.status == "ready"
@@ -66,7 +66,7 @@ def test_events_that_nobody_listens_to_count_as_they_come():
     assert ended(run) == (0, "exhausted", "max_events")
 
 
-def test_a_cycle_that_emits_what_nobody_hears_ends():
+def test_a_cycle_that_emits_unheard_events_ends():
     def tick(work):
         work.emit("tick")
 
@@ -82,7 +82,7 @@ def answering(work):
     work.emit("go", (work.event.payload or 0) + 1)
 
 
-def test_events_that_follow_from_one_another_for_ever_end_at_a_depth():
+def test_an_endless_causal_chain_of_events_ends_at_max_depth():
     run = listening(leaf("on", answering, kind="keep", on=("go",)), budget={"max_depth": 7})
     run.emit("go")
     run.run()
@@ -91,7 +91,7 @@ def test_events_that_follow_from_one_another_for_ever_end_at_a_depth():
         assert run.goto(step).status.used["max_depth"] == step
 
 
-def test_events_of_the_inside_of_a_node_follow_from_what_it_answers_to():
+def test_inner_events_are_caused_by_the_event_of_their_node():
     nest = Node("nest", "nest", bodies=("in",), params={"policy": "shared"}, on=("go",))
     run = listening(
         nest, leaf("deep", lambda work: work.emit("go") and {}, scope="in"),
@@ -102,7 +102,7 @@ def test_events_of_the_inside_of_a_node_follow_from_what_it_answers_to():
     assert ended(run) == (9, "exhausted", "max_depth")
 
 
-def test_depth_counts_along_a_fork_and_not_along_another_way():
+def test_depth_counts_along_a_fork_and_not_along_abandoned_steps():
     run = listening(leaf("on", answering, kind="keep", on=("go",)), budget={"max_depth": 5})
     run.emit("go")
     run.run(max_steps=3)
@@ -115,7 +115,7 @@ def test_depth_counts_along_a_fork_and_not_along_another_way():
     assert run.status.used["max_depth"] == 2
 
 
-def test_an_event_of_another_way_has_begun_there_and_not_here():
+def test_an_event_of_an_abandoned_branch_does_not_count_here():
     def fails(work):
         return {"seen": work.board["fixed"]}
 
@@ -140,7 +140,7 @@ def patching(count):
 
 
 @pytest.mark.parametrize(("limit", "each", "steps"), [(0, 1, 0), (2, 1, 2), (3, 2, 2), (1, 5, 1)])
-def test_max_patches(limit, each, steps):
+def test_max_patches_ends_a_run(limit, each, steps):
     run = listening(patching(each), budget={"max_patches": limit})
     for _ in range(4):
         run.emit("go")
@@ -159,7 +159,7 @@ def test_patches_of_a_graph_count_too():
     assert ended(run) == (1, "exhausted", "max_patches")
 
 
-def test_nodes_that_no_event_sets_off_are_no_calls_of_behaviors():
+def test_nodes_without_events_do_not_count_as_behavior_calls():
     run = limited(graph("a", "b"), {"max_behavior_calls": 0, "max_depth": 0})
     assert (run.status, run.status.used["max_behavior_calls"]) == ("finished", 0)
 
@@ -174,7 +174,7 @@ UNPRICED = pytest.mark.filterwarnings("ignore:max_cost_usd")
 @UNPRICED
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_limit_stops_a_shape_or_does_not_touch_it(shape, name):
+def test_a_limit_stops_a_shape_or_does_not_affect_it(shape, name):
     orders = [shape_of(shape).ran or shape_of(shape).steps, shape_of(shape).steps]
     orders.append([{"first": "second", "second": "first"}.get(step, step) for step in orders[0]])  # as threads end
     for limit in range(10):
@@ -196,7 +196,7 @@ def test_a_limit_stops_a_shape_or_does_not_touch_it(shape, name):
 
 @UNPRICED
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_is_used_and_what_is_left_make_the_limit_wherever_it_is(shape):
+def test_used_and_remaining_amounts_add_up_to_the_limit_everywhere(shape):
     budget = {**dict.fromkeys(LIMITS, 100), "max_cost_usd": Decimal("0.7"), "max_seconds": 10**6}
     run = budgeted(shape, budget)
     run.run()
@@ -216,7 +216,7 @@ def test_what_is_used_and_what_is_left_make_the_limit_wherever_it_is(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_fork_has_used_what_the_steps_before_it_have(shape):
+def test_a_fork_has_used_the_amounts_of_its_earlier_steps(shape):
     run = budgeted(shape)
     run.run()
     for position in range(len(run.trace) + 1):

@@ -34,7 +34,7 @@ def test_a_run_begins_and_ends():
     assert lines.rows[0]["payload"] == {"inputs": {"n": 1}}
 
 
-def test_step_by_step_it_says_the_same():
+def test_stepping_writes_the_same_log():
     with logging_to("DEBUG") as stepped:
         run = session(graph("a", "b"))
         while run.step():
@@ -56,7 +56,7 @@ def test_a_limit_that_ends_a_run_is_named():
     assert lines.told()[2:] == ["run of 'counting' is exhausted after step 5: max_steps is used up"]
 
 
-def test_a_run_that_waits_for_a_person_says_for_whom():
+def test_a_waiting_run_names_the_role():
     with logging_to() as lines:
         run = session(asking())
         run.run()
@@ -94,7 +94,7 @@ def test_a_node_that_fails_is_reported_once(level):
     assert lines.told("ERROR") == [f"step {step}: node 'middle' failed: ValueError: it broke" for step in (2, 3)]
 
 
-def test_what_was_odd_in_a_step_is_a_warning():
+def test_warnings_of_a_step_are_logged_as_warnings():
     from tests.dialects.symphony.symphony_agents import executor
 
     with logging_to("WARNING") as lines:
@@ -102,7 +102,7 @@ def test_what_was_odd_in_a_step_is_a_warning():
     assert lines.told("WARNING") == ["step 4: node 'parse', odd: unexpected JSON: it has no 'tool_name'"]
 
 
-def test_a_failure_that_nodes_around_it_fall_by_is_reported_once():
+def test_a_failure_that_propagates_is_reported_once():
     def breaks():
         raise ValueError("no")
 
@@ -116,7 +116,7 @@ def test_a_failure_that_nodes_around_it_fall_by_is_reported_once():
     assert lines.told() == ["step 2: node 'a' failed: ValueError: no"]
 
 
-def test_a_failure_beside_which_branches_are_cancelled_is_reported():
+def test_a_failure_that_cancels_branches_is_reported():
     with logging_to("DEBUG") as lines:
         run = budgeted("branches")
         run.run()
@@ -136,7 +136,7 @@ def test_each_step_is_reported_in_every_shape(shape):
     assert [row["payload"]["writes"] for row in rows if "payload" in row][-1].items() <= shape_of(shape).end.items()
 
 
-def test_a_behavior_is_named_with_what_it_answers_to():
+def test_a_behavior_is_named_with_its_event():
     with logging_to("DEBUG") as lines:
         budgeted("reactive").run()
     deliveries = [
@@ -153,7 +153,7 @@ def test_a_behavior_is_named_with_what_it_answers_to():
     assert events[2]["payload"] == {"event": {"to": "ada"}}
 
 
-def test_an_answered_call_says_what_it_took():
+def test_an_answered_call_has_its_duration_and_usage():
     answer = LLMResponse("fine", usage=Usage(10, 5, Decimal("0.25")))
     built_graph = nx.DiGraph()
     built_graph.add_node("ask", kind="agent", ref="helper", model="big-one")
@@ -199,7 +199,7 @@ def test_the_code_of_a_problem_is_the_reason():
     assert [row.get("reason") for row in lines.rows] == [None, "X999"]
 
 
-def test_a_time_out_is_the_reason():
+def test_a_timeout_is_the_reason():
     import asyncio
 
     async def never(word):
@@ -213,7 +213,7 @@ def test_a_time_out_is_the_reason():
 # ---------------------------------------------------------------------------------------------- going about in a run
 
 
-def test_steps_that_are_passed_again_are_not_reported_again():
+def test_repeated_steps_are_not_reported_again():
     with logging_to("DEBUG") as lines:
         run = session(counting(), {"n": 0})
         run.run(max_steps=4)
@@ -225,7 +225,7 @@ def test_steps_that_are_passed_again_are_not_reported_again():
         assert lines.told()[line_count:] == ["step 3: node 'add', run, ok"]
 
 
-def test_a_fork_and_a_run_begun_again_have_ids_of_their_own():
+def test_a_fork_and_a_reset_run_have_their_own_ids():
     with logging_to() as lines:
         run = session(graph("a", "b"))
         run.run()
@@ -257,7 +257,7 @@ def test_the_log_may_be_turned_on_and_off_between_steps():
     assert more.told() == [f"{resumed_line} 3", "step 4: node 'd', run, ok", "run of 'made' has finished after step 4"]
 
 
-def test_where_only_errors_are_asked_for_only_errors_are_written():
+def test_at_level_error_only_errors_are_written():
     with logging_to("ERROR") as lines:
         run = session(broken())
         run.run()
@@ -265,7 +265,7 @@ def test_where_only_errors_are_asked_for_only_errors_are_written():
     assert [row["level"] for row in lines.rows] == ["ERROR"]
 
 
-def test_a_live_run_with_branches_is_reported_whole():
+def test_a_background_run_with_branches_is_logged_completely():
     async def main():
         with logging_to("DEBUG") as lines:
             run = session(fan("x", "y", "z"))
@@ -279,7 +279,7 @@ def test_a_live_run_with_branches_is_reported_whole():
     live(main)
 
 
-def test_a_listener_that_is_the_log_is_one_of_the_hooks():
+def test_the_log_is_one_of_the_hooks():
     with logging_to():
         run = session(graph("a", "b"))
         run.step()

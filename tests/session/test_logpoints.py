@@ -23,7 +23,7 @@ def test_a_logpoint_writes_its_message_and_the_run_continues(capsys):
     assert capsys.readouterr().out == "n is 1\nn is 2\nn is 3\n"
 
 
-def test_it_may_have_a_condition_and_a_breakpoint_beside_it_stops(capsys):
+def test_it_may_have_a_condition_and_another_breakpoint_still_stops(capsys):
     session = counting()
     session.breakpoints.log("far", when="n > 1")
     stop = session.breakpoints.add("add", side="after", on_hit=2)
@@ -32,7 +32,7 @@ def test_it_may_have_a_condition_and_a_breakpoint_beside_it_stops(capsys):
     assert capsys.readouterr().out == "far\n"
 
 
-def test_secrets_are_masked_and_a_message_that_fails_says_so(capsys):
+def test_secrets_are_masked_and_a_failing_message_is_reported(capsys):
     session = counting(password="hunter2-hunter2")
     session.breakpoints.log("{{ password }}", node="add", side="after")
     session.breakpoints.log("{{ missing.part }}", node="add", side="after")

@@ -90,13 +90,13 @@ def ran(before):
 
 
 @pytest.mark.starts_programs
-def test_nothing_is_written_and_nobody_listens_where_logging_is_not_set_up():
+def test_without_logging_configuration_nothing_is_written_and_no_listener_exists():
     done = ran("")
     assert (done.stdout, done.stderr) == ("failed False 0 0\n", "")
 
 
 @pytest.mark.starts_programs
-def test_where_logging_is_set_up_errors_are_written_and_no_step_is_listened_to():
+def test_with_logging_configuration_errors_are_written_without_step_listeners():
     done = ran("logging.basicConfig()")
     assert done.stdout == "failed False 0 1\n"
     assert done.stderr.startswith("ERROR:agentnb.run:step 1: node 'a' failed: ZeroDivisionError")
@@ -112,7 +112,7 @@ def test_a_level_of_the_root_logger_decides_what_is_written():
 
 
 @pytest.mark.starts_programs
-def test_importing_leaves_every_level_alone():
+def test_importing_changes_no_level():
     program = """
 import logging, agentnb, agentnb.session, agentnb.load, agentnb.dialects.activegraph, agentnb.dialects.symphony.api
 import agentnb.dialects.polaris.parts.devtools, agentnb.world.tools.registry, agentnb.session.logs
@@ -156,7 +156,7 @@ def test_warnings_are_written_once_and_in_order_without_listening_to_steps():
     assert len(lines.texts) == 2
 
 
-def test_a_logger_that_somebody_has_set_up_otherwise_works_as_any_does(caplog):
+def test_a_differently_configured_logger_works(caplog):
     logs.ROOT.setLevel(logging.INFO)
     caplog.set_level(logging.INFO, "agentnb")
     session(graph("a")).run()
@@ -167,7 +167,7 @@ def test_a_logger_that_somebody_has_set_up_otherwise_works_as_any_does(caplog):
 # -------------------------------------------------------------------------------------------------------------- lines
 
 
-def test_a_line_of_json_has_what_every_record_has_and_what_applies():
+def test_a_json_line_has_common_and_specific_fields():
     with logging_to() as lines:
         log_line(logs.RUN, logging.INFO, "all is well", node="a", cost_usd=Decimal("0.10"), tool=None, payload={"x": 1})
         logs.STORE.error("no %s", "room")
@@ -181,7 +181,7 @@ def test_a_line_of_json_has_what_every_record_has_and_what_applies():
     assert (second["level"], second["message"]) == ("ERROR", "no room")
 
 
-def test_an_exception_of_anybodys_line_is_reported():
+def test_exceptions_of_other_loggers_are_formatted():
     with logging_to() as lines:
         try:
             raise ValueError("it broke")
@@ -190,7 +190,7 @@ def test_an_exception_of_anybodys_line_is_reported():
     assert {"error_type": "ValueError", "error_message": "it broke"}.items() <= lines.rows[0].items()
 
 
-def test_a_line_for_people_is_one_line():
+def test_a_plain_text_record_is_one_line():
     with logging_to(json_output=False) as lines:
         log_line(logs.RUN, logging.WARNING, "first\nsecond\r\n  third", node="a")
     assert len(lines.texts) == 1
@@ -214,13 +214,13 @@ class Odd:
         ({"deep": [{"in": {1}}]}, {"deep": [{"in": [1]}]}),
     ],
 )
-def test_any_value_fits_into_a_line(value, told):
+def test_any_value_can_be_logged(value, told):
     with logging_to() as lines:
         log_line(logs.RUN, logging.INFO, "it is", payload={"value": value})
     assert json.loads(lines.texts[0], parse_constant=pytest.fail)["payload"]["value"] == told
 
 
-def test_a_value_that_is_deep_is_cut_and_so_is_one_inside_itself():
+def test_deep_and_recursive_values_are_truncated():
     deep: list = []
     for _ in range(100):
         deep = [deep]
@@ -238,7 +238,7 @@ def test_a_value_that_is_deep_is_cut_and_so_is_one_inside_itself():
 
 
 @pytest.mark.parametrize("json_output", [True, False])
-def test_no_secret_is_written_anywhere(json_output):
+def test_no_secret_is_logged(json_output):
     secret = 'sk-"4711"-\nsecret'
 
     def look(word, api_key):
@@ -259,7 +259,7 @@ def test_no_secret_is_written_anywhere(json_output):
     assert written.count("********") > 8
 
 
-def test_a_text_that_is_hidden_is_masked_in_the_message_too():
+def test_a_known_secret_is_masked_in_the_message_too():
     hide("hunter2-hunter2")
     with logging_to() as lines:
         log_line(logs.RUN, logging.INFO, "it is hunter2-hunter2", error_message="hunter2-hunter2")
@@ -299,7 +299,7 @@ def test_every_payload_goes_through_the_redactor():
     assert inputs[1]["answer"] == "fine"
 
 
-def test_what_a_redactor_gives_back_is_masked_once_more():
+def test_the_result_of_a_redactor_is_masked():
     hide("from-elsewhere-99")
     with logging_to(payload_redactor=lambda payload: {"x": "from-elsewhere-99", "password": "p"}) as lines:
         session(graph("a"), {"n": 1}).run()
@@ -339,6 +339,6 @@ def test_a_run_that_cannot_be_stored_is_an_error():
     assert (second["error_type"], second["error_message"], "reason" in second) == ("OSError", "gone", False)
 
 
-def test_nobody_is_informed_of_it_where_the_log_is_off(capsys):
+def test_nothing_is_logged_if_the_log_is_off(capsys):
     store_failed(session(graph("a"))._parts.state, OSError("gone"))
     assert capsys.readouterr().err == ""

@@ -82,7 +82,7 @@ def test_a_run_whose_boards_differ_makes_progress():
 @pytest.mark.parametrize(
     ("one", "other"), [(1, True), (0, 0.5), ([1, 2], [2, 1]), ({"a": [1]}, {"a": [2]}), ("", None)]
 )
-def test_values_that_differ_are_progress(one, other):
+def test_different_values_are_progress(one, other):
     built_graph = nx.DiGraph(name="swap", entry="swap")
     built_graph.add_node("swap", function=lambda v, w: {"v": w, "w": v}, inputs={"v": "v", "w": "w"})
     built_graph.add_edge("swap", "swap")
@@ -104,7 +104,7 @@ def test_long_values_are_compared_in_full(size):
     assert stops(run, no_progress=True) == [4, 5]
 
 
-def test_a_breakpoint_that_is_added_late_knows_the_visits_before_it():
+def test_a_breakpoint_added_late_knows_the_earlier_visits():
     run = session(circling(), {"n": 0, "log": []}, budget={"max_steps": 20})
     run.step(5)
     assert stops(run, no_progress=True)[0] == 6
@@ -120,7 +120,7 @@ def test_an_edit_is_progress():
     assert run.position == 12  # a full round later
 
 
-def test_going_back_and_forward_again_finds_the_same_places():
+def test_going_back_and_forward_again_finds_the_same_stops():
     run = session(circling(), {"n": 0, "log": []}, budget={"max_steps": 12})
     places = stops(run, no_progress=True)
     back = []
@@ -131,7 +131,7 @@ def test_going_back_and_forward_again_finds_the_same_places():
     assert [run.run() and run.position for _ in places] == places
 
 
-def test_a_change_of_the_past_forgets_the_visits_after_it():
+def test_an_edit_in_the_past_forgets_later_visits():
     run = session(circling(), {"n": 0, "log": []}, budget={"max_steps": 20})
     run.breakpoints.add(no_progress=True)
     run.run()
@@ -157,12 +157,12 @@ def test_a_fork_knows_the_visits_of_its_parent():
     assert other.position == 10
 
 
-def test_each_frame_has_visits_of_its_own():
+def test_each_frame_has_its_own_visits():
     built_graph = looping(graph("inner"), until="inner >= 3")
     assert stops(session(built_graph), no_progress=True) == []
 
 
-def test_a_stored_run_is_asked_without_running_it(tmp_path):
+def test_a_stored_run_is_examined_without_running_it(tmp_path):
     run = session(circling(), {"n": 0, "log": []}, budget={"max_steps": 12}, store=tmp_path / "runs.db", run_id="r")
     run.run()
     opened = nb.open(tmp_path / "runs.db", "r")
@@ -177,7 +177,7 @@ def test_a_stored_run_is_asked_without_running_it(tmp_path):
 # -- budget --------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_stops_once_when_it_comes_to_a_share_of_its_budget():
+def test_a_run_stops_once_at_a_share_of_its_budget():
     run = session(circling(), {"n": 0, "log": []}, budget={"max_steps": 10})
     assert stops(run, budget=0.75) == [8]
     assert (run.status, run.position) == ("exhausted", 10)
@@ -185,7 +185,7 @@ def test_a_run_stops_once_when_it_comes_to_a_share_of_its_budget():
     assert run.position == 8
 
 
-def test_each_limit_comes_to_its_share():
+def test_each_limit_has_its_share():
     def answer(request):
         return nb.LLMResponse("fine", usage=nb.Usage(30, 10))
 
@@ -232,17 +232,17 @@ def test_hits_are_counted():
     {"budget": 0}, {"budget": 1.5}, {"budget": "0.8"}, {"budget": True}, {"budget": float("nan")}, {"in_place": "yes"},
     {"no_progress": 1}, {"call": "tool", "in_place": True}, {"call": "tool", "budget": 0.5},
 ])  # fmt: skip
-def test_an_invalid_one_is_refused(words):
+def test_an_invalid_breakpoint_is_rejected(words):
     with pytest.raises(nb.ExecutionError, match="X120"):
         session(counting(), {"n": 0}).breakpoints.add(**words)
 
 
-def test_one_that_is_off_is_no_clause():
+def test_a_disabled_option_is_not_a_clause():
     with pytest.raises(nb.ExecutionError, match="X116"):
         session(counting(), {"n": 0}).breakpoints.add(in_place=False, no_progress=False)
 
 
-def test_they_change_nothing_that_a_replay_compares():
+def test_they_do_not_affect_a_replay():
     run = session(circling(), {"n": 0, "log": []}, budget={"max_steps": 9})
     for words in NEW:
         run.breakpoints.add(**words, on_hit=100)
@@ -253,7 +253,7 @@ def test_they_change_nothing_that_a_replay_compares():
     assert run.replay().ok
 
 
-def test_boards_are_followed_only_if_a_breakpoint_asks(monkeypatch):
+def test_boards_are_compared_only_if_a_breakpoint_requires_it(monkeypatch):
     requests = []
     monkeypatch.setattr(Progress, "follow", lambda *_: requests.append(1))
     run = session(counting(), {"n": 0})

@@ -20,7 +20,7 @@ def test_back_and_goto_stop_anywhere_and_nothing_is_lost():
 
 
 @pytest.mark.parametrize("k", [-1, 99, True, "2", 1.0, None])
-def test_there_is_no_such_step(k):
+def test_a_missing_step_is_a_problem(k):
     run = session(graph("a", "b"))
     run.run()
     with pytest.raises(ExecutionError, match="X111"):
@@ -28,7 +28,7 @@ def test_there_is_no_such_step(k):
     assert run.position == 2
 
 
-def test_run_back():
+def test_run_back_goes_back_to_a_condition():
     run = session(counting(), {"n": 0})
     run.run()
     for until, position in (("check", 5), ("n == 1", 2), (1, 1), (None, 0)):
@@ -38,7 +38,7 @@ def test_run_back():
     assert run.position == 0
 
 
-def test_run_back_with_json_logic_and_a_callable():
+def test_run_back_accepts_json_logic_and_callables():
     run = session(counting(), {"n": 0})
     run.run()
     run.run_back({"<": [{"var": "n"}, 3]})
@@ -77,7 +77,7 @@ def test_run_back_stops_at_breakpoints_and_counts_no_hit(clauses, where):
     assert walked(**clauses) == where
 
 
-def test_a_breakpoint_comes_before_what_run_back_was_asked_for():
+def test_a_breakpoint_stops_run_back_before_its_target():
     run = session(counting(), {"n": 0})
     run.run()
     point = run.breakpoints.add("check")
@@ -87,7 +87,7 @@ def test_a_breakpoint_comes_before_what_run_back_was_asked_for():
     assert (run.position, run.stopped_by) == (2, None)
 
 
-def test_run_back_to_a_step_that_is_ahead_stays():
+def test_run_back_to_a_later_step_does_not_move():
     run = session(counting(), {"n": 0})
     run.run()
     run.goto(3)
@@ -98,7 +98,7 @@ def test_run_back_to_a_step_that_is_ahead_stays():
     assert run.position == 0
 
 
-def test_in_a_fork_a_breakpoint_at_the_step_before_it_is_found():
+def test_in_a_fork_a_breakpoint_at_the_previous_step_is_found():
     run = session(counting(), {"n": 0})
     run.step(4)
     fork = run.fork(at=2)

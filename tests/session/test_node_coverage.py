@@ -18,7 +18,7 @@ def test_counts_follow_the_run_forwards_and_back():
         assert visited(run.goto(k)) == seen[k]
 
 
-def test_what_was_first_done_later_is_not_shown_earlier():
+def test_later_visits_are_not_shown_at_earlier_steps():
     run = session(counting(), {"n": 0})
     run.run()
     assert "done" in run._parts.pictures.view().seen_writes
@@ -35,7 +35,7 @@ def test_what_was_first_done_later_is_not_shown_earlier():
     assert ways == {("add", "check")}
 
 
-def test_a_fork_counts_what_it_shares():
+def test_a_fork_counts_shared_visits():
     run = session(counting(), {"n": 0})
     run.run()
     fork = run.fork(at=3)

@@ -50,7 +50,7 @@ def test_a_run_warns_once_and_names_the_line_of_the_caller():
     assert len(warned(lambda: asyncio.run(appending().arun()))) == 1
 
 
-def test_a_fork_or_a_reopened_run_does_not_warn_again_of_what_is_known(tmp_path):
+def test_a_fork_or_a_reopened_run_does_not_repeat_a_warning(tmp_path):
     session = appending(store=tmp_path / "runs.db", run_id="run")
     assert len(warned(session.run)) == 1
     assert warned(session.fork(at=1).run) == []

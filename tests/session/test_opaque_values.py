@@ -55,7 +55,7 @@ def goes_on(session):
 
 @WAYS
 @HOW_OFTEN
-def test_it_says_of_which_step_and_node_it_is_and_where_the_run_is(way, durability, tmp_path):
+def test_it_names_its_step_its_node_and_the_position(way, durability, tmp_path):
     session, _, problem = unfit(way, durability, tmp_path / "runs.db")
     assert problem.code == "L401"
     assert problem.where in ("step 2, 'make', key 'made'", "step 2, 'make', tool 'make'")
@@ -64,7 +64,7 @@ def test_it_says_of_which_step_and_node_it_is_and_where_the_run_is(way, durabili
 
 @WAYS
 @HOW_OFTEN
-def test_it_continues_when_a_person_has_written_the_key_again(way, durability, tmp_path):
+def test_the_run_continues_after_an_edit_of_the_key(way, durability, tmp_path):
     session, _, _ = unfit(way, durability, tmp_path / "runs.db")
     with pytest.raises(StoreError, match="L401"):
         session.edit({"besides": 2})
@@ -78,7 +78,7 @@ def test_it_continues_when_a_person_has_written_the_key_again(way, durability, t
 @WAYS
 @HOW_OFTEN
 @pytest.mark.parametrize("verb", ["retry", "back"])
-def test_it_continues_when_the_step_runs_again_and_makes_something_else(way, durability, verb, tmp_path):
+def test_the_run_continues_if_the_step_then_writes_another_value(way, durability, verb, tmp_path):
     session, maker, _ = unfit(way, durability, tmp_path / "runs.db")
     with pytest.raises(StoreError, match="L401"):
         session.retry()
@@ -91,7 +91,7 @@ def test_it_continues_when_the_step_runs_again_and_makes_something_else(way, dur
 
 @WAYS
 @HOW_OFTEN
-def test_it_continues_when_a_codec_takes_it(way, durability, monkeypatch, tmp_path):
+def test_the_run_continues_once_there_is_a_codec(way, durability, monkeypatch, tmp_path):
     monkeypatch.setattr(codec, "_BY_TYPE", {**codec._BY_TYPE})
     monkeypatch.setattr(codec, "_BY_NAME", {**codec._BY_NAME})
     session, _, _ = unfit(way, durability, tmp_path / "runs.db")
@@ -102,7 +102,7 @@ def test_it_continues_when_a_codec_takes_it(way, durability, monkeypatch, tmp_pa
     assert nb.open(session._parts.state.log, "run").board["made"]["deep"][0].n == 7
 
 
-def test_an_edit_of_another_step_excuses_no_call(tmp_path):
+def test_an_edit_of_another_step_does_not_permit_a_call(tmp_path):
     built_graph = graph("first", "last")
     built_graph.remove_edge("first", "last")
     built_graph.add_node("make", kind="tool", function=Maker())
@@ -124,7 +124,7 @@ class RefusedError(Exception):
         self.result = result
 
 
-def test_a_failed_step_is_stored_without_what_no_codec_takes_of_its_result(tmp_path):
+def test_a_failed_step_is_stored_without_values_that_have_no_codec(tmp_path):
     def refuse():
         raise RefusedError({"refused": Thing(7)})
 
@@ -141,7 +141,7 @@ def test_a_failed_step_is_stored_without_what_no_codec_takes_of_its_result(tmp_p
     assert (again.status, again.position, str(again.error)) == ("failed", session.position, str(session.error))
 
 
-def test_an_edit_and_the_inputs_are_named_too(tmp_path):
+def test_edits_and_inputs_without_a_codec_are_named(tmp_path):
     recipe = nb.load(graph("a", "b"))
     with pytest.raises(StoreError) as caught:
         nb.Session(recipe, {"thing": Thing(1)}, store=tmp_path / "runs.db")
@@ -155,7 +155,7 @@ def test_an_edit_and_the_inputs_are_named_too(tmp_path):
     goes_on(session)
 
 
-def test_what_somebody_else_has_written_over_can_be_stored_elsewhere(tmp_path):
+def test_an_overwritten_value_does_not_prevent_a_save(tmp_path):
     recipe = nb.load(graph("a", "b"))
     session = nb.Session(recipe, {"n": 1}, store=tmp_path / "runs.db", run_id="run")
     session._parts.state.log.release("run")

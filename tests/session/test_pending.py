@@ -26,7 +26,7 @@ def make_held_run(side="before", **options):
     return run
 
 
-def test_a_call_is_held_before_it_goes_out():
+def test_a_call_is_paused_before_it_is_sent():
     calls = []
     run = make_held_run(answer=noting(calls))
     assert (run.status, run.position, run.current, calls) == ("in_flight", 1, "look", [])
@@ -34,20 +34,20 @@ def test_a_call_is_held_before_it_goes_out():
     assert (call.kind, call.node, dict(call.arguments)) == ("call", "look", {"word": "rain"})
 
 
-def test_it_continues_with_the_next_step():
+def test_a_paused_call_continues_with_the_next_step():
     run = make_held_run()
     step = run.step()
     assert (step.node_id, step.outputs, run.status) == ("look", {"look": "about rain"}, "paused")
     assert run.pending == ()
 
 
-def test_or_with_the_next_run():
+def test_a_paused_call_continues_with_the_next_run():
     run = make_held_run()
     run.run()
     assert (run.status, run.board["look"]) == ("finished", "about rain")
 
 
-def test_its_arguments_can_be_changed():
+def test_its_arguments_can_be_edited():
     run = make_held_run()
     run.change(run.pending[0].id, arguments={"word": "snow"})
     assert dict(run.pending[0].arguments) == {"word": "snow"}
@@ -57,7 +57,7 @@ def test_its_arguments_can_be_changed():
     assert run.trace.frames.interventions["action"].tolist() == ["change"]
 
 
-def test_an_answer_before_it_goes_out_replaces_it():
+def test_an_answer_before_it_is_sent_replaces_it():
     calls = []
     run = make_held_run(answer=noting(calls))
     run.change("look", answer="mine")
@@ -66,7 +66,7 @@ def test_an_answer_before_it_goes_out_replaces_it():
     assert run.trace.frames.calls["result"].tolist() == ["mine"]
 
 
-def test_after_it_came_back_its_answer_is_seen_and_can_be_changed():
+def test_after_a_call_its_answer_can_be_read_and_edited():
     run = make_held_run(side="after")
     assert run.pending[0].answer == "about rain"
     run.change(run.pending[0].id, answer="mine")
@@ -75,7 +75,7 @@ def test_after_it_came_back_its_answer_is_seen_and_can_be_changed():
     assert run.trace.frames.calls["result"].tolist() == ["mine"]
 
 
-def test_what_is_changed_is_a_copy():
+def test_edited_values_are_copies():
     run = make_held_run()
     arguments = {"word": ["snow"]}
     run.change("look", arguments=arguments)
@@ -85,7 +85,7 @@ def test_what_is_changed_is_a_copy():
 
 
 @pytest.mark.parametrize("move", [lambda run: run.back(), lambda run: run.goto(1), lambda run: run.stop()])
-def test_going_elsewhere_gives_the_call_up_and_it_goes_out_again_later(move):
+def test_moving_abandons_the_call_and_it_is_sent_again_later(move):
     calls = []
     run = make_held_run(answer=noting(calls))
     move(run)
@@ -97,7 +97,7 @@ def test_going_elsewhere_gives_the_call_up_and_it_goes_out_again_later(move):
     assert (run.status, calls) == ("finished", ["rain"])
 
 
-def test_an_edit_leaves_what_waits_as_it_was_asked():
+def test_an_edit_does_not_change_a_pending_call():
     run = make_held_run()
     run.edit({"word": "snow"})
     assert dict(run.pending[0].arguments) == {"word": "rain"}
@@ -106,7 +106,7 @@ def test_an_edit_leaves_what_waits_as_it_was_asked():
     assert (run.status, run.board["word"]) == ("finished", "snow")
 
 
-def test_an_edit_while_a_person_is_asked_keeps_the_question():
+def test_an_edit_during_a_question_keeps_the_question():
     run = session(asking())
     run.run()
     run.edit({"note": "look again"})
@@ -116,13 +116,13 @@ def test_an_edit_while_a_person_is_asked_keeps_the_question():
     assert run.status != "waiting"
 
 
-def test_a_call_that_is_not_held_cannot_be_changed():
+def test_a_call_that_is_not_paused_cannot_be_edited():
     run = session(calling(), {"word": "rain"})
     with pytest.raises(ExecutionError, match="X115"):
         run.change("look", answer=1)
 
 
-def test_an_answer_is_no_call_and_a_call_no_answer():
+def test_answers_and_calls_are_distinguished():
     run = session(asking())
     run.run()
     with pytest.raises(ExecutionError, match="'ask'"):
@@ -165,7 +165,7 @@ def test_an_approval_waits_in_pending():
 
 
 @pytest.mark.parametrize("wanted", [None, "pay", "id"])
-def test_who_approves_it_commits_the_step(wanted):
+def test_an_approval_commits_the_step(wanted):
     run = leave()
     run.run()
     step = run.approve(run.pending[0].id if wanted == "id" else wanted, by="ada")
@@ -175,7 +175,7 @@ def test_who_approves_it_commits_the_step(wanted):
     assert (acts["action"].tolist(), acts["actor"].tolist()) == (["approve"], ["ada"])
 
 
-def test_who_denies_it_says_why():
+def test_a_denial_has_a_reason():
     run = leave()
     run.run()
     assert run.deny("pay", "too dear").outputs == {"paid": False, "by": None, "reason": "too dear"}
@@ -198,7 +198,7 @@ def test_the_verdict_is_frozen():
         messages[0]["approved"] = False
 
 
-def test_an_approval_is_no_answer_and_an_answer_no_approval():
+def test_approvals_and_answers_are_distinguished():
     run, other = leave(), session(asking())
     run.run()
     other.run()
@@ -210,7 +210,7 @@ def test_an_approval_is_no_answer_and_an_answer_no_approval():
     assert (run.status, other.status) == ("waiting", "waiting")
 
 
-def test_a_run_that_start_began_continues_after_it():
+def test_a_background_run_continues_after_an_approval():
     run = leave()
 
     async def test():
@@ -223,7 +223,7 @@ def test_a_run_that_start_began_continues_after_it():
     live(test)
 
 
-def test_nobody_decides_in_time():
+def test_an_undecided_approval_times_out():
     run = leave(timeout=0.0)  # the time is up as soon as it is asked
     run.run()
     assert run.status != "waiting"
@@ -235,7 +235,7 @@ def test_nobody_decides_in_time():
 # -- what is held ------------------------------------------------------------------------------------------------------
 
 
-def test_of_several_that_are_held_a_step_lets_the_first_go():
+def test_a_step_releases_the_first_of_several_paused_calls():
     async def calls(work):
         return {"out": await work.call(Effect("tool", "look", {}, target=lambda: work.node.id))}
 
@@ -253,14 +253,14 @@ def test_of_several_that_are_held_a_step_lets_the_first_go():
     assert (run.status, run.board["both"]) == ("finished", ["a", "mine"])
 
 
-def test_a_step_of_several_ends_where_a_call_is_held():
+def test_step_n_ends_at_a_paused_call():
     run = session(calling(), {"word": "rain"})
     run.breakpoints.add(call="tool")
     assert (run.step(9).node_id, run.status, run.position) == ("before", "in_flight", 1)
     assert (run.step(9).node_id, run.status) == ("after", "finished")
 
 
-def test_so_does_one_of_async_code():
+def test_astep_n_ends_at_a_paused_call():
     run = session(calling(), {"word": "rain"})
     run.breakpoints.add(call="tool")
 
@@ -273,7 +273,7 @@ def test_so_does_one_of_async_code():
     assert run.status == "finished"
 
 
-def test_start_lets_go_what_is_held():
+def test_start_releases_paused_calls():
     run = make_held_run()
 
     async def test():
@@ -283,13 +283,13 @@ def test_start_lets_go_what_is_held():
     live(test)
 
 
-def test_where_nothing_is_held_it_says_nothing():
+def test_without_paused_calls_nothing_is_shown():
     run = session(asking())
     run.run()
     assert (run.held_at, "held" in repr(run)) == ("", False)
 
 
-def test_a_tool_without_a_name_of_its_own_goes_by_that_of_its_node():
+def test_an_unnamed_tool_has_the_name_of_its_node():
     built_graph = graph("before")
     built_graph.add_node("fetch", kind="tool", function=lambda _board: {"found": 1})
     built_graph.add_node("look", kind="tool", function=lambda _board: {"seen": 1})

@@ -14,7 +14,7 @@ from tests.session.gated_nodes import Gate, live
 from tests.session.small_sessions import counting, graph, session
 
 
-def test_a_session_without_a_store_is_stored_nowhere():
+def test_a_session_without_a_store_is_not_stored():
     session = nb.Session(nb.load(counting()), {"n": 0})
     session.run()
     session.close()
@@ -34,7 +34,7 @@ def test_saving_a_run_does_not_create_collections_that_the_run_never_used():
     assert run.history.peek("waiting_ns") == run.history.waiting_ns == {1: 7}
 
 
-def test_a_closed_session_can_be_looked_at_and_saved(tmp_path):
+def test_a_closed_session_can_be_inspected_and_saved(tmp_path):
     session = nb.Session(nb.load(counting()), {"n": 0}, store=MemoryLog())
     session.step(2)
     session.close()
@@ -45,7 +45,7 @@ def test_a_closed_session_can_be_looked_at_and_saved(tmp_path):
     assert nb.open(tmp_path / "copy.db").run_id == session.run_id
 
 
-def test_saving_where_it_is_stored_anyway_makes_no_copy():
+def test_saving_to_its_own_store_makes_no_copy():
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0}, store=log, durability="batch")
     session.step(2)
@@ -54,7 +54,7 @@ def test_saving_where_it_is_stored_anyway_makes_no_copy():
     assert log.runs()[0].steps == 2
 
 
-def test_a_value_is_given_again_by_its_path_or_is_no_answer():
+def test_a_masked_value_is_supplied_by_its_path():
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0, "password": "p-12345"}, store=log, run_id="r")
     session.close()
@@ -69,7 +69,7 @@ def test_a_value_is_given_again_by_its_path_or_is_no_answer():
         again.answer("more")
 
 
-def test_a_branch_that_was_left_is_stored_from_the_first_thing_it_does():
+def test_an_abandoned_branch_is_stored_from_its_first_step():
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0}, store=log, run_id="r")
     session.step(3)
@@ -84,7 +84,7 @@ def test_a_branch_that_was_left_is_stored_from_the_first_thing_it_does():
     assert again.trace.to_frame().equals(left.trace.to_frame())
 
 
-def test_what_moves_is_not_closed_so_that_no_step_of_it_is_lost():
+def test_a_running_session_is_not_closed_so_that_no_step_is_lost():
     async def main():
         gate, log = Gate(), MemoryLog()
         run = session(graph("a", "gate", gate=gate), store=log, run_id="r")
@@ -102,7 +102,7 @@ def test_what_moves_is_not_closed_so_that_no_step_of_it_is_lost():
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_copy_of_what_was_stored_nowhere_is_inside_its_step_too(name, tmp_path):
+def test_a_copy_of_an_unstored_session_is_inside_its_step_too(name, tmp_path):
     run = paused_calls.make_session(name, ["tool", "emit", "human", "tool"])
     while run.status != "waiting":
         run.step()

@@ -18,7 +18,7 @@ def boxes(drawing):
     return {box.id: (box.caption, box.marks) for box in drawing.picture.boxes}
 
 
-def test_objects_are_drawn_where_the_run_is_with_what_the_last_step_changed():
+def test_objects_of_the_current_position_are_drawn_with_the_last_changes():
     run = incident()
     assert boxes(run.draw_objects(1)) == {"service#1": ("service v1", ("new",)), "alert#2": ("alert v1", ("new",))}
     actual = boxes(run.draw_objects(6))
@@ -30,7 +30,7 @@ def test_objects_are_drawn_where_the_run_is_with_what_the_last_step_changed():
     assert boxes(run.draw_objects(0)) == {}
 
 
-def test_what_a_step_removes_is_shown_as_removed():
+def test_removed_objects_are_shown_as_removed():
     @on("go")
     def make(event, graph, ctx):
         one, two = graph.add_object("a", {}), graph.add_object("b", {})
@@ -50,14 +50,14 @@ def test_what_a_step_removes_is_shown_as_removed():
     assert "b#2" in run.session.chain("b#2").draw().text
 
 
-def test_it_has_an_svg_for_a_page_and_is_the_same_each_time():
+def test_the_svg_of_a_drawing_is_deterministic():
     run = incident()
     assert ET.fromstring(run.draw_objects().bare_svg).get("aria-label") == "graph of objects: incident"
     assert "<style" not in run.draw_objects().bare_svg
     assert run.draw_objects().svg == incident().draw_objects().svg
 
 
-def test_secrets_and_hostile_texts():
+def test_secrets_are_masked_and_hostile_text_is_escaped():
     run = Runtime(Graph(), behaviors=[on("go")(lambda event, graph, ctx: None)], name=HOSTILE[0])
     for text in HOSTILE[:6]:
         run.graph.add_object("thing", {"api_key": "sk-live-1", "text": text})
@@ -67,19 +67,19 @@ def test_secrets_and_hostile_texts():
     assert "sk-live-1" not in svg
 
 
-def test_other_runs_say_that_they_have_no_objects():
+def test_runs_without_objects_report_it():
     with pytest.raises(ExecutionError) as caught:
         session(counting(), {"n": 0}).draw_objects()
     assert caught.value.problems[0].code == "X160"
 
 
-def test_a_step_that_is_not_there():
+def test_a_missing_step_is_a_problem():
     with pytest.raises(ExecutionError) as caught:
         incident().draw_objects(99)
     assert caught.value.problems[0].code == "X111"
 
 
-def test_a_run_of_behaviors_is_drawn_with_the_types_of_events_and_what_has_fired():
+def test_a_reactive_run_is_drawn_with_event_types_and_deliveries():
     team = reactive.team()
     team.run_goal("Write about swifts")
     text = team.session.draw().text
@@ -102,7 +102,7 @@ def test_the_picture_of_the_recipe_is_patched_to_show_it():
     assert last == {("event: draft.accepted", "publish"), ("publish", "event: object.created")}
 
 
-def test_a_breakpoint_at_a_type_of_events_is_seen():
+def test_a_breakpoint_at_an_event_type_is_drawn():
     team = reactive.team()
     team.session.breakpoints.add(event="task.done")
     assert team.session._parts.pictures.view().stops_at == {"task.done"}

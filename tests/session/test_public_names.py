@@ -35,7 +35,7 @@ def public(thing):
     return {name for name in dir(thing) if not name.startswith("_")}
 
 
-def test_dir_shows_what_people_use_and_nothing_else():
+def test_dir_shows_public_members_only():
     wanted = MOVES | PLACE | INTERVENTIONS | STOPS | FORKS | EXPLANATIONS | VIEWS | STORE
     run = session(counting(), {"n": 0})
     assert public(run) == wanted
@@ -95,18 +95,18 @@ def test_recipes_traces_and_frames_move_to_another_process():
         assert pickle.loads(pickle.dumps(frame)).equals(frame)
 
 
-def test_every_kind_of_sample_can_be_pickled_or_says_why_not():
+def test_every_sample_can_be_pickled_or_reports_why_not():
     for name in ("triage",):
         recipe = nb.samples(name)
         assert pickle.loads(pickle.dumps(recipe)).fingerprint == recipe.fingerprint
 
 
-def test_a_recipe_with_a_lambda_says_which_node_cannot_be_pickled():
+def test_a_recipe_with_a_lambda_names_the_node_that_cannot_be_pickled():
     with pytest.raises(nb.RecipeError, match=r"L480.*node 'a' cannot be pickled"):
         pickle.dumps(line(lambda n: {"n": n}))
 
 
-def test_what_people_print_is_one_readable_line():
+def test_printed_objects_have_one_readable_line():
     recipe = line(triple)
     run = nb.Session(recipe, {"n": 2}, budget={"max_steps": 5})
     assert repr(recipe) == "<Recipe 'line' (networkx): 1 node, 0 edges>"

@@ -20,7 +20,7 @@ def listening():
     return run
 
 
-def test_a_run_that_listens_is_idle_and_continues_with_an_event():
+def test_a_listening_run_is_idle_and_continues_with_an_event():
     run = listening()
     assert (run.status, run.current, run.step()) == ("idle", None, None)
     run.emit("hello", {"to": "ada"})
@@ -31,7 +31,7 @@ def test_a_run_that_listens_is_idle_and_continues_with_an_event():
     assert path(run) == ["begin", "greet", "log", "log"]
 
 
-def test_an_event_that_nobody_hears_changes_nothing_else():
+def test_an_event_without_listeners_changes_nothing_else():
     run = listening()
     run.emit("nothing")
     assert (run.status, run.frontier) == ("idle", ())
@@ -46,7 +46,7 @@ def test_an_event_in_the_past_starts_a_branch():
     assert [old.position for old in run.forks] == [3]
 
 
-def test_going_back_before_an_event_and_on_again():
+def test_going_back_before_an_event_and_forward_again_works():
     run = listening()
     run.emit("hello").run()
     run.emit("hello").run()
@@ -57,7 +57,7 @@ def test_going_back_before_an_event_and_on_again():
     assert (run.status, path(run)) == ("idle", ["begin", *["greet", "log"] * 2])
 
 
-def test_a_breakpoint_at_an_event_of_a_node():
+def test_a_breakpoint_stops_at_an_event_of_a_node():
     def emits(work):
         work.emit("done", 1)
 

@@ -28,7 +28,7 @@ def refused(run, recipe, step):
     return None
 
 
-def test_nodes_of_the_steps_before_and_of_what_is_next_are_needed():
+def test_nodes_of_earlier_and_scheduled_steps_are_required():
     run = session(graph("a", "b", "c", "d"))
     run.step(2)
     assert refused(run, line("a", "b", "c", "new"), 2) is None
@@ -38,7 +38,7 @@ def test_nodes_of_the_steps_before_and_of_what_is_next_are_needed():
     assert refused(run, line("x"), 1) == "it has no 'a', 'b'"
 
 
-def test_a_node_must_be_where_it_was():
+def test_a_node_must_stay_in_its_region():
     run = session(looping(graph("x"), times=2))
     run.step(2)
     outside = looping(graph("y"), times=2)
@@ -47,7 +47,7 @@ def test_a_node_must_be_where_it_was():
     assert refused(run, load(outside), 0) is None
 
 
-def test_an_open_frame_needs_the_node_that_opened_it():
+def test_an_open_frame_requires_its_owner():
     run = session(looping(graph("x"), times=2))
     run.step()
     flat = graph("again", "done")
@@ -57,7 +57,7 @@ def test_an_open_frame_needs_the_node_that_opened_it():
     assert "is open" not in refused(run, load(flat), run.position)
 
 
-def test_steps_of_other_branches_are_not_asked():
+def test_steps_of_other_branches_do_not_matter():
     run = session(graph("a", "b", "c"))
     run.run()
     run.goto(1)
@@ -67,7 +67,7 @@ def test_steps_of_other_branches_are_not_asked():
     assert refused(run.forks[0], line("a", "c"), 3) == "it has no 'b'"
 
 
-def test_branches_that_are_under_way():
+def test_open_branches_require_their_nodes():
     run = session(fan("x", "y"))
     run.step(2)
     assert refused(run, load(fan("x", "y", "z")), 2) is None
@@ -90,7 +90,7 @@ def test_a_plan_for_a_replay_needs_no_tools():
     )
 
 
-def test_what_is_not_named_stays_as_it_is():
+def test_omitted_arguments_keep_their_values():
     run = session(graph("a"))
     assert make_continued_plan(run._parts.run, None, None, None) is run._parts.run.plan
     assert make_continued_plan(run._parts.run, None, ["said"], None).recipe is run.recipe
@@ -98,7 +98,7 @@ def test_what_is_not_named_stays_as_it_is():
         make_continued_plan(run._parts.run, "no recipe", None, None)
 
 
-def test_the_limits_of_a_recipe_go_with_it_and_those_of_the_session_stay():
+def test_limits_of_the_recipe_change_and_those_of_the_session_stay():
     before, now = load(counting()), load(counting())
     object.__setattr__(before, "limits", {"max_steps": 50, "max_cost_usd": 2})
     object.__setattr__(now, "limits", {"max_steps": 80, "max_tokens": 9})
@@ -151,7 +151,7 @@ def _reordered():
     return built_graph
 
 
-def test_a_fork_in_the_middle_of_a_loop_and_of_branches():
+def test_a_fork_in_the_middle_of_a_loop_and_of_branches_continues():
     run = session(looping(graph("x"), times=3))
     run.step(2)
     fork = run.fork(recipe=load(looping(graph("x", "y"), times=2)))
@@ -164,7 +164,7 @@ def test_a_fork_in_the_middle_of_a_loop_and_of_branches():
     assert (fork.board["x"], fork.board["y"]) == (1, "new")
 
 
-def test_a_fork_that_does_not_fit_is_refused_and_leaves_nothing():
+def test_an_incompatible_fork_is_rejected_and_leaves_nothing():
     run = session(graph("a", "b"))
     run.run()
     with pytest.raises(StoreError, match="it has no 'a'"):
@@ -176,7 +176,7 @@ def test_a_fork_that_does_not_fit_is_refused_and_leaves_nothing():
     assert (run.forks, run.position) == ((), 2)
 
 
-def test_a_fork_has_the_tools_of_before_and_those_that_are_new():
+def test_a_fork_has_the_previous_and_the_new_tools():
     run = session(calling("look"), {"word": "rain"}, tools={"look": lambda word: "one"})
     run.run()
     built_graph = calling("look")
@@ -187,7 +187,7 @@ def test_a_fork_has_the_tools_of_before_and_those_that_are_new():
     assert (fork.board["look"], fork.board["also"]) == ("one", "two")
 
 
-def test_a_fork_of_a_fork_that_lost_a_node_and_got_it_back():
+def test_a_fork_may_restore_a_removed_node():
     run = session(graph("a", "b", "c"))
     run.step()
     less = run.fork(recipe=line("a", "b"))
@@ -212,7 +212,7 @@ def test_a_fork_with_an_edit_and_another_recipe_is_replayed_with_the_recipe_of_e
     assert once_more.replay().ok
 
 
-def test_a_fork_with_another_recipe_is_stored_and_found_again(tmp_path):
+def test_a_fork_with_another_recipe_is_stored_and_reopened(tmp_path):
     run = session(counting(), {"n": 0}, store=tmp_path / "runs.db")
     run.run()
     built_graph = counting(5)

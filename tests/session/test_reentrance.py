@@ -51,7 +51,7 @@ def test_a_node_may_not_move_the_session_that_runs_it(verb):
     assert (session.position, session.status, messages) == (4, "finished", ["X112"])
 
 
-def test_inside_it_the_session_is_running():
+def test_inside_a_node_the_session_is_running():
     seen = []
     session = line(n1=lambda: seen.append(session.status))
     session.subscribe(lambda step: seen.append(session.status))
@@ -60,7 +60,7 @@ def test_inside_it_the_session_is_running():
     assert seen == ["running"] * 5 + ["finished"]
 
 
-def test_a_breakpoint_is_met_at_the_last_step_and_at_a_failure_too():
+def test_breakpoints_match_at_the_last_step_and_at_a_failure():
     def fails():
         raise ValueError("no")
 
@@ -75,14 +75,14 @@ def test_a_breakpoint_is_met_at_the_last_step_and_at_a_failure_too():
     assert (error.hits, session.status) == (1, "failed")
 
 
-def test_a_nearly_named_node_is_asked_for():
+def test_a_misspelled_node_has_a_suggestion():
     with pytest.raises(ExecutionError, match="did you mean 'n2'"):
         line().run(until="n22")
     with pytest.raises(ExecutionError, match="X118"):
         line().run(until=3.5)
 
 
-def test_a_run_starts_over_from_what_it_was_given():
+def test_a_reset_run_starts_from_its_inputs():
     given = {"items": [1]}
     graph = nx.DiGraph()
     graph.add_node("a", function=lambda: {"done": True})
@@ -94,14 +94,14 @@ def test_a_run_starts_over_from_what_it_was_given():
     assert session.run().trace_id != first
 
 
-def test_what_is_called_cannot_change_what_was_sent():
+def test_a_called_function_cannot_change_the_recorded_arguments():
     graph = nx.DiGraph()
     graph.add_node("a", kind="tool", function=lambda items: items.append("mine"), inputs={"items": "items"})
     session = Session(load(graph), {"items": [1]})
     assert session.run().frames.calls["arguments"].tolist() == [{"items": [1]}]
 
 
-def test_a_secret_does_not_leave_by_another_way(tmp_path):
+def test_a_secret_is_masked_in_other_outputs(tmp_path):
     def tells(board):
         raise ValueError(f"refused: {board['api_key']}")
 

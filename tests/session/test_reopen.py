@@ -41,7 +41,7 @@ def where(request, tmp_path):
     return MemoryLog() if request.param == "memory" else tmp_path / "runs.db"
 
 
-def test_a_run_continues_where_it_stood(where):
+def test_a_run_continues_where_it_stopped(where):
     recipe = looping()
     session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", name="first")
     session.step(3)
@@ -55,7 +55,7 @@ def test_a_run_continues_where_it_stood(where):
     assert [step.node_id for step in again.trace.steps] == [step.node_id for step in fresh.trace.steps]
 
 
-def test_without_the_recipe_it_is_there_to_be_read(where):
+def test_without_the_recipe_a_run_is_read_only(where):
     session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1")
     session.run()
     known = session.trace.to_frame()
@@ -86,7 +86,7 @@ def test_the_runs_of_a_store_are_a_table(where):
     assert frame["created"].max() <= datetime.now(UTC)
 
 
-def test_a_fork_shares_its_beginning_and_goes_its_own_way(where):
+def test_a_stored_fork_shares_its_beginning_and_continues_independently(where):
     recipe = looping()
     session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1")
     session.step(3)
@@ -122,7 +122,7 @@ def test_going_back_is_stored_too(where):
     assert len(again.forks) == 1
 
 
-def test_chance_ids_clock_budget_breakpoints_and_watches_come_back(where):
+def test_random_numbers_ids_clock_budget_breakpoints_and_watches_are_restored(where):
     recipe = looping()
     clock = TickingClock(step_seconds=5)
     session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", clock=clock, seed=3, budget={"max_steps": 5})
@@ -160,7 +160,7 @@ def test_a_question_that_was_asked_still_waits(where, monkeypatch):
     assert again.status == "finished"
 
 
-def test_a_tool_that_had_answered_is_not_called_again(where):
+def test_an_answered_tool_is_not_called_again(where):
     calls = []
     recipe = tooled()
 
@@ -180,7 +180,7 @@ def test_a_tool_that_had_answered_is_not_called_again(where):
     assert (again.status, again.board["z"], len(calls)) == ("finished", 2, 2)
 
 
-def test_what_was_masked_is_asked_for(where):
+def test_masked_values_are_requested(where):
     graph = nx.DiGraph(name="secret")
     graph.add_node("use", function=lambda api_key: {"size": len(api_key)}, inputs={"api_key": "api_key"})
     recipe = nb.load(graph)
@@ -208,7 +208,7 @@ def test_what_was_masked_is_asked_for(where):
         recording._parts.persistence.fill({"nothing": 1})
 
 
-def test_an_edited_recipe_is_reported_and_continues_where_it_fits(where):
+def test_an_edited_recipe_is_reported_and_continues_if_compatible(where):
     session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1")
     session.step(3)
     session.close()
@@ -226,7 +226,7 @@ def test_an_edited_recipe_is_reported_and_continues_where_it_fits(where):
             nb.open(where, "r1", recipe=nb.load(graph))
 
 
-def test_a_copy_is_a_file_of_its_own(tmp_path):
+def test_a_copy_is_a_separate_file(tmp_path):
     recipe = looping()
     session = nb.Session(recipe, {"n": 1})
     session.step(2)
@@ -251,7 +251,7 @@ def test_batches_are_stored_when_the_run_stops(where):
         nb.Session(looping(), {"n": 1}, store=where, durability="often")
 
 
-def test_a_reset_is_a_run_of_its_own(where):
+def test_a_reset_creates_a_separate_run(where):
     session = nb.Session(looping(), {"n": 1}, store=where, run_id="r1")
     session.step(2)
     session.reset()
@@ -263,7 +263,7 @@ def test_a_reset_is_a_run_of_its_own(where):
     assert nb.runs(where).set_index("run_id")["steps"].to_dict() == {"r1": 3, session.run_id: 1}
 
 
-def test_the_tree_shows_what_is_stored_beside_what_is_open(where):
+def test_the_tree_shows_stored_and_open_runs(where):
     recipe = looping()
     session = nb.Session(recipe, {"n": 1}, store=where, run_id="r1", name="first")
     session.step(3)
@@ -318,7 +318,7 @@ def test_every_shape_can_be_read_without_its_recipe(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_shape_continues_after_it_was_opened_in_the_middle(name, tmp_path):
+def test_every_shape_continues_after_reopening_in_the_middle(name, tmp_path):
     session = session_of(name)
     session._parts.state._run_id = "r"
     wanted = facts(finished(session_of(name)))

@@ -49,7 +49,7 @@ def test_a_changed_condition_is_named():
     assert str(report.first_divergence) == "step 4, 'check': 'check' led to 'add', and in the replay to 'done'"
 
 
-def test_what_a_node_is_given_is_read_too():
+def test_inputs_of_a_node_are_compared_too():
     run = session(counting(1), {"n": 0, "m": 0})
     run.run()
     built_graph = counting(1)
@@ -62,7 +62,7 @@ def test_what_a_node_is_given_is_read_too():
     ]
 
 
-def test_a_function_that_is_not_what_it_was_is_found():
+def test_a_changed_function_is_detected():
     seen = []
     run = session(graph("a", "b", b=lambda board: {"b": len(seen)}))
     run.run()
@@ -79,7 +79,7 @@ def test_a_new_effect_of_an_edited_recipe_is_not_called():
     assert [(row.step, row.what, row.ends) for row in report.divergences] == [(2, "call", True)]
 
 
-def test_a_function_that_nobody_has_given_fails_where_it_is_called():
+def test_a_missing_function_fails_where_it_is_called():
     run = session(graph("a", "b"))
     run.run()
     built_graph = graph("a", "b")
@@ -109,7 +109,7 @@ def test_the_frame_has_a_row_for_each_difference():
     assert isinstance(empty, pd.DataFrame)
 
 
-def test_the_report_in_words():
+def test_the_report_has_a_text_form():
     run = session(counting(10), {"n": 0}, name="the count")
     run.run()
     assert repr(run.replay()) == "<ReplayReport of 'the count': steps 1 to 21 replayed, nothing differs (values)>"
@@ -140,7 +140,7 @@ def test_the_report_in_a_notebook_is_escaped():
     assert "<table" not in run.replay()._repr_html_()
 
 
-def test_objects_by_reference_are_named_as_what_cannot_be_compared():
+def test_objects_by_reference_are_listed_as_not_comparable():
     class Thing:
         pass
 
@@ -152,7 +152,7 @@ def test_objects_by_reference_are_named_as_what_cannot_be_compared():
     assert "it cannot be compared: thing (step 1)" in repr(report)
 
 
-def test_what_differs_behind_the_step_that_it_begins_after():
+def test_differences_after_the_start_step_are_reported():
     run = session(counting(), {"n": 0})
     run.run()
     other = edited(add=lambda n: {"n": n + (5 if n == 0 else 1)})
@@ -162,7 +162,7 @@ def test_what_differs_behind_the_step_that_it_begins_after():
 # ---------------------------------------------------------------------------------------------------- what it refuses
 
 
-def test_wrong_words():
+def test_invalid_arguments_are_errors():
     run = session(counting(), {"n": 0})
     run.run()
     with pytest.raises(ExecutionError, match="did you mean 'values'"):
@@ -179,7 +179,7 @@ def test_wrong_words():
         run.replay(recipe=load(built_graph))
 
 
-def test_what_a_node_calls_may_not_move_the_session_that_is_replayed():
+def test_a_node_may_not_move_the_session_during_a_replay():
     runs = []
 
     def moves(board):
@@ -196,7 +196,7 @@ def test_what_a_node_calls_may_not_move_the_session_that_is_replayed():
     assert (report.ok, run.position, run.board["refused"]) == (True, 1, True)
 
 
-def test_an_interrupt_leaves_the_session_as_it_was():
+def test_an_interrupt_leaves_the_session_unchanged():
     armed = []
 
     def interrupted(board):
@@ -212,7 +212,7 @@ def test_an_interrupt_leaves_the_session_as_it_was():
     assert (run.replay().ok, run.position, run.status) == (True, 2, "finished")
 
 
-def test_the_report_is_what_the_public_name_gives():
+def test_replay_returns_a_replay_report():
     run = nb.Session(load(counting()), {"n": 0})
     run.run()
     assert isinstance(run.replay(), ReplayReport)

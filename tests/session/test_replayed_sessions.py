@@ -62,7 +62,7 @@ def finds_nothing(run, guard=None):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_sample_is_what_its_record_says(name):
+def test_every_sample_replays_without_divergence(name):
     end = "idle" if name in EVENTS else "finished"
     for move in (Session.run, lambda run: [run.step() for _ in range(40) if run.status != end]):
         run = begun(name)
@@ -82,7 +82,7 @@ def flaky(guard, fails, error):
 
 
 @pytest.mark.parametrize("fails", [0, 2, 3])
-def test_tools_that_fail_and_are_tried_again(fails):
+def test_retried_tools_replay(fails):
     guard = Guard()
     built_graph = calling(guard(flaky(guard, fails, KeyError("gone"))), attempts=3)
     built_graph.add_node("rescue", function=lambda board: {"rescued": True})
@@ -93,7 +93,7 @@ def test_tools_that_fail_and_are_tried_again(fails):
     finds_nothing(run, guard)
 
 
-def test_a_time_out_takes_its_edge_again():
+def test_a_timeout_takes_its_edge_in_a_replay():
     guard = Guard()
 
     async def slow(word):
@@ -108,7 +108,7 @@ def test_a_time_out_takes_its_edge_again():
     finds_nothing(run)
 
 
-def test_a_run_that_is_at_a_failure():
+def test_a_failed_run_replays():
     run = session(broken())
     run.run()
     run.retry()
@@ -120,7 +120,7 @@ def test_a_run_that_is_at_a_failure():
     finds_nothing(run)
 
 
-def test_a_tool_that_changes_what_it_is_given_and_one_that_reads_the_board():
+def test_tools_that_change_arguments_or_read_the_board_replay():
     guard = Guard()
 
     def append(log):
@@ -144,7 +144,7 @@ class Article:
     content: str
 
 
-def test_a_tool_that_answers_an_object_answers_it_again():
+def test_a_tool_that_returns_an_object_returns_it_in_a_replay():
     guard = Guard()
     run = session(calling(guard(lambda word: Article(word, "long"))), {"word": "rain"})
     run.run()
@@ -152,7 +152,7 @@ def test_a_tool_that_answers_an_object_answers_it_again():
     finds_nothing(run, guard)
 
 
-def test_agents_models_and_people():
+def test_agents_models_and_people_replay():
     guard = Guard()
     built_graph = nx.MultiDiGraph(name="asking")
     built_graph.add_node("bound", kind="agent", inputs={"n": "n"})
@@ -170,7 +170,7 @@ def test_agents_models_and_people():
     finds_nothing(run, guard)
 
 
-def test_an_answer_and_edits_while_somebody_is_asked():
+def test_answers_and_edits_during_a_question_replay():
     run = session(asking())
     run.run()
     run.edit({"before": 7})
@@ -180,7 +180,7 @@ def test_an_answer_and_edits_while_somebody_is_asked():
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_held_call_that_a_person_has_changed(side):
+def test_an_edited_call_replays(side):
     guard = Guard()
     run = session(calling(guard(lambda word: {"found": word})), {"word": "rain"})
     run.breakpoints.add(call="tool", side=side)
@@ -193,7 +193,7 @@ def test_a_held_call_that_a_person_has_changed(side):
     finds_nothing(run, guard)
 
 
-def test_people_events_and_travel():
+def test_interventions_events_and_time_travel_replay():
     run = session(counting(5), {"n": 0})
     run.step(3)
     run.edit({"n": 2, "more": [1]})
@@ -211,7 +211,7 @@ def test_people_events_and_travel():
         finds_nothing(fork)
 
 
-def test_after_a_reset_both_runs_are_replayed():
+def test_both_runs_replay_after_a_reset():
     run = session(counting(), {"n": 0})
     run.run()
     run.reset()
@@ -221,7 +221,7 @@ def test_after_a_reset_both_runs_are_replayed():
     finds_nothing(before)
 
 
-def test_a_fork_with_other_tools_and_another_model():
+def test_a_fork_with_other_tools_and_another_model_replays():
     guard = Guard()
     built_graph = calling("look")
     built_graph.add_node("say", kind="agent", inputs={"word": "word"})
@@ -240,7 +240,7 @@ def test_a_fork_with_other_tools_and_another_model():
     finds_nothing(again, guard)
 
 
-def test_parallel_branches_that_ran_at_the_same_time():
+def test_concurrent_branches_replay():
     guard = Guard()
     built_graph = fan("a", "b", "c", b=lambda board: board.get("nowhere"))
     built_graph.nodes["a"].update(kind="tool", function=guard(lambda board: {"a": 5}))
@@ -249,7 +249,7 @@ def test_parallel_branches_that_ran_at_the_same_time():
     finds_nothing(run, guard)
 
 
-def test_loops_subgraphs_and_a_step_at_a_time():
+def test_loops_and_subgraphs_replay_step_by_step():
     run = session(looping(looping(counting(2), times=2), times=2), {"n": 0})
     while run.status != "finished":
         run.step()
@@ -257,7 +257,7 @@ def test_loops_subgraphs_and_a_step_at_a_time():
 
 
 @pytest.mark.parametrize("clock", [FrozenClock(), TickingClock()])
-def test_clocks_are_read_and_not_moved(clock):
+def test_clocks_are_read_and_not_advanced(clock):
     run = session(counting(), {"n": 0}, clock=clock)
     run.step(2)
     run.emit("e")
@@ -267,7 +267,7 @@ def test_clocks_are_read_and_not_moved(clock):
     assert clock.at == at
 
 
-def test_in_a_running_loop_and_beside_async_nodes():
+def test_a_replay_works_inside_an_event_loop_with_async_nodes():
     async def later(board):
         await asyncio.sleep(0)
         return {"later": board.get("x", 0)}
@@ -280,7 +280,7 @@ def test_in_a_running_loop_and_beside_async_nodes():
     assert asyncio.run(main()).ok
 
 
-def test_the_evaluator_goes_round_as_it_went():
+def test_an_evaluator_loop_replays():
     run = Session(samples("document"), llm=lambda request: '{"score": 0.4, "critique": "more"}')
     run.run()
     finds_nothing(run)
@@ -290,7 +290,7 @@ def test_the_evaluator_goes_round_as_it_went():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_sample_that_was_stored_and_opened_again(name, tmp_path):
+def test_a_reopened_sample_replays(name, tmp_path):
     run = begun(name, store=tmp_path / "runs.db")
     run.run()
     run.close()
@@ -313,7 +313,7 @@ def secretive():
     return built_graph
 
 
-def test_what_is_masked_is_said_to_be_and_is_no_false_alarm(tmp_path):
+def test_masked_values_are_reported_and_not_a_divergence(tmp_path):
     run = session(secretive(), {"api_key": "sk-123456789", "n": 1}, store=tmp_path / "runs.db")
     run.run()
     finds_nothing(run)
@@ -330,7 +330,7 @@ def test_what_is_masked_is_said_to_be_and_is_no_false_alarm(tmp_path):
     finds_nothing(again)
 
 
-def test_an_answer_that_is_not_whole_here_says_nothing_of_what_follows_from_it(tmp_path):
+def test_values_that_follow_from_a_masked_answer_are_not_compared(tmp_path):
     @dataclass
     class Said:
         words: str
@@ -348,7 +348,7 @@ def test_an_answer_that_is_not_whole_here_says_nothing_of_what_follows_from_it(t
     assert [(row.step, row.what, row.path) for row in report.divergences] == [(5, "masked", "said")]
 
 
-def test_failures_with_an_answer_lead_the_same_way_from_a_store(tmp_path):
+def test_failures_with_an_answer_take_the_same_route_after_reopening(tmp_path):
     built_graph = nx.MultiDiGraph(name="refused")
     built_graph.add_node("look", kind="tool", function=lambda n: 1 / 0, inputs={"n": "n"}, attempts=2)
     built_graph.add_node("rescue", function=lambda board: {"rescued": True})

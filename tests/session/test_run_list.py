@@ -71,7 +71,7 @@ def test_times_are_those_of_the_column_created_however_they_are_written(where):
     assert len(nb.runs(where, until=date(9999, 12, 31))) == 3
 
 
-def test_a_day_is_whole(where):
+def test_a_date_includes_the_whole_day(where):
     created = nb.runs(where)["created"]
     assert set(ids(nb.runs(where, since=created[2].date(), until=created[0].date()))) == {"a", "b", "c"}
 
@@ -91,7 +91,7 @@ def test_a_day_is_whole(where):
     ],
     ids=str,
 )
-def test_an_argument_that_makes_no_sense_is_a_problem(where, words, code, hint):
+def test_an_invalid_argument_is_a_problem(where, words, code, hint):
     with pytest.raises(StoreError, match=code) as caught:
         nb.runs(where, **words)
     assert hint in str(caught.value)

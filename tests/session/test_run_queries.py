@@ -18,7 +18,7 @@ def test_a_failure_is_reported_at_its_step_alone():
     assert run.status == "paused"
 
 
-def test_a_fork_of_a_failed_run_is_at_the_failure_too():
+def test_a_fork_of_a_failed_run_is_at_the_same_failure():
     run = session(broken())
     run.run()
     fork = run.fork()
@@ -27,7 +27,7 @@ def test_a_fork_of_a_failed_run_is_at_the_failure_too():
     assert (fork.status, run.status) == ("finished", "failed")
 
 
-def test_a_failure_in_a_parallel_branch_is_reported_over_the_cancelled_ones():
+def test_a_failure_in_a_parallel_branch_takes_precedence_over_cancelled_ones():
     def breaks():
         raise ValueError("b broke")
 
@@ -37,7 +37,7 @@ def test_a_failure_in_a_parallel_branch_is_reported_over_the_cancelled_ones():
     assert "b broke" in run.error.what
 
 
-def test_who_is_asked_where_nobody_can_answer_is_a_problem_but_no_failure():
+def test_a_question_without_a_person_is_a_problem_but_not_a_failure():
     run = session(asking())
     run.run()
     assert (run.status, run.error.code) == ("waiting", "X110")
@@ -47,7 +47,7 @@ def test_who_is_asked_where_nobody_can_answer_is_a_problem_but_no_failure():
     assert run.error is None
 
 
-def test_the_outcome_of_a_run_that_has_not_begun_is_none():
+def test_the_outcome_of_a_run_that_has_not_started_is_none():
     run = session(graph("a"))
     assert run.trace.outcome is None
     run.step()
@@ -65,7 +65,7 @@ def test_a_delete_counts_as_a_write(deleted):
         assert run.who_wrote("d.x") == 1
 
 
-def test_who_wrote_in_a_fork_looks_into_the_steps_that_it_shares():
+def test_who_wrote_in_a_fork_includes_shared_steps():
     run = session(counting(), {"n": 0})
     run.run()
     fork = run.fork(at=4)
@@ -74,7 +74,7 @@ def test_who_wrote_in_a_fork_looks_into_the_steps_that_it_shares():
     assert (fork.who_wrote("n"), fork.who_wrote("end")) == (5, 7)
 
 
-def test_who_wrote_inside_a_subgraph_with_a_board_of_its_own():
+def test_who_wrote_works_inside_an_isolated_subgraph():
     inner = graph("a", "b")
     built_graph = nx.DiGraph()
     built_graph.add_node("sub", kind="subgraph", graph=inner, inputs={}, outputs={"a": "a"})
@@ -85,7 +85,7 @@ def test_who_wrote_inside_a_subgraph_with_a_board_of_its_own():
     assert (run.who_wrote("a"), run.who_wrote("b")) == (4, None)
 
 
-def test_the_view_for_a_picture():
+def test_the_view_for_a_drawing_has_values_and_marks():
     run = session(counting(), {"n": 0})
     run.step(2)
     view = run._parts.pictures.view()
@@ -96,7 +96,7 @@ def test_the_view_for_a_picture():
     assert run.goto(0)._parts.pictures.view().visited == {}
 
 
-def test_the_view_inside_a_frame_marks_its_owners():
+def test_the_view_inside_a_frame_marks_the_owners():
     built_graph = nx.DiGraph()
     built_graph.add_node("loop", kind="loop", graph=graph("a", "b"), times=2)
     run = session(built_graph)
@@ -105,7 +105,7 @@ def test_the_view_inside_a_frame_marks_its_owners():
     assert (view.current, view.next) == ("b", {"loop"})
 
 
-def test_the_keys_that_inputs_read():
+def test_keys_that_inputs_read_are_listed():
     run = session(counting(), {"n": 0})
     assert get_first_keys(run.recipe.nodes["add"]) == ["n"]
     assert get_first_keys(run.recipe.nodes["check"]) == []
@@ -113,7 +113,7 @@ def test_the_keys_that_inputs_read():
     assert path(run) == []
 
 
-def test_what_was_written_where_the_board_does_not_reach_is_not_marked_on_it():
+def test_writes_in_other_scopes_are_not_marked():
     inner = nx.DiGraph()
     inner.add_node("deep", function=lambda: {"n": 7})
     outer = nx.DiGraph()

@@ -22,7 +22,7 @@ def told(api, schedule="OnSystemStart"):
     return context.inserted
 
 
-def test_hooks_are_called_in_the_order_of_registration_each_after_what_the_one_before_put_in():
+def test_hooks_are_called_in_order_of_registration_and_see_earlier_resources():
     api, seen = HooksAPI(), []
     api.register("OnSystemStart", "first", lambda event: seen.append(event.node_id))
     api.register_provider("OnSystemStart", "gives", lambda event: 3)
@@ -32,7 +32,7 @@ def test_hooks_are_called_in_the_order_of_registration_each_after_what_the_one_b
     assert api.names(Schedule.OnSystemStart) == ["first", "gives", "last"]
 
 
-def test_a_hook_of_several_schedules_is_called_at_each():
+def test_a_hook_can_have_several_schedules():
     api, seen = HooksAPI(), []
     api.register(AllGraphSchedules, "all", lambda event: seen.append(event.schedule))
     for schedule in Schedule:
@@ -40,13 +40,13 @@ def test_a_hook_of_several_schedules_is_called_at_each():
     assert seen == list(Schedule)
 
 
-def test_a_provider_that_gives_nothing_puts_nothing_in():
+def test_a_provider_that_returns_none_provides_nothing():
     api = HooksAPI()
     api.register_provider("OnSystemStart", "nothing", lambda event: None)
     assert told(api) == []
 
 
-def test_an_observer_that_raises_is_dropped_with_a_warning_at_that_schedule():
+def test_an_observer_that_raises_is_removed_from_that_schedule_with_a_warning():
     api, seen = HooksAPI(), []
     api.register(["OnSystemStart", "OnLoopEnd"], "broken", lambda event: 1 / 0)
     api.register("OnSystemStart", "whole", lambda event: seen.append(1))
@@ -65,7 +65,7 @@ def test_a_provider_that_raises_is_named():
 
 
 @pytest.mark.parametrize("schedule", ["OnSystemComplete", "OnSystemError", "OnGraphComplete", "OnLoopIteration"])
-def test_a_provider_that_raises_behind_a_node_is_dropped_for_there_is_nothing_to_fail(schedule):
+def test_a_provider_that_raises_after_a_node_is_removed(schedule):
     api = HooksAPI()
     api.register_provider(schedule, "broken", lambda event: 1 / 0)
     with pytest.warns(UserWarning, match=f"hook 'broken' of {schedule} raised"):
@@ -91,7 +91,7 @@ def generates(event):
         (None, "NoneType"),
     ],
 )
-def test_what_cannot_be_called_at_once_is_no_hook(hook, why):
+def test_an_async_or_uncallable_hook_is_rejected(hook, why):
     api = HooksAPI()
     for register in (api.register, api.register_provider):
         with pytest.raises(ExecutionError, match="X469") as caught:
@@ -103,7 +103,7 @@ def test_what_cannot_be_called_at_once_is_no_hook(hook, why):
 @pytest.mark.parametrize(
     ("hook", "made"), [(lambda _: later(None), "coroutine"), (lambda _: generates(None), "generator")]
 )
-def test_a_hook_that_returns_what_has_not_run_has_failed(hook, made):
+def test_a_hook_that_returns_a_coroutine_has_failed(hook, made):
     api = HooksAPI()
     api.register("OnSystemStart", "odd", hook)
     with pytest.warns(
@@ -117,7 +117,7 @@ def test_a_hook_that_returns_what_has_not_run_has_failed(hook, made):
         told(api)
 
 
-def test_the_providers_alone_are_what_a_fork_gets():
+def test_a_fork_has_only_the_providers():
     api = HooksAPI()
     api.register("OnSystemStart", "looks", print)
     assert api.providers() is None
@@ -125,7 +125,7 @@ def test_the_providers_alone_are_what_a_fork_gets():
     assert api.providers().names("OnSystemStart") == ["gives"]
 
 
-def test_a_name_stands_once_at_a_schedule_and_nothing_is_registered_by_halves():
+def test_names_are_unique_per_schedule_and_registration_is_atomic():
     api = HooksAPI()
     api.register("OnLoopEnd", "one", print)
     with pytest.raises(ExecutionError, match="X151"):
@@ -135,17 +135,17 @@ def test_a_name_stands_once_at_a_schedule_and_nothing_is_registered_by_halves():
     api.register("OnLoopEnd", "one", print)
 
 
-def test_a_schedule_that_is_not_there_is_refused():
+def test_an_unknown_schedule_is_rejected():
     with pytest.raises(ExecutionError, match="did you mean 'OnLoopEnd'"):
         HooksAPI().register("OnLopEnd", "one", print)
 
 
-def test_an_event_has_its_name_in_the_words_of_each_schedule():
+def test_each_schedule_has_its_event_name():
     event = GraphEvent(Schedule.OnLoopStart, "run", "loop_2", "loop")
     assert (event.name, event.system_name, event.loop_name, event.node_name) == ("loop",) * 4
 
 
-def test_what_cannot_tell_its_signature_is_given_the_event_alone():
+def test_a_hook_without_signature_receives_the_event_alone():
     api, seen = HooksAPI(), []
     api.register("OnSystemStart", "append", seen.append)
     told(api)
@@ -167,7 +167,7 @@ class Returning(Plugin):
         return api
 
 
-def test_plugins_are_built_with_a_registry_or_return_one_alone_and_in_a_list():
+def test_plugins_build_into_a_registry_or_return_one():
     assert build_hooks(Plugin("a")).names("OnSystemStart") == ["a"]
     assert build_hooks(Returning("b")).names("OnSystemStart") == ["b"]
     api = HooksAPI()
@@ -192,6 +192,6 @@ class Later:
 
 
 @pytest.mark.parametrize("plugin", [Broken(), Plugin, Later(), [print], [5]])
-def test_what_cannot_be_built_is_a_problem(plugin):
+def test_an_invalid_plugin_is_a_problem(plugin):
     with pytest.raises(ExecutionError, match="X470"):
         build_hooks(plugin)

@@ -26,7 +26,7 @@ def test_retry_is_a_new_step():
     assert path(run) == ["first", "middle error", "middle error", "middle"]
 
 
-def test_skip_continues_as_if_the_node_had_written_this():
+def test_skip_continues_with_the_given_writes():
     run = session(broken())
     run.run()
     step = run.skip({"middle": "mine"})
@@ -37,7 +37,7 @@ def test_skip_continues_as_if_the_node_had_written_this():
     assert run.trace.frames.interventions["action"].tolist() == ["skip"]
 
 
-def test_skip_works_where_nothing_has_failed_and_not_at_the_end():
+def test_skip_works_without_a_failure_and_not_at_the_end():
     run = session(graph("a", "b"))
     run.skip()
     run.skip()
@@ -45,7 +45,7 @@ def test_skip_works_where_nothing_has_failed_and_not_at_the_end():
     assert code(run.skip) == "X108"
 
 
-def test_an_edit_is_seen_at_once_and_belongs_to_the_step_before():
+def test_an_edit_is_visible_at_once_and_belongs_to_the_previous_step():
     run = session(graph("a", "b"))
     run.step()
     assert run.edit({"x.deep": [1], "a": nb.ABSENT}) is run
@@ -58,7 +58,7 @@ def test_an_edit_is_seen_at_once_and_belongs_to_the_step_before():
     assert dict(run.board) == {}
 
 
-def test_an_edit_before_the_first_step_is_at_the_start():
+def test_an_edit_before_the_first_step_belongs_to_the_start():
     run = session(counting(), {"n": 0})
     run.edit({"n": 2})
     run.step()
@@ -77,7 +77,7 @@ def test_an_edit_before_the_first_step_is_at_the_start():
         ({"d.a": nb.Append(3)}, {"d": {"a": [1, 2, 3]}}),
     ],
 )
-def test_edits_by_path(changes, expected):
+def test_edits_accept_paths(changes, expected):
     run = session(graph("a"), {"d": {"a": [1, 2]}})
     run.edit(changes)
     assert dict(run.board) == expected
@@ -95,7 +95,7 @@ def test_an_edit_writes_all_or_nothing():
     assert run.status == "finished"
 
 
-def test_an_edit_in_the_past_starts_a_branch():
+def test_an_edit_in_the_past_starts_a_fork():
     run = session(counting(), {"n": 0})
     run.run()
     run.goto(2).edit({"n": 2})
@@ -107,7 +107,7 @@ def test_an_edit_in_the_past_starts_a_branch():
     assert old.trace.state_at(2) == {"n": 1}
 
 
-def test_set_next_goes_elsewhere():
+def test_set_next_changes_the_next_node():
     run = session(counting(), {"n": 0})
     run.step()
     assert run.set_next("done").current == "done"
@@ -116,7 +116,7 @@ def test_set_next_goes_elsewhere():
     assert run.trace.frames.interventions["action"].tolist() == ["set_next"]
 
 
-def test_set_next_brings_a_finished_run_on():
+def test_set_next_continues_a_finished_run():
     run = session(counting(), {"n": 0})
     run.run()
     run.set_next("add")
@@ -125,7 +125,7 @@ def test_set_next_brings_a_finished_run_on():
     assert (run.board["n"], run.status) == (4, "finished")
 
 
-def test_set_next_needs_a_node_that_there_is():
+def test_set_next_requires_an_existing_node():
     run = session(counting(), {"n": 0})
     assert code(run.set_next, "ad") == "X101"
     assert run.current == "add"
@@ -140,7 +140,7 @@ def test_emit_without_a_listener_is_stored_as_an_event():
     assert (event["type"], event["actor"], event["payload"]) == ("note", "user", {"x": 1})
 
 
-def test_answer_names_the_node_that_it_is_for():
+def test_answer_can_name_its_node():
     run = session(asking())
     assert code(run.answer, "yes") == "X115"
     run.run()
@@ -149,7 +149,7 @@ def test_answer_names_the_node_that_it_is_for():
     assert run.trace.frames.interventions.to_dict("records")[0]["action"] == "answer"
 
 
-def test_two_people_can_be_asked_at_once_and_answer_in_any_order():
+def test_two_questions_can_be_answered_in_any_order():
     built_graph = fan("a", "b")
     for name in ("a", "b"):
         built_graph.nodes[name].clear()
@@ -170,7 +170,7 @@ def test_two_people_can_be_asked_at_once_and_answer_in_any_order():
 # -- what can be asked -----------------------------------------------------------------------------------------------
 
 
-def test_the_status_word_in_each_situation():
+def test_status_is_correct_in_each_situation():
     run = session(graph("a", "b"))
     words = [run.status]
     while run.step() is not None:
@@ -211,14 +211,14 @@ def test_a_problem_raised_in_a_node_is_reported_in_its_own_words():
     assert (run.error.code, run.error.what, run.error.do) == ("X999", "my own", "do this")
 
 
-def test_an_error_is_gone_once_the_next_node_is_another():
+def test_an_error_is_cleared_when_the_next_node_changes():
     run = session(broken())
     run.run()
     run.set_next("last")
     assert (run.status, run.error) == ("paused", None)
 
 
-def test_frontier_frames_and_cursor_say_where_it_is():
+def test_frontier_stack_and_cursor_give_the_position():
     run = session(fan("a", "b"))
     run.step()
     assert [(one.node, one.phase) for one in run.frontier] == [("a", "start"), ("b", "start")]
@@ -232,7 +232,7 @@ def test_frontier_frames_and_cursor_say_where_it_is():
     assert run.back().cursor == cursor
 
 
-def test_the_reason_for_the_next_node_names_the_conditions_value():
+def test_the_reason_for_the_next_node_contains_the_value_of_the_condition():
     run = session(counting(), {"n": 2})
     assert run.frontier[0].why == "entry of the recipe"
     run.step(2)
@@ -250,7 +250,7 @@ def test_the_board_is_read_only_and_reads_paths():
     assert run.board["d.list"] == [{"x": 1}]
 
 
-def test_who_wrote():
+def test_who_wrote_returns_the_step_that_wrote_a_value():
     functions = {"a": lambda: {"d": {"x": 1, "y": 1}}, "b": lambda: {"d": {"x": 2}}, "c": lambda: {"other": 1}}
     run = session(graph("a", "b", "c", **functions), {"start": 0})
     run.run()
@@ -259,7 +259,7 @@ def test_who_wrote():
     assert (run.who_wrote("d.x", at=1), run.who_wrote("d", at=0), run.who_wrote("other", at=2)) == (1, None, None)
 
 
-def test_who_wrote_counts_writes_above_and_below_a_path():
+def test_who_wrote_considers_writes_above_and_below_a_path():
     run = session(graph("a", "b", "c", "d", a=lambda: {"d": {"list": [1]}}), {"keep": 1})
     run.step()
     run.step()
@@ -275,7 +275,7 @@ def test_who_wrote_counts_writes_above_and_below_a_path():
     assert run.who_wrote("d.list") == 3
 
 
-def test_a_session_says_where_it_is_in_one_line():
+def test_the_repr_of_a_session_is_one_line():
     run = session(graph("a", "b", name="line"))
     run.step()
     assert repr(run) == "<Session 'line': paused after step 1, next 'b'>"
@@ -283,7 +283,7 @@ def test_a_session_says_where_it_is_in_one_line():
     assert repr(run) == "<Session 'line': finished after step 2>"
 
 
-def test_it_is_drawn_with_the_run_on_it():
+def test_the_drawing_of_a_session_shows_the_run():
     run = session(broken())
     run.breakpoints.add("last")
     run.run()
@@ -293,7 +293,7 @@ def test_it_is_drawn_with_the_run_on_it():
     assert run.draw().dot != run.recipe.draw().dot
 
 
-def test_subscribers_are_notified_after_each_step_until_they_leave():
+def test_subscribers_are_notified_after_each_step_until_they_unsubscribe():
     run, seen = session(graph("a", "b", "c")), []
     stop = run.subscribe(seen.append)
     run.step(2)
@@ -314,7 +314,7 @@ def test_an_attribute_that_a_session_does_not_have_cannot_be_set(name, hint):
             each_session.board = {}
 
 
-def test_a_subclass_of_session_may_declare_attributes_of_its_own():
+def test_a_subclass_of_session_may_declare_attributes():
     class Noted(nb.Session):
         note = ""
 

@@ -11,7 +11,7 @@ from tests.dialects.agentruntime.agent_files import HEAD, line, text, write
 from tests.session.small_sessions import graph
 
 
-def test_a_recipe_without_tools_has_those_that_are_given():
+def test_a_recipe_without_tools_uses_the_given_ones():
     world = make_world(
         load(graph("a")), tools={"look": len}, llm=["one"], answers=["yes"], resources={int: 1}, strict=False
     )
@@ -20,18 +20,18 @@ def test_a_recipe_without_tools_has_those_that_are_given():
     assert (world.answers, world.resources, world.strict) == (["yes"], {int: 1}, False)
 
 
-def test_without_anything_there_is_no_model():
+def test_without_arguments_there_is_no_model():
     world = make_world(load(graph("a")))
     assert (world.llm, world.tools, world.strict) == (None, {}, True)
 
 
-def test_a_recipes_tools_are_loaded_now_and_not_before(tmp_path):
+def test_tools_of_a_recipe_are_loaded_at_session_start(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     (tmp_path / "tools.py").write_text("def echo(): return 'changed'\nadd = failing = raising = echo\n")
     assert make_world(recipe).tools["echo"]() == "changed"
 
 
-def test_what_is_given_is_in_place_of_them_and_is_given_their_config(tmp_path):
+def test_given_tools_replace_them_and_receive_their_config(tmp_path):
     content = text(line("a")).replace('impl: "tools.py#echo"', 'impl: "tools.py#echo", config: {k: 1}')
     world = make_world(load(write(tmp_path, content)), tools={"echo": lambda **given: given, "more": len})
     assert world.tools["echo"](q=2) == {"k": 1, "q": 2}
@@ -39,7 +39,7 @@ def test_what_is_given_is_in_place_of_them_and_is_given_their_config(tmp_path):
     assert set(world.tools) == {"echo", "add", "failing", "raising", "more"}
 
 
-def test_all_that_cannot_be_loaded_is_reported_at_once(tmp_path):
+def test_all_tools_that_cannot_be_loaded_are_reported_at_once(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     (tmp_path / "tools.py").write_text("def echo(): ...\n")
     with pytest.raises(RecipeError) as caught:
@@ -50,13 +50,13 @@ def test_all_that_cannot_be_loaded_is_reported_at_once(tmp_path):
 PROVIDED = HEAD.replace("{name: t}", "{name: t, defaults: {llm: 'mine:some'}, providers: {mine: {type: simulated}}}")
 
 
-def test_a_recipes_own_provider_answers_where_nobody_else_is_named(tmp_path):
+def test_the_provider_of_the_recipe_is_the_default_model(tmp_path):
     recipe = load(write(tmp_path, text(line("a"), head=PROVIDED)))
     assert isinstance(make_world(recipe).llm, SimulatedClient)
     assert isinstance(make_world(recipe, llm=["one"]).llm, ScriptedClient)
 
 
-def test_tools_from_elsewhere_need_leave(tmp_path):
+def test_tools_from_elsewhere_must_be_allowed(tmp_path):
     home, other = tmp_path / "home", tmp_path / "other"
     home.mkdir()
     other.mkdir()
@@ -67,7 +67,7 @@ def test_tools_from_elsewhere_need_leave(tmp_path):
     assert make_world(load(file, allow=[str(other)])).tools["echo"]() == "far"
 
 
-def test_what_has_not_changed_of_a_recipe_is_taken_over_as_it_is(tmp_path):
+def test_unchanged_tools_of_a_recipe_are_kept(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     old = make_world(recipe, llm=["one"], tools={"add": lambda **given: "mine"})
     same = replace_world(old, recipe, load(write(tmp_path, "\n\n" + text(line("a", "b")))))
@@ -78,7 +78,7 @@ def test_what_has_not_changed_of_a_recipe_is_taken_over_as_it_is(tmp_path):
     assert other.llm is not old.llm
 
 
-def test_a_tool_that_has_changed_is_reloaded_and_one_that_is_gone_is_gone(tmp_path):
+def test_a_changed_tool_is_reloaded_and_a_removed_one_is_dropped(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     old = make_world(recipe, tools={"add": lambda **given: given, "more": len})
     changed = text(line("a")).replace('impl: "tools.py#add"', 'impl: "tools.py#echo", config: {by: 7}')
@@ -88,7 +88,7 @@ def test_a_tool_that_has_changed_is_reloaded_and_one_that_is_gone_is_gone(tmp_pa
     assert set(now.tools) == {"echo", "add", "failing", "more"}
 
 
-def test_a_recipe_that_names_a_provider_for_the_first_time(tmp_path):
+def test_a_recipe_may_add_a_provider(tmp_path):
     recipe = load(write(tmp_path, text(line("a"))))
     provided = load(write(tmp_path, text(line("a"), head=PROVIDED)))
     assert isinstance(replace_world(make_world(recipe), recipe, provided).llm, SimulatedClient)

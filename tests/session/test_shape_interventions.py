@@ -69,7 +69,7 @@ def code_of(act, *words):
 # -- where it stands ---------------------------------------------------------------------------------------------------
 
 
-def test_where_it_stands(name, two):
+def test_position_status_and_frontier_are_reported(name, two):
     regions = REGIONS.get(name, ["root"])
     assert (two.position, two.current, two.status, two.error) == (2, CURRENT[name], "paused", None)
     assert [each.node for each in two.frontier] == QUEUE[name]
@@ -87,12 +87,12 @@ def test_where_it_stands(name, two):
     assert (two.current, two.frontier, two.status) == (None, (), ENDS[name])
 
 
-def test_the_events_so_far(name, two):
+def test_the_events_are_listed(name, two):
     expected = ["hello", "hello", "greeting.done"] if name == "reactive" else []
     assert [event.type for event in two.events] == expected
 
 
-def test_trace_grows_and_keeps_what_later_steps_did(name, two):
+def test_the_trace_grows_and_keeps_later_steps(name, two):
     assert [step.node_id for step in two.trace.steps] == [step.split()[0] for step in shape_of(name).steps[:2]]
     two.step(99)
     two.goto(1)
@@ -100,7 +100,7 @@ def test_trace_grows_and_keeps_what_later_steps_did(name, two):
     assert two.trace.frames.steps["step"].tolist() == [*range(1, len(two.trace) + 1)]
 
 
-def test_who_wrote(name, two):
+def test_who_wrote_returns_the_step_that_wrote_a_value(name, two):
     key = WROTE[name]
     assert (two.who_wrote(key), two.who_wrote(key, 0), two.who_wrote("nothing.of this")) == (
         2, 0 if name == "cycle" else None, None,
@@ -145,7 +145,7 @@ def test_subscribe(name):
     assert [step.step for step in heard] == [1, 2]
 
 
-def test_controls(name, two):
+def test_controls_move_the_session(name, two):
     controls = two.controls()
     assert (controls.slider.value, controls.slider.max, controls.buttons["step"].disabled) == (2, 2, False)
     controls.buttons["step"].click()
@@ -156,7 +156,7 @@ def test_controls(name, two):
 # -- acts --------------------------------------------------------------------------------------------------------------
 
 
-def test_an_edit_is_an_act_and_in_the_past_it_starts_a_branch(name, two):
+def test_an_edit_is_an_intervention_and_starts_a_fork_in_the_past(name, two):
     key = next(iter(BOARD[name]))
     assert two.edit({"mine.inner": 1, key: ABSENT}) is two
     assert (two.board["mine"], key in two.board) == ({"inner": 1}, False)
@@ -165,7 +165,7 @@ def test_an_edit_is_an_act_and_in_the_past_it_starts_a_branch(name, two):
     assert (two.position, two.board["other"], [fork.position for fork in two.forks]) == (1, 2, [2])
 
 
-def test_set_next(name, two):
+def test_set_next_chooses_the_next_node(name, two):
     queue = [each.node for each in two.frontier]
     assert two.set_next(NEXT[name]).current == NEXT[name]
     assert len(two.frontier) == len(queue)
@@ -177,7 +177,7 @@ def test_set_next(name, two):
         assert code_of(two.set_next, CLOSED[name]) == "X107"
 
 
-def test_emit(name, two):
+def test_emit_appends_an_event(name, two):
     before = len(two.frontier)
     two.emit("hello", {"to": "eve"})
     assert (two.events[-1].type, two.events[-1].actor, len({event.id for event in two.events})) == (
@@ -189,7 +189,7 @@ def test_emit(name, two):
     assert went(two).count("greet error") == (3 if name == "reactive" else 0)
 
 
-def test_skip_continues_as_if_the_node_had_written_this(name):
+def test_skip_continues_with_the_given_writes(name):
     session = session_of(name)
     step = session.skip({"mine": 1})
     assert (step.node_id, step.status, session.board["mine"]) == (shape_of(name).steps[0].split()[0], "skipped", 1)
@@ -197,11 +197,11 @@ def test_skip_continues_as_if_the_node_had_written_this(name):
     assert (session.status, code_of(session.skip)) == (ENDS[name], "X108")
 
 
-def test_retry_where_nothing_has_failed_is_the_next_step(name, two):
+def test_retry_without_a_failure_is_the_next_step(name, two):
     assert two.retry().node_id in (CURRENT[name], "second")  # what a failure has cancelled beside it comes after it
 
 
-def test_retry_tries_a_failed_node_again(name):
+def test_retry_runs_a_failed_node_again(name):
     session = session_of(name)
     while session.current != LEAF[name]:
         session.step()
@@ -229,7 +229,7 @@ def test_retry_tries_a_failed_node_again(name):
     assert session.status == ENDS[name]
 
 
-def test_a_fork_shares_the_steps_before_and_goes_its_own_way(name, two):
+def test_a_fork_shares_the_earlier_steps_and_continues_independently(name, two):
     child = two.fork(at=1, name="child", edit={"mine": 1})
     assert (child.position, child.parent, child.name, child.board["mine"]) == (1, two, "child", 1)
     assert [step.node_id for step in child.trace.steps] == [two.trace.steps[0].node_id]
@@ -251,14 +251,14 @@ def test_a_fork_at_an_event(name, two):
 # -- what waits for a person -------------------------------------------------------------------------------------------
 
 
-def test_where_nobody_is_asked_nothing_can_be_answered(two):
+def test_answer_without_a_question_is_a_problem(two):
     assert two.pending == ()
     verbs = (two.answer, two.approve, two.deny, two.change)
     assert [code_of(verb, "any") for verb in verbs] == ["X115"] * 4
 
 
 @pytest.mark.parametrize("verb", ["answer", "approve", "deny"])
-def test_a_person_is_asked_and_their_word_ends_the_step(name, verb):
+def test_an_answer_completes_the_step(name, verb):
     kind = "answer" if verb == "answer" else "approval"
     session = to_where_it_waits(asking(name, KINDS[kind]))
     (question,) = session.pending
@@ -282,7 +282,7 @@ def test_a_person_is_asked_and_their_word_ends_the_step(name, verb):
     )  # fmt: skip
 
 
-def test_a_held_call_is_read_and_changed_before_and_after(name):
+def test_a_paused_call_is_read_and_edited_before_and_after(name):
     for moment, words, answer in (
         ("before", {"arguments": {"of": "mine"}}, "about mine"),
         ("before", {"answer": "instead"}, "instead"),
@@ -311,7 +311,7 @@ def stops(name, **clauses):
     return results
 
 
-def test_breakpoints_on_nodes(name):
+def test_breakpoints_stop_at_nodes(name):
     ran = shape_of(name).ran or shape_of(name).steps
     node = ran[2].split()[0]
     before = [at for at, step in enumerate(ran) if step.split()[0] == node]
@@ -321,7 +321,7 @@ def test_breakpoints_on_nodes(name):
     assert stops(name, node=node, on_hit=2) == before[1:]
 
 
-def test_breakpoints_on_edges(name):
+def test_breakpoints_stop_at_edges(name):
     if name == "reactive":
         session = session_of(name)
         assert code_of(lambda: session.breakpoints.add(edge=("greet", "count"))) == "X119"
@@ -330,7 +330,7 @@ def test_breakpoints_on_edges(name):
     assert stops(name, edge=edge)[0] == at
 
 
-def test_breakpoints_on_keys_steps_and_conditions(name):
+def test_breakpoints_stop_at_keys_steps_and_conditions(name):
     key, at = KEY[name]
     assert (stops(name, key=key) or [None])[0] == at  # at the end there is nowhere to stop
     assert stops(name, step=1) == stops(name, when=lambda seen: True, step=1) == [1]
@@ -338,20 +338,20 @@ def test_breakpoints_on_keys_steps_and_conditions(name):
     assert stops(name, when={"==": [1, 1]}, once=True) == [0]
 
 
-def test_breakpoints_on_errors_and_events(name):
+def test_breakpoints_stop_at_errors_and_events(name):
     actual = stops(name, error=True)
     assert (actual[0] if actual else None) == FAILS.get(name)
     assert stops(name, event="greeting.done") == ([1, 3] if name == "reactive" else [])
 
 
-def test_breakpoints_on_calls(name):
+def test_breakpoints_stop_at_calls(name):
     session = session_of(name, runs=True)
     point = session.breakpoints.add(call="*")
     session.run()
     assert (session.status, point.hits) == (("in_flight", 1) if name == "nested" else (ENDS[name], 0))
 
 
-def test_breakpoints_are_stored_and_read_back(name, tmp_path):
+def test_breakpoints_are_saved_and_loaded(name, tmp_path):
     session, other = session_of(name), session_of(name)
     point = session.breakpoints.add(LEAF[name], when="1 == 1", side="after", on_hit=2)
     assert session.breakpoints.save(tmp_path / "points.json").exists()
@@ -360,7 +360,7 @@ def test_breakpoints_are_stored_and_read_back(name, tmp_path):
     assert other.breakpoints.to_frame()["node"].tolist() == [LEAF[name]]
 
 
-def test_the_end_is_the_same_with_all_of_it(name):
+def test_debugging_does_not_change_the_result(name):
     """A session that was watched, held and walked up and down ends as one that was not."""
     session = session_of(name)
     session.watch("1 == 1")

@@ -12,7 +12,7 @@ from tests.session.small_sessions import asking, counting, fan, graph, path, ses
 
 
 @pytest.mark.parametrize(("until", "position"), [("check", 1), (4, 4), ("n == 2", 3), (10**6, 7)])
-def test_start_continues_to_a_place_as_run_does(until, position):
+def test_start_accepts_until_as_run_does(until, position):
     async def main():
         run, plain = session(counting(), {"n": 0}), session(counting(), {"n": 0})
         run.start(until)
@@ -27,7 +27,7 @@ def test_start_continues_to_a_place_as_run_does(until, position):
     live(main)
 
 
-def test_a_place_that_lies_behind_is_not_gone_to():
+def test_a_past_position_is_not_a_target():
     async def main():
         run = session(counting(), {"n": 0})
         run.step(3)
@@ -40,7 +40,7 @@ def test_a_place_that_lies_behind_is_not_gone_to():
     live(main)
 
 
-def test_a_run_to_a_node_continues_to_there_after_the_answer():
+def test_a_run_to_a_node_continues_after_an_answer():
     async def main():
         run = session(asking())
         run.start("after")
@@ -53,7 +53,7 @@ def test_a_run_to_a_node_continues_to_there_after_the_answer():
     live(main)
 
 
-def test_with_a_speed_it_rests_after_each_step_and_pause_ends_the_rest():
+def test_with_a_speed_it_waits_after_each_step_and_pause_ends_the_wait():
     async def main():
         run = session(counting(limit=10**9), {"n": 0})
         run.speed = 0.001
@@ -70,7 +70,7 @@ def test_with_a_speed_it_rests_after_each_step_and_pause_ends_the_rest():
 
 
 @pytest.mark.parametrize("verb", ["stop", "back", "reset"])
-def test_who_goes_elsewhere_ends_the_rest_too(verb):
+def test_moving_ends_the_wait_too(verb):
     async def main():
         run = session(counting(), {"n": 0})
         run.speed = 0.001
@@ -86,7 +86,7 @@ def test_who_goes_elsewhere_ends_the_rest_too(verb):
     live(main)
 
 
-def test_the_speed_may_change_while_it_continues():
+def test_the_speed_may_change_during_a_run():
     async def main():
         run = session(counting(limit=10**9), {"n": 0})
         run.start()
@@ -107,7 +107,7 @@ def test_the_speed_may_change_while_it_continues():
     live(main)
 
 
-def test_branches_take_turns_where_a_speed_is_set():
+def test_branches_alternate_if_a_speed_is_set():
     async def main():
         run = session(fan("a", "b"))
         run.speed = 1000
@@ -122,7 +122,7 @@ def test_branches_take_turns_where_a_speed_is_set():
 
 
 @pytest.mark.parametrize("speed", [0, -1, True, "fast", float("inf"), float("nan"), 1e-9])
-def test_what_is_no_speed_is_refused(speed):
+def test_an_invalid_speed_is_rejected(speed):
     run = session(graph("a"))
     with pytest.raises(ExecutionError, match="X128"):
         run.speed = speed

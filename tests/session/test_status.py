@@ -22,7 +22,7 @@ def stood(budget=BUDGET, steps=None):
     return run
 
 
-def test_a_standing_is_its_word():
+def test_a_status_equals_its_word():
     status = stood().status
     assert status == "exhausted"
     assert (status != "paused", {status: 1}["exhausted"], status in {"exhausted", "failed"}) == (True, 1, True)
@@ -39,7 +39,7 @@ def test_a_standing_is_its_word():
             pytest.fail("it is no other word")
 
 
-def test_wherever_it_goes_it_leaves_as_a_plain_word():
+def test_a_status_is_exported_as_a_plain_string():
     status = stood().status
     assert json.loads(json.dumps({"status": status})) == {"status": "exhausted"}
     for copied in (
@@ -52,7 +52,7 @@ def test_wherever_it_goes_it_leaves_as_a_plain_word():
         assert (type(copied), copied) == (str, "exhausted")
 
 
-def test_what_is_used_and_left_and_what_has_ended_it():
+def test_a_status_has_used_and_remaining_amounts_and_the_exhausted_limit():
     status = stood().status
     assert (status.limit, status.used["max_steps"], status.used["max_tokens"]) == ("max_steps", 4, 0)
     assert dict(status.left) == {"max_steps": 0, "max_tokens": 100, "max_cost_usd": Decimal(2)}
@@ -63,7 +63,7 @@ def test_what_is_used_and_left_and_what_has_ended_it():
     assert dict(stood(budget=None).status.left) == {}
 
 
-def test_what_was_passed_by_the_last_thing_that_began_is_less_than_nothing():
+def test_an_exceeded_limit_has_a_negative_remainder():
     run = session(counting(), {"n": 0})
     run.run()
     run.set_budget(max_steps=5)
@@ -78,7 +78,7 @@ def test_what_was_passed_by_the_last_thing_that_began_is_less_than_nothing():
         (broken(), 1, ["ready", "paused", "failed"]),
     ],
 )
-def test_the_words(made, steps, words):
+def test_all_statuses_are_listed(made, steps, words):
     run = session(made)
     actual = [run.status]
     run.step(steps)
@@ -90,21 +90,21 @@ def test_the_words(made, steps, words):
     assert all(isinstance(status, Status) for status in actual)
 
 
-def test_while_it_runs_it_is_a_standing_too():
+def test_a_running_status_is_a_status_too():
     seen = []
     run = session(graph("a", "b"), hooks={"step": lambda _: seen.append(run.status)})
     run.run()
     assert [(status, status.used["max_steps"]) for status in seen] == [("running", 1), ("running", 2)]
 
 
-def test_a_failed_run_says_what_keeps_it_from_another_try():
+def test_a_failed_run_reports_what_prevents_a_retry():
     run = session(broken(), budget={"max_steps": 2})
     run.run()
     assert (run.status, run.status.limit) == ("failed", "max_steps")
     assert run.set_budget(max_steps=3).status.limit is None
 
 
-def test_nothing_is_worked_out_before_somebody_looks(monkeypatch):
+def test_a_status_is_computed_lazily(monkeypatch):
     run = stood(budget=None)
     looked = []
     monkeypatch.setattr(Limits, "capture_usage", lambda *_: lambda: looked.append(1) or {"max_steps": 7})
@@ -113,6 +113,6 @@ def test_nothing_is_worked_out_before_somebody_looks(monkeypatch):
     assert (dict(status.used), dict(status.used), looked) == ({"max_steps": 7}, {"max_steps": 7}, [1])
 
 
-def test_the_cockpit_is_given_a_plain_word():
+def test_the_cockpit_receives_a_plain_string():
     run = stood()
     assert type(make_screen(run, run.recipe.draw(board=False))["status"]) is str

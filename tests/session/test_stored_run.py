@@ -16,7 +16,7 @@ from agentnb.store import MemoryLog
 from tests.session.small_sessions import counting
 
 
-def test_durability_says_how_much_may_be_lost():
+def test_durability_controls_how_much_may_be_lost():
     assert to_batch("step") is None
     assert to_batch("batch") == Batch()
     assert to_batch({"steps": 5}) == Batch(5)
@@ -25,12 +25,12 @@ def test_durability_says_how_much_may_be_lost():
 
 
 @pytest.mark.parametrize("wrong", ["bacth", {"stps": 1}, {"steps": 0}, {"steps": True}, {"ms": 1.5}, 7, None])
-def test_any_other_durability_is_refused(wrong):
+def test_an_unknown_durability_is_rejected(wrong):
     with pytest.raises(nb.ExecutionError, match="X140"):
         to_batch(wrong)
 
 
-def test_what_a_run_was_begun_with_is_in_its_head():
+def test_the_head_contains_the_inputs_and_options_of_a_run():
     log = MemoryLog()
     chaos = {"latency_ms": 1, "error_rate": 0.0}
     session = nb.Session(nb.load(counting()), {"n": 0, "token": "t-12345"}, store=log, seed=7, chaos=chaos,
@@ -125,7 +125,7 @@ def test_a_position_that_cannot_be_read_is_noticed(tmp_path):
         assert nb.open(tmp_path / "runs.db", "run").position == 6
 
 
-def test_a_row_that_was_changed_is_not_listed_and_the_others_are(tmp_path):
+def test_a_modified_row_is_not_listed_and_the_others_are(tmp_path):
     for run_id in ("one", "two", "three"):
         nb.Session(nb.load(counting()), {"n": 0}, store=tmp_path / "runs.db", run_id=run_id).close()
     with closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
@@ -141,12 +141,12 @@ def test_a_row_that_was_changed_is_not_listed_and_the_others_are(tmp_path):
 
 @pytest.mark.parametrize("run_id", ["", "  ", 7])
 @pytest.mark.parametrize("store", [None, MemoryLog()])
-def test_what_can_be_no_id_is_refused(run_id, store):
+def test_an_invalid_id_is_rejected(run_id, store):
     with pytest.raises(nb.AgentNbError, match="X143"):
         nb.Session(nb.load(counting()), {"n": 0}, store=store, run_id=run_id)
 
 
-def test_a_function_that_breaks_cannot_be_stored_but_the_rest_is():
+def test_a_breakpoint_with_a_function_is_not_stored_but_the_others_are():
     log = MemoryLog()
     session = nb.Session(nb.load(counting()), {"n": 0}, store=log)
     session.breakpoints.add(when=lambda board: board["n"] > 5)
@@ -188,7 +188,7 @@ BEFORE_PROVIDERS = [
 ]  # fmt: skip
 
 
-def test_a_run_whose_calls_do_not_say_who_answered_opens_and_is_replayed(tmp_path):
+def test_a_run_without_providers_of_calls_opens_and_replays(tmp_path):
     graph = nx.DiGraph(name="g")
     graph.add_node("a", kind="llm", prompt="Hi")
     graph.add_node("b", kind="llm", prompt="More")

@@ -51,7 +51,7 @@ def by_hand(name):
 # -- step, back, goto, run, run_back -----------------------------------------------------------------------------------
 
 
-def test_step_makes_one_step_and_at_the_end_none(name):
+def test_step_makes_one_step_and_none_at_the_end(name):
     session = session_of(name)
     for node in by_hand(name):
         assert session.current == node
@@ -90,7 +90,7 @@ def test_back_and_goto_stop_anywhere_and_nothing_is_lost(name):
         session.goto(end + 1)
 
 
-def test_run_ends_where_the_recipe_does(name):
+def test_run_ends_at_the_end_of_the_recipe(name):
     session = session_of(name, runs=True)
     assert session.run() is session.trace
     assert (session.status, went(session), board(session._parts.run)) == (
@@ -103,7 +103,7 @@ def test_run_ends_where_the_recipe_does(name):
 
 
 @pytest.mark.parametrize("form", ["node", "number", "text", "logic", "callable"])
-def test_run_stops_where_until_is_met(name, form):
+def test_run_stops_at_until(name, form):
     key, value, holds = UNTIL_HOLDS[name]
     until, position = {
         "node": UNTIL_NODE[name],
@@ -119,7 +119,7 @@ def test_run_stops_where_until_is_met(name, form):
     assert (session.status, went(session)) == (ENDS[name], ran(name))
 
 
-def test_run_stops_after_so_many_steps_of_this_call(name):
+def test_run_stops_after_max_steps(name):
     session = session_of(name)  # branches that wait for one another do not fit into so few steps
     for position in (2, 4):
         session.run(max_steps=2)
@@ -128,7 +128,7 @@ def test_run_stops_after_so_many_steps_of_this_call(name):
     assert session.status == ENDS[name]
 
 
-def test_run_back_stops_at_the_same_places(name):
+def test_run_back_stops_at_the_same_positions(name):
     node, at = UNTIL_NODE[name]
     key, value, _ = UNTIL_HOLDS[name]
     session = session_of(name, runs=True)
@@ -154,7 +154,7 @@ def test_run_back_stops_at_the_same_places(name):
 # -- over, out, into ---------------------------------------------------------------------------------------------------
 
 
-def test_step_over_goes_to_where_the_turn_is_over(name):
+def test_step_over_stops_after_the_node(name):
     session, results = session_of(name, runs=True), []
     while (last := session.step_over()) is not None:
         assert last.step == session.position
@@ -171,7 +171,7 @@ def test_step_over_stops_at_a_breakpoint_as_run_does(name):
     assert (session.position, session.current, session.stopped_by) == (at, node, point)
 
 
-def test_step_out_goes_to_where_the_frame_is_left(name):
+def test_step_out_stops_after_the_frame(name):
     session = session_of(name)
     session.step(2)
     last = session.step_out()
@@ -182,7 +182,7 @@ def test_step_out_goes_to_where_the_frame_is_left(name):
     assert board(session._parts.run) == shape_of(name).end
 
 
-def test_step_into_stops_inside_each_node_and_then_makes_its_step(name):
+def test_step_into_stops_inside_each_node_and_then_completes_it(name):
     session, inner, results = session_of(name), [], []
     while (step := session.step_into()) is not None or session.status == "in_flight":
         if step is None:
@@ -197,7 +197,7 @@ def test_step_into_stops_inside_each_node_and_then_makes_its_step(name):
 
 
 @pytest.mark.parametrize("verb", ["back", "goto", "stop", "reset"])
-def test_going_elsewhere_gives_up_what_is_held_inside(name, verb):
+def test_moving_abandons_a_held_node(name, verb):
     session = session_of(name)
     while not session.held_at and session.step_into() is not None:
         pass
@@ -216,7 +216,7 @@ def test_going_elsewhere_gives_up_what_is_held_inside(name, verb):
 # -- async, live -------------------------------------------------------------------------------------------------------
 
 
-def test_astep_and_arun_are_the_same_for_async_code(name):
+def test_astep_and_arun_give_the_same_results(name):
     session, other = session_of(name), session_of(name, runs=True)
 
     async def main():
@@ -231,7 +231,7 @@ def test_astep_and_arun_are_the_same_for_async_code(name):
     assert board(session._parts.run) == board(other._parts.run) == shape_of(name).end
 
 
-def test_start_wait_and_pause(name):
+def test_start_wait_and_pause_work(name):
     session = session_of(name, runs=True)
     verbs = ("step", "run", "fork", "step_over", "step_out", "step_into", "retry", "skip")
 
@@ -250,12 +250,12 @@ def test_start_wait_and_pause(name):
     live(main)
 
 
-def test_start_needs_a_loop(name):
+def test_start_needs_an_event_loop(name):
     with pytest.raises(ExecutionError, match="X113"):
         session_of(name).start()
 
 
-def test_stop_ends_a_live_run_at_once(name):
+def test_stop_ends_a_background_run_at_once(name):
     session = session_of(name, runs=True)
 
     async def main():
@@ -268,7 +268,7 @@ def test_stop_ends_a_live_run_at_once(name):
     assert went(session) == ran(name)
 
 
-def test_reset_begins_again_and_keeps_the_run(name):
+def test_reset_starts_again_and_keeps_the_run(name):
     session = session_of(name, runs=True)
     session.run()
     end = session.position

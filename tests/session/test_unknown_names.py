@@ -35,7 +35,7 @@ def budgeted(**declared):
 
 
 @pytest.mark.parametrize("ask", ASKING.values(), ids=ASKING)
-def test_a_misspelt_key_is_refused_with_a_suggestion(ask):
+def test_a_misspelled_key_is_rejected_with_a_suggestion(ask):
     run = budgeted()
     with pytest.raises(nb.ExecutionError, match="did you mean 'budget'") as caught:
         ask(run, "bugdet")
@@ -51,14 +51,14 @@ def test_a_key_that_a_function_may_still_write_is_accepted(ask):
 
 
 @pytest.mark.parametrize("name", [name for name in ASKING if name != "wide"])
-def test_where_each_node_declares_its_writes_any_other_key_is_refused(name):
+def test_if_each_node_declares_its_writes_other_keys_are_rejected(name):
     run = budgeted(plan=["budget"], spend=["order.total"])
     with pytest.raises(nb.ExecutionError, match="X145"):
         ASKING[name](run, "invoice")
     ASKING[name](run, "order")
 
 
-def test_a_key_that_a_person_wrote_is_known():
+def test_a_key_written_by_an_edit_is_known():
     run = budgeted(plan=["budget"], spend=["order"])
     run.edit({"bugdet": 5})
     run.who_wrote("bugdet")
@@ -66,7 +66,7 @@ def test_a_key_that_a_person_wrote_is_known():
 
 
 @pytest.mark.parametrize("word", ["nix", "chek", "nix.deep"])
-def test_until_refuses_a_word_that_is_no_node_and_no_key(word):
+def test_until_rejects_a_word_that_is_neither_node_nor_key(word):
     run = session(counting(limit=10**9), {"n": 0})
     with pytest.raises(nb.ExecutionError, match="X118"):
         run.run(until=word)
@@ -86,14 +86,14 @@ def test_the_board_suggests_the_nearest_key():
     assert run.board.get("bugdet") is None
 
 
-def test_a_function_that_reads_a_misspelt_key_says_which_one_there_is():
+def test_a_function_that_reads_a_misspelled_key_gets_a_suggestion():
     run = session(graph("a", a=lambda board: {"x": board["bugdet"]}), {"budget": 3})
     run.run()
     assert "did you mean 'budget'" in run.error.what
     assert isinstance(run.cause, KeyError)
 
 
-def test_a_table_that_does_not_exist():
+def test_an_unknown_table_has_a_suggestion():
     frames = budgeted().trace.frames
     with pytest.raises(KeyError, match="did you mean 'steps'"):
         frames["stpes"]
@@ -102,7 +102,7 @@ def test_a_table_that_does_not_exist():
 
 
 @pytest.mark.parametrize(("name", "order"), [("nosuch", "remove it"), ("loook", "did you mean 'look'")])
-def test_a_tool_that_nothing_calls_is_refused(name, order):
+def test_an_unused_tool_is_rejected(name, order):
     with pytest.raises(nb.ExecutionError, match=order) as caught:
         session(calling("look"), {"word": "x"}, tools={"look": lambda word: word, name: len})
     assert [problem.code for problem in caught.value.problems] == ["X146"]
@@ -122,7 +122,7 @@ def test_an_unknown_input_is_a_warning_with_a_suggestion():
     assert run.board["wishs"] == [1]
 
 
-def test_where_a_recipe_declares_no_inputs_only_misspelt_ones_are_warned_of():
+def test_without_declared_inputs_only_misspelled_ones_are_warnings():
     session(counting(), {"n": 0, "more": 1})
     built_graph = graph("a", a=lambda budget: None)
     built_graph.nodes["a"]["inputs"] = {"budget": "budget"}
@@ -158,7 +158,7 @@ def halfway(request, tmp_path):
 
 @pytest.mark.parametrize("count", [-1, -5, 1.5, True])
 @pytest.mark.parametrize("move", COUNTED.values(), ids=COUNTED)
-def test_what_is_no_number_of_steps_is_refused_and_the_run_stays_where_it_is(halfway, move, count):
+def test_an_invalid_number_of_steps_is_rejected_and_the_run_does_not_move(halfway, move, count):
     with pytest.raises(nb.ExecutionError, match=r"X135|X118|X111"):
         move(halfway, count)
     assert halfway.position == 3
@@ -166,6 +166,6 @@ def test_what_is_no_number_of_steps_is_refused_and_the_run_stays_where_it_is(hal
 
 
 @pytest.mark.parametrize("move", COUNTED.values(), ids=COUNTED)
-def test_no_steps_is_a_number_of_steps(halfway, move):
+def test_zero_is_a_valid_number_of_steps(halfway, move):
     move(halfway, 0)
     assert halfway.position in (0, 3)

@@ -62,7 +62,7 @@ def fan(number, *more):
 @pytest.mark.parametrize(
     "budget", [{"max_llm_calls": 2}, {"max_tokens": 300}, {"max_tokens": 151}, {"max_cost_usd": Decimal("0.5")}]
 )
-def test_a_step_of_many_calls_makes_no_more_than_the_limit(budget, waits):
+def test_a_step_with_many_calls_stops_at_the_limit(budget, waits):
     model = Model(waits=waits)
     run = Session(sampling(), llm=model, budget=budget)
     run.run()
@@ -74,7 +74,7 @@ def test_a_step_of_many_calls_makes_no_more_than_the_limit(budget, waits):
 
 
 @pytest.mark.parametrize("attempts", [51, 10**9])
-def test_attempts_that_fail_end_at_the_limit_and_are_no_failure(attempts):
+def test_failed_attempts_stop_at_the_limit_without_a_failure(attempts):
     model = Model(ValueError("down"))
     graph = nx.DiGraph()
     graph.add_node("ask", kind="agent", attempts=attempts)
@@ -94,7 +94,7 @@ class Slow(FrozenClock):
         self._ns += int(seconds * 1e9)
 
 
-def test_seconds_are_asked_for_between_attempts():
+def test_the_seconds_limit_is_checked_between_attempts():
     def look(word):
         raise OSError
 
@@ -103,7 +103,7 @@ def test_seconds_are_asked_for_between_attempts():
     assert (run.status, run.current, run.trace.outcome["limit"]) == ("exhausted", "look", "max_seconds")
 
 
-def test_no_attempt_is_waited_for_until_after_the_limit():
+def test_no_delay_extends_beyond_the_limit():
     tried = []
 
     def look(word):
@@ -117,7 +117,7 @@ def test_no_attempt_is_waited_for_until_after_the_limit():
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_branches_share_what_is_left(waits):
+def test_branches_share_the_remaining_budget(waits):
     model = Model(waits=waits)
     run = Session(fan(40), llm=model, budget={"max_llm_calls": 3})
     run.run()
@@ -127,7 +127,7 @@ def test_branches_share_what_is_left(waits):
     assert model.asked == 3
 
 
-def test_a_live_run_ends_there_too():
+def test_a_background_run_ends_at_the_limit_too():
     async def main():
         model = Model(waits=True)
         run = Session(sampling(), llm=model, budget={"max_llm_calls": 2})
@@ -138,7 +138,7 @@ def test_a_live_run_ends_there_too():
     live(main)
 
 
-def test_what_was_given_up_runs_again_with_another_budget():
+def test_an_abandoned_step_runs_again_with_another_budget():
     model = Model()
     run = Session(sampling(5), llm=model, budget={"max_llm_calls": 2})
     run.run()
@@ -155,7 +155,7 @@ def test_what_was_given_up_runs_again_with_another_budget():
     assert len(run.trace.frames.calls) == 5
 
 
-def test_going_back_or_changing_something_lets_it_begin_again():
+def test_going_back_or_an_edit_allows_a_restart():
     model = Model()
     run = Session(sampling(), llm=model, budget={"max_llm_calls": 2})
     run.run()
@@ -170,7 +170,7 @@ def test_going_back_or_changing_something_lets_it_begin_again():
     assert (run.status, path(run)) == ("finished", ["before", "after"])
 
 
-def test_the_calls_of_committed_steps_count_and_those_of_another_way_do_not():
+def test_calls_of_committed_steps_count_and_those_of_abandoned_ones_do_not():
     run = session(line(4), llm=Model(), budget={"max_tokens": 450})
     run.run()
     assert (run.position, run.status) == (3, "exhausted")
@@ -184,7 +184,7 @@ def test_the_calls_of_committed_steps_count_and_those_of_another_way_do_not():
         assert (run.status == "exhausted") == (position == 3)
 
 
-def test_a_person_is_asked_whatever_is_spent():
+def test_a_person_is_asked_even_if_the_budget_is_spent():
     run = Session(fan(1, [human("ask", "root")]), llm=Model(), budget={"max_llm_calls": 1})
     run.run()
     assert [asked.node for asked in run.pending] == ["ask"]
@@ -192,7 +192,7 @@ def test_a_person_is_asked_whatever_is_spent():
     assert run.status == "exhausted"
 
 
-def test_each_call_is_added_up_once_however_many_steps_follow(monkeypatch):
+def test_each_call_is_counted_once(monkeypatch):
     added = []
     with_attempt = usage.AttemptUsage.with_attempt
     monkeypatch.setattr(
@@ -223,7 +223,7 @@ def line(number):
 # --------------------------------------------------------------------------------------------- what a failure has cost
 
 
-def test_an_answer_of_no_use_has_to_be_paid_for():
+def test_an_unusable_answer_counts():
     refused = LLMError("no use", is_retryable=True, usage=Usage(10, 5, Decimal("0.25")))
     graph = nx.DiGraph()
     graph.add_node("ask", kind="agent", attempts=9)
@@ -233,7 +233,7 @@ def test_an_answer_of_no_use_has_to_be_paid_for():
     assert (model.asked, run.status, run.trace.outcome["limit"]) == (4, "exhausted", "max_cost_usd")
 
 
-def test_what_a_failed_step_has_cost_counts():
+def test_costs_of_a_failed_step_count():
     refused = LLMError("no use", usage=Usage(10, 5, Decimal("0.25")))
     run = session(line(1), llm=Model(refused), budget={"max_tokens": 15})
     run.run()
@@ -247,7 +247,7 @@ def test_what_a_failed_step_has_cost_counts():
 # ----------------------------------------------------------------------------------------------- a step given up
 
 
-def test_that_a_step_was_given_up_is_an_act_and_what_it_used_is_reported():
+def test_an_abandoned_step_is_an_intervention_with_its_usage():
     run = Session(sampling(), llm=Model(), budget={"max_llm_calls": 2})
     run.run()
     act = run.trace.frames.interventions.iloc[-1]
@@ -259,7 +259,7 @@ def test_that_a_step_was_given_up_is_an_act_and_what_it_used_is_reported():
 
 
 @pytest.mark.parametrize("change", [{"max_llm_calls": 3}, {"max_llm_calls": None}])
-def test_a_step_that_was_given_up_begins_again_with_another_limit_alone(change):
+def test_an_abandoned_step_restarts_only_with_another_limit(change):
     run = Session(sampling(3), llm=Model(), budget={"max_llm_calls": 2})
     run.run()
     assert run.set_budget(max_tool_calls=99).status == "exhausted"
@@ -269,7 +269,7 @@ def test_a_step_that_was_given_up_begins_again_with_another_limit_alone(change):
     assert path(run)[:2] == ["before", "plan"]
 
 
-def test_what_a_step_that_was_cut_short_has_paid_for_counts_and_is_not_repeated():
+def test_paid_calls_of_an_interrupted_step_count_and_are_not_repeated():
     model = Model()
 
     def interrupted(request):
@@ -292,7 +292,7 @@ def test_what_a_step_that_was_cut_short_has_paid_for_counts_and_is_not_repeated(
     assert calls.error.str.startswith("CancelledError").fillna(value=False).tolist() == [False, True, False, False]
 
 
-def test_a_branch_beside_one_that_waits_does_not_begin_at_a_limit():
+def test_a_branch_does_not_start_at_a_limit_while_another_waits():
     model = Model()
     recipe = branching([human("ask", "root")], [agent("b0"), function("b1"), agent("b2")])
     run = Session(recipe, llm=model, budget={"max_tokens": 150})
@@ -308,7 +308,7 @@ def test_a_branch_beside_one_that_waits_does_not_begin_at_a_limit():
     assert run.status == "finished"
 
 
-def test_people_are_asked_without_being_paid():
+def test_questions_cost_nothing():
     run = Session(fan(1, [human("ask", "root")]), llm=Model(), budget={"max_tokens": 10**6, "max_seconds": 10**6})
     run.run()
     assert [asked.node for asked in run.pending] == ["ask"]
@@ -333,7 +333,7 @@ def naive(run):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_wherever_one_goes_what_is_used_is_what_the_rows_say(seed):
+def test_usage_equals_the_rows_at_every_position(seed):
     chance = random.Random(seed)
     run = session(line(12), llm=Model(), budget={"max_tokens": 10**9})
     runs = [run]
@@ -354,7 +354,7 @@ def test_wherever_one_goes_what_is_used_is_what_the_rows_say(seed):
         assert {name: used[name] for name in naive(run)} == naive(run)
 
 
-def test_a_standing_tells_what_was_used_when_it_was_asked():
+def test_a_status_has_the_usage_of_its_moment():
     run = session(line(4), llm=Model())
     early = run.step() and run.status
     run.run()
@@ -365,7 +365,7 @@ def test_a_standing_tells_what_was_used_when_it_was_asked():
 # ------------------------------------------------------------------------------------------------------ opened again
 
 
-def test_a_run_that_is_opened_again_has_used_what_it_had_used(tmp_path):
+def test_a_reopened_run_has_its_previous_usage(tmp_path):
     run = session(line(6), llm=Model(), budget={"max_cost_usd": 1}, store=tmp_path / "runs.db")
     run.run()
     used = dict(run.status.used)
@@ -377,7 +377,7 @@ def test_a_run_that_is_opened_again_has_used_what_it_had_used(tmp_path):
     assert (again.position, again.status) == (5, "exhausted")
 
 
-def test_a_step_that_was_given_up_stands_given_up_when_it_is_opened_again(tmp_path):
+def test_an_abandoned_step_is_abandoned_after_reopening(tmp_path):
     model = Model()
     run = Session(sampling(), llm=model, budget={"max_llm_calls": 2}, store=tmp_path / "runs.db")
     run.run()

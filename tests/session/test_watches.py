@@ -6,7 +6,7 @@ from agentnb.errors import RecipeError
 from tests.session.small_sessions import counting, session
 
 
-def test_watches_show_their_values_where_the_session_is():
+def test_watches_have_the_values_of_the_current_position():
     run = session(counting(), {"n": 0})
     run.watch("n * 2").watch({"==": [{"var": "n"}, 1]})
 
@@ -23,7 +23,7 @@ def test_watches_show_their_values_where_the_session_is():
     assert repr(run.watches).splitlines()[0] == "n * 2: 0"
 
 
-def test_what_cannot_be_worked_out_is_reported_in_its_place():
+def test_a_failing_watch_reports_its_error():
     run = session(counting(), {"n": 0})
     run.watch(lambda board: board["gone"])
     (watched,) = run.watches.values()
@@ -60,7 +60,7 @@ def test_a_breakpoint_reads_such_a_path_too():
     assert run.stopped_by.text == "task#1.done"
 
 
-def test_a_watch_can_be_taken_away():
+def test_a_watch_can_be_removed():
     run = session(counting(), {"n": 0})
     run.watch("n")
     run.watches.remove("n")
@@ -68,7 +68,7 @@ def test_a_watch_can_be_taken_away():
     assert dict(run.watches) == {}
 
 
-def test_watching_runs_nothing_and_changes_nothing():
+def test_a_watch_runs_and_changes_nothing():
     run = session(counting(), {"n": 0, "list": [1]})
     run.watch(lambda board: board["list"].append(2))
     assert dict(run.watches)

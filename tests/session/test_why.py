@@ -38,7 +38,7 @@ def run(tmp_path):
     return stepped(write(tmp_path, text(ROUTES)), {"x": 1})
 
 
-def test_before_the_first_step_there_is_nothing_to_tell(run):
+def test_before_the_first_step_there_is_nothing_to_explain(run):
     assert repr(run.goto(0).why()) == "nothing has run yet"
     assert (run.why().step, run.why().conditions) == (0, ())
 
@@ -57,7 +57,7 @@ def test_the_conditions_of_edges_are_reported_with_what_they_read(run):
     ]
 
 
-def test_the_cases_of_a_router_are_reported_each(run):
+def test_each_case_of_a_router_is_reported(run):
     why = run.goto(2).why()
     assert (why.targets, [asked.value for asked in why.conditions]) == (("b",), [False, True])
     assert why.conditions[0].operands == (("state.n", 1),)
@@ -66,16 +66,16 @@ def test_the_cases_of_a_router_are_reported_each(run):
     assert "holds: go to b" in repr(why)
 
 
-def test_a_step_that_led_nowhere_says_so(run):
+def test_a_step_without_successor_is_reported(run):
     assert repr(run.goto(3).why()) == "step 3, 'b' ended: no outgoing edge matched"
 
 
-def test_a_diamond_leads_to_all(tmp_path):
+def test_a_diamond_reports_all_targets(tmp_path):
     stop = stepped(write(tmp_path, text("\n".join([line("a", "b", "c"), edges("a-b", "a-c")]))), {"x": 1})
     assert stop.goto(1).why().targets == ("b", "c")
 
 
-def test_it_tells_the_board_as_the_node_left_it(run):
+def test_it_uses_the_board_after_the_node(run):
     run.goto(2).edit({"n": 99})
     assert run.why().conditions[0].operands == (("state.n", 1),)
 
@@ -119,7 +119,7 @@ def test_a_failed_step_that_continues_is_reported_with_its_failure(tmp_path):
     assert stop.why().conditions[0].value is True
 
 
-def test_inside_a_subgraph_it_knows_what_the_inside_was_given(tmp_path):
+def test_inside_a_subgraph_it_uses_the_inner_board(tmp_path):
     inner = """
     subgraphs:
       one:
@@ -136,7 +136,7 @@ def test_inside_a_subgraph_it_knows_what_the_inside_was_given(tmp_path):
     assert fork.why() == stop.why()
 
 
-def test_no_secret_leaves_and_markup_is_escaped(tmp_path):
+def test_secrets_are_masked_and_markup_is_escaped(tmp_path):
     hide("s3cr3t-4711")
     graph = """
     nodes:
@@ -149,7 +149,7 @@ def test_no_secret_leaves_and_markup_is_escaped(tmp_path):
     assert "&lt;b&gt;" in stop.why()._repr_html_()
 
 
-def test_asking_changes_nothing(run):
+def test_an_explanation_changes_nothing(run):
     before = (run.position, dict(run.board), len(run.trace.steps))
     run.why()
     assert (run.position, dict(run.board), len(run.trace.steps)) == before
@@ -165,7 +165,7 @@ def to_rows(why):
     return [(asked.condition, asked.target, asked.value, asked.taken) for asked in why.conditions]
 
 
-def test_a_decision_and_a_switch_say_why_as_soon_as_they_are_entered():
+def test_a_decision_and_a_switch_are_explained_once_entered():
     stop = Session(load(typed()))
     stop.run(until="tell")
     why = stop.why()
@@ -184,7 +184,7 @@ def test_a_decision_and_a_switch_say_why_as_soon_as_they_are_entered():
     assert not stop.why().conditions  # what is inside may have changed what it was asked about
 
 
-def test_a_loop_with_a_predicate_says_why_it_goes_round_and_why_it_ends():
+def test_a_loop_explains_why_it_continues_and_why_it_ends():
     stop = Session(load(typed()))
     stop.run(until="work")
     assert (stop.why().targets, stop.why().conditions[0].taken) == (("work",), False)
@@ -192,14 +192,14 @@ def test_a_loop_with_a_predicate_says_why_it_goes_round_and_why_it_ends():
     assert (stop.why().targets, stop.why().conditions[0].taken) == (("ask",), True)
 
 
-def test_a_predicate_that_cannot_be_asked_is_reported_and_not_raised():
+def test_a_failing_predicate_is_reported_and_not_raised():
     stop = Session(load(Graph().add_conditional_branch("ask", Plan, lambda plan: plan.done > 0, tell)))
     stop.run()
     assert stop.status == "failed"
     assert "no 'Plan' is stored" in repr(stop.why())
 
 
-def test_of_a_stored_run_without_its_recipe_it_says_where_it_went(tmp_path):
+def test_a_stored_run_without_its_recipe_reports_the_targets(tmp_path):
     session = Session(load(typed()), store=tmp_path / "runs.db")
     session.run(until="note")
     session.close()
@@ -207,7 +207,7 @@ def test_of_a_stored_run_without_its_recipe_it_says_where_it_went(tmp_path):
     assert (why.node, why.targets, why.conditions) == ("route", ("note",), ())
 
 
-def test_any_step_is_reported_wherever_the_run_is(run):
+def test_any_step_can_be_explained_from_any_position(run):
     steps = range(len(run.trace) + 1)
     reasons = [run.goto(step).why() for step in steps]
     run.goto(0)
@@ -215,12 +215,12 @@ def test_any_step_is_reported_wherever_the_run_is(run):
 
 
 @pytest.mark.parametrize("step", [-1, 99, True, "1"])
-def test_a_step_that_there_is_not_is_a_problem(run, step):
+def test_an_unknown_step_is_a_problem(run, step):
     with pytest.raises(ExecutionError, match="X111"):
         run.why(step)
 
 
-def test_a_line_says_where_it_leads_what_it_came_to_and_what_it_read():
+def test_each_line_has_target_result_and_reads():
     asked = EvaluatedCondition("n > 1", "next", value=True, taken=True, operands=(("n", 2),))
     assert asked.line() == "-> next: n > 1 is True  (n = 2)"
     assert (
@@ -243,7 +243,7 @@ def incident():
     return runtime.session
 
 
-def test_a_delivery_says_its_event_who_emitted_it_and_what_that_followed_from():
+def test_a_delivery_is_explained_by_its_event_emitter_and_causes():
     why = incident().why()
     assert (why.step, why.node) == (7, "propose")
     assert (
@@ -264,7 +264,7 @@ def test_a_delivery_says_its_event_who_emitted_it_and_what_that_followed_from():
     )
 
 
-def test_each_clause_is_reported_with_the_value_that_was_there():
+def test_each_clause_is_reported_with_its_value():
     asked = {each.condition: each.operands for each in incident().why().conditions}
     assert asked["on 'patch.applied'"] == (("type", "patch.applied"),)
     assert asked["where diff.alerts.new is 2"] == (("diff.alerts.new", 2),)
@@ -273,7 +273,7 @@ def test_each_clause_is_reported_with_the_value_that_was_there():
     assert all(each.taken and each.value is True for each in incident().why().conditions)
 
 
-def test_what_came_from_outside_says_so_and_what_waits_for_what_was_emitted():
+def test_external_events_and_waiting_deliveries_are_reported():
     why = incident().why(1)
     assert (why.delivered_event.step, why.delivered_event.emitter, why.delivered_event.causes) == (None, "user", ())
     assert why.targets == ("correlate",)
@@ -281,7 +281,7 @@ def test_what_came_from_outside_says_so_and_what_waits_for_what_was_emitted():
     assert repr(why).splitlines()[-1] == "  what it emitted triggers correlate"
 
 
-def test_of_a_relation_it_says_which():
+def test_the_relation_of_a_delivery_is_named():
     runtime = reactive.team()
     runtime.run_goal("Write about swifts")
     asked = {each.condition: each.operands for each in runtime.session.why(6).conditions}
@@ -297,7 +297,7 @@ def test_operators_of_a_clause_are_reported_one_by_one_and_secrets_masked():
     assert "abc" not in repr(run.why())
 
 
-def test_a_node_that_listens_and_leads_on_says_both():
+def test_a_node_that_listens_and_has_edges_reports_both():
     nodes = {"hears": Node("hears", "noop", on=("go",)), "next": Node("next", "noop")}
     run = Session(Recipe("r", "test", nodes, (Edge("hears", "next"),), ()))
     run.emit("go").run()

@@ -34,13 +34,13 @@ def test_a_condition_that_did_not_hold_is_reported_with_what_it_read():
     assert why._repr_html_().startswith("<pre>after step 2, &#x27;done&#x27;")
 
 
-def test_a_way_that_another_one_came_before():
+def test_an_edge_after_a_taken_one_is_explained():
     run = session(counting(1), {"n": 0})
     run.step(2)
     assert run.why_not("add").incoming_edges[0].result == "in step 2 it led to 'done'"
 
 
-def test_what_is_next_what_waits_and_what_ran():
+def test_next_waiting_and_executed_nodes_are_explained():
     run = session(fan("x", "y"))
     run.step(2)
     assert [explain(run, node) for node in ("y", "meet", "x", "after", "open")] == [
@@ -53,7 +53,7 @@ def test_what_is_next_what_waits_and_what_ran():
     assert run.why_not("after").incoming_edges[0].result == "'meet' has not run"
 
 
-def test_a_node_inside_another_one():
+def test_nested_nodes_are_explained():
     run = session(looping(line("x"), times=2))
     assert explain(run, "x") == "it is inside 'again', which is not open here"
     run.step(2)
@@ -64,7 +64,7 @@ def test_a_node_inside_another_one():
     assert explain(run, "again") == "it was entered, and its inner nodes are still running; it ran in step 3"
 
 
-def test_error_edges_and_failures():
+def test_error_edges_and_failures_are_explained():
     def fails(work):
         raise ValueError("it broke")
 
@@ -80,7 +80,7 @@ def test_error_edges_and_failures():
     assert explain(run, "b") == "it is next"
 
 
-def test_a_turn_that_a_person_took_away():
+def test_a_node_unscheduled_by_a_person_is_explained():
     run = session(line("a", "b", "c"))
     run.step()
     run.set_next("c")
@@ -95,7 +95,7 @@ def test_the_routes_of_a_router_are_reported_by_their_values():
     assert [asked.value for edge in why.incoming_edges for asked in edge.conditions] == [False]
 
 
-def test_no_event_of_its_types_has_come():
+def test_a_missing_event_is_the_reason():
     run = listening()
     assert (
         explain(run, "greet") == "no event of its types has been emitted: it listens to 'hello'; emitted: none at all"
@@ -106,7 +106,7 @@ def test_no_event_of_its_types_has_come():
     assert explain(run, "log", "evt_001") == "it fired for event evt_001 'bye' in step 2"
 
 
-def test_a_delivery_that_waits_and_one_that_is_not_matched_yet():
+def test_waiting_and_unmatched_deliveries_are_explained():
     run = listening()
     run.emit("hello").emit("hello")
     assert explain(run, "greet") == "event evt_001 'hello' is delivered to it next"
@@ -117,7 +117,7 @@ def test_a_delivery_that_waits_and_one_that_is_not_matched_yet():
     assert explain(run, "log", 2) == "event evt_001 'hello' is delivered to it next"  # as it stood then
 
 
-def test_a_delivery_that_a_person_skipped_or_took_away():
+def test_a_delivery_skipped_by_a_person_is_explained():
     run = listening()
     run.emit("hello")
     run.skip()
@@ -128,7 +128,7 @@ def test_a_delivery_that_a_person_skipped_or_took_away():
     assert explain(run, "log") == taken
 
 
-def test_an_event_of_a_step_that_is_in_flight():
+def test_an_event_of_a_step_in_flight_is_explained():
     async def emits(work):
         work.emit("heard")
         return {"out": await work.call(Effect("human", "ask", {}))}
@@ -143,7 +143,7 @@ def test_an_event_of_a_step_that_is_in_flight():
 
 @pytest.mark.parametrize(("words", "code"), [(("nobody",), "X101"), (("a", 9), "X111"), (("a", "evt_009"), "X111"),
                                              (("a", True), "X111")])  # fmt: skip
-def test_what_is_not_there(words, code):
+def test_an_unknown_node_is_a_problem(words, code):
     run = session(line("a"))
     with pytest.raises(ExecutionError, match=code):
         run.why_not(*words)

@@ -29,11 +29,11 @@ def test_deep_nesting_is_refused(form):
     assert [code for code, _ in list_problems(form)] == ["R108"]
 
 
-def test_the_deepest_that_is_allowed_is_read():
+def test_the_maximum_depth_is_accepted():
     assert not list_problems("[" * MAX_DEPTH + "]" * MAX_DEPTH)
 
 
-def test_aliases_count_as_often_as_they_are_used():
+def test_aliases_count_for_each_use():
     bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdef", "bcdefg", strict=True)
     )
@@ -47,23 +47,23 @@ def test_merges_count_too():
     assert [code for code, _ in list_problems(bomb)] == ["R108"]
 
 
-def test_a_value_may_stand_for_itself_no_deeper():
+def test_recursive_aliases_are_limited():
     assert [code for code, _ in list_problems("a: &a [1, *a]")] == ["R108"]
 
 
-def test_an_alias_without_an_anchor_asks_for_the_one_that_is_near():
+def test_an_alias_without_an_anchor_has_a_suggestion():
     (problem,) = read_text("a: &reader 1\nb: *raeder\n").problems
     assert (problem.code, problem.where) == ("R102", "<text>:2:4, b")
     assert problem.do == "did you mean 'reader'?"
 
 
-def test_merged_keys_give_way_to_those_that_are_there():
+def test_existing_keys_override_merged_ones():
     source = read_text("base: &base {a: 1, b: 2}\nmore: &more {b: 3, c: 4}\nit: {<<: [*base, *more], a: 9}\n")
     assert source.content["it"] == {"a": 9, "b": 2, "c": 4}
     assert not source.problems
 
 
-def test_a_merge_of_what_is_no_mapping_is_reported():
+def test_a_merge_of_a_value_that_is_not_a_mapping_is_reported():
     assert list_problems("it: {<<: 3}") == [("R102", "<text>:1:10, it['<<']")]
 
 
@@ -72,7 +72,7 @@ def test_an_alias_may_be_a_key():
     assert [code for code, _ in list_problems("a: &k [1]\n*k : 1\n")] == ["R114"]
 
 
-def test_too_many_values_stop_the_reading():
+def test_too_many_values_stop_parsing():
     builder = Builder("<test>")
     with pytest.raises(StopReadingError):
         builder.grow(MAX_NODES + 1, (1, 1))

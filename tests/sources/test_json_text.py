@@ -16,14 +16,14 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=5), st.sampled_from([None, 2]))
-def test_what_json_writes_is_read_back(content, indent):
+def test_dumped_json_is_parsed(content, indent):
     source = read_text(json.dumps(content, indent=indent), form="json")
     assert not source.problems
     assert source.content == content
 
 
 @given(st.text(alphabet='{}[]",:0e.-truefalsn\\ud8 \n', max_size=40))
-def test_no_text_breaks_the_reader(text):
+def test_no_text_breaks_the_parser(text):
     source = read_text(text, form="json")
     try:
         expected = json.loads(text, parse_constant=lambda word: (_ for _ in ()).throw(ValueError(word)))
@@ -33,7 +33,7 @@ def test_no_text_breaks_the_reader(text):
         assert source.problems or source.content == expected
 
 
-def test_every_key_and_item_knows_its_place():
+def test_every_key_and_item_has_its_place():
     source = read_text('{\n  "a": [1,\n    {"b": 2}]\n}')
     assert str(source.locate(("a", 1, "b"))) == "<text>:3:11, a[1].b"
     assert str(source.locate(("a", 1, "b"), key=True)) == "<text>:3:6, a[1].b"
@@ -51,7 +51,7 @@ def test_every_key_and_item_knows_its_place():
         ("", "<text>:1:1", ""),
     ],
 )
-def test_broken_json_says_where_and_what_to_do(text, where, do):
+def test_broken_json_is_reported_with_place_and_remedy(text, where, do):
     (problem,) = read_text(text, form="json").problems
     assert (problem.code, problem.where) == ("R102", where)
     assert do in problem.do
@@ -62,6 +62,6 @@ def test_a_second_key_is_reported():
     assert (problem.code, problem.where) == ("R103", "<text>:1:10, a")
 
 
-def test_a_number_without_an_end_is_reported():
+def test_an_infinite_number_is_reported():
     (problem,) = read_text('{"a": ' + "1" * 5000 + "}").problems
     assert (problem.code, problem.where) == ("R114", "<text>:1:7, a")

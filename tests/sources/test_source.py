@@ -13,34 +13,34 @@ def codes(source):
     return [problem.code for problem in source.problems]
 
 
-def test_every_key_and_item_knows_its_place():
+def test_every_key_and_item_has_its_place():
     source = read_text("a:\n  - b: 1\n    c: [x, y]\n", "some.yaml")
     assert source.content == {"a": [{"b": 1, "c": ["x", "y"]}]}
     assert str(source.locate(("a", 0, "c", 1))) == "some.yaml:3:12, a[0].c[1]"
     assert str(source.locate(("a", 0, "b"), key=True)) == "some.yaml:2:5, a[0].b"
 
 
-def test_what_is_not_there_is_at_what_is_around_it():
+def test_a_missing_part_has_the_place_of_its_container():
     source = read_text("a:\n  b: 1\n")
     assert source.locate(("a", "missing")) == Place("<text>", 1, 1, "a.missing")
 
 
-def test_a_path_is_written_as_people_write_it():
+def test_a_path_is_formatted_readably():
     assert format_path(("nodes", 3, "routes", "a b", "c")) == "nodes[3].routes['a b'].c"
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\r\nb", "a\rb"])
-def test_lines_end_as_they_do_on_every_system(text):
+def test_all_line_endings_are_supported(text):
     assert Lines(text).get_position(text.index("b")) == (2, 1)
 
 
-def test_a_file_is_read_with_and_without_a_mark_of_its_encoding(tmp_path):
+def test_a_file_is_read_with_and_without_a_byte_order_mark(tmp_path):
     file = tmp_path / "a.yaml"
     file.write_bytes("\ufeffkey: ü".encode())
     assert read_file(file).content == {"key": "ü"}
 
 
-def test_a_suffix_says_what_a_broken_file_was_meant_to_be(tmp_path):
+def test_the_suffix_decides_the_format_of_a_broken_file(tmp_path):
     file = tmp_path / "a.json"
     file.write_text("{a: 1}")
     (problem,) = read_file(file).problems
@@ -49,29 +49,29 @@ def test_a_suffix_says_what_a_broken_file_was_meant_to_be(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{a: 1, b: [x]}", '{"a": 1, "b": ["x"]}', "a: 1\nb: [x]"])
-def test_braces_may_be_yaml_too(text):
+def test_text_with_braces_may_be_yaml(text):
     assert read_text(text).content == {"a": 1, "b": ["x"]}
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+def test_a_path_that_is_not_a_file_is_rejected(tmp_path):
     assert codes(read_file(tmp_path)) == ["R101"]
     assert codes(read_file(tmp_path / "absent.yaml")) == ["R101"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_that_never_ends_is_not_waited_for(tmp_path):
+def test_an_endless_pipe_is_rejected(tmp_path):
     os.mkfifo(tmp_path / "pipe.yaml")
     assert codes(read_file(tmp_path / "pipe.yaml")) == ["R101"]
 
 
-def test_a_file_that_is_no_text_says_which_byte(tmp_path):
+def test_a_binary_file_is_reported_with_the_byte(tmp_path):
     file = tmp_path / "a.yaml"
     file.write_bytes(b"a: 1\nb: \xff\n")
     (problem,) = read_file(file).problems
     assert (problem.code, problem.where) == ("R102", f"{file}:2:4")
 
 
-def test_what_is_too_large_is_not_read(tmp_path):
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
     assert codes(read_text("a" * (MAX_BYTES + 1))) == ["R108"]
     file = tmp_path / "a.yaml"
     file.write_bytes(b"a" * (MAX_BYTES + 1))
@@ -94,9 +94,9 @@ def test_a_dict_is_checked_like_a_text():
     assert make_plain_source({"a": (1, {2: None})}).content == {"a": [1, {"2": None}]}
 
 
-def test_a_dict_says_that_a_key_is_no_text():
+def test_a_dict_key_that_is_not_a_string_is_reported():
     assert make_plain_source({True: 1, None: 2}).odd_keys == {("True",): "True", ("None",): "None"}
 
 
-def test_a_source_that_nobody_read_has_no_lines():
+def test_a_source_without_text_has_no_lines():
     assert Source(object(), "<thing>").locate() == Place("<thing>")

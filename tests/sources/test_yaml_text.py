@@ -17,14 +17,14 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=5))
-def test_what_yaml_writes_is_read_back(content):
+def test_dumped_yaml_is_parsed(content):
     source = read_text(yaml.safe_dump(content))
     assert not source.problems
     assert source.content == content
 
 
 @given(st.text(alphabet="ab:-{}[],&*!<|>'\"#%@` \n\t0.~?", max_size=60))
-def test_no_text_breaks_the_reader(text):
+def test_no_text_breaks_the_parser(text):
     for loader in (yaml.SafeLoader, None):
         builder = Builder("<test>", text)
         try:
@@ -33,19 +33,19 @@ def test_no_text_breaks_the_reader(text):
             assert builder.problems
 
 
-def test_dates_and_times_stay_texts():
+def test_dates_and_times_remain_strings():
     content = read_text("day: 2024-02-30\nnoon: 12:30\nnumber: 1_000\nhalf: 0.5\nnone: ~\nyes: 'yes'").content
     assert content["day"] == "2024-02-30"
     assert content["noon"] == "12:30"
     assert (content["number"], content["half"], content["none"]) == (1000, 0.5, None)
 
 
-def test_the_written_text_is_preserved_where_yaml_converts_it():
+def test_the_original_text_is_preserved_if_yaml_converts_it():
     source = read_text("a: yes\nb: 012\nc: text\n")
     assert source.texts == {("a",): "yes", ("b",): "012"}
 
 
-def test_unquoted_words_as_keys_are_noted():
+def test_unquoted_words_as_keys_are_recorded():
     source = read_text("yes: 1\non: 2\n'no': 3\ntrue: 4\nnull: 5")
     assert set(source.odd_keys.values()) == {"yes", "on", "null"}
     assert list(source.content) == ["yes", "on", "no", "true", "null"]
@@ -64,7 +64,7 @@ def test_unquoted_words_as_keys_are_noted():
         ("? [a, b]\n: 1", "R114", "<text>:1:3"),
     ],
 )
-def test_what_a_recipe_cannot_hold_is_reported(text, code, where):
+def test_values_that_a_recipe_cannot_contain_are_reported(text, code, where):
     (problem,) = read_text(text).problems
     assert (problem.code, problem.where) == (code, where)
 
@@ -81,7 +81,7 @@ def test_what_a_recipe_cannot_hold_is_reported(text, code, where):
         ("a: 1\n  b: 2\n c: 3", 2, ""),
     ],
 )
-def test_broken_yaml_says_where_and_what_to_do(text, line, do):
+def test_broken_yaml_is_reported_with_place_and_remedy(text, line, do):
     (problem,) = read_text(text).problems
     assert problem.code == "R102"
     assert problem.where.startswith(f"<text>:{line}:")

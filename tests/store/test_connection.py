@@ -59,7 +59,7 @@ def log(lasting):
 
 
 @pytest.mark.parametrize("does", [True, False], ids=["arrived", "did not arrive"])
-def test_what_has_arrived_without_our_knowing_is_not_stored_twice(log, does):
+def test_an_entry_stored_despite_an_error_is_not_stored_twice(log, does):
     breaks(log, "COMMIT", does=does)
     with pytest.raises(Exception, match="L4"):
         log.append("one", some(2, 3), status="running", steps=3)
@@ -70,7 +70,7 @@ def test_what_has_arrived_without_our_knowing_is_not_stored_twice(log, does):
     assert log.run("one").steps == 3
 
 
-def test_more_can_be_stored_at_the_second_try(log):
+def test_a_retry_may_store_more_entries(log):
     breaks(log, "COMMIT", does=True)
     with pytest.raises(Exception, match="L4"):
         log.append("one", some(2, 3))
@@ -78,7 +78,7 @@ def test_more_can_be_stored_at_the_second_try(log):
     assert list(log.entries("one")) == some(1, 6)
 
 
-def test_something_else_cannot_be_stored_in_its_place(log):
+def test_a_different_entry_cannot_replace_a_stored_one(log):
     breaks(log, "COMMIT", does=True)
     with pytest.raises(Exception, match="L4"):
         log.append("one", some(2, 3))
@@ -87,14 +87,14 @@ def test_something_else_cannot_be_stored_in_its_place(log):
     assert list(log.entries("one")) == some(1, 3)
 
 
-def test_the_same_twice_is_refused_where_it_was_stored(log):
+def test_a_stored_duplicate_is_rejected(log):
     log.append("one", some(2, 3))
     refused("L411", log.append, "one", some(2, 3))
     refused("L411", log.append, "one", some(2, 4))
 
 
 @pytest.mark.parametrize("does", [True, False], ids=["arrived", "did not arrive"])
-def test_a_run_that_has_begun_without_our_knowing_is_not_begun_twice(log, does):
+def test_a_run_created_despite_an_error_is_not_created_twice(log, does):
     breaks(log, "COMMIT", does=does)
     with pytest.raises(Exception, match="L4"):
         log.create(row("two", status="running"), some(1, 2))
@@ -118,7 +118,7 @@ def test_an_interrupt_leaves_no_transaction_open(log, lasting, statement, does):
     refused("L411", other.append, "one", some(4, 4))
 
 
-def test_an_interrupt_of_a_single_entry_is_as_good(log):
+def test_an_interrupt_of_a_single_entry_leaves_no_transaction_open(log):
     statements = ["WITH"] if log._link.database.remote else ["INSERT INTO agentnb_entries", "COMMIT"]
     log.append("one", some(2, 2))
     for seq, statement in enumerate(statements, 3):
@@ -137,7 +137,7 @@ def test_an_interrupt_while_reading_leaves_the_log_usable(log):
     log.append("one", some(2, 2))
 
 
-def test_a_log_that_ends_while_it_is_used_is_let_be(log):
+def test_a_log_closed_during_use_is_left_alone(log):
     link = log._link
     link.lock = SimpleNamespace(acquire=lambda timeout: False, release=None)
     link.end()
@@ -171,7 +171,7 @@ log.close()
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
 @pytest.mark.starts_programs
-def test_a_process_that_is_forked_off_has_a_connection_of_its_own(lasting):
+def test_a_forked_process_has_its_own_connection(lasting):
     with Elsewhere(lasting.where, FORKS) as they:
         they.ends()
     assert list(lasting.log.entries("one")) == some(1, 2)

@@ -19,7 +19,7 @@ from tests.store.stores import CREATED, Store, bodies, refused, row, some
 # --------------------------------------------------------------------------------------------------------- what is kept
 
 
-def test_a_run_comes_back_as_it_was_begun(store):
+def test_a_created_run_is_read_back_unchanged(store):
     before = datetime.now(UTC)
     first_row = row(
         name="Überprüfung ✓",
@@ -49,12 +49,12 @@ def test_a_run_without_a_parent_has_none(store):
     assert list(store.log.entries("one")) == []
 
 
-def test_times_of_another_zone_are_the_same_moment(store):
+def test_times_of_another_zone_are_the_same_instant(store):
     store.log.create(row()._replace(created=CREATED.astimezone(timezone(timedelta(hours=-7)))))
     assert store.log.run("one").created == CREATED
 
 
-def test_entries_come_in_order_and_in_parts(store):
+def test_entries_are_read_in_order_and_in_pages(store):
     store.log.create(row(), some(1, 1))
     store.log.append("one", some(2, 2))
     store.log.append("one", some(3, 3))
@@ -69,14 +69,14 @@ def test_entries_come_in_order_and_in_parts(store):
     assert store.log.last("one") == 6
 
 
-def test_a_long_run_is_read_whole(store):
+def test_a_long_run_is_read_completely(store):
     store.log.create(row(), some(1, 5003))
     store.log.create(row("two"), some(1, 2))
     assert list(store.log.entries("one")) == some(1, 5003)
     assert list(store.log.entries("one", 63, 2200)) == some(64, 2200)
 
 
-def test_what_is_appended_while_somebody_reads_disturbs_nothing(store):
+def test_an_append_does_not_affect_a_running_read(store):
     store.log.create(row(), some(1, 200))
     reading = store.log.entries("one", until=200)
     first = next(reading)
@@ -99,7 +99,7 @@ def test_any_json_text_survives(store, text):
     assert [json.loads(body) for body in actual] == [[text], {"a": text}] * 2
 
 
-def test_how_a_run_stands_is_said_by_parts(store):
+def test_the_status_of_a_run_is_updated_field_by_field(store):
     store.log.create(row())
     store.log.update_run("one", status="running", at="[4]")
     store.log.update_run("one", steps=12)
@@ -114,7 +114,7 @@ def test_how_a_run_stands_is_said_by_parts(store):
     assert store.log.run("one").at is None
 
 
-def test_the_run_begun_last_is_the_first_of_the_list(store):
+def test_the_last_created_run_is_listed_first(store):
     for run_id in ("b", "a", "c"):
         store.log.create(row(run_id))
     store.log.create(row("old", created=CREATED - timedelta(days=1)))
@@ -170,12 +170,12 @@ def test_a_query_finds_the_rows_that_match_page_by_page(store):
         assert pages == expected
 
 
-def test_a_list_after_a_run_that_is_not_there_is_refused(store):
+def test_a_list_after_a_missing_run_is_rejected(store):
     store.log.create(row())
     assert "did you mean 'one'" in refused("L413", store.log.runs, RunQuery(after="onw"))
 
 
-def test_the_run_that_was_written_last_is_meant_without_an_id(store):
+def test_without_an_id_the_last_written_run_is_used(store):
     for run_id in ("b", "a", "c"):
         store.log.create(row(run_id))
     assert store.log.run().run_id == "c"
@@ -185,7 +185,7 @@ def test_the_run_that_was_written_last_is_meant_without_an_id(store):
     assert store.log.run().run_id == "a"
 
 
-def test_whole_runs_are_added_all_or_none_and_nobody_holds_them(store):
+def test_imported_runs_are_added_atomically_and_have_no_writer(store):
     store.log.add([(row("a", status="finished", steps=2), some(1, 2)), (row("b"), [])])
     store.log.add([])
     assert [(row.run_id, row.status, row.steps, row.writer) for row in store.log.runs()] == [
@@ -202,7 +202,7 @@ def test_whole_runs_are_added_all_or_none_and_nobody_holds_them(store):
 # ------------------------------------------------------------------------------------------------------ what is refused
 
 
-def test_an_id_names_one_run(store):
+def test_ids_of_runs_are_unique(store):
     store.log.create(row(), some(1, 2))
     refused("L412", store.log.create, row(name="another"), some(1, 1))
     assert store.log.run("one").name == "a run"
@@ -210,7 +210,7 @@ def test_an_id_names_one_run(store):
     store.log.append("one", some(3, 3))
 
 
-def test_a_run_that_is_not_there_is_reported(store):
+def test_a_missing_run_is_reported(store):
     store.log.create(row("run_one"))
     acts = [
         (store.log.run, ("run_on",)),
@@ -240,7 +240,7 @@ def test_entries_follow_the_last_one(store):
     store.log.append("one", some(4, 4))
 
 
-def test_several_entries_are_stored_as_a_whole_or_not_at_all(lasting):
+def test_several_entries_are_stored_atomically(lasting):
     lasting.log.create(row(), some(1, 1))
     too_large = Entry(3, 2**80, "{}")
     with pytest.raises(StoreError):
@@ -253,7 +253,7 @@ def test_several_entries_are_stored_as_a_whole_or_not_at_all(lasting):
     lasting.log.create(row("two"), some(1, 3))
 
 
-def test_a_store_that_nobody_has_begun_has_no_runs(lasting):
+def test_a_new_store_has_no_runs(lasting):
     log = lasting.log
     for look in (log.runs, log.run, lambda: log.last("one"), lambda: log.entries("one")):
         assert "no store here" in refused("L410", look)
@@ -263,7 +263,7 @@ def test_a_store_that_nobody_has_begun_has_no_runs(lasting):
     refused("L410", log.runs)
 
 
-def test_a_store_without_runs_says_so():
+def test_a_store_without_runs_is_reported():
     assert "store is empty" in refused("L413", MemoryLog().run)
 
 
@@ -305,7 +305,7 @@ def seen(log):
 
 @given(acts=st.lists(ACTS, max_size=12))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_a_file_does_what_memory_does(tmp_path_factory, acts):
+def test_a_file_behaves_like_memory(tmp_path_factory, acts):
     memory, file = MemoryLog(), SqlLog(tmp_path_factory.mktemp("same") / "runs.db")
     for log in (memory, file):
         log.create(row("first"))
@@ -319,7 +319,7 @@ def test_a_file_does_what_memory_does(tmp_path_factory, acts):
 @pytest.mark.needs_postgres
 @given(acts=st.lists(ACTS, max_size=12))
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-def test_a_server_does_what_memory_does(postgres_server, acts):
+def test_a_server_behaves_like_memory(postgres_server, acts):
     memory, served = MemoryLog(), SqlLog(postgres_server.store())
     for log in (memory, served):
         log.create(row("first"))
@@ -330,6 +330,6 @@ def test_a_server_does_what_memory_does(postgres_server, acts):
     served.close()
 
 
-def test_a_store_says_what_it_is(store):
+def test_the_repr_of_a_store_names_its_kind(store):
     assert isinstance(store, Store)
     assert store.log.url in repr(store.log) or store.kind == "memory"

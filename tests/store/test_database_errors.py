@@ -12,7 +12,7 @@ from tests.store.stores import row
 
 
 @pytest.mark.parametrize("code", sorted(_WORDS))
-def test_each_failure_has_four_answers(code):
+def test_each_failure_is_a_complete_problem(code):
     error = make_driver_error(code, "runs.db", ValueError("so it is\n  said"), "NAME")
     (problem,) = error.problems
     assert isinstance(error, StoreError)
@@ -31,13 +31,13 @@ def test_a_secret_is_not_reported():
     assert "s3cr3t-77" not in str(make_driver_error("L421", "runs.db", ValueError("no login with s3cr3t-77")))
 
 
-def test_an_error_without_words_is_reported_by_its_name():
+def test_an_error_without_message_is_reported_by_its_name():
     assert make_driver_error("L427", "runs.db", KeyError()).problems[0].why == "the database reports: KeyError"
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 250, "~nobody-has-this-name/runs.db", ".", "file/inside.db"])
 @pytest.mark.parametrize("use", [SqlLog.runs, lambda log: log.create(row("one"))], ids=["read", "written"])
-def test_what_can_be_no_file_is_reported_as_a_problem(name, use, tmp_path, monkeypatch):
+def test_an_impossible_file_name_is_a_problem(name, use, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(StoreError) as caught:
@@ -45,7 +45,7 @@ def test_what_can_be_no_file_is_reported_as_a_problem(name, use, tmp_path, monke
     assert caught.value.problems[0].code in ("L410", "L414", "L420")
 
 
-def test_a_text_that_is_none_is_no_matter_of_a_server(tmp_path):
+def test_an_invalid_string_is_not_an_error_of_the_server(tmp_path):
     log = open_log(tmp_path / "runs.db")
     log.create(row("one"))
     with pytest.raises(StoreError) as caught:

@@ -8,27 +8,27 @@ from agentnb.store import MemoryLog
 from tests.store.stores import refused, row, some
 
 
-def test_two_logs_are_two_stores():
+def test_two_logs_are_separate_stores():
     one, other = MemoryLog(), MemoryLog()
     one.create(row(), some(1, 1))
     refused("L413", other.run, "one")
     assert other.runs() == []
 
 
-def test_what_was_given_can_be_changed_without_changing_what_is_stored():
+def test_changing_an_argument_does_not_change_the_store():
     log, entries = MemoryLog(), some(1, 2)
     log.create(row(), entries)
     entries.clear()
     assert list(log.entries("one")) == some(1, 2)
 
 
-def test_it_says_where_it_is():
+def test_the_repr_of_a_log_names_its_place():
     log = MemoryLog()
     log.create(row())
     assert (log.url, repr(log)) == ("memory", "MemoryLog(1 runs)")
 
 
-def test_what_comes_while_somebody_reads_is_not_read():
+def test_entries_added_during_a_read_are_not_read():
     log = MemoryLog()
     log.create(row(), some(1, 2))
     reading = log.entries("one")
@@ -37,7 +37,7 @@ def test_what_comes_while_somebody_reads_is_not_read():
 
 
 @pytest.mark.parametrize("known", [0, 3, 300])
-def test_a_wrong_id_is_reported_with_the_runs_that_are_there(known):
+def test_an_unknown_id_is_reported_with_the_existing_runs(known):
     log = MemoryLog()
     for number in range(known):
         log.create(row(f"run-{number}"))

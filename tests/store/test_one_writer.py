@@ -13,7 +13,7 @@ from agentnb.errors import StoreError
 from tests.store.stores import HOLDS, Elsewhere, refused, row, some
 
 
-def test_a_run_is_free_when_its_writer_lets_go(store):
+def test_a_run_is_free_when_its_writer_releases_it(store):
     store.log.create(row(), some(1, 1))
     assert store.log.run("one").writer is not None
     store.log.release("one")
@@ -35,7 +35,7 @@ def test_a_closed_log_reopens_itself(store):
     assert list(store.log.entries("one")) == some(1, 2)
 
 
-def test_a_second_log_of_this_process_is_refused(lasting):
+def test_a_second_log_of_this_process_is_rejected(lasting):
     lasting.log.create(row(), some(1, 1))
     other = lasting.another()
     before = lasting.log.run("one")
@@ -51,7 +51,7 @@ def test_a_second_log_of_this_process_is_refused(lasting):
     lasting.log.append("one", some(3, 3))
 
 
-def test_who_has_let_go_and_comes_back_too_late_is_refused(lasting):
+def test_a_writer_that_released_its_run_and_returns_too_late_is_rejected(lasting):
     lasting.log.create(row(), some(1, 1))
     lasting.log.release("one")
     other = lasting.another()
@@ -63,7 +63,7 @@ def test_who_has_let_go_and_comes_back_too_late_is_refused(lasting):
     other.append("one", some(5, 5))
 
 
-def test_a_log_that_nobody_has_any_more_holds_nothing(lasting):
+def test_a_collected_log_holds_no_claim(lasting):
     lasting.log.create(row(), some(1, 1))
     lasting.logs.clear()
     gc.collect()
@@ -89,7 +89,7 @@ def test_a_writer_in_another_process_is_named(lasting):
 
 
 @pytest.mark.starts_programs
-def test_the_claim_of_a_killed_writer_holds_nobody_up(lasting):
+def test_the_claim_of_a_killed_writer_blocks_nobody(lasting):
     with Elsewhere(lasting.where, HOLDS) as they:
         assert they.hears() == "holds"
         they.dies()
@@ -98,7 +98,7 @@ def test_the_claim_of_a_killed_writer_holds_nobody_up(lasting):
 
 
 @pytest.mark.starts_programs
-def test_a_killed_writer_is_not_said_to_write(lasting):
+def test_a_killed_writer_is_not_listed_as_writer(lasting):
     lasting.log.create(row())
     with Elsewhere(lasting.where, HOLDS) as they:
         assert they.hears() == "holds"
@@ -150,7 +150,7 @@ def test_two_processes_write_many_runs_of_one_store(lasting):
     assert all(list(lasting.log.entries(run.run_id)) == some(1, 59) for run in actual)
 
 
-def test_one_of_two_that_begin_the_same_run_is_refused(lasting):
+def test_one_of_two_writers_that_create_the_same_run_is_rejected(lasting):
     logs, begin, ends = [lasting.another(), lasting.another()], threading.Barrier(2), []
 
     def begins(log):
@@ -169,7 +169,7 @@ def test_one_of_two_that_begin_the_same_run_is_refused(lasting):
     assert sorted(ends) == ["L412", "kept"]
 
 
-def test_one_of_two_that_want_the_same_run_is_refused(lasting):
+def test_one_of_two_writers_that_claim_the_same_run_is_rejected(lasting):
     lasting.log.create(row(), some(1, 1))
     lasting.log.release("one")
     logs, begin, ends = [lasting.another(), lasting.another()], threading.Barrier(2), []

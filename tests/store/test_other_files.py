@@ -22,7 +22,7 @@ def log(path):
     log_.close()
 
 
-def test_a_file_that_is_no_database_is_left_as_it_is(log, path):
+def test_a_file_that_is_not_a_database_is_not_changed(log, path):
     path.write_text("name: triage\n" * 100)
     before = everything(path.parent)
     for act in (log.runs, lambda: log.create(row())):
@@ -31,7 +31,7 @@ def test_a_file_that_is_no_database_is_left_as_it_is(log, path):
 
 
 @pytest.mark.parametrize("mode", ["delete", "wal"])
-def test_the_database_of_another_program_is_left_as_it_is(log, path, mode):
+def test_the_database_of_another_program_is_not_changed(log, path, mode):
     with changed(path, f"PRAGMA journal_mode={mode}") as connection:
         connection.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, id TEXT)")
         connection.execute("CREATE TABLE meta (key TEXT, value TEXT)")
@@ -42,7 +42,7 @@ def test_the_database_of_another_program_is_left_as_it_is(log, path, mode):
     assert path.read_bytes() == before
 
 
-def test_what_another_program_has_not_finished_is_left_as_it_is(path, tmp_path):
+def test_an_open_transaction_of_another_program_is_not_changed(path, tmp_path):
     copy = tmp_path / "copy"
     copy.mkdir()
     with changed(path, "PRAGMA journal_mode=wal") as connection:
@@ -55,7 +55,7 @@ def test_what_another_program_has_not_finished_is_left_as_it_is(path, tmp_path):
     assert {name: everything(copy)[name] for name in before} == before
 
 
-def test_a_store_of_a_newer_agentnb_is_left_as_it_is(log, path):
+def test_a_store_of_a_newer_agentnb_is_not_changed(log, path):
     log.create(row())
     log.close()
     with changed(path, "UPDATE agentnb_meta SET value = '2'"):
@@ -67,7 +67,7 @@ def test_a_store_of_a_newer_agentnb_is_left_as_it_is(log, path):
 
 
 @pytest.mark.parametrize("key", ["a", "z"])
-def test_what_else_is_beside_the_version_is_ignored(path, key):
+def test_additional_metadata_are_ignored(path, key):
     log = SqlLog(path)
     log.create(row(), some(1, 2))
     log.close()
@@ -77,7 +77,7 @@ def test_what_else_is_beside_the_version_is_ignored(path, key):
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM agentnb_meta", "UPDATE agentnb_meta SET value = 'one'"])
-def test_a_store_that_has_lost_its_version_is_damaged(log, path, statement):
+def test_a_store_without_version_is_damaged(log, path, statement):
     log.create(row())
     log.close()
     with changed(path, statement):
@@ -85,7 +85,7 @@ def test_a_store_that_has_lost_its_version_is_damaged(log, path, statement):
     refused("L422", log.runs)
 
 
-def test_a_store_that_has_lost_a_table_is_damaged(log, path):
+def test_a_store_without_a_table_is_damaged(log, path):
     log.create(row(), some(1, 1))
     with changed(path, "DROP TABLE agentnb_entries"):
         pass

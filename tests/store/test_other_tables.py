@@ -31,7 +31,7 @@ def everything(folder):
 
 @pytest.mark.parametrize("wal", [True, False])
 @pytest.mark.parametrize("open", [True, False])
-def test_a_file_is_read_and_stays_as_it_is(tmp_path, wal, open):
+def test_reading_a_file_does_not_change_it(tmp_path, wal, open):
     path = tmp_path / "things.db"
     with closing(make(path, wal=wal)) as connection:
         if not open:
@@ -45,7 +45,7 @@ def test_a_file_is_read_and_stays_as_it_is(tmp_path, wal, open):
             assert {each.name for each in tmp_path.iterdir()} == {"things.db"}
 
 
-def test_a_look_can_change_nothing(tmp_path):
+def test_a_read_only_connection_cannot_write(tmp_path):
     path = tmp_path / "things.db"
     with closing(make(path)):
         with pytest.raises(StoreError):
@@ -53,7 +53,7 @@ def test_a_look_can_change_nothing(tmp_path):
         assert read_database(path, names) == ["one", "two"]
 
 
-def test_what_is_written_while_somebody_looks_is_looked_at_again(tmp_path):
+def test_a_concurrent_write_repeats_the_read(tmp_path):
     path, seen = tmp_path / "things.db", []
     make(path, wal=False).close()
 
@@ -69,7 +69,7 @@ def test_what_is_written_while_somebody_looks_is_looked_at_again(tmp_path):
     assert seen == [["one", "two"], ["one", "two", "three"]]
 
 
-def test_an_error_of_the_reader_is_its_own(tmp_path):
+def test_an_error_in_the_reading_function_is_raised_unchanged(tmp_path):
     path = tmp_path / "things.db"
     make(path).close()
 
@@ -99,7 +99,7 @@ def test_a_damaged_text_that_the_database_quotes_is_a_problem(tmp_path):
 
 
 @pytest.mark.needs_postgres
-def test_a_server_is_read_in_one_moment(postgres_url):
+def test_a_server_is_read_in_one_snapshot(postgres_url):
     import psycopg
 
     with psycopg.connect(postgres_url, autocommit=True) as connection:
@@ -118,7 +118,7 @@ def test_a_server_is_read_in_one_moment(postgres_url):
     assert caught.value.problems[0].code == "L419"
 
 
-def test_a_file_for_another_program_is_whole_or_not_there(tmp_path):
+def test_a_file_for_another_program_is_written_atomically(tmp_path):
     path = tmp_path / "new.db"
 
     def fails(change):
@@ -148,7 +148,7 @@ def fails_late(change):
 
 
 @pytest.mark.needs_postgres
-def test_a_server_is_written_as_a_whole_or_not_at_all(postgres_url):
+def test_a_server_is_written_atomically(postgres_url):
     def makes(change):
         change.do("CREATE TABLE things (id INTEGER, name TEXT)")
         change.execute_many("INSERT INTO things VALUES (?, ?)", [(1, "one"), (2, "two")])

@@ -34,7 +34,7 @@ def unprivileged():
 
 
 @pytest.mark.parametrize("folder", [0o500, 0o700], ids=["folder too", "file alone"])
-def test_a_file_that_can_only_be_read_is_read(unprivileged, folder):
+def test_a_read_only_file_is_read(unprivileged, folder):
     log = SqlLog(unprivileged / "runs.db")
     log.create(row(), some(1, 2))
     log.close()
@@ -51,7 +51,7 @@ def test_a_file_that_can_only_be_read_is_read(unprivileged, folder):
     log.close()
 
 
-def test_what_is_written_by_somebody_with_rights_is_seen(unprivileged):
+def test_writes_by_a_user_with_permissions_are_visible(unprivileged):
     path, log = unprivileged / "runs.db", SqlLog(unprivileged / "runs.db")
     other = SqlLog(path)
     other.create(row(), some(1, 1))
@@ -66,7 +66,7 @@ def test_what_is_written_by_somebody_with_rights_is_seen(unprivileged):
     other.close()
 
 
-def test_a_folder_that_cannot_be_written_takes_no_store(unprivileged):
+def test_an_unwritable_folder_cannot_contain_a_store(unprivileged):
     unprivileged.chmod(0o500)
     log = SqlLog(unprivileged / "runs.db")
     refused("L420", log.create, row())
@@ -75,7 +75,7 @@ def test_a_folder_that_cannot_be_written_takes_no_store(unprivileged):
     log.close()
 
 
-def test_a_file_that_may_not_be_read_is_reported(unprivileged):
+def test_an_unreadable_file_is_reported(unprivileged):
     log = SqlLog(unprivileged / "runs.db")
     log.create(row())
     log.close()

@@ -50,7 +50,7 @@ def end(log: SqlLog, other: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["stopped", "crashed"])
 @pytest.mark.starts_programs
-def test_a_server_that_goes_and_comes_back(postgres_server, log, at_once):
+def test_a_restarted_server_is_reconnected(postgres_server, log, at_once):
     log.create(row(), some(1, 2))
     postgres_server.stop(at_once=at_once)
     try:
@@ -74,7 +74,7 @@ def test_a_server_that_goes_and_comes_back(postgres_server, log, at_once):
     refused("L411", SqlLog(log._link.database.url).append, "one", some(6, 6))
 
 
-def test_a_server_that_is_gone_holds_no_close_up(postgres_server, log):
+def test_a_missing_server_does_not_block_close(postgres_server, log):
     log.create(row(), some(1, 2))
     postgres_server.stop(at_once=True)
     try:
@@ -87,7 +87,7 @@ def test_a_server_that_is_gone_holds_no_close_up(postgres_server, log):
     other.close()
 
 
-def test_a_connection_that_ends_while_nobody_uses_it_is_recreated(log, other):
+def test_a_connection_that_ends_while_idle_is_recreated(log, other):
     log.create(row(), some(1, 1))
     for act in (
         lambda: log.append("one", some(2, 2)),
@@ -103,7 +103,7 @@ def test_a_connection_that_ends_while_nobody_uses_it_is_recreated(log, other):
     assert log.run("one").steps == 4
 
 
-def test_who_takes_a_run_meanwhile_keeps_it(log, other, postgres_url):
+def test_a_writer_that_claims_a_run_meanwhile_keeps_it(log, other, postgres_url):
     log.create(row(), some(1, 1))
     end(log, other)
     thief = SqlLog(postgres_url)
@@ -116,7 +116,7 @@ def test_who_takes_a_run_meanwhile_keeps_it(log, other, postgres_url):
     log.append("one", some(3, 3))
 
 
-def test_a_connection_that_ends_within_a_change_has_changed_nothing(log, other):
+def test_a_connection_lost_within_a_transaction_changes_nothing(log, other):
     log.create(row(), some(1, 1))
     with other.transaction():
         other.execute("LOCK TABLE agentnb_entries IN ACCESS EXCLUSIVE MODE")
@@ -140,7 +140,7 @@ def test_a_connection_that_ends_within_a_change_has_changed_nothing(log, other):
     assert list(log.entries("one")) == some(1, 3)
 
 
-def test_a_run_is_held_as_long_as_the_connection_lives(log, postgres_url, other):
+def test_a_claim_lasts_as_long_as_its_connection(log, postgres_url, other):
     with Elsewhere(postgres_url, HOLDS) as they:
         assert they.hears() == "holds"
         assert str(they.process.pid) in log.run("theirs").writer
@@ -164,7 +164,7 @@ class Slow:
         return (self.times < 0,)
 
 
-def test_a_server_that_has_not_noticed_a_death_is_waited_for():
+def test_a_claim_of_a_dead_writer_is_awaited():
     gone = replace(identify_writer("gone"), pid=2**22 + 1)
     server, slow = PostgresServer("", "there", 1), Slow(3)
     server.claim(slow, "one", gone.to_text(), "mine")
@@ -191,26 +191,26 @@ def test_a_claim_that_fails_leaves_no_lock(log, postgres_url):
 # ----------------------------------------------------------------------------------------------------- what it refuses
 
 
-def test_nobody_there_is_reported():
+def test_a_missing_server_is_reported():
     log = open_log(f"postgresql://ann:s3cr3t-77@127.0.0.1:{free_port()}/runs")
     for act in (log.runs, lambda: log.create(row())):
         assert "s3cr3t-77" not in refused("L421", act)
 
 
-def test_a_wrong_password_is_reported_without_it(postgres_server):
+def test_a_wrong_password_is_reported_and_masked(postgres_server):
     port = postgres_server.port
     message = refused("L420", SqlLog(f"postgresql://agentnb:wr0ng-77@127.0.0.1:{port}/postgres").runs)
     assert "password authentication failed" in message
     assert "wr0ng-77" not in message
 
 
-def test_a_database_that_is_not_there_is_reported(postgres_server):
+def test_a_missing_database_is_reported(postgres_server):
     url = postgres_server.url.replace("/postgres", "/nothing")
     assert '"nothing" does not exist' in refused("L420", SqlLog(url).create, row())
 
 
 @pytest.mark.parametrize("rest", ["/runs?nothing=1", "/runs?nothing", "/%zz"])
-def test_a_url_that_cannot_be_read_is_reported_without_its_password(rest):
+def test_an_invalid_url_is_reported_without_its_password(rest):
     assert "p%zz" not in refused("L414", SqlLog(f"postgresql://ann:p%zz-77@host{rest}").runs)
 
 
@@ -231,7 +231,7 @@ def test_a_locked_table_is_reported(log, other):
     assert list(log.entries("one")) == some(1, 2)
 
 
-def test_a_database_that_can_only_be_read_is_read(log, postgres_url):
+def test_a_read_only_database_is_read(log, postgres_url):
     log.create(row(), some(1, 1))
     log.close()
     reader = SqlLog(with_options(postgres_url, "-cdefault_transaction_read_only%3Don"))
@@ -245,7 +245,7 @@ def test_a_database_that_can_only_be_read_is_read(log, postgres_url):
     reader.close()
 
 
-def test_a_right_that_is_missing_is_reported(postgres_server, postgres_url, other):
+def test_a_missing_permission_is_reported(postgres_server, postgres_url, other):
     other.execute("DROP ROLE IF EXISTS guest")
     other.execute("CREATE ROLE guest LOGIN PASSWORD 'gu3st-77'")
     schema = other.execute("SELECT current_schema()").fetchone()[0]
@@ -256,24 +256,24 @@ def test_a_right_that_is_missing_is_reported(postgres_server, postgres_url, othe
     guest.close()
 
 
-def test_a_schema_that_is_not_there_is_reported(postgres_server):
+def test_a_missing_schema_is_reported(postgres_server):
     refused("L420", SqlLog(f"{postgres_server.url}?options=-csearch_path%3Dnowhere").create, row())
 
 
-def test_a_text_that_no_server_keeps_is_reported(log):
+def test_a_text_that_no_server_can_store_is_reported(log):
     log.create(row())
     refused("L429", log.create, row("two", name="a\0b"))
     assert [run.run_id for run in log.runs()] == ["one"]
 
 
-def test_the_tables_of_others_are_no_matter(log, other):
+def test_tables_of_others_do_not_matter(log, other):
     for name in ("events", "runs", "meta"):
         other.execute(f"CREATE TABLE {name} (id text)")
     log.create(row(), some(1, 1))
     assert list(log.entries("one")) == some(1, 1)
 
 
-def test_a_store_of_a_newer_agentnb_is_refused(log, other):
+def test_a_store_of_a_newer_agentnb_is_rejected(log, other):
     log.create(row())
     log.close()
     other.execute("UPDATE agentnb_meta SET value = '9'")
@@ -281,7 +281,7 @@ def test_a_store_of_a_newer_agentnb_is_refused(log, other):
     refused("L415", log.append, "one", some(1, 1))
 
 
-def test_a_store_that_has_lost_a_table_is_damaged(log, other):
+def test_a_store_without_a_table_is_damaged(log, other):
     log.create(row())
     other.execute("DROP TABLE agentnb_entries")
     refused("L422", log.entries, "one")
@@ -296,7 +296,7 @@ def test_a_store_that_has_lost_a_table_is_damaged(log, other):
         ("FATAL:  no pg_hba.conf entry for host", "L420"),
     ],
 )
-def test_a_denied_login_is_recognised_by_its_words(said, code):
+def test_a_denied_login_is_recognized_by_its_message(said, code):
     assert PostgresServer("", "there", 1).to_store_error(psycopg.OperationalError(said)).problems[0].code == code
 
 
@@ -321,14 +321,14 @@ def test_a_denied_login_is_recognised_by_its_words(said, code):
         (psycopg.errors.SyntaxError, "L427"),
     ],
 )
-def test_what_a_server_says_is_reported_in_our_words(error, code):
+def test_errors_of_a_server_are_reported_in_our_own_words(error, code):
     for said in ("so it is", "FATAL:  so it is"):  # the words count only where there is no code
         problem = PostgresServer("", "there", 1).to_store_error(error(said)).problems[0]
         assert (problem.code, problem.where) == (code if error.sqlstate or "FATAL" not in said else "L420", "there")
         assert said.split()[-1] in problem.why
 
 
-def test_the_package_that_is_missing_is_named(monkeypatch):
+def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.delitem(sys.modules, "agentnb.store.postgres")
     assert "agentnb[postgres]" in refused("L424", open_log, "postgresql://ann@nowhere.example.org/runs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agentnb.store.run_errors import make_duplicate_error, make_empty_store_error, make_missing_run_error
 
 
-def test_a_run_that_is_not_there_is_reported_with_the_newest_ones():
+def test_a_missing_run_is_reported_with_the_newest_ones():
     few = make_missing_run_error("on", ["one", "two"], 2, "runs.db").problems[0]
     assert (few.code, few.where) == ("L413", "runs.db")
     assert few.why == "its runs are: 'one', 'two'"
@@ -16,6 +16,6 @@ def test_a_run_that_is_not_there_is_reported_with_the_newest_ones():
     assert make_missing_run_error("xyz", [], 0, "runs.db").problems[0].why.endswith("none")
 
 
-def test_a_store_without_runs_and_an_id_that_is_taken_are_reported():
+def test_a_store_without_runs_and_a_duplicate_id_are_reported():
     assert make_empty_store_error("runs.db").problems[0].code == "L413"
     assert "'one'" in make_duplicate_error("one", "runs.db").problems[0].what

@@ -30,17 +30,17 @@ def sizes(log, monkeypatch):
     return results
 
 
-def test_short_entries_are_read_many_at_a_time(log, monkeypatch):
+def test_short_entries_are_read_in_large_batches(log, monkeypatch):
     log.create(row(), some(1, 5000))
     assert sizes(log, monkeypatch) == [64, 2000, 2000, 936]
 
 
-def test_large_entries_are_read_few_at_a_time(log, monkeypatch):
+def test_large_entries_are_read_in_small_batches(log, monkeypatch):
     log.create(row(), some(1, 70, "x" * 1_000_000))
     assert sizes(log, monkeypatch) == [64, 3, 3, 0]
 
 
-def test_an_entry_that_is_larger_than_all_is_read(log, monkeypatch):
+def test_an_entry_larger_than_a_batch_is_read(log, monkeypatch):
     monkeypatch.setattr(module, "_CHUNK", 10)
     monkeypatch.setattr(module, "_FIRST", 1)
     log.create(row(), some(1, 3, "x" * 100))
@@ -54,7 +54,7 @@ def test_a_run_that_is_created_twice_at_once_is_a_duplicate(log, monkeypatch):
     assert log.last("one") == 2
 
 
-def test_what_a_table_refuses_for_another_reason_is_no_duplicate(log):
+def test_another_constraint_error_is_not_a_duplicate(log):
     log.create(row("one"), some(1, 2))
     log._link._connection.execute("CREATE TRIGGER full BEFORE INSERT ON agentnb_runs BEGIN SELECT no_such(); END")
     message = refused("L427", log.create, row("two"), some(1, 1))

@@ -35,14 +35,14 @@ def test_a_store_is_one_file_when_it_is_closed(log, path):
     assert [each.name for each in path.parent.iterdir()] == ["runs.db"]
 
 
-def test_it_is_safe_against_a_killed_process_without_waiting_for_the_disk(log, path):
+def test_it_survives_a_killed_process_without_waiting_for_the_disk(log, path):
     log.create(row())
     connection = log._link._connection
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
 
 
-def test_a_look_makes_no_file(log, path):
+def test_a_read_creates_no_file(log, path):
     refused("L410", log.runs)
     path.touch()
     refused("L410", log.run)
@@ -51,7 +51,7 @@ def test_a_look_makes_no_file(log, path):
     assert log.run().run_id == "one"
 
 
-def test_what_a_killed_writer_has_stored_can_be_read(path):
+def test_entries_of_a_killed_writer_can_be_read(path):
     with Elsewhere(str(path), HOLDS) as they:
         assert they.hears() == "holds"
     assert (path.parent / "runs.db-wal").stat().st_size > 0
@@ -62,7 +62,7 @@ def test_what_a_killed_writer_has_stored_can_be_read(path):
     assert list(SqlLog(path).entries("theirs")) == some(1, 4)
 
 
-def test_a_reader_sees_what_a_writer_keeps(log, path):
+def test_a_reader_sees_the_entries_of_an_open_writer(log, path):
     log.create(row(), some(1, 1))
     reader = SqlLog(path)
     for seq in range(2, 6):
@@ -75,7 +75,7 @@ def test_a_reader_sees_what_a_writer_keeps(log, path):
 # ------------------------------------------------------------------------------------------------- taken away, put back
 
 
-def test_what_would_be_written_to_a_file_that_is_gone_is_refused(log, path):
+def test_a_write_to_a_deleted_file_is_rejected(log, path):
     log.create(row(), some(1, 1))
     aside = path.with_name("aside")
     aside.mkdir()
@@ -100,7 +100,7 @@ def test_another_file_in_the_same_place_is_another_store(log, path):
     refused("L413", log.append, "one", some(2, 2))
 
 
-def test_a_store_is_found_again_when_it_is_replaced(log, path, tmp_path):
+def test_a_replaced_store_is_opened(log, path, tmp_path):
     log.create(row(), some(1, 1))
     other = SqlLog(tmp_path / "other.db")
     other.create(row("two"), some(1, 1))
@@ -113,7 +113,7 @@ def test_a_store_is_found_again_when_it_is_replaced(log, path, tmp_path):
 
 
 @pytest.mark.parametrize("entries", [0, 1, 2, None])
-def test_who_has_been_taken_for_dead_cannot_write_on(log, path, entries):
+def test_a_writer_taken_for_dead_cannot_continue(log, path, entries):
     log.create(row(), some(1, 1))
     LIVE.discard(log._link._token)
     other = SqlLog(path)
@@ -146,7 +146,7 @@ class Busy:
         return []
 
 
-def test_who_begins_a_file_at_the_same_time_is_waited_for(path):
+def test_a_concurrent_creation_of_a_file_is_awaited(path):
     connection = Busy(3)
     sqlite.SqliteFile(str(path), "runs.db", 60)._settle(connection)
     assert connection.times == 0
@@ -157,7 +157,7 @@ def test_who_begins_a_file_at_the_same_time_is_waited_for(path):
 # ---------------------------------------------------------------------------------------------- full, locked, forbidden
 
 
-def test_a_full_disk_is_reported_and_nothing_is_lost(log):
+def test_a_full_disk_is_reported_and_nothing_stored_is_lost(log):
     log.create(row(), some(1, 3))
     connection = log._link._connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -218,7 +218,7 @@ def test_a_locked_file_is_reported_and_can_be_read(log, path):
     log.create(row("two"))
 
 
-def test_a_claim_outlives_a_connection_that_has_failed(log, path):
+def test_a_claim_survives_a_failed_connection(log, path):
     log.create(row(), some(1, 1))
     log._link.drop()
     with changed(path, "BEGIN EXCLUSIVE") as other:
@@ -234,7 +234,7 @@ def test_a_claim_outlives_a_connection_that_has_failed(log, path):
     SqlLog(path).append("one", some(4, 4))
 
 
-def test_a_claim_that_has_failed_is_no_claim(log, path):
+def test_a_failed_claim_is_not_held(log, path):
     other = SqlLog(path)
     other.create(row(), some(1, 1))
     refused("L411", log.append, "one", some(2, 2))
@@ -246,7 +246,7 @@ def test_a_claim_that_has_failed_is_no_claim(log, path):
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_file_that_is_locked_for_a_moment_is_waited_for(path):
+def test_a_briefly_locked_file_is_awaited(path):
     log = SqlLog(path)
     log.create(row(), some(1, 1))
     with Elsewhere(str(path), LOCKS) as they:
@@ -268,7 +268,7 @@ other.execute("COMMIT")
 """
 
 
-def test_the_end_of_a_log_waits_for_nobody(log, path):
+def test_closing_a_log_does_not_wait(log, path):
     log.create(row())
     with changed(path, "BEGIN EXCLUSIVE") as other:
         log.close()  # nobody can be told that the run is free: whoever asks this process is told so
@@ -278,7 +278,7 @@ def test_the_end_of_a_log_waits_for_nobody(log, path):
     other.close()
 
 
-def test_a_folder_that_is_not_there_is_reported(tmp_path):
+def test_a_missing_folder_is_reported(tmp_path):
     log = SqlLog(tmp_path / "deep" / "runs.db")
     assert "there is no folder" in refused("L420", log.create, row())
     refused("L410", log.runs)
@@ -288,13 +288,13 @@ def test_a_folder_that_is_not_there_is_reported(tmp_path):
     log.close()
 
 
-def test_a_folder_is_no_store(tmp_path):
+def test_a_folder_is_not_a_store(tmp_path):
     log = SqlLog(tmp_path)
     refused("L420", log.runs)
     refused("L420", log.create, row())
 
 
-def test_what_a_driver_says_is_reported_with_its_name(path):
+def test_the_message_of_a_driver_is_reported_with_its_name(path):
     file = sqlite.SqliteFile(str(path), "runs.db", 1)
     error = sqlite3.OperationalError("a new kind")
     error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_TOOBIG, "SQLITE_TOOBIG"
@@ -302,7 +302,7 @@ def test_what_a_driver_says_is_reported_with_its_name(path):
     assert file.to_store_error(error).problems[0].code == "L427"
 
 
-def test_a_store_is_read_by_its_own_tool(log, path):
+def test_a_store_is_readable_by_the_sqlite_tool(log, path):
     log.create(row(), some(1, 3))
     log.close()
     query = "SELECT body FROM agentnb_entries JOIN agentnb_runs ON number = run WHERE run_id = 'one' ORDER BY seq"

@@ -22,7 +22,7 @@ def database():
 @pytest.mark.parametrize(
     "name", [name for name in Statements.__slots__ if name not in {"kind", "tables", "indexes", "append"}]
 )
-def test_sqlite_understands_it_and_all_of_it_is_given_by_name(database, name):
+def test_the_statements_are_valid_and_use_named_parameters(database, name):
     statement = getattr(compile_statements("sqlite"), name)
     names = dict.fromkeys(re.findall(r"(?<!:):(\w+)", statement))
     database.execute(f"EXPLAIN {statement}", names)
@@ -76,5 +76,5 @@ def test_the_schema_is_that_of_the_stores_of_this_version(kind):
     assert [text.split()[2] for text in statements.indexes.values()] == [*statements.indexes]
 
 
-def test_the_words_are_put_once():
+def test_names_are_defined_once():
     assert compile_statements("sqlite") is compile_statements("sqlite")

@@ -43,11 +43,11 @@ def test_a_path_or_a_url_names_a_file(where, path, tmp_path):
     assert parse(where).target == str(tmp_path / path)
 
 
-def test_four_strokes_begin_an_absolute_path(tmp_path):
+def test_four_slashes_start_an_absolute_path(tmp_path):
     assert parse(f"sqlite:///{tmp_path}/runs.db").target == str(tmp_path / "runs.db")
 
 
-def test_a_file_of_an_odd_name_is_written(tmp_path):
+def test_a_file_with_an_unusual_name_is_written(tmp_path):
     log = open_log("odd name?x=1&y #2%20.db")
     log.create(row())
     log.close()
@@ -80,7 +80,7 @@ def test_its_url_names_the_same_store(tmp_path):
         (b"runs.db", "neither a path nor a URL"),
     ],
 )
-def test_anything_else_is_reported_with_the_forms(where, said):
+def test_any_other_url_is_reported_with_the_valid_forms(where, said):
     message = refused("L414", open_log, where)
     assert said in message
     assert "s3cr3t-77" not in message
@@ -91,22 +91,22 @@ def test_anything_else_is_reported_with_the_forms(where, said):
 @pytest.mark.parametrize(
     "where", [":memory:", "sqlite://", "sqlite:///:memory:", "sqlite://:memory:", "file:runs.db?mode=memory"]
 )
-def test_a_database_in_memory_is_refused_with_advice(where, tmp_path):
+def test_a_database_in_memory_is_rejected_with_advice(where, tmp_path):
     assert "MemoryLog()" in refused("L423", open_log, where)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_log_is_given_back_as_it_is():
+def test_a_log_is_returned_unchanged():
     log = MemoryLog()
     assert open_log(log) is log
 
 
-def test_opening_makes_nothing(tmp_path):
+def test_opening_creates_nothing(tmp_path):
     open_log("runs.db")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_same_file_is_the_same_log_while_it_lives(tmp_path):
+def test_the_same_file_is_the_same_log_while_it_is_open(tmp_path):
     log = open_log("runs.db")
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "link").symlink_to(tmp_path)
@@ -157,12 +157,12 @@ def test_a_password_is_never_shown(url, shown):
     assert repr(log) == f"SqlLog({shown!r})"
 
 
-def test_a_password_is_masked_wherever_it_turns_up():
+def test_a_password_is_masked_everywhere():
     parse("postgresql://ann:s3cr3t%2F77@host/runs?passphrase=p4ss-phrase")
     assert mask_text("no s3cr3t/77, s3cr3t%2F77 or p4ss-phrase") == "no ********, ******** or ********"
 
 
-def test_a_password_that_is_a_word_leaves_that_word_alone():
+def test_a_password_that_is_a_common_word_is_not_masked_elsewhere():
     parse("postgresql://postgres:postgres@host/postgres")
     assert mask_text("a postgres server") == "a postgres server"
 

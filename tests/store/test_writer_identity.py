@@ -30,7 +30,7 @@ def mine():
     LIVE.discard("a token")
 
 
-def test_a_writer_says_where_it_is_to_be_found(mine):
+def test_the_repr_of_a_writer_names_its_place(mine):
     text = str(mine)
     for part in (mine.user, mine.host, f"process {os.getpid()}", mine.program, "since 20", " UTC"):
         assert part in text
@@ -42,24 +42,24 @@ def test_a_writer_survives_its_row(mine):
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", "7", '{"pid":1}', '{"token":1,"later":2}'])
-def test_what_no_writer_has_written_names_nobody(text):
+def test_an_invalid_claim_names_nobody(text):
     assert read(text) is None
 
 
-def test_this_process_writes_while_its_log_is_open(mine):
+def test_this_process_is_a_writer_while_its_log_is_open(mine):
     assert is_alive(mine)
     LIVE.discard("a token")
     assert not is_alive(mine)
 
 
 @pytest.mark.parametrize("distance", [-1, 1])
-def test_another_process_is_not_this_one_whether_its_number_is_lower_or_higher(monkeypatch, distance):
+def test_another_process_is_not_this_one(monkeypatch, distance):
     other = identify_writer("a token of its own")
     monkeypatch.setattr(os, "getpid", lambda: other.pid + distance)
     assert is_alive(other)
 
 
-def test_another_process_writes_while_it_runs():
+def test_another_process_is_a_writer_while_it_runs():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         began = writer_identity._read_start(process.pid)
         other = replace(identify_writer("x"), pid=process.pid, started=began)
@@ -72,12 +72,12 @@ def test_another_process_writes_while_it_runs():
     assert not is_alive(other)
 
 
-def test_nobody_and_another_machine_write_no_more(mine):
+def test_no_writer_and_one_on_another_machine_are_not_alive(mine):
     assert not is_alive(None)
     assert not is_alive(replace(mine, host="elsewhere"))
 
 
-def test_a_process_that_may_not_be_looked_at_is_alive(mine, monkeypatch):
+def test_a_process_that_cannot_be_inspected_counts_as_alive(mine, monkeypatch):
     def may_not(pid):
         raise psutil.AccessDenied(pid)
 
@@ -85,7 +85,7 @@ def test_a_process_that_may_not_be_looked_at_is_alive(mine, monkeypatch):
     assert is_alive(mine)
 
 
-def test_setting_the_clock_changes_nothing(mine, monkeypatch):
+def test_setting_the_clock_has_no_effect(mine, monkeypatch):
     if sys.platform != "linux":
         pytest.skip("elsewhere the time when a process began is told in the clock's own time")
     earlier, born = psutil.boot_time(), psutil.Process.create_time
@@ -102,7 +102,7 @@ def test_a_user_without_a_name_has_a_number(monkeypatch):
     assert identify_writer("x").user == str(os.getuid())
 
 
-def test_a_program_is_named_without_its_arguments(monkeypatch):
+def test_a_program_is_shown_without_its_arguments(monkeypatch):
     hide("s3cr3t-77")
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
     monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
@@ -116,7 +116,7 @@ def test_a_program_is_named_without_its_arguments(monkeypatch):
     assert identify_writer("x").program == "triage.ipynb"
 
 
-def test_a_run_that_is_held_is_reported_with_its_writer(mine):
+def test_a_claimed_run_is_reported_with_its_writer(mine):
     other = replace(mine, pid=4711, program="train.py")
     problem = make_writer_error("one", other, "runs.db").problems[0]
     assert (problem.code, problem.where) == ("L411", "runs.db")

@@ -50,7 +50,7 @@ def golden(tmp_path):
     return record_golden(session(), tmp_path / "asking.jsonl")
 
 
-def test_a_golden_holds_for_its_recipe_and_nothing_is_called(golden):
+def test_a_golden_matches_its_recipe_and_makes_no_call(golden):
     calls.clear()
     assert replay_golden(graph(), golden).ok
     report = replay_golden(session(), golden, holds=("route", "values", "reads", "calls"))
@@ -66,7 +66,7 @@ def test_an_edited_recipe_fails_with_step_node_path_and_both_values(golden):
         assert word in str(report)
 
 
-def test_what_must_hold_is_chosen(golden):
+def test_the_compared_levels_can_be_chosen(golden):
     other = graph(lambda found: {"grade": "good", "extra": 1})
     assert not replay_golden(other, golden, holds=("values",)).ok
     assert replay_golden(other, golden, holds=("route",)).ok
@@ -76,13 +76,13 @@ def test_what_must_hold_is_chosen(golden):
         replay_golden(other, golden, holds=("value",))
 
 
-def test_at_least_one_level_must_hold(golden):
+def test_at_least_one_level_must_be_compared(golden):
     with pytest.raises(ExecutionError, match=r"L582.*no level"):
         replay_golden(graph(), golden, holds=())
     assert replay_golden(graph(), golden, holds="route").ok
 
 
-def test_a_run_without_steps_is_no_golden(tmp_path):
+def test_a_run_without_steps_is_not_a_golden(tmp_path):
     """It would hold for every recipe."""
     with pytest.raises(ExecutionError, match="L586"):
         record_golden(nb.Session(nb.samples("incident"), {}), tmp_path / "idle.jsonl")
@@ -177,7 +177,7 @@ def test_a_problem_about_a_redacted_path_suggests_another_one(tmp_path):
         record_golden(session(), tmp_path / "one.jsonl", redact="calls.search.results.id")
 
 
-def test_a_redacted_value_is_nowhere_in_the_file(tmp_path):
+def test_a_redacted_value_does_not_occur_in_the_file(tmp_path):
     run = nb.Session(graph(), {"question": "4711"}, tools={"search": search})
     paths = ["question", "found", "calls.search.arguments.question", "calls.search.result.found"]
     text = record_golden(run, tmp_path / "one.jsonl", redact=paths).read_text()
@@ -186,7 +186,7 @@ def test_a_redacted_value_is_nowhere_in_the_file(tmp_path):
     assert replay_golden(graph(), tmp_path / "one.jsonl").ok
 
 
-def test_what_a_step_reports_of_a_redacted_value_is_left_out(tmp_path):
+def test_reports_of_a_redacted_value_are_omitted(tmp_path):
     tools = dict.fromkeys(("search", "unused"), lambda **given: {"text": "4711", "day": "Monday"})
     run = nb.Session(load_tools(), {"question": "why?"}, llm=["Because."], tools=tools)
     paths = ["calls.search.result.text", "found", "calls.say.arguments.messages.*.content"]
@@ -245,7 +245,7 @@ class Pair:
 
 
 @pytest.mark.parametrize("node", ["condition", "function"])
-def test_a_redacted_value_that_the_run_depends_on_is_a_problem(tmp_path, node):
+def test_redacting_a_value_that_affects_the_run_is_a_problem(tmp_path, node):
     """A golden that fails with the unchanged recipe is of no use, so it is not written."""
     redact = ["found", "calls.search.result.found"]
     if node == "condition":
@@ -263,7 +263,7 @@ def test_a_redacted_value_that_the_run_depends_on_is_a_problem(tmp_path, node):
         assert replay_golden(graph(lambda found: {"grade": found.lower()}), file, holds=("route",)).ok
 
 
-def test_the_file_is_lines_that_can_be_read_and_has_no_time_or_place(golden):
+def test_the_file_is_readable_lines_without_times_and_paths(golden):
     lines = [json.loads(line) for line in golden.read_text().splitlines()]
     assert [line.get("node") for line in lines[2:]] == ["ask", "grade", "good"]
     assert lines[3]["writes"] == [["grade", "set", "good"]]
@@ -274,7 +274,7 @@ def test_the_file_is_lines_that_can_be_read_and_has_no_time_or_place(golden):
     assert again.back().current == "good"
 
 
-def test_secrets_are_not_in_it(tmp_path):
+def test_the_file_contains_no_secrets(tmp_path):
     run = nb.Session(graph(), {"question": "hunter2-hunter2", "password": "hunter2-hunter2"},
                       tools={"search": search}, validate_inputs=False)  # fmt: skip
     assert "hunter2" not in record_golden(run, tmp_path / "secret.jsonl").read_text()
@@ -307,7 +307,7 @@ def test_a_run_with_interventions_and_forks_is_recorded_as_one(tmp_path):
     assert replay_golden(graph(), path).differences == ()
 
 
-def test_goldens_times_recipes_are_one_frame(golden, tmp_path):
+def test_goldens_and_recipes_are_combined_in_one_frame(golden, tmp_path):
     record_golden(session(), tmp_path / "second.jsonl")
     other = graph(lambda found: {"grade": "fine"})
     frame = replay_goldens(tmp_path, {"old": graph(), "new": other, "triage": nb.samples("triage")})

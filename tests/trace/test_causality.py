@@ -52,7 +52,7 @@ def parts(wanted):
     return ids
 
 
-def test_a_things_chain_has_all_that_makes_changes_joins_and_removes_it():
+def test_the_chain_of_an_item_has_every_event_that_affects_it():
     assert parts("a") == {"cause": [1, 8], "self": [2, 4, 6, 7, 9, 10, 11], "effect": [5, 12]}
 
 
@@ -60,11 +60,11 @@ def test_a_things_chain_has_all_that_makes_changes_joins_and_removes_it():
     ("wanted", "own"),
     [("b", [3, 4, 10]), ("r", [4, 10]), ("p1", [6, 7]), ("p2", [9]), ("ask", [14, 15]), ("e8", [8])],
 )
-def test_of_each_sort_of_thing_and_of_an_event(wanted, own):
+def test_there_is_a_chain_for_each_kind_of_item_and_for_events(wanted, own):
     assert parts(wanted)["self"] == own
 
 
-def test_it_goes_back_to_the_roots_and_forward_to_the_end():
+def test_a_chain_reaches_from_the_roots_to_the_end():
     assert parts("e8") == {"cause": [1, 2], "self": [8], "effect": [9, 10, 11, 12]}
     assert parts("e1")["cause"] == []
     assert parts("e12")["effect"] == []
@@ -79,7 +79,7 @@ def test_it_goes_back_to_the_roots_and_forward_to_the_end():
     }
 
 
-def test_it_is_in_the_order_of_the_events_and_says_what_each_is_about():
+def test_a_chain_is_ordered_and_describes_each_event():
     links = find_chain(LOG, "a")
     assert [link.event.seq for link in links] == sorted(link.event.seq for link in links)
     about = index_by_object(LOG)
@@ -89,12 +89,12 @@ def test_it_is_in_the_order_of_the_events_and_says_what_each_is_about():
     assert about["e1"] == ()
 
 
-def test_of_what_nothing_tells_there_is_none():
+def test_an_unknown_item_has_no_chain():
     assert find_chain(LOG, "c") == []
     assert find_chain((), "a") == []
 
 
-def test_causes_that_go_round_come_to_an_end():
+def test_circular_causes_terminate():
     log = (event(1, "x", 2), event(2, "x", 1), event(3, "x", 3))
     assert [link.event.seq for link in find_chain(log, "e1")] == [1, 2]
     assert [link.part for link in find_chain(log, "e3")] == ["self"]
@@ -110,6 +110,6 @@ def test_payloads_may_be_anything():
     assert [link.part for link in find_chain(log, "e2")] == ["cause", "self"]
 
 
-def test_what_only_tells_of_a_delivery():
+def test_delivery_events_are_recognized():
     assert reports_delivery(LOG[4])
     assert not reports_delivery(LOG[7])

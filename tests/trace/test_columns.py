@@ -10,14 +10,14 @@ from agentnb.trace.columns import Columns, choose_int_type, find_firsts, find_us
 from tests.trace.random_runs import go, odyssey, started
 
 
-def test_a_copied_column_lets_the_run_grow_it():
+def test_a_copied_column_does_not_block_the_run():
     column = array("I", [1, 2, 3])
     copied = to_array(column, 2)
     column.append(4)
     assert copied.tolist() == [1, 2]
 
 
-def test_lists_stay_lists():
+def test_lists_remain_lists():
     objects = to_objects([[1, 2], [3, 4], None])
     assert objects.shape == (3,)
     assert objects[0] == [1, 2]
@@ -25,19 +25,19 @@ def test_lists_stay_lists():
     assert mask_identical([1, None, 2], None).tolist() == [False, True, False]
 
 
-def test_first_places_are_found_in_windows():
+def test_first_occurrences_are_found_in_windows():
     numbers = np.array([3] * 5000 + [1] * 30_000 + [2])
     assert find_used(numbers, 5) == [1, 2, 3]
     assert sorted(find_firsts(numbers, [1, 2, 3])) == [0, 5000, 35_000]
 
 
 @pytest.mark.parametrize(("size", "kind"), [(0, np.int8), (127, np.int8), (128, np.int16), (40_000, np.int32)])
-def test_the_smallest_type_that_holds_them(size, kind):
+def test_columns_have_the_smallest_sufficient_dtype(size, kind):
     assert choose_int_type(size) is kind
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_columns_say_what_the_rows_say(seed):
+def test_columns_equal_the_rows(seed):
     reading = SimulationTrace.of(odyssey(seed)).reading()
     columns = Columns(reading)
     steps = range(1, reading.tip + 1)
@@ -51,7 +51,7 @@ def test_columns_say_what_the_rows_say(seed):
     assert list(columns.outputs()) == [reading.outputs(step) for step in steps]
 
 
-def test_columns_are_of_the_moment():
+def test_columns_are_snapshots():
     run = go(started(), 10)
     columns = Columns(SimulationTrace.of(run).reading())
     go(run, 10)

@@ -24,7 +24,7 @@ def test_each_column_is_described_with_its_dtype(frames, name):  # noqa: F811
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_number_of_a_measure_has_its_unit(name):
+def test_numeric_measures_have_units(name):
     for column, row in DATA_DICTIONARY[name].items():
         assert row.meaning
         measures = ("seconds", "tokens", "cost", "timestamp", "time")

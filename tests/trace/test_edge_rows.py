@@ -11,7 +11,7 @@ from agentnb.trace.edge_rows import iter_deliveries
 from tests.session.small_sessions import counting, session
 
 
-def test_of_a_reactive_run_the_edges_are_its_deliveries():
+def test_edges_of_a_reactive_run_are_its_deliveries():
     team = reactive.team()
     team.run_goal("Write about swifts")
     edges = team.session.trace.frames.edges
@@ -23,14 +23,14 @@ def test_of_a_reactive_run_the_edges_are_its_deliveries():
     assert events.loc[edges.value, "type"].tolist() == edges.condition.tolist()
 
 
-def test_each_relation_of_an_event_is_a_delivery_of_its_own():
+def test_each_relation_of_an_event_is_a_separate_delivery():
     team = reactive.team()
     team.run_goal("Write about swifts")
     edges = team.session.trace.frames.edges
     assert len(edges[edges.target == "unblock"]) == 3
 
 
-def test_of_an_ordinary_run_they_are_what_they_were():
+def test_edges_of_other_runs_are_unchanged():
     run = session(counting(), {"n": 0})
     run.run()
     edges = run.trace.frames.edges
@@ -39,7 +39,7 @@ def test_of_an_ordinary_run_they_are_what_they_were():
     assert edges.source.notna().all()
 
 
-def test_ways_and_deliveries_of_one_run_are_in_the_order_of_the_steps():
+def test_edges_and_deliveries_are_in_step_order():
     nodes = {
         "begin": Node("begin", "function", params={"function": lambda board: {"n": 1}}),
         "after": Node("after", "noop"),
@@ -57,7 +57,7 @@ def test_ways_and_deliveries_of_one_run_are_in_the_order_of_the_steps():
     assert edges.condition.isna().tolist() == edges.value.isna().tolist() == [True, False, True]
 
 
-def test_before_anything_has_run_there_are_none():
+def test_before_the_first_step_there_are_no_edges():
     edges = reactive.team().session.trace.frames.edges
     assert len(edges) == 0
     assert list(edges) == ["step", "source", "target", "kind", "condition", "value"]
@@ -73,7 +73,7 @@ def list_edges(session):
     ]
 
 
-def test_each_delivery_says_whose_step_emitted_the_event():
+def test_each_delivery_has_the_step_that_emitted_its_event():
     team = reactive.team()
     team.run_goal("Write about swifts")
     edges = list_edges(team.session)
@@ -84,7 +84,7 @@ def test_each_delivery_says_whose_step_emitted_the_event():
     assert [one[0] for one in edges] == list(range(1, len(team.session.trace) + 1))
 
 
-def test_in_a_fork_too():
+def test_a_fork_has_the_deliveries_of_its_parent():
     team = reactive.team()
     team.run_goal("Write about swifts")
     fork = team.session.fork(at=3)
@@ -92,7 +92,7 @@ def test_in_a_fork_too():
     assert list_edges(fork) == list_edges(team.session)
 
 
-def test_a_run_without_events_has_none():
+def test_a_run_without_events_has_no_deliveries():
     graph = nx.DiGraph(name="plain")
     graph.add_node("only", function=lambda: {"n": 1}, inputs={})
     session = nb.Session(nb.load(graph))

@@ -20,7 +20,7 @@ def secret_free(state):
 
 
 @given(st.integers(0, 10_000))
-def test_a_read_trace_answers_the_same_questions(seed):
+def test_a_loaded_trace_gives_the_same_results(seed):
     trace = SimulationTrace.of(odyssey(seed), run_id="r", outcome=lambda: {"status": "paused"})
     again = trace_of(to_json_text(trace))
     assert len(again) == len(trace)
@@ -47,7 +47,7 @@ def test_a_file_is_written_and_read(tmp_path):
     assert "s3cret" not in file.read_text()
 
 
-def test_what_no_codec_takes_is_kept_as_text():
+def test_a_value_without_a_codec_is_stored_as_text():
     class Odd:
         pass
 
@@ -62,7 +62,7 @@ def test_what_no_codec_takes_is_kept_as_text():
 @pytest.mark.parametrize(
     "text", ["", "no json", "[1]", "{}", '{"format": "agentnb.trace"}', "[" * 100_000], ids=range(6)
 )
-def test_what_is_no_trace_is_reported(text, tmp_path):
+def test_an_invalid_trace_is_reported(text, tmp_path):
     file = tmp_path / "x.json"
     file.write_text(text)
     with pytest.raises(StoreError, match="L402"):

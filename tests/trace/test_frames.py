@@ -56,7 +56,7 @@ def test_every_table_has_its_columns_and_types(steps):
 
 
 @given(st.integers(0, 10_000))
-def test_tables_of_any_run_say_what_its_steps_say(seed):
+def test_tables_of_any_run_equal_its_steps(seed):
     trace = SimulationTrace.of(odyssey(seed))
     steps, frames = list(trace.steps), trace.frames
     naive = [
@@ -81,7 +81,7 @@ def test_tables_of_any_run_say_what_its_steps_say(seed):
 
 
 @given(st.integers(0, 10_000))
-def test_one_by_one_and_all_at_once_are_the_same(seed):
+def test_tables_built_separately_and_together_are_equal(seed):
     steps = SimulationTrace.of(odyssey(seed)).frames.steps
     for name in ("inputs", "outputs"):
         alone = [steps[name].iloc[row] for row in range(len(steps))]
@@ -89,7 +89,7 @@ def test_one_by_one_and_all_at_once_are_the_same(seed):
 
 
 @given(st.integers(0, 10_000))
-def test_wide_is_what_stood_there_after_each_step(seed):
+def test_wide_has_the_values_after_each_step(seed):
     trace = SimulationTrace.of(odyssey(seed))
     wide = trace.wide(["n", "m.a", "log.0.n", "nothing"])
     states = [trace.state_at(step) for step in range(1, len(trace) + 1)]
@@ -100,7 +100,7 @@ def test_wide_is_what_stood_there_after_each_step(seed):
     assert wide["nothing"].isna().all()
 
 
-def test_wide_reads_an_inner_scope_through_to_what_is_outside():
+def test_wide_reads_through_an_inner_scope():
     trace = SimulationTrace.of(go(started(), 9))
     wide = trace.wide(["n", "password"], scope="body@7")
     assert wide["n"].tolist()[6:] == [3, 4, 4]
@@ -119,13 +119,13 @@ def test_edges_name_the_condition_and_its_value():
 
 
 @pytest.mark.parametrize("rows", [[pd.NA, "a"], [pd.NA], ["a", None], [pd.NA, 1.5], [True, pd.NA], []])
-def test_what_is_absent_in_a_table_is_na_and_none_stays_none(rows):
+def test_absent_values_are_na_and_none_remains_none(rows):
     table = make_table([{"any": value, "count": 1} for value in rows], {"any": object, "count": "Int64"})
     assert [type(value) for value in table["any"]] == [type(value) for value in rows]
     assert table["any"].dtype == object
 
 
-def test_secrets_do_not_leave_by_name_or_by_value(none_hidden):
+def test_secrets_are_masked_by_name_and_by_value(none_hidden):
     run = go(started(greeting="hello s3cr3t-4711", none=None, token=None), 30)
     assert "s3cret" not in " ".join(frame.astype(str).to_string() for frame in SimulationTrace.of(run).frames.values())
     assert "4711" in SimulationTrace.of(run).frames.writes.astype(str).to_string()
@@ -138,7 +138,7 @@ def test_secrets_do_not_leave_by_name_or_by_value(none_hidden):
     assert new["greeting"] == "hello ********"
 
 
-def test_none_stays_none_and_what_is_absent_is_na():
+def test_none_remains_none_and_absent_values_are_na():
     run = started(counter(), a=None, b="text", c=2**70)
     writes = SimulationTrace.of(run).frames.writes
     assert writes.new.dtype == writes.old.dtype == "value"
@@ -146,7 +146,7 @@ def test_none_stays_none_and_what_is_absent_is_na():
     assert all(value is pd.NA for value in writes.old)
 
 
-def test_a_person_is_no_node():
+def test_a_person_is_not_a_node():
     from agentnb.engine.control import interventions
 
     run = go(started(), 3)
@@ -159,7 +159,7 @@ def test_a_person_is_no_node():
     assert frames.steps.outputs.iloc[-1] == {"n": 2, "log": {"n": 1}}
 
 
-def test_frames_stay_as_they_were_while_the_run_continues():
+def test_frames_do_not_change_while_the_run_continues():
     run = go(started(), 10)
     trace = SimulationTrace.of(run)
     early = trace.frames
@@ -170,7 +170,7 @@ def test_frames_stay_as_they_were_while_the_run_continues():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_changed_in_a_table_does_not_come_back(name):
+def test_changes_to_a_table_do_not_affect_the_next_access(name):
     trace = SimulationTrace.of(go(started(), 10))
     fresh = trace.frames[name].copy(deep=True)
     mine = trace.frames[name]
@@ -181,7 +181,7 @@ def test_what_is_changed_in_a_table_does_not_come_back(name):
     pd.testing.assert_frame_equal(trace.frames[name], fresh)
 
 
-def test_cells_that_are_written_do_not_come_back():
+def test_changes_to_cells_do_not_affect_the_next_access():
     trace = SimulationTrace.of(go(started(), 10))
     first = trace.to_frame().outputs.iloc[0]
     mine = trace.to_frame()
@@ -222,13 +222,13 @@ def test_pandas_verbs_work_on_dict_columns():
     assert steps.iloc[3:5].outputs.tolist() == steps.outputs.tolist()[3:5]
 
 
-def test_rows_become_a_table():
+def test_rows_are_converted_to_a_table():
     assert make_table([{"a": 1, "b": None}])["a"].tolist() == [1]
     assert make_table([]).empty
     assert node("x", print).id == "x"
 
 
-def test_calls_and_events_become_rows():
+def test_calls_and_events_are_rows():
     moment = datetime(2020, 1, 1, tzinfo=UTC)
     run = go(started(), 2)
     arguments = freeze({"q": 1, "api_key": "s3cret"})
@@ -257,7 +257,7 @@ def test_calls_and_events_become_rows():
     pd.testing.assert_frame_equal(again.events, frames.events)
 
 
-def test_what_a_hidden_value_stood_in_before_a_write_is_hidden_too(none_hidden):
+def test_the_old_value_of_a_write_is_masked_too(none_hidden):
     hide("s3cr3t-4711")
     run = session(graph("a"), {"note": "it is s3cr3t-4711"})
     run.edit({"note": "clean"})

@@ -138,7 +138,7 @@ def read_trace(lasting, tmp_path_factory):
 
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("read", [False, True])
-def test_a_change_inside_a_returned_value_stays_there(name, read, lasting, read_trace):
+def test_changing_a_returned_value_does_not_affect_the_trace(name, read, lasting, read_trace):
     if read:
         trace, before = read_trace
         frames = {f"frames.{each}": trace.frames[each] for each in NAMES}

@@ -13,7 +13,7 @@ from tests.samples.installed import NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_sample_is_stored_as_json_and_looks_the_same(name):
+def test_every_sample_survives_json_with_the_same_drawing(name):
     recipe = nb.samples(name)
     document = json.loads(json.dumps(to_snapshot(recipe)))
     again = rebuild_recipe(document)
@@ -41,7 +41,7 @@ def list_changes(graph):
     return describe_changes(json.loads(json.dumps(to_snapshot(nb.load(make_graph())))), nb.load(graph))
 
 
-def test_what_has_changed_is_reported_line_by_line():
+def test_changes_are_reported_line_by_line():
     assert list_changes(make_graph()) == []
     more = make_graph()
     more.add_node("c", kind="noop")
@@ -64,7 +64,7 @@ def test_no_secret_of_a_recipe_is_stored():
     assert "abcd-1234" not in json.dumps(to_snapshot(nb.load(graph)))
 
 
-def test_what_a_condition_came_to_is_there_without_the_recipe(tmp_path):
+def test_results_of_conditions_are_available_without_the_recipe(tmp_path):
     graph = nx.DiGraph(name="asks", entry="add")
     graph.add_node("add", function=lambda n: {"n": n + 1}, inputs={"n": "n"})
     graph.add_node("end", function=lambda n: {"end": n}, inputs={"n": "n"})

@@ -8,7 +8,7 @@ from agentnb.trace.row_index import get_previous
 from tests.trace.random_runs import go, started
 
 
-def test_a_fork_shares_its_parents_steps_and_its_edits_belong_to_where_it_begins():
+def test_a_fork_shares_the_steps_of_its_parent_and_its_edits_belong_to_its_start():
     run = go(started(), 5)
     old = SimulationTrace.of(run).reading()
     goto(run, 3)
@@ -25,7 +25,7 @@ def test_a_fork_shares_its_parents_steps_and_its_edits_belong_to_where_it_begins
     assert new.inputs(4)["n"] == 50
 
 
-def test_names_of_frames_and_scopes():
+def test_frames_and_scopes_have_names():
     reading = SimulationTrace.of(go(started(), 9)).reading()
     assert reading.frame_name(0) == "root"
     assert reading.frame_name(1) == "body@7"
@@ -34,12 +34,12 @@ def test_names_of_frames_and_scopes():
     assert (reading.depth(0), reading.depth(1), reading.branch(1)) == (0, 1, None)
 
 
-def test_what_stood_at_a_path_before():
+def test_the_previous_value_of_a_path_is_found():
     assert get_previous(ABSENT, ("a", "b")) is ABSENT
     assert get_previous(5, ("a",)) == 5
 
 
-def test_what_a_nodes_inputs_name_is_read_at_each_of_its_steps():
+def test_reads_of_declared_inputs_are_recorded_at_each_step():
     import networkx as nx
 
     from agentnb.load import load

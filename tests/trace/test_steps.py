@@ -18,7 +18,7 @@ def trace():
     return SimulationTrace.of(go(started(), 22), run_id="r1")
 
 
-def test_a_step_says_all_of_itself(trace):
+def test_a_step_has_all_its_fields(trace):
     step = trace.steps[0]
     assert (step.step, step.node_id, step.kind, step.phase, step.frame) == (1, "count", "function", "run", "root")
     assert (step.type, step.status, step.depth, step.branch, step.error) == (
@@ -38,14 +38,14 @@ def test_a_step_says_all_of_itself(trace):
     assert list(step.to_dict()) == list(FIELDS)
 
 
-def test_a_step_tells_why(trace):
+def test_a_step_has_an_explanation(trace):
     step = trace.steps[1]
     assert (step.type, step.thought, step.inputs) == (StepType.REASONING, "n is 1", {"n": 1})
     assert step.action is step.observation is None
     assert trace.steps[0].thought is None
 
 
-def test_a_node_with_an_inside_has_phases(trace):
+def test_a_composite_node_has_phases(trace):
     assert [(step.node_id, step.phase, step.frame, step.depth) for step in trace.steps[6:9]] == [
         ("inside", "enter", "root", 0),
         ("leaf", "run", "body@7", 1),
@@ -66,7 +66,7 @@ def test_step_types_are_lower_case_words():
     assert StepType.ERROR == "error"
 
 
-def test_the_id_of_a_step_is_the_same_in_every_process(trace):
+def test_ids_of_steps_are_the_same_in_every_process(trace):
     again = SimulationTrace.of(go(started(), 2), run_id="r1")
     assert trace.steps[0].step_id == again.steps[0].step_id
     assert len({step.step_id for step in trace.steps}) == 22
@@ -94,7 +94,7 @@ def test_a_slice_does_not_grow():
     assert len(part) == 4
 
 
-def test_a_step_shows_itself_in_one_masked_line(trace):
+def test_the_repr_of_a_step_is_one_masked_line(trace):
     assert repr(trace.steps[0]) == "<step 1 'count' ok: {'n': 1, 'log': {'n': 0}}, 0 s>"
     assert repr(trace.steps[20]) == "<step 21 'count' error: ValueError: seven, 0 s>"
     assert "enter" in repr(trace.steps[6])
@@ -103,7 +103,7 @@ def test_a_step_shows_itself_in_one_masked_line(trace):
 
 
 @given(st.integers(0, 10_000))
-def test_steps_looked_at_in_order_are_those_looked_at_one_by_one(seed):
+def test_iterated_steps_equal_indexed_steps(seed):
     run = odyssey(seed, acts=6)
     in_order = [(step.inputs, step.outputs) for step in SimulationTrace.of(run).steps]
     backwards = [(step.inputs, step.outputs) for step in reversed(SimulationTrace.of(run).steps)]

@@ -64,7 +64,7 @@ def test_a_database_takes_every_table(frames, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_table_survives_pickling(frames, name):
+def test_every_table_can_be_pickled(frames, name):
     frame = frames[name]
     back = pickle.loads(pickle.dumps(frame))
     pd.testing.assert_frame_equal(back.astype(object), frame.astype(object))

@@ -14,7 +14,7 @@ from agentnb.trace import SimulationTrace
 from tests.trace.random_runs import go, odyssey, started
 
 
-def test_a_trace_is_live_and_shows_the_chain_up_to_its_tip():
+def test_a_trace_is_live_up_to_the_tip_of_its_branch():
     run = go(started(), 10)
     trace = SimulationTrace.of(lambda: run)
     steps = trace.steps
@@ -34,7 +34,7 @@ def test_a_trace_is_live_and_shows_the_chain_up_to_its_tip():
 
 
 @given(st.integers(0, 10_000), st.data())
-def test_a_state_of_the_past_is_what_the_run_held(seed, data):
+def test_past_states_equal_those_of_the_run(seed, data):
     run = odyssey(seed)
     trace = SimulationTrace.of(run)
     for _ in range(3):
@@ -48,30 +48,30 @@ def test_a_state_of_the_past_is_what_the_run_held(seed, data):
             assert trace.steps[step - 1].snapshot == state
 
 
-def test_what_differs_between_two_states():
+def test_differences_of_two_states_are_listed():
     trace = SimulationTrace.of(go(started(), 3))
     assert trace.diff(0, 1) == {"n": (0, 1), "log": (ABSENT, [{"n": 0}])}
     assert trace.diff(1, 0) == {"n": (1, 0), "log": ([{"n": 0}], ABSENT)}
 
 
-def test_a_state_is_a_copy_of_your_own():
+def test_a_state_is_a_separate_copy():
     trace = SimulationTrace.of(go(started(), 3))
     trace.state_at(3)["log"].clear()
     assert len(trace.state_at(3)["log"]) == 2
 
 
 @pytest.mark.parametrize("step", [-1, 4])
-def test_there_is_no_such_step(step):
+def test_a_missing_step_is_a_problem(step):
     with pytest.raises(ExecutionError, match="L405"):
         SimulationTrace.of(go(started(), 3)).state_at(step)
 
 
-def test_there_is_no_such_scope():
+def test_a_missing_scope_is_a_problem():
     with pytest.raises(ExecutionError, match=r"L406[\s\S]*did you mean 'root'"):
         SimulationTrace.of(go(started(), 3)).wide("n", scope="rot")
 
 
-def test_outcome_and_the_words_of_a_trace():
+def test_a_trace_has_an_outcome_and_a_text_form():
     outcome = {"status": "exhausted", "api_key": "s3cret"}
     trace = SimulationTrace.of(
         go(started(), 3), outcome=lambda: outcome, run_id="r1", metadata={"recipe_kind": "Recipe"}
@@ -84,7 +84,7 @@ def test_outcome_and_the_words_of_a_trace():
     assert bool(SimulationTrace.of(started()))
 
 
-def test_a_trace_shows_itself_small_and_escaped():
+def test_the_html_repr_of_a_trace_is_small_and_escaped():
     run = go(started(note="<script>"), 30)
     html = SimulationTrace.of(run, agent_id="<b>", outcome=lambda: {"status": "paused"})._repr_html_()
     assert html.count("<tr") == 11
@@ -95,7 +95,7 @@ def test_a_trace_shows_itself_small_and_escaped():
     assert "s3cret" not in html
 
 
-def test_a_trace_is_looked_at_without_pandas():
+def test_a_trace_can_be_inspected_without_pandas():
     program = (
         "import sys; sys.path.insert(0, '.')\nfrom tests.trace.random_runs import *\n"
         "from agentnb.trace import SimulationTrace\n"

@@ -218,7 +218,7 @@ def test_another_run_of_the_tree_is_put_in_its_place_and_heard_from_then_on(sess
     assert debugger.state["position"] == 0
 
 
-def test_a_run_that_is_not_there_is_a_problem_and_nothing_else_changes(session, debugger):
+def test_a_missing_run_is_a_problem_and_changes_nothing(session, debugger):
     page_says(debugger, "switch", target="gone")
     assert [problem["code"] for problem in debugger.state["problems"]] == ["U310"]
     assert debugger.session is session

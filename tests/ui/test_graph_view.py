@@ -89,7 +89,7 @@ def test_what_is_reported_is_json_and_cached():
     assert graph_view.get_drawing(session, ["look_up", "each"]) is graph_view.get_drawing(session, ["each", "look_up"])
 
 
-def test_a_region_that_is_not_there_is_reported():
+def test_a_missing_region_is_reported():
     with pytest.raises(AgentNbError, match="U206"):
         run_query(research(), "drawing", ["lookup"])
 

@@ -345,7 +345,7 @@ def test_an_exercise_hides_what_follows_until_it_is_answered(opened):
 
 
 @pytest.mark.needs_chromium
-def test_hostile_values_stay_text_and_nothing_may_be_loaded(opened):
+def test_hostile_values_remain_text_and_nothing_is_loaded(opened):
     page = opened("hostile")
     assert page.evaluate("window.hacked") is None
     page.get_by_text("onerror", exact=False).first.wait_for()

@@ -80,7 +80,7 @@ def test_while_it_runs_it_is_asked_for_only_now_and_then(host, incident):
     assert on.page.evaluate(asked) == 1
 
 
-def test_hostile_objects_are_text(host, incident):
+def test_hostile_objects_remain_text(host, incident):
     on = host(incident)
     incident.emit(
         "alert.raised", {"service": "<script>window.pwned = 1</script>", "text": "<img src=x onerror=pwned=2>"}

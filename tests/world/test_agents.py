@@ -5,7 +5,7 @@ from agentnb.recipe.model import Node
 from agentnb.world.agents import Agent, find_agent, get_agents
 
 
-def test_a_node_belongs_to_the_agent_that_it_names_else_to_the_whole() -> None:
+def test_a_node_belongs_to_its_named_agent_or_to_the_default_one() -> None:
     whole, inner = Agent(), Agent(llm=None)
     agents = {WHOLE: whole, "help": inner}
     assert find_agent(agents, Node("a", "chat")) is whole
@@ -13,5 +13,5 @@ def test_a_node_belongs_to_the_agent_that_it_names_else_to_the_whole() -> None:
     assert find_agent({}, Node("a", "chat")) == Agent()
 
 
-def test_a_recipe_without_agents_brings_none() -> None:
+def test_a_recipe_without_agents_has_none() -> None:
     assert get_agents({}) == {}

@@ -38,11 +38,11 @@ def wrong(function, inputs=None):
         (iter, True),  # a builtin that does not tell its signature
     ],
 )
-def test_a_function_is_given_the_board_where_it_takes_one(function, takes):
+def test_a_function_with_a_board_parameter_receives_the_board(function, takes):
     assert takes_board(function) is takes
 
 
-def test_inputs_must_be_parameters_and_all_that_are_needed_must_be_given():
+def test_inputs_must_be_parameters_and_required_ones_must_be_given():
     assert wrong(lambda a: None, {"b": ("b",)}) == ["R201", "R202"]
     assert wrong(lambda a, b: None, {"a": ("a",)}) == ["R202"]
     assert wrong(lambda a, /: None, {"a": ("a",)}) == ["R201"]
@@ -60,11 +60,11 @@ def test_inputs_must_be_parameters_and_all_that_are_needed_must_be_given():
         (iter, {"a": ("a",)}),
     ],
 )
-def test_what_can_be_called_so_is_fine(function, inputs):
+def test_a_matching_signature_is_accepted(function, inputs):
     check_signature(Node("n", "function", inputs=inputs), function)
 
 
-def test_a_wrong_signature_is_reported_before_anything_runs_and_all_at_once():
+def test_invalid_signatures_are_reported_at_once_before_anything_runs():
     built_graph = graph("a", "b", a=lambda x, y: None, b=lambda p, q: None)
     with pytest.raises(RecipeError) as caught:
         session(built_graph)
@@ -72,7 +72,7 @@ def test_a_wrong_signature_is_reported_before_anything_runs_and_all_at_once():
     assert "'x', 'y'" in caught.value.problems[0].what
 
 
-def test_what_a_function_returns_as_writes():
+def test_returned_values_are_converted_to_writes():
     assert to_writes("n", {"a": 1}) == {"a": 1}
     assert to_writes("n", None) == {}
     assert to_writes("n", [1]) == {"n": [1]}
@@ -91,13 +91,13 @@ def given_by(inputs, board):
     return seen
 
 
-def test_inputs_are_read_by_path_and_an_absent_one_is_left_out():
+def test_inputs_are_read_by_path_and_absent_ones_are_omitted():
     board = {"a": 1, "deep": {"list": [10, {"x": 20}]}, "none": None, "dotted.key": 5}
     inputs = {"a": "a", "x": "deep.list.1.x", "first": ("deep", "list", 0), "none": "none", "gone": "b", "far": "a.b.c"}
     assert given_by(inputs, board) == {"a": 1, "x": 20, "first": 10, "none": None}
 
 
-def test_each_step_is_given_its_own_copy():
+def test_each_step_receives_its_own_copy():
     lists = []
 
     def grow(items):
@@ -129,7 +129,7 @@ def test_absent_deletes():
         ({"repeatable": True, "attempts": 1}, {"repeatable": True, "attempts": 1}),
     ],
 )
-def test_the_options_of_a_call_are_those_that_are_given(params, options):
+def test_the_options_of_a_call_are_the_given_ones(params, options):
     assert get_options(Node("n", "tool", params=params)) == options
 
 
@@ -143,7 +143,7 @@ def test_the_options_of_a_call_are_those_that_are_given(params, options):
         ({"messages": [], "prompt": "x", "tools": [1], "top_p": 1}, {"top_p": 1}),
     ],
 )
-def test_a_models_settings_never_say_what_is_asked(model, settings):
+def test_settings_of_a_model_never_contain_messages(model, settings):
     assert make_settings(model) == settings
 
 
@@ -157,6 +157,6 @@ def test_a_models_settings_never_say_what_is_asked(model, settings):
         (lambda request: "yes", False),  # it may ask anybody
     ],
 )
-def test_a_models_effect_says_where_its_answers_are_only_simulated(llm, is_simulated):
+def test_an_effect_of_a_model_is_marked_if_simulated(llm, is_simulated):
     options = {"timeout": 3}
     assert find_options(World(llm=llm), options) == ({"timeout": 3, "is_simulated": True} if is_simulated else options)

@@ -43,12 +43,12 @@ def session(chaos, attempts=1, **more):
 # -- strikes ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_strikes_the_same_calls():
+def test_the_same_seed_affects_the_same_calls():
     assert struck(Chaos(error_rate=0.3, seed=7)) == struck(Chaos(error_rate=0.3, seed=7))
     assert struck(Chaos(error_rate=0.3, seed=7)) != struck(Chaos(error_rate=0.3, seed=8))
 
 
-def test_another_process_strikes_the_same_calls():
+def test_faults_are_the_same_in_another_process():
     program = (
         "from agentnb.world.fault_injection import Chaos\n"
         "print([n for n in range(99) if Chaos(error_rate=0.5, seed=3).fails((f'node {n}', 'tool', 0, 1))])"
@@ -58,12 +58,12 @@ def test_another_process_strikes_the_same_calls():
 
 
 @pytest.mark.parametrize(("rate", "least", "most"), [(0, 0, 0), (0.1, 140, 260), (0.5, 900, 1_100), (1, 2_000, 2_000)])
-def test_the_rate_is_the_share_of_calls_that_are_struck(rate, least, most):
+def test_the_rate_is_the_share_of_affected_calls(rate, least, most):
     assert least <= len(struck(Chaos(error_rate=rate))) <= most
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
-def test_each_part_of_a_call_decides(place):
+def test_each_part_of_a_call_affects_the_choice(place):
     chaos = Chaos(error_rate=0.5)
     others = [[*CALL] for _ in range(64)]
     for number, other in enumerate(others):
@@ -71,17 +71,17 @@ def test_each_part_of_a_call_decides(place):
     assert 0 < len(struck(chaos, map(tuple, others))) < 64
 
 
-def test_a_rate_that_grows_strikes_the_same_calls_and_more():
+def test_a_higher_rate_affects_the_same_calls_and_more():
     assert set(struck(Chaos(error_rate=0.1))) < set(struck(Chaos(error_rate=0.4)))
 
 
-def test_an_injected_fault_says_that_it_was_injected():
+def test_an_injected_fault_is_marked_as_injected():
     with pytest.raises(ChaosError, match=r"'fetch'.*made on purpose.*seed 5"):
         Chaos(error_rate=1, seed=5).raise_failure(CALL)
     Chaos(error_rate=0).raise_failure(CALL)
 
 
-def test_apart_strikes_elsewhere_and_is_the_same_again():
+def test_separate_chaos_affects_other_calls_reproducibly():
     chaos = Chaos(error_rate=0.5, latency_ms=3)
     assert struck(chaos.derive("one")) == struck(chaos.derive("one"))
     assert struck(chaos.derive("one")) != struck(chaos.derive("two"))
@@ -89,7 +89,7 @@ def test_apart_strikes_elsewhere_and_is_the_same_again():
 
 
 @pytest.mark.parametrize("kind", ["human", "sleep"])
-def test_people_and_pauses_are_spared(kind):
+def test_questions_and_sleeps_are_not_affected(kind):
     chaos, key = Chaos(latency_ms=9, error_rate=1, token_throttle=True), ("ask", kind, 0, 1)
     chaos.raise_failure(key)
     assert (chaos.delay(key), chaos.throttle_delay(key, 100)) == (0, 0)
@@ -98,11 +98,11 @@ def test_people_and_pauses_are_spared(kind):
 # -- how long --------------------------------------------------------------------------------------------------------
 
 
-def test_each_call_waits_exactly_so_long():
+def test_each_call_is_delayed_exactly():
     assert {Chaos(latency_ms=250).delay(call) for call in CALLS} == {0.25}
 
 
-def test_an_answer_takes_the_latency_once_more_for_each_hundred_tokens():
+def test_throttled_latency_grows_with_tokens():
     assert Chaos(latency_ms=200, token_throttle=True).throttle_delay(CALL, 250) == pytest.approx(0.5)
     assert Chaos(latency_ms=200).throttle_delay(CALL, 250) == 0
 
@@ -116,14 +116,14 @@ def test_an_answer_takes_the_latency_once_more_for_each_hundred_tokens():
         ({"a": 1}, 2),
     ],
 )
-def test_tokens_are_those_that_are_reported_else_guessed_by_length(answer, tokens):
+def test_tokens_are_reported_or_estimated_by_length(answer, tokens):
     assert count_tokens(answer) == tokens
 
 
 # -- what is asked for -----------------------------------------------------------------------------------------------
 
 
-def test_of_takes_a_chaos_a_mapping_an_object_and_nothing():
+def test_of_accepts_a_chaos_a_mapping_an_object_and_none():
     wanted = Chaos(latency_ms=5, error_rate=0.5)
     assert Chaos.of(None) is None
     assert Chaos.of(wanted, seed=9) is wanted
@@ -131,7 +131,7 @@ def test_of_takes_a_chaos_a_mapping_an_object_and_nothing():
     assert Chaos.of(SimpleNamespace(latency_ms=5, error_rate=0.5, other=1)) == wanted
 
 
-def test_a_seed_of_its_own_wins():
+def test_its_own_seed_takes_precedence():
     assert Chaos.of({"error_rate": 1}, seed=4).seed == 4
     assert Chaos.of({"error_rate": 1, "seed": 2}, seed=4).seed == 2
 
@@ -154,7 +154,7 @@ def test_a_seed_of_its_own_wins():
         (Chaos, "mapping"),
     ],
 )
-def test_wrong_words_and_values_are_refused(given, cure):
+def test_invalid_options_and_values_are_rejected(given, cure):
     with pytest.raises(ExecutionError) as raised:
         Chaos.of(given)
     (problem,) = raised.value.problems
@@ -171,7 +171,7 @@ def test_all_wrong_values_are_reported_at_once():
 # -- in a session ----------------------------------------------------------------------------------------------------
 
 
-def test_a_session_waits_and_is_struck():
+def test_a_session_is_delayed_and_gets_faults():
     slow = session({"latency_ms": 300})
     slow.run()
     assert (slow.status, slow._parts.run.clock.waits) == ("finished", [0.3])
@@ -181,7 +181,7 @@ def test_a_session_waits_and_is_struck():
     assert isinstance(broken.cause, ChaosError)
 
 
-def test_another_attempt_may_go_well():
+def test_a_retry_may_succeed():
     chaos = next(
         chaos for chaos in (Chaos(error_rate=0.5, seed=seed) for seed in range(99))
         if chaos.fails(("fetch", "tool", 0, 1)) and not chaos.fails(("fetch", "tool", 0, 2))
@@ -201,7 +201,7 @@ def test_a_long_answer_of_a_model_takes_longer():
     assert talk._parts.run.clock.waits == pytest.approx([0.1, 0.1])
 
 
-def test_leave_of_a_person_is_no_service_that_fails():
+def test_approvals_are_not_affected():
     chaos = Chaos(latency_ms=1000, error_rate=1.0)
     assert [chaos.delay(("pay", kind, 0, 1)) for kind in ("approval", "human")] == [0.0, 0.0]
     assert struck(chaos, [("pay", "approval", 0, 1)]) == []

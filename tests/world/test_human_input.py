@@ -42,7 +42,7 @@ def test_on_a_terminal_the_line_that_is_typed_is_the_answer(terminal):
     assert sys.stdout.getvalue() == "Go on?\n> "
 
 
-def test_where_the_input_has_ended_a_person_has_to_come(terminal):
+def test_at_the_end_of_input_a_person_is_required(terminal):
     terminal("")
     assert ask_on_terminal("Go on?") is WAIT
 
@@ -55,14 +55,14 @@ def test_in_a_notebook_nobody_is_asked_on_a_terminal(terminal, monkeypatch):
     assert ask_on_terminal("Go on?") is WAIT
 
 
-def test_a_pipe_and_no_input_at_all_are_no_terminal(monkeypatch):
+def test_a_pipe_or_missing_input_is_not_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
     assert ask_on_terminal("Go on?") is WAIT
     monkeypatch.setattr(sys, "stdin", None)
     assert not is_on_terminal()
 
 
-def test_while_nobody_attends_nobody_is_asked_in_threads_neither(terminal):
+def test_unattended_runs_ask_nobody_in_threads_either(terminal):
     terminal("yes\n")
     with without_human_input():
         assert ask_on_terminal("Go on?") is WAIT
@@ -85,12 +85,12 @@ def test_while_nobody_attends_nobody_is_asked_in_threads_neither(terminal):
         ("", None, None),
     ],
 )
-def test_a_line_that_was_typed_is_a_verdict_or_none(line, approved, reason):
+def test_a_typed_line_is_a_verdict_or_invalid(line, approved, reason):
     verdict = parse_verdict(line)
     assert verdict == (None if approved is None else {"approved": approved, "by": None, "reason": reason})
 
 
-def test_a_verdict_hides_what_must_not_be_seen():
+def test_a_verdict_masks_secrets():
     hide("s3cr3t-4711")
     with pytest.raises(ExecutionError, match="X124") as caught:
         to_verdict({"approved": "s3cr3t-4711"})

@@ -15,7 +15,7 @@ class FileStore(Store):
     pass
 
 
-def test_the_last_object_of_a_type_counts():
+def test_the_last_object_of_a_type_is_used():
     resources = Resources({int: 1})
     resources.insert(2)
     assert resources.find(int) == 2
@@ -23,7 +23,7 @@ def test_the_last_object_of_a_type_counts():
     assert (dict(resources), len(resources), resources.names()) == ({int: 2}, 1, ["int"])
 
 
-def test_an_object_may_stand_under_another_type_and_a_derived_one_stands_for_its_base():
+def test_an_object_may_be_stored_under_another_type_and_a_subclass_under_its_base():
     resources = Resources()
     resources.insert("text", kind=Store)
     assert resources[Store] == "text"
@@ -33,7 +33,7 @@ def test_an_object_may_stand_under_another_type_and_a_derived_one_stands_for_its
     assert other.find("no type") is ABSENT
 
 
-def test_what_is_put_in_within_a_branch_is_seen_from_there_and_from_inside():
+def test_a_resource_inserted_in_a_branch_is_visible_there_and_below():
     root = Scope(0, "root")
     first, second = Scope(1, "first", root), Scope(2, "second", root)
     inside = Scope(3, "inside", first)
@@ -43,7 +43,7 @@ def test_what_is_put_in_within_a_branch_is_seen_from_there_and_from_inside():
     assert [resources.find(int, scope) for scope in (root, first, inside, second)] == [7, 5, 5, 7]
 
 
-def test_a_thousand_branches_are_remembered():
+def test_a_thousand_branches_keep_their_resources():
     resources, root = Resources({int: 1}), Scope(0, "root")
     scopes = [Scope(number, "branch", root) for number in range(1, MOST_SCOPES + 2)]
     for number, scope in enumerate(scopes, 1):
@@ -51,6 +51,6 @@ def test_a_thousand_branches_are_remembered():
     assert [resources.find(int, scopes[at]) for at in (0, 1, -1)] == [1, 4, (MOST_SCOPES + 1) * 2]
 
 
-def test_as_a_mapping_it_cannot_be_set():
+def test_the_mapping_is_read_only():
     with pytest.raises(TypeError):
         Resources()[int] = 1

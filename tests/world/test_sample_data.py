@@ -109,7 +109,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize(("schema", "why"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-def test_what_cannot_be_simulated_says_why_and_what_to_do(schema, why):
+def test_a_schema_that_cannot_be_simulated_is_reported_with_the_remedy(schema, why):
     with pytest.raises(ExecutionError, match="X408") as caught:
         fill(schema, 1, where="node 'plan'")
     (problem,) = caught.value.problems
@@ -118,7 +118,7 @@ def test_what_cannot_be_simulated_says_why_and_what_to_do(schema, why):
     assert "llm" in problem.do
 
 
-def test_every_property_is_filled_and_a_text_has_its_name():
+def test_every_property_has_a_value_and_a_text_contains_its_name():
     schema = {"properties": {"title": {"type": "string"}, "due_day": {"format": "date"}, "tags": {"items": {}},
                              "by": {"properties": {"mail": {"format": "email"}}}}}  # fmt: skip
     value = fill(schema, 5)
@@ -129,12 +129,12 @@ def test_every_property_is_filled_and_a_text_has_its_name():
     assert re.fullmatch(r"plan \d+", fill({"type": "string"}, 5, "plan"))
 
 
-def test_other_seeds_make_other_values():
+def test_other_seeds_give_other_values():
     schema = {"properties": {"n": {"type": "integer"}, "s": {"type": "string"}}}
     assert len({str(fill(schema, seed)) for seed in range(10)}) > 5
 
 
-def test_a_default_comes_first_and_then_the_examples():
+def test_defaults_take_precedence_over_examples():
     assert fill({"type": "string", "default": "d", "examples": ["e"]}, 1) == "d"
     assert {fill({"type": "string", "examples": ["e", "f"]}, seed) for seed in range(10)} == {"e", "f"}
 
@@ -145,13 +145,13 @@ def test_sample_data_shares_no_value_with_the_schema():
     assert schema == {"const": {"list": [1]}}
 
 
-def test_of_a_schema_that_refers_to_itself_one_level_is_shown():
+def test_a_recursive_schema_is_expanded_by_one_level():
     tree = fill({"$ref": "#/$defs/node", "$defs": {"node": NODE}}, 1)
     assert set(tree) == {"name", "kids", "next"}
     assert all(list(kid) == ["name"] for kid in tree["kids"])
 
 
-def test_null_is_what_is_left():
+def test_null_is_the_last_resort():
     assert isinstance(fill({"anyOf": [{"type": "null"}, {"type": "integer"}]}, 1), int)
     assert isinstance(fill({"type": ["null", "integer"]}, 1), int)
 
@@ -184,7 +184,7 @@ schemas = st.recursive(
 
 
 @given(schemas, st.integers())
-def test_any_schema_of_usual_parts_can_be_filled(schema, seed):
+def test_any_common_schema_has_sample_data(schema, seed):
     assert list(Schema(schema).faults(fill(schema, seed))) == []
 
 

@@ -25,7 +25,7 @@ def test_a_text_has_its_name_and_a_number():
 
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 3), (1, 1), (5, 5), (30, 31), (200, None), (9, 10), (3.0, 4.0)])
 @pytest.mark.parametrize("format", [None, "email"])
-def test_it_is_as_long_as_it_shall_be(low, high, format):
+def test_a_text_has_the_required_length(low, high, format):
     for seed in range(20):
         sample = make_sample(seed=seed, minLength=low, format=format, **({} if high is None else {"maxLength": high}))
         assert low <= len(sample) <= (high if high is not None else 1000)
@@ -33,7 +33,7 @@ def test_it_is_as_long_as_it_shall_be(low, high, format):
 
 
 @pytest.mark.parametrize("lengths", [{"minLength": 3, "maxLength": 2}, {"minLength": 10**9}])
-def test_lengths_that_cannot_be(lengths):
+def test_impossible_lengths_are_reported(lengths):
     with pytest.raises(CannotError, match="'summary'"):
         make_sample(**lengths)
 
@@ -53,7 +53,7 @@ def test_lengths_that_cannot_be(lengths):
         ("of-my-own", re.compile(r"Due day \d+").fullmatch),
     ],
 )
-def test_formats(format, fits):
+def test_formats_are_supported(format, fits):
     for seed in range(10):
         assert fits(make_sample("Due day", seed, format=format)) is not None
 
@@ -75,7 +75,7 @@ def test_formats(format, fits):
         r"^\D\W$",
     ],
 )
-def test_a_pattern_is_written_out(pattern):
+def test_a_pattern_is_generated(pattern):
     for seed in range(20):
         assert re.search(pattern, generate_match(pattern, Random(seed)))
     assert re.search(pattern, make_sample(pattern=pattern))
@@ -93,6 +93,6 @@ def test_a_pattern_is_written_out(pattern):
         ("(" * 5000 + ")" * 5000, "no string was found"),
     ],
 )
-def test_a_pattern_that_cannot_be_written_out_says_so(pattern, why):
+def test_a_pattern_that_cannot_be_generated_is_reported(pattern, why):
     with pytest.raises(CannotError, match=why):
         generate_match(pattern, Random(1))

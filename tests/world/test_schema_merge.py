@@ -27,14 +27,14 @@ from agentnb.world.schema_merge import merge_schemas
         ({"const": 1}, {"const": True}, {"const": True}),
     ],
 )  # fmt: skip
-def test_both_are_asked_for(one, other, both):
+def test_a_merged_schema_requires_both(one, other, both):
     assert merge_schemas(one, other) == both
     assert {key: type(value) for key, value in merge_schemas(one, other).items()} == {
         k: type(v) for k, v in both.items()
     }
 
 
-def test_what_is_merged_stays_as_it_was():
+def test_merging_does_not_change_its_arguments():
     one, other = {"required": ["a"], "properties": {"a": {}}}, {"required": ["b"], "properties": {"a": {"minimum": 1}}}
     merge_schemas(one, other)
     assert one == {"required": ["a"], "properties": {"a": {}}}

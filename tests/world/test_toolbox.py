@@ -17,7 +17,7 @@ def registry() -> ToolRegistry:
     return registry
 
 
-def test_what_is_given_comes_before_what_is_its_own() -> None:
+def test_given_tools_take_precedence() -> None:
     def own(n: int) -> int:
         """Add ten."""
         return n + 10
@@ -28,14 +28,14 @@ def test_what_is_given_comes_before_what_is_its_own() -> None:
     assert [each.description for each in box.describe(["own"])] == ["Add ten."]
 
 
-def test_the_registry_itself_stays_as_it_is() -> None:
+def test_the_registry_is_not_changed() -> None:
     own_registry = registry()
     Toolbox.of(own_registry, {"other": lambda n: n})
     assert own_registry.get_available_tools() == ["own"]
     assert Toolbox.of(own_registry, {}).registry is own_registry
 
 
-def test_what_is_not_registered_is_described_by_its_name_alone() -> None:
+def test_an_unregistered_tool_is_described_by_its_name_alone() -> None:
     assert Toolbox(registry()).describe(["nobody"]) == [ToolDescription("nobody", known=False)]
 
 
@@ -44,7 +44,7 @@ def test_an_attempt_raises_what_the_tool_raises() -> None:
         Toolbox(registry()).attempt("own", NOW)()
 
 
-def test_who_learns_receives_what_came_of_a_tool() -> None:
+def test_a_learning_callback_receives_the_result_of_a_tool() -> None:
     results: list[Any] = []
 
     class Context:

@@ -39,7 +39,7 @@ def test_every_missing_tool_is_reported_at_once():
     assert [problem.code for problem in caught.value.problems] == ["R203", "R203"]
 
 
-def test_scripted_answers_are_a_list_in_the_order_of_asking():
+def test_scripted_answers_are_a_list_in_the_order_of_questions():
     run = session(ask_twice(), answers=["yes", "no"])
     run.run()
     assert (run.status, run.board["answer"], run.board["more"]) == ("finished", "yes", "no")
@@ -52,7 +52,7 @@ def test_scripted_answers_are_a_mapping_by_node_to_one_value_or_to_a_list():
 
 
 @pytest.mark.parametrize("answers", [["yes", "no"], {"ask": ["yes"], "more": ["no"]}])
-def test_after_going_back_the_script_repeats_itself(answers):
+def test_a_script_repeats_its_answers_after_going_back(answers):
     run = session(ask_twice(), answers=answers)
     run.run()
     for k in (3, 1, 0):
@@ -68,20 +68,20 @@ def test_a_fork_takes_the_next_answer_of_the_script_too():
     assert (fork.board["answer"], fork.board["more"]) == ("yes", "no")
 
 
-def test_where_the_script_has_ended_the_run_waits_and_says_that_nobody_can_be_asked():
+def test_an_exhausted_script_lets_the_run_wait():
     run = session(ask_twice(), answers=["yes"])
     run.run()
     assert (run.status, run.current, run.error.code) == ("waiting", "more", "X110")
 
 
-def test_no_answers_at_all_and_none_for_this_node_wait_too():
+def test_a_missing_script_lets_the_run_wait():
     for answers in (None, [], {}, {"after": "x"}):
         run = session(asking(), answers=answers)
         run.run()
         assert (run.status, [one.node for one in run.pending]) == ("waiting", ["ask"])
 
 
-def test_none_is_an_answer():
+def test_none_is_a_valid_answer():
     built_graph = asking()
     del built_graph.nodes["ask"]["options"]
     run = session(built_graph, answers={"ask": None})
@@ -99,7 +99,7 @@ def test_answers_are_a_list_or_a_mapping(answers, order):
     assert caught.value.problems[0].code == "X305"
 
 
-def test_any_sequence_of_answers_will_do():
+def test_any_sequence_of_answers_is_accepted():
     run = session(asking(), answers=("yes",))
     run.run()
     assert run.board["answer"] == "yes"
@@ -131,7 +131,7 @@ def test_one_script_serves_answers_and_approvals(answers):
     assert run.board["said"] == [{"approved": True, "by": None, "reason": ""}, "fine", NO]
 
 
-def test_where_the_script_of_approvals_has_ended_a_person_is_asked():
+def test_an_exhausted_script_of_approvals_asks_a_person():
     run = leaves([True])
     run.run()
     assert (run.status, run.pending[0].kind, run.error.code) == ("waiting", "answer", "X110")
@@ -142,13 +142,13 @@ def test_where_the_script_of_approvals_has_ended_a_person_is_asked():
 
 
 @pytest.mark.parametrize("odd", ["perhaps", 1, None, {}, {"approved": "yes"}, {"approved": True, "when": "now"}])
-def test_what_is_no_verdict_is_the_failure_of_its_node(odd):
+def test_an_invalid_verdict_fails_its_node(odd):
     run = leaves([odd])
     run.run()
     assert (run.status, run.error.code) == ("failed", "X124")
 
 
-def test_on_a_terminal_it_is_asked_until_it_is_yes_or_no(monkeypatch):
+def test_on_a_terminal_the_question_repeats_until_yes_or_no(monkeypatch):
     requests, lines = [], iter(["well", "", "No, too dear", "fine", "y"])
 
     def typed(prompt, timeout=None):
@@ -165,7 +165,7 @@ def test_on_a_terminal_it_is_asked_until_it_is_yes_or_no(monkeypatch):
     assert requests[0].endswith("Approve? (yes, or no and why)")
 
 
-def test_on_a_terminal_where_the_input_has_ended_it_waits(monkeypatch):
+def test_on_a_terminal_the_end_of_input_lets_the_run_wait(monkeypatch):
     monkeypatch.setattr("agentnb.world.world.ask_on_terminal", lambda prompt, timeout=None: WAIT)
     run = leaves(None)
     run.run()

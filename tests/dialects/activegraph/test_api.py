@@ -30,7 +30,7 @@ def test_a_step_is_one_delivery_of_one_event_to_one_behavior(research):
     assert len(started) == len(steps)
 
 
-def test_stepping_tells_the_same_log_as_running(research):
+def test_stepping_and_running_write_the_same_log(research):
     stepped, ran = runtime(*research), runtime(*research)
     ran.run_goal("go")
     tell(stepped, goal="go")
@@ -40,7 +40,7 @@ def test_stepping_tells_the_same_log_as_running(research):
     assert [event["type"] for event in log(stepped)] == [event["type"] for event in log(ran)]
 
 
-def test_over_is_the_whole_event_and_into_each_of_its_events(research):
+def test_step_over_delivers_the_whole_event_and_step_into_stops_at_each_emit(research):
     team = runtime(*research)
     tell(team, goal="go")
     session = team.session
@@ -54,7 +54,7 @@ def test_over_is_the_whole_event_and_into_each_of_its_events(research):
     assert session.trace.steps[-1].node_id == "work"
 
 
-def test_the_graph_is_what_it_was_where_the_run_is(research):
+def test_the_graph_is_that_of_the_current_position(research):
     team = runtime(*research)
     tell(team, goal="go")
     session, seen = team.session, []
@@ -69,7 +69,7 @@ def test_the_graph_is_what_it_was_where_the_run_is(research):
     assert ([each.to_dict() for each in team.graph.all_objects()], len(team.graph.events)) == seen[-1]
 
 
-def test_an_edit_is_a_recorded_act_and_replays(research):
+def test_an_edit_is_a_recorded_intervention_and_replays(research):
     team = runtime(*research)
     tell(team, goal="go")
     team.session.step()
@@ -95,7 +95,7 @@ def test_why_not_names_the_clause_that_failed():
         team.session.why_not("nobody")
 
 
-def test_status_is_a_picture_that_does_not_change(research):
+def test_a_status_is_an_immutable_snapshot(research):
     team = runtime(*research, frame=ag.Frame("go"), budget={"max_cost_usd": "1.5"})
     before = team.status()
     team.run_goal("go")
@@ -108,7 +108,7 @@ def test_status_is_a_picture_that_does_not_change(research):
         after.state = "running"
 
 
-def test_a_budget_says_what_is_left():
+def test_a_budget_reports_what_is_left():
     budget = Budget({"max_cost_usd": "0.3", "max_events": None})
     assert (budget.cost_remaining("0.3"), budget.cost_remaining("0.31")) == (True, False)
     assert str(budget.cost_remaining_amount()) == "0.3"
@@ -117,7 +117,7 @@ def test_a_budget_says_what_is_left():
         runtime(budget={"max_zap": 1})
 
 
-def test_a_quantum_runs_so_many_events(research):
+def test_a_quantum_runs_the_given_number_of_events(research):
     team, unpaused = runtime(*research), runtime(*research)
     unpaused.run_goal("go")
     tell(team, goal="go")
@@ -128,7 +128,7 @@ def test_a_quantum_runs_so_many_events(research):
     assert types(team) == types(unpaused)
 
 
-def test_the_registry_gives_back_what_it_forgets():
+def test_clearing_the_registry_returns_its_content():
     ag.clear_registry()
     behavior = Behavior("made", lambda *_: None, on=["goal.created"])
     ag.register(behavior)
@@ -137,7 +137,7 @@ def test_the_registry_gives_back_what_it_forgets():
     assert ag.get_registry() == []
 
 
-def test_a_listener_hears_each_event_with_the_graph_as_it_is_then(research):
+def test_a_listener_receives_each_event_with_the_graph_of_that_moment(research):
     team, heard = runtime(*research), []
     team.graph.add_listener(lambda event: heard.append((event.id, len(team.graph.all_objects()))))
     team.run_goal("go")
@@ -145,7 +145,7 @@ def test_a_listener_hears_each_event_with_the_graph_as_it_is_then(research):
     assert (heard[2], heard[-1][1]) == (("evt_003", 1), len(team.graph.all_objects()))
 
 
-def test_a_listener_hears_each_event_once_that_the_session_or_the_graph_emits(research):
+def test_a_listener_receives_each_event_of_the_session_or_the_graph_once(research):
     team, heard = runtime(*research), []
     team.graph.add_listener(lambda event: heard.append((event.type, event.id, team.graph.events[-1].id)))
     team.session.emit("goal.created", {"goal": "go"})
@@ -157,7 +157,7 @@ def test_a_listener_hears_each_event_once_that_the_session_or_the_graph_emits(re
     assert [type_ for type_, _, _ in heard][:2] == ["goal.created", "object.created"]
 
 
-def test_an_event_is_saved_before_a_listener_that_raises_hears_of_it(research, tmp_path):
+def test_an_event_is_saved_before_a_listener_receives_it(research, tmp_path):
     def refuses(event):
         raise ValueError("not this one")
 
@@ -169,7 +169,7 @@ def test_an_event_is_saved_before_a_listener_that_raises_hears_of_it(research, t
     assert [event.type for event in again.graph.events] == ["note"]
 
 
-def test_an_act_by_the_outer_graph_belongs_to_the_step():
+def test_an_action_by_the_outer_graph_belongs_to_the_step():
     @on("goal.created")
     def acts(event, graph, ctx):
         team.graph.add_object("task", {})
@@ -220,7 +220,7 @@ def test_a_failure_is_logged_as_a_line_of_json_without_secrets():
     assert logging.getLogger("activegraph") is logger
 
 
-def test_state_is_stored_where_it_was_first(tmp_path, research):
+def test_state_is_stored_where_it_was_first_stored(tmp_path, research):
     team = runtime(*research)
     team.run_goal("go")
     where = team.save_state(tmp_path / "one.db")
@@ -233,7 +233,7 @@ def test_state_is_stored_where_it_was_first(tmp_path, research):
     assert len(Runtime.load(tmp_path / "one.db", behaviors=research).graph.events) == count
 
 
-def test_what_cannot_be_emitted_is_not_stored():
+def test_an_event_that_cannot_be_emitted_is_not_stored():
     graph = Graph()
     graph.add_object("task", {})
     for call in (

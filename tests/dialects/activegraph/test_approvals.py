@@ -51,7 +51,7 @@ def list_events(shop, *kinds):
     return [event for event in shop.graph.events if event.type in kinds]
 
 
-def test_what_waits_for_leave_is_pending_while_the_run_is_idle(waits):
+def test_a_requested_approval_is_pending_while_the_run_is_idle(waits):
     session = waits.session
     assert session.status == "idle"
     first, second = session.pending
@@ -100,7 +100,7 @@ def test_a_patch_that_is_denied_changes_nothing(waits):
     assert waits.replay().ok
 
 
-def test_the_first_one_is_meant_where_none_is_named_and_a_denial_is_an_event(waits):
+def test_without_an_id_the_first_request_is_meant_and_a_denial_is_an_event(waits):
     waits.session.deny(reason="too dear", by="ben")
     (denied,) = list_events(waits, "approval.denied")
     assert denied.payload == {
@@ -113,7 +113,7 @@ def test_the_first_one_is_meant_where_none_is_named_and_a_denial_is_an_event(wai
     assert waits.graph.objects("order") == []
 
 
-def test_what_is_decided_or_was_never_asked_waits_no_more(waits):
+def test_a_decided_or_unknown_request_is_not_pending(waits):
     waits.session.approve("approval_001")
     with pytest.raises(ExecutionError, match="X115"):
         waits.session.approve("approval_001")
@@ -128,7 +128,7 @@ def test_what_is_decided_or_was_never_asked_waits_no_more(waits):
         ("patch_001", "value", {"state": "new"}, "patch.changed"),
     ],
 )
-def test_what_is_asked_for_can_be_changed_before_it_is_approved(waits, id_, word, value, type_):
+def test_a_requested_object_can_be_changed_before_it_is_approved(waits, id_, word, value, type_):
     waits.session.change(id_, arguments={word: value})
     assert next(one for one in waits.session.pending if one.id == id_).arguments[word] == value
     assert list_events(waits, type_)[0].caused_by == list_events(waits, type_.replace("changed", "proposed"))[0].id
@@ -139,7 +139,7 @@ def test_what_is_asked_for_can_be_changed_before_it_is_approved(waits, id_, word
     assert waits.replay().ok
 
 
-def test_another_question_is_not_put_in_the_place_of_the_one_that_is_asked(waits):
+def test_a_second_request_does_not_replace_the_first(waits):
     before = waits.graph.events
     for arguments in ({"object_type": "yacht"}, {"data": [1]}, {"prompt": "No?"}):
         with pytest.raises(ExecutionError, match="X126"):
@@ -151,7 +151,7 @@ def test_another_question_is_not_put_in_the_place_of_the_one_that_is_asked(waits
     assert waits.graph.events == before
 
 
-def test_back_and_fork_show_what_waited_there(waits):
+def test_back_and_fork_show_the_requests_pending_there(waits):
     session = waits.session
     session.approve("approval_001")
     fork = session.fork(at=1)
@@ -162,7 +162,7 @@ def test_back_and_fork_show_what_waited_there(waits):
     assert session.pending == ()
 
 
-def test_a_run_that_was_stored_waits_for_the_same_leave(waits, tmp_path):
+def test_a_stored_run_waits_for_the_same_approval(waits, tmp_path):
     path = waits.save_state(tmp_path / "shop.db")
     waits.session.change("approval_001", arguments={"data": {"copies": 9}})
     waits.session.close()
@@ -183,7 +183,7 @@ class Fine(BaseModel):
     cents: int
 
 
-def test_a_pack_asks_for_leave_too_and_what_it_makes_fits_its_type():
+def test_a_pack_requests_approval_and_its_objects_fit_their_type():
     @on("late")
     def fine(event, graph, ctx):
         ctx.propose_object("fine", {"cents": event.payload["cents"]})
@@ -230,7 +230,7 @@ def test_the_cockpit_shows_it_and_decides_it(waits):
     assert waits.graph.get_patch("patch_001").rejection_reason == "leave it"
 
 
-def test_a_person_who_proposes_is_named():
+def test_a_person_who_proposes_a_patch_is_named():
     desk = shop()
     book = desk.graph.add_object("book", {"state": "torn"})
     desk.graph.propose_patch(book.id, "replace", {"state": "gone"}, proposed_by="ann")
@@ -238,7 +238,7 @@ def test_a_person_who_proposes_is_named():
     assert (one.node, one.arguments["prompt"]) == ("ann", "May the data of 'book#1' be replaced?")
 
 
-def test_a_decision_in_the_past_begins_a_branch(waits):
+def test_a_decision_in_the_past_starts_a_fork(waits):
     session = waits.session
     session.run()
     session.goto(1)
@@ -247,7 +247,7 @@ def test_a_decision_in_the_past_begins_a_branch(waits):
     assert len(session.forks) == 1
 
 
-def test_a_live_run_continues_with_what_was_granted(waits):
+def test_a_background_run_continues_with_the_approved_object(waits):
     async def live():
         waits.session.start()
         await waits.session.wait()
@@ -284,7 +284,7 @@ def test_only_objects_are_approvals_of_the_runtime(team):
         team.approve("patch_001")
 
 
-def test_a_grant_names_its_cause_and_who_gave_it(team):
+def test_an_approval_names_its_cause_and_its_author(team):
     assert team.approve("approval_002", "ann") == "memo#1"
     granted, created = team.graph.events[-2:]
     proposed = [event for event in team.graph.events if event.type == "approval.proposed"][1]
@@ -292,7 +292,7 @@ def test_a_grant_names_its_cause_and_who_gave_it(team):
     assert (created.caused_by, created.actor) == (granted.id, "ann")
 
 
-def test_who_is_not_named_is_the_user(team):
+def test_without_a_name_the_author_is_the_user(team):
     team.approve("approval_001")
     team.deny("approval_002")
     granted, created, denied = team.graph.events[-3:]
@@ -300,7 +300,7 @@ def test_who_is_not_named_is_the_user(team):
     assert denied.payload["denied_by"] == "user"
 
 
-def test_what_is_decided_is_no_more_decided(team):
+def test_a_decided_request_cannot_be_decided_again(team):
     team.deny("approval_001", "no", "ann")
     for decide in (team.approve, team.deny):
         with pytest.raises(ApprovalNotFoundError, match="X513") as raised:

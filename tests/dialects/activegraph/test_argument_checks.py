@@ -49,7 +49,7 @@ def listening(**words):
         {"behaviors": [], "tools": [print]},
     ],
 )
-def test_a_runtime_says_what_it_should_have_been_given(given):
+def test_a_runtime_reports_which_arguments_it_expects(given):
     with pytest.raises(InvalidArgumentType, match="X519"):
         Runtime(Graph(), **given)
 
@@ -68,20 +68,20 @@ def test_a_runtime_needs_a_graph_and_a_pack_is_a_pack():
     assert runtime.status(recent=0).recent_events == ()
 
 
-def test_a_policy_has_lists_for_one_text_would_allow_whatever_is_in_it():
+def test_a_policy_requires_lists_instead_of_single_strings():
     with pytest.raises(InvalidArgumentType, match=r"X519.*'task'"):
         Policy(can_create="task")
     assert Policy(can_create=("task",)).can_create == ("task",)
 
 
-def test_a_decorator_needs_its_brackets():
+def test_a_decorator_needs_its_parentheses():
     for bare in (behavior, relation_behavior):
         with pytest.raises(InvalidArgumentType, match=r"X519[\s\S]*parentheses"):
             bare(nothing)
     assert clear_registry() == []
 
 
-def test_one_text_is_one_type_of_events():
+def test_a_single_string_is_one_type_of_events():
     assert behavior(on="go.on")(nothing).on == ["go.on"]
     assert Behavior("other", nothing, on="go").on == ["go"]
     with pytest.raises(InvalidArgumentType, match="X519"):
@@ -90,7 +90,7 @@ def test_one_text_is_one_type_of_events():
         register(3)
 
 
-def test_a_view_is_described_in_words_that_there_are():
+def test_a_view_accepts_known_options_only():
     with pytest.raises(InvalidArgumentType, match=r"X519[\s\S]*'depht'[\s\S]*depth"):
         behavior(on=["go"], view={"depht": 2})(nothing)
     for wrong in ("all", {"depth": "two"}, {"recent_events": "many"}):
@@ -98,7 +98,7 @@ def test_a_view_is_described_in_words_that_there_are():
             behavior(on=["go"], view=wrong)(nothing)
 
 
-def test_where_is_a_mapping_and_in_asks_a_list():
+def test_where_is_a_mapping_and_its_operator_in_takes_a_list():
     for wrong in ("a = 1", ["a"], {"a": {"in": 5}}, {"a": {"not in": 5}}):
         with pytest.raises(InvalidArgumentType, match="X519"):
             listening(where=wrong)
@@ -108,7 +108,7 @@ def test_where_is_a_mapping_and_in_asks_a_list():
         graph().objects(where={"a": {"~": 1}})
 
 
-def test_what_an_object_holds_is_a_mapping():
+def test_the_data_of_an_object_is_a_mapping():
     built_graph = graph()
     for wrong in (None, ["a"], "a"):
         with pytest.raises(InvalidArgumentType, match="X519"):
@@ -126,7 +126,7 @@ def test_what_an_object_holds_is_a_mapping():
     [{"nobody": 1}, {"task#9.data.state": "open"}, {"task#1.data": 3}, {"task#1.version": "two"},
      {"task#2": {"id": "task#1", "type": "task", "data": {}, "version": 1}}],
 )  # fmt: skip
-def test_an_edit_leaves_only_what_a_graph_holds_on_the_board(changes):
+def test_an_edit_keeps_the_board_a_valid_graph(changes):
     runtime = Runtime(graph(), behaviors=[listening()])
     runtime.graph.add_object("task", {"state": "new"})
     before = dict(runtime.session.board)
@@ -141,21 +141,21 @@ def test_an_edit_leaves_only_what_a_graph_holds_on_the_board(changes):
     ("type_", "payload"),
     [("object.removed", {}), ("relation.removed", None), ("approval.granted", {"id": "x"}), ("patch.rejected", [])],
 )
-def test_an_event_that_names_nothing_is_not_stored(type_, payload):
+def test_an_event_that_names_no_object_is_not_stored(type_, payload):
     session = Runtime(graph(), behaviors=[listening()]).session
     with pytest.raises(GraphError, match="X502"):
         session.emit(type_, payload)
     assert len(session.trace.frames.events) == 0
 
 
-def test_what_json_cannot_say_is_no_part_of_a_log_whoever_tells_it():
+def test_a_value_that_json_cannot_represent_is_not_part_of_a_log():
     session = Runtime(graph(), behaviors=[listening()]).session
     with pytest.warns(UserWarning, match="opaque"), pytest.raises(GraphError, match=r"X501.*'thing' is an object"):
         session.emit("go", {"thing": type("object", (), {})()})  # a new class: each is warned of once in a process
     assert len(session.trace.frames.events) == 0
 
 
-def test_tools_are_what_the_decorator_makes():
+def test_tools_are_created_by_the_decorator():
     @tool()
     def look_up(args, ctx):
         return {}

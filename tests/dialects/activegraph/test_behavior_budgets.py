@@ -25,7 +25,7 @@ def went(found):
     return [step.node_id for step in found.session.trace.steps]
 
 
-def test_a_behavior_is_set_off_no_more_when_its_calls_are_used_up():
+def test_a_behavior_is_not_triggered_after_its_calls_are_used_up():
     chain = runtime(hopper(max_behavior_calls=3), budget={"max_behavior_calls": 50})
     chain.session.emit("go", {})
     chain.run_until_idle()
@@ -45,7 +45,7 @@ def test_others_continue():
     assert went(both) == ["hop", "note", "hop", "note", "note"]
 
 
-def test_events_that_wait_together_do_not_pass_it():
+def test_events_in_the_queue_do_not_exceed_it():
     team = runtime(hopper(max_behavior_calls=2))
     for _ in range(5):
         team.session.emit("go", {})
@@ -53,7 +53,7 @@ def test_events_that_wait_together_do_not_pass_it():
     assert went(team) == ["hop", "hop"]
 
 
-def test_relations_of_one_event_do_not_pass_it():
+def test_relations_of_one_event_do_not_exceed_it():
     @on_relation("near", "go", budget={"max_behavior_calls": 2})
     def follow(relation, event, graph, ctx):
         graph.emit("followed", {"target": relation.target})
@@ -70,7 +70,7 @@ def test_relations_of_one_event_do_not_pass_it():
     ]
 
 
-def test_what_was_put_off_does_not_pass_it():
+def test_deferred_deliveries_do_not_exceed_it():
     @on("go", activate_after=1, budget={"max_behavior_calls": 1})
     def later(event, graph, ctx):
         graph.add_object("note", {})
@@ -106,7 +106,7 @@ def asking(budget, *answers, tools=()):
     return runtime(behavior, **options)
 
 
-def test_questions_are_counted_and_none_more_is_asked_within_a_delivery():
+def test_model_calls_are_counted_and_none_is_made_beyond_the_limit():
     tool = Tool("look", lambda args, ctx: {"found": 1})
     calls = [("", None, (("1", "look", {}),)), ("", None, (("2", "look", {}),)), ("done", None, ())]
     team = asking({"max_llm_calls": 2}, *calls, tools=[tool])
@@ -126,7 +126,7 @@ def test_tools_are_counted():
     assert [error.reason for error in team.errors] == ["budget.tool_calls_exhausted"]
 
 
-def test_what_it_spends_is_counted_in_decimals():
+def test_its_costs_are_decimals():
     tool = Tool("look", lambda args, ctx: {"found": 1}, cost_per_call=Decimal("0.10"))
     calls = [("", None, (("1", "look", {}),)), ("done", None, ())] * 3
     team = asking({"max_cost_usd": "0.20"}, *calls, tools=[tool])
@@ -137,7 +137,7 @@ def test_what_it_spends_is_counted_in_decimals():
     assert (went(team), spent["max_cost_usd"] >= Decimal("0.20")) == (["think", "think"], True)
 
 
-def test_a_run_that_goes_back_forks_or_is_loaded_has_used_what_it_had_used_there(tmp_path):
+def test_usage_after_back_fork_or_load_is_that_of_the_position(tmp_path):
     team = runtime(hopper(max_behavior_calls=3), persist_to=tmp_path / "run.db")
     team.session.emit("go", {})
     team.run_until_idle()
@@ -167,13 +167,13 @@ def test_a_replay_of_a_run_with_budgets_finds_nothing():
 
 
 @pytest.mark.parametrize("limit", ["max_events", "max_depth", "max_seconds", "max_steps", "max_llm_call"])
-def test_what_only_a_run_is_limited_by_is_refused_of_a_behavior(limit):
+def test_a_limit_for_runs_is_rejected_for_a_behavior(limit):
     with pytest.raises(RegistrationError, match="R331"):
         hopper(**{limit: 3})
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "many", True])
-def test_a_limit_that_is_none_is_refused(value):
+def test_an_invalid_limit_is_rejected(value):
     with pytest.raises(AgentNbError, match="R331"):
         hopper(max_behavior_calls=value)
 

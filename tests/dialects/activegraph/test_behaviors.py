@@ -29,7 +29,7 @@ class Later:
         """Do nothing."""
 
 
-def test_two_behaviors_of_one_name_are_refused():
+def test_two_behaviors_with_one_name_are_rejected():
     with pytest.raises(AgentNbError, match="R329"):
         Runtime(Graph(), behaviors=[Behavior("same", nothing, on=["go"]), Behavior("same", nothing, on=["come"])])
 
@@ -45,7 +45,7 @@ def test_a_cell_that_runs_again_registers_its_behavior_once():
     assert [behavior.priority for behavior in ag.clear_registry()] == [2]
 
 
-def test_behaviors_of_relations_come_neither_before_nor_after_others_unless_they_say_so():
+def test_relation_behaviors_run_neither_before_nor_after_others_unless_they_have_a_priority():
     ag.clear_registry()
     ag.relation_behavior("next", on=["go"], name="relates")(lambda relation, event, graph, ctx: None)
     ag.behavior(on=["go"], name="hears")(nothing)
@@ -53,7 +53,7 @@ def test_behaviors_of_relations_come_neither_before_nor_after_others_unless_they
 
 
 @pytest.mark.parametrize("fn", [later, bit_by_bit, Later()])
-def test_a_function_that_a_call_does_not_run_is_refused(fn):
+def test_a_generator_function_is_rejected(fn):
     with pytest.raises(AgentNbError, match="R330"):
         Behavior("a", fn, on=["go"])
     with pytest.raises(AgentNbError, match="R330"):
@@ -100,7 +100,7 @@ def any_number(*given):
     ],
     ids=["behavior", "relation_behavior", "llm_behavior", "tool"],
 )
-def test_a_function_takes_what_it_is_called_with(decorate, fits, not_these):
+def test_a_function_must_accept_the_arguments_of_its_call(decorate, fits, not_these):
     for fn in fits:
         assert decorate(fn).name == fn.__name__
     for fn in not_these:
@@ -109,7 +109,7 @@ def test_a_function_takes_what_it_is_called_with(decorate, fits, not_these):
     assert len(ag.get_registry()) + len(ag.get_tool_registry()) == len(fits)
 
 
-def test_the_function_tells_what_it_lacks():
+def test_missing_parameters_of_a_function_are_reported():
     with pytest.raises(TypeError, match=r"@behavior: 'two' must accept 3 positional arguments \(event, graph, ctx\)"):
         ag.behavior(on=["go"])(two)
 
@@ -118,7 +118,7 @@ class Wishes(BaseModel):
     size: int = 1
 
 
-def test_what_is_required_beyond_the_positional_arguments_is_refused():
+def test_required_keyword_parameters_are_rejected():
     def bare(event, graph, ctx, *, more):
         pass
 
@@ -184,7 +184,7 @@ class Untold(BaseModel):
     ],
     ids=["llm_behavior", "LLMBehavior", "tool", "Tool"],
 )
-def test_what_cannot_be_a_schema_is_refused_where_it_is_written(made, schema):
+def test_an_invalid_schema_is_rejected_at_its_place(made, schema):
     with pytest.raises(TypeError, match=r"put_schema(=Untold has no JSON Schema| must be a pydantic model)"):
         made(schema)
 

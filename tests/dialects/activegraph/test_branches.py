@@ -25,7 +25,7 @@ def whole(research):
     return team
 
 
-def test_a_fork_that_does_the_same_again_is_identical_but_for_its_run(whole):
+def test_a_fork_that_does_the_same_is_identical_except_for_its_run(whole):
     for event in whole.graph.events[:-1:5]:
         fork = whole.fork(event.id)
         assert fork.run_id != whole.run_id
@@ -35,7 +35,7 @@ def test_a_fork_that_does_the_same_again_is_identical_but_for_its_run(whole):
         assert report.ok, report
 
 
-def test_a_branch_of_the_same_run_is_identical_in_everything(whole):
+def test_a_branch_of_the_same_run_is_identical(whole):
     events, held, steps = whole.graph.events, boards(whole), whole.session.position
     for step in range(0, steps, 4):
         whole.session.goto(step)
@@ -45,7 +45,7 @@ def test_a_branch_of_the_same_run_is_identical_in_everything(whole):
         assert (whole.graph.events, boards(whole)) == (events, held), step
 
 
-def test_a_branch_that_does_something_else_is_not_identical(whole):
+def test_a_branch_that_does_something_different_is_not_identical(whole):
     fork = whole.fork("evt_001")
     fork.graph.add_object("task", {"n": 99})
     fork.run_until_idle()

@@ -11,19 +11,19 @@ from agentnb.errors import AgentNbError
 from tests.dialects.activegraph.runtimes import on, runtime, thinking
 
 
-def test_a_limit_that_there_is_not_is_refused_with_the_one_that_was_meant():
+def test_an_unknown_limit_is_rejected_with_a_suggestion():
     with pytest.raises(InvalidRuntimeConfiguration, match="X511") as raised:
         Budget({"max_llm_call": 1})
     assert "max_llm_calls" in raised.value.problems[0].do
 
 
 @pytest.mark.parametrize("limits", [{"max_cost_usd": "much"}, {"max_patches": -1}, {"max_depth": 1.5}])
-def test_a_value_that_limits_nothing_is_refused(limits):
+def test_a_value_that_limits_nothing_is_rejected(limits):
     with pytest.raises(AgentNbError, match=r"X20[23]"):
         runtime(budget=limits)
 
 
-def test_dollars_are_decimals_and_what_is_none_is_no_limit():
+def test_dollars_are_decimals_and_an_invalid_value_is_not_a_limit():
     assert parse_limits({"max_cost_usd": 0.1, "max_events": None, "max_patches": 2}) == {
         "max_cost_usd": Decimal("0.1"),
         "max_patches": 2,
@@ -33,7 +33,7 @@ def test_dollars_are_decimals_and_what_is_none_is_no_limit():
     assert parse_own_limits("a", {"max_cost_usd": "0.30"}) == {"max_cost_usd": Decimal("0.30")}
 
 
-def test_it_says_what_is_left():
+def test_it_reports_what_is_left():
     @on("go")
     def patch(event, graph, ctx):
         graph.patch_object("book#1", {"n": 1})
@@ -52,7 +52,7 @@ def test_it_says_what_is_left():
     assert str(team.budget).startswith("Budget({'max_patches': 2")
 
 
-def test_a_budget_says_what_was_used():
+def test_a_budget_reports_what_was_used():
     behaviors, options = thinking(("one", None, ()))
     team = runtime(*behaviors, budget={"max_cost_usd": "1.0"}, **options)
     team.run_goal("go")

@@ -36,7 +36,7 @@ def events_of(behaviors, options):
      ({"cache": True, "replay_reinvoke_deterministic": True}, True, 2),
      ({"cache": True, "replay_reinvoke_deterministic": True}, False, 1)],
 )  # fmt: skip
-def test_a_tool_is_called_again_only_where_that_is_wished_for(words, deterministic, calls):
+def test_a_tool_result_is_cached_only_on_request(words, deterministic, calls):
     behaviors, options, called = looking(deterministic=deterministic)
     known = events_of(behaviors, options)
     words = dict(words)
@@ -49,7 +49,7 @@ def test_a_tool_is_called_again_only_where_that_is_wished_for(words, determinist
     assert hit == (calls == 1)
 
 
-def test_a_model_that_is_known_to_have_answered_is_not_asked():
+def test_a_cached_model_answer_is_reused():
     behaviors, options, _ = looking(deterministic=True)
     known = events_of(behaviors, options)
     left = len(options["llm_provider"].answers)
@@ -62,7 +62,7 @@ def test_a_model_that_is_known_to_have_answered_is_not_asked():
     assert again.status().budget.cost_used_usd == "0"
 
 
-def test_another_prompt_is_asked():
+def test_a_different_prompt_is_not_answered_from_the_cache():
     behaviors, options, _ = looking(deterministic=True)
     cache = LLMCache.from_events(events_of(behaviors, options))
     again = Runtime(graph(), behaviors=behaviors, replay_llm_cache=True, llm_cache=cache, **options)
@@ -85,7 +85,7 @@ def test_an_answer_is_looked_up_and_recorded_by_its_digest():
     assert (other.get("digest"), len(other)) == (answer, 1)
 
 
-def test_a_sparse_event_of_an_answer_has_no_cost_and_no_time_and_the_first_of_two_counts():
+def test_an_incomplete_answer_event_has_no_cost_and_no_time_and_the_first_of_two_counts():
     def event(kind, **payload):
         return SimpleNamespace(type=kind, payload=payload)
 
@@ -98,7 +98,7 @@ def test_a_sparse_event_of_an_answer_has_no_cost_and_no_time_and_the_first_of_tw
     assert known == CachedToolResponse("first", None, 0.0, Decimal(0), cache_hit=True)
 
 
-def test_what_is_recorded_by_hand_is_answered_again_as_it_was():
+def test_a_manually_recorded_answer_is_returned_unchanged():
     answer = LLMResponse("text", {"n": 1}, 3, 2, Decimal("0.5"), 1.5, "model", "length", 7,
                          provider_meta={"id": "x"}, tool_calls=[ToolCall("c1", "look", {"q": 1})])  # fmt: skip
     models, tools = LLMCache(), ToolCache()

@@ -12,30 +12,30 @@ from agentnb.dialects.activegraph.parts.clocks import format_time, parse_time
 from tests.dialects.activegraph.runtimes import runtime
 
 
-def test_every_clock_tells_utc_in_whole_seconds():
+def test_every_clock_returns_utc_in_whole_seconds():
     times = [Clock().now(), FrozenClock().now(), TickingClock().now(), FrozenClock("2026-01-01T01:00:00.5+01:00").now()]
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", each) for each in times)
     assert times[-1] == "2026-01-01T00:00:00Z"
 
 
-def test_a_clock_that_ticks_continues_each_time_it_is_asked_and_a_frozen_one_does_not():
+def test_a_ticking_clock_advances_with_each_reading_and_a_frozen_one_does_not():
     ticking, frozen = TickingClock("2026-01-01T00:00:58Z", step_seconds=2), FrozenClock("2026-01-01T00:00:58Z")
     assert [ticking.now(), ticking.now()] == ["2026-01-01T00:00:58Z", "2026-01-01T00:01:00Z"]
     assert frozen.now() == frozen.now()
 
 
-def test_an_object_asks_the_clock_for_its_provenance_then_for_its_event():
+def test_an_object_reads_the_clock_for_its_provenance_and_then_for_its_event():
     graph = Graph(clock=TickingClock("2026-01-01T00:00:00Z"))
     item = graph.add_object("task", {})
     assert (item.provenance["timestamp"], graph.events[0].timestamp) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z")
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01"])
-def test_what_is_no_time_is_one_that_was_not_said(text):
+def test_an_invalid_time_counts_as_missing(text):
     assert format_time(parse_time(text)) == ""
 
 
-def test_ids_count_by_their_sort_and_objects_all_together():
+def test_ids_are_counted_by_kind_and_those_of_objects_together():
     ids = IDGen()
     assert [ids.event(), ids.event(), ids.relation(), ids.patch(), ids.frame(), ids.approval()] == [
         "evt_001",

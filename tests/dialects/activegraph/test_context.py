@@ -43,13 +43,13 @@ def books(graph):
         ({"around": "event.payload.none"}, [], 0),
     ],
 )
-def test_a_view_shows_what_it_says(view, objects, relations):
+def test_a_view_has_the_declared_content(view, objects, relations):
     shown = call_in_behavior(lambda event, graph, ctx: (ctx.view.objects(), ctx.view.relations()), before=books,
                              words={"view_spec": view})  # fmt: skip
     assert ([each.id for each in shown[0]], len(shown[1])) == (objects, relations)
 
 
-def test_a_view_is_asked_by_type_and_by_what_holds():
+def test_a_view_is_queried_by_type_and_by_conditions():
     def look(event, graph, ctx):
         view = ctx.view
         return (
@@ -68,7 +68,7 @@ def test_a_view_shows_the_last_events(recent, shown):
                             words={"view_spec": {"recent_events": recent}}) == shown  # fmt: skip
 
 
-def test_a_behavior_knows_its_frame_its_policy_and_the_time():
+def test_a_behavior_can_read_its_frame_its_policy_and_the_time():
     frame, policy = Frame("a memo", id="frame_007"), Policy()
     values = call_in_behavior(
         lambda event, graph, ctx: (ctx.frame.id, ctx.policy, ctx.settings, ctx.clock.now()), frame=frame, policy=policy
@@ -77,14 +77,14 @@ def test_a_behavior_knows_its_frame_its_policy_and_the_time():
     assert values[3].startswith("2026-01-01T00:00:0")
 
 
-def test_chance_is_the_runs_own_so_that_the_same_seed_draws_the_same():
+def test_random_numbers_depend_on_the_seed_of_the_run():
     def draw(event, graph, ctx):
         return ctx.random.random()
 
     assert call_in_behavior(draw, seed=3) == call_in_behavior(draw, seed=3) != call_in_behavior(draw, seed=4)
 
 
-def test_what_cannot_be_done_is_reported_as_a_failure():
+def test_an_impossible_action_is_a_failure():
     @on("go")
     def vectors(event, graph, ctx):
         ctx.embed(["a"])
@@ -95,7 +95,7 @@ def test_what_cannot_be_done_is_reported_as_a_failure():
     assert "X509" in team.errors[0].message
 
 
-def test_what_a_behavior_does_is_counted():
+def test_the_actions_of_a_behavior_are_counted():
     @on("go")
     def works(event, graph, ctx):
         one = graph.add_object("book", {})
@@ -144,7 +144,7 @@ def reading(fails=False):
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_what_a_delivery_reads_is_recorded_once_where_that_is_wanted(fails):
+def test_reads_of_a_delivery_are_recorded_once_if_enabled(fails):
     team = runtime(*reading(fails), trace_context_reads=True)
     for number in range(2):
         team.graph.add_object("doc", {"n": number})
@@ -166,7 +166,7 @@ def test_nothing_is_recorded_of_reads_by_default():
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1, 5])
-def test_of_many_reads_the_first_are_named(more):
+def test_the_first_of_many_reads_are_named(more):
     team = runtime(*reading(), trace_context_reads=True)
     for number in range(READS + more):
         team.graph.add_object("doc", {"n": number})
@@ -194,7 +194,7 @@ def test_a_fork_records_reads_as_its_parent_does():
     assert team.fork(team.graph.events[0].id).trace_context_reads
 
 
-def test_the_last_events_are_the_last_of_all_also_inside_of_a_step():
+def test_the_last_events_include_those_of_the_current_step():
     seen = []
 
     @on("go")

@@ -119,7 +119,7 @@ def test_a_long_run_costs_a_delivery_no_more_than_a_short_one(view, budget):
     assert [name for name, (short, *longer) in costs.items() if max(longer) > short * 1.1 + 20] == [], costs
 
 
-def test_a_relation_is_found_by_its_ends_and_not_among_all():
+def test_a_relation_is_found_by_its_ends_without_a_scan():
     costs = []
     for many in (50, 100, 200):
 
@@ -140,7 +140,7 @@ def test_a_relation_is_found_by_its_ends_and_not_among_all():
     assert max(costs) <= costs[0] * 1.1 + 20, costs
 
 
-def test_the_count_sees_what_looks_at_the_whole_log():
+def test_the_counter_notices_a_scan_of_the_whole_log():
     costs = []
     for hops in (SHORT, 2 * SHORT):
         team = hopping(hops)

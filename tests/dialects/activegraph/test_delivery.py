@@ -18,7 +18,7 @@ def list_logged_types(log):
     return results
 
 
-def test_a_delivery_is_stored_as_it_is_emitted_and_what_says_nothing_new_with_what_comes_next():
+def test_events_are_stored_when_emitted_and_uninformative_ones_with_the_next():
     place, seen = MemoryLog(), []
 
     @on("go", "again")
@@ -55,7 +55,7 @@ def test_a_delivery_that_fails_is_stored_with_its_failure():
     assert log(loaded) == log(team)
 
 
-def test_what_is_drawn_and_done_by_another_name_belongs_to_the_step():
+def test_random_draws_and_actions_through_aliases_belong_to_the_step():
     outer = graph()
 
     @on("go")

@@ -31,7 +31,7 @@ def test_a_fork_that_does_the_same_again_is_identical(team):
     assert not [event for event in difference.shared_events if event.type.startswith(("behavior.", "runtime."))]
 
 
-def test_what_differs_is_named(team):
+def test_differences_are_named(team):
     fork = team.fork(team.graph.events[-1].id)
     fork.graph.patch_object("task#1", {"title": "other"})
     extra = fork.graph.add_object("note", {})
@@ -54,7 +54,7 @@ def test_what_differs_is_named(team):
     assert "task#1: title: 'a' -> 'other'" in str(difference)
 
 
-def test_a_diff_is_built_by_hand_as_well():
+def test_a_diff_can_be_built_manually():
     diff = Diff("a", "b")
     assert diff.is_identical
     diff.divergent_objects.append(DivergentObject("task#1", {"id": "task#1"}, None))

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 # -- 11: no false alarms ---------------------------------------------------------------------------------------------
 
 
-def test_strict_replay_raises_no_alarm_for_approvals_and_budgets(tmp_path):
+def test_strict_replay_reports_no_difference_for_approvals_and_budgets(tmp_path):
     @on("goal.created")
     def asks(event, graph, ctx):
         ctx.propose_object("memo", {"a": 1}, reason="why not")
@@ -44,7 +44,7 @@ def test_strict_replay_raises_no_alarm_for_approvals_and_budgets(tmp_path):
 # -- 12, 22: what is promised happens --------------------------------------------------------------------------------
 
 
-def test_behaviors_hear_of_the_run_itself_where_they_ask_for_it():
+def test_behaviors_receive_events_of_the_run_itself_on_request():
     @on("goal.created", "again")
     def fails_once(event, graph, ctx):
         if event.type == "goal.created":
@@ -64,7 +64,7 @@ def test_behaviors_hear_of_the_run_itself_where_they_ask_for_it():
     assert team.status().state == "idle"
 
 
-def test_a_star_is_any_event_but_those_of_the_run():
+def test_a_star_matches_any_event_except_those_of_the_run():
     @on("*")
     def hears(event, graph, ctx):
         if event.type != "heard":
@@ -75,7 +75,7 @@ def test_a_star_is_any_event_but_those_of_the_run():
     assert types(team) == ["goal.created", "heard"]
 
 
-def test_behaviors_remove_and_look_at_what_they_name():
+def test_behaviors_remove_and_read_the_objects_that_they_name():
     @on("goal.created", view_spec={"around": "task#1"})
     def removes(event, graph, ctx):
         assert ctx.view.get_object("task#2").id == "task#2"
@@ -211,7 +211,7 @@ def test_loading_a_missing_run_does_not_create_it(research, tmp_path):
 # -- 20: relations, ids, patterns, metrics ---------------------------------------------------------------------------
 
 
-def test_relation_behaviors_are_put_off_too():
+def test_relation_behaviors_can_be_deferred_too():
     @on_relation("next", "go", activate_after=1)
     def follows(relation, event, graph, ctx):
         graph.emit("followed", {"relation": relation.id})
@@ -238,7 +238,7 @@ def test_an_id_names_one_event():
     assert len(team.graph.events) == 1
 
 
-def test_a_pattern_tells_how_much_it_has_found_and_why_tells_what():
+def test_a_pattern_reports_the_number_of_matches_and_why_reports_the_matches():
     @on("goal.created", pattern="(a:task {n: 1})")
     def looks(event, graph, ctx):
         pass

@@ -45,13 +45,13 @@ def failing(error):
         (LLMBehaviorError("llm.auth_error", "wrong key"), "llm.auth_error", 1),
     ],
 )
-def test_a_failure_says_what_it_was_and_is_tried_again_where_that_may_help(error, reason, times):
+def test_a_failure_has_a_reason_and_is_retried_if_that_may_help(error, reason, times):
     team = make_asking_runtime(failing(error))
     assert [failure.reason for failure in team.errors] == [reason]
     assert [event.type for event in team.graph.events].count("llm.requested") == times
 
 
-def test_a_script_that_has_ended_is_not_asked_again():
+def test_an_exhausted_script_is_not_called_again():
     team = make_asking_runtime([])
     assert ([error.reason for error in team.errors], len(team.session._parts.run.history.calls)) == (
         ["llm.request_error"],
@@ -59,7 +59,7 @@ def test_a_script_that_has_ended_is_not_asked_again():
     )
 
 
-def test_a_server_that_says_when_is_asked_then():
+def test_the_retry_delay_of_a_server_is_respected():
     team = make_asking_runtime(
         failing(LLMError(SAID, status=429, is_retryable=True, retry_after=0.01)), llm_retry_max_attempts=2
     )
@@ -104,7 +104,7 @@ LOOK = Tool("look", look, input_schema=Query, output_schema=Found)
         (("breaks", {}), "tool.execution_error"),
     ],
 )
-def test_what_goes_into_a_tool_and_comes_out_is_as_its_schemas_say(call, reason):
+def test_arguments_and_results_of_a_tool_match_its_schemas(call, reason):
     breaks = Tool("breaks", lambda args, ctx: 1 / 0)
     team = make_asking_runtime(Model(call), LOOK, breaks)
     assert [error.reason for error in team.errors] == ([] if reason is None else [reason])
@@ -114,20 +114,20 @@ def test_what_goes_into_a_tool_and_comes_out_is_as_its_schemas_say(call, reason)
     )
 
 
-def test_a_replay_does_not_repeat_a_failure_whose_cause_is_gone():
+def test_a_replay_does_not_repeat_a_failure_whose_cause_is_fixed():
     team = make_asking_runtime(Model(("other", {})))
     other = make_asking_runtime(Model(), Tool("other", lambda args, ctx: {"n": 1}))
     assert team.session.replay(strict="path").ok
     assert not team.session.replay(recipe=other.session.recipe, strict="path").ok
 
 
-def test_a_tool_may_be_one_of_the_runtimes_by_its_name():
+def test_a_tool_may_be_named_by_the_runtime():
     team = make_asking_runtime(Model(("look", {"q": "abc"})), "look", tools=[LOOK])
     (answer,) = (event.payload["output"] for event in team.graph.events if event.type == "tool.responded")
     assert answer == {"n": 3}
 
 
-def test_a_question_that_costs_more_than_is_left_is_not_asked():
+def test_a_call_that_costs_more_than_is_left_is_not_made():
     class Dear(Model):
         def count_tokens(self, **words):
             return 100
@@ -140,7 +140,7 @@ def test_a_question_that_costs_more_than_is_left_is_not_asked():
     assert [event.type for event in team.graph.events].count("llm.requested") == 0
 
 
-def test_where_more_was_spent_than_there_was_nothing_is_left():
+def test_nothing_is_left_after_overspending():
     class Dear(Model):
         def count_tokens(self, **words):
             return 100
@@ -158,7 +158,7 @@ def test_where_more_was_spent_than_there_was_nothing_is_left():
 
 
 @pytest.mark.parametrize(("own", "questions"), [(5, 1), (6, 2), (9, 3), (2, 0)])
-def test_a_question_that_costs_more_than_its_behavior_has_left_is_not_asked(own, questions):
+def test_a_call_that_costs_more_than_its_behavior_has_left_is_not_made(own, questions):
     class Dear(Model):
         def count_tokens(self, **words):
             return 100

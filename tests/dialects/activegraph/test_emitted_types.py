@@ -38,7 +38,7 @@ TEAM = """team (activegraph): 6 behaviors, 6 types of events
       -> publish"""
 
 
-def test_what_is_declared_and_what_code_names_is_known_before_it_runs():
+def test_declared_types_and_types_named_in_code_are_known_before_a_run():
     @on("go", creates=["task", "note"])
     def plan(event, graph, ctx):
         graph.add_object("task", {})
@@ -62,7 +62,7 @@ def test_what_is_declared_and_what_code_names_is_known_before_it_runs():
     assert "behavior." in types["own"]
 
 
-def test_of_one_that_asks_a_model_the_handler_is_looked_at():
+def test_the_handler_of_a_model_behavior_is_analyzed():
     def tell(event, graph, ctx, answer):
         graph.emit("told", {})
 
@@ -77,17 +77,17 @@ class Tells:
         graph.emit("told", {})
 
 
-def test_what_has_no_code_names_nothing():
+def test_a_function_without_source_names_no_types():
     from agentnb.dialects.activegraph import Behavior
 
     assert find_emitted_events([Behavior("odd", Tells(), on=["told"])])["may"] == {"odd": ()}
 
 
-def test_the_team_before_it_runs():
+def test_the_drawing_of_the_team_before_it_runs():
     assert nb.load(reactive.team()).draw().text == TEAM
 
 
-def test_the_incident_board_where_a_change_was_denied():
+def test_the_drawing_of_the_incident_after_a_denial():
     board = reactive.incident()
     for service, text in (("shop", "low memory"), ("shop", "no memory")):
         board.session.emit("alert.raised", {"service": service, "text": text})
@@ -100,7 +100,7 @@ def test_the_incident_board_where_a_change_was_denied():
     assert "  patch.applied (event)  <×2>\n      -> propose [diff.alerts.new = 2, (a:aler…]" in text
 
 
-def test_failures_are_emitted_by_everybody_who_may_fail_and_surely_by_who_has():
+def test_every_behavior_may_emit_a_failure_and_a_failed_one_certainly_has():
     @on("go")
     def breaks(event, graph, ctx):
         raise ValueError("no")
@@ -123,7 +123,7 @@ def test_failures_are_emitted_by_everybody_who_may_fail_and_surely_by_who_has():
     assert "behavior.failed (event)  <last, ×1>" in after
 
 
-def test_one_who_hears_of_everything_is_behind_any_event():
+def test_a_behavior_that_listens_to_everything_follows_any_event():
     @on("*")
     def log(event, graph, ctx):
         pass
@@ -135,7 +135,7 @@ def test_one_who_hears_of_everything_is_behind_any_event():
     assert "  * (event)  <last, ×2>\n      -> log" in run.draw().text
 
 
-def test_an_edge_leads_to_those_that_want_what_a_behavior_creates():
+def test_an_edge_leads_to_the_behaviors_that_listen_to_created_objects():
     @on("go", creates=["claim"])
     def make(event, graph, ctx):
         pass

@@ -24,7 +24,7 @@ def ids(things):
     return [thing.id for thing in things]
 
 
-def test_objects_are_found_by_type_and_by_what_holds_of_them(shelf):
+def test_objects_are_found_by_type_and_by_condition(shelf):
     assert ids(shelf.objects("book")) == ["book#1", "book#2", "book#3"]
     assert ids(shelf.objects("book", where={"data.copies": {">": 0}})) == ["book#2", "book#3"]
     assert ids(shelf.query("reader")) == ["reader#4"]
@@ -47,7 +47,7 @@ def test_relations_are_found_by_their_ends_and_type(shelf):
     assert (shelf.get_relation("rel_001").data, shelf.get_relation("rel_009")) == ({"days": 3}, None)
 
 
-def test_what_is_near_is_found_whichever_way_it_leads(shelf):
+def test_neighbors_are_found_in_both_directions(shelf):
     objects, relations = shelf.neighborhood("book#1", depth=2)
     assert (ids(objects), ids(relations)) == (["book#1", "book#2", "reader#4"], ["rel_001", "rel_002"])
     assert ids(shelf.neighborhood("book#1")[0]) == ["book#1", "reader#4"]
@@ -56,7 +56,7 @@ def test_what_is_near_is_found_whichever_way_it_leads(shelf):
     assert [ids(chain.objects) for chain in chains][1] == ["book#1", "reader#4", "book#2"]
 
 
-def test_a_removed_object_takes_its_relations_along(shelf):
+def test_removing_an_object_removes_its_relations(shelf):
     shelf.remove_object("reader#4")
     assert shelf.all_relations() == []
     assert [event.type for event in shelf.events[-3:]] == ["relation.removed", "relation.removed", "object.removed"]
@@ -65,7 +65,7 @@ def test_a_removed_object_takes_its_relations_along(shelf):
     assert shelf.events[-1].type == "object.removed"
 
 
-def test_a_patch_is_decided_once_and_only_for_the_version_that_it_was_proposed_for(shelf):
+def test_a_patch_is_decided_once_and_only_for_its_version(shelf):
     late = shelf.propose_patch("book#2", "update", {"torn": False}, proposed_by="ann")
     first = shelf.propose_patch("object:book#2", "replace", {"title": "B"}, proposed_by="ben")
     shelf.apply_patch(first.id, approved_by="cleo")
@@ -82,7 +82,7 @@ def test_a_patch_is_decided_once_and_only_for_the_version_that_it_was_proposed_f
     assert (shelf.get_patch(late.id).status, shelf.get_patch("patch_099")) == ("rejected", None)
 
 
-def test_an_event_without_what_its_type_tells_is_not_stored(shelf):
+def test_an_event_without_the_data_of_its_type_is_not_stored(shelf):
     before = shelf.events
     wrong = {"object.created": {"object": {"id": "x#1"}}, "patch.applied": {}, "relation.created": []}
     for type_, payload in wrong.items():
@@ -91,13 +91,13 @@ def test_an_event_without_what_its_type_tells_is_not_stored(shelf):
     assert shelf.events == before
 
 
-def test_it_says_what_it_holds_and_shares_an_id_counter_where_one_is_given(shelf):
+def test_its_repr_counts_its_objects_and_it_shares_a_given_id_counter(shelf):
     assert repr(shelf) == "<Graph: 4 objects, 2 relations>"
     count = IDGen()
     one, other = Graph(ids=count), Graph(ids=count)
     assert [one.add_object("a", {}).id, other.add_object("a", {}).id] == ["a#1", "a#2"]
 
 
-def test_keys_that_are_no_texts_are_those_of_json_as_in_the_package():
+def test_keys_that_are_not_strings_become_json_keys_as_in_the_package():
     (created,) = same(lambda p: p.graph.add_object("odd", {True: 1, False: 2, None: 3, 4: 5}))
     assert created["payload"]["object"]["data"] == {"true": 1, "false": 2, "null": 3, "4": 5}

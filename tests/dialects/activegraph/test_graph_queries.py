@@ -39,12 +39,12 @@ def ids(things):
         ("gone#9", 2, [], []),
     ],
 )  # fmt: skip
-def test_what_is_near_comes_in_the_order_of_making(read, centre, depth, objects, relations):
+def test_neighbors_come_in_the_order_of_creation(read, centre, depth, objects, relations):
     neighbours = find_near(read, centre, depth)
     assert (ids(neighbours[0]), ids(neighbours[1])) == (objects, relations)
 
 
-def test_what_a_missing_object_joins_is_near_too():
+def test_neighbors_through_a_missing_object_are_found():
     built_graph = graph()
     one, other = built_graph.add_object("place", {}), built_graph.add_object("place", {})
     for place in (one, other):
@@ -59,7 +59,7 @@ def test_what_a_missing_object_joins_is_near_too():
     ]
 
 
-def test_a_chain_follows_relations_the_way_that_it_says(read):
+def test_a_chain_follows_relations_in_the_given_direction(read):
     chains = find_chains(read, ["stop", "place"], [("to", "out")])
     assert [[each.id for each in chain.objects] for chain in chains] == [["stop#1", "place#2"], ["stop#3", "place#4"]]
     assert find_chains(read, ["stop", "place"], [("to", "right")]) == chains

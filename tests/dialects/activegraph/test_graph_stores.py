@@ -101,11 +101,11 @@ def ids(values):
 # -- the promise of every store -----------------------------------------------------------------------------------
 
 
-def test_it_is_a_store(store):
+def test_it_is_a_graph_store(store):
     assert isinstance(store, GraphStore)
 
 
-def test_what_is_put_is_found_and_what_is_not_there_is_absent(store):
+def test_a_stored_object_is_found_and_a_missing_one_is_absent(store):
     store.put_object("book#1", thing("book#1", n=1))
     store.put_relation("rel_001", way("rel_001", "book#1", "book#9"))
     store.put_patch("patch_001", freeze({"id": "patch_001", "op": "update"}))
@@ -116,7 +116,7 @@ def test_what_is_put_is_found_and_what_is_not_there_is_absent(store):
         assert get("none") is ABSENT
 
 
-def test_all_come_in_the_order_of_making_and_another_state_keeps_its_place(store):
+def test_objects_come_in_the_order_of_creation_and_an_update_keeps_the_position(store):
     for number, type_ in enumerate(("book", "desk", "book"), 1):
         store.put_object(f"x#{number}", thing(f"x#{number}", type_))
     store.put_object("x#1", thing("x#1", n=2))
@@ -126,7 +126,7 @@ def test_all_come_in_the_order_of_making_and_another_state_keeps_its_place(store
     assert store.get_object("x#1")["data"] == {"n": 2}
 
 
-def test_an_object_of_another_type_is_found_by_that_one(store):
+def test_an_object_with_a_changed_type_is_found_by_the_new_one(store):
     store.put_object("x#1", thing("x#1", "book"))
     store.put_object("x#1", thing("x#1", "desk"))
     assert (ids(store.all_objects("book")), ids(store.all_objects("desk"))) == ([], ["x#1"])
@@ -143,7 +143,7 @@ def test_relations_are_found_at_both_ends(store):
     assert ids(store.all_relations()) == ["rel_002"]
 
 
-def test_what_is_gone_is_gone_and_nothing_happens_to_what_was_not_there(store):
+def test_removed_objects_are_gone_and_removing_a_missing_one_does_nothing(store):
     store.put_object("book#1", thing("book#1"))
     for remove in (store.remove_object, store.remove_relation):
         remove("none")
@@ -154,7 +154,7 @@ def test_what_is_gone_is_gone_and_nothing_happens_to_what_was_not_there(store):
     assert ids(store.all_objects()) == ids(store.all_relations()) == ids(store.all_patches()) == []
 
 
-def test_whoever_goes_through_it_is_not_disturbed_by_what_is_put_meanwhile(store):
+def test_an_iteration_is_not_affected_by_later_writes(store):
     store.put_object("x#1", thing("x#1"))
     store.put_relation("rel_001", way("rel_001", "x#1", "x#1"))
     for number, _ in enumerate(store.all_objects(), 2):
@@ -175,7 +175,7 @@ def list_contents(graph):
     return [each.to_dict() for each in (*graph.all_objects(), *graph.all_relations())]
 
 
-def test_a_run_is_the_same_wherever_its_graph_is(store, research):
+def test_a_run_is_the_same_with_any_graph_store(store, research):
     usual = runtime(*research)
     other = Runtime(kept_in(store), behaviors=research)
     for team in (usual, other):
@@ -188,7 +188,7 @@ def test_a_run_is_the_same_wherever_its_graph_is(store, research):
     assert other.replay().ok
 
 
-def test_going_back_and_forth_the_store_has_what_there_was(store, research):
+def test_going_back_and_forth_restores_the_content_of_the_store(store, research):
     team = Runtime(kept_in(store), behaviors=research)
     team.run_goal("find out")
     session, states = team.session, []
@@ -203,7 +203,7 @@ def test_going_back_and_forth_the_store_has_what_there_was(store, research):
     assert (list_contents(team.graph), ids(store.all_objects())) == ([], [])
 
 
-def test_a_run_that_is_loaded_or_forked_is_stored_where_it_is_told(store, research, tmp_path):
+def test_a_loaded_or_forked_run_uses_the_given_store(store, research, tmp_path):
     team = runtime(*research, persist_to=tmp_path / "run.db")
     team.run_goal("find out")
     forked = team.fork(team.graph.events[-1].id, graph_store=store)
@@ -226,7 +226,7 @@ def test_an_edit_of_the_board_is_found_in_the_store(store):
     assert store.get_object("book#1")["data"] == {"n": 5}
 
 
-def test_what_a_behavior_does_is_found_within_its_step(store):
+def test_the_changes_of_a_behavior_are_visible_within_its_step(store):
     results = []
 
     @on("go")
@@ -242,6 +242,6 @@ def test_what_a_behavior_does_is_found_within_its_step(store):
 
 
 @pytest.mark.parametrize("given", [object(), {}, InMemoryGraphStore, "falkordb://here"])
-def test_what_is_no_store_is_refused(given):
+def test_an_object_that_is_not_a_store_is_rejected(given):
     with pytest.raises(GraphError, match="X516"):
         Graph(graph_store=given)

@@ -29,14 +29,14 @@ def alarmed():
     return board
 
 
-def test_no_id_is_given_twice_after_a_fork():
+def test_no_id_is_assigned_twice_after_a_fork():
     board = alarmed()
     board.fork(board.graph.events[-1].id)
     board.approve("approval_001", "ann")
     assert len(set(ids_of(board))) == len(ids_of(board))
 
 
-def test_no_id_is_given_twice_where_somebody_acts_after_going_back():
+def test_no_id_is_assigned_twice_after_actions_in_the_past():
     team = runtime(make)
     for _ in range(2):
         team.session.emit("go", {})
@@ -50,7 +50,7 @@ def test_no_id_is_given_twice_where_somebody_acts_after_going_back():
     assert team.replay().ok
 
 
-def test_what_a_session_makes_names_the_run_of_that_session():
+def test_objects_of_a_session_name_the_run_of_that_session():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "x"})
     session.run()
@@ -88,7 +88,7 @@ def test_a_frame_without_an_id_is_the_runs_own_when_it_is_loaded(tmp_path):
     assert loaded.config.frame.id == team.config.frame.id
 
 
-def test_a_run_goes_by_the_name_of_its_runtime_also_when_it_is_loaded(tmp_path):
+def test_a_run_has_the_name_of_its_runtime_after_loading_too(tmp_path):
     board = incident()
     board.session.emit("alert.raised", {"service": "s", "text": "t"})
     board.run_until_idle()
@@ -100,7 +100,7 @@ def test_a_run_goes_by_the_name_of_its_runtime_also_when_it_is_loaded(tmp_path):
     assert (board.session.name, loaded.session.name, loaded.name) == ("incident", "incident", "incident")
 
 
-def test_a_fork_and_a_loaded_run_lie_on_their_boards(tmp_path):
+def test_the_graph_of_a_fork_and_of_a_loaded_run_is_its_board(tmp_path):
     team = runtime(make, persist_to=tmp_path / "run.db")
     team.session.emit("go", {})
     team.run_until_idle()
@@ -110,7 +110,7 @@ def test_a_fork_and_a_loaded_run_lie_on_their_boards(tmp_path):
         Runtime.load(tmp_path / "run.db", behaviors=[make], graph_store=object())
 
 
-def test_a_delivery_that_is_given_up_half_way_gives_back_the_ids_that_it_drew():
+def test_an_abandoned_delivery_releases_its_ids():
     @on("goal.created")
     def makes(event, graph, ctx):
         graph.add_object("task", {"n": ctx.random.random()})

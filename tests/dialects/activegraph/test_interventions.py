@@ -36,7 +36,7 @@ def held():
     return asking
 
 
-def test_a_breakpoint_may_be_at_a_behavior():
+def test_a_breakpoint_can_be_set_at_a_behavior():
     writers = team()
     writers.session.breakpoints.add("write")
     writers.session.emit("goal.created", {"goal": "x"})
@@ -45,14 +45,14 @@ def test_a_breakpoint_may_be_at_a_behavior():
     assert (stopped and stopped.node, writers.errors) == ("write", [])
 
 
-def test_a_held_question_is_answered_by_hand(held):
+def test_a_paused_model_call_is_answered_by_a_person(held):
     held.session.change(held.session.pending[0].id, answer={"text": "by hand"})
     held.session.run()
     assert (held.errors, held.graph.objects("text")[0].data) == ([], {"text": "by hand"})
     assert held.replay().ok
 
 
-def test_what_a_question_says_can_be_changed(held):
+def test_the_request_of_a_model_call_can_be_edited(held):
     call = held.session.pending[0]
     messages = [{"role": "user", "content": "CHANGED"}]
     held.session.change(call.id, arguments={**call.arguments, "messages": messages})
@@ -61,7 +61,7 @@ def test_what_a_question_says_can_be_changed(held):
     assert held.replay().ok
 
 
-def test_a_behavior_comes_next_only_where_an_event_waits_for_it():
+def test_a_behavior_can_be_next_only_if_an_event_waits_for_it():
     @on("go")
     def first(event, graph, ctx):
         graph.add_object("first", {})
@@ -85,7 +85,7 @@ def test_a_behavior_comes_next_only_where_an_event_waits_for_it():
     assert [item.type for item in pair.graph.all_objects()] == ["second"]
 
 
-def test_who_may_not_create_a_relation_may_not_remove_one():
+def test_a_behavior_that_may_not_create_a_relation_may_not_remove_one():
     @on("go")
     def cut(event, graph, ctx):
         graph.remove_relation("rel_001")
@@ -103,7 +103,7 @@ def requests(team):
     return [event for event in team.graph.events if event.type == "llm.requested"]
 
 
-def test_the_log_tells_the_question_as_it_went_out(held):
+def test_the_log_has_the_request_as_it_was_sent(held):
     call = held.session.pending[0]
     messages = [{"role": "user", "content": "CHANGED"}]
     held.session.change(call.id, arguments={**call.arguments, "messages": messages})
@@ -117,7 +117,7 @@ def test_the_log_tells_the_question_as_it_went_out(held):
     assert held.replay().ok
 
 
-def test_a_question_that_nobody_changes_is_recorded_as_in_a_run_that_is_not_held(held):
+def test_an_unchanged_paused_call_is_recorded_as_in_a_run_without_pauses(held):
     asks = LLMBehavior("ask", keep, on=["go"], handler=keep, output_schema=Text)
     free = Runtime(Graph(), behaviors=[asks], llm_provider=answered)
     free.session.emit("go", {})
@@ -129,7 +129,7 @@ def test_a_question_that_nobody_changes_is_recorded_as_in_a_run_that_is_not_held
     assert types[1][: len(types[0])] == types[0]
 
 
-def test_what_was_asked_otherwise_is_known_by_that_question_alone(held):
+def test_the_answer_to_an_edited_request_is_cached_under_that_request_alone(held):
     call = held.session.pending[0]
     held.session.change(call.id, arguments={**call.arguments, "messages": [{"role": "user", "content": "CHANGED"}]})
     held.session.run()
@@ -140,7 +140,7 @@ def test_what_was_asked_otherwise_is_known_by_that_question_alone(held):
     assert again.graph.objects("text")[0].data == {"text": "as it was"}
 
 
-def test_what_is_left_of_a_conversation_continues_from_the_changed_question():
+def test_a_conversation_continues_from_the_edited_request():
     heard = []
 
     class Model:
@@ -168,7 +168,7 @@ def test_what_is_left_of_a_conversation_continues_from_the_changed_question():
     assert team.replay().ok
 
 
-def test_a_run_that_continues_by_itself_does_what_one_by_hand_does():
+def test_a_background_run_does_the_same_as_a_stepped_one():
     by_hand, live = team(), team()
     by_hand.session.emit("goal.created", {"goal": "x"}).run()
 
@@ -185,7 +185,7 @@ def test_a_run_that_continues_by_itself_does_what_one_by_hand_does():
 
 @pytest.mark.parametrize("stops", range(3, 7))
 @pytest.mark.parametrize("shared", [False, True])
-def test_what_a_person_does_where_a_behavior_was_stepped_into_is_no_part_of_its_step(stops, shared):
+def test_actions_of_a_person_during_step_into_are_not_part_of_the_step(stops, shared):
     @on("go")
     def make(event, graph, ctx):
         first = graph.add_object("x", {})

@@ -90,18 +90,18 @@ def program(made: list[dict[str, Any]], events: list[tuple[str, int]], budget: i
 @pytest.mark.parametrize(
     "program", [*programs.PROGRAMS, *programs_of_models.PROGRAMS], ids=lambda program: program.__name__
 )
-def test_both_tell_the_same_log(program, ticking):
+def test_both_write_the_same_log(program, ticking):
     assert same(program, ticking=ticking)
 
 
 @pytest.mark.parametrize("ticking", [False, True], ids=["frozen", "ticking"])
 @pytest.mark.parametrize("program", programs.WITHOUT_CAUSES, ids=lambda program: program.__name__)
-def test_both_tell_the_same_log_but_for_causes(program, ticking):
+def test_both_write_the_same_log_except_for_causes(program, ticking):
     assert same(program, ticking=ticking, besides=("caused_by", "caused_by_event"))
 
 
 @pytest.mark.parametrize("program", programs_of_edges.PROGRAMS, ids=lambda program: program.__name__)
-def test_both_tell_the_same_log_at_the_edges(program):
+def test_both_write_the_same_log_in_edge_cases(program):
     """Under a frozen clock: the package asks a clock once more for what it then refuses."""
     assert same(program, ticking=False)
 
@@ -119,7 +119,7 @@ IN_SCOPE = {
 OWN = {"task.completed", "hop", "asked"}  # custom types: whatever a behavior or a person says
 
 
-def test_the_programs_touch_every_type_of_event():
+def test_the_programs_emit_every_type_of_event():
     every = [*programs.PROGRAMS, *programs.WITHOUT_CAUSES, *programs_of_models.PROGRAMS]
     types_seen = {event["type"] for program in every for event in log_of(theirs(), program)}
     assert len(every) >= 12
@@ -131,7 +131,7 @@ def test_the_programs_touch_every_type_of_event():
     made=st.lists(behaviors, min_size=1, max_size=4),
     events=st.lists(st.tuples(st.sampled_from(("go", "stop")), st.integers(0, 2)), max_size=4),
 )
-def test_both_tell_the_same_log_of_generated_programs(made, events):
+def test_both_write_the_same_log_for_generated_programs(made, events):
     for each in made:  # what sets itself off ends at the budget, and a timer that never fires would spin
         each["after"] = None if each["pattern"] else each["after"]
     same(program(made, events, 12))

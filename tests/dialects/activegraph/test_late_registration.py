@@ -18,7 +18,7 @@ def second(event, graph, ctx):
     graph.emit("second", {})
 
 
-def test_behaviors_hear_what_is_emitted_from_then_on():
+def test_late_behaviors_receive_the_events_emitted_from_then_on():
     built_graph = graph()
     built_graph.add_object("book", {})
     built_graph.session.emit("go", {})
@@ -34,7 +34,7 @@ def test_behaviors_hear_what_is_emitted_from_then_on():
     assert types(team)[-1] == "first"
 
 
-def test_others_may_listen_later_and_the_steps_before_stay():
+def test_behaviors_can_be_added_later_and_earlier_steps_remain():
     built_graph = graph()
     Runtime(built_graph, behaviors=[first]).session.emit("go", {}).run()
     team = Runtime(built_graph, behaviors=[second])
@@ -44,7 +44,7 @@ def test_others_may_listen_later_and_the_steps_before_stay():
     assert team.replay().ok
 
 
-def test_what_cannot_listen_changes_nothing():
+def test_an_invalid_behavior_changes_nothing():
     built_graph = graph()
     with pytest.raises(AgentNbError, match="R329"):
         Runtime(built_graph, behaviors=[first, first])

@@ -16,7 +16,7 @@ from tests.dialects.activegraph.test_llm_delivery import thinking
 ASKS = ("", None, (("c1", "look", {}),))
 
 
-def test_a_limit_within_a_delivery_is_its_failure_and_all_that_was_paid_for_is_in_the_log(tmp_path):
+def test_a_limit_within_a_delivery_is_its_failure_and_all_paid_calls_are_in_the_log(tmp_path):
     tool = Tool("look", lambda args, ctx: {"n": 1})
     behaviors, options = thinking(ASKS, ASKS, ("done", None, ()), tools=[tool])
     team = runtime(*behaviors, budget={"max_tool_calls": 1}, persist_to=str(tmp_path / "a.db"), **options)
@@ -32,7 +32,7 @@ def test_a_limit_within_a_delivery_is_its_failure_and_all_that_was_paid_for_is_i
     assert (len(set(ids)), again.replay().ok) == (len(ids), True)
 
 
-def test_limits_are_those_that_load_is_given_and_a_fork_has_none(tmp_path):
+def test_load_takes_its_own_limits_and_a_fork_has_none(tmp_path):
     counted = Behavior("counts", lambda event, graph, ctx: graph.emit("n", {}), on=["goal.created"])
     team = runtime(counted, budget={"max_behavior_calls": 1}, persist_to=str(tmp_path / "a.db"))
     team.run_goal("go")
@@ -93,7 +93,7 @@ def test_a_tool_that_fails_costs_nothing():
 
 
 @pytest.mark.parametrize("budget", [{"max_cost_usd": "5"}, {"max_tool_calls": 1}])
-def test_what_a_limit_does_within_a_delivery_is_as_in_the_package(budget):
+def test_a_limit_within_a_delivery_behaves_as_in_the_package(budget):
     def program(p):
         _thinking(p, ("", None, (("c1", "look", {"q": "a"}),)), ("", None, (("c2", "look", {"q": "b"}),)),
                   ("{}", Note(text="x"), ()), budget=budget)  # fmt: skip
@@ -101,7 +101,7 @@ def test_what_a_limit_does_within_a_delivery_is_as_in_the_package(budget):
     same(program, besides=("message",))
 
 
-def test_a_strict_load_with_other_retries_is_no_divergence(tmp_path):
+def test_different_retries_are_not_a_divergence_in_a_strict_load(tmp_path):
     behaviors, options = thinking(ValueError("down"), ValueError("down"), llm_retry_max_attempts=2)
     team = runtime(*behaviors, persist_to=tmp_path / "run.db", **options)
     team.run_goal("go")

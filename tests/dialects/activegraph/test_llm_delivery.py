@@ -47,7 +47,7 @@ def test_a_client_of_agentnb_answers_too():
     assert [error.reason for error in team.errors] == ["llm.parse_error"]
 
 
-def test_a_question_is_held_and_answered_by_a_person():
+def test_a_model_call_is_paused_and_answered_by_a_person():
     behavior, answers = think(["never asked"])
     team = runtime(behavior, llm_provider=answers)
     session = team.session
@@ -61,7 +61,7 @@ def test_a_question_is_held_and_answered_by_a_person():
     assert [(call.kind, call.name) for call in session._parts.run.history.calls] == [("llm", "default")]
 
 
-def test_what_was_answered_is_not_asked_again_in_a_fork_that_uses_the_cache():
+def test_a_fork_with_the_cache_repeats_no_answered_call():
     behaviors, options = thinking(("one", None, ()))
     team = runtime(*behaviors, replay_llm_cache=True, **options)
     team.run_goal("go")
@@ -73,7 +73,7 @@ def test_what_was_answered_is_not_asked_again_in_a_fork_that_uses_the_cache():
     assert len(LLMCache.from_events(team.graph.events)) == 1
 
 
-def test_what_a_stored_run_was_answered_is_not_asked_again_where_it_is_loaded_so(tmp_path):
+def test_a_loaded_run_with_the_cache_repeats_no_answered_call(tmp_path):
     behaviors, options = thinking(("one", None, ()))
     team = runtime(*behaviors, persist_to=tmp_path / "run.db", **options)
     team.run_goal("go")
@@ -85,7 +85,7 @@ def test_what_a_stored_run_was_answered_is_not_asked_again_where_it_is_loaded_so
     assert (loaded.errors, types(loaded)[-1]) == ([], "thought")
 
 
-def test_a_fork_asks_again_as_often_as_its_runtime_does_unless_something_else_is_said():
+def test_a_fork_retries_as_its_runtime_does_unless_told_otherwise():
     behaviors, options = thinking(*(LLMBehaviorError("llm.network_error", "gone") for _ in range(4)))
     team = runtime(*behaviors, **{**options, "llm_retry_max_attempts": 2})
     tell(team)
@@ -97,7 +97,7 @@ def test_a_fork_asks_again_as_often_as_its_runtime_does_unless_something_else_is
     assert requests == [2, 1]
 
 
-def test_a_server_says_when_it_may_be_asked_again():
+def test_a_server_may_set_the_retry_delay():
     class Waits:
         waited = ()
 
@@ -190,7 +190,7 @@ class Provider:
         return LLMResponse('{"text": "one"}', {"text": "one"})
 
 
-def test_a_deterministic_behavior_is_asked_without_chance():
+def test_a_deterministic_behavior_is_called_with_temperature_zero():
     provider = Provider()
     for settings in ({"deterministic": True}, {}):
         behavior, _ = think([], temperature=0.9, top_p=0.5, **settings)
@@ -203,7 +203,7 @@ def test_a_deterministic_behavior_is_asked_without_chance():
     [({}, {}, "claude-sonnet-4-5"), ({"default_model": "mine"}, {}, "mine"),
      ({"default_model": "mine"}, {"model": "other"}, "other")],
 )  # fmt: skip
-def test_a_model_is_named_by_the_behavior_else_by_the_provider(abilities, words, model):
+def test_the_model_is_that_of_the_behavior_or_else_of_the_provider(abilities, words, model):
     provider = Provider(**abilities)
     behavior, _ = think([], **words)
     team = runtime(behavior, llm_provider=provider)
@@ -212,7 +212,7 @@ def test_a_model_is_named_by_the_behavior_else_by_the_provider(abilities, words,
     assert (provider.asked[0]["model"], requested["model"]) == (model, model)
 
 
-def test_a_tool_that_is_nowhere_is_named_before_anything_runs():
+def test_a_missing_tool_is_reported_before_anything_runs():
     behavior, answers = think(["never asked"], tools=["look"])
     team = runtime(behavior, llm_provider=answers, tools=[Tool("looks", lambda args, ctx: {})])
     for run in (lambda: team.run_goal("go"), team.run_until_idle, lambda: team.session):
@@ -260,7 +260,7 @@ class Words(RootModel[list[str]]):
         (True, True, Words, "prompt"),
     ],
 )
-def test_structured_output_is_native_where_everybody_can(wanted, able, schema, mode):
+def test_structured_output_is_native_if_every_client_supports_it(wanted, able, schema, mode):
     provider = Provider(**({} if able is None else {"supports_native_structured_output": lambda model: able}))
     behavior, _ = think([], output_schema=schema)
     team = runtime(behavior, llm_provider=provider, native_structured_output=wanted)
@@ -272,7 +272,7 @@ def test_structured_output_is_native_where_everybody_can(wanted, able, schema, m
     assert ("schema" in requested["prompt"]["system"]) is (mode == "prompt")
 
 
-def test_native_output_is_another_question():
+def test_native_output_changes_the_request():
     hashes = set()
     for native in (True, False):
         provider = Provider(supports_native_structured_output=lambda model: True)

@@ -37,7 +37,7 @@ def fail(message="no"):
     team.run_until_idle()
 
 
-def test_a_second_call_takes_the_place_of_the_first():
+def test_a_second_call_replaces_the_first():
     first, second = io.StringIO(), io.StringIO()
     assert configure_logging(stream=first) is configure_logging(stream=second)
     fail()
@@ -52,7 +52,7 @@ def test_handlers_of_others_stay():
     assert other in ROOT_LOG.handlers
 
 
-def test_plain_lines_are_for_people():
+def test_plain_text_lines_are_readable():
     stream = io.StringIO()
     configure_logging("WARNING", json_output=False, stream=stream)
     fail()
@@ -61,7 +61,7 @@ def test_plain_lines_are_for_people():
 
 
 @pytest.mark.parametrize("redact", [lambda payload: {**payload, "message": "***"}, lambda payload: {}])
-def test_a_redactor_is_given_payloads_and_no_other_field(redact):
+def test_a_redactor_receives_payloads_only(redact):
     stream = io.StringIO()
     configure_logging("WARNING", stream=stream, payload_redactor=redact)
     fail("my address")
@@ -100,7 +100,7 @@ def test_payloads_are_logged_at_level_debug_as_the_redactor_returns_them():
     assert "my address" not in stream.getvalue()
 
 
-def test_a_level_is_a_name_or_a_number_and_below_it_nothing_is_written():
+def test_a_level_is_a_name_or_a_number_and_filters_lower_records():
     stream = io.StringIO()
     configure_logging("error", stream=stream)
     fail()
@@ -124,7 +124,7 @@ def lines(level="DEBUG", **options):
     return team, [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_a_line_says_of_which_run_it_is_and_what_was_asked():
+def test_a_line_names_its_run_and_its_request():
     team, records = lines()
     by = {line["message"].partition(" ")[0]: line for line in records}
     assert {line["run_id"] for line in records} == {team.run_id}
@@ -134,20 +134,20 @@ def test_a_line_says_of_which_run_it_is_and_what_was_asked():
     assert {name for line in records for name in line} <= {"timestamp", "level", "logger", "message", *FIELDS}
 
 
-def test_a_failure_says_where_to_read_of_it():
+def test_a_failure_links_to_its_documentation():
     _, (line,) = lines("WARNING")
     assert (line["reason"], line["error_type"]) == ("exception.ZeroDivisionError", "ZeroDivisionError")
     assert line["doc_url"] == make_doc_url(line["reason"]) == "docs/recipes/activegraph.md#what-goes-wrong"
 
 
 @pytest.mark.parametrize("reason", ["llm.parse_error", "tool.timeout", "budget.cost_exhausted", "policy.denied", "x"])
-def test_each_reason_has_a_part_of_the_page(reason):
+def test_each_reason_has_a_section_on_the_page(reason):
     path, _, part = make_doc_url(reason).partition("#")
     heads = [line[3:].lower().replace(" ", "-") for line in (ROOT / path).read_text().splitlines() if line[:3] == "## "]
     assert part in heads
 
 
-def test_what_is_only_replayed_is_not_logged():
+def test_replayed_events_are_not_logged():
     team, records = lines()
     stream = io.StringIO()
     configure_logging("DEBUG", stream=stream)

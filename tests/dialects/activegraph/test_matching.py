@@ -32,7 +32,7 @@ def patterned():
     return hears("go", name="patterned", where={"n": 1}, pattern="(a:task)")
 
 
-def test_whom_an_event_sets_off_is_known_at_once_where_the_graph_has_no_say(plain, patterned):
+def test_matches_are_known_at_once_if_they_do_not_depend_on_the_graph(plain, patterned):
     team = runtime()
     first, second, other = events_of(team, "go", "go", "other")
     matcher, run = Matcher([plain, patterned], 0), team.session._parts.run
@@ -41,7 +41,7 @@ def test_whom_an_event_sets_off_is_known_at_once_where_the_graph_has_no_say(plai
     assert matcher.list_triggered(run, other) == []
 
 
-def test_relations_are_looked_at_when_the_turn_comes(plain):
+def test_relations_are_matched_when_the_event_is_delivered(plain):
     follows = on_relation("next", "go")(nothing)
     team = runtime()
     (event,) = events_of(team, "go")
@@ -52,14 +52,14 @@ def test_relations_are_looked_at_when_the_turn_comes(plain):
     assert [name for name, _ in matcher.list_deliveries(team.session._parts.run, about)] == []
 
 
-def test_the_higher_priority_comes_first_and_else_the_one_that_was_registered_first():
+def test_behaviors_run_by_priority_and_then_by_registration():
     team = runtime()
     (event,) = events_of(team, "go")
     behaviors = [hears("go", name="a"), hears("go", name="b", priority=2), hears("go", name="c")]
     assert Matcher(behaviors, 0).list_triggered(team.session._parts.run, event) == ["b", "a", "c"]
 
 
-def test_events_of_the_run_itself_have_a_turn_only_where_somebody_names_them(plain):
+def test_events_of_the_run_itself_are_delivered_only_to_explicit_listeners(plain):
     team = runtime(hears("go", name="first"))
     tell(team, "go")
     team.run_until_idle()
@@ -72,7 +72,7 @@ def test_events_of_the_run_itself_have_a_turn_only_where_somebody_names_them(pla
     assert not Matcher([any_], events["go"].seq).has_listeners(events["go"]), "it was told before"
 
 
-def test_a_long_queue_is_not_rewritten_for_events_that_no_pattern_asks_about(plain, patterned):
+def test_a_long_queue_is_not_rewritten_for_events_that_no_pattern_names(plain, patterned):
     @on("begin")
     def share(event, graph, ctx):
         for number in range(event.payload["times"]):

@@ -89,7 +89,7 @@ def test_models_and_tools_are_counted(counted):
     assert len(counts.found["tools_duration_seconds", "look"]) == 2
 
 
-def test_what_there_is_now_is_reported(counted):
+def test_current_values_are_reported(counted):
     team, counts = counted
     assert counts.found["queue_depth",][-1] == 0
     assert counts.found["budget_events_remaining", team.run_id][-1] == 50 - team.status().budget.used["max_events"]
@@ -98,7 +98,7 @@ def test_what_there_is_now_is_reported(counted):
     assert counts.total("patterns_evaluated_total") == len(counts.found["patterns_evaluation_duration_seconds",]) == 1
 
 
-def test_of_a_budget_that_was_exceeded_nothing_is_left():
+def test_an_exceeded_budget_has_nothing_left():
     counts = Counts()
     tools = [Tool("look", looked, cost_per_call=Decimal("0.5"))]
     budget = {"max_cost_usd": "0.1", "max_events": 2}
@@ -110,7 +110,7 @@ def test_of_a_budget_that_was_exceeded_nothing_is_left():
     assert counts.found["budget_events_remaining", team.run_id][-1] >= 0
 
 
-def test_the_queue_is_as_deep_as_what_waits():
+def test_the_queue_depth_is_the_number_of_waiting_deliveries():
     counts = Counts()
     calm = runtime(on("go")(lambda event, graph, ctx: None), metrics=counts)
     for _ in range(3):
@@ -119,7 +119,7 @@ def test_the_queue_is_as_deep_as_what_waits():
     assert counts.found["queue_depth",] == [2, 1, 0, 0]
 
 
-def test_what_a_cache_answers_is_counted_as_such():
+def test_cached_answers_are_counted_as_such():
     counts = Counts()
     behaviors, options = thinking(("", None, (("c1", "look", {}),)), ("done", None, ()), tools=[Tool("look", looked)])
     team = runtime(*behaviors, **options)
@@ -132,7 +132,7 @@ def test_what_a_cache_answers_is_counted_as_such():
 
 
 @pytest.mark.filterwarnings("ignore:run 'RUN' was made with another version")
-def test_a_strict_replay_that_differs_is_counted_and_what_is_replayed_is_not(tmp_path):
+def test_diverging_strict_replays_are_counted_and_replayed_events_are_not(tmp_path):
     first = on("go", pattern="(a:book)")(lambda event, graph, ctx: graph.add_object("x", {}))
     first.name = "first"
     team = runtime(first, persist_to=tmp_path / "run.db")
@@ -150,7 +150,7 @@ def test_a_strict_replay_that_differs_is_counted_and_what_is_replayed_is_not(tmp
     assert [key[0] for key in counts.found] == ["replay_divergence_detected_total"]
 
 
-def test_the_names_and_sorts_are_those_of_the_package(counted):
+def test_the_names_and_types_of_metrics_are_those_of_the_package(counted):
     _, counts = counted
     theirs = {spec.name: spec.kind for spec in METRIC_NAMES if "sink" not in spec.name}
     assert {f"activegraph_{name}" for name in METRICS} == set(theirs)

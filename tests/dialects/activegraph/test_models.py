@@ -51,7 +51,7 @@ def make_asking_runtime(provider, retries=3, **words):
     ],
 )
 @pytest.mark.parametrize("provider", [lambda text: lambda request: text, Client])
-def test_the_json_of_an_answer_is_read_however_it_is_wrapped(provider, text):
+def test_json_is_read_from_an_answer_however_it_is_wrapped(provider, text):
     team = make_asking_runtime(provider(text), output_schema=Note)
     assert (team.errors, team.graph.objects("note")[0].data) == ([], {"text": "x", "stars": 2})
 
@@ -65,18 +65,18 @@ class Package:
         return LLMResponse('```json\n{"text": "fenced"}\n```')
 
 
-def test_a_fence_is_read_of_a_provider_that_has_read_nothing():
+def test_a_code_fence_is_parsed_if_the_provider_has_parsed_nothing():
     assert make_asking_runtime(Package(), output_schema=Note).graph.objects("note")[0].data["text"] == "fenced"
 
 
 @pytest.mark.parametrize(("text", "reason"), [("not JSON", "llm.parse_error"), ("[1]", "llm.schema_violation"),
                                               ('{"text": ', "llm.parse_error")])  # fmt: skip
-def test_what_is_no_such_answer_fails_and_says_how(text, reason):
+def test_an_invalid_answer_fails_with_the_reason(text, reason):
     (error,) = make_asking_runtime(lambda request: text, output_schema=Note).errors
     assert (error.behavior, error.reason) == ("ask", reason)
 
 
-def test_a_client_receives_the_schema_and_what_the_behavior_says_otherwise_than_usual():
+def test_a_client_receives_the_schema_and_the_non_default_settings_of_the_behavior():
     client = Client('{"text": "x"}')
     make_asking_runtime(client, output_schema=Note, temperature=0.0, max_tokens=50, timeout_seconds=5, model="small")
     (request,) = client.requests
@@ -86,13 +86,13 @@ def test_a_client_receives_the_schema_and_what_the_behavior_says_otherwise_than_
 
 
 @pytest.mark.parametrize("seconds", [59, 61])
-def test_a_client_receives_a_time_out_other_than_the_usual(seconds):
+def test_a_client_receives_a_non_default_timeout(seconds):
     client = Client("text")
     make_asking_runtime(client, timeout_seconds=seconds)
     assert [request.timeout for request in client.requests] == [seconds]
 
 
-def test_what_the_behavior_leaves_open_the_client_decides():
+def test_settings_that_the_behavior_omits_are_left_to_the_client():
     client = Client("text")
     make_asking_runtime(client)
     (request,) = client.requests
@@ -107,13 +107,13 @@ def test_the_simulated_model_answers_as_the_schema_says():
     assert note.data == again.graph.objects("note")[0].data
 
 
-def test_what_an_answer_took_is_counted():
+def test_time_and_tokens_of_an_answer_are_counted():
     team = make_asking_runtime(Client("text"))
     (row,) = team.session.trace.frames.calls.to_dict("records")
     assert (row["tokens_in"], row["tokens_out"], row["cost_usd_exact"]) == (3, 4, Decimal("0.01"))
 
 
-def test_an_answer_of_a_person_is_one_too():
+def test_an_answer_by_a_person_counts_as_an_answer():
     assert to_response({"text": "x"}, "m")["parsed"] == {"text": "x"}
     assert to_response("words", "m")["parsed"] is None
     response = to_response_dict(LLMResponse("x", Note(text="x"), tool_calls=[ToolCall("1", "look", {"q": 1})]))
@@ -125,13 +125,13 @@ def test_an_answer_of_a_person_is_one_too():
     assert LLMResponse("x").to_dict()["cost_usd"] == "0"
 
 
-def test_messages_go_and_come_back():
+def test_messages_survive_a_round_trip():
     calls = (ToolCall("1", "look", {"q": 1}),)
     sent = [LLMMessage("assistant", "", tool_calls=calls), LLMMessage("tool", "{}", "1")]
     assert parse_messages([each.to_dict() for each in sent]) == sent
 
 
-def test_a_provider_is_itself_and_anything_that_answers_becomes_one():
+def test_a_provider_is_used_as_it_is_and_any_client_becomes_one():
     provider = Package()
     assert to_provider(provider) is provider
     assert to_provider(["a"]).complete(system="s", messages=[], model="default").raw_text == "a"
@@ -157,7 +157,7 @@ def test_a_client_may_answer_later():
     assert team.replay().ok
 
 
-def test_what_fails_later_is_reported_as_what_fails_at_once():
+def test_a_late_failure_is_reported_like_an_immediate_one():
     now, later = (
         make_asking_runtime(client) for client in (lambda request: 1 / 0, Later(ZeroDivisionError("division by zero")))
     )
@@ -165,7 +165,7 @@ def test_what_fails_later_is_reported_as_what_fails_at_once():
     assert now.errors[0].reason == "llm.network_error"
 
 
-def test_a_script_goes_by_the_behavior_and_by_where_the_run_is():
+def test_a_script_answers_by_behavior_and_position_of_the_run():
     team = make_asking_runtime({"ask": ['{"text": "one"}', '{"text": "two"}']}, output_schema=Note)
     session = team.session
     session.back()
@@ -175,7 +175,7 @@ def test_a_script_goes_by_the_behavior_and_by_where_the_run_is():
     assert [note.data["text"] for note in team.graph.objects("note")] == ["one", "two"]
 
 
-def test_a_model_that_streams_is_heard():
+def test_chunks_of_a_streaming_model_reach_listeners():
     heard = []
     client = lambda request: (request.on_token and request.on_token("some"), "some text")[1]  # noqa: E731
 
@@ -190,7 +190,7 @@ def test_a_model_that_streams_is_heard():
 
 
 @pytest.mark.parametrize("schema", [None, Note])
-def test_a_client_may_call_the_tools_that_it_knows_of(schema):
+def test_a_client_may_call_the_offered_tools(schema):
     client = Client("")
     answers = iter(['```json\n{"tool_name": "look", "parameters": {"q": "rain"}}\n```', '{"text": "wet"}'])
 
@@ -213,7 +213,7 @@ def test_a_client_may_call_the_tools_that_it_knows_of(schema):
     assert team.replay().ok
 
 
-def test_what_looks_like_a_call_is_an_answer_where_there_are_no_tools():
+def test_without_tools_a_text_that_looks_like_a_call_is_an_answer():
     team = make_asking_runtime(lambda request: '{"tool_name": "look", "parameters": {}}')
     assert (team.errors, [event.type for event in team.graph.events].count("tool.requested")) == ([], 0)
 

@@ -64,7 +64,7 @@ def test_tools_are_offered_natively_where_the_client_takes_plain_calls(protocol,
     assert '{"twice": 4}' in json.dumps(bodies[1]["messages"]).replace('\\"', '"')
 
 
-def test_gemini_receives_the_tools_in_words_for_the_log_has_no_place_for_its_signatures(serve):
+def test_gemini_receives_the_tools_in_the_prompt_because_the_log_cannot_hold_its_signatures(serve):
     server = serve(Gemini.whole('{"tool_name": "math.twice", "parameters": {"n": 1}}'), Gemini.whole("done"))
     actual, answers = make_asking_runtime(client(Gemini, server))
     assert (actual.errors, answers) == ([], [None])
@@ -80,14 +80,14 @@ def test_the_log_has_the_same_events_and_keys_in_both_forms(serve):
     assert shape(native) == shape(worded)
 
 
-def test_a_client_of_ones_own_may_answer_with_calls():
+def test_a_custom_client_may_answer_with_calls():
     answers = iter([LLMResponse("", tool_calls=(ToolCall("c", "math.twice", {"n": 3}),)), LLMResponse("done")])
     team, _ = make_asking_runtime(lambda request: next(answers))
     (responded,) = [event for event in team.graph.events if event.type == "tool.responded"]
     assert responded.payload["output"] == {"twice": 6}
 
 
-def test_a_call_where_no_tools_are_offered_is_an_error():
+def test_a_call_without_offered_tools_is_an_error():
     asks = LLMBehavior("ask", lambda *a: None, on=["goal.created"], handler=lambda *a: None)
     team = runtime(asks, llm_provider=lambda request: LLMResponse("", tool_calls=(ToolCall("c", "x", {}),)))
     team.run_goal("go")
@@ -95,14 +95,14 @@ def test_a_call_where_no_tools_are_offered_is_an_error():
     assert "'x'" in str(error)
 
 
-def test_a_run_with_native_calls_is_replayed_without_asking(serve):
+def test_a_run_with_native_calls_is_replayed_without_calling_the_model(serve):
     server = serve(OpenAI.calls((name_sent(TWICE.name), '{"n": 1}')), OpenAI.whole("done"))
     team, _ = make_asking_runtime(client(OpenAI, server))
     assert team.session.replay().ok
     assert len(server.asked) == 2
 
 
-def test_building_a_client_is_no_part_of_a_questions_time(serve, monkeypatch):
+def test_building_a_client_does_not_count_towards_the_duration_of_a_call(serve, monkeypatch):
     clock, llm = Stopwatch(), client(OpenAI, serve(OpenAI.whole("done")))
     connect = llm.connect
     monkeypatch.setattr(llm._open, "_make", lambda: clock.add(100) or connect())

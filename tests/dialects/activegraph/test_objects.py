@@ -8,7 +8,7 @@ import pytest
 from tests.dialects.activegraph.runtimes import graph
 
 
-def test_what_is_read_is_reported_as_a_dict_of_its_own():
+def test_data_that_is_read_is_a_separate_dict():
     built_graph = graph()
     item = built_graph.add_object("book", {"tags": ["a"]}, evidence=["a list"])
     relation = built_graph.add_relation(item.id, "book#9", "near")
@@ -24,7 +24,7 @@ def test_what_is_read_is_reported_as_a_dict_of_its_own():
     assert (patch.expected_version, patch.status, patch.rationale) == (1, "proposed", "why not")
 
 
-def test_a_thing_cannot_be_changed_in_place():
+def test_objects_and_relations_cannot_be_changed_in_place():
     item = graph().add_object("book", {})
     with pytest.raises(FrozenInstanceError):
         item.version = 7

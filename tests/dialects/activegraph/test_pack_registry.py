@@ -26,7 +26,7 @@ def fees(name="fees", **words):
     return Pack(name, "1", behaviors=(fine,), tools=(look,), settings_schema=Fees, **words)
 
 
-def test_what_a_pack_holds_goes_by_its_name_and_is_given_its_settings():
+def test_the_parts_of_a_pack_have_its_prefix_and_receive_its_settings():
     team = runtime(note)
     assert team.load_pack(fees(), {"cents": 20})
     team.session.emit("late", {})
@@ -37,7 +37,7 @@ def test_what_a_pack_holds_goes_by_its_name_and_is_given_its_settings():
     assert (team.get_tool("look").name, team.get_behavior("note").name) == ("fees.look", "note")
 
 
-def test_a_short_name_that_several_packs_have_is_not_guessed():
+def test_an_ambiguous_short_name_is_not_guessed():
     team = runtime()
     team.load_pack(fees("fees"))
     team.load_pack(fees("dues"))
@@ -48,7 +48,7 @@ def test_a_short_name_that_several_packs_have_is_not_guessed():
         team.get_tool("search")
 
 
-def test_what_a_pack_keeps_for_a_person_to_approve_is_not_created_without():
+def test_objects_that_a_pack_protects_are_not_created_without_approval():
     team = runtime(note)
     team.load_pack(Pack("notes", "1", policies=(PackPolicy("careful", requires_approval=("note",)),)))
     team.session.emit("late", {})

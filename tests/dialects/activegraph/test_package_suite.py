@@ -33,7 +33,7 @@ def expected() -> Iterator[tuple[str, str, str]]:
             yield outcome, name, reason
 
 
-def test_each_row_is_one_test_with_an_outcome_and_what_does_not_pass_has_a_reason():
+def test_each_row_is_one_test_with_an_outcome_and_a_failing_one_has_a_reason():
     rows = list(expected())
     names = [name for _, name, _ in rows]
     assert len(names) == len(set(names))
@@ -42,18 +42,18 @@ def test_each_row_is_one_test_with_an_outcome_and_what_does_not_pass_has_a_reaso
     assert sum(outcome == "pass" for outcome, _, _ in rows) >= 340
 
 
-def test_a_reason_that_names_a_decision_names_one_that_there_is():
+def test_a_reason_that_names_a_decision_names_an_existing_one():
     numbers = {reason.rpartition("decision ")[2] for _, _, reason in expected() if "decision " in reason}
     known = {path.name[:4] for path in (REPOSITORY / "docs" / "decisions").iterdir()}
     assert numbers <= known
 
 
-def test_what_stands_for_the_packages_names_is_there():
+def test_the_aliases_of_the_package_exist():
     assert all(value is not None for value in aliases.renamed().values())
 
 
 @pytest.mark.skipif(WHERE not in os.environ, reason=f"{WHERE} names no folder: the package's tests are not here")
-def test_the_packages_own_tests_pass_as_they_did(tmp_path):
+def test_the_tests_of_the_package_have_the_recorded_outcomes(tmp_path):
     shutil.copytree(os.environ[WHERE], tmp_path / "tests")
     (tmp_path / "tests" / "__init__.py").touch()
     shutil.copy(HERE / "aliases.py", tmp_path / "conftest.py")

@@ -76,7 +76,7 @@ def test_a_pack_is_loaded_once_and_reported():
         (Pack("typed", "1", settings_schema=Settings), {"n": "many"}, "R322"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_changes_nothing(pack, settings, code):
+def test_an_invalid_pack_is_rejected_and_changes_nothing(pack, settings, code):
     team = runtime()
     team.load_pack(PACK)
     before, behaviors = log(team), list(team.behaviors)
@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(pack, settings, code):
 
 
 @pytest.mark.parametrize("kind", ["object_types", "relation_types"])
-def test_a_type_that_two_packs_define_is_reported_with_the_pack_that_has_it(kind):
+def test_a_type_that_two_packs_define_is_reported_with_the_first_pack(kind):
     def pack(name, *types):
         object_types = [ObjectType(each, Task) if kind == "object_types" else RelationType(each) for each in types]
         return Pack(name, "1", **{kind: object_types})
@@ -99,7 +99,7 @@ def test_a_type_that_two_packs_define_is_reported_with_the_pack_that_has_it(kind
             team.load_pack(pack("third", "new", taken))
 
 
-def test_names_are_found_where_they_are_clear():
+def test_unambiguous_short_names_are_found():
     team = runtime()
     team.load_pack(PACK)
     team.load_pack(Pack("other", "1", behaviors=(plan,), settings_schema=Settings))
@@ -110,7 +110,7 @@ def test_names_are_found_where_they_are_clear():
     assert team.get_behavior("other.plan").name == "other.plan"
 
 
-def test_what_is_of_a_packs_type_is_as_the_pack_says():
+def test_objects_of_the_type_of_a_pack_match_its_schema():
     @on("go")
     def wrong(event, graph, ctx):
         graph.add_object("task", {"name": "no title"})
@@ -170,7 +170,7 @@ def test_the_parts_of_a_pack_are_checked_when_they_are_constructed():
         RelationType("")
 
 
-def test_what_is_registered_globally_does_not_belong_to_a_pack():
+def test_global_registrations_do_not_belong_to_a_pack():
     listener = on("x")(lambda event, graph, ctx: None)
     register(listener)
     try:
@@ -180,7 +180,7 @@ def test_what_is_registered_globally_does_not_belong_to_a_pack():
         clear_registry()
 
 
-def test_a_decorator_of_packs_leaves_the_registry_as_it_was():
+def test_a_decorator_of_packs_does_not_change_the_registry():
     def again(event, graph, ctx):
         pass
 
@@ -194,7 +194,7 @@ def test_lists_become_tuples():
     assert (pack.behaviors, pack.policies[0].requires_approval) == ((plan,), ("memo",))
 
 
-def test_what_is_written_from_outside_is_as_the_packs_types_say():
+def test_writes_from_outside_match_the_types_of_the_pack():
     team = runtime()
     team.graph.add_object("task", {"untyped": True})
     team.load_pack(PACK)
@@ -212,7 +212,7 @@ def test_what_is_written_from_outside_is_as_the_packs_types_say():
     assert team.replay().ok
 
 
-def test_a_fork_holds_to_the_types_as_well():
+def test_a_fork_checks_the_types_as_well():
     team = runtime()
     team.load_pack(PACK)
     team.run_goal("go")
@@ -240,7 +240,7 @@ def test_an_approval_names_the_pack_whose_policy_requires_it():
     assert [each.pack for each in team.pending_approvals()] == ["demo", ""]
 
 
-def test_settings_that_are_required_are_asked_for():
+def test_missing_required_settings_are_reported():
     class Needs(BaseModel):
         key: str
 
@@ -251,7 +251,7 @@ def test_settings_that_are_required_are_asked_for():
 # -- disable_pack ------------------------------------------------------------------------------------------------------
 
 
-def test_a_disabled_pack_applies_no_more_and_can_be_loaded_again():
+def test_a_disabled_pack_no_longer_applies_and_can_be_loaded_again():
     team = runtime()
     team.load_pack(PACK)
     team.run_goal("go")
@@ -271,7 +271,7 @@ def test_a_disabled_pack_applies_no_more_and_can_be_loaded_again():
     assert team.graph.all_objects()[-1].data["title"] == "3 of 3"
 
 
-def test_a_disabled_pack_makes_a_short_name_clear():
+def test_disabling_a_pack_makes_a_short_name_unambiguous():
     team = runtime()
     team.load_pack(PACK)
     team.load_pack(Pack("other", "1", behaviors=(plan,), settings_schema=Settings))
@@ -347,7 +347,7 @@ class Blob(BaseModel):
     due: date | None = None
 
 
-def test_a_field_that_json_cannot_hold_is_named():
+def test_a_field_that_json_cannot_represent_is_named():
     team = runtime()
     team.load_pack(Pack("demo", "1", object_types=[ObjectType("blob", Blob)]))
     assert team.graph.add_object("blob", {"body": b"text", "due": "2026-01-02"}).data == {

@@ -51,7 +51,7 @@ def graph():
         ("(a:task)-[r:next]->(b)-[r:next]->(c)", []),
     ],
 )
-def test_a_pattern_finds_what_it_says_in_the_order_of_making(graph, text, found):
+def test_a_pattern_finds_its_matches_in_the_order_of_creation(graph, text, found):
     assert [match.bindings for match in parse_pattern(text).matches(graph.ledger)] == found
 
 
@@ -61,12 +61,12 @@ def test_a_pattern_finds_what_it_says_in_the_order_of_making(graph, text, found)
      "(a) WHERE a.n > 0 OR a.n = 1", "(a) WHERE a.n IN [1]", "(a) WHERE a.n =", "(a:task {n: zip})", "(a) ~ (b)",
      "(a) WHERE (a.n = 1", "(a) WHERE a.n = b."],
 )  # fmt: skip
-def test_what_a_pattern_cannot_say_is_refused(text):
+def test_an_invalid_pattern_is_rejected(text):
     with pytest.raises(UnsupportedPatternError, match="R320"):
         parse_pattern(text)
 
 
-def test_somebody_is_put_off_by_events():
+def test_a_behavior_can_be_deferred_by_events():
     assert [parse_delay(given) for given in (1, "3", "2 events", "1 event")] == [1, 3, 2, 1]
     for given in (0, -1, 2.5, "5 minutes", None, True):
         with pytest.raises(InvalidActivateAfter, match="R321"):

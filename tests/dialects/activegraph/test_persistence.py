@@ -23,7 +23,7 @@ def asks(event, graph, ctx):
     ctx.propose_object("memo", {"goal": event.payload["goal"]}, reason="it is asked for")
 
 
-def test_what_waited_for_a_person_waits_in_the_run_that_is_opened_again(place):
+def test_a_reopened_run_waits_for_the_same_person(place):
     team = runtime(asks, persist_to=place, policy=Policy(requires_approval=["memo"]))
     team.run_goal("one")
     team.session.close()
@@ -47,7 +47,7 @@ def test_without_an_id_the_run_that_was_written_last_is_loaded(place, research):
     loaded.session.close()
 
 
-def test_a_fork_of_a_stored_run_is_stored_and_forks_work_alike(place, research):
+def test_a_fork_of_a_stored_run_is_stored_and_can_be_forked(place, research):
     team = runtime(*research, persist_to=place)
     team.run_goal("go")
     full_log = log(team)
@@ -65,7 +65,7 @@ def test_a_fork_of_a_stored_run_is_stored_and_forks_work_alike(place, research):
     loaded.session.close()
 
 
-def test_a_fork_has_no_budget_and_goes_by_other_behaviors_where_they_are_given(research):
+def test_a_fork_has_no_budget_and_uses_other_behaviors_if_given(research):
     team = runtime(*research, budget={"max_behavior_calls": 50})
     team.run_goal("go")
     fork = team.fork("evt_001", behaviors=[asks])
@@ -85,7 +85,7 @@ def test_a_fork_has_the_tools_and_the_settings_of_its_runtime_unless_others_are_
         assert (fork.config.policy, fork.config.frame, fork.name) == (team.config.policy, team.config.frame, team.name)
 
 
-def test_a_graph_knows_its_store_and_what_was_in_the_log_before(tmp_path, research):
+def test_a_graph_has_its_store_and_the_earlier_events_of_the_log(tmp_path, research):
     team = runtime(*research)
     assert (team.graph.store, team.graph.replayed_ids) == (None, set())
     team.run_goal("go")
@@ -98,7 +98,7 @@ def test_a_graph_knows_its_store_and_what_was_in_the_log_before(tmp_path, resear
     assert loaded.graph.replayed_ids == before < {event.id for event in loaded.graph.events}
 
 
-def test_without_a_store_the_errors_are_those_that_python_programs_catch(tmp_path, research):
+def test_without_a_store_the_errors_are_builtin_exceptions(tmp_path, research):
     with pytest.raises(FileNotFoundError, match="L410") as missing:
         Runtime.load(tmp_path / "nothing.db")
     assert isinstance(missing.value, StoreError)
@@ -122,7 +122,7 @@ def test_a_loaded_run_is_exhausted_until_it_continues(place, research, limit):
     loaded.session.close()
 
 
-def test_a_loaded_run_continues_while_the_first_runtime_lives(place, research):
+def test_a_loaded_run_continues_while_the_first_runtime_exists(place, research):
     first = runtime(*research, persist_to=place)
     first.run_goal("one")
     loaded = Runtime.load(str(place), behaviors=research)
@@ -140,7 +140,7 @@ def test_a_loaded_run_continues_while_the_first_runtime_lives(place, research):
     again.session.close()
 
 
-def test_what_the_first_runtime_does_before_the_loaded_one_is_not_mixed_with_it(place, research):
+def test_events_of_the_first_runtime_are_not_mixed_with_those_of_the_loaded_one(place, research):
     first = runtime(*research, persist_to=place)
     first.run_goal("one")
     loaded = Runtime.load(str(place), behaviors=research)
@@ -159,7 +159,7 @@ def test_the_store_of_a_forks_graph_is_filled_at_once(research):
     assert len(list(store.all_objects())) == len(team.graph.objects()) > 0
 
 
-def test_what_an_event_holds_is_in_the_file_once(tmp_path):
+def test_the_data_of_an_event_is_in_the_file_once(tmp_path):
     @on("begin", "object.created")
     def grow(event, graph, ctx):
         number = event.payload["object"]["data"]["n"] if event.type == "object.created" else 0

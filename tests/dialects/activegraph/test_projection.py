@@ -23,17 +23,17 @@ def keys(writes):
     return [key for key, _ in writes]
 
 
-def test_an_event_that_the_graph_does_not_know_writes_nothing(ledger):
+def test_an_unknown_event_writes_nothing(ledger):
     assert project(ledger, "done", {"object": 1}) == []
 
 
-def test_an_object_that_goes_takes_its_relations_along(ledger):
+def test_a_removed_object_is_removed_with_its_relations(ledger):
     assert project(ledger, "object.removed", {"id": "book#1"}) == [("rel_001", ABSENT), ("book#1", ABSENT)]
     assert project(ledger, "relation.removed", {"id": "rel_001"}) == [("rel_001", ABSENT)]
     assert project(ledger, "relation.removed", {"id": "rel_009"}) == []
 
 
-def test_a_patch_that_is_applied_writes_itself_and_its_object(ledger):
+def test_an_applied_patch_writes_itself_and_its_object(ledger):
     patch = ledger.get("patch_001")
     writes = dict(project(ledger, "patch.applied", {"patch": {**patch, "status": "applied"}}))
     assert writes["patch_001"]["status"] == "applied"
@@ -42,7 +42,7 @@ def test_a_patch_that_is_applied_writes_itself_and_its_object(ledger):
     assert keys(project(ledger, "patch.applied", gone)) == ["patch_001"]
 
 
-def test_a_patch_that_is_rejected_or_changed_writes_itself_alone(ledger):
+def test_a_rejected_or_changed_patch_writes_itself_alone(ledger):
     ((key, value),) = project(ledger, "patch.rejected", {"patch_id": "patch_001", "reason": "no"})
     assert (key, value["status"], value["rejection_reason"]) == ("patch_001", "rejected", "no")
     assert project(ledger, "patch.rejected", {"patch_id": "patch_009"}) == []

@@ -38,7 +38,7 @@ def get_request(frame=None, **words):
     return model.system, model.messages
 
 
-def test_a_model_is_told_who_it_is_and_what_it_is_all_about():
+def test_the_prompt_contains_the_role_and_the_goal():
     frame = Frame("a memo", id="f", constraints=["be brief"], success_criteria=["it is read"])
     system, _ = get_request(frame, description="You write notes.", output_schema=Note)
     for part in ("'ask'", "You write notes.", "a memo", "be brief", "it is read"):
@@ -47,7 +47,7 @@ def test_a_model_is_told_who_it_is_and_what_it_is_all_about():
     assert schema == Note.model_json_schema()
 
 
-def test_it_is_informed_of_the_graph_and_of_the_event_without_what_differs_from_run_to_run():
+def test_the_prompt_contains_the_graph_and_the_event_without_run_specific_data():
     _, (text,) = get_request(creates=["note"])
     assert '- book#1 (book, version 1): {"title": "Emma"}' in text
     assert "- book#1 -near-> book#1 {}" in text
@@ -64,12 +64,12 @@ def test_it_is_informed_of_the_graph_and_of_the_event_without_what_differs_from_
         ('{"a": {unknown}}', '{"a": {unknown}}'),
     ],
 )
-def test_a_template_takes_the_place_of_all_that(template, told):
+def test_a_template_replaces_the_default_prompt(template, told):
     _, messages = get_request(Frame("a memo", id="f"), prompt_template=template)
     assert messages == [told]
 
 
-def test_without_a_view_of_anything_it_is_told_so():
+def test_the_prompt_says_if_the_view_is_empty():
     _, (text,) = get_request(view_spec={"include_types": ["desk"], "recent_events": 0})
     assert "Objects:\n- none" in text
     assert "What has happened last:\n- nothing" in text

@@ -56,7 +56,7 @@ def test_a_recorded_run_is_repeated_without_its_provider(tmp_path):
     assert len(log(again)) == len(log(first))
 
 
-def test_what_was_not_recorded_fails_and_says_so(tmp_path):
+def test_an_unrecorded_request_fails(tmp_path):
     request = {"system": "", "messages": [LLMMessage("user", "hi")], "model": "m", "max_tokens": 1, "temperature": 0.0,
                "top_p": 1.0, "output_schema": Note, "timeout_seconds": 1.0}  # fmt: skip
     with pytest.raises(LLMBehaviorError) as raised:

@@ -32,13 +32,13 @@ def acting(right, policy):
 
 
 @pytest.mark.parametrize("right", ACTS)
-def test_a_right_that_names_others_forbids_it_and_changes_nothing(right):
+def test_a_right_for_others_forbids_the_action_and_changes_nothing(right):
     assert acting(right, Policy(**{right: ["something else"]})) == (["policy.denied"], True)
 
 
 @pytest.mark.parametrize("right", ACTS)
 @pytest.mark.parametrize("sort", ["named", "empty", "another's"])
-def test_a_right_that_names_it_or_nothing_or_somebody_else_lets_it_be_done(right, sort):
+def test_a_right_that_names_the_behavior_or_nobody_allows_the_action(right, sort):
     policy = {
         "named": Policy(**{right: [ALLOWED[right]]}),
         "empty": Policy(),

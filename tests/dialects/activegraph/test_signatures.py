@@ -32,7 +32,7 @@ NAMED = [(name, "") for name in CALLED] + [(name, each) for name, words in MEMBE
 
 
 @pytest.mark.parametrize(("name", "member"), NAMED)
-def test_it_is_called_as_the_package_calls_it(name, member):
+def test_signatures_are_those_of_the_package(name, member):
     wanted, got = (getattr(package, name) for package in (theirs(), activegraph))
     if member:
         wanted, got = getattr(wanted, member), getattr(got, member)
@@ -50,7 +50,7 @@ def test_it_is_called_as_the_package_calls_it(name, member):
         assert same or repr(mine.default) == repr(each.default), f"{name}.{member}, {each.name}: {mine.default!r}"
 
 
-def test_what_goes_wrong_is_caught_by_the_packages_own_names():
+def test_errors_are_caught_by_the_names_of_the_package():
     wrong = [name for name in activegraph.__all__ if name.endswith("Error") or "Conflict" in name]
     for name in wrong:
         their_error = getattr(theirs(), name, None) or getattr(__import__("activegraph.llm").llm, name)

@@ -19,14 +19,14 @@ def test_a_snapshot_has_every_limit_and_cents_do_not_drift():
     assert to_payload(snapshot)["limits"]["max_cost_usd"] == 0.3
 
 
-def test_a_behavior_in_short():
+def test_a_behavior_has_a_short_repr():
     listener = on("go", pattern="(a:book)", activate_after=2)(lambda event, graph, ctx: None)
     behavior = describe_behavior(listener)
     assert (behavior.kind, behavior.subscribed_to) == ("function", ("go",))
     assert (behavior.pattern, behavior.activate_after) == ("(a:book)", 2)
 
 
-def test_a_timer_says_how_many_events_it_waits_for():
+def test_a_timer_reports_how_many_events_it_waits_for():
     assert Timer("later", "evt_001", 5, 3).missing == 2
 
     @on("go", activate_after=3)
@@ -55,7 +55,7 @@ def test_a_failure_is_read_from_the_log_alone():
 
 
 @pytest.mark.parametrize(("recent", "shown"), [(0, 0), (1, 1), (99, 4)])
-def test_a_status_shows_the_last_events_and_nothing_of_it_changes(recent, shown):
+def test_a_status_shows_the_last_events_and_does_not_change(recent, shown):
     team = runtime(on("go")(lambda event, graph, ctx: None))
     tell(team, "go")
     team.run_until_idle()

@@ -20,7 +20,7 @@ def _registry():
     clear_tool_registry()
 
 
-def test_a_tool_is_registered_and_tells_a_model_of_itself():
+def test_a_tool_is_registered_and_described_to_the_model():
     @tool(input_schema=Query, cost_per_call=0.1, deterministic=True)
     def look(args, ctx):
         """Look it up.

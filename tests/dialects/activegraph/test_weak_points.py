@@ -62,7 +62,7 @@ def tells_nothing(event, graph, ctx):
     ("name", "fn"),
     [("work", other_payload), ("plan", other_type), ("look", raises_at_the_end), ("later", tells_nothing)],
 )
-def test_strict_replay_finds_what_behaviors_do_otherwise(kept, research, name, fn):
+def test_strict_replay_finds_what_behaviors_do_differently(kept, research, name, fn):
     with pytest.raises(ReplayDivergenceError, match="L460") as raised:
         Runtime.load(kept, behaviors=changed(research, name, fn), replay_strict=True)
     assert raised.value.event_id.startswith("evt_")
@@ -101,7 +101,7 @@ def test_a_neighborhood_has_the_same_order_in_every_process():
 # -- 3, 4, 5, 14, 16: nothing is lost, and what is resumed is what was never interrupted -----------------------------
 
 
-def test_run_until_tells_no_idle_while_work_is_queued(tmp_path, research):
+def test_run_until_emits_no_idle_event_while_work_is_queued(tmp_path, research):
     uninterrupted = runtime(*research)
     uninterrupted.run_goal("go")
     team = runtime(*research)
@@ -125,7 +125,7 @@ def test_a_fork_at_any_event_loses_nothing(research):
         assert log(fork) == log(uninterrupted), event.id
 
 
-def test_a_run_that_is_stored_and_opened_after_any_step_ends_as_the_whole_one(tmp_path, research):
+def test_a_run_reopened_after_any_step_ends_like_an_uninterrupted_one(tmp_path, research):
     uninterrupted = runtime(*research, budget={"max_behavior_calls": 50})
     uninterrupted.run_goal("go")
     for step in range(uninterrupted.session.position + 1):
@@ -142,7 +142,7 @@ def test_a_run_that_is_stored_and_opened_after_any_step_ends_as_the_whole_one(tm
         loaded.session.close()
 
 
-def test_what_a_budget_has_stopped_within_a_fan_out_continues_later(tmp_path):
+def test_a_fan_out_stopped_by_a_budget_continues_later(tmp_path):
     fan = []
     for number in range(4):
 
@@ -180,7 +180,7 @@ def test_a_run_in_memory_forks_too():
 # -- 6: timers -------------------------------------------------------------------------------------------------------
 
 
-def test_a_timer_whose_events_never_come_is_reported_and_does_not_spin(tmp_path):
+def test_a_timer_whose_events_never_come_is_reported_and_does_not_loop(tmp_path):
     @on("goal.created", activate_after=3)
     def later(event, graph, ctx):
         graph.emit("late", {})
@@ -204,7 +204,7 @@ def test_a_timer_whose_events_never_come_is_reported_and_does_not_spin(tmp_path)
 # -- 8: nothing behind the log ---------------------------------------------------------------------------------------
 
 
-def test_what_is_read_is_a_copy():
+def test_reads_return_copies():
     @on("goal.created")
     def meddles(event, graph, ctx):
         ctx.view.objects()[0].data["x"] = 1
@@ -246,7 +246,7 @@ def test_strict_replay_calls_no_tool_and_no_model(tmp_path):
     assert loaded.session.replay().ok  # latencies are recorded with the answers, so they do not drift
 
 
-def test_a_failed_call_of_a_tool_is_not_taken_from_the_cache_as_a_success():
+def test_a_failed_tool_call_is_not_a_cached_success():
     def breaks(args, ctx):
         raise ValueError("it broke")
 
@@ -257,7 +257,7 @@ def test_a_failed_call_of_a_tool_is_not_taken_from_the_cache_as_a_success():
     assert len(ToolCache.from_events(team.graph.events)) == 0
 
 
-def test_a_view_shows_what_there_was_before_the_behavior_changed_anything():
+def test_a_view_shows_the_graph_before_the_behavior_changed_it():
     @on("goal.created", view_spec={"around": "task#1"})
     def changes(event, graph, ctx):
         graph.patch_object("task#1", {"n": 2})

@@ -39,7 +39,7 @@ def behavior(number, clause):
 
 
 @given(st.lists(clauses, min_size=1, max_size=4), st.lists(st.tuples(st.sampled_from(TYPES), payloads), max_size=4))
-def test_a_behavior_ran_on_an_event_or_the_clauses_that_it_does_not_meet_are_named(behaviors, events):
+def test_why_not_names_the_clauses_that_an_event_does_not_meet(behaviors, events):
     team = runtime(*(behavior(number, clause) for number, clause in enumerate(behaviors)))
     box, ball = team.graph.add_object("box", {}), team.graph.add_object("ball", {})
     ids = {"box": box.id, "ball": ball.id}

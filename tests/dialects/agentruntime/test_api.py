@@ -42,7 +42,7 @@ def test_an_agent_is_built_from_its_file_and_run(tmp_path):
     assert [step.node_id for step in agent.trace.steps] == ["a", "b"]
 
 
-def test_its_state_is_the_callers_own(tmp_path):
+def test_the_returned_state_belongs_to_the_caller(tmp_path):
     agent = built(tmp_path, line("a"))
     agent.run({"x": 1})["log"].append("mine")
     assert agent.run({"x": 1})["log"] == ["a"]
@@ -65,7 +65,7 @@ def test_mistakes_are_a_value_error_with_every_problem():
 
 
 @pytest.mark.parametrize("content", [None, 5, 2.5, True, "meta: {name: t}", "", [], [{"meta": {}}], {1}, b"meta: {}"])
-def test_content_that_is_no_mapping_is_a_value_error_that_says_so(content):
+def test_content_that_is_not_a_mapping_is_a_value_error(content):
     with pytest.raises(ValueError, match="cannot be read as agentruntime") as caught:
         build_agent_from_yaml(content)
     (problem,) = caught.value.problems
@@ -74,7 +74,7 @@ def test_content_that_is_no_mapping_is_a_value_error_that_says_so(content):
 
 
 @pytest.mark.parametrize("content", ["", "# a comment", "- a", "[1]", "one text", "5", "null", "true"])
-def test_a_file_that_holds_no_mapping_is_a_value_error_that_says_so(tmp_path, content):
+def test_a_file_that_is_not_a_mapping_is_a_value_error(tmp_path, content):
     file = tmp_path / "agent.yaml"
     file.write_text(content)
     with pytest.raises(ValueError, match="cannot be read as agentruntime") as caught:
@@ -90,7 +90,7 @@ graph: {inputs: [x], outputs: [x], nodes: [{id: a, type: tool, uses: ours, map: 
 """
 
 
-def test_tools_from_elsewhere_are_allowed_at_the_front_door(tmp_path):
+def test_tools_from_elsewhere_can_be_allowed_by_the_entry_points(tmp_path):
     beside, own = tmp_path / "beside", tmp_path / "own"
     for folder in (beside, own):
         folder.mkdir()
@@ -108,7 +108,7 @@ def test_tools_from_elsewhere_are_allowed_at_the_front_door(tmp_path):
     assert load(build_agent_from_path(file, allow=[beside])).check() == []
 
 
-def test_no_inputs_at_all_are_missing_inputs(tmp_path):
+def test_run_of_none_reports_missing_inputs(tmp_path):
     agent = built(tmp_path, line("a"))
     with pytest.raises(AgentRuntimeError, match="inputs are missing: x"):
         agent.run(None)
@@ -143,7 +143,7 @@ def test_without_a_limit_subgraphs_may_be_nested_8_deep():
         build_agent_from_yaml(nested(9)).run({"x": 1})
 
 
-def test_a_file_that_is_not_there_is_a_problem(tmp_path):
+def test_a_missing_file_is_a_problem(tmp_path):
     with pytest.raises((RecipeError, FileNotFoundError)):
         build_agent_from_path(tmp_path / "gone.yaml")
 
@@ -162,7 +162,7 @@ def test_every_name_of_the_front_door_is_there():
 # -- models -------------------------------------------------------------------------------------------------------
 
 
-def test_a_client_and_a_callable_are_too_many(tmp_path):
+def test_a_client_and_a_callable_exclude_each_other(tmp_path):
     agent = built(tmp_path, line("a"))
     with pytest.raises(ValueError, match="llm_client or llm_callable"):
         agent.run({"x": 1}, llm_client=LLMClient(lambda **_: {}), llm_callable=lambda node, prompt: {})
@@ -193,12 +193,12 @@ def test_a_provider_that_cannot_be_asked_is_reported(tmp_path, monkeypatch, sett
         built(tmp_path, ASKS % "", PROMPTS, head=provided(settings, llm)).run({"x": 1})
 
 
-def test_a_providers_mistake_comes_before_missing_inputs(tmp_path):
+def test_an_error_of_the_provider_is_reported_before_missing_inputs(tmp_path):
     with pytest.raises(AgentRuntimeError, match="X330"):
         built(tmp_path, line("a"), head=provided("{mine: {type: gone}}")).run({})
 
 
-def test_no_model_is_reported_when_one_is_asked_and_nothing_catches_that(tmp_path):
+def test_a_missing_model_is_reported_at_the_first_call_and_cannot_be_caught(tmp_path):
     graph = ASKS % ", on_error: {resume: true}"
     with pytest.raises(AgentRuntimeError, match=r"X417.*'say'") as caught:
         built(tmp_path, graph, PROMPTS).run({"x": 1})
@@ -207,7 +207,7 @@ def test_no_model_is_reported_when_one_is_asked_and_nothing_catches_that(tmp_pat
     assert built(tmp_path, never, PROMPTS).run({"x": 1})["a"] is None
 
 
-def test_a_failing_model_is_asked_again_as_its_node_says(tmp_path):
+def test_a_failing_model_is_retried_as_its_node_declares(tmp_path):
     requests = []
 
     def ask(node, prompt):
@@ -221,7 +221,7 @@ def test_a_failing_model_is_asked_again_as_its_node_says(tmp_path):
         built(tmp_path, graph.replace("3", "2"), PROMPTS).run({"x": 1}, llm_callable=ask)
 
 
-def test_a_client_retries_by_itself_only_where_it_is_asked_to():
+def test_a_client_retries_by_itself_only_on_request():
     answers = [ValueError("no"), {"error": "busy"}, {"text": "fine"}]
 
     def call(**_):
@@ -269,7 +269,7 @@ def test_a_failed_node_names_itself_its_type_its_tool_or_prompt_and_what_failed(
     assert caught.value.__cause__ is not None
 
 
-def test_its_message_is_short_and_tells_no_secret(tmp_path):
+def test_its_message_is_short_and_contains_no_secret(tmp_path):
     graph = "nodes: [{id: a, type: tool, uses: own}]"
     tool = "  - {id: own, kind: python, impl: 'tools.py#echo', config: {api_key: sk-4711-abc}}\ngraph:\n"
     content = yaml.safe_load(text(graph).replace("graph:\n", tool, 1))
@@ -287,12 +287,12 @@ def test_its_message_is_short_and_tells_no_secret(tmp_path):
     assert "\n" not in caught.value.problems[0].what
 
 
-def test_the_errors_have_a_family():
+def test_the_errors_have_common_base_classes():
     assert issubclass(NodeExecutionError, ExecutionError)
     assert issubclass(AgentRuntimeError, ExecutionError)
 
 
-def test_what_a_tool_raises_of_the_runs_own_is_not_caught(tmp_path):
+def test_errors_of_the_engine_raised_by_a_tool_are_not_caught(tmp_path):
     def ends():
         raise AgentRuntimeError("enough")
 
@@ -302,7 +302,7 @@ def test_what_a_tool_raises_of_the_runs_own_is_not_caught(tmp_path):
     assert not isinstance(caught.value, NodeExecutionError)
 
 
-def test_an_override_that_is_no_tool_is_reported_as_such(tmp_path):
+def test_an_override_that_is_not_a_tool_is_reported(tmp_path):
     graph = "nodes: [{id: a, type: tool, uses: echo}]"
     with pytest.raises(RecipeError) as caught:
         built(tmp_path, graph).run({"x": 1}, tool_overrides={"echo": 5})
@@ -311,7 +311,7 @@ def test_an_override_that_is_no_tool_is_reported_as_such(tmp_path):
     assert "tools.py" not in str(problem)
 
 
-def test_an_output_that_nobody_wrote_is_reported_and_none_is_a_value(tmp_path):
+def test_an_unwritten_output_is_reported_and_none_is_a_value(tmp_path):
     with pytest.raises(AgentRuntimeError, match=r"X421.*gone"):
         built(tmp_path, line("a"), outputs="[log, gone]").run({"x": 1})
     assert built(tmp_path, line("a"), outputs="[log, a]").run({"x": 1})["a"] is None
@@ -322,7 +322,7 @@ def test_missing_inputs_are_listed(tmp_path):
         built(tmp_path, line("a"), inputs="[x, a, n]").run({"a": 1})
 
 
-def test_a_tool_that_hangs_is_ended_by_its_time(tmp_path):
+def test_a_tool_that_hangs_ends_at_its_timeout(tmp_path):
     gate = threading.Event()
     graph = "nodes: [{id: a, type: tool, uses: echo, timeout: {seconds: 0.02}}]"
     try:
@@ -361,7 +361,7 @@ def test_it_is_stepped_as_a_session(tmp_path):
     assert session.run().outcome["outputs"] == {"log": ["a", "b"]}
 
 
-def test_two_runs_at_the_same_time_do_not_meet(tmp_path):
+def test_two_concurrent_runs_are_independent(tmp_path):
     agent = built(tmp_path, "nodes: [{id: a, type: tool, uses: echo, map: {set: {a: '{{ result.n }} {{ x }}'}}}]")
     both, results = threading.Barrier(2, timeout=20), {}
 

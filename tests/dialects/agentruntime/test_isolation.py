@@ -50,14 +50,14 @@ def test_an_error_without_a_secret_keeps_its_cause():
     assert printable(None) is None
 
 
-def test_a_variable_that_is_not_set_is_named(monkeypatch):
+def test_an_unset_variable_is_named(monkeypatch):
     monkeypatch.delenv("UNSET_GUARDED", raising=False)
     runtime = agent({**TOOL, "inputs": {"x": "{{ env.UNSET_GUARDED }}"}})
     with pytest.raises(AgentRuntimeError, match="UNSET_GUARDED"):
         runtime.run({"x": 1}, tool_overrides={"tool": lambda x: x})
 
 
-def test_a_tool_that_leaves_the_program_is_a_failed_node():
+def test_a_tool_that_raises_system_exit_is_a_failed_node():
     def leaves(x):
         raise SystemExit("usage")
 
@@ -66,7 +66,7 @@ def test_a_tool_that_leaves_the_program_is_a_failed_node():
     assert runtime.trace.steps[0].error == "RuntimeError: it called sys.exit('usage')"
 
 
-def test_an_answer_that_nothing_can_keep_is_a_row_of_its_attempt():
+def test_an_answer_without_a_codec_is_a_row_of_its_attempt():
     def endless(x):
         results = {}
         results["found"] = results
@@ -87,7 +87,7 @@ def test_a_model_that_answers_nothing_has_failed():
 
 
 @pytest.mark.parametrize("when", [{"==": [{"var": "state.n"}, 2]}, "state.n == 2", "n == 2", "state.n == inputs.x"])
-def test_peoples_conditions_know_what_the_recipes_own_rules_know(when):
+def test_conditions_of_users_see_the_same_names_as_rules_of_the_recipe(when):
     up = {"id": "up", "type": "noop", "map": {"set": {"n": "{{ n + 1 }}"}}}
     runtime = agent({"id": "l", "type": "loop", "body": "up", "max_iterations": 5}, up)
     session = Session(runtime.recipe, {"x": 2})
@@ -99,7 +99,7 @@ def test_peoples_conditions_know_what_the_recipes_own_rules_know(when):
 
 
 @pytest.mark.parametrize("kept", ["[" * 100_000, json.dumps({}), "null"])
-def test_what_is_no_conversation_is_reported_and_stays_as_it_is(tmp_path, monkeypatch, kept):
+def test_a_file_that_is_not_a_conversation_is_reported_and_not_changed(tmp_path, monkeypatch, kept):
     monkeypatch.chdir(tmp_path)  # the own folder of an agent that was built from a dict
     file = tmp_path / "talk.json"
     file.write_text(kept)

@@ -17,15 +17,15 @@ def order(tmp_path, names, *pairs, **options):
     return "".join(done.path)
 
 
-def test_a_diamonds_tail_runs_once_for_each_way_in(tmp_path):
+def test_the_tail_of_a_diamond_runs_once_per_incoming_edge(tmp_path):
     assert order(tmp_path, "SLRJ", "S-L", "S-R", "L-J", "R-J") == "SLRJJ"
 
 
-def test_two_sources_run_their_target_and_what_follows_twice(tmp_path):
+def test_two_sources_run_their_target_and_its_successors_twice(tmp_path):
     assert order(tmp_path, "ABCD", "A-C", "B-C", "C-D") == "ABCCDD"
 
 
-def test_an_edge_that_is_there_twice_leads_there_twice(tmp_path):
+def test_a_duplicate_edge_runs_its_target_twice(tmp_path):
     assert order(tmp_path, "ABC", "A-B", "A-B", "B-C") == "ABBCC"
 
 
@@ -33,7 +33,7 @@ def test_the_queue_is_first_in_first_out(tmp_path):
     assert order(tmp_path, "SABCD", "S-A", "S-B", "A-C", "B-D") == "SABCD"
 
 
-def test_all_nodes_that_nothing_leads_to_are_entries_in_their_order(tmp_path):
+def test_all_nodes_without_incoming_edges_are_entries_in_order(tmp_path):
     assert order(tmp_path, "CABD", "C-D") == "CABD"
 
 
@@ -52,7 +52,7 @@ edges:
     assert ran(tmp_path, text(graph)).path == ["S", "one", "empty", "result"]  # rules see what the map has written
 
 
-def test_a_fallback_that_only_failures_lead_to_is_no_entry(tmp_path):
+def test_a_fallback_reached_by_failures_alone_is_not_an_entry(tmp_path):
     graph = """
     nodes:
       - {id: rescue, type: noop, map: {merge: {log: [rescue]}}}
@@ -62,7 +62,7 @@ def test_a_fallback_that_only_failures_lead_to_is_no_entry(tmp_path):
     assert (done.path, done.state["log"]) == (["try"], [])
 
 
-def test_targets_of_routers_and_bodies_of_loops_are_no_entries(tmp_path):
+def test_targets_of_routers_and_bodies_of_loops_are_not_entries(tmp_path):
     graph = (
         line("case", "other", "body")
         + """
@@ -73,7 +73,7 @@ def test_targets_of_routers_and_bodies_of_loops_are_no_entries(tmp_path):
     assert ran(tmp_path, text(graph)).path == ["route", "loop enter", "body", "loop leave", "case"]
 
 
-def test_a_graph_without_an_entry_is_refused():
+def test_a_graph_without_an_entry_is_rejected():
     round_ = line("a") + '\n  - {id: r, type: router, cases: [{when: {"==": [1, 1]}, to: a}]}\n' + edges("a-r")
     assert "R105" in codes(text(round_))
     inside = "\n  ".join(round_.splitlines())
@@ -99,7 +99,7 @@ subgraphs:
 """
 
 
-def test_nodes_of_one_name_in_several_graphs_have_names_of_their_own(tmp_path):
+def test_nodes_with_one_name_in_several_graphs_have_distinct_ids(tmp_path):
     graph = """
     nodes:
       - {id: same, type: noop}
@@ -115,7 +115,7 @@ def test_nodes_of_one_name_in_several_graphs_have_names_of_their_own(tmp_path):
     assert [done.session.recipe.nodes[id].label for id in ("same", "one/same", "own")] == ["", "same", ""]
 
 
-def test_a_body_that_is_reached_otherwise_too_is_copied_into_the_loop(tmp_path):
+def test_a_body_with_other_incoming_edges_is_copied_into_the_loop(tmp_path):
     graph = (
         line("first", "work")
         + """
@@ -142,7 +142,7 @@ edges: [{from: one, to: two}]
     assert done.state["log"] == ["work"] * 3
 
 
-def test_the_ways_of_a_body_are_not_followed_and_that_is_reported(tmp_path):
+def test_the_edges_of_a_body_are_ignored_and_reported(tmp_path):
     graph = (
         line("work", "after")
         + """
@@ -165,26 +165,26 @@ def cycle_of(graph, *more):
     return [problem.what for problem in caught.value.problems if "cycle" in problem.what]
 
 
-def test_edges_that_lead_round_are_a_cycle():
+def test_edges_that_form_a_circle_are_a_cycle():
     assert cycle_of("\n".join([line("a", "b", "c"), edges("a-b", "b-c", "c-b")])) == [
         "the graph has a cycle: b -> c -> b"
     ]
 
 
-def test_an_edge_to_itself_is_one():
+def test_an_edge_to_itself_is_a_cycle():
     assert cycle_of("\n".join([line("a"), edges("a-a")])) == ["the graph has a cycle: a -> a"]
 
 
-def test_a_loop_whose_body_is_itself_is_one():
+def test_a_loop_that_is_its_own_body_is_a_cycle():
     assert cycle_of("nodes:\n  - {id: l, type: loop, body: l}") == ["the graph has a cycle: l -> l"]
 
 
-def test_a_body_that_leads_back_to_its_loop_is_one():
+def test_a_body_that_leads_back_to_its_loop_is_a_cycle():
     graph = line("w") + "\n  - {id: l, type: loop, body: w}\n" + edges("w-l")
     assert cycle_of(graph) == ["the graph has a cycle: w -> l -> w"]
 
 
-def test_subgraphs_that_contain_one_another_are_one():
+def test_subgraphs_that_contain_one_another_are_a_cycle():
     nested = """
     subgraphs:
       one: {inputs: [x], outputs: [a], nodes: [{id: p, type: subgraph, graph: two}]}
@@ -196,7 +196,7 @@ def test_subgraphs_that_contain_one_another_are_one():
     assert len(cycle_of("nodes:\n  - {id: s, type: subgraph, graph: one}", recursive)) == 1
 
 
-def test_a_routers_way_back_is_none():
+def test_an_edge_back_from_a_router_is_not_a_cycle():
     graph = line("a") + '\n  - {id: r, type: router, cases: [{when: {"==": [1, 2]}, to: a}]}\n' + edges("a-r")
     start = graph.replace("nodes:", "nodes:\n  - {id: s, type: noop}").replace("edges:", "edges:\n  - {from: s, to: a}")
     assert problems(text(start)) == []
@@ -214,25 +214,25 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("word", UNKNOWN)
-def test_a_name_that_leads_nowhere_is_reported_when_it_is_loaded(word):
+def test_an_unknown_name_is_reported_at_load(word):
     node, code = UNKNOWN[word]
     assert code in codes(text(f"{line('b')}\n  - {node}"))
 
 
 @pytest.mark.parametrize("way", ["{from: a, to: gone}", "{from: gone, to: a}"])
-def test_ends_of_edges_exist(way):
+def test_edges_must_have_existing_ends(way):
     assert "R104" in codes(text(f"{line('a', 'b')}\nedges: [{way}]"))
 
 
-def test_an_id_is_there_once_in_its_graph():
+def test_ids_are_unique_in_a_graph():
     assert codes(text(line("a", "b", "a"))) == ["R106"]
 
 
-def test_a_subgraph_that_nobody_runs_is_reported():
+def test_an_unused_subgraph_is_reported():
     assert problems(text(line("a"), INNER)) == [("R183", "warning")] * 2
 
 
-def test_the_result_of_a_loop_is_that_of_its_last_round(tmp_path):
+def test_the_result_of_a_loop_is_that_of_its_last_iteration(tmp_path):
     graph = """
     nodes:
       - {id: more, type: tool, uses: add, inputs: {n: "{{ n }}"}, map: {set: {n: "{{ result.result }}"}}}

@@ -23,7 +23,7 @@ from tests.dialects.agentruntime.agent_files import (
 )
 
 
-def test_it_is_known_by_its_words_or_by_its_class(tmp_path):
+def test_it_is_recognized_by_its_keys_or_by_its_class(tmp_path):
     content = yaml.safe_load(text(line("a")))
     assert recognise(content)
     assert recognise(build_agent_from_yaml(content, tmp_path))
@@ -41,7 +41,7 @@ def test_loading_imports_no_tool(tmp_path):
         Session(recipe, {"x": 1})
 
 
-def test_tools_are_looked_for_beside_the_file_or_in_the_base_path(tmp_path):
+def test_tools_are_searched_beside_the_file_or_in_the_base_path(tmp_path):
     content = text(
         "nodes: [{id: call, type: tool, uses: echo, inputs: {text: hello}, map: {set: {a: '{{ result.text }}'}}}]"
     )
@@ -50,7 +50,7 @@ def test_tools_are_looked_for_beside_the_file_or_in_the_base_path(tmp_path):
         build_agent_from_yaml(yaml.safe_load(content), tmp_path / "elsewhere").run({"x": 1})
 
 
-def test_a_tool_of_a_given_name_is_not_imported(tmp_path):
+def test_an_overridden_tool_is_not_imported(tmp_path):
     content = text("nodes: [{id: call, type: tool, uses: echo, map: {set: {a: '{{ result.n }}'}}}]")
     only_echo = content.replace(content[content.index("  - {id: add") : content.index("graph:")], "")
     agent = build_agent_from_yaml(yaml.safe_load(only_echo), tmp_path)  # there is no tools.py
@@ -62,7 +62,7 @@ def test_a_tool_of_a_given_name_is_not_imported(tmp_path):
 # -- the document's own examples ----------------------------------------------------------------------------------
 
 
-def test_the_documents_map_works_as_printed(tmp_path):
+def test_the_documented_mapping_works_as_printed(tmp_path):
     graph = """
     nodes:
       - id: find
@@ -108,7 +108,7 @@ edges:
     ("on_error", "way"),
     [("{to: rescue}", ["rescue"]), ("{resume: true}", ["next"]), ("{to: rescue, resume: true}", ["rescue", "next"])],
 )
-def test_a_failure_goes_to_its_handler_or_on_or_both(tmp_path, uses, on_error, way):
+def test_a_failure_follows_its_handler_or_continues_or_both(tmp_path, uses, on_error, way):
     done = ran(tmp_path, text(handled(on_error, uses)))
     assert done.path == ["try error", *way]
     assert (done.state["log"], done.state["a"]) == (way, None)  # a failed node's map is not applied
@@ -122,7 +122,7 @@ def test_a_failure_goes_to_its_handler_or_on_or_both(tmp_path, uses, on_error, w
         ("{to: rescue, resume: true}", ["rescue", "next", "second"]),
     ],
 )
-def test_whatever_handles_a_failure_goes_to_the_front_of_the_queue(tmp_path, on_error, way):
+def test_the_handler_of_a_failure_goes_to_the_front_of_the_queue(tmp_path, on_error, way):
     graph = handled(on_error).replace("nodes:", "nodes:\n  - {id: start, type: noop}", 1)
     graph = graph.replace(
         "edges:",
@@ -153,17 +153,17 @@ def test_the_rules_of_the_edges_see_the_failure(tmp_path):
     assert ran(tmp_path, text(handled("{resume: true}", when=when % "other"))).path == ["try error"]
 
 
-def test_what_a_tool_raised_is_seen_as_an_exception(tmp_path):
+def test_rules_see_the_error_of_a_tool_as_an_exception(tmp_path):
     when = ', when: {in: ["it broke", {var: result.exception}]}'
     assert ran(tmp_path, text(handled("{resume: true}", "raising", when))).path == ["try error", "next"]
 
 
-def test_nothing_of_a_failure_comes_onto_the_board(tmp_path):
+def test_a_failed_node_writes_nothing_to_the_board(tmp_path):
     state = ran(tmp_path, text(handled("{to: rescue}"))).state
     assert state == {"n": 0, "log": ["rescue"], "x": 1, "a": None, "b": None, "c": None}
 
 
-def test_a_mistake_in_a_map_is_a_failure_of_its_node(tmp_path):
+def test_an_error_in_a_mapping_is_a_failure_of_its_node(tmp_path):
     graph = handled("{to: rescue}", "echo").replace("result.text", "result.text.deeper.still")
     done = ran(tmp_path, text(graph))
     assert (done.path, done.state["a"]) == (["try error", "rescue"], None)
@@ -178,7 +178,7 @@ def test_without_a_handler_the_run_ends_there(tmp_path, uses):
     back_and_forth(session)
 
 
-def test_a_fallback_may_fail_and_have_one_of_its_own(tmp_path):
+def test_a_fallback_may_fail_and_have_its_own_fallback(tmp_path):
     graph = """
     nodes:
       - {id: one, type: tool, uses: failing, on_error: {to: two}}
@@ -203,13 +203,13 @@ edges: [{from: start, to: add}, {from: add, to: route}]
 """
 
 
-def test_a_router_leads_back_and_so_makes_a_cycle(tmp_path):
+def test_a_router_that_leads_back_forms_a_cycle(tmp_path):
     done = ran(tmp_path, text(CYCLE))
     assert done.path == ["start", *["add", "route"] * 3, "done"]
     assert done.state["n"] == 3
 
 
-def test_max_steps_ends_a_cycle_that_does_not(tmp_path):
+def test_max_steps_ends_an_endless_cycle(tmp_path):
     forever = CYCLE.replace('{"<": [{var: state.n}, 3]}', '{"==": [1, 1]}')
     agent = build_agent_from_yaml(yaml.safe_load(text(forever + "max_steps: 9")), write(tmp_path, text(forever)).parent)
     with pytest.raises(AgentRuntimeError, match=r"X420.*max_steps"):
@@ -223,7 +223,7 @@ def test_max_steps_ends_a_cycle_that_does_not(tmp_path):
     assert len(agent.trace.steps) == 9
 
 
-def test_a_run_that_just_fits_ends_well(tmp_path):
+def test_a_run_of_exactly_max_steps_finishes(tmp_path):
     chain = "\n".join([line("a", "b", "c"), edges("a-b", "b-c")])
     assert ran(tmp_path, text(chain), max_steps=3).path == ["a", "b", "c"]
     with pytest.raises(AgentRuntimeError, match="max_steps"):
@@ -234,7 +234,7 @@ def test_without_a_limit_of_its_own_a_graph_has_200_steps(tmp_path):
     assert load(write(tmp_path, text(line("a")))).limits["max_steps"] == 200
 
 
-def test_rounds_of_a_loop_count_once_and_steps_of_a_subgraph_count_too(tmp_path):
+def test_iterations_of_a_loop_count_once_and_steps_of_a_subgraph_count(tmp_path):
     rounds = text(line("w", "end") + "\n  - {id: l, type: loop, body: w, max_iterations: 5}\n" + edges("l-end"))
     assert ran(tmp_path, rounds, max_steps=2).state["log"] == ["w"] * 5 + ["end"]
     with pytest.raises(AgentRuntimeError, match="max_steps"):
@@ -251,11 +251,11 @@ def test_rounds_of_a_loop_count_once_and_steps_of_a_subgraph_count_too(tmp_path)
 # -- what is read, and told ---------------------------------------------------------------------------------------
 
 
-def test_the_time_of_the_whole_graph_is_a_limit():
+def test_the_graph_has_a_time_limit():
     assert load(text(line("a") + "\ntimeout: {seconds: 7}")).limits["max_seconds"] == 7
 
 
-def test_tracing_does_nothing_and_says_so_once():
+def test_tracing_does_nothing_and_is_reported_once():
     head = HEAD.replace("{name: t}", "{name: t, defaults: {tracing: {enabled: true}}}")
     assert problems(text(line("a"), head=head)) == [("R170", "warning")]
 
@@ -265,7 +265,7 @@ def test_a_memory_of_another_kind_is_reported(kind):
     assert "R186" in codes(text(line("a"), f"memory: {{enabled: true, kind: {kind}, dsn: some}}"))
 
 
-def test_a_memory_that_is_off_does_nothing():
+def test_a_disabled_memory_does_nothing():
     assert load(text(line("a"), "memory: {enabled: false, kind: redis}")).finish is None
 
 
@@ -284,7 +284,7 @@ def test_a_tool_may_be_a_subgraph(tmp_path):
     assert (done.state["a"], done.path) == ("no sky", ["call"])
 
 
-def test_a_tool_may_not_be_a_subgraph_that_there_is_not():
+def test_a_tool_may_not_be_a_missing_subgraph():
     content = text("nodes: [{id: call, type: tool, uses: deep}]", SUBGRAPH_TOOL)
     assert "R185" in codes(content.replace("graph:\n", "  - {id: deep, kind: subgraph, impl: iner}\ngraph:\n", 1))
 
@@ -309,7 +309,7 @@ def find_problems(content, code):
     return [problem for problem in load(content).check() if problem.code == code]
 
 
-def test_two_tools_of_one_id_are_reported_and_the_last_one_counts(tmp_path):
+def test_duplicate_tool_ids_are_reported_and_the_last_one_is_used(tmp_path):
     graph = "nodes: [{id: a, type: tool, uses: echo, inputs: {n: 1}, map: {set: {a: '{{ result.result }}'}}}]"
     content = text(graph).replace("tools:\n", 'tools:\n  - {id: echo, kind: python, impl: "tools.py#raising"}\n')
     (problem,) = find_problems(content, "R240")
@@ -339,7 +339,7 @@ def test_a_default_model_whose_provider_is_not_listed_is_reported(llm):
     assert find_problems(meta(":gpt", "openai: {}"), "R241") == []
 
 
-def test_without_any_provider_it_is_reported_too():
+def test_a_missing_provider_is_reported_too():
     (problem,) = find_problems(meta("ours:m", ""), "R241")
     assert problem.do == "add 'ours' under meta.providers"
 
@@ -353,7 +353,7 @@ def test_an_unknown_kind_of_provider_is_reported_at_its_place(settings, path):
     assert find_problems(meta("ours:m", "ours: {type: openai_compatible}"), "R242") == []
 
 
-def test_a_setting_that_is_not_known_is_reported_at_its_place():
+def test_an_unknown_setting_is_reported_at_its_place():
     content = meta("openai:m", "openai: {tempratur: 1, temperature: 1, kwargs: {tempratur: 1}}, claude: {modle: x}")
     first, second = find_problems(content, "R243")
     assert (first.severity, first.do) == ("warning", "did you mean 'temperature'?")
@@ -368,7 +368,7 @@ def test_a_setting_that_is_not_known_is_reported_at_its_place():
     ("settings", "code"),
     [("{type: nobody}", "X330"), ("{}", "X332"), ("{api_key: '{{env.NOPE_X}}'}", "X333"), ("{model: 5}", "X334")],
 )
-def test_what_is_wrong_with_a_provider_is_reported_at_its_place(tmp_path, monkeypatch, settings, code):
+def test_errors_of_a_provider_are_reported_at_their_place(tmp_path, monkeypatch, settings, code):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(AgentRuntimeError, match=code) as caught:
         Session(load(write(tmp_path, meta("openai:m", f"openai: {settings}"))), {"x": 1})
@@ -384,7 +384,7 @@ def test_a_prompt_that_names_a_variable_which_is_not_set_is_reported_at_its_plac
     assert caught.value.problems[0].where.endswith(", prompts.templates.ask.user")
 
 
-def test_a_loop_that_does_not_end_is_reported_in_the_words_of_its_file(tmp_path):
+def test_an_endless_loop_is_reported_in_terms_of_its_file(tmp_path):
     graph = """
     nodes:
       - {id: go, type: loop, body: a, until: {"==": [{var: state.n}, 1]}, max_iterations: 3}
@@ -411,7 +411,7 @@ def begun(tmp_path, given, *, reducer="deepmerge", a="[1]", inputs="[a]"):
     return ran(tmp_path, text("nodes:\n  - {id: only, type: noop}", head=head, inputs=inputs), given).state
 
 
-def test_the_first_values_come_first_then_the_other_keys_of_the_shape(tmp_path):
+def test_initial_values_come_first_and_then_the_other_declared_keys(tmp_path):
     state = begun(tmp_path, {"a": None})
     assert list(state.items()) == [("log", []), ("a", [1]), ("b", None), ("x", None)]
 
@@ -428,21 +428,21 @@ def test_the_first_values_come_first_then_the_other_keys_of_the_shape(tmp_path):
         ("null", {"k": None}, {"k": None}),
     ],
 )
-def test_an_input_is_merged_into_what_is_there(tmp_path, init, given, merged):
+def test_an_input_is_merged_into_the_existing_value(tmp_path, init, given, merged):
     assert begun(tmp_path, {"a": given}, a=init)["a"] == merged
 
 
 @pytest.mark.parametrize("given", [[2], None, {"k": 1}])
-def test_or_it_replaces_it(tmp_path, given):
+def test_an_input_can_replace_the_existing_value(tmp_path, given):
     assert begun(tmp_path, {"a": given}, reducer="replace")["a"] == given
 
 
-def test_an_input_outside_the_shape_is_a_key_all_the_same(tmp_path):
+def test_an_undeclared_input_is_a_key_too(tmp_path):
     state = begun(tmp_path, {"other": 5}, inputs="[other]")
     assert (state["other"], list(state)[-1]) == (5, "other")
 
 
-def test_inputs_that_are_not_declared_are_seen_as_inputs_only(tmp_path):
+def test_undeclared_inputs_are_visible_as_inputs_only(tmp_path):
     graph = """
     nodes:
       - {id: look, type: noop, map: {set: {a: "{{ inputs.extra }}", b: "{{ inputs.x }}"}}}
@@ -458,13 +458,13 @@ def test_missing_inputs_are_all_named(tmp_path):
         agent.run({"x": 1})
 
 
-def test_a_session_names_them_too_and_takes_what_the_first_values_have(tmp_path):
+def test_a_session_names_missing_inputs_too_and_uses_initial_values(tmp_path):
     with pytest.raises(ValueError, match="'x'"):
         Session(load(write(tmp_path, text(line("a")))), {})
     assert Session(load(write(tmp_path, text(line("a"), inputs="[n]"))), {}).board["n"] == 0
 
 
-def test_the_callers_own_values_stay_as_they_are(tmp_path):
+def test_values_of_the_caller_are_not_changed(tmp_path):
     given = {"x": {"deep": [1]}}
     graph = "nodes:\n  - {id: put, type: noop, map: {merge: {x: {deep: [2]}}}}"
     state = ran(tmp_path, text(graph), given).state

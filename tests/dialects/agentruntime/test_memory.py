@@ -54,7 +54,7 @@ def agent(request, tmp_path):
     return agent_of(tmp_path, request.param)
 
 
-def test_what_was_said_is_before_the_next_runs_messages(agent):
+def test_earlier_messages_precede_those_of_the_next_run(agent):
     assert get_contents(agent.run({"said": "one"})) == ["one", "one!"]
     state = agent.run({"said": "two"})
     assert get_contents(state) == ["one", "one!", "two", "two!"]
@@ -65,14 +65,14 @@ def test_what_was_said_is_before_the_next_runs_messages(agent):
     ]
 
 
-def test_each_conversation_is_stored_by_itself(agent):
+def test_each_conversation_is_stored_separately(agent):
     agent.run({"said": "one", "session_id": "ada"})
     assert get_contents(agent.run({"said": "two", "session_id": "bob"})) == ["two", "two!"]
     assert get_contents(agent.run({"said": "three", "session_id": "ada"})) == ["one", "one!", "three", "three!"]
     assert get_contents(agent.run({"said": "four"})) == ["four", "four!"]  # `default`
 
 
-def test_a_run_that_fails_keeps_nothing(tmp_path):
+def test_a_failed_run_stores_nothing(tmp_path):
     agent = agent_of(tmp_path)
     agent.run({"said": "one"})
     with pytest.raises(AgentRuntimeError):
@@ -80,7 +80,7 @@ def test_a_run_that_fails_keeps_nothing(tmp_path):
     assert get_contents(agent.run({"said": "two"})) == ["one", "one!", "two", "two!"]
 
 
-def test_a_session_keeps_once_however_often_it_goes_back(agent):
+def test_a_session_stores_once_however_often_it_goes_back(agent):
     agent.run({"said": "one"})
     session = Session(load(agent), {"said": "two"})
     session.run()
@@ -90,7 +90,7 @@ def test_a_session_keeps_once_however_often_it_goes_back(agent):
     assert get_contents(agent.run({"said": "three"})) == ["one", "one!", "two", "two!", "three", "three!"]
 
 
-def test_a_fork_keeps_nothing(agent):
+def test_a_fork_stores_nothing(agent):
     session = Session(load(agent), {"said": "one"})
     session.step()
     fork = session.fork(edit={"messages": [{"role": "user", "content": "other"}]})
@@ -99,7 +99,7 @@ def test_a_fork_keeps_nothing(agent):
     assert get_contents(agent.run({"said": "two"})) == ["two", "two!"]
 
 
-def test_two_runs_of_one_conversation_at_a_time_lose_nothing(agent):
+def test_two_concurrent_runs_of_one_conversation_lose_nothing(agent):
     agent.run({"said": "one"})
     session = Session(load(agent), {"said": "mine"})
     session.step()
@@ -108,7 +108,7 @@ def test_two_runs_of_one_conversation_at_a_time_lose_nothing(agent):
     assert get_contents(agent.run({"said": "x"}))[:6] == ["one", "one!", "two", "two!", "mine", "mine!"]
 
 
-def test_messages_that_a_node_cuts_short_are_not_stored_twice(tmp_path):
+def test_messages_that_a_node_truncates_are_not_stored_twice(tmp_path):
     file = write(tmp_path, content(KINDS["file"]))
     build_agent_from_path(file).run({"said": "one"})
     build_agent_from_path(file).run({"said": "two"})
@@ -118,7 +118,7 @@ def test_messages_that_a_node_cuts_short_are_not_stored_twice(tmp_path):
     assert get_contents(result)[:6] == ["one", "one!", "two", "two!", "three", "three!"]
 
 
-def test_other_code_may_continue_with_files_and_tables(tmp_path):
+def test_other_code_can_continue_files_and_tables(tmp_path):
     for kind in ("file", "sqlite"):
         agent_of(tmp_path, kind).run({"said": "one"})
         assert get_contents(agent_of(tmp_path, kind).run({"said": "two"})) == ["one", "one!", "two", "two!"]
@@ -138,7 +138,7 @@ def test_a_table_has_the_name_that_is_given(tmp_path):
 
 
 @pytest.mark.parametrize("memory", ["{enabled: true, k: 3}", "{enabled: true, k: 3, kind: file, path: m.json}"])
-def test_the_window_are_the_last_messages(tmp_path, memory):
+def test_the_window_has_the_last_messages(tmp_path, memory):
     agent = agent_of(tmp_path, memory)
     state = agent.run({"said": "one"})
     assert [message["content"] for message in state["messages_window"]] == ["one", "one!"]
@@ -153,7 +153,7 @@ def test_without_k_there_is_no_window(tmp_path):
     assert "messages_window" not in agent_of(tmp_path).run({"said": "one"})
 
 
-def test_the_key_of_a_conversation_may_be_another_and_a_namespace_comes_before_it(tmp_path):
+def test_the_key_of_a_conversation_can_be_configured_and_has_a_namespace_prefix(tmp_path):
     memory = (
         '{enabled: true, kind: file, path: "{namespace}/{session_id}.{said}.json", namespace: team, session_key: who}'
     )
@@ -161,13 +161,13 @@ def test_the_key_of_a_conversation_may_be_another_and_a_namespace_comes_before_i
     assert [str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.json")] == ["team/team_ada.one.json"]
 
 
-def test_a_word_of_the_path_that_is_no_input_stays_as_it_is_written(tmp_path):
+def test_a_placeholder_of_the_path_that_is_not_an_input_is_not_replaced(tmp_path):
     agent_of(tmp_path, '{enabled: true, kind: file, path: "{other}/{session_id}.json"}').run({"said": "one"})
     (file,) = tmp_path.rglob("*.json")
     assert file.parent == tmp_path / "{other}"
 
 
-def test_the_state_may_say_whose_conversation_it_is(tmp_path):
+def test_the_state_may_name_the_conversation(tmp_path):
     file = write(tmp_path, content(KINDS["file"]).replace("  reducer:", "  init: {session_id: carol}\n  reducer:"))
     build_agent_from_path(file).run({"said": "one"})
     assert (tmp_path / "kept/carol.json").exists()
@@ -176,7 +176,7 @@ def test_the_state_may_say_whose_conversation_it_is(tmp_path):
 @pytest.mark.parametrize(
     "name", ["../../escaped", "/etc/escaped", "..", ".", "a/../../b", "c:\\d", "e\0f", "~root", "x" * 300, "{said}"]
 )
-def test_no_name_leads_out_of_the_folder(tmp_path, name):
+def test_no_name_escapes_the_folder(tmp_path, name):
     home = tmp_path / "home"
     home.mkdir()
     agent = agent_of(home)
@@ -186,7 +186,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path, name):
     assert len(list(home.rglob("*.json"))) == 1
 
 
-def test_names_that_differ_are_kept_apart(tmp_path):
+def test_different_names_have_different_files(tmp_path):
     agent = agent_of(tmp_path)
     for name in ("a/b", "a_b", "a:b", "A_b"):
         agent.run({"said": name, "session_id": name})
@@ -195,7 +195,7 @@ def test_names_that_differ_are_kept_apart(tmp_path):
 
 
 @pytest.mark.parametrize("broken", ["{", "[1]", '{"a": 1}', '[{"type": "human"}, {}]', "\xff"])
-def test_a_broken_file_is_reported_and_stays_as_it_is(tmp_path, broken):
+def test_a_broken_file_is_reported_and_not_changed(tmp_path, broken):
     agent = agent_of(tmp_path)
     agent.run({"said": "one"})
     file = tmp_path / "kept/default.json"
@@ -213,7 +213,7 @@ def test_a_broken_table_is_reported(tmp_path):
         agent_of(tmp_path, "sqlite").run({"said": "one"})
 
 
-def test_a_place_that_cannot_be_written_to_is_reported(tmp_path):
+def test_an_unwritable_path_is_reported(tmp_path):
     (tmp_path / "kept").write_text("a file where the folder should be")
     with pytest.raises(AgentRuntimeError, match=r"X430|X423"):
         agent_of(tmp_path).run({"said": "one"})
@@ -222,13 +222,13 @@ def test_a_place_that_cannot_be_written_to_is_reported(tmp_path):
         agent_of(tmp_path, "sqlite").run({"said": "one"})
 
 
-def test_messages_are_a_list_or_nothing(tmp_path):
+def test_messages_are_a_list_or_absent(tmp_path):
     file = write(tmp_path, content(KINDS["inmemory"], inputs="[said, messages]"))
     with pytest.raises(AgentRuntimeError, match="X422"):
         build_agent_from_path(file).run({"said": "one", "messages": "text"})
 
 
-def test_messages_that_a_caller_brings_are_behind_what_was_stored(tmp_path):
+def test_messages_of_the_caller_follow_the_stored_ones(tmp_path):
     agent = build_agent_from_path(write(tmp_path, content(KINDS["inmemory"], inputs="[said, messages]")))
     agent.run({"said": "one", "messages": None})
     state = agent.run({"said": "two", "messages": [{"role": "system", "content": "rule"}, "bare"]})
@@ -248,19 +248,19 @@ def test_messages_that_a_caller_brings_are_behind_what_was_stored(tmp_path):
         ({"role": "critic", "content": "a"}, ("critic", "critic", "a")),
     ],
 )
-def test_what_is_there_is_one_message_with_a_role(given, message):
+def test_a_single_message_needs_a_role(given, message):
     actual = to_message(given)
     assert (actual["type"], actual["role"], actual["content"]) == message
 
 
-def test_more_that_a_message_holds_is_stored(tmp_path):
+def test_further_fields_of_a_message_are_stored(tmp_path):
     agent = build_agent_from_path(write(tmp_path, content(KINDS["file"], inputs="[said, messages]")))
     agent.run({"said": "one", "messages": [{"role": "user", "content": "a", "mark": [1]}]})
     assert agent.run({"said": "two", "messages": []})["messages"][0]["mark"] == [1]
 
 
 @pytest.mark.parametrize("memory", ["{enabled: true, kind: file}", "{enabled: true, kind: sqlite}"])
-def test_it_says_where(memory):
+def test_the_repr_of_a_memory_names_its_place(memory):
     with pytest.raises(RecipeError, match="requires"):
         build_agent_from_yaml(yaml.safe_load(content(memory)))
 
@@ -314,7 +314,7 @@ def test_a_memory_has_the_suffix_of_its_kind(tmp_path, kind, place):
     assert {file.name for file in tmp_path.iterdir()} == {"tools.py", "agent.yaml"}
 
 
-def test_a_recipe_without_a_folder_keeps_nothing_in_files_by_itself(tmp_path, monkeypatch):
+def test_a_recipe_without_a_folder_stores_nothing_in_files_by_itself(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tools = dict.fromkeys(("echo", "add", "failing", "raising"), lambda **words: words)
     with pytest.raises(AgentRuntimeError, match="X362"):
@@ -322,7 +322,7 @@ def test_a_recipe_without_a_folder_keeps_nothing_in_files_by_itself(tmp_path, mo
     assert not (tmp_path / "kept").exists()
 
 
-def test_writing_follows_no_link_that_is_beside_the_file(tmp_path):
+def test_writing_follows_no_symbolic_link_beside_the_file(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     agent = agent_of(home, "{enabled: true, kind: file, path: m.json}")
@@ -333,7 +333,7 @@ def test_writing_follows_no_link_that_is_beside_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("memory", ["file", "sqlite"])
-def test_what_is_stored_can_be_read_by_people_in_every_language(memory, tmp_path, monkeypatch):
+def test_stored_text_is_readable_in_every_language(memory, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     agent = agent_of(tmp_path, memory)
     agent.run({"said": "grüß 你好"})

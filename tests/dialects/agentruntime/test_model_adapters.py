@@ -32,7 +32,7 @@ def agent(tmp_path):
 WHOLE = {"system": "Be brief.", "user": "sky?", "messages[0]#user": "And you", "messages[1]#critic": "Well"}
 
 
-def test_a_callable_is_given_the_node_and_the_prompt_by_its_keys(agent):
+def test_a_callable_receives_the_node_and_the_prompt_by_keyword(agent):
     requests = []
     state = agent.run(
         {"x": "sky"}, llm_callable=lambda node, prompt: requests.append((node, prompt)) or {"text": "blue"}
@@ -42,7 +42,7 @@ def test_a_callable_is_given_the_node_and_the_prompt_by_its_keys(agent):
     assert (node.id, node.type, node.name, node.prompt) == ("say", "llm", "Speaker", "ask")
 
 
-def test_a_client_is_given_its_time_too(agent):
+def test_a_client_receives_the_timeout_too(agent):
     requests = []
 
     def call(*, node, prompt, timeout=None):
@@ -53,11 +53,11 @@ def test_a_client_is_given_its_time_too(agent):
     assert requests == [("say", WHOLE, 7.0)]
 
 
-def test_a_client_of_the_sessions_will_do(agent):
+def test_a_client_of_sessions_is_accepted(agent):
     assert agent.run({"x": "sky"}, llm_client=ScriptedClient(["blue"]))["a"] == "blue"
 
 
-def test_it_may_be_async(agent):
+def test_a_callable_may_be_async(agent):
     async def later(node, prompt):
         return {"text": prompt["user"]}
 
@@ -65,10 +65,10 @@ def test_it_may_be_async(agent):
 
 
 @pytest.mark.parametrize(("answer", "a"), [("text alone", "text alone"), ({"text": "t"}, "t"), ({"result": 1}, None)])
-def test_what_it_answers(agent, answer, a):
+def test_a_callable_may_answer_with_text_or_a_mapping(agent, answer, a):
     assert agent.run({"x": "sky"}, llm_callable=lambda node, prompt: answer)["a"] == a
 
 
-def test_nobody_is_a_model_too_until_it_is_asked():
+def test_a_missing_model_is_reported_when_it_is_called():
     with pytest.raises(AgentRuntimeError, match="X417"):
         NoModel("nobody is there").complete(LLMRequest((), node="say"))

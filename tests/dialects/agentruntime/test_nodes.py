@@ -42,7 +42,7 @@ def options_of(*levels, node="type: tool, uses: own"):
         (("node", "defaults"), (2, 2, 0.2)),
     ],
 )
-def test_retry_and_timeout_are_the_nodes_then_the_tools_then_the_graphs_then_the_defaults(levels, found):
+def test_retry_and_timeout_come_from_node_tool_graph_and_defaults_in_this_order(levels, found):
     assert options_of(*levels) == found
 
 
@@ -50,7 +50,7 @@ def test_retry_and_timeout_are_the_nodes_then_the_tools_then_the_graphs_then_the
     ("node", "tool", "found"),
     [("", "", None), ("", "true", True), ("false", "true", False), ("true", "false", True), ("true", "", True)],
 )
-def test_whether_a_call_may_be_repeated_says_the_node_else_its_tool(node, tool, found):
+def test_the_node_or_else_its_tool_declares_whether_a_call_is_repeatable(node, tool, found):
     option, its = (f", repeatable: {word}" if word else "" for word in (node, tool))
     tools = f'  - {{id: own, kind: python, impl: "tools.py#echo"{its}}}\ngraph:\n'
     graph = (
@@ -62,19 +62,19 @@ def test_whether_a_call_may_be_repeated_says_the_node_else_its_tool(node, tool, 
     assert [options(nodes["call"]).get("repeatable")] == [found]
 
 
-def test_a_models_node_has_no_tool_in_between():
+def test_settings_of_a_model_node_skip_the_tool():
     asks = "type: llm, prompt: ask"
     assert options_of("tool", "graph", node=asks) == (4, 4, 0.4)
     assert options_of("tool", "defaults", node=asks) == (5, 5, 1.0)
 
 
-def test_each_word_is_looked_for_by_itself():
+def test_each_setting_is_resolved_separately():
     head = HEAD.replace("{name: t}", "{name: t, defaults: {timeout: {seconds: 5}}}")
     node = load(text("nodes: [{id: a, type: tool, uses: echo, retry: {max_attempts: 2}}]", head=head)).nodes["a"]
     assert (node.params["timeout"], node.params["attempts"], node.params["backoff"]) == (5, 2, 1.0)
 
 
-def test_a_graph_has_its_own_defaults_and_not_those_around_it():
+def test_a_graph_uses_its_own_defaults_and_not_the_outer_ones():
     one = """
     subgraphs:
       one: {inputs: [x], outputs: [a], retry: {max_attempts: 9}, nodes: [{id: in, type: tool, uses: echo}]}
@@ -83,7 +83,7 @@ def test_a_graph_has_its_own_defaults_and_not_those_around_it():
     assert (recipe.nodes["in"].params["attempts"], "attempts" in recipe.nodes["a"].params) == (9, False)
 
 
-def test_retries_of_what_is_no_call_do_nothing(tmp_path):
+def test_retries_of_a_node_without_calls_do_nothing(tmp_path):
     graph = """
     nodes:
       - id: a
@@ -96,7 +96,7 @@ def test_retries_of_what_is_no_call_do_nothing(tmp_path):
     assert ran(tmp_path, text(graph)).path == ["a error"]
 
 
-def test_a_node_says_what_it_is_called_what_it_reads_and_what_it_writes():
+def test_a_node_has_a_name_reads_and_writes():
     graph = """
     nodes:
       - id: a
@@ -112,7 +112,7 @@ def test_a_node_says_what_it_is_called_what_it_reads_and_what_it_writes():
     assert node.writes == ("b.c", "a", "history.h")
 
 
-def test_what_type_a_node_is_may_be_left_to_its_keys():
+def test_the_type_of_a_node_may_follow_from_its_keys():
     graph = """
     nodes:
       - {id: a, uses: echo}
@@ -143,7 +143,7 @@ def test_mistakes_in_templates_and_rules_are_reported_when_it_is_loaded(node, co
     assert code in codes(text(f"{line('b')}\n  - {node}"))
 
 
-def test_all_of_them_at_once():
+def test_all_mistakes_are_reported_at_once():
     graph = """
     nodes:
       - {id: a, type: noop, map: {set: {a: "{{ x. }}"}}}

@@ -60,17 +60,17 @@ def test_one_newline_at_the_end_is_taken_off(end):
     assert render_text(f"a{end or 'b'}c\n\n", value) == f"a{rendered or 'b'}c\n"
 
 
-def test_lines_of_blocks_leave_no_lines_behind():
+def test_lines_with_blocks_render_no_empty_lines():
     text = "Facts:\n  {% for fact in facts %}\n- {{ fact }}\n  {% endfor %}\nEnd"
     assert render_text(text, {"facts": ["a", "b"]}) == "Facts:\n- a\n- b\nEnd"
 
 
-def test_what_a_text_reads_is_known():
+def test_the_reads_of_a_prompt_are_known():
     prompt = only("{{ a.b }} {{> p }} {{ partial('q', {'x': c}) }}", p="{{ d }}", q="{{ x }}{{ e }}")
     assert set(prompt.reads) == {("a", "b"), ("c",), ("d",), ("e",)}
 
 
-def test_two_texts_are_distinguished_by_their_partials():
+def test_two_prompts_differ_by_their_partials():
     assert only("{{> p }}", p="a").source != only("{{> p }}", p="b").source
 
 
@@ -82,13 +82,13 @@ def test_two_texts_are_distinguished_by_their_partials():
     ["{{> base/top-1.x }}", "{{>base/top-1.x}}", '{{ partial("base/top-1.x") }}', "{{partial('base/top-1.x')}}",
      "{{ partial('base/top-1.x', {}) }}"],
 )  # fmt: skip
-def test_a_partial_is_put_in(mark):
+def test_a_partial_is_included(mark):
     pairs, problems = compiled(f"A {mark} B", {"base/top-1.x": "be {{ how }}\n"})
     assert problems == []
     assert pairs[0][1].render({"how": "kind"}) == "A be kind B"
 
 
-def test_partials_are_in_partials():
+def test_partials_include_partials():
     assert render_text("{{> a }}", a="1{{> b }}", b="2{{> c }}{{> c }}", c="3") == "1233"
 
 
@@ -96,37 +96,37 @@ def test_a_partial_in_a_block_sees_what_the_block_binds():
     assert render_text("{% for x in xs %}{{> row }}{% endfor %}", {"xs": [1, 2]}, row="[{{ x }}]") == "[1][2]"
 
 
-def test_a_block_in_a_partial_does_not_take_the_lines_around_it():
+def test_a_block_in_a_partial_keeps_the_surrounding_lines():
     assert render_text("a\n{{> p }}\nb", {"x": 1}, p="{% if x %}yes{% endif %}\n") == "a\nyes\nb"
 
 
-def test_white_space_beside_a_partial_can_be_taken_off():
+def test_whitespace_around_a_partial_can_be_trimmed():
     assert render_text("a  {{-> p -}}  b", p=" x ") == "a x b"
 
 
-def test_names_lie_over_the_board_for_one_partial():
+def test_arguments_shadow_the_board_in_one_partial():
     text = '{{ partial("p", {"x": x + 1, "y": z}) }} {{> p }}'
     assert render_text(text, {"x": 1, "y": "b", "z": "c"}, p="{{ x }}{{ y }}") == "2c 1b"
 
 
-def test_names_lie_over_the_board_in_the_partials_inside_too():
+def test_arguments_shadow_the_board_in_nested_partials_too():
     assert render_text('{{ partial("a", {"x": 1}) }}', {"x": 0}, a="{{> b }}", b="{{ x }}") == "1"
 
 
-def test_names_lie_over_the_board_in_a_block():
+def test_arguments_shadow_the_board_in_a_block():
     text = '{% for i in xs %}{{ partial("p", overrides={"x": {"n": i ~ "}"}}) }};{% endfor %}'
     assert render_text(text, {"xs": [1, 2]}, p="{{ x.n }}") == "1};2};"
 
 
-def test_a_mark_in_a_comment_or_in_raw_text_is_none():
+def test_an_include_in_a_comment_or_in_raw_text_is_ignored():
     assert render_text("{# {{> nope }} #}a{% raw %}{{> nope }}{% endraw %}") == "a{{> nope }}"
 
 
-def test_what_is_put_in_is_not_read_again():
+def test_included_values_are_not_rendered_again():
     assert render_text("{{ x }}", {"x": "{{> p }}{{ y }}"}, p="!") == "{{> p }}{{ y }}"
 
 
-def test_an_unknown_partial_is_reported_with_one_that_is_near():
+def test_an_unknown_partial_is_reported_with_a_suggestion():
     problem = compiled("{{> bse }}", {"base": "x"})[1][0]
     assert (problem.code, problem.do) == ("R171", "did you mean 'base'?")
     assert codes('{{ partial("nope") }}') == ["R171"]
@@ -135,26 +135,26 @@ def test_an_unknown_partial_is_reported_with_one_that_is_near():
 @pytest.mark.parametrize(
     "mark", ["{{> a b }}", "{{ partial(x) }}", '{{ partial("p") | upper }}', "{% if partial('p') %}{% endif %}"]
 )
-def test_a_partial_that_is_named_otherwise_is_reported(mark):
+def test_a_partial_with_an_invalid_reference_is_reported(mark):
     assert codes(mark, p="x") == ["R172"]
 
 
 @pytest.mark.parametrize("laid", ["{1: 2}", '{"a b": 1}', "{x: 1}", '{"loop": 1}'])
-def test_names_that_are_none_are_reported(laid):
+def test_invalid_argument_names_are_reported(laid):
     assert codes(f'{{{{ partial("p", {laid}) }}}}', p="x") == ["R174"]
 
 
-def test_a_circle_of_partials_is_reported_once():
+def test_a_cycle_of_partials_is_reported_once():
     assert codes("{{> a }}{{> b }}", a="{{> b }}", b="{{> c }}", c="{{> a }}") == ["R175"]
     assert codes("x", a="{{> a }}") == ["R175"]
 
 
-def test_partials_are_not_endlessly_deep():
+def test_the_depth_of_partials_is_limited():
     chain = {f"p{n}": f"{{{{> p{n + 1} }}}}" for n in range(40)}
     assert codes("{{> p0 }}", **chain, p40="x") == ["R175"]
 
 
-def test_partials_do_not_grow_without_end():
+def test_the_size_of_partials_is_limited():
     chain = {f"p{n}": f"{{{{> p{n + 1} }}}}" * 10 for n in range(12)}
     actual = codes("{{> p0 }}", **chain, p12="x" * 100)
     assert actual
@@ -180,7 +180,7 @@ def test_a_partial_with_names_counts_as_a_loop():
 @pytest.mark.parametrize(
     "bomb", ['{{ partial("a", {' * 1200, "{#" * 9000 + "{{ x }}", "{% raw %}" * 2000, "{{>" * 6000, "{% " * 6000]
 )
-def test_a_hostile_text_ends_in_problems(bomb):
+def test_a_hostile_prompt_leads_to_problems(bomb):
     assert codes(bomb)
 
 
@@ -195,19 +195,19 @@ def test_a_variable_of_the_environment_replaces_it():
     assert given.render({"x": 1, "env": {"KEY": "the board's"}}) == "Key k, {{ x }}, k; 1"
 
 
-def test_what_a_variable_holds_is_not_shown_with_the_text():
+def test_the_value_of_a_variable_is_not_shown_with_the_prompt():
     given = only("{{env.KEY}}").with_env({"KEY": "k-123456"})
     assert "123456" not in f"{given!r} {given.text} {given.source}"
 
 
-def test_a_variable_in_a_partial_and_in_a_block_is_needed_too():
+def test_a_variable_in_a_partial_or_block_is_required_too():
     assert only("{% if x %}{{> p }}{% endif %}", p="{{env.KEY}}").needs == ("KEY",)
 
 
 @pytest.mark.parametrize(
     "text", ["{{ env.KEY | lower }}", "{% if env.KEY %}a{% endif %}", "{{ env }}", "{{ env['KEY'] }}"]
 )
-def test_the_environment_is_used_alone(text):
+def test_an_environment_variable_may_be_a_whole_prompt(text):
     assert codes(text) == ["R173"]
 
 
@@ -219,14 +219,14 @@ def test_a_key_of_the_board_that_is_called_env_is_reached_by_state():
 
 
 @pytest.mark.parametrize("text", ["{{ x }}", "a {{ x }}", "{{ x.y.z }}"])
-def test_what_is_not_there_is_an_error(text):
+def test_a_missing_name_is_an_error(text):
     with pytest.raises(ExecutionError) as caught:
         only(text).render({})
     assert caught.value.problems[0].code == "X321"
     assert "'x'" in caught.value.problems[0].what
 
 
-def test_a_lone_expression_that_is_undefined_is_no_text_if_not_strict():
+def test_a_lone_undefined_expression_is_none_if_not_strict():
     prompt = only("{{ x }}").with_strictness(strict=False)
     assert prompt.render({}) == ""
     assert "undefined" in prompt.warning
@@ -238,7 +238,7 @@ def test_a_lone_expression_that_is_undefined_is_no_text_if_not_strict():
         only("a {{ x }}").with_strictness(strict=False).render({})
 
 
-def test_strictness_and_environment_go_together():
+def test_strictness_and_environment_can_be_combined():
     prompt = only("{{env.KEY}}").with_env({"KEY": "k"}).with_strictness(strict=False)
     assert prompt.render({}) == "k"
 
@@ -264,7 +264,7 @@ prompts:
 """
 
 
-def test_a_problem_in_a_block_is_at_its_line():
+def test_a_problem_in_a_block_has_its_line():
     source = read_text(FILE)
     _, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
     assert [(p.code, p.where) for p in problems] == [
@@ -275,7 +275,7 @@ def test_a_problem_in_a_block_is_at_its_line():
     ]
 
 
-def test_a_circle_of_partials_is_at_the_name_of_one():
+def test_a_cycle_of_partials_is_reported_at_one_of_the_names():
     source = read_text(
         "prompts:\n  templates: {p: {user: x}}\n  partials:\n    first: '{{> second }}'\n    second: '{{> first }}'\n"
     )
@@ -319,7 +319,7 @@ NUMBERS = ("n", "one", "two", "three", "four", "five", "six", "seven")
         ("seven", "19:7, prompts.partials.deep, line 2"),
     ],
 )
-def test_a_failure_is_at_its_line_in_the_text_that_it_is_of(name, where):
+def test_a_failure_has_its_line_in_the_source(name, where):
     source = read_text(WITH_PARTIALS)
     prompts, problems = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
     assert problems == []
@@ -331,7 +331,7 @@ def test_a_failure_is_at_its_line_in_the_text_that_it_is_of(name, where):
     assert f"reads {name!r}" in problem.what
 
 
-def test_partials_leave_no_lines_of_their_own():
+def test_partials_render_no_extra_lines():
     source = read_text(WITH_PARTIALS)
     prompts, _ = compile_prompts(PromptsConfig.model_validate(source.content["prompts"]), source)
     texts = [prompt.render(dict(zip(NUMBERS, NUMBERS, strict=True))) for _, prompt in prompts["p"]]

@@ -47,7 +47,7 @@ def test_nothing_can_be_changed():
         agent.graph.max_steps = 3
 
 
-def test_what_is_left_out_has_the_defaults_of_the_system():
+def test_missing_fields_have_the_defaults_of_the_system():
     agent = AgentDefinition.model_validate(content())
     assert (agent.meta.schema_version, agent.meta.defaults.temp, agent.meta.defaults.llm) == (1, 0.3, None)
     assert (agent.state.reducer, agent.state.init) == ("deepmerge", {})
@@ -76,12 +76,12 @@ def test_a_section_that_is_left_empty_counts_as_left_out():
         ({"type": "noop", "uses": "search"}, "noop"),
     ],
 )
-def test_a_node_without_a_type_is_the_first_that_fits(fields, type):
+def test_a_node_without_a_type_has_the_first_matching_type(fields, type):
     assert node(**fields).type == type
     assert infer_type({"id": "n", **fields}) == type
 
 
-def test_the_documented_map_holds_as_printed():
+def test_the_documented_mapping_is_valid_as_printed():
     text = read_text(DOCUMENTED)
     actual = MapConfig.model_validate(text.content)
     assert actual.set == {"output.answer": "{{ result.text }}"}
@@ -91,30 +91,30 @@ def test_the_documented_map_holds_as_printed():
 
 
 @pytest.mark.parametrize("empty", [{}, {"set": {}}, {"merge": None}, {"delete": [], "history": {}}])
-def test_a_map_that_does_nothing_is_an_error(empty):
+def test_an_empty_mapping_node_is_an_error(empty):
     assert list_problems(content({"id": "n", "map": empty})) == [("R114", "error", "<dict>, graph.nodes[0].map")]
 
 
 @pytest.mark.parametrize(("given", "seconds"), [(3, 3.0), (0.5, 0.5), ({"seconds": 2}, 2.0)])
-def test_a_timeout_is_a_number_or_says_its_seconds(given, seconds):
+def test_a_timeout_is_a_number_or_a_mapping_with_seconds(given, seconds):
     assert node(timeout=given).timeout.seconds == seconds
 
 
 @pytest.mark.parametrize("given", [0, -1, True, "soon", {"seconds": 0}, {"seconds": float("inf")}, [3]])
-def test_a_timeout_that_is_no_time_is_reported_once(given):
+def test_an_invalid_timeout_is_reported_once(given):
     problems = list_problems(content({"id": "n", "timeout": given}))
     assert [code for code, _, _ in problems] == ["R114"]
     assert problems[0][2].startswith("<dict>, graph.nodes[0].timeout")
 
 
 @pytest.mark.parametrize("word", ["backoff", "backoff_seconds"])
-def test_both_words_for_the_seconds_between_attempts_hold(word):
+def test_both_names_for_the_seconds_between_attempts_are_accepted(word):
     assert list_problems(content({"id": "n", "uses": "x", "retry": {"max_attempts": 3, word: 0.5}})) == []
     retry = node(retry={"max_attempts": 3, word: 0.5}).retry
     assert (retry.max_attempts, retry.backoff) == (3, 0.5)
 
 
-def test_attempts_without_a_backoff_are_a_second_apart():
+def test_the_default_backoff_is_one_second():
     assert node(retry={"max_attempts": 3}).retry.backoff == 1.0
 
 
@@ -129,7 +129,7 @@ def test_attempts_without_a_backoff_are_a_second_apart():
         ({"on_exhausted": "error"}, "error"),
     ],
 )
-def test_what_comes_after_a_loops_last_iteration(fields, end):
+def test_the_end_of_a_loop_can_be_configured(fields, end):
     assert node(body="b", **fields).exhausted == end
 
 
@@ -139,7 +139,7 @@ def test_a_rule_is_a_mapping_or_a_boolean(rule):
 
 
 @pytest.mark.parametrize("rule", ["state.a > 3", 3, ["a"]])
-def test_a_rule_of_another_sort_is_reported(rule):
+def test_a_rule_of_another_type_is_reported(rule):
     problem = first(content({"id": "n", "cases": [{"when": rule, "to": "b"}]}))
     assert (problem.code, problem.where) == ("R114", "<dict>, graph.nodes[0].cases[0].when")
     assert problem.do.startswith('write it as {"==":')
@@ -160,7 +160,7 @@ def test_a_rule_of_another_sort_is_reported(rule):
         ({"id": ""}, "R114", ".id"),
     ],
 )
-def test_a_node_that_cannot_be_is_reported_once(fields, code, where):
+def test_an_invalid_node_is_reported_once(fields, code, where):
     assert list_problems(content({"id": "n", **fields})) == [(code, "error", f"<dict>, graph.nodes[0]{where}")]
 
 
@@ -184,7 +184,7 @@ def test_a_node_that_cannot_be_is_reported_once(fields, code, where):
         ({"subgraphs": {"s": {"inputs": ["a"], "outputs": ["a"]}}}, "R113", "subgraphs.s"),
     ],
 )  # fmt: skip
-def test_a_part_that_cannot_be_is_reported_with_its_place(changes, code, where):
+def test_an_invalid_part_is_reported_with_its_place(changes, code, where):
     assert list_problems(content(**changes)) == [(code, "error", f"<dict>, {where}")]
 
 
@@ -199,13 +199,13 @@ def test_a_tool_may_be_a_class(kind):
     assert AgentDefinition.model_validate(content(tools=[tool])).tools[0].config == {"init": {"n": 1}}
 
 
-def test_a_prompt_has_one_text_at_least():
+def test_a_prompt_has_at_least_one_text():
     assert PromptTemplate(user="x").system is None
     with pytest.raises(ValidationError, match="A prompt requires one of"):
         PromptTemplate(user="", messages=[])
 
 
-def test_an_unknown_key_is_a_warning_and_does_not_keep_the_file_from_loading():
+def test_an_unknown_key_is_a_warning_and_the_file_loads():
     definition, problems = read(make_plain_source(content({"id": "n", "uses": "t", "input": {}})))
     assert definition is not None
     assert [(p.code, p.severity, p.do) for p in problems] == [("R112", "warning", "did you mean 'inputs'?")]
@@ -224,13 +224,13 @@ def test_free_mappings_take_any_key(free):
     assert list_problems(content(**free)) == []
 
 
-def test_a_strange_key_of_a_node_without_a_type_is_asked_what_it_means():
+def test_an_unknown_key_of_a_node_without_a_type_has_a_suggestion():
     problem = first(content({"id": "n", "use": "search"}))
     assert (problem.severity, problem.do) == ("warning", "did you mean 'uses'?")
     assert "uses, prompt, cases, body, graph" in problem.why
 
 
-def test_a_key_that_is_needed_is_found_under_another_name():
+def test_a_required_key_is_found_under_its_alias():
     problems = read(make_plain_source(content({"id": "n", "type": "tool", "use": "t"})))[1]
     assert [(p.code, p.do) for p in problems] == [
         ("R112", "did you mean 'uses'?"),
@@ -238,7 +238,7 @@ def test_a_key_that_is_needed_is_found_under_another_name():
     ]
 
 
-def test_a_key_that_is_called_like_the_type_is_no_part_of_the_place():
+def test_a_key_named_like_the_type_is_not_part_of_the_place():
     assert list_problems(content({"id": "n", "type": "tool", "tool": "t"})) == [
         ("R112", "warning", "<dict>, graph.nodes[0].tool"),
         ("R113", "error", "<dict>, graph.nodes[0]"),
@@ -253,7 +253,7 @@ def test_a_place_has_the_line_of_the_file():
     ]
 
 
-def test_edges_say_from_and_to():
+def test_edges_have_from_and_to():
     edges = [{"from": "a", "to": "b", "when": {}}]
     graph = {"inputs": ["a"], "outputs": ["a"], "nodes": [{"id": "a"}, {"id": "b"}], "edges": edges}
     edge = AgentDefinition.model_validate(content(graph=graph)).graph.edges[0]

@@ -36,7 +36,7 @@ def test_providers_are_free_mappings():
         {"kind": "inmemory"},
     ],
 )
-def test_a_memory_that_says_where_is_taken(settings):
+def test_a_memory_with_a_location_is_accepted(settings):
     memory = MemoryConfig(enabled=True, **settings)
     assert (memory.session_key, memory.k) == ("session_id", None)
 
@@ -53,13 +53,13 @@ def test_a_memory_that_says_where_is_taken(settings):
         ({"kind": "custom", "config": {"x": 1}}, "'config.impl'"),
     ],
 )
-def test_a_memory_needs_to_know_where(settings, needed):
+def test_a_memory_needs_a_location(settings, needed):
     with pytest.raises(ValidationError, match=needed):
         MemoryConfig(enabled=True, **settings)
     assert MemoryConfig(**settings).enabled is False
 
 
 @pytest.mark.parametrize("retry", [{"max_attempts": 0}, {"backoff": -1}, {"backoff_seconds": float("inf")}])
-def test_a_retry_that_cannot_be_is_refused(retry):
+def test_an_invalid_retry_is_rejected(retry):
     with pytest.raises(ValidationError):
         RetryConfig.model_validate(retry)

@@ -127,7 +127,7 @@ def test_calls_are_recorded_and_a_replay_makes_none(make, is_async):
 
 
 @pytest.mark.parametrize("make", ACTIONS)
-def test_a_breakpoint_holds_a_call_and_an_edited_answer_is_used(make):
+def test_a_breakpoint_pauses_a_call_and_an_edited_answer_is_used(make):
     session = Session(load(application(make)))
     session.breakpoints.add(call="llm")
     session.run()
@@ -175,7 +175,7 @@ def test_a_call_that_fails_is_recorded():
     assert "no line" in str(row.error)
 
 
-def test_an_opened_run_is_replayed_without_calls(tmp_path):
+def test_a_reopened_run_is_replayed_without_calls(tmp_path):
     session = Session(load(application(at_once)), store=tmp_path / "runs.db")
     session.run()
     session.close()
@@ -184,7 +184,7 @@ def test_an_opened_run_is_replayed_without_calls(tmp_path):
     assert MADE == []
 
 
-def test_outside_a_step_models_and_tools_are_as_before():
+def test_outside_of_a_step_models_and_tools_are_unchanged():
     Session(load(application(at_once))).run()
     MADE.clear()
     assert make_chain().invoke({"topic": "x"}) == "one"

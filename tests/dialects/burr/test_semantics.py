@@ -149,7 +149,7 @@ def test_inputs(inputs):
     compare(saying, inputs)
 
 
-def test_an_input_that_was_not_given_is_asked_for():
+def test_a_missing_input_is_asked_for():
     session = Session(load(saying()))
     session.run()
     assert session.status == "waiting"
@@ -223,7 +223,7 @@ def test_streaming(what):
     compare(make)
 
 
-def test_what_is_streamed_is_an_event():
+def test_streamed_output_is_an_event():
     application = ApplicationBuilder().with_actions(stream).with_state(n=1).with_entrypoint("stream").build()
     session = Session(load(application))
     session.run()
@@ -283,7 +283,7 @@ def where(state: State, __context: ApplicationContext, __tracer: Any) -> State:
     return state.update(here=[*state.get("here", []), [__context.action_name, __context.sequence_id, internal]])
 
 
-def test_what_burr_injects():
+def test_injected_parameters_are_passed():
     def make() -> Any:
         builder = ApplicationBuilder().with_actions(where, after=where)
         builder = builder.with_transitions(("where", "after"), ("after", "where"))
@@ -292,7 +292,7 @@ def test_what_burr_injects():
     compare(make, most=5)
 
 
-def test_an_application_that_has_begun_continues():
+def test_a_started_application_continues():
     def make() -> Any:
         application = counting(("count", "count", expr("n < 4")), ("count", "measure"))
         application.step()
@@ -315,7 +315,7 @@ def test_who_wrote_and_what_was_read():
     assert steps[-1].observation == {"size": 3}
 
 
-def test_what_is_compared_when_an_action_has_ended_is_no_read_of_it():
+def test_comparing_the_state_after_an_action_is_not_a_read():
     @action(reads=[], writes=["n"])
     def put(state: State) -> State:
         return State({"n": 5})

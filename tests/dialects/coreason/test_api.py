@@ -55,7 +55,7 @@ def path(executor):
     return [step.node_id for step in executor.trace.steps]
 
 
-def test_the_documents_usage_example():
+def test_the_documented_usage_example_runs():
     definition = recipe([agent("answer", query="user_input")])
     initial_state = {"user_input": "Hello World"}
     executor = GraphExecutor(definition, initial_state)
@@ -66,7 +66,7 @@ def test_the_documents_usage_example():
     assert initial_state == {"user_input": "Hello World"}
 
 
-def test_an_agent_is_given_what_its_inputs_map_names_and_its_output_is_merged():
+def test_an_agent_receives_its_mapped_inputs_and_its_output_is_merged():
     seen = {}
 
     def answer(**inputs):
@@ -94,7 +94,7 @@ def test_an_agent_without_inputs_map_sees_nothing():
     assert executor.trace.steps[0].inputs == {}
 
 
-def test_an_answer_that_is_no_mapping_is_under_output():
+def test_an_answer_that_is_not_a_mapping_is_written_under_output():
     assert run(recipe(["a"]), {}, agents={"a": lambda: "text"}).context == {"output": "text"}
 
 
@@ -134,7 +134,7 @@ def test_a_human_node_that_nobody_can_answer_is_a_problem_and_keeps_the_steps_be
         ([1], "[1]"),
     ],
 )
-def test_a_route_matches_the_text_of_the_value(value, key):
+def test_routes_match_the_text_of_a_value(value, key):
     definition = recipe([router({key: "hit"}, "miss"), "hit", "miss"])
     executor = run(definition, {"kind": value})
     assert path(executor) == ["route", "hit"]
@@ -146,7 +146,7 @@ def test_a_route_matches_the_text_of_the_value(value, key):
 
 
 @pytest.mark.parametrize("state", [{}, *({"kind": value} for value in (None, "other", "X", "x ", "", ["x"], "null"))])
-def test_without_a_match_the_default_is_taken(state):
+def test_without_a_match_the_default_route_is_taken(state):
     assert path(run(recipe([router({"None": "hit", "x": "hit"}, "miss"), "hit", "miss"]), state)) == ["route", "miss"]
 
 
@@ -178,12 +178,12 @@ def test_max_steps_ends_a_cycle_and_says_so():
 
 
 @pytest.mark.parametrize("limit", [0, -3])
-def test_no_steps_at_all(limit):
+def test_max_steps_of_zero_runs_nothing(limit):
     executor = run(recipe(["a"]), {}, max_steps=limit)
     assert len(executor.trace.steps) == 0
 
 
-def test_a_line_as_long_as_the_limit_ends_naturally():
+def test_a_chain_of_exactly_max_steps_finishes():
     names = [f"n{number}" for number in range(50)]
     executor = run(recipe(names, list(pairwise(names))), {})
     assert executor.trace.outcome == {"status": "finished", "steps": 50}
@@ -217,7 +217,7 @@ def test_a_draft_that_runs_into_a_missing_node_fails_there_and_keeps_the_steps_b
     assert [(step.node_id, step.status) for step in executor.trace.steps] == [("a", "ok"), ("gone", "error")]
 
 
-def test_a_draft_whose_entry_is_missing_fails_at_once():
+def test_a_draft_without_an_entry_node_fails_at_once():
     executor = GraphExecutor(recipe(["a"], [], entry="gone", topology={"status": "draft"}), {})
     with pytest.raises(ExecutionError, match="gone"):
         asyncio.run(executor.run())
@@ -243,7 +243,7 @@ def test_the_trace_names_its_recipe():
     assert (trace.agent_id, trace.agent_version, trace.metadata["recipe_kind"]) == ("test", "v2", "Recipe")
 
 
-def test_it_takes_a_dict_too_and_can_be_stepped():
+def test_an_executor_takes_a_dict_and_can_be_stepped():
     executor = GraphExecutor(recipe(["a", "b"], [("a", "b")]).model_dump(by_alias=True, exclude_none=True), {})
     assert executor.session.step().node_id == "a"
     executor.session.back()
@@ -262,7 +262,7 @@ def test_a_scenario_is_data():
     assert scenario.expected_output is None
 
 
-def test_with_the_same_clock_seed_and_run_id_the_same_trace_comes_out(tmp_path):
+def test_equal_clock_seed_and_run_id_give_equal_traces(tmp_path):
     from agentnb.clock import FrozenClock
     from agentnb.load import load
     from agentnb.session import Session
@@ -287,7 +287,7 @@ def test_with_the_same_clock_seed_and_run_id_the_same_trace_comes_out(tmp_path):
         (nx.DiGraph(), "load(...)"),
     ],
 )
-def test_what_is_no_recipe_is_reported_with_a_hint_at_load(given, order):
+def test_an_object_that_is_not_a_recipe_is_reported_with_a_hint(given, order):
     with pytest.raises(ExecutionError) as caught:
         GraphExecutor(given, {})
     (problem,) = caught.value.problems
@@ -295,7 +295,7 @@ def test_what_is_no_recipe_is_reported_with_a_hint_at_load(given, order):
     assert order in problem.do
 
 
-def test_max_steps_of_none_is_the_usual_50_and_a_text_is_reported():
+def test_max_steps_of_none_is_50_and_a_text_is_reported():
     endless = recipe(["a", "b"], [("a", "b"), ("b", "a")])
     assert len(run(endless, {}, max_steps=None).trace.steps) == 50
     assert run(endless, {}, max_steps=-1).trace.steps == []
@@ -303,7 +303,7 @@ def test_max_steps_of_none_is_the_usual_50_and_a_text_is_reported():
         GraphExecutor(endless, {}, max_steps="x")
 
 
-def test_an_agent_that_no_node_asks_for_is_warned_of():
+def test_an_unused_agent_is_a_warning():
     loaded_recipe = recipe([agent("write"), agent("read")], [("write", "read")])
     with pytest.warns(UserWarning, match="'wrtie-agent'.*no node of 'test' uses it; did you mean 'write-agent'"):
         GraphExecutor(loaded_recipe, {}, agents={"wrtie-agent": lambda: 1, "read-agent": lambda: 1})
@@ -311,7 +311,7 @@ def test_an_agent_that_no_node_asks_for_is_warned_of():
         GraphExecutor(loaded_recipe, {}, agents={"other": lambda: 1})
 
 
-def test_an_agent_that_is_not_callable_is_reported_without_another_name_to_mean():
+def test_an_agent_that_is_not_callable_is_reported_without_a_suggestion():
     with pytest.raises(RecipeError, match="R203: 'write-agent' is not callable") as caught:
         GraphExecutor(recipe([agent("write")]), {}, agents={"write-agent": 5})
     assert "did you mean" not in caught.value.problems[0].do
@@ -334,7 +334,7 @@ def test_the_cap_may_be_lowered_and_raised_as_an_attribute():
     assert executor.max_steps == 50
 
 
-def test_an_attribute_that_there_is_not_cannot_be_set():
+def test_an_unknown_attribute_cannot_be_set():
     executor = GraphExecutor(ROUND, {})
     for name in ("maxsteps", "current_node_id", "agents", "trace"):
         with pytest.raises(AttributeError):
@@ -349,7 +349,7 @@ def test_the_recipe_is_the_definition_however_it_was_given():
     assert GraphExecutor(other, {}, agents={"a": dict, "b": dict}).recipe.name == other.name
 
 
-def test_what_is_written_into_the_context_is_on_the_blackboard():
+def test_values_written_into_the_context_are_on_the_blackboard():
     executor = GraphExecutor(recipe([agent("a", q="q")]), {"q": 1, "gone": 2}, agents={"a-agent": lambda q: {"r": q}})
     executor.context["q"] = 5
     executor.context.update({"more": [1]}, z=3)
@@ -372,19 +372,19 @@ def test_what_is_written_into_the_context_is_on_the_blackboard():
 CAPPED = recipe([plain("a"), plain("b")], [("a", "b")], policy={"budget_cap_usd": 0.5})
 
 
-def test_a_cap_on_costs_that_are_not_known_is_reported_once():
+def test_a_cost_cap_without_known_costs_is_reported_once():
     with pytest.warns(UserWarning, match=r"budget_cap_usd\) is 0.5, but the cost of 'a' is not known") as warnings:
         run(CAPPED, {}, llm=lambda _request: "text")
     assert len(warnings) == 1
 
 
 @pytest.mark.parametrize("llm", [None, ["one", "two"], lambda _: LLMResponse("x", usage=Usage(1, 1, Decimal("0.1")))])
-def test_a_cap_on_costs_that_are_known_is_not_reported(llm):
+def test_a_cost_cap_with_known_costs_is_not_reported(llm):
     with warnings.catch_warnings(action="error"):
         assert len(run(CAPPED, {}, llm=llm).trace.steps) == 2
 
 
-def test_inputs_under_a_key_that_is_no_text_are_reported_as_inputs():
+def test_inputs_with_a_key_that_is_not_a_string_are_reported_as_inputs():
     with pytest.raises(BoardError, match="B105") as caught:
         GraphExecutor(ROUND, {1: 2})
     assert (caught.value.problems[0].where, caught.value.problems[0].do) == ("the inputs", "use '1'")

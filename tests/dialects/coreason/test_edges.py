@@ -17,7 +17,7 @@ def test_an_id_names_one_node():
     assert ("R106", "error", "<text>:5:10, topology[1].id") in problems(text)
 
 
-def test_a_route_to_nowhere_is_at_its_value():
+def test_a_route_to_a_missing_node_is_reported_at_its_value():
     text = (
         "metadata: {name: t}\ninterface: {}\ntopology:\n"
         "  - {id: r, type: router, input_key: k, routes: {x: b}, default_route: c}\n"
@@ -34,12 +34,12 @@ def test_the_edges_of_a_router_are_ignored_and_reported():
     assert {kind for _, _, kind in ways(recipe)} == {"route"}
 
 
-def test_a_fallback_is_an_error_edge_where_it_is_asked_for():
+def test_a_fallback_is_an_error_edge_if_enabled():
     assert ("a", "b", "error") in ways(load(content([falling("route_to_fallback"), "b"])))
     assert ways(load(content([falling("fail_workflow"), "b"], [("a", "b")]))) == [("a", "b", "sequential")]
 
 
-def test_a_fallback_has_to_exist_even_in_a_draft_and_even_where_it_is_not_used():
+def test_a_fallback_must_exist_even_in_a_draft_and_if_unused():
     for behavior in ("route_to_fallback", "fail_workflow"):
         for status in ("valid", "draft"):
             assert codes(content([falling(behavior, "gone")], topology={"status": status})) == ["R104"]
@@ -49,17 +49,17 @@ def test_only_the_first_edge_is_taken():
     assert codes(content(["a", "b", "c"], [("a", "b"), ("a", "c")])) == ["R118", "R115"]
 
 
-def test_in_a_draft_an_edge_behind_a_missing_target_is_not_taken():
+def test_in_a_draft_an_edge_from_a_missing_node_is_not_taken():
     recipe = load(content(["a", "b"], [("a", "gone"), ("a", "b")], topology={"status": "draft"}))
     assert ways(recipe) == [("a", "gone", "sequential")]
     assert recipe.nodes["gone"].kind == "missing"
 
 
-def test_in_a_draft_a_missing_target_behind_a_good_edge_does_no_harm():
+def test_in_a_draft_a_missing_target_after_a_taken_edge_is_harmless():
     recipe = load(content(["a", "b"], [("a", "b"), ("a", "gone")], topology={"status": "draft"}))
     assert ways(recipe) == [("a", "b", "sequential")]
     assert "gone" not in recipe.nodes
 
 
-def test_an_edge_from_nowhere_is_reported():
+def test_an_edge_from_a_missing_node_is_reported():
     assert codes(content(["a"], [("gone", "a")])) == ["R104"]

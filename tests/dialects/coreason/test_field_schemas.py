@@ -30,7 +30,7 @@ def of(fields, *required):
         ),
     ],
 )
-def test_fields_are_written_out_as_an_object_of_them(written, meant):
+def test_fields_are_expanded_to_an_object_schema(written, meant):
     assert make_output_schema(written) == meant
 
 
@@ -44,19 +44,19 @@ def test_fields_are_written_out_as_an_object_of_them(written, meant):
         {"additionalProperties": TEXT}, {"type": ["string", "null"]}, {"description": "A text"},
     ],
 )  # fmt: skip
-def test_a_schema_is_left_as_it_is_written(schema):
+def test_a_schema_is_not_changed(schema):
     assert make_output_schema(schema) == schema
 
 
 @pytest.mark.parametrize(("levels", "are_fields"), [(51, True), (52, False)])
-def test_fields_in_fields_are_examined_to_a_fixed_depth(levels, are_fields):
+def test_nested_fields_are_expanded_to_a_fixed_depth(levels, are_fields):
     written = "string"
     for _ in range(levels):
         written = {"name": written}
     assert (make_output_schema(written) != written) is are_fields
 
 
-def test_a_field_may_be_a_types_name_or_say_that_it_is_required():
+def test_a_field_may_be_a_type_name_or_a_mapping_with_required():
     assert make_field_schema("string") == TEXT
     assert make_field_schema("text") == "text"
     assert make_field_schema({**TEXT, "required": True}) == TEXT
@@ -66,7 +66,7 @@ def test_a_field_may_be_a_types_name_or_say_that_it_is_required():
     assert not is_required("string")
 
 
-def test_a_node_fills_the_fields_that_are_written_in_short():
+def test_a_node_fills_abbreviated_fields():
     node = {"id": "g", "type": "generative", "goal": "x", "output_schema": {"title": "string", "n": "integer"}}
     recipe = nb.load(content([node]))
     assert recipe.check() == []
@@ -76,7 +76,7 @@ def test_a_node_fills_the_fields_that_are_written_in_short():
     assert (dict(run.board), len(run.trace.frames.calls)) == ({"title": "Rain", "n": 1}, 2)
 
 
-def test_a_deep_map_is_looked_at_so_far():
+def test_a_deep_mapping_is_expanded_to_a_limit():
     deep = {"a": "string"}
     for _ in range(500):
         deep = {"a": deep}

@@ -28,11 +28,11 @@ from tests.dialects.coreason.release_recipes import EVALUATOR, INVENT, release_2
         (object(), False),
     ],
 )
-def test_it_is_recognised_by_its_words(given, mine):
+def test_it_is_recognized_by_its_keys(given, mine):
     assert recognise(given) is mine
 
 
-def test_an_agent_sees_what_its_map_says():
+def test_an_agent_sees_its_mapped_inputs():
     recipe = load(
         content([agent("a", inputs_map={"text": "order.id", "again": "ticket"}, system_prompt_override="Be kind.")])
     )
@@ -42,11 +42,11 @@ def test_an_agent_sees_what_its_map_says():
     assert dict(node.params) == {"ref": "a-agent", "output": "output", "prompt": "Be kind."}
 
 
-def test_an_agent_without_a_map_sees_nothing():
+def test_an_agent_without_mapped_inputs_sees_nothing():
     assert load(content(["a"])).nodes["a"].inputs == {}
 
 
-def test_a_person_is_asked_and_answers_into_response():
+def test_a_person_is_asked_and_the_answer_is_written_to_response():
     ask = {"id": "ask", "type": "human", "prompt": "Refund?", "timeout_seconds": 60, "required_role": "lead"}
     node = load(content([ask])).nodes["ask"]
     assert (node.kind, node.writes, node.inputs) == ("human", ("response",), None)
@@ -79,7 +79,7 @@ def test_evaluators_and_generative_nodes_are_read_checked_and_drawn():
     "recipe",
     [release_20(), release_21(), release_21(short=True), release_22(), release_22("published"), release_22("archived")],
 )
-def test_a_file_of_any_release_loads(recipe):
+def test_files_of_all_releases_load(recipe):
     loaded = load(recipe)
     assert [problem for problem in loaded.check() if problem.severity == "error"] == []
     assert Session(loaded, {"topic": "rain"}, validate_inputs=True).status == "ready"
@@ -96,12 +96,12 @@ def test_a_recipe_has_nodes(topology):
     assert codes({**content(["a"]), "topology": topology}) == ["R105"]
 
 
-def test_an_empty_draft_is_one():
+def test_an_empty_draft_is_valid():
     empty = {"nodes": [], "edges": [], "entry_point": "a", "status": "draft"}
     assert problems({**content(["a"]), "topology": empty}) == [("R105", "warning", "<dict>, topology.entry_point")]
 
 
-def test_two_nodes_of_a_draft_have_two_ids():
+def test_ids_in_a_draft_are_unique():
     twice = content(["a", "a"], topology={"status": "draft"})
     assert ("R106", "error", "<dict>, topology.nodes[1].id") in problems(twice)
 
@@ -114,7 +114,7 @@ def test_all_dangling_edges_are_reported():
 
 
 @pytest.mark.parametrize("status", ["draft", "archived"])
-def test_what_is_not_published_may_have_open_places(status):
+def test_unpublished_recipes_may_be_incomplete(status):
     assert problems(content([{"id": "a", "type": "agent"}], status=status)) == []
     assert "R104" in codes(content(["a"], [("a", "x")], status=status))
 
@@ -123,7 +123,7 @@ def test_a_published_recipe_may_call_its_whole_graph_a_draft():
     assert problems(content(["a"], topology={"status": "draft"}, status="published")) == []
 
 
-def test_ids_are_any_text():
+def test_ids_may_be_any_text():
     odd = content([agent(""), agent(" b"), agent("ü\nx")], [("", " b"), (" b", "ü\nx")])
     assert list(load(odd).nodes) == ["", " b", "ü\nx"]
 
@@ -137,12 +137,12 @@ def test_the_interface_may_be_a_map_or_a_schema():
     assert (list(full.inputs), full.meta["required"]) == (["q", "s"], ("q",))
 
 
-def test_what_the_state_holds_at_first_is_put_on_the_board():
+def test_initial_state_is_on_the_board():
     state = {"properties": {"tries": {"type": "integer", "default": 0}}}
     assert dict(load(content(["a"], state=state)).init) == {"tries": 0}
 
 
-def test_a_list_of_nodes_is_a_line_of_them():
+def test_a_list_of_nodes_is_a_chain():
     short = {"metadata": {"name": "t"}, "interface": {}, "topology": [agent("a"), router("b", {}, "c"), agent("c")]}
     for topology in (short["topology"], {"steps": short["topology"]}):
         recipe = load({**short, "topology": topology})
@@ -152,7 +152,7 @@ def test_a_list_of_nodes_is_a_line_of_them():
         assert recipe.check() == []
 
 
-def test_a_definition_is_loaded_like_its_file():
+def test_a_definition_loads_like_its_file():
     document = content([router("r", {"x": "a"}, "a"), "a"], topology={"status": "valid"})
     loaded = load(RecipeDefinition.model_validate(document))
     assert loaded.fingerprint == load(document).fingerprint
@@ -165,18 +165,18 @@ def test_a_definition_of_another_package_is_read_by_its_dump():
     assert load(other).fingerprint == load(mine).fingerprint
 
 
-def test_what_json_cannot_hold_in_it_is_named_as_a_file_would():
+def test_values_that_json_cannot_represent_are_named_as_in_a_file():
     part = {"x_design": (Any, Field(serialization_alias="x-design"))}
     other = create_model("RecipeDefinition", metadata=(create_model("Metadata", **part), ...), topology=(Any, None))
     with pytest.raises(RecipeError, match=r"R244: the value of metadata\.x-design\.by is a bytes"):
         load(other(metadata={"x_design": {"by": b"\xff"}}), dialect="coreason")
 
 
-def test_nothing_counts_beyond_the_fifty_steps_that_it_may_take():
+def test_the_default_limit_is_fifty_steps():
     assert dict(load(content(["a"])).limits) == {"max_steps": MAX_STEPS}
 
 
-def test_what_a_simulated_agent_answers_may_be_in_its_metadata():
+def test_simulated_answers_may_be_in_the_metadata():
     def simulated(value):
         return load(content([agent("a", metadata={"simulated": value})])).nodes["a"].params.get("simulated")
 
@@ -186,13 +186,13 @@ def test_what_a_simulated_agent_answers_may_be_in_its_metadata():
     assert simulated([]) is None
 
 
-def test_an_agent_that_is_only_wished_for_is_called_by_its_node():
+def test_a_requested_but_unnamed_agent_has_the_name_of_its_node():
     wished = {"id": "a", "type": "agent", "agent_ref": {"intent": "write well"}}
     params = load(content([wished])).nodes["a"].params
     assert (params["ref"], params["wanted"]["intent"]) == ("a", "write well")
 
 
-def test_a_label_is_what_an_editor_shows():
+def test_the_label_of_a_node_is_that_of_the_editor():
     node = agent("a", presentation={"x": 1, "y": 2, "label": "Reader", "unknown": True})
     assert load(content([node])).nodes["a"].label == "Reader"
 
@@ -210,7 +210,7 @@ def test_in_a_draft_what_is_missing_is_a_warning():
 
 
 @pytest.mark.parametrize("mode", ["sequential", "parallel"])
-def test_a_draft_that_lacks_nothing_runs_as_the_finished_recipe_does(mode):
+def test_a_complete_draft_runs_like_the_published_recipe(mode):
     rescued = [
         agent(name, recovery={"behavior": "route_to_fallback", "fallback_node_id": f"{name}_rescue"}) for name in "ab"
     ]
@@ -225,7 +225,7 @@ def test_a_draft_that_lacks_nothing_runs_as_the_finished_recipe_does(mode):
     assert (list(actual.nodes), actual.regions.keys()) == (list(done.nodes), done.regions.keys())
 
 
-def test_a_published_recipe_is_no_draft():
+def test_a_published_recipe_is_not_a_draft():
     assert "error" in [
         severity
         for _, severity, _ in problems(content(["a"], [("a", "b")], topology={"status": "draft"}, status="published"))
@@ -237,6 +237,6 @@ def test_yaml_and_json_give_the_same_recipe():
     assert load(json.dumps(document)).fingerprint == load(document).fingerprint
 
 
-def test_a_broken_recipe_tells_of_its_graph_too():
+def test_a_broken_recipe_reports_problems_of_its_graph_too():
     broken = content([{"id": "a", "type": "agent", "agent_reff": "x"}], [("a", "b")], "c")
     assert sorted(codes(broken)) == ["R104", "R105", "R112"]

@@ -64,18 +64,18 @@ def options(made):
     ],
 )
 @pytest.mark.parametrize("kind", ASKING)
-def test_the_nodes_recovery_comes_before_the_policy(kind, policy, recovery, expected):
+def test_the_recovery_of_a_node_overrides_the_policy(kind, policy, recovery, expected):
     assert options(node(kind, policy, recovery=recovery)) == expected
 
 
 @pytest.mark.parametrize("kind", ASKING)
 @pytest.mark.parametrize(("told", "found"), [({"repeatable": True}, True), ({}, None), ({"repeatable": "often"}, None)])
-def test_the_metadata_say_whether_a_call_may_be_repeated(kind, told, found):
+def test_metadata_declare_whether_a_call_is_repeatable(kind, told, found):
     assert node(kind, metadata=told).params.get("repeatable") is found
     assert "repeatable" not in node("human", metadata=told).params
 
 
-def test_a_person_has_a_time_of_their_own_and_is_asked_once():
+def test_a_question_has_its_own_timeout_and_is_asked_once():
     policy = {"max_retries": 3, "timeout_seconds": 5}
     assert options(node("human", policy, timeout_seconds=60)) == {"timeout": 60}
     assert options(node("human", policy, recovery={"max_retries": 4})) == {}
@@ -105,7 +105,7 @@ def test_retries_are_seen_among_the_calls():
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_without_a_recovery_that_continues_nothing_is_rescued(kind):
+def test_only_a_recovery_that_continues_handles_a_failure(kind):
     for recovery in (None, {}, {"behavior": "route_to_fallback", "fallback_node_id": "x", "default_output": {"a": 1}}):
         assert node(kind, recovery=recovery).rescue is None
 
@@ -119,7 +119,7 @@ def test_a_node_continues_by_its_edges(kind):
     assert node(kind, recovery={"behavior": "ignore", "default_output": {"a": 1}}).rescue == Rescue({})
 
 
-def test_a_node_that_chooses_continues_by_its_good_route():
+def test_a_choosing_node_continues_by_its_default_route():
     ignore = {"recovery": {"behavior": "ignore"}}
     assert node("router", **ignore).rescue == Rescue({}, ("d",))
     assert node("router", default_route="", **ignore).rescue == Rescue({}, ())
@@ -145,7 +145,7 @@ def test_a_run_continues_from_the_failed_step(recovery, wrote):
     assert run.trace.steps[0].outputs == wrote
 
 
-def test_a_judge_that_fails_lets_pass_where_its_failure_is_ignored():
+def test_a_failed_judge_passes_if_its_failure_is_ignored():
     judge = {"id": "judge", "type": "evaluator", **JUDGE, "recovery": {"behavior": "ignore"}}
     document = content(
         [agent("write", metadata={"simulated": {"reply.text": "x"}}), judge, "done"], [("write", "judge")]
@@ -162,7 +162,7 @@ def prompt(policy=None, **more):
     return node("agent", policy, **more).params.get("prompt")
 
 
-def test_what_an_agent_receives_first():
+def test_an_agent_receives_its_inputs():
     safe = {"safety_preamble": "Do no harm."}
     profile = {"role": "editor", "task_primitive": "shorten"}
     assert prompt() is None
@@ -174,14 +174,14 @@ def test_what_an_agent_receives_first():
     assert prompt(system_prompt_override="Write.", cognitive_profile=profile) == "Write."
 
 
-def test_an_agent_that_is_only_wished_for_receives_the_wish():
+def test_a_requested_agent_receives_the_request():
     custom_node = node("agent", agent_ref={"intent": "write well", "constraints": ["short", "plain"]})
     assert custom_node.params["prompt"] == "write well\nConditions:\n- short\n- plain"
     assert (custom_node.params["ref"], custom_node.params["wanted"]["intent"]) == ("n", "write well")
     assert prompt(agent_ref={"intent": "write well"}) == "write well"
 
 
-def test_a_nodes_own_model_comes_before_the_recipes():
+def test_the_model_of_a_node_overrides_that_of_the_recipe():
     assert "model" not in node("agent").params
     assert node("agent", model="small").params["model"] == "small"
     assert node("agent", model="small", model_policy="big").params["model"] == "big"
@@ -207,7 +207,7 @@ def test_the_model_and_its_settings_are_in_the_request():
 # ------------------------------------------------------------------------------------------------ the other types
 
 
-def test_an_evaluator_as_its_kind_needs_it():
+def test_an_evaluator_has_the_parameters_of_its_kind():
     simulated = [{"score": 0.1}, {"score": 0.9}]
     custom_node = node("evaluator", {"safety_preamble": "Do no harm."}, metadata={"simulated": simulated})
     assert (custom_node.reads, custom_node.writes, custom_node.inputs) == (("reply.text",), ("critique",), None)
@@ -227,7 +227,7 @@ def test_an_evaluator_as_its_kind_needs_it():
     assert node("evaluator", evaluation_profile="strict").params["profile"] == "strict"
 
 
-def test_a_generative_node_as_its_kind_needs_it():
+def test_a_generative_node_has_the_parameters_of_its_kind():
     schema = {"type": "object", "properties": {"title": {}, "lines": {}}}
     custom_node = node("generative", output_schema=schema, allowed_tools=["search"], solver={"n_samples": 3})
     params = custom_node.params
@@ -238,14 +238,14 @@ def test_a_generative_node_as_its_kind_needs_it():
     assert node("generative", output_schema={"type": "object"}).writes == ()
 
 
-def test_what_simulated_agents_answer_is_a_mapping_or_several():
+def test_simulated_answers_are_one_mapping_or_several():
     for kind in ASKING:
         assert node(kind, metadata={"simulated": {"a": 1}}).params["simulated"] == ({"a": 1},)
         assert "simulated" not in node(kind, metadata={"simulated": [{"a": 1}, "b"]}).params
         assert "simulated" not in node(kind, metadata={"simulated": []}).params
 
 
-def test_looks_and_wishes_that_no_kind_asks_for_are_not_among_the_params():
+def test_presentation_and_requests_are_not_params():
     custom_node = node("agent", interaction={}, visualization={}, collaboration={}, reasoning={}, recovery={})
     assert set(custom_node.params) == {"ref", "output"}
 
@@ -255,7 +255,7 @@ def test_a_route_of_a_router_may_be_any_text():
     assert (recipe.params["input_key"], dict(recipe.params["routes"])) == (("topic",), {"yes": "a", "": ""})
 
 
-def test_a_wait_without_a_sensible_end_counts_as_none():
+def test_an_invalid_timeout_counts_as_none():
     policy = {"timeout_seconds": 10**400, "max_retries": 1}
     params = load(content(["a"], policy=policy)).nodes["a"].params
     assert (params.get("timeout"), params["attempts"]) == (None, 2)

@@ -48,7 +48,7 @@ def falling(id, target):
 # ---------------------------------------------------------------------------------------------- what becomes a section
 
 
-def test_a_fork_becomes_a_section_that_ends_where_its_ways_meet():
+def test_a_fork_becomes_a_parallel_section_that_ends_where_its_branches_join():
     recipe = parallel(["f", "a", "a2", "b", "j"], [("f", "a"), ("f", "b"), ("a", "a2"), ("a2", "j"), ("b", "j")])
     assert inside(recipe) == {"f.parallel.a": ["a", "a2"], "f.parallel.b": ["b"]}
     assert ways(recipe) == {("f", "f.parallel"), ("f.parallel", "j"), ("a", "a2")}
@@ -60,7 +60,7 @@ def test_a_fork_becomes_a_section_that_ends_where_its_ways_meet():
     assert list_codes(recipe) == []
 
 
-def test_what_is_in_a_branch_keeps_all_but_its_region():
+def test_nodes_in_a_branch_keep_everything_but_their_region():
     edges = [("f", "a"), ("f", "b"), ("a", "j"), ("b", "j")]
     plain, recipe = load(content(["f", "a", "b", "j"], edges)), parallel(["f", "a", "b", "j"], edges)
     before, after = plain.nodes["a"], recipe.nodes["a"]
@@ -68,35 +68,35 @@ def test_what_is_in_a_branch_keeps_all_but_its_region():
     assert recipe.nodes["j"] == plain.nodes["j"]
 
 
-def test_in_sequential_mode_nothing_of_it_is_done():
+def test_sequential_mode_creates_no_sections():
     recipe = load(content(["f", "a", "b", "j"], DIAMOND, policy={"execution_mode": "sequential"}))
     assert "f.parallel" not in recipe.nodes
     assert list_codes(recipe) == ["R118", "R115"]
 
 
-def test_without_a_fork_there_is_nothing_to_say():
+def test_without_a_fork_nothing_is_reported():
     recipe = parallel(["a", "b"], [("a", "b")])
     assert (list_codes(recipe), list(recipe.nodes)) == ([], ["a", "b"])
 
 
-def test_the_edges_of_a_router_are_no_fork():
+def test_the_edges_of_a_router_are_not_a_fork():
     recipe = parallel([router("r", {"x": "a"}, "b"), "a", "b"], [])
     assert list(recipe.nodes) == ["r", "a", "b"]
 
 
-def test_ways_that_never_meet_run_to_the_end():
+def test_branches_that_never_join_run_to_the_end():
     recipe = parallel(["f", "a", "b"], [("f", "a"), ("f", "b")])
     assert ways(recipe) == {("f", "f.parallel")}
     assert list_codes(recipe) == []
 
 
-def test_a_way_that_leads_straight_to_where_they_meet_is_no_branch():
+def test_an_edge_directly_to_the_join_is_not_a_branch():
     recipe = parallel(["f", "a", "j"], [("f", "j"), ("f", "a"), ("a", "j")])
     assert inside(recipe) == {"f.parallel.a": ["a"]}
     assert ways(recipe) == {("f", "f.parallel"), ("f.parallel", "j")}
 
 
-def test_two_edges_to_one_node_are_no_fork():
+def test_two_edges_to_one_node_are_not_a_fork():
     assert list_codes(parallel(["f", "a"], [("f", "a"), ("f", "a")])) == ["R118"]
 
 
@@ -109,21 +109,21 @@ def test_a_fork_in_a_branch_is_a_section_inside_it():
     assert list_codes(recipe) == []
 
 
-def test_a_fork_in_a_branch_may_meet_the_outer_one():
+def test_a_fork_in_a_branch_may_join_with_the_outer_one():
     edges = [("f", "a"), ("f", "b"), ("a", "x"), ("a", "y"), ("x", "j"), ("y", "j"), ("b", "j")]
     recipe = parallel(["f", "a", "x", "y", "b", "j"], edges)
     assert ways(recipe) == {("f", "f.parallel"), ("f.parallel", "j"), ("a", "a.parallel")}
     assert list_codes(recipe) == []
 
 
-def test_two_forks_one_behind_the_other():
+def test_two_consecutive_forks_are_two_sections():
     more = [("j", "c"), ("j", "d")]
     recipe = parallel(["f", "a", "b", "j", "c", "d"], DIAMOND + more)
     assert list(inside(recipe)) == ["f.parallel.a", "f.parallel.b", "j.parallel.c", "j.parallel.d"]
 
 
 @pytest.mark.parametrize("exit", [True, False])
-def test_a_loop_from_where_they_meet_back_to_before_the_fork(exit):
+def test_a_loop_from_the_join_back_to_before_the_fork_is_kept(exit):
     nodes = ["s", "f", "a", "b", "j", "end"] if exit else ["s", "f", "a", "b", "j"]
     way_back = [] if exit else [("j", "s")]
     edges = [("s", "f"), *DIAMOND, *way_back]
@@ -134,20 +134,20 @@ def test_a_loop_from_where_they_meet_back_to_before_the_fork(exit):
     assert list_codes(recipe) == ([] if exit else ["R125"])
 
 
-def test_a_name_that_is_taken_is_not_taken_twice():
+def test_names_of_sections_are_unique():
     nodes = ["f", "a", "b", "f.parallel"]
     recipe = parallel(nodes, [("f", "a"), ("f", "b"), ("a", "f.parallel"), ("b", "f.parallel")])
     assert recipe.nodes["f.parallel-2"].kind == "parallel"
     assert ("f.parallel-2", "f.parallel") in ways(recipe)
 
 
-def test_the_label_of_an_edge_stands_over_its_branch():
+def test_the_label_of_an_edge_is_the_title_of_its_branch():
     document = content(["f", "a", "b"], [("f", "a"), ("f", "b")], policy=IN_PARALLEL)
     document["topology"]["edges"][1]["condition"] = "in doubt"
     assert [region.title for region in load(document).regions.values()][1:] == ["branch 1", "branch 2: in doubt"]
 
 
-def test_in_a_draft_a_missing_node_is_a_branch_like_any_other():
+def test_in_a_draft_a_missing_node_is_a_branch():
     recipe = parallel(["f", "a"], [("f", "gone"), ("f", "a")], topology={"status": "draft"})
     assert (recipe.nodes["gone"].kind, recipe.nodes["gone"].scope) == ("missing", "f.parallel.gone")
     assert list_codes(recipe) == ["R104"]
@@ -156,7 +156,7 @@ def test_in_a_draft_a_missing_node_is_a_branch_like_any_other():
 # -------------------------------------------------------------------------------------- where a branch leads to its end
 
 
-def test_a_route_to_where_the_ways_meet_is_the_end_of_the_branch():
+def test_a_route_to_the_join_ends_the_branch():
     recipe = parallel(["f", router("r", {"x": "a", "y": "j"}, "j"), "a", "b", "j"],
                       [("f", "r"), ("f", "b"), ("a", "j"), ("b", "j")])  # fmt: skip
     params = recipe.nodes["r"].params
@@ -166,27 +166,27 @@ def test_a_route_to_where_the_ways_meet_is_the_end_of_the_branch():
     assert list_codes(recipe) == []
 
 
-def test_the_ways_of_an_evaluator_are_rewritten_too():
+def test_the_routes_of_an_evaluator_are_rewritten_too():
     recipe = parallel(["f", "a", JUDGE, "b", "j"], [("f", "a"), ("f", "b"), ("a", "e"), ("b", "j")])
     params = recipe.nodes["e"].params
     assert (params["pass_route"], params["fail_route"], params["meets"]) == ("", "a", "j")
     assert inside(recipe)["f.parallel.a"] == ["a", "e"]
 
 
-def test_a_fallback_to_where_the_ways_meet_ends_the_branch():
+def test_a_fallback_to_the_join_ends_the_branch():
     recipe = parallel(["f", falling("a", "j"), "b", "j"], DIAMOND)
     assert recipe.nodes["a"].rescue == Rescue({}, ())
     assert all(edge.kind != "error" for edge in recipe.edges)
     assert list_codes(recipe) == []
 
 
-def test_a_fallback_inside_the_branch_stays_one():
+def test_a_fallback_inside_the_branch_is_kept():
     recipe = parallel(["f", falling("a", "h"), "h", "b", "j"], [*DIAMOND, ("h", "j")])
     assert inside(recipe)["f.parallel.a"] == ["a", "h"]
     assert [(edge.source, edge.target) for edge in recipe.edges if edge.kind == "error"] == [("a", "h")]
 
 
-def test_a_rescue_that_leads_there_keeps_what_it_writes():
+def test_a_fallback_to_the_join_keeps_its_writes():
     nodes = {name: Node(name, "noop") for name in "fbj"} | {"a": Node("a", "noop", rescue=Rescue({"x": 1}, ("j",)))}
     edges = tuple(Edge(source, target) for source, target in DIAMOND)
     sections = make_sections(nodes, edges, "f")
@@ -208,62 +208,62 @@ def unfit(nodes, edges):
     return problem.why, problem.where.removeprefix("<dict>, topology.")
 
 
-def test_two_ways_that_meet_where_the_third_does_not():
+def test_two_branches_that_join_without_the_third_are_no_section():
     edges = [("f", "a"), ("f", "b"), ("f", "c"), ("a", "k"), ("b", "k"), ("k", "j"), ("c", "j")]
     why, where = unfit(["f", "a", "b", "c", "k", "j"], edges)
     assert why.startswith("the branches of 'a' and 'b' both lead to 'k' (the edge 'b' -> 'k')")
     assert where == "edges[4]"
 
 
-def test_a_way_that_may_end_before_they_meet():
+def test_a_branch_that_may_end_before_the_join_prevents_a_section():
     why, where = unfit(["f", "a", router("r", {"x": "j"}, "z"), "j", "z"], [("f", "a"), ("f", "r"), ("a", "j")])
     assert why.endswith("both lead to 'j' (the route 'r' -> 'j'), and the run may also end at 'z'")
     assert where == "nodes[2].routes.x"
 
 
-def test_a_way_back_to_the_fork_before_they_meet():
+def test_an_edge_back_to_the_fork_prevents_a_section():
     why, _ = unfit(["f", "a", router("r", {"x": "f"}, "j"), "j"], [("f", "a"), ("f", "r"), ("a", "j")])
     assert why == "the route 'r' -> 'f' leads back to 'f' before its branches have met"
 
 
-def test_a_fork_that_leads_to_itself():
+def test_a_fork_with_an_edge_to_itself_is_no_section():
     assert unfit(["f", "a"], [("f", "f"), ("f", "a")])[0].startswith("the edge 'f' -> 'f' leads back")
 
 
-def test_a_way_in_from_outside():
+def test_an_edge_from_outside_prevents_a_section():
     why, where = unfit([router("s", {"x": "f"}, "b"), "f", "a", "b", "j"], DIAMOND)
     assert (why, where) == ("the route 's' -> 'b' leads into the path from 'b' from outside", "nodes[0].default_route")
 
 
-def test_a_run_that_begins_in_a_branch():
+def test_an_entry_in_a_branch_prevents_a_section():
     nodes, edges = ["a", router("r", {"x": "f"}, "end"), "end", "f", "b", "j"], [*DIAMOND, ("j", "r")]
     assert unfit(nodes, edges)[0] == "the run starts at 'a', which is on the path from 'a'"
 
 
-def test_a_fallback_that_leads_out_of_the_branch():
+def test_a_fallback_out_of_the_branch_prevents_a_section():
     why, where = unfit(["f", falling("a", "h"), "b", "j", "h"], [*DIAMOND, ("j", "h")])
     assert why == "the fallback 'a' -> 'h' leaves the path from 'a' for the same node as the edge 'j' -> 'h'"
     assert where == "nodes[1].recovery.fallback_node_id"
 
 
-def test_a_fallback_that_ends_the_run():
+def test_a_fallback_that_ends_the_run_prevents_a_section():
     why, _ = unfit(["f", falling("a", "h"), "b", "j", "h"], DIAMOND)
     assert why == "the fallback 'a' -> 'h' leads to 'h', which ends the run; the others meet at 'j'"
 
 
-def test_a_fallback_that_two_ways_share():
+def test_a_fallback_shared_by_two_branches_prevents_a_section():
     why, _ = unfit(["f", falling("a", "h"), falling("b", "h"), "j", "h"], [*DIAMOND, ("h", "j")])
     assert "both lead to 'h' (the fallback 'b' -> 'h')" in why
 
 
-def test_where_one_fork_is_no_section_another_still_is():
+def test_a_fork_without_a_section_does_not_prevent_another_section():
     nodes = ["f", "a", "b", "j", "g", "c", router("r", {"x": "g"}, "d"), "d"]
     recipe = parallel(nodes, [*DIAMOND, ("j", "g"), ("g", "c"), ("g", "r")])
     assert list(inside(recipe)) == ["f.parallel.a", "f.parallel.b"]
     assert [p.what.split("'")[1] for p in recipe.check() if p.code == "R137"] == ["g"]
 
 
-def test_an_edge_to_nowhere_is_reported_elsewhere():
+def test_an_edge_to_a_missing_node_is_reported_elsewhere():
     nodes = {name: Node(name, "noop") for name in "fab"}
     edges = (Edge("f", "a"), Edge("f", "b"), Edge("a", "gone"))
     assert make_sections(nodes, edges, "f") == (nodes, edges, {}, ())
@@ -281,7 +281,7 @@ def saying(answer):
     return lambda: answer
 
 
-def test_the_agents_of_a_fork_run_at_the_same_time_and_meet_once():
+def test_the_agents_of_a_fork_run_concurrently_and_join_once():
     barrier = threading.Barrier(2, timeout=30)
 
     def meet():
@@ -294,7 +294,7 @@ def test_the_agents_of_a_fork_run_at_the_same_time_and_meet_once():
     assert (sorted(nodes[2:4]), nodes[4:]) == (["a", "b"], ["f.parallel", "j"])
 
 
-def test_what_two_agents_write_stays_in_the_order_of_the_edges():
+def test_writes_of_two_agents_are_merged_in_the_order_of_the_edges():
     run = Session(parallel(["f", "a", "b", "j"], DIAMOND), {}, tools=agents(f={}, a="A", b="B", j={}))
     run.run()
     assert run.board["output"] == "B"
@@ -303,7 +303,7 @@ def test_what_two_agents_write_stays_in_the_order_of_the_edges():
 @pytest.mark.parametrize(
     ("topic", "way", "says"), [("x", "a", "Go to a"), ("y", "j", "Go to j, where the branches meet")]
 )
-def test_a_router_says_where_its_branch_leads(topic, way, says):
+def test_a_router_in_a_branch_chooses_its_end(topic, way, says):
     recipe = parallel(["f", router("r", {"x": "a"}, "j"), "a", "b", "j"],
                       [("f", "r"), ("f", "b"), ("a", "j"), ("b", "j")])  # fmt: skip
     run = Session(recipe, {"topic": topic}, tools=agents(f={}, a={}, b={}, j={}))
@@ -314,7 +314,7 @@ def test_a_router_says_where_its_branch_leads(topic, way, says):
     assert (run.status, path(run).count("j"), "a" in path(run)) == ("finished", 1, topic == "x")
 
 
-def test_an_evaluator_refines_inside_its_branch_and_its_forced_end_is_the_branchs():
+def test_an_evaluator_refines_inside_its_branch_and_its_forced_end_ends_the_branch():
     recipe = parallel(["f", "a", JUDGE, "b", "j"], [("f", "a"), ("f", "b"), ("a", "e"), ("b", "j")])
     scores = iter([0.1, 0.2, 0.3])
     run = Session(recipe, {}, tools=agents(f={}, a="draft", b={}, j={}) | {"judge": lambda output: next(scores)})
@@ -325,7 +325,7 @@ def test_an_evaluator_refines_inside_its_branch_and_its_forced_end_is_the_branch
     assert last.thought.endswith("forced end of the branch")
 
 
-def test_a_fallback_to_where_the_ways_meet_continues_there_once():
+def test_a_fallback_to_the_join_continues_there_once():
     def breaks():
         raise ValueError("it broke")
 
@@ -344,7 +344,7 @@ def test_a_failure_without_a_fallback_fails_the_run_inside_a_branch_too():
     assert (run.status, "ValueError: it broke" in str(run.error), "j" in path(run)) == ("failed", True, False)
 
 
-def test_a_fork_in_a_loop_runs_in_each_round():
+def test_a_fork_in_a_loop_runs_in_each_iteration():
     nodes = ["f", "a", "b", "j", router("r", {"again": "f"}, "end"), "end"]
     topics = iter(["again", "again", "enough"])
     tools = agents(f={}, a={}, b={}, j=lambda: {"topic": next(topics)}, end={})
@@ -353,7 +353,7 @@ def test_a_fork_in_a_loop_runs_in_each_round():
     assert (run.status, path(run).count("b"), path(run).count("j")) == ("finished", 3, 3)
 
 
-def test_a_loop_without_an_end_is_cut_by_max_steps():
+def test_max_steps_ends_an_endless_loop():
     run = Session(parallel(["f", "a", "b", "j"], [*DIAMOND, ("j", "f")]), {})
     run.run()
     counted = [name for name in path(run) if not name.startswith("f.parallel")]

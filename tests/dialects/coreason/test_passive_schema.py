@@ -30,17 +30,17 @@ def holds(operator, value, board, variable="a.b"):
         ("in", 3, 3, False),
     ],
 )
-def test_a_requirement_compares(operator, value, found, expected):
+def test_a_requirement_compares_a_value(operator, value, found, expected):
     assert holds(operator, value, {"a": {"b": found}}) is expected
 
 
-def test_what_is_missing_meets_no_requirement():
+def test_a_missing_value_meets_no_requirement():
     assert not holds("neq", 1, {"a": {}})
     assert not holds("neq", 1, {"a": 3})
     assert not holds("eq", 1, {"a.b": 1})
 
 
-def test_a_requirement_says_what_failed():
+def test_a_requirement_reports_what_failed():
     assert Constraint(variable="a", operator="eq", value=1).message == "Constraint failed: a eq 1"
     assert Constraint(variable="a", operator="eq", value=1, error_message="No a").message == "No a"
 
@@ -58,7 +58,7 @@ def test_colours_are_six_digits():
         MODELS["Presentation"](x=0, y=0, color="red")
 
 
-def test_a_closed_part_takes_no_other_key():
+def test_a_strict_model_rejects_other_keys():
     with pytest.raises(ValidationError):
         MODELS["DesignMetadata"](x=1, y=2, z=3)
 
@@ -79,12 +79,12 @@ class Board(Mapping):
         return len(self.values_)
 
 
-def test_a_requirement_is_asked_of_any_mapping():
+def test_a_requirement_is_evaluated_on_any_mapping():
     assert holds("eq", 1, Board(a=Board(b=1)))
     assert not holds("neq", 1, Board(a=[1]), "a.0")
 
 
-def test_a_request_for_a_simulation_leaves_aside_what_it_does_not_know():
+def test_a_simulation_request_ignores_unknown_keys():
     scenario = {"id": "s", "description": "d", "inputs": {}, "validation_logic": "fuzzy", "more": 1}
     foe = {"name": "n", "goal": "g", "strategy_model": "m", "attack_model": "m", "persona": {"a": 1}, "more": 1}
     asked = coreason.SimulationRequest.model_validate(

@@ -24,7 +24,7 @@ from tests.dialects.coreason.release_recipes import INVENT, MIND, MODEL, ON_A_NO
         (MODELS["Reasoning"], ON_A_NODE["reasoning"]),
     ],
 )
-def test_all_words_are_kept_and_no_other_is_taken(model, given):
+def test_all_enum_values_are_accepted_and_no_other(model, given):
     assert model.model_validate(given).model_dump(exclude_unset=True) == given
     with pytest.raises(ValidationError):
         model.model_validate({**given, "more": 1})
@@ -54,17 +54,17 @@ def test_all_words_are_kept_and_no_other_is_taken(model, given):
         (ModelChoice, {"compliance": ["gdpr"]}),
     ],
 )
-def test_what_breaks_a_rule_is_refused(model, given):
+def test_invalid_values_are_rejected(model, given):
     with pytest.raises(ValidationError):
         model.model_validate(given)
 
 
 @pytest.mark.parametrize("name", ["depth_limit", "n_samples", "beam_width", "max_iterations"])
-def test_one_is_enough_for_a_solver(name):
+def test_a_solver_needs_one_field(name):
     assert getattr(SolverConfig.model_validate({name: 1}), name) == 1
 
 
-def test_what_is_left_out_has_its_default():
+def test_omitted_fields_have_their_defaults():
     assert (SolverConfig().strategy, SolverConfig().depth_limit, SolverConfig().consensus_threshold) == (
         "standard",
         3,
@@ -73,7 +73,7 @@ def test_what_is_left_out_has_its_default():
     assert MODELS["Optimization"](base_ref="b", improvement_goal="g").metric_name == "exact_match"
 
 
-def test_what_a_solver_does_if_nothing_is_said():
+def test_the_default_settings_of_a_solver():
     assert SolverConfig().model_dump() == {
         "strategy": "standard",
         "depth_limit": 3,

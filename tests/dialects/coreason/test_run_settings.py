@@ -24,13 +24,13 @@ def run(recipe, inputs=None, **options):
     return session
 
 
-def test_a_requirement_is_asked_before_the_first_step_and_says_its_own_message():
+def test_a_requirement_is_evaluated_before_the_first_step_and_reports_its_message():
     session = run(recipe(requirements=[RULE]), {"user": {"age": 17}})
     assert (session.status, session.position, session.error.what) == ("failed", 0, "You have to be 18.")
     assert run(recipe(requirements=[RULE]), {"user": {"age": 18}}).status == "finished"
 
 
-def test_an_executor_raises_it():
+def test_an_executor_raises_for_an_unmet_requirement():
     executor = GraphExecutor(content(["a"], requirements=[RULE]), {"user": {"age": 3}})
     with pytest.raises(ExecutionError, match=r"You have to be 18\."):
         asyncio.run(executor.run())
@@ -38,12 +38,12 @@ def test_an_executor_raises_it():
     assert executor.trace.outcome["status"] == "failed"
 
 
-def test_a_requirement_without_a_message_says_what_it_asks():
+def test_a_requirement_without_a_message_describes_itself():
     rule = {"variable": "a.b", "operator": "neq", "value": 1}
     assert run(recipe(requirements=[rule])).error.what == "Constraint failed: a.b neq 1"
 
 
-def test_what_is_not_required_only_warns():
+def test_an_optional_requirement_is_a_warning():
     with pytest.warns(UserWarning, match="You have to be 18"):
         session = run(recipe(requirements=[{**RULE, "required": False}]))
     assert session.status == "finished"
@@ -56,18 +56,18 @@ def test_a_policy_gives_a_run_its_budget():
         assert (session.status, session.position, session.trace.outcome["limit"]) == ("exhausted", 2, limit)
 
 
-def test_a_negative_budget_is_none():
+def test_a_negative_budget_counts_as_none():
     assert recipe(policy={"token_budget": -1, "budget_cap_usd": -0.5}).limits == {"max_steps": 50}
 
 
-def test_the_recipes_tests_are_its_scenarios():
+def test_the_tests_of_a_recipe_are_its_scenarios():
     test = {"id": "t1", "description": "says x", "inputs": {"q": 1}, "validation_logic": "fuzzy"}
     (first,) = recipe(tests=[{**test, "expected_output": {"output": "x"}}]).scenarios
     assert (first.id, first.about, first.inputs, first.expected) == ("t1", "says x", {"q": 1}, {"output": "x"})
     assert first.compare == "fuzzy"
 
 
-def test_where_a_recipe_comes_from_is_reported_in_its_traces():
+def test_traces_contain_the_provenance_of_the_recipe():
     old = {"name": "t", "generated_by": "me", "confidence_score": 0.5, "version": "1"}
     assert run(recipe(metadata=old)).trace.metadata["provenance"] == {"generated_by": "me", "confidence_score": 0.5}
     new = {"name": "t", "provenance": {"type": "ai", "generated_by": "a model"}}

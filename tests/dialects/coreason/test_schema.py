@@ -20,7 +20,7 @@ def test_nothing_can_be_changed():
         recipe.status = "published"
 
 
-def test_unknown_keys_are_refused_except_in_metadata_and_looks():
+def test_unknown_keys_are_rejected_except_in_metadata_and_presentation():
     with pytest.raises(ValidationError, match="extra"):
         make_definition(colour="red")
     definition = make_definition(metadata={"name": "t", "version": "2", "team": "desk"})
@@ -39,13 +39,13 @@ def test_unknown_keys_are_refused_except_in_metadata_and_looks():
         ({"topology": {"nodes": [agent("a", recovery={"fallback_node_id": "gone"})]}}, "Fallback of 'a'"),
     ],
 )
-def test_a_graph_has_to_hang_together(changes, said):
+def test_a_graph_must_be_connected_correctly(changes, said):
     with pytest.raises(ValidationError) as caught:
         make_definition(**changes)
     assert said in str(caught.value)
 
 
-def test_a_draft_may_dangle_but_not_name_two_nodes_alike():
+def test_a_draft_may_have_dangling_edges_but_no_duplicate_ids():
     draft = make_definition(topology={"edges": [{"source": "a", "target": "gone"}], "status": "draft"})
     assert not draft.topology.verify_completeness()
     with pytest.raises(ValidationError):
@@ -62,7 +62,7 @@ def test_a_published_recipe_is_complete():
         make_definition(topology={"edges": [{"source": "a", "target": "x"}], "status": "draft"}, status="published")
 
 
-def test_files_of_several_releases_are_taken():
+def test_files_of_several_releases_are_accepted():
     old = {"name": "t", "x-design": {"x": 1, "y": 2}}
     new = {"name": "t", "version": "1", "description": "d", "provenance": {"type": "ai"}, "created": "2024-01-01"}
     assert make_definition(metadata=old).metadata.design_metadata.x == 1
@@ -75,7 +75,7 @@ def test_files_of_several_releases_are_taken():
 
 
 @pytest.mark.parametrize("word", [{"status": "archived"}, {"environment": {}}, {"identity": {}}])
-def test_metadata_have_types_in_files_of_later_releases(word):
+def test_metadata_are_typed_in_files_of_later_releases(word):
     odd = {"name": "t", "created": 2024, "provenance": "by hand", "team": "desk"}
     assert make_definition(metadata=odd).metadata.provenance == "by hand"
     with pytest.raises(ValidationError) as caught:
@@ -88,7 +88,7 @@ def test_metadata_have_types_in_files_of_later_releases(word):
 
 
 @pytest.mark.parametrize("key", ["versions", "descripton", "team", "x_design"])
-def test_an_unknown_key_of_the_metadata_is_refused_in_files_of_later_releases_only(key):
+def test_an_unknown_metadata_key_is_rejected_in_files_of_later_releases_only(key):
     metadata = {"name": "t", key: "1"}
     assert make_definition(metadata=metadata).metadata.model_extra == {key: "1"}
     with pytest.raises(RecipeError) as caught:
@@ -100,7 +100,7 @@ def test_an_unknown_key_of_the_metadata_is_refused_in_files_of_later_releases_on
     )
 
 
-def test_what_only_earlier_releases_take_makes_a_file_an_earlier_one():
+def test_fields_of_earlier_releases_identify_an_earlier_file():
     odd = {"name": "t", "x-design": {"x": 1, "y": 2}, "provenance": "by hand"}
     assert make_definition(metadata=odd, status="archived").metadata.provenance == "by hand"
     short = content(["a"], metadata={"name": "t", "created": 3}, status="archived")
@@ -108,7 +108,7 @@ def test_what_only_earlier_releases_take_makes_a_file_an_earlier_one():
 
 
 @pytest.mark.parametrize("recipe", [release_20(), release_21(), release_21(short=True), release_22()])
-def test_a_whole_file_keeps_its_hash(recipe):
+def test_a_complete_file_keeps_its_hash(recipe):
     read = RecipeDefinition.model_validate(recipe)
     again = RecipeDefinition.model_validate_json(read.to_json())
     assert again.compute_hash() == read.compute_hash()
@@ -126,7 +126,7 @@ def test_dumping_and_reading_keeps_the_hash():
     )
 
 
-def test_a_short_topology_is_written_out():
+def test_an_abbreviated_topology_is_expanded():
     nodes = [agent("a"), agent("b")]
     full = {"nodes": nodes, "edges": [{"source": "a", "target": "b"}], "entry_point": "a"}
     assert expand(nodes) == full
@@ -136,7 +136,7 @@ def test_a_short_topology_is_written_out():
     assert GraphTopology.model_validate(expand(objects)).entry_point == "a"
 
 
-def test_requirements_are_asked_of_a_board():
+def test_requirements_are_evaluated_on_a_board():
     recipe = make_definition(requirements=[
         {"variable": "user.age", "operator": "gte", "value": 18},
         {"variable": "topic", "operator": "in", "value": ["a", "b"], "required": False},
@@ -146,7 +146,7 @@ def test_requirements_are_asked_of_a_board():
 
 
 @pytest.mark.parametrize("value", [b"\xff", object(), {"deep": [1, b"\xfe"]}, len])
-def test_what_json_cannot_hold_is_named(value):
+def test_values_that_json_cannot_represent_are_named(value):
     recipe = make_definition(metadata={"name": "t", "team": {"of": value}})
     for write in (recipe.dump, recipe.to_json, recipe.compute_hash):
         with pytest.raises(RecipeError) as caught:
@@ -156,7 +156,7 @@ def test_what_json_cannot_hold_is_named(value):
         assert problem.where.startswith("<RecipeDefinition>, metadata.team.of")
 
 
-def test_a_recipe_with_what_json_cannot_hold_runs():
+def test_a_recipe_with_values_that_json_cannot_represent_runs():
     assert load(content(["a"], metadata={"name": "t", "team": b"\xff"})).name == "t"
     with pytest.raises(RecipeError, match=r"R244: the value of metadata.provenance.by is a bytes"):
         load(content(["a"], metadata={"name": "t", "provenance": {"by": b"\xff"}}))

@@ -60,7 +60,7 @@ def first(source):
     return caught.value.problems[0]
 
 
-def test_words_that_are_near_are_asked_for():
+def test_similar_words_are_suggested():
     assert first(text("{id: a, type: agnet}")).do == "did you mean 'agent'?"
     assert first(text("{id: a, type: agent, agent_reff: x}")).do == "did you mean 'agent_ref'?"
     assert first(text("{id: a, type: human, promt: x}")).do == "write 'prompt' instead of 'promt'"
@@ -76,16 +76,16 @@ def test_an_unquoted_word_is_explained():
     assert problem.do == 'quote it: "no":'
 
 
-def test_a_file_of_another_sort_is_named():
+def test_a_file_of_another_type_is_named():
     assert "ManifestV2" in first(HEAD + "apiVersion: coreason.ai/v2\nworkflow: {}\n").why
 
 
-def test_the_place_in_a_short_topology_is_the_one_that_was_written():
+def test_problems_in_an_abbreviated_topology_have_their_original_place():
     graph = "topology:\n  steps: [{id: a, type: router, input_key: k, routes: {x: b}, default_route: a}]"
     assert problems(HEAD + graph)[0] == ("R104", "error", "<text>:4:59, topology.steps[0].routes.x")
 
 
-def test_an_id_that_is_no_text_is_reported_once():
+def test_an_id_that_is_not_a_string_is_reported_once():
     nodes = [{"id": 1, "type": "agent", "agent_ref": "x"}]
     assert problems(content(nodes, [("1", "1")], "1")) == [("R114", "error", "<dict>, topology.nodes[0].id")]
 
@@ -149,7 +149,7 @@ SOLVED = ("topology", "nodes", 5, "solver")
         (("topology", "edges", 0, "condition"), 3),
     ],
 )
-def test_a_value_of_another_sort_is_reported(path, value):
+def test_a_value_of_another_type_is_reported(path, value):
     _is_told_at(changed({**release_21(), "apiVersion": "coreason.ai/v2"}, path, value), path, {"R114"})
 
 
@@ -200,7 +200,7 @@ def test_a_value_of_another_sort_is_reported(path, value):
         (("topology", "nodes", 5, "output_schema"), "text"),
     ],
 )
-def test_a_value_of_another_sort_in_a_later_file_is_reported(path, value):
+def test_a_value_of_another_type_in_a_later_file_is_reported(path, value):
     _is_told_at(changed(release_22(), path, value), path, {"R114"})
 
 
@@ -233,7 +233,7 @@ def test_a_value_of_another_sort_in_a_later_file_is_reported(path, value):
         ("topology", "nodes", 6, "default_route"),
     ],
 )
-def test_a_key_that_is_needed_is_reported_where_it_belongs(path):
+def test_a_missing_key_is_reported_at_its_place(path):
     reported = [problem for problem in problems(without(release_22(), path)) if problem[0] == "R113"]
     assert reported == [("R113", "error", _where(path[:-1]))]
 
@@ -274,7 +274,7 @@ def test_a_key_that_is_not_known_is_reported(path):
 
 
 @pytest.mark.parametrize("path", [("metadata",), ("tests", 0), (*NODE, "metadata"), (*NODE, "presentation")])
-def test_some_parts_take_any_key(path):
+def test_some_mappings_accept_any_key(path):
     written = release_21() if path == ("metadata",) else release_22()  # later releases close the metadata
     assert all(severity == "warning" for _, severity, _ in problems(changed(written, (*path, "zzz"), 1)))
 

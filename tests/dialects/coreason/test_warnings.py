@@ -26,11 +26,11 @@ ONE = "topology: [{id: a, type: agent, agent_ref: x}]\n"
         ),
     ],
 )
-def test_what_is_not_done_is_reported_where_it_is(line, code, severity, where):
+def test_unsupported_fields_are_reported_at_their_place(line, code, severity, where):
     assert problems(HEAD + ONE + line) == [(code, severity, where)]
 
 
-def test_what_nodes_ask_for_is_reported_once_for_all():
+def test_unsupported_requests_of_nodes_are_reported_once():
     nodes = [agent(name, collaboration={"mode": "co_edit"}) for name in "ab"]
     (problem,) = load(content(nodes, [("a", "b")])).check()
     assert (problem.code, problem.what) == ("R127", "'collaboration' at a, b is not enforced")
@@ -53,7 +53,7 @@ WATCHED = {"transparency": "interactive", "triggers": ["on_start"]}
         ({**GOAL, "solver": {"strategy": "tree_search"}}, "solver.strategy"),
     ],
 )
-def test_what_a_run_does_not_do_for_a_node_is_reported(node, path):
+def test_fields_of_a_node_without_effect_are_reported(node, path):
     assert problems(content([node])) == [("R127", "warning", f"<dict>, topology.nodes[0].{path}")]
 
 
@@ -71,11 +71,11 @@ def test_what_a_run_does_not_do_for_a_node_is_reported(node, path):
         {"id": "h", "type": "human", "prompt": "?", "timeout_seconds": 3, "required_role": "lead"},
     ],
 )
-def test_what_a_run_does_is_not_reported(node):
+def test_supported_fields_are_not_reported(node):
     assert problems(content([node])) == []
 
 
-def test_the_policy_is_enforced_but_for_what_is_reported():
+def test_the_policy_is_enforced_except_for_what_is_reported():
     done = {
         "max_retries": 2,
         "timeout_seconds": 5,
@@ -98,7 +98,7 @@ def test_an_environment_is_not_created():
     ]
 
 
-def test_what_a_note_on_servers_advises_can_be_done():
+def test_the_advice_about_servers_can_be_followed():
     recipe = load(content([agent("a", agent_ref="helper")], environment={"mcp_servers": [{"name": "m"}]}))
     (note,) = [problem for problem in recipe.check() if "mcp_servers" in problem.what]
     assert "Session(tools={AGENT_REF: function})" in note.do
@@ -136,11 +136,11 @@ def test_what_a_note_on_servers_advises_can_be_done():
         ),
     ],
 )
-def test_a_number_below_what_makes_sense_counts_as_none(more, path):
+def test_a_number_below_the_minimum_counts_as_none(more, path):
     assert problems(content(**{"nodes": ["a"], **more})) == [("R139", "warning", f"<dict>, {path}")]
 
 
-def test_the_least_and_the_most_that_make_sense_are_not_reported():
+def test_the_minimum_and_the_maximum_are_not_reported():
     policy = {"max_retries": 0, "timeout_seconds": 10**9, "budget_cap_usd": 0, "token_budget": 0}
     nodes = [
         agent("a", recovery={"max_retries": 0, "retry_delay_seconds": 0}),
@@ -161,7 +161,7 @@ def test_the_least_and_the_most_that_make_sense_are_not_reported():
         ({"type": "object", "properties": {"q": {"type": 42}}}, "properties.q"),
     ],
 )
-def test_an_input_that_no_schema_describes_is_reported_and_not_asked(inputs, path):
+def test_an_input_without_a_valid_schema_is_reported_and_not_validated(inputs, path):
     recipe = load(content(["a"], interface={"inputs": inputs}))
     assert [(problem.code, problem.severity, problem.where) for problem in recipe.check()] == [
         ("R134", "warning", f"<dict>, interface.inputs.{path}")
@@ -172,7 +172,7 @@ def test_an_input_that_no_schema_describes_is_reported_and_not_asked(inputs, pat
 @pytest.mark.parametrize(
     "schema", [{}, True, {"type": "string"}, {"enum": [1]}, {"type": ["string", "null"], "default": 1}]
 )
-def test_a_schema_is_not_reported(schema):
+def test_a_valid_schema_is_not_reported(schema):
     assert problems(content(["a"], interface={"inputs": {"q": schema}})) == []
 
 
@@ -185,7 +185,7 @@ def test_a_published_recipe_names_its_agents(ref):
     ]
 
 
-def test_an_agent_described_in_place_may_be_published():
+def test_an_inline_agent_may_be_published():
     nodes = [{"id": "a", "type": "agent", "cognitive_profile": {"role": "writer"}}]
     assert problems(content(nodes, status="published")) == []
 
@@ -198,7 +198,7 @@ def test_an_agent_described_in_place_may_be_published():
         ({"type": "object", "properties": {"q": {"type": "string", "required": True}}}, "properties.q"),
     ],
 )
-def test_an_input_in_short_is_reported_and_taken_as_it_is_meant(inputs, path):
+def test_an_abbreviated_input_is_reported_and_interpreted(inputs, path):
     recipe = load(content(["a"], interface={"inputs": inputs}))
     (problem,) = recipe.check()
     assert (problem.code, problem.severity, problem.where) == ("R134", "warning", f"<dict>, interface.inputs.{path}")
@@ -219,7 +219,7 @@ def test_an_input_in_short_is_reported_and_taken_as_it_is_meant(inputs, path):
         ({"properties": {"a": {"$ref": "#/$defs/b"}}}, "not in it"),
     ],
 )
-def test_an_output_that_no_schema_describes_is_reported_when_the_recipe_is_loaded(schema, why):
+def test_an_output_without_a_valid_schema_is_reported_at_load(schema, why):
     (problem,) = load(content([{**GOAL, "output_schema": schema}])).check()
     assert (problem.code, problem.severity) == ("R140", "warning")
     assert problem.where == "<dict>, topology.nodes[0].output_schema"
@@ -236,11 +236,11 @@ def falls(name, to=None, **more):
     return agent(name, recovery={"behavior": "route_to_fallback", "fallback_node_id": to}, **more)
 
 
-def test_a_fallback_to_no_node_is_reported():
+def test_a_fallback_to_a_missing_node_is_reported():
     assert problems(content([falls("a")])) == [("R141", "warning", "<dict>, topology.nodes[0].recovery.behavior")]
 
 
-def test_fallbacks_that_lead_round_are_reported_once():
+def test_a_cycle_of_fallbacks_is_reported_once():
     nodes = [falls("a", "b"), falls("b", "c"), falls("c", "b"), falls("d", "d"), falls("e", "f"), "f"]
     reported = [problem for problem in load(content(nodes, [("a", "d"), ("d", "e")])).check() if problem.code == "R142"]
     assert [problem.what for problem in reported] == [

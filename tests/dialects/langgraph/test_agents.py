@@ -126,7 +126,7 @@ def test_limits_of_middleware_start_over_after_an_approval():
 
 
 @pytest.mark.parametrize("way", ["run", "arun"])
-def test_arguments_that_a_tool_refuses_are_reported_to_the_model_in_a_replay_too(way):
+def test_arguments_rejected_by_a_tool_are_reported_to_the_model_in_a_replay_too(way):
     agent = create_agent(model(asks("add", {"a": "two", "b": 3}), AIMessage("sorry")), [add])
     session = Session(load(agent), {"messages": [HumanMessage("2+3?")]})
     if way == "run":
@@ -141,7 +141,7 @@ def test_arguments_that_a_tool_refuses_are_reported_to_the_model_in_a_replay_too
     assert [call for call in CALLS if call[0] == "add"] == []
 
 
-def test_a_models_answer_is_given_in_its_place():
+def test_a_model_call_can_be_answered_by_a_person():
     session = Session(load(react_agent(model(AIMessage("wrong")), [add])), {"messages": [HumanMessage("hi")]})
     session.breakpoints.add(call="llm")
     session.run()
@@ -178,13 +178,13 @@ def test_an_async_model_in_an_async_node():
     assert session.replay().ok
 
 
-def test_outside_a_step_models_and_tools_are_as_before():
+def test_outside_of_a_step_models_and_tools_are_unchanged():
     load(react_agent(model(AIMessage("x")), [add]))
     assert model(AIMessage("plain")).invoke("hi").content == "plain"
     assert add.invoke({"a": 1, "b": 1}) == 2
 
 
-def test_a_run_that_is_opened_again_is_replayed_without_calls(tmp_path):
+def test_a_reopened_run_is_replayed_without_calls(tmp_path):
     import agentnb as nb
 
     agent = react_agent(model(asks("add", {"a": 2, "b": 3}), AIMessage("it is 5")), [add])

@@ -495,7 +495,7 @@ def test_a_documented_program_runs_as_in_langgraph(name):
     assert report.ok, report
 
 
-def test_memory_over_the_turns_of_a_thread():
+def test_memory_persists_over_the_turns_of_a_thread():
     graph = chatbot_with_tools().copy(update={"checkpointer": InMemorySaver()})
     config: Any = {"configurable": {"thread_id": "t"}}
     state: Any = {}

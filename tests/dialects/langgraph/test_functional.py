@@ -142,7 +142,7 @@ def test_async_tasks_run_together():
     compare(workflow, 3, is_async=True)
 
 
-def test_inputs_of_any_type_and_what_an_earlier_run_has_saved():
+def test_an_entrypoint_accepts_inputs_of_any_type_and_saved_values():
     @entrypoint()
     def counter(step, *, previous: Any = None):
         total = (previous or 0) + step
@@ -168,7 +168,7 @@ def test_a_mapping_is_the_input_itself():
     assert session.recipe.name == "greet"
 
 
-def test_a_task_may_ask_and_those_that_have_ended_are_not_called_again():
+def test_a_task_may_ask_and_finished_tasks_are_not_called_again():
     @entrypoint()
     def workflow(n):
         LOG.append("body")
@@ -179,7 +179,7 @@ def test_a_task_may_ask_and_those_that_have_ended_are_not_called_again():
     compare(workflow)
 
 
-def test_tasks_inside_tasks():
+def test_tasks_can_call_tasks():
     @task
     def outer(n):
         LOG.append("outer")
@@ -197,7 +197,7 @@ def test_tasks_inside_tasks():
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("fails", [1, 2, 3])
 @pytest.mark.parametrize("of_task", [False, True])
-def test_retry_policies_of_tasks_and_entrypoints(is_async, fails, of_task):
+def test_retry_policies_of_tasks_and_entrypoints_apply(is_async, fails, of_task):
     quick = RetryPolicy(initial_interval=0.001, jitter=False, max_attempts=3, retry_on=ValueError)
 
     def made():
@@ -250,7 +250,7 @@ def test_nodes_of_a_graph_call_tasks():
     assert session.replay().ok
 
 
-def test_an_entrypoint_as_a_node():
+def test_an_entrypoint_can_be_a_node():
     @entrypoint()
     def inner(state):
         return {"n": double(state["n"]).result()}
@@ -265,7 +265,7 @@ def test_an_entrypoint_as_a_node():
     assert [step.node_id for step in session.trace.steps] == ["node", "node/inner", "node"]
 
 
-def test_store_writer_and_config_reach_tasks_and_what_they_stream_is_replayed():
+def test_store_writer_and_config_reach_tasks_and_streamed_output_is_replayed():
     @task
     def note(word: str, runtime: Runtime, config: RunnableConfig) -> str:
         get_stream_writer()({"noted": word})
@@ -297,7 +297,7 @@ def review(n):
         return "refused"
 
 
-def test_a_tasks_arguments_and_results_are_changed():
+def test_arguments_and_results_of_a_task_can_be_edited():
     session = Session(load(review), {"__start__": 1})
     session.breakpoints.add(call="task")
     session.run()
@@ -311,7 +311,7 @@ def test_a_tasks_arguments_and_results_are_changed():
     assert session.replay().ok
 
 
-def test_a_run_that_is_opened_again_calls_no_task_that_has_ended(tmp_path):
+def test_a_reopened_run_calls_no_finished_task(tmp_path):
     @entrypoint()
     def workflow(n):
         return [double(n).result(), interrupt("on?"), double(n + 1).result()]
@@ -328,7 +328,7 @@ def test_a_run_that_is_opened_again_calls_no_task_that_has_ended(tmp_path):
     assert LOG == ["double 2"]
 
 
-def test_a_task_that_awaits_cannot_be_called_by_a_function_that_does_not():
+def test_an_async_task_cannot_be_called_by_a_sync_function():
     @entrypoint()
     def calls_async(n):
         return later(n).result()
@@ -426,11 +426,11 @@ def slow(seconds, timeout, **words):
         slow(30, 0.02, retry_policy=RetryPolicy(max_attempts=2, initial_interval=0.001, jitter=False)),
     ],
 )
-def test_a_time_out_of_a_task(workflow):
+def test_a_timeout_of_a_task_cancels_it(workflow):
     compare(workflow, is_async=True)
 
 
-def test_a_time_out_of_an_entrypoint():
+def test_a_timeout_of_an_entrypoint_cancels_it():
     @entrypoint(timeout=0.05)
     async def waits(n):
         first = await later(n)
@@ -564,7 +564,7 @@ ASKS_INSIDE = {
 @given(plan=PLANS, is_async=st.booleans())
 @example(plan=ASKS_INSIDE, is_async=False)  # `a` has succeeded inside `b`, which asks inside `c`
 @example(plan=ASKS_INSIDE, is_async=True)
-def test_random_programs_opened_again_at_each_question_call_no_task_twice(plan, is_async):
+def test_random_programs_reopened_at_each_question_call_no_task_twice(plan, is_async):
     workflow = workflow_of(plan, is_async)
     LOG.clear()
     *expected, _ = in_agentnb(workflow, 1)
@@ -581,7 +581,7 @@ def test_random_programs_opened_again_at_each_question_call_no_task_twice(plan, 
             session.close()
 
 
-def test_tasks_of_an_async_function_are_held_and_edited():
+def test_tasks_of_an_async_function_are_paused_and_edited():
     performed: list[int] = []
 
     @task

@@ -67,7 +67,7 @@ def continued(graph, writes, **options):
 @pytest.mark.parametrize("path", [sends, routes])
 @pytest.mark.parametrize("calls", [["b"], ["b", "c"], ["x"], []])
 @pytest.mark.parametrize("cached", [False, True])
-def test_the_conditional_edges_of_a_skipped_node_choose_by_what_was_written_in_its_place(path, calls, cached):
+def test_conditional_edges_of_a_skipped_node_choose_by_the_writes_given_for_it(path, calls, cached):
     options = {"cache": InMemoryCache()} if cached else {}
     graph = graph_of(path, cached=cached)
     session = nb.Session(nb.load(graph.compile(**options)), {"calls": []})
@@ -78,7 +78,7 @@ def test_the_conditional_edges_of_a_skipped_node_choose_by_what_was_written_in_i
     assert session.replay().ok
 
 
-def test_those_of_a_skipped_start_and_of_a_skipped_subgraph_do_too():
+def test_conditional_edges_of_a_skipped_start_or_subgraph_do_the_same():
     inner = StateGraph(State)
     inner.add_node("agent", agent)
     inner.add_edge(START, "agent")
@@ -109,7 +109,7 @@ def failing(state):
 
 
 @pytest.mark.parametrize(("path", "why"), [(awaited, "async"), (asking, "a person"), (failing, "ValueError: lost")])
-def test_a_node_whose_conditional_edges_cannot_choose_without_it_is_not_skipped(path, why):
+def test_a_node_is_not_skipped_if_its_conditional_edges_then_fail(path, why):
     session = nb.Session(nb.load(graph_of(path)), {"calls": []})
     with pytest.raises(ExecutionError, match="L587") as refused:
         session.skip({"calls": ["b"]})
@@ -147,7 +147,7 @@ def test_a_waiting_node_runs_again_without_an_answer_as_after_invoke_none():
     assert session.replay().ok
 
 
-def test_it_asks_again_and_earlier_answers_stay_as_after_invoke_none():
+def test_it_asks_again_and_keeps_earlier_answers_as_after_invoke_none():
     def asks(state):
         return {"out": [interrupt("first"), interrupt("second")]}
 
@@ -202,7 +202,7 @@ def test_a_session_is_a_thread_whose_id_is_that_of_the_run():
     assert named.board == graph.compile(checkpointer=InMemorySaver()).invoke({"calls": []}, THREAD)
 
 
-def test_an_answer_that_is_a_command_is_refused():
+def test_an_answer_that_is_a_command_is_rejected():
     graph = StateGraph(State).add_node("ask", lambda state: {"out": [interrupt("?")]}).add_edge(START, "ask")
     session = nb.Session(nb.load(graph))
     session.run()
@@ -214,7 +214,7 @@ def test_an_answer_that_is_a_command_is_refused():
     assert session.board["out"] == ["yes"]
 
 
-def test_a_stored_fork_that_is_opened_stays_in_its_thread(tmp_path):
+def test_a_reopened_fork_stays_in_its_thread(tmp_path):
     def look(state, config: RunnableConfig):
         return {"out": [config["configurable"]["thread_id"]]}
 

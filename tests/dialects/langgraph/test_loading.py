@@ -37,7 +37,7 @@ def outer(**words):
     return built_graph
 
 
-def test_a_graph_is_loaded_without_compiling_the_users_own():
+def test_a_graph_is_loaded_without_compiling_the_object_of_the_user():
     built_graph = graph()
     recipe = load(built_graph)
     assert not built_graph.compiled
@@ -91,13 +91,13 @@ def invokes(**words):
         (lambda: StateGraph(State), "L532"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name(made, code):
+def test_unsupported_features_are_rejected_by_name(made, code):
     with pytest.raises(RecipeError) as caught:
         load(made())
     assert caught.value.problems[0].code == code
 
 
-def test_every_refusal_is_reported_at_once():
+def test_all_unsupported_features_are_reported_at_once():
     workflow = outer(retry_policy=RetryPolicy())
     workflow.add_node("c", graph().compile(), retry_policy=RetryPolicy())
     workflow.add_edge("a", "c")

@@ -148,7 +148,7 @@ def test_with_an_option_a_graph_runs_as_in_langgraph(option):
     assert dict(session.board) == asyncio.run(graph.ainvoke(given))
 
 
-def test_every_option_is_tried():
+def test_every_option_is_covered():
     verbs = ("add_node", "add_edge", "add_conditional_edges", "add_sequence", "compile", "set_node_defaults")
     functions = {"StateGraph": StateGraph.__init__, **{verb: getattr(StateGraph, verb) for verb in verbs}}
     known = set()
@@ -192,12 +192,12 @@ def test_with_a_channel_a_graph_runs_as_in_langgraph(name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_channel_that_is_not_for_state_is_refused(name):
+def test_a_channel_that_is_not_for_state_is_rejected(name):
     with pytest.raises(RecipeError, match=f"L531.*channel of class {name}"):
         load(graph_with(REFUSED[name]))
 
 
-def test_every_channel_is_tried():
+def test_every_channel_is_covered():
     elsewhere = {"UntrackedValue"}  # test_an_untracked_value_is_seen_by_the_next_nodes
     assert CHANNELS.keys() | REFUSED.keys() | elsewhere == set(channels.__all__) - {"BaseChannel"}
 
@@ -205,12 +205,12 @@ def test_every_channel_is_tried():
 # -- other graphs ------------------------------------------------------------------------------------------------------
 
 
-def test_a_remote_graph_is_refused():
+def test_a_remote_graph_is_rejected():
     with pytest.raises(RecipeError, match=r"L531.*RemoteGraph"):
         load(RemoteGraph("agent", url="http://localhost:1"))
 
 
-def test_a_node_that_is_a_graph_put_together_by_hand_is_refused():
+def test_a_node_that_is_a_manually_assembled_graph_is_rejected():
     by_hand = Pregel(nodes={}, channels={"a": channels.EphemeralValue(str)}, input_channels="a", output_channels="a",
                      auto_validate=False)  # fmt: skip
     with pytest.raises(RecipeError, match=r"L531.*hand-built Pregel"):
@@ -226,7 +226,7 @@ def test_every_option_of_an_entrypoint_and_a_task_is_known():
     assert of_task == {"__func_or_none__", "name", "retry_policy", "cache_policy", "timeout"}
 
 
-def test_the_choice_at_the_start_of_a_graph_is_no_step_of_a_budget():
+def test_the_choice_at_the_start_of_a_graph_does_not_count_as_a_step():
     chooses = StateGraph(State).add_node("b", first)
     chooses.add_conditional_edges(START, lambda state: "b", ["b"])
     run = Session(load(chooses.compile()), {}, budget={"max_steps": 1})

@@ -172,7 +172,7 @@ def test_an_error_handler_runs_as_in_langgraph(make):
     assert session.replay().ok
 
 
-def test_an_error_handler_is_a_step_of_its_own_after_the_one_that_failed():
+def test_an_error_handler_is_a_separate_step_after_the_failed_one():
     session = Session(load(beside_siblings()), {"n": 1})
     session.run()
     assert [(step.node_id, step.status) for step in session.trace.steps] == [
@@ -183,7 +183,7 @@ def test_an_error_handler_is_a_step_of_its_own_after_the_one_that_failed():
     assert ("a", "__error_handler__a") in [(edge.source, edge.target) for edge in session.recipe.edges]
 
 
-def test_a_run_is_opened_between_a_failure_and_its_handler(tmp_path):
+def test_a_run_can_be_reopened_between_a_failure_and_its_handler(tmp_path):
     path = tmp_path / "runs.db"
     session = Session(load(beside_siblings()), {"n": 1}, store=path)
     session.step()
@@ -245,7 +245,7 @@ def test_a_cache_is_shared_with_langgraph(first):
     assert calls == [1, 2]
 
 
-def test_a_replay_finds_what_the_cache_answered(tmp_path):
+def test_a_replay_uses_the_cached_answers_of_the_run(tmp_path):
     calls: list[int] = []
     compiled = cached(calls).compile(cache=InMemoryCache())
     for expected in ([1], [1]):
@@ -290,7 +290,7 @@ def test_nodes_of_one_superstep_do_not_share_a_cache_entry():
     assert dict(session.board) == known
 
 
-def test_of_equal_sends_one_is_answered_by_an_earlier_run():
+def test_one_of_several_equal_sends_is_answered_by_an_earlier_run():
     calls: list[int] = []
 
     def works(state):
@@ -339,7 +339,7 @@ def test_an_equal_send_to_another_node_has_an_entry_of_its_own():
     assert calls == ["_v", "_w"]
 
 
-def test_a_cache_that_was_asked_when_the_process_was_killed_is_asked_again():
+def test_a_cache_lookup_interrupted_by_a_kill_is_repeated():
     class Killing(InMemoryCache):
         stored = None
 
@@ -358,7 +358,7 @@ def test_a_cache_that_was_asked_when_the_process_was_killed_is_asked_again():
     assert (again.status, calls) == ("finished", [1, 1])
 
 
-def test_a_cached_subgraph_is_left_by_a_command():
+def test_a_command_leaves_a_cached_subgraph():
     def leaves(state):
         return Command(graph=Command.PARENT, update={"xs": ["left"]}, goto="_c")
 
@@ -442,7 +442,7 @@ TIMEOUTS = {
 
 
 @pytest.mark.parametrize("name", TIMEOUTS)
-def test_a_time_out_cancels_an_attempt_as_in_langgraph(name):
+def test_a_timeout_cancels_an_attempt_as_in_langgraph(name):
     compiled = TIMEOUTS[name]().compile()
     ATTEMPTS.clear()
     try:
@@ -461,7 +461,7 @@ def test_a_time_out_cancels_an_attempt_as_in_langgraph(name):
         assert (session.status, dict(session.board)) == ("finished", known)
 
 
-def test_a_send_has_a_time_out_of_its_own():
+def test_a_send_has_its_own_timeout():
     async def works(state):
         await asyncio.sleep(state["n"])
         return {"xs": [state["n"]]}
@@ -478,7 +478,7 @@ def test_a_send_has_a_time_out_of_its_own():
     assert session.board["xs"] == [0, "NodeTimeoutError", "run"]
 
 
-def test_time_stands_still_while_a_call_is_held():
+def test_a_timeout_is_suspended_while_a_call_is_paused():
     @tool
     async def look_up(what: str) -> str:
         """Look something up."""
@@ -496,7 +496,7 @@ def test_time_stands_still_while_a_call_is_held():
     assert (session.status, session.board["xs"]) == ("finished", ["it: found"])
 
 
-def test_a_time_out_of_a_sync_node_is_refused():
+def test_a_timeout_of_a_sync_node_is_rejected():
     with pytest.raises(nb.RecipeError, match="sync"):
         load_graph(graph_of(("a", says("a"), {"timeout": 1})))
 

@@ -137,7 +137,7 @@ def test_a_second_value_in_one_superstep_fails_as_in_langgraph():
 
 
 @pytest.mark.parametrize("error", ["GraphRecursionError", "RecursionError", GraphRecursionError])
-def test_a_breakpoint_knows_the_failures_of_a_superstep_by_langgraphs_classes(error):
+def test_a_breakpoint_matches_failures_of_a_superstep_by_the_classes_of_langgraph(error):
     graph = StateGraph(State)
     graph.add_node("a", says("a"))
     graph.add_edge(START, "a")
@@ -171,7 +171,7 @@ def test_the_writes_of_a_reducer_are_appends():
     assert session.who_wrote("xs") == 2
 
 
-def test_sends_run_once_each_with_an_input_of_their_own():
+def test_each_send_runs_once_with_its_own_input():
     graph = StateGraph(State)
     graph.add_node("work", lambda state: {"xs": [f"got {state}"]})
     graph.add_node("end", says("end"))
@@ -184,7 +184,7 @@ def test_sends_run_once_each_with_an_input_of_their_own():
     assert [step.inputs for step in session.trace.steps[1:4]] == sent == [*session.trace.frames.steps.inputs[1:4]]
 
 
-def test_each_of_many_sends_costs_the_same():
+def test_the_cost_of_a_send_does_not_depend_on_their_number():
     count = 2000
     graph = StateGraph(State)
     graph.add_node("work", lambda state: {"xs": [state]})
@@ -197,7 +197,7 @@ def test_each_of_many_sends_costs_the_same():
     )  # the frontier is not written again for each of them
 
 
-def test_commands_update_and_go():
+def test_commands_update_the_state_and_choose_the_next_node():
     graph = StateGraph(State)
     graph.add_node("a", lambda state: Command(goto=["b", Send("c", {"xs": ["sent"]})], update={"xs": ["a"], "n": 3}))
     graph.add_node("b", lambda state: [Command(update={"xs": ["b1"]}), {"xs": ["b2"]}, Command(goto=END)])
@@ -207,7 +207,7 @@ def test_commands_update_and_go():
 
 
 @pytest.mark.parametrize("to", [("branch:to:b", None), ("__pregel_tasks", Send("b", {"xs": ["sent"], "n": 3}))])
-def test_a_function_that_writes_to_langgraphs_own_channels_leads_on(to):
+def test_a_function_that_writes_to_internal_channels_chooses_the_next_nodes(to):
     def writes(state, config: RunnableConfig):
         config["configurable"]["__pregel_send"]([("xs", ["first"]), to])
         return {"xs": ["second"]}
@@ -221,7 +221,7 @@ def test_a_function_that_writes_to_langgraphs_own_channels_leads_on(to):
     assert session.board["xs"][:2] == ["first", "second"]
 
 
-def test_a_graph_that_a_function_calls_asks_in_turn_with_the_function():
+def test_a_graph_called_by_a_function_asks_alternately_with_the_function():
     inner = chain(("p", lambda state: {"xs": [interrupt("one"), interrupt("two")]}))
 
     def calls(state):
@@ -258,7 +258,7 @@ def test_deferred_nodes_wait_for_everything_else():
     assert [step.node_id for step in session.trace.steps] == ["a", "b", "b2", "b3", "d"]
 
 
-def test_what_a_node_asks_is_pending_and_it_runs_again_with_the_answers():
+def test_a_question_of_a_node_is_pending_and_the_node_runs_again_with_the_answers():
     runs = []
 
     def ask(state):
@@ -388,7 +388,7 @@ class Lasting(TypedDict, total=False):
 @pytest.mark.parametrize("silent", [False, True], ids=["", "silent"])
 @pytest.mark.parametrize("schemas", [(State, Flash), (Lasting, Flash), (Flash, Flash), (Flash, Lasting)],
                          ids=lambda pair: "-".join(schema.__name__ for schema in pair))  # fmt: skip
-def test_a_graph_inside_has_transient_keys_of_its_own(schemas, silent, asks):
+def test_a_subgraph_has_its_own_transient_keys(schemas, silent, asks):
     def reads(name):
         def read(state):
             if asks and name == "i3":
@@ -404,7 +404,7 @@ def test_a_graph_inside_has_transient_keys_of_its_own(schemas, silent, asks):
     assert session.replay().ok
 
 
-def test_conditions_from_start_of_a_graph_inside_see_its_own_input():
+def test_conditions_from_start_of_a_subgraph_see_its_own_input():
     state = TypedDict("Own", {"xs": Annotated[list, operator.add]})  # noqa: UP013
     inside = StateGraph(state)
     for name in ("i1", "i2"):
@@ -436,7 +436,7 @@ class Data:
 
 
 @pytest.mark.parametrize("schema", [Model, Data])
-def test_nodes_get_an_object_of_their_schema(schema):
+def test_nodes_receive_an_object_of_their_schema(schema):
     graph = StateGraph(schema)
     graph.add_node("a", lambda state: {"xs": [f"{type(state).__name__} {state.n}"]})
     graph.add_node("b", lambda state: schema(n=4, xs=["b"]))
@@ -450,7 +450,7 @@ def test_nodes_get_an_object_of_their_schema(schema):
 
 
 @pytest.mark.parametrize("value", [Command(goto="a"), "text", [1], 3])
-def test_an_input_that_invoke_does_not_take_is_a_problem(value):
+def test_an_input_that_invoke_rejects_is_a_problem(value):
     with pytest.raises(RecipeError, match="R207"):
         Session(load(chain(("a", says("a")))), value)
 
@@ -534,7 +534,7 @@ def test_managed_values():
     compare(chain(("a", look), ("b", look), ("c", look), schema=Managed), {}, limit=4)
 
 
-def test_messages_have_ids_that_a_replay_draws_again():
+def test_a_replay_draws_the_same_message_ids():
     graph = chain(("bot", lambda state: {"messages": [AIMessage(f"re {state['messages'][-1].content}")]}),
                   ("more", lambda state: {"messages": ("human", "thanks")}), schema=MessagesState)  # fmt: skip
     session = Session(load(graph), {"messages": [HumanMessage("hi")]})
@@ -589,7 +589,7 @@ def test_tools_as_nodes(node):
     assert session.replay().ok
 
 
-def test_config_context_store_and_writer_reach_the_nodes_and_what_they_stream_is_what_langgraph_streams():
+def test_config_context_store_and_writer_reach_the_nodes_and_streams_equal_those_of_langgraph():
     def node(state, config, runtime: Runtime[dict]):
         user = config["configurable"]["user"]
         known = runtime.store.get(("visits",), user)
@@ -648,7 +648,7 @@ def test_a_run_that_ends_exactly_at_its_limit_fails_with_its_last_state(limit, e
     assert session.status == ("finished" if limit == 4 else "failed")
 
 
-def test_a_fork_with_an_edit_of_a_run_that_is_stored_and_opened(tmp_path):
+def test_a_fork_with_an_edit_of_a_reopened_run_continues_as_in_langgraph(tmp_path):
     import agentnb as nb
 
     graph = chain(("a", says("a")), ("b", says("b")), ("c", says("c")))
@@ -662,7 +662,7 @@ def test_a_fork_with_an_edit_of_a_run_that_is_stored_and_opened(tmp_path):
     assert (opened.board["xs"], fork.board["xs"]) == (["a:0", "b:1", "c:2"], ["b:0", "c:1"])
 
 
-def test_a_run_that_is_opened_inside_a_subgraph_records_what_its_replay_does(tmp_path):
+def test_a_run_reopened_inside_a_subgraph_records_what_its_replay_does(tmp_path):
     inside = StateGraph(MessagesState)
     inside.add_node("say", lambda state: {"messages": [AIMessage("said")]})
     inside.add_conditional_edges(START, lambda state: "say", ["say"])
@@ -701,7 +701,7 @@ def _inside(**words):
     ],
     ids=["before", "after", "both", "before all", "after all", "before a subgraph", "before inside", "after inside"],
 )
-def test_a_graph_that_is_compiled_with_interrupts_stops_where_langgraph_does(make):
+def test_a_graph_compiled_with_interrupts_stops_where_langgraph_does(make):
     graph, settings = make(checkpointer=InMemorySaver()), {"configurable": {"thread_id": "1"}}
     theirs: list[Any] = []
     given: Any = {"n": 1}
@@ -718,7 +718,7 @@ def test_a_graph_that_is_compiled_with_interrupts_stops_where_langgraph_does(mak
     assert ours == theirs
 
 
-def test_the_outputs_of_a_step_are_all_that_it_appended():
+def test_the_outputs_of_a_step_contain_everything_that_it_appended():
     session = Session(load(chain(("a", lambda state: {"xs": ["one", "two"]}), ("b", says("b")))), {})
     session.run()
     assert [step.outputs for step in session.trace.steps] == [{"xs": ["one", "two"]}, {"xs": "b:2"}]
@@ -752,7 +752,7 @@ def test_an_overwrite_drops_what_its_siblings_add(parts):
     compare(overwriting(*parts), {"log": []})
 
 
-def test_keys_outside_the_schema_reach_the_conditions_from_start():
+def test_keys_outside_of_the_schema_reach_conditions_from_start():
     state = TypedDict("State", {"n": int})  # noqa: UP013
     graph = StateGraph(state)
     graph.add_node("a", lambda state: {"n": 1})
@@ -814,7 +814,7 @@ def test_a_retry_policy_runs_a_node_again(policies, fails, is_async):
         assert [event.payload["attempt"] for event in session.events] == list(range(1, fails + 1))
 
 
-def test_tokens_of_a_model_inside_a_node_are_those_that_langgraph_streams():
+def test_streamed_tokens_equal_those_of_langgraph():
     def make():
         model = GenericFakeChatModel(messages=iter([AIMessage("one two three")]))
         return chain(("say", lambda state: {"xs": [model.invoke("?").content]}))
@@ -828,7 +828,7 @@ def test_tokens_of_a_model_inside_a_node_are_those_that_langgraph_streams():
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_node_that_streams_a_model_gets_the_pieces_that_it_gets_in_langgraph_and_in_a_replay(is_async):
+def test_a_node_that_streams_a_model_receives_the_same_chunks_as_in_langgraph_and_in_a_replay(is_async):
     class Streamed(TypedDict, total=False):
         answer: Any
         pieces: list
@@ -905,7 +905,7 @@ class Narrow(TypedDict, total=False):
     xs: Annotated[list, operator.add]
 
 
-def test_keys_outside_the_input_schema_are_not_part_of_the_first_state():
+def test_keys_outside_of_the_input_schema_are_not_part_of_the_first_state():
     graph = StateGraph(State, input_schema=Narrow)
     graph.add_node("a", lambda state: {"xs": [sorted(state)]})
     graph.add_edge(START, "a")
@@ -913,7 +913,7 @@ def test_keys_outside_the_input_schema_are_not_part_of_the_first_state():
     assert session.board["xs"] == [["xs"]]
 
 
-def test_what_a_function_writes_by_itself():
+def test_writes_that_a_function_makes_itself_are_recorded():
     def speaks(state):
         push_message(AIMessage("first", id="1"))
         return {"messages": [AIMessage(f"{len(state['messages'])}", id="2")]}
@@ -941,7 +941,7 @@ def test_messages_in_a_delta_channel_get_ids():
     assert session.replay().ok
 
 
-def test_the_config_of_a_node():
+def test_the_config_of_a_node_equals_that_of_langgraph():
     seen: list[Any] = []
 
     def looks(state, config: RunnableConfig, runtime: Runtime):
@@ -979,7 +979,7 @@ def test_the_config_of_a_node():
 
 
 @pytest.mark.parametrize("config", [{}, {"tags": ["mine"], "run_name": "the run", "max_concurrency": 2}])
-def test_the_config_of_a_node_has_the_keys_that_it_has_there(config):
+def test_the_config_of_a_node_has_the_keys_that_langgraph_sets(config):
     seen = []
 
     def looks(state, config: RunnableConfig):
@@ -1018,7 +1018,7 @@ def test_a_run_continues_from_the_state_of_an_earlier_one():
 
 
 @pytest.mark.parametrize("saver", [None, InMemorySaver])
-def test_a_subgraph_with_a_checkpointer_of_its_own_continues_where_it_ended(saver):
+def test_a_subgraph_with_its_own_checkpointer_continues_where_it_ended(saver):
     def counts(state):
         return {"xs": ["x"], "n": len(state.get("xs", []))}
 

@@ -67,7 +67,7 @@ def drive(graph: Any, inputs: Any, way: str) -> Session:
 
 
 @pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
-def test_the_sync_function_is_called_where_langgraph_invokes_and_the_async_one_where_it_awaits(make):
+def test_the_sync_function_is_called_by_invoke_and_the_async_one_by_ainvoke(make):
     graph = chain(make(), plain, make())
     invoked, known = graph.invoke({"log": []}), asyncio.run(graph.ainvoke({"log": []}))
     assert invoked != known
@@ -78,7 +78,7 @@ def test_the_sync_function_is_called_where_langgraph_invokes_and_the_async_one_w
 
 @pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
 @pytest.mark.parametrize("way", ["run", "step", "arun"])
-def test_a_graph_that_can_only_be_awaited_calls_every_async_function(make, way):
+def test_an_async_only_graph_calls_every_async_function(make, way):
     graph = chain(make(), only_awaited)
     with pytest.raises(TypeError):
         graph.invoke({"log": []})
@@ -86,7 +86,7 @@ def test_a_graph_that_can_only_be_awaited_calls_every_async_function(make, way):
 
 
 @pytest.mark.parametrize("way", ["run", "arun"])
-def test_a_condition_of_two_functions(way):
+def test_a_condition_may_have_a_sync_and_an_async_function(way):
     async def choose_async(state):
         return "right"
 
@@ -105,7 +105,7 @@ def test_a_condition_of_two_functions(way):
     assert dict(drive(made(), {"log": []}, way).board) == known
 
 
-def test_a_replay_calls_the_functions_that_were_called():
+def test_a_replay_calls_the_same_functions():
     session = drive(chain(RunnableCallable(plain, awaited)), {"log": []}, "arun")
     report = session.replay()
     assert report.ok, report
@@ -247,7 +247,7 @@ AGENTS = {
 
 @pytest.mark.parametrize("way", ["run", "step", "arun"])
 @pytest.mark.parametrize("make", AGENTS.values(), ids=AGENTS)
-def test_agents_with_an_async_prompt_tool_or_middleware_run_as_when_awaited(make, way):
+def test_agents_with_an_async_prompt_tool_or_middleware_run_as_with_ainvoke(make, way):
     question = {"messages": [HumanMessage("what?")]}
     with pytest.raises((TypeError, NotImplementedError)):
         make().invoke(question)
@@ -271,7 +271,7 @@ def wraps_a_tool(request, handler):
 @pytest.mark.parametrize("way", ["run", "step", "arun"])
 @pytest.mark.parametrize("middleware", [[wraps_a_model], [wraps_a_tool], [wraps_a_model, wraps_a_tool]],
                          ids=["around a model", "around a tool", "both"])  # fmt: skip
-def test_agents_with_middleware_that_has_no_async_function_run_as_when_invoked(middleware, way):
+def test_agents_with_sync_middleware_run_as_with_invoke(middleware, way):
     question = {"messages": [HumanMessage("what?")]}
     with pytest.raises(NotImplementedError):
         asyncio.run(agent(*middleware, uses=find).ainvoke(question))
@@ -282,7 +282,7 @@ def test_agents_with_middleware_that_has_no_async_function_run_as_when_invoked(m
 
 
 @pytest.mark.parametrize("way", ["run", "arun"])
-def test_calls_in_the_tasks_of_an_async_function_are_held_and_edited(way):
+def test_calls_in_the_tasks_of_an_async_function_are_paused_and_edited(way):
     @tool
     async def shout(text: str) -> str:
         """Say it louder."""
@@ -313,7 +313,7 @@ def test_calls_in_the_tasks_of_an_async_function_are_held_and_edited(way):
     assert len(results) == 3
 
 
-def test_an_async_prompt_and_its_model_are_held():
+def test_an_async_prompt_and_its_model_are_paused():
     session = Session(load(react_agent(prompt)), {"messages": [HumanMessage("what?")]})
     session.breakpoints.add(call="llm")
     asyncio.run(session.arun())

@@ -90,13 +90,13 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_an_answer_drops_what_checkpoints_do_not_keep(name):
+def test_an_answer_drops_values_that_checkpoints_do_not_store(name):
     _, session = compare(GRAPHS[name], {"secret": "in"}, answers=lambda question: question)
     assert session.status == "finished"
     assert session.replay().ok
 
 
-def test_a_condition_sees_no_such_keys_after_a_graph_inside_has_asked():
+def test_a_condition_sees_no_such_keys_after_a_subgraph_has_asked():
     seen = []
 
     def choose(state):
@@ -114,7 +114,7 @@ def test_a_condition_sees_no_such_keys_after_a_graph_inside_has_asked():
     assert seen == [["log"], ["log"]]
 
 
-def test_the_input_of_a_send_loses_them_too():
+def test_the_input_of_a_send_loses_such_values_too():
     graph = StateGraph(State)
     graph.add_node("a", node("a", secret="a's"))
     graph.add_node("b", node("b", 1))
@@ -126,7 +126,7 @@ def test_the_input_of_a_send_loses_them_too():
 
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("where", [["a"], ["b"], ["c"], "*"])
-def test_a_breakpoint_of_the_graph_drops_them(side, where):
+def test_a_breakpoint_of_the_graph_drops_such_values(side, where):
     graph = graph_of(
         {"a": node("a", secret="a's"), "b": node("b"), "c": node("c")}, *line("a", "b", "c"),
         checkpointer=InMemorySaver(), **{f"interrupt_{side}": where},
@@ -174,7 +174,7 @@ def test_a_wait_drops_them_from_what_was_sent_before(asking, stops):
     assert session.replay().ok
 
 
-def test_going_back_brings_them_back():
+def test_going_back_restores_such_values():
     session = Session(load_graph(GRAPHS["one asks"]), {"secret": "in"})
     session.run()
     assert session.board["secret"] == "a's"

@@ -21,45 +21,45 @@ def read(given):
     return [list(level.ids.values()) for level in reported], [(problem.code, problem.where) for problem in problems]
 
 
-def test_nodes_keep_their_ids_as_text():
+def test_ids_of_nodes_are_converted_to_text():
     assert read(graph(1, "b", ("c", 2))) == ([["1", "b", "('c', 2)"]], [])
 
 
-def test_ids_that_become_the_same_text_clash():
+def test_ids_with_the_same_text_conflict():
     assert read(graph(1, "1"))[1] == [("R106", "<graph 'g'>, nodes['1']")]
 
 
-def test_inner_ids_stay_where_they_are_the_only_ones():
+def test_unique_inner_ids_are_kept():
     assert read(graph("a", s=graph("b", t=graph("c"))))[0] == [["a", "s"], ["b", "t"], ["c"]]
 
 
-def test_inner_ids_that_occur_twice_are_named_by_their_owner():
+def test_duplicate_inner_ids_are_prefixed_with_their_owner():
     assert read(graph("a", s=graph("a", "b")))[0] == [["a", "s"], ["s/a", "b"]]
 
 
-def test_one_graph_may_be_the_inside_of_several_nodes():
+def test_one_graph_may_be_nested_in_several_nodes():
     inner = graph("a", "b")
     assert read(graph(s=inner, t=inner)) == ([["s", "t"], ["s/a", "s/b"], ["t/a", "t/b"]], [])
 
 
-def test_a_generated_name_may_clash_too():
+def test_a_generated_id_may_conflict_too():
     assert [code for code, _ in read(graph("s/a", "a", s=graph("a")))[1]] == ["R106"]
 
 
-def test_a_graph_cannot_hold_itself():
+def test_a_graph_cannot_contain_itself():
     built_graph = graph("a")
     built_graph.add_node("s", kind="loop", graph=built_graph)
     assert read(built_graph)[1] == [("R108", "<graph 'g'>, nodes['s'].graph")]
 
 
-def test_graphs_are_nested_only_so_deep():
+def test_the_nesting_of_graphs_is_limited():
     built_graph = graph("a")
     for _ in range(40):
         built_graph = graph(s=built_graph)
     assert [code for code, _ in read(built_graph)[1]] == ["R108"]
 
 
-def test_a_graph_used_too_often_is_refused(monkeypatch):
+def test_a_graph_used_too_often_is_rejected(monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", 100)
     built_graph = graph("a")
     for _ in range(20):
@@ -67,22 +67,22 @@ def test_a_graph_used_too_often_is_refused(monkeypatch):
     assert [code for code, _ in read(built_graph)[1]] == ["R108"]
 
 
-def test_edges_need_a_direction():
+def test_an_undirected_graph_is_rejected():
     assert read(nx.Graph([(1, 2)]))[1] == [("R131", "<graph 'g'>")]
     assert read(graph(s=nx.Graph([(1, 2)])))[1] == [("R131", "<graph 'g'>, nodes['s'].graph")]
 
 
-def test_what_is_inside_is_a_graph():
+def test_nested_graphs_must_be_graphs():
     assert read(graph(s="other"))[1] == [("R114", "<graph 'g'>, nodes['s'].graph")]
 
 
 @pytest.mark.parametrize("cls", [nx.Graph, nx.DiGraph, nx.MultiDiGraph, type("Mine", (nx.DiGraph,), {})])
-def test_every_sort_of_graph_is_recognised(cls):
+def test_every_type_of_graph_is_recognized(cls):
     assert is_graph(cls())
 
 
 @pytest.mark.parametrize("other", [None, {}, nx.DiGraph, object(), nx.NetworkXError()])
-def test_nothing_else_is(other):
+def test_other_objects_are_not_recognized(other):
     assert not is_graph(other)
 
 
@@ -92,6 +92,6 @@ def test_a_node_with_a_graph_is_a_subgraph():
     assert infer_kind({}) == "function"
 
 
-def test_a_node_is_found_by_itself_or_by_its_text():
+def test_a_node_is_found_by_its_object_or_its_text():
     (level,) = list_levels(graph(1, "b"), "g", [])
     assert (level.id_of(1), level.id_of("1"), level.id_of("b"), level.id_of(["x"])) == ("1", "1", "b", "['x']")

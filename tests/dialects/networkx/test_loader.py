@@ -29,7 +29,7 @@ def never(*args, **kwargs):
     raise AssertionError("it was called while loading")
 
 
-def test_a_function_is_kept_and_not_called():
+def test_a_function_is_stored_and_not_called():
     custom_node = node(function=never, inputs={"n": "order.total"}, writes=["sum"])
     assert (custom_node.kind, custom_node.inputs, custom_node.reads, custom_node.writes) == (
         "function",
@@ -40,13 +40,13 @@ def test_a_function_is_kept_and_not_called():
     assert custom_node.params["function"] is never
 
 
-def test_a_function_may_be_named_later_by_its_own_id():
+def test_a_function_may_be_bound_later_by_the_node_id():
     assert node().params["function"] == "a"
     assert node(function="other").params["function"] == "other"
     assert node().inputs is None
 
 
-def test_a_tool_says_how_it_is_called():
+def test_a_tool_declares_how_it_is_called():
     options = {"timeout": 2, "attempts": 3, "backoff": 0.1, "blocking": True, "repeatable": True}
     assert dict(node(kind="tool", function=never, **options).params) == {"function": never, **options, "output": "a"}
     others = {"agent": {}, "evaluator": {"target": "x", "threshold": 0}, "generative": {"goal": "g"}}
@@ -67,7 +67,7 @@ def test_a_person_is_asked():
     assert custom_node.writes == ("a",)
 
 
-def test_a_router_needs_to_know_what_it_reads():
+def test_a_router_needs_an_input():
     assert ("R113", "<graph 'g'>, nodes['a']") in list_problems(one(kind="router", routes={}))
     assert node(kind="router", input_key="x.y", default="").params["input_key"] == ("x", "y")
 
@@ -89,7 +89,7 @@ def test_a_loop_has_its_body_and_its_conditions():
     assert loop.params["until"]({"done": True})
 
 
-def test_a_loop_has_to_end():
+def test_a_loop_must_have_an_end():
     assert list_problems(one(kind="loop", graph=inner())) == [("R113", "<graph 'g'>, nodes['a']")]
     assert list_problems(one(kind="loop", graph=inner(), times=3)) == []
     assert list_problems(one(kind="loop", graph=inner(), until="n <")) == [("R301", "<graph 'g'>, nodes['a'].until")]
@@ -107,13 +107,13 @@ def test_a_subgraph_shares_the_board_or_has_one_of_its_own():
 
 
 @pytest.mark.parametrize("kind", ["loop", "subgraph"])
-def test_a_frame_needs_something_inside(kind):
+def test_a_composite_node_needs_a_nested_graph(kind):
     assert ("R121", "<graph 'g'>, nodes['a']") in list_problems(
         one(kind=kind, **({"times": 1} if kind == "loop" else {}))
     )
 
 
-def test_an_inner_graph_begins_where_it_says():
+def test_a_nested_graph_starts_at_its_declared_entry():
     graph = inner()
     graph.graph["entry"] = "c"
     assert load(one(kind="subgraph", graph=graph)).regions["a"].entry == ("c",)
@@ -121,7 +121,7 @@ def test_an_inner_graph_begins_where_it_says():
     assert [code for code, _ in list_problems(one(kind="subgraph", graph=graph))] == ["R116"]
 
 
-def test_a_node_of_an_inner_graph_keeps_its_own_name_for_what_it_calls_and_writes():
+def test_a_nested_node_keeps_its_own_name_for_calls_and_outputs():
     outer = one(kind="subgraph", graph=inner())
     outer.add_node("b")
     recipe = load(outer).nodes["a/b"]
@@ -151,13 +151,13 @@ def test_a_condition_may_be_a_callable_and_is_not_called():
         load(graph).edges[0].when({})
 
 
-def test_a_condition_that_cannot_be_read_is_at_its_edge():
+def test_an_invalid_condition_is_reported_at_its_edge():
     graph = nx.DiGraph(name="g")
     graph.add_edge("a", "b", when="n >")
     assert list_problems(graph) == [("R301", "<graph 'g'>, edges['a', 'b'].when")]
 
 
-def test_a_graph_begins_where_it_says_or_where_no_way_leads():
+def test_a_graph_starts_at_its_entry_or_at_nodes_without_incoming_edges():
     graph = nx.DiGraph([(1, 2), (3, 2), (2, 4)])
     assert load(graph).entry == ("1", "3")
     graph.graph["entry"] = 3
@@ -168,16 +168,16 @@ def test_a_graph_begins_where_it_says_or_where_no_way_leads():
     assert [code for code, _ in list_problems(graph)] == ["R105"]
 
 
-def test_a_tuple_may_be_the_node_that_it_begins_with():
+def test_the_entry_may_be_a_tuple():
     graph = nx.DiGraph([((0, 0), (0, 1))], entry=(0, 0))
     assert load(graph).entry == ("(0, 0)",)
 
 
-def test_a_circle_begins_nowhere():
+def test_a_cycle_has_no_entry():
     assert list_problems(nx.DiGraph([(1, 1)], name="g")) == [("R105", "<graph 'g'>, entry")]
 
 
-def test_the_graph_says_what_it_is_given_and_gives():
+def test_a_graph_declares_its_inputs_and_outputs():
     graph = one()
     graph.graph |= {
         "inputs": {"n": {"default": 3}, "m": {}},
@@ -194,7 +194,7 @@ def test_the_graph_says_what_it_is_given_and_gives():
     assert list_problems(graph) == [("R114", "<graph 'g'>, outputs")]
 
 
-def test_a_graph_without_nodes_is_no_recipe():
+def test_a_graph_without_nodes_is_rejected():
     assert [code for code, _ in list_problems(nx.DiGraph())] == ["R105"]
 
 
@@ -202,7 +202,7 @@ def test_an_unknown_kind_is_reported_where_it_is():
     assert list_problems(one(kind="agnet")) == [("R117", "<graph 'g'>, nodes['a']")]
 
 
-def test_what_others_hang_on_a_graph_is_left_alone():
+def test_foreign_attributes_of_a_graph_are_ignored():
     graph = one(function=never, color="red", pos=(1, 2))
     graph.add_edge("a", "b", weight=3, capacity=1)
     graph.graph["layout"] = "dot"

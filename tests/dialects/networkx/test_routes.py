@@ -39,28 +39,28 @@ def test_routes_are_drawn():
     assert recipe.check() == []
 
 
-def test_an_edge_with_a_value_is_a_route():
+def test_an_edge_with_a_value_becomes_a_route():
     recipe = load(graph(("r", "a", {"value": "x"}), ("r", "b", {"kind": "route"})))
     assert chosen(recipe) == ({"x": "a"}, "b", [("a", "x"), ("b", "")])
     assert recipe.check() == []
 
 
-def test_a_plain_edge_to_a_target_draws_its_route():
+def test_a_plain_edge_to_a_target_is_drawn_as_its_route():
     recipe = load(graph(("r", "a"), ("r", "b"), routes={"x": "a"}, default="b"))
     assert chosen(recipe) == ({"x": "a"}, "b", [("a", "x"), ("b", "otherwise")])
     assert recipe.check() == []
 
 
-def test_a_plain_edge_elsewhere_is_ignored_and_reported():
+def test_a_plain_edge_to_another_node_is_ignored_and_reported():
     assert codes(graph(("r", "a"), ("r", "b"), routes={"x": "a"})) == ["R119", "R115"]
 
 
-def test_an_error_edge_of_a_router_stays():
+def test_an_error_edge_of_a_router_is_kept():
     recipe = load(graph(("r", "b", {"kind": "error"}), routes={"x": "a"}))
     assert ("b", "error") in [(edge.target, edge.kind) for edge in recipe.edges]
 
 
-def test_a_route_has_to_lead_to_a_node():
+def test_routes_must_lead_to_nodes():
     assert codes(graph(routes={"x": "gone"}, default="a")) == ["R104"]
 
 
@@ -68,7 +68,7 @@ def test_routes_are_a_mapping():
     assert "R114" in codes(graph(routes=["a"]))
 
 
-def test_routes_inside_another_graph_lead_to_its_own_nodes():
+def test_routes_in_a_nested_graph_lead_to_its_own_nodes():
     inner = graph(routes={"x": "a"}, default="b")
     outer = nx.DiGraph()
     outer.add_node("a")
@@ -86,7 +86,7 @@ def judged(**more):
 
 
 @pytest.mark.parametrize("by_edges", [True, False])
-def test_an_evaluator_leads_by_its_verdict(by_edges):
+def test_an_evaluator_chooses_its_route_by_the_verdict(by_edges):
     if by_edges:
         graph = judged()
         graph.add_edge("judge", "done", value="pass")
@@ -109,7 +109,7 @@ def test_an_evaluator_without_routes_ends_the_run():
 @pytest.mark.parametrize(("kind", "given", "missing"), [
     ("evaluator", {"threshold": 1}, "target"), ("evaluator", {"target": "a"}, "threshold"), ("generative", {}, "goal"),
 ])  # fmt: skip
-def test_what_a_kind_cannot_do_without_is_asked_for(kind, given, missing):
+def test_missing_required_parameters_of_a_kind_are_reported(kind, given, missing):
     built_graph = nx.DiGraph()
     built_graph.add_node("n", kind=kind, **given)
     with pytest.raises(RecipeError) as caught:

@@ -46,7 +46,7 @@ def get_request(node, board=None):
     ],
     ids=lambda node: "-".join(node)[:40],
 )
-def test_what_a_model_is_asked_is_a_template(node):
+def test_the_prompt_of_a_model_is_a_template(node):
     assert "Buy tea for 3." in get_request(node)
 
 
@@ -58,7 +58,7 @@ def test_no_other_attribute_is_a_template():
     assert recipe.nodes["it"].reads == ("left",)
 
 
-def test_what_a_person_is_asked_is_a_template():
+def test_the_question_to_a_person_is_a_template():
     session = nb.Session(nb.load(line(ask={"kind": "human", "prompt": "Pay {{ left }}?"})), {"left": 3})
     session.run()
     assert session.pending[0].arguments["prompt"] == "Pay 3?"
@@ -76,7 +76,7 @@ def test_what_a_person_is_asked_is_a_template():
     ],
     ids=lambda node: node["kind"],
 )
-def test_a_wrong_template_is_found_when_the_graph_is_loaded(node):
+def test_an_invalid_template_is_reported_at_load(node):
     with pytest.raises(nb.RecipeError) as caught:
         nb.load(line(it=node))
     assert "R301" in [problem.code for problem in caught.value.problems]
@@ -114,7 +114,7 @@ def test_an_input_with_a_default_or_a_first_value_is_not_required():
 
 @pytest.mark.parametrize("kind", ["function", "tool"])
 @pytest.mark.parametrize("answer", [{"a": 1}, [1], "text"], ids=type)
-def test_an_explicit_output_takes_whatever_comes_back(kind, answer):
+def test_an_explicit_output_accepts_any_returned_value(kind, answer):
     async def later():
         return answer
 
@@ -166,7 +166,7 @@ def test_a_function_draws_from_the_seed_of_the_session(kind):
     assert drawn.isdisjoint([boards[2]["first"][0], boards[2]["second"][1]])
 
 
-def test_what_is_drawn_is_the_same_after_going_back_in_a_fork_and_in_a_replay():
+def test_random_numbers_are_the_same_after_going_back_in_a_fork_and_in_a_replay():
     session = nb.Session(rolling(), {"n": 0}, seed=3)
     session.run()
     end = dict(session.board)
@@ -180,7 +180,7 @@ def test_what_is_drawn_is_the_same_after_going_back_in_a_fork_and_in_a_replay():
     assert dict(session.board) == end
 
 
-def test_an_interrupted_step_draws_the_same_when_it_runs_again():
+def test_an_interrupted_step_draws_the_same_numbers_when_it_runs_again():
     interrupts = [KeyboardInterrupt]
 
     def draw(rng):
@@ -198,7 +198,7 @@ def test_an_interrupted_step_draws_the_same_when_it_runs_again():
     assert session.board["x"] == other.board["x"]
 
 
-def test_branches_that_run_at_the_same_time_draw_the_same_whatever_ends_first():
+def test_concurrent_branches_draw_the_same_numbers_whatever_ends_first():
     async def slow(rng):
         first = rng.random()
         await asyncio.sleep(0.02)
@@ -223,7 +223,7 @@ def test_branches_that_run_at_the_same_time_draw_the_same_whatever_ends_first():
 
 
 @pytest.mark.parametrize("kind", ["function", "tool"])
-def test_a_reducer_combines_what_a_node_writes_with_what_is_there(kind):
+def test_a_reducer_combines_a_write_with_the_existing_value(kind):
     graph = line(
         one={"kind": kind, "function": lambda: {"log": ["one"], "n": 1}, "reducers": {"log": operator.add}},
         two={"kind": kind, "function": lambda: {"log": ["two"], "n": 2}, "reducers": {"log": operator.add, "m": max}},
@@ -260,12 +260,12 @@ def test_a_reducer_that_fails_is_the_failure_of_its_node():
     assert (session.status, session.current, dict(session.board)) == ("failed", "two", {"n": 1})
 
 
-def test_reducers_are_functions():
+def test_reducers_must_be_functions():
     with pytest.raises(nb.RecipeError, match="R114: 'reducers'"):
         nb.load(line(one={"function": lambda: None, "reducers": {"log": "add"}}))
 
 
-def test_an_edge_may_ask_a_function_of_the_board():
+def test_a_condition_may_be_a_function_of_the_board():
     graph = line(a={"function": lambda: {"n": 3}})
     graph.add_edge("a", "big", when=lambda board: board["n"] > 2)
     graph.add_edge("a", "small")

@@ -40,7 +40,7 @@ def list_problems(given, known):
         ("while", words.parse_condition, "n > 1", 7),
     ],
 )
-def test_a_value_fits_or_is_reported(name, reader, good, bad):
+def test_an_invalid_value_is_reported(name, reader, good, bad):
     actual, problems = list_problems({name: good}, {name: reader})
     assert name in actual
     assert problems == []
@@ -51,16 +51,16 @@ def test_a_value_fits_or_is_reported(name, reader, good, bad):
     assert (severity, where) == ("error", f"<graph 'g'>, nodes['a'].{name}")
 
 
-def test_none_is_as_if_it_were_left_out():
+def test_none_counts_as_omitted():
     assert list_problems({"label": None}, {"label": words.parse_text}) == ({}, [])
 
 
-def test_paths_are_taken_apart():
+def test_paths_are_parsed():
     assert words.convert_path("order.lines.0") == ("order", "lines", "0")
     assert words.convert_path(["order.id", 0]) == ("order.id", 0)
 
 
-def test_an_attribute_that_looks_like_a_known_one_is_asked_for():
+def test_an_attribute_similar_to_a_known_one_has_a_suggestion():
     _, problems = list_problems({"funtion": 1, "color": "red", 7: 8}, {**words.COMMON, **words.BY_KIND["function"]})
     assert problems == [("R112", "warning", "<graph 'g'>, nodes['a'].funtion")]
 
@@ -70,12 +70,12 @@ def test_an_attribute_of_another_kind_is_reported():
     assert problems == [("R112", "warning", "<graph 'g'>, nodes['a'].prompt")]
 
 
-def test_a_condition_tells_its_own_problems():
+def test_a_condition_reports_its_own_problems():
     _, problems = list_problems({"when": "a <"}, words.EDGE)
     assert [code for code, _, _ in problems] == ["R301"]
 
 
-def test_a_value_is_shown_short():
+def test_a_value_is_abbreviated():
     assert len(words.shorten_value("x" * 500)) == 60
     assert (words.shorten_value([]), words.shorten_value({}), words.shorten_value(object())) == (
         "a list",
@@ -85,7 +85,7 @@ def test_a_value_is_shown_short():
 
 
 @pytest.mark.parametrize("word", ["tools", "messages", "prompt"])
-def test_a_models_settings_may_not_say_what_is_asked_or_offered(word):
+def test_settings_of_a_model_may_not_contain_messages_or_tools(word):
     graph = nx.DiGraph(name="g")
     graph.add_node("a", kind="llm", prompt="Hi", model={"model": "m", word: [{"name": "x"}]})
     with pytest.raises(nb.RecipeError, match=rf"R114(.|\n)*{word!r}"):
@@ -95,7 +95,7 @@ def test_a_models_settings_may_not_say_what_is_asked_or_offered(word):
 @given(
     st.one_of(st.integers(-3, 3), st.floats(), st.booleans(), st.none(), st.text(max_size=3), st.lists(st.integers()))
 )
-def test_numbers_are_taken_as_their_words_say(value):
+def test_numbers_are_checked_against_their_bounds(value):
     is_integer = type(value) is int
     finite = type(value) in {int, float} and isfinite(value)
     meant = {

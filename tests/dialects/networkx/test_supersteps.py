@@ -37,7 +37,7 @@ def test_nodes_of_a_superstep_see_the_board_from_before():
     assert session.replay().ok
 
 
-def test_conditions_see_the_nodes_own_writes_alone():
+def test_conditions_see_the_own_writes_of_the_node_alone():
     when = {"when": lambda board: len(board["log"]) == 2}
     session = run(graph(("a", "b"), ("a", "c"), ("c", "d", when)))
     assert session.board["log"] == ["a0", "b1", "c1", "d3"]
@@ -49,13 +49,13 @@ def test_a_join_waits_for_each_of_its_edges():
     assert session.board["log"] == ["a0", "b1", "c1", "b23", "d4"]
 
 
-def test_a_deferred_node_runs_when_nothing_else_is_due():
+def test_a_deferred_node_runs_when_nothing_else_is_scheduled():
     built_graph = graph(("a", "b"), ("a", "d"), ("b", "c"), ("c", "d"))
     built_graph.nodes["d"]["defer"] = True
     assert run(built_graph).board["log"] == ["a0", "b1", "c2", "d3"]
 
 
-def test_a_function_chooses_targets_with_inputs_of_their_own():
+def test_a_function_chooses_targets_with_separate_inputs():
     built_graph = graph(("a", "end"), nodes=["a", "work", "end"], entry="a")
     built_graph.nodes["a"]["choose"] = lambda board: [nb.Send("work", {"n": n}) for n in range(board["count"])]
     built_graph.nodes["work"]["function"] = lambda board: {"log": [board["input"]["n"] * 10]}
@@ -100,7 +100,7 @@ def test_an_untracked_key_is_lost_from_what_was_sent_too():
 
 
 @pytest.mark.parametrize("supersteps", [True, False])
-def test_a_reducer_adds_to_what_a_function_has_changed_in_place(supersteps):
+def test_a_reducer_adds_to_a_value_changed_in_place(supersteps):
     def change(board):
         log = board["log"]
         log.append("mine")
@@ -121,7 +121,7 @@ def test_two_nodes_that_write_one_key_need_a_reducer():
     assert session.position == 3
 
 
-def test_a_node_set_next_belongs_to_the_superstep_that_is_due():
+def test_set_next_schedules_a_node_in_the_next_superstep():
     session = nb.Session(nb.load(graph(("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"))))
     session.step()
     session.set_next("d")
@@ -135,7 +135,7 @@ def asking(board):
 
 
 @pytest.mark.parametrize("supersteps", [True, False])
-def test_a_function_asks_from_inside(supersteps):
+def test_a_function_can_ask_a_person(supersteps):
     built_graph = graph(("a", "b"))
     built_graph.graph["supersteps"] = supersteps
     built_graph.nodes["a"].update(function=asking, asks=True)
@@ -149,12 +149,12 @@ def test_a_function_asks_from_inside(supersteps):
     assert session.replay().ok
 
 
-def test_a_question_outside_of_a_node_that_may_ask_is_a_problem():
+def test_a_question_outside_of_an_asking_node_is_a_problem():
     with pytest.raises(nb.ExecutionError, match="L534"):
         nb.ask("?")
 
 
-def test_a_graph_declares_where_its_runs_stop():
+def test_a_graph_declares_breakpoints():
     built_graph = graph(("a", "b"), ("b", "c"))
     built_graph.nodes["b"]["breakpoint"] = "before"
     session = run(built_graph)
@@ -163,7 +163,7 @@ def test_a_graph_declares_where_its_runs_stop():
     assert session.board["log"] == ["a0", "b1", "c2"]
 
 
-def test_a_skipped_node_chooses_by_what_was_written_in_its_place():
+def test_a_skipped_node_chooses_by_the_writes_given_for_it():
     built_graph = nx.MultiDiGraph(name="made", supersteps=True, entry="pick")
     built_graph.add_node("pick", function=lambda board: {"to": "a"}, choose=lambda board: board["to"])
     for name in "ab":

@@ -51,7 +51,7 @@ def test_failed_systems_that_are_handled_and_their_handlers_count():
     assert execute(graph).nodes_executed == 4
 
 
-def test_a_context_brings_resources_and_outputs_and_has_the_outputs_afterwards():
+def test_a_context_provides_resources_and_outputs_and_receives_the_outputs():
     @system
     def priced(plan: Out[Plan], cents: Res[int]) -> Result:
         return Result(f"{plan.goal} {cents}")
@@ -61,7 +61,7 @@ def test_a_context_brings_resources_and_outputs_and_has_the_outputs_afterwards()
     assert ctx.output(Result) == Result("milk 5")
 
 
-def test_what_a_system_inserts_at_the_top_is_in_the_context_and_in_a_branch_is_not():
+def test_resources_inserted_at_the_top_level_are_in_the_context_and_those_of_a_branch_are_not():
     @system
     def shared(ctx: SystemContext):
         ctx.insert(3)
@@ -108,11 +108,11 @@ def endless():
         (nested(65), "RecursionLimitExceeded", "level1"),
     ],
 )
-def test_a_run_that_cannot_end_says_in_one_word_why_and_where(graph, kind, node):
+def test_a_failed_run_reports_a_kind_and_a_node_id(graph, kind, node):
     assert refused(graph) == (kind, node)
 
 
-def test_the_limits_are_the_executors():
+def test_the_limits_are_those_of_the_executor():
     assert refused(endless(), default_max_iterations=3) == ("MaxIterationsExceeded", "again")
     session = GraphExecutor(default_max_iterations=3).session(endless())
     session.run()
@@ -125,7 +125,7 @@ def test_the_limits_are_the_executors():
     assert refused(nested(3), max_recursion_depth=2) == ("RecursionLimitExceeded", "level1")
 
 
-def test_a_missing_output_names_type_node_and_who_could_have_produced_it():
+def test_a_missing_output_is_reported_with_type_node_and_possible_producers():
     graph = Graph().add_conditional_branch("ask", Plan, bool, note)
     graph.add_error_handler(graph.add_system_node(note), tell)
     with pytest.raises(ExecutionError) as caught:
@@ -142,14 +142,14 @@ def needs_result(result: Out[Result]) -> str:
     return result.text
 
 
-def test_the_error_has_what_was_raised_as_its_cause_and_the_steps_up_to_there():
+def test_the_error_has_its_cause_and_the_steps_up_to_the_failure():
     with pytest.raises(ExecutionError) as caught:
         execute(Graph().add_system(plan).add_system(fail))
     assert isinstance(caught.value.__cause__, ValueError)
     assert [step.node_id for step in caught.value.trace.steps] == ["plan", "fail"]
 
 
-def test_empty_bodies_only_count_and_empty_parallel_nodes_continue():
+def test_empty_bodies_only_count_iterations_and_empty_parallel_nodes_continue():
     assert execute(Graph().add_loop_n("again", 3, nothing)).nodes_executed == 1
     assert execute(Graph().add_parallel("both", [nothing]).add_system(plan)).nodes_executed == 3
     assert execute(Graph().add_system(plan).add_loop("again", Plan, lambda _: True, nothing)).nodes_executed == 2
@@ -157,7 +157,7 @@ def test_empty_bodies_only_count_and_empty_parallel_nodes_continue():
     assert refused(hollow) == ("MaxIterationsExceeded", "again")
 
 
-def test_what_does_not_hang_together_is_reported_as_validate_tells_it():
+def test_an_invalid_graph_is_reported_as_by_validate():
     graph = Graph().add_system(plan)
     graph.entry = "gone"
     assert refused(graph) == ("InvalidEntryPoint", "gone")
@@ -182,7 +182,7 @@ def blocked(gate):
 
 
 @pytest.mark.parametrize("sort", ["async", "sync"])
-def test_time_outs_are_real_and_lead_to_their_own_handler(sort):
+def test_timeouts_lead_to_their_own_handler(sort):
     gate = threading.Event()
     slow = waits if sort == "async" else blocked(gate)
     graph = Graph()
@@ -196,14 +196,14 @@ def test_time_outs_are_real_and_lead_to_their_own_handler(sort):
     assert result.output(Result) is None
 
 
-def test_without_a_handler_a_time_out_is_the_end_even_where_errors_are_handled():
+def test_a_timeout_without_a_handler_ends_the_run_even_if_errors_are_handled():
     graph = Graph()
     id = graph.add_system_node(waits)
     graph.set_timeout(id, 0.01).add_error_handler(id, note)
     assert refused(graph) == ("Timeout", "waits")
 
 
-def test_a_failure_that_nothing_handles_says_what_would_and_what_does_not():
+def test_an_unhandled_failure_names_what_would_handle_it():
     graph = Graph()
     id = graph.add_system_node(waits)
     session = nb.Session(nb.load(graph.set_timeout(id, 0.01)))
@@ -233,7 +233,7 @@ def test_a_system_that_raises_a_timeout_error_of_its_own_has_failed_and_not_time
     assert execute(graph.add_error_handler(id, plan)).output(Plan) == Plan("tea")
 
 
-def test_each_attempt_has_its_own_time_and_the_last_ones_end_decides():
+def test_each_attempt_has_its_own_timeout_and_the_last_result_decides():
     ran = []
 
     @system
@@ -270,7 +270,7 @@ def test_a_retry_that_succeeds_is_one_step():
 
 
 @pytest.mark.parametrize("sort", ["async", "sync"])
-def test_branches_run_at_the_same_time(sort):
+def test_branches_run_concurrently(sort):
     gate = threading.Barrier(10)
 
     @system
@@ -292,7 +292,7 @@ def test_branches_run_at_the_same_time(sort):
     assert execute(graph).nodes_executed == 12
 
 
-def test_the_first_failure_cancels_the_others_and_nothing_is_merged():
+def test_the_first_failure_cancels_the_other_branches_and_nothing_is_merged():
     started = threading.Event()
 
     @system
@@ -315,7 +315,7 @@ def test_the_first_failure_cancels_the_others_and_nothing_is_merged():
     assert caught.value.trace.state_at(len(steps)) == {}
 
 
-def test_outputs_are_merged_in_branch_order_whichever_came_first():
+def test_outputs_are_merged_in_branch_order_whatever_the_timing():
     done = threading.Event()
 
     @system
@@ -347,7 +347,7 @@ def test_a_session_of_the_executor_can_be_stepped():
         GraphExecutor().session({"no": "graph"})
 
 
-def test_late_inserts_of_an_abandoned_thread_are_refused():
+def test_late_inserts_of_an_abandoned_thread_are_rejected():
     gate, messages = threading.Event(), []
 
     @system

@@ -14,7 +14,7 @@ def kinds(flow):
     return {id: set(outputs.kinds) for id, outputs in flow.available.items()}
 
 
-def test_what_may_be_there_before_a_node_is_what_any_way_to_it_may_produce():
+def test_outputs_available_before_a_node_are_those_of_any_path_to_it():
     graph = Graph().given(int).add_system(plan).add_conditional_branch("ask", Plan, bool, tell, note).add_system(fix)
     assert kinds(flow_of(graph)) == {
         "plan": {int}, "ask": {int, Plan}, "tell": {int, Plan}, "note": {int, Plan},
@@ -22,18 +22,18 @@ def test_what_may_be_there_before_a_node_is_what_any_way_to_it_may_produce():
     }  # fmt: skip
 
 
-def test_within_a_loop_it_is_also_what_the_body_produces():
+def test_in_a_loop_they_include_the_outputs_of_the_body():
     flow = flow_of(Graph().add_loop_n("again", 2, lambda g: g.add_system(note).add_system(plan)).add_system(tell))
     assert kinds(flow) == {"again": set(), "note": {str, Plan}, "plan": {str, Plan}, "tell": {str, Plan}}
 
 
-def test_branches_do_not_see_each_other_later_nodes_see_both():
+def test_branches_do_not_see_each_other_and_later_nodes_see_both():
     flow = flow_of(Graph().add_parallel("both", [plan, note]).add_system(tell))
     assert kinds(flow)["plan"] == kinds(flow)["note"] == set()
     assert kinds(flow)["tell"] == {Plan, str}
 
 
-def test_what_is_inside_counts_all_that_is_nested_and_handlers():
+def test_the_inside_of_a_node_includes_nested_nodes_and_handlers():
     def body(graph):
         graph.add_error_handler(graph.add_system_node(fail), note)
         graph.add_conditional_branch("ask", Plan, bool, plan)

@@ -19,14 +19,14 @@ def test_a_system_knows_which_node_it_is_in_branches_too():
     assert result.output(str) == "who_2 who"
 
 
-def test_it_can_be_given_in_place_of_hooks():
+def test_a_devtools_plugin_can_be_passed_as_hooks():
     assert execute(Graph().add_system(who), hooks=DevToolsPlugin()).output(str) == "who who"
     session = nb.Session(nb.load(Graph().add_system(who)), hooks=DevToolsPlugin())
     session.run()
     assert session.board["builtins.str"] == "who who"
 
 
-def test_it_goes_with_other_hooks_and_logs_where_it_is_asked_to(caplog):
+def test_it_can_be_combined_with_other_hooks_and_logs_to_a_given_logger(caplog):
     api, seen = HooksAPI(), []
     api.register("OnSystemStart", "seen", seen.append)
     with caplog.at_level(logging.DEBUG, logger="agentnb.polaris"):

@@ -18,7 +18,7 @@ def edges(graph):
     return [(edge.source, edge.target, edge.kind) for edge in graph.edges]
 
 
-def test_a_chain_begins_at_its_first_node_and_links_each_to_the_one_before():
+def test_a_chain_starts_at_its_first_node_and_links_each_to_its_predecessor():
     graph = Graph().add_system(plan).add_system(work).add_system(tell)
     assert (graph.entry, graph.last_node) == ("plan", "tell")
     assert edges(graph) == [("plan", "work", "sequential"), ("work", "tell", "sequential")]
@@ -26,7 +26,7 @@ def test_a_chain_begins_at_its_first_node_and_links_each_to_the_one_before():
     assert Graph().is_empty
 
 
-def test_ids_are_names_and_a_second_one_of_a_name_has_a_number_wherever_it_is():
+def test_ids_are_names_and_repeated_names_get_a_number():
     graph = Graph().add_system(plan).add_loop_n("again", 2, lambda inner: inner.add_system(plan).add_system(plan))
     assert [node.id for node in graph.nodes] == ["plan", "again", "plan_2", "plan_3"]
     assert graph.get_node("plan_3").name == "plan"
@@ -34,7 +34,7 @@ def test_ids_are_names_and_a_second_one_of_a_name_has_a_number_wherever_it_is():
     assert graph.get_edge(graph.edges[0].id) is graph.edges[0]
 
 
-def test_an_id_costs_the_same_after_many_of_its_name():
+def test_an_id_costs_the_same_after_many_with_its_name():
     def lines(count):
         """Return how many lines of code run while a graph gets so many nodes of one name."""
         graph, ran = Graph(), 0
@@ -58,7 +58,7 @@ def test_an_id_costs_the_same_after_many_of_its_name():
 
 
 @pytest.mark.parametrize("name", ["root", "plan_2", "plan"])
-def test_an_id_is_free_whatever_came_before_it(name):
+def test_ids_are_unique_whatever_came_before(name):
     graph = Graph()
     for each in ("plan", name, "plan", name, "plan_2_2", name, "plan", "root", name):
         graph.add_loop_n(each, 2, lambda inner: inner.add_system(work))
@@ -67,7 +67,7 @@ def test_an_id_is_free_whatever_came_before_it(name):
     assert "root" not in ids
 
 
-def test_what_follows_a_control_node_is_linked_to_it_and_not_to_its_branches():
+def test_a_successor_is_linked_to_the_control_node_and_not_to_its_branches():
     graph = Graph().add_system(plan)
     graph.add_conditional_branch("ask", Plan, bool, lambda g: g.add_system(work), tell).add_system(note)
     assert edges(graph) == [
@@ -81,7 +81,7 @@ def test_what_follows_a_control_node_is_linked_to_it_and_not_to_its_branches():
     assert (decision.true_branch, decision.false_branch) == ("work", "tell")
 
 
-def test_what_follows_parallel_branches_is_linked_to_their_join():
+def test_a_successor_of_parallel_branches_is_linked_to_their_join():
     graph = Graph().add_parallel("both", [work, lambda g: g.add_system(tell)]).add_system(note)
     both = graph.get_node("both")
     assert isinstance(both, ParallelNode)
@@ -113,7 +113,7 @@ def whole():
 
 @pytest.mark.parametrize("of", [lambda graph: [(e.source, e.target) for e in graph.edges if e.kind != "loop_back"],
                                 lambda graph: nb.load(graph).graph])  # fmt: skip
-def test_every_node_can_be_walked_to_along_edges(of):
+def test_every_node_is_reachable_along_edges(of):
     graph = whole()
     built_graph = nx.DiGraph(of(graph))
     if built_graph.number_of_edges() < 20:  # a graph has no edge into a loop's body: its node names the body
@@ -143,7 +143,7 @@ def test_a_recipes_edges_are_of_the_kinds_of_its_control_flow():
     }
 
 
-def test_builders_that_add_nothing_leave_their_branch_out():
+def test_builders_that_add_nothing_omit_their_branch():
     graph = Graph().add_conditional_branch("ask", Plan, bool, plan, nothing)
     graph.add_switch("route", Plan, str, {"a": nothing, "b": tell}, default=nothing)
     graph.add_parallel("both", [nothing, tell]).add_loop("again", Plan, bool, nothing)
@@ -155,7 +155,7 @@ def test_builders_that_add_nothing_leave_their_branch_out():
     assert graph.get_node("again").body_entry is None
 
 
-def test_a_branch_that_is_left_out_is_marked_as_such():
+def test_an_omitted_branch_is_marked():
     assert Graph().add_conditional_branch("ask", Plan, bool, plan).get_node("ask").left_out == {"false"}
 
 
@@ -164,7 +164,7 @@ def test_cases_are_a_mapping_or_pairs_in_their_order():
     assert pairs.get_node("route").cases == [("a", "plan"), ("a", "tell")]
 
 
-def test_a_handler_is_reached_by_its_edge_alone_and_what_is_added_next_follows_the_node_before():
+def test_a_handler_is_reached_by_its_edge_alone_and_the_next_node_follows_the_previous_one():
     graph = Graph().add_system(plan)
     risky = graph.add_system_node(fail)
     graph.add_error_handler(risky, lambda g: g.add_system(fix), resume=True).add_system(tell)
@@ -172,13 +172,13 @@ def test_a_handler_is_reached_by_its_edge_alone_and_what_is_added_next_follows_t
     assert (graph.edges[1].resume, graph.edges[1].last) == (True, "fix")
 
 
-def test_an_empty_handler_is_none():
+def test_an_empty_handler_is_omitted():
     graph = Graph()
     graph.add_error_handler(graph.add_system_node(fail), nothing)
     assert graph.edges == []
 
 
-def test_time_outs_are_seconds_or_a_timedelta_and_retries_are_all_attempts():
+def test_timeouts_are_seconds_or_a_timedelta_and_retries_count_all_attempts():
     graph = Graph()
     slow = graph.add_system_node(work)
     graph.set_timeout(slow, timedelta(milliseconds=50)).set_retry(slow, 3, 0.5)
@@ -189,7 +189,7 @@ def test_time_outs_are_seconds_or_a_timedelta_and_retries_are_all_attempts():
 
 @pytest.mark.parametrize("verb", ["set_timeout", "set_retry", "add_error_handler", "add_timeout_handler"])
 @pytest.mark.parametrize("id", ["wrok", "again"])
-def test_what_is_said_of_a_system_needs_one(verb, id):
+def test_settings_of_a_system_need_an_existing_system(verb, id):
     graph = Graph().add_system(work).add_loop_n("again", 2, tell)
     with pytest.raises(RecipeError) as caught:
         getattr(graph, verb)(id, 1 if verb.startswith("set") else fix)
@@ -217,12 +217,12 @@ def test_what_is_said_of_a_system_needs_one(verb, id):
         lambda graph: graph.add_switch("route", Plan, str, [tell, tell]),
     ],
 )
-def test_what_cannot_be_meant_is_refused(call):
+def test_invalid_arguments_are_rejected(call):
     with pytest.raises(RecipeError, match="R145"):
         call(Graph().add_system(work))
 
 
-def test_it_shows_itself_as_its_drawing_whatever_is_wrong_with_it():
+def test_its_repr_is_its_drawing_even_if_it_is_invalid():
     graph = Graph("broken").add_conditional_branch("ask", Plan, bool, nothing, nothing)
     assert not graph.validate().ok
     assert "ask" in graph.draw().dot
@@ -276,7 +276,7 @@ def place_of(graph):
     graph.add_system(plan).add_switch("route", Plan, str, {"a": work}, default=note).add_system(tell)
 
 
-def test_a_ready_made_graph_is_copied_with_the_names_that_its_nodes_refer_to():
+def test_a_ready_made_graph_is_copied_with_updated_references():
     ready = Graph().add_parallel("both", [work, tell]).add_loop("again", Plan, bool, note)
     ready.add_error_handler("work", fix, resume=True).given(Plan)
     graph = Graph().add_system(work).add_loop_n("twice", 2, ready)
@@ -292,7 +292,7 @@ def test_a_ready_made_graph_is_copied_with_the_names_that_its_nodes_refer_to():
     assert isinstance(Graph().add_loop_n("x", 1, inner()).get_node("route"), SwitchNode)
 
 
-def test_a_graph_inside_itself_is_refused():
+def test_a_graph_inside_itself_is_rejected():
     graph = Graph("own").add_system(plan)
     with pytest.raises(RecipeError, match="R149: graph 'own' contains itself"):
         graph.add_loop_n("again", 2, graph)
@@ -304,7 +304,7 @@ def endless(graph):
     graph.add_system(plan).add_loop_n("again", 2, endless)
 
 
-def test_a_builder_that_calls_itself_without_end_is_a_problem():
+def test_an_infinitely_recursive_builder_is_a_problem():
     def by_way_of(graph, *more):  # each takes several frames of Python's stack
         return by_way_of(graph, *more[1:]) if more else endless_too(graph)
 
@@ -329,7 +329,7 @@ def test_deep_graphs_can_be_built():
         nested(MOST_NESTED + 1)(Graph())
 
 
-def test_the_nodes_and_edges_can_be_imported_from_the_front_door():
+def test_the_classes_of_nodes_and_edges_can_be_imported_from_the_package():
     from agentnb.dialects import polaris
 
     graph = whole()
@@ -359,7 +359,7 @@ def moves_of(recipe):
     return moves
 
 
-def test_breakpoints_stop_when_an_edge_into_or_out_of_the_inside_is_taken():
+def test_breakpoints_stop_at_edges_into_and_out_of_nested_nodes():
     recipe = nb.load(nested_flow())
     branches = {("both", "work_2"), ("both", "note_2")}  # both are taken by one step
     moves = moves_of(recipe)
@@ -376,7 +376,7 @@ def test_breakpoints_stop_when_an_edge_into_or_out_of_the_inside_is_taken():
         assert session.breakpoints.rows[1].hits == len(stops)
 
 
-def test_edges_into_the_inside_and_back_are_drawn_as_taken():
+def test_edges_into_nested_nodes_and_back_are_drawn_as_taken():
     recipe = nb.load(nested_flow())
     session = nb.Session(recipe)
     assert not session._parts.pictures.view().taken
@@ -406,12 +406,12 @@ def unmarked(plan: Out[Plan]) -> str:
         lambda graph, builder: graph.add_error_handler("work", builder),
     ],
 )
-def test_a_function_that_is_no_builder_is_refused_and_the_marks_are_named(add, builder):
+def test_a_function_that_is_not_a_builder_is_rejected_with_a_hint(add, builder):
     with pytest.raises(RecipeError, match=r"R145: '.*' (is not a builder|added no node and returned an int)") as caught:
         add(Graph().add_system(work), builder)
     assert "@system" in caught.value.problems[0].why
 
 
-def test_a_builder_may_have_defaults_and_return_what_it_likes_as_long_as_it_adds():
+def test_a_builder_may_have_defaults_and_return_anything_if_it_adds_nodes():
     graph = Graph().add_parallel("both", [lambda g, each=each: g.add_system_node(each) for each in (work, tell)])
     assert [node.id for node in graph.nodes] == ["both", "work", "tell", "both_join"]

@@ -4,11 +4,11 @@ from agentnb.dialects import polaris
 from agentnb.session.schedules import Schedule
 
 
-def test_every_schedule_has_its_name_at_the_door():
+def test_every_schedule_is_exported():
     for schedule in Schedule:
         assert getattr(polaris, schedule) is schedule
 
 
-def test_all_that_the_door_names_is_there():
+def test_all_exported_names_exist():
     for name in polaris.__all__:
         assert getattr(polaris, name) is not None

@@ -6,7 +6,7 @@ from agentnb.dialects.polaris.schema import SequentialEdge
 from tests.dialects.polaris.polaris_graphs import Plan, fail, fix, note, plan, tell, work
 
 
-def test_each_node_is_in_the_subgraph_that_it_is_walked_to_in():
+def test_each_node_is_in_the_subgraph_from_which_it_is_reached():
     def branch(graph):
         graph.add_loop_n("again", 2, work).add_system(tell)
 
@@ -23,7 +23,7 @@ def test_each_node_is_in_the_subgraph_that_it_is_walked_to_in():
     ]  # fmt: skip
 
 
-def test_a_handler_stands_where_its_system_does_and_only_the_first_of_a_sort_counts():
+def test_a_handler_is_in_the_subgraph_of_its_system_and_only_the_first_of_a_type_counts():
     def body(graph):
         risky = graph.add_system_node(fail)
         graph.add_error_handler(risky, lambda g: g.add_system(fix).add_system(tell))
@@ -42,13 +42,13 @@ def test_a_join_follows_its_parallel_node():
     assert [node.id for node in levels.chain("both")] == ["both", "both_join", "tell"]
 
 
-def test_a_parallel_node_leads_to_its_join_without_an_edge_too():
+def test_a_parallel_node_leads_to_its_join_even_without_an_edge():
     graph = Graph().add_parallel("both", [plan, note]).add_system(tell)
     graph.edges = [edge for edge in graph.edges if (edge.source, edge.target) != ("both", "both_join")]
     assert [node.id for node in Levels(graph).chain("both")] == ["both", "both_join", "tell"]
 
 
-def test_a_walk_ends_where_it_has_been():
+def test_a_walk_ends_at_visited_nodes():
     graph = Graph().add_system(plan).add_system(work)
     graph.edges.append(SequentialEdge("back", "work", "plan"))
     levels = Levels(graph)

@@ -19,7 +19,7 @@ def session_of(graph, **options):
     return nb.Session(nb.load(graph), **options)
 
 
-def test_a_graph_is_recognised_and_nothing_of_it_runs():
+def test_a_graph_is_recognized_and_none_of_it_runs():
     def never() -> Plan:
         raise AssertionError
 
@@ -29,7 +29,7 @@ def test_a_graph_is_recognised_and_nothing_of_it_runs():
     assert (recipe.name, recipe.dialect, problems) == ("kept", "polaris", [])
 
 
-def test_nodes_read_and_write_the_keys_of_their_types():
+def test_nodes_read_and_write_keys_named_after_types():
     recipe = nb.load(
         Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done > 1, work).add_system(tell)
     )
@@ -39,7 +39,7 @@ def test_nodes_read_and_write_the_keys_of_their_types():
     }  # fmt: skip
 
 
-def test_a_run_of_every_sort_of_node_is_stepped_and_taken_back():
+def test_every_type_of_node_can_be_stepped_and_undone():
     graph = Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 2, work)
     graph.add_conditional_branch("ask", Plan, lambda plan: plan.done > 5, note, tell)
     graph.add_switch("route", Result, lambda result: result.text, {"tea 2": note}, fix)
@@ -64,7 +64,7 @@ def test_a_run_of_every_sort_of_node_is_stepped_and_taken_back():
     assert session.board[RESULT] == Result("tea 2")
 
 
-def test_in_the_middle_of_branches_the_frames_show_and_the_other_branch_can_be_chosen():
+def test_inside_branches_the_frames_are_shown_and_another_branch_can_be_chosen():
     graph = (
         Graph()
         .add_system(plan)
@@ -84,7 +84,7 @@ def test_in_the_middle_of_branches_the_frames_show_and_the_other_branch_can_be_c
     assert session.replay().ok
 
 
-def test_a_branch_reads_what_was_stored_before_the_fork_and_not_what_another_one_stores():
+def test_a_branch_reads_outputs_from_before_the_parallel_node_and_not_those_of_other_branches():
     @system
     def seen(ctx: SystemContext) -> str:
         return f"{ctx.output(Plan)} {ctx.output(Result)}"
@@ -94,7 +94,7 @@ def test_a_branch_reads_what_was_stored_before_the_fork_and_not_what_another_one
     assert session.board["builtins.str"] == "Plan(goal='tea', done=0) None"
 
 
-def test_branches_that_a_failure_has_cancelled_run_again_when_it_is_tried_again():
+def test_branches_cancelled_by_a_failure_run_again_on_retry():
     ran = []
 
     @system
@@ -120,7 +120,7 @@ def failing(resume):
     return graph.add_error_handler(risky, lambda g: g.add_system(fix).add_system(note), resume=resume).add_system(tell)
 
 
-def test_behind_a_handler_the_level_ends():
+def test_after_a_handler_the_level_ends():
     session = session_of(failing(resume=False))
     session.run()
     assert (path(session), session.status) == (["plan", "fail error", "fix", "note"], "finished")
@@ -132,7 +132,7 @@ def test_with_resume_the_run_continues_after_the_failed_system():
     assert path(session) == ["plan", "fail error", "fix", "note", "tell"]
 
 
-def test_behind_a_handler_in_a_body_the_loop_continues_with_its_next_round():
+def test_after_a_handler_in_a_body_the_loop_continues_with_its_next_iteration():
     def body(graph):
         risky = graph.add_system_node(fail)
         graph.add_error_handler(risky, fix).add_system(note)
@@ -143,7 +143,7 @@ def test_behind_a_handler_in_a_body_the_loop_continues_with_its_next_round():
     assert path(session) == ["plan", "again enter", *rounds, "again again", *rounds, "again leave", "tell"]
 
 
-def test_a_handler_may_fail_and_have_a_handler_of_its_own():
+def test_a_handler_may_fail_and_have_its_own_handler():
     def handler(graph):
         risky = graph.add_system_node(fail)
         graph.add_error_handler(risky, fix, resume=True).add_system(note)
@@ -155,7 +155,7 @@ def test_a_handler_may_fail_and_have_a_handler_of_its_own():
     assert path(session) == ["plan", "fail error", "fail_2 error", "fix", "note", "tell"]
 
 
-def test_a_failure_that_nothing_handles_goes_through_every_control_node_around_it():
+def test_an_unhandled_failure_leaves_every_enclosing_control_node():
     def body(graph):
         graph.add_conditional_branch("ask", Plan, lambda _: True, fail)
 
@@ -164,7 +164,7 @@ def test_a_failure_that_nothing_handles_goes_through_every_control_node_around_i
     assert (session.status, session.current) == ("failed", "fail")
 
 
-def test_classes_of_one_name_have_a_key_each():
+def test_classes_with_one_name_have_separate_keys():
     first, second = (make_dataclass("Same", [("n", int)]) for _ in range(2))
 
     @system
@@ -181,7 +181,7 @@ def test_classes_of_one_name_have_a_key_each():
     assert [(name, value.n) for name, value in session.board.items()] == [(key, 1), (f"{key}~2", 2)]
 
 
-def test_models_and_dataclasses_are_seen_by_their_fields():
+def test_fields_of_models_and_dataclasses_are_paths():
     class Order(BaseModel):
         total: float
 
@@ -218,7 +218,7 @@ def test_models_and_dataclasses_are_seen_by_their_fields():
     "when",
     [f"state['{PLAN}'].done > 1", {">": [{"var": f"{PLAN}.done"}, 1]}, lambda board: board.get(PLAN, plan()).done > 1],
 )
-def test_what_people_ask_of_the_board_knows_the_keys_of_types(when):
+def test_conditions_of_users_know_the_keys_of_types(when):
     session = session_of(Graph().add_system(plan).add_loop_n("again", 5, work))
     session.breakpoints.add(when=when)
     session.run()
@@ -255,7 +255,7 @@ def test_a_system_is_not_run_again_by_a_replay():
     assert len(ran) == 1
 
 
-def test_a_stored_run_continues_in_a_session_that_is_opened(tmp_path):
+def test_a_stored_run_continues_in_a_reopened_session(tmp_path):
     def recipe():
         graph = Graph("kept").add_system(plan).add_loop("again", Plan, lambda plan: plan.done == 3, work)
         return nb.load(graph.add_system(tell))
@@ -298,7 +298,7 @@ def test_a_stored_run_continues_from_every_step(tmp_path):
         assert (opened.status, path(opened), dict(opened.board)) == ("finished", path(full_run), dict(full_run.board))
 
 
-def test_a_replay_needs_no_resources_for_no_system_runs(tmp_path):
+def test_a_replay_needs_no_resources_because_no_system_runs(tmp_path):
     @system
     def buy(price: Res[int], plan: Out[Plan]) -> str:
         return f"{plan.goal} {price}"
@@ -314,7 +314,7 @@ def test_a_replay_needs_no_resources_for_no_system_runs(tmp_path):
     assert opened.replay(strict="reads").ok
 
 
-def test_what_a_run_begins_with_is_declared_and_asked_for():
+def test_required_inputs_are_declared_and_checked():
     recipe = nb.load(Graph().given(Plan).add_system(tell))
     with pytest.raises(nb.RecipeError, match="R205"):
         nb.Session(recipe)
@@ -323,7 +323,7 @@ def test_what_a_run_begins_with_is_declared_and_asked_for():
     assert session.board[RESULT] == Result("tea 7")
 
 
-def test_the_same_graph_has_the_same_fingerprint_and_another_predicate_another_one():
+def test_equal_graphs_have_equal_fingerprints_and_another_predicate_changes_it():
     def graph(most):
         return make_recipe(Graph().add_system(plan).add_loop("again", Plan, lambda plan: plan.done > most, work))
 
@@ -334,14 +334,14 @@ def test_the_same_graph_has_the_same_fingerprint_and_another_predicate_another_o
     assert graph(1).fingerprint != other().fingerprint
 
 
-def test_loops_have_the_limit_of_whoever_translates():
+def test_loops_have_the_limit_of_the_caller():
     graph = Graph().add_system(plan).add_loop("again", Plan, bool, work)
     graph.add_loop("short", Plan, bool, work, max_iterations=3)
     assert [make_recipe(graph, 7).nodes[id].params["max"] for id in ("again", "short")] == [7, 3]
     assert make_recipe(graph).nodes["again"].params["max"] == 1000
 
 
-def test_a_graph_with_edges_from_and_to_nodes_that_are_missing_is_drawn_without_them():
+def test_a_graph_is_drawn_without_edges_from_and_to_missing_nodes():
     graph = Graph().add_system(plan).add_system(work)
     graph.edges += [SequentialEdge("odd", "ghost", "plan"), SequentialEdge("more", "plan", "ghost")]
     assert {finding.kind for finding in graph.validate().errors} == {"InvalidEdgeSource", "InvalidEdgeTarget"}

@@ -5,7 +5,7 @@ from agentnb.dialects.polaris.schema import list_children
 from tests.dialects.polaris.polaris_graphs import Plan, note, plan, tell, work
 
 
-def test_the_subgraphs_of_a_node_are_called_as_people_see_them():
+def test_the_subgraphs_of_a_node_have_readable_names():
     graph = Graph().add_conditional_branch("ask", Plan, bool, plan).add_switch("route", Plan, str, {"a": work}, tell)
     graph.add_parallel("both", [note, plan]).add_loop_n("again", 2, tell)
     actual = {node.id: list_children(node) for node in graph.nodes}

@@ -17,7 +17,7 @@ def takes(function):
     return [(take.name, take.role, take.kind, take.needed, take.none) for take in read_system(function, {}).takes]
 
 
-def test_parameters_say_what_they_are_given():
+def test_parameter_annotations_declare_inputs():
     def one(a: Out[Plan], b: Res[dict], c: SystemContext, d: Out[Plan] | None, e: Out[list[int]] = (), f=3, *g, **h):
         pass
 
@@ -43,7 +43,7 @@ def test_parameters_say_what_they_are_given():
         (list[Plan], (list[Plan],)),
     ],
 )
-def test_the_return_annotation_says_what_may_come_back(hint, gives):
+def test_the_return_annotation_declares_outputs(hint, gives):
     def one():
         pass
 
@@ -53,14 +53,14 @@ def test_the_return_annotation_says_what_may_come_back(hint, gives):
     assert actual.may_give(Plan) is (gives is None or Plan in gives)
 
 
-def test_a_function_that_does_not_say_may_return_anything():
+def test_a_function_without_annotation_may_return_anything():
     def one():
         pass
 
     assert read_system(one, {}).gives is None
 
 
-def test_a_marked_function_is_called_as_it_is_and_knows_types_that_are_local_where_it_is():
+def test_a_decorated_function_is_called_directly_and_resolves_local_types():
     @dataclass
     class Local:
         n: int
@@ -75,7 +75,7 @@ def test_a_marked_function_is_called_as_it_is_and_knows_types_that_are_local_whe
     assert Graph().add_system(one).validate().warnings[0].kind == "OutputNotProduced"
 
 
-def test_an_unmarked_function_knows_the_types_around_the_call_that_adds_it():
+def test_an_undecorated_function_resolves_the_types_around_the_call_that_adds_it():
     @dataclass
     class Local:
         n: int
@@ -98,7 +98,7 @@ def test_a_function_with_some_arguments_filled_in_is_a_system_too():
     assert execute(graph).output(Plan) == Plan("tea", 7)
 
 
-def test_an_object_that_can_be_called_is_a_system_too():
+def test_a_callable_object_is_a_system_too():
     class Adding:
         def __call__(self, plan: Out[Plan]) -> Result:
             return Result(plan.goal)
@@ -125,7 +125,7 @@ def untold(a, b: int):
     ("function", "told"),
     [(missing_type, "Nowhere"), (by_place, "'a'"), (untold, "'a'"), (3, "called"), (dict.update, "signature")],
 )
-def test_what_cannot_be_a_system_is_refused_with_what_to_do(function, told):
+def test_an_invalid_system_is_rejected_with_the_remedy(function, told):
     with pytest.raises(RecipeError) as caught:
         read_system(function, {})
     problem = caught.value.problems[0]
@@ -134,7 +134,7 @@ def test_what_cannot_be_a_system_is_refused_with_what_to_do(function, told):
     assert problem.do
 
 
-def test_all_parameters_that_say_too_little_are_reported_at_once():
+def test_all_parameters_without_annotations_are_reported_at_once():
     with pytest.raises(RecipeError) as caught:
         read_system(untold, {})
     assert [problem.why.split("'")[1] for problem in caught.value.problems] == ["a", "b"]

@@ -62,7 +62,7 @@ def test_the_nodes_of_a_large_graph_are_not_all_named(count, end):
     assert error.why.endswith(end)
 
 
-def test_an_edge_says_which_of_its_ends_is_missing():
+def test_a_missing_end_of_an_edge_is_named():
     for graph, verb in ((with_edge("gone", "plan"), "begins"), (with_edge("plan", "gone"), "ends")):
         (error,) = graph.validate().errors
         assert f"{verb} at 'gone'" in str(error)
@@ -104,7 +104,7 @@ def test_each_mistake_is_an_error_that_names_its_node(graph, kind, node):
     assert actual in caught.value.problems
 
 
-def test_what_builders_leave_empty_is_reported():
+def test_empty_builders_are_reported():
     graph = Graph().add_system(plan).add_conditional_branch("ask", Plan, bool, nothing, nothing)
     graph.add_loop_n("again", 2, nothing).add_parallel("both", []).add_switch("route", Plan, str, {})
     assert [kind for kind, _ in errors(graph)] == [
@@ -113,11 +113,11 @@ def test_what_builders_leave_empty_is_reported():
     assert [error.details["branch"] for error in graph.validate().errors[:2]] == ["true", "false"]
 
 
-def test_a_branch_that_is_left_out_is_no_mistake():
+def test_an_omitted_branch_is_not_an_error():
     assert Graph().add_system(plan).add_conditional_branch("ask", Plan, bool, tell).validate().ok
 
 
-def test_a_loop_whose_predicate_is_asked_before_there_is_a_value_is_reported():
+def test_a_loop_whose_predicate_has_no_value_is_reported():
     graph = Graph().add_loop("again", Plan, bool, plan)
     assert errors(graph) == [("LoopPredicateOutputNotThere", "again")]
     assert "Plan" in graph.validate().errors[0].what
@@ -125,7 +125,7 @@ def test_a_loop_whose_predicate_is_asked_before_there_is_a_value_is_reported():
     assert Graph().add_system(plan).add_loop("again", Plan, bool, plan).validate().ok
 
 
-def test_a_system_that_does_not_say_what_it_returns_may_return_anything():
+def test_a_system_without_return_annotation_may_return_anything():
     @system
     def anything():
         return Plan("tea")
@@ -133,12 +133,12 @@ def test_a_system_that_does_not_say_what_it_returns_may_return_anything():
     assert Graph().add_system(anything).add_loop("again", Plan, bool, anything).validate().ok
 
 
-def test_what_one_branch_may_produce_may_be_there():
+def test_an_output_of_one_branch_may_be_available():
     graph = Graph().add_system(note).add_conditional_branch("ask", str, bool, plan).add_loop("again", Plan, bool, work)
     assert (errors(graph), warnings(graph)) == ([], [])
 
 
-def test_what_a_handler_produces_counts_behind_it_only_where_the_run_continues():
+def test_the_output_of_a_handler_counts_only_if_the_run_continues():
     for resume in (True, False):
         graph = Graph().add_system(plan)
         graph.add_error_handler(graph.add_system_node(work), note, resume=resume)
@@ -146,7 +146,7 @@ def test_what_a_handler_produces_counts_behind_it_only_where_the_run_continues()
         assert warnings(graph) == ([] if resume else [("OutputNotProduced", "ask")])
 
 
-def test_a_loop_may_read_what_its_body_has_produced_in_the_round_before():
+def test_a_loop_may_read_outputs_of_the_previous_iteration():
     def body(graph):
         graph.add_conditional_branch("ask", Plan, bool, lambda g: g.add_switch("read", Result, str, {"a": note}))
         graph.add_system(work).add_system(tell)
@@ -154,14 +154,14 @@ def test_a_loop_may_read_what_its_body_has_produced_in_the_round_before():
     assert warnings(Graph().add_system(plan).add_loop("again", Plan, bool, body)) == []
 
 
-def test_two_branches_that_produce_one_type_are_warned_of_once_a_type():
+def test_two_branches_that_produce_one_type_are_one_warning_per_type():
     graph = Graph().add_system(plan).add_parallel("both", [tell, fix, tell, note])
     assert warnings(graph) == [("ConflictingParallelOutputs", "both")]
     assert graph.validate().warnings[0].details["output_type"] is Result
     assert load(graph).notes[0].code == "R197"
 
 
-def test_a_second_case_of_a_key_is_warned_of():
+def test_a_duplicate_case_is_a_warning():
     graph = Graph().add_system(plan).add_switch("route", Plan, str, [("a", tell), ("a", note)])
     assert warnings(graph) == [("DuplicateCase", "route")]
 
@@ -200,7 +200,7 @@ class Version:
         (np.array([1, 2]), np.array([1, 2]), False),  # whether they are equal is no one truth
     ],
 )
-def test_keys_of_cases_are_compared_whether_they_can_be_hashed_or_not(first, second, equal):
+def test_keys_of_cases_are_compared_whether_hashable_or_not(first, second, equal):
     for cases in ([first, second], [second, first]):
         graph = Graph().add_system(plan).add_switch("route", Plan, str, [(key, tell) for key in cases])
         assert warnings(graph) == [("DuplicateCase", "route")] * equal
@@ -227,26 +227,26 @@ def test_a_key_that_cannot_be_hashed_is_compared_with_the_first_hundred_of_them(
     assert warnings(switch_of([*keys, Version(100)])) == []
 
 
-def test_lists_as_keys_are_not_compared_one_with_another():
+def test_lists_as_keys_are_not_compared_with_one_another():
     keys = [[n] for n in range(20_000)]
     assert warnings(switch_of([*keys, [0]])) == [("DuplicateCase", "route")]
 
 
-def test_nodes_that_nothing_leads_to_are_warned_of():
+def test_unreachable_nodes_are_a_warning():
     graph = whole()
     graph.nodes.append(JoinNode("alone", sources=["plan"]))
     assert warnings(graph) == [("Unreachable", "alone")]
     assert [problem.code for problem in load(graph).check()] == ["R115"]
 
 
-def test_a_second_handler_is_never_taken():
+def test_a_second_handler_is_a_warning():
     graph = Graph().add_system(plan)
     risky = graph.add_system_node(fail)
     graph.add_error_handler(risky, fix).add_error_handler(risky, tell)
     assert warnings(graph) == [("HandlerNeverTaken", "tell")]
 
 
-def test_the_time_out_handler_of_a_system_without_a_time_out_is_never_taken():
+def test_the_timeout_handler_of_a_system_without_a_timeout_is_a_warning():
     graph = Graph()
     graph.add_timeout_handler(graph.add_system_node(plan), note)
     (actual,) = graph.validate().warnings
@@ -254,13 +254,13 @@ def test_the_time_out_handler_of_a_system_without_a_time_out_is_never_taken():
     assert graph.set_timeout("plan", 5).validate().warnings == ()
 
 
-def test_a_chain_that_comes_back_to_itself_is_warned_of():
+def test_a_chain_that_returns_to_itself_is_a_warning():
     graph = Graph().add_system(plan).add_system(work)
     graph.edges.append(SequentialEdge("back", "work", "plan"))
     assert [kind for kind, _ in warnings(graph)] == ["Cycle"]
 
 
-def test_what_nothing_before_produces_is_warned_of_for_systems_decisions_and_switches():
+def test_inputs_that_no_earlier_node_produces_are_a_warning_for_systems_decisions_and_switches():
     graph = Graph().add_system(work).add_conditional_branch("ask", Result, bool, note)
     graph.add_switch("route", Result, str, {"a": note})
     assert warnings(graph) == [("OutputNotProduced", id) for id in ("work", "ask", "route")]

@@ -8,7 +8,7 @@ from agentnb.dialects.symphony import AgentConfig
 from agentnb.dialects.symphony.parts.agent_run import RequestStage, ResultStage, ToolResultStage
 
 
-def test_a_request_brings_what_the_config_sets_and_no_more() -> None:
+def test_a_request_contains_the_settings_of_the_config_and_no_others() -> None:
     board = {"system_prompt": "s", "task": "t"}
     plain = RequestStage(AgentConfig(name="A"))(board)["request"]
     assert plain == {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "t"}]}
@@ -22,7 +22,7 @@ def tried(*, success: bool, **words: Any) -> dict[str, Any]:
     return {"name": "x", "parameters": {}, "success": success, "result": None, "error": None, **words}
 
 
-def test_it_continues_as_long_as_the_model_may_be_asked() -> None:
+def test_it_continues_until_max_calls() -> None:
     goes_on = ToolResultStage(AgentConfig(name="A", tools=["x"], max_calls=2))
     board: dict[str, Any] = {"usage": {"requests": 1}, "answer": "a", "tools_executed": [tried(success=True, result=1)]}
     actual = goes_on(board)
@@ -43,7 +43,7 @@ def test_it_continues_as_long_as_the_model_may_be_asked() -> None:
         (tried(success=False, result="part", error="late"), "Tool x executed. Success: false. Result: part"),
     ],
 )
-def test_a_summary_tells_the_result_or_the_error(result: dict[str, Any], text: str) -> None:
+def test_a_summary_contains_the_result_or_the_error(result: dict[str, Any], text: str) -> None:
     conclude = ResultStage(AgentConfig(name="A", tools=["x"]))
     board = {"answer": "a", "decision": {"kind": "tool"}, "tools_executed": [result]}
     assert conclude(board)["result"]["response"] == text

@@ -34,7 +34,7 @@ def test_a_tool_that_works_is_a_success() -> None:
 
 
 @pytest.mark.parametrize("name", ["tool_name", "toolName"])
-def test_both_names_of_the_tools_name_do(name: str) -> None:
+def test_both_keys_for_the_name_of_a_tool_are_accepted(name: str) -> None:
     assert executor({name: "ok", "parameters": {}}).execute_task("go").success
 
 
@@ -49,7 +49,7 @@ def test_both_names_of_the_tools_name_do(name: str) -> None:
         (call("None"), "not found"),
     ],
 )
-def test_a_tool_that_fails_or_may_not_be_called_is_a_failed_result(answer: dict[str, Any], told: str) -> None:
+def test_a_failed_or_forbidden_tool_is_a_failed_result(answer: dict[str, Any], told: str) -> None:
     done = executor(answer).execute_task("go")
     (tool,) = done.result.tools_executed
     assert not done.success
@@ -62,7 +62,7 @@ def test_a_tool_that_fails_or_may_not_be_called_is_a_failed_result(answer: dict[
 
 
 @pytest.mark.parametrize("parameters", [{}, []])
-def test_empty_parameters_are_parameters(parameters: Any) -> None:
+def test_empty_parameters_are_passed(parameters: Any) -> None:
     assert executor({"tool_name": "ok", "parameters": parameters}).execute_task("go").success
 
 
@@ -71,7 +71,7 @@ def test_none_is_a_decision_and_a_success() -> None:
     assert (done.success, done.result.response, done.result.tools_executed) == (True, "Hello", ())
 
 
-def test_none_without_a_response_is_a_success_that_says_so() -> None:
+def test_none_without_a_response_is_a_success_with_a_note() -> None:
     done = executor({"tool_name": "none"}).execute_task("hi")
     assert done.success
     assert done.result.response
@@ -81,34 +81,34 @@ def test_none_without_a_response_is_a_success_that_says_so() -> None:
     "answer",
     ['{"answer": 42}', "[1]", "null", "plain words", '{"tool_name": "ok"}', '{"tool_name": "ok", "parameters": null}'],
 )
-def test_what_was_not_asked_for_fails_with_the_raw_answer(answer: str) -> None:
+def test_an_answer_in_another_form_fails_with_the_raw_answer(answer: str) -> None:
     done = executor(answer).execute_task("go")
     assert (done.success, done.result.response, done.result.tools_executed) == (False, answer, ())
     assert done.error
 
 
 @pytest.mark.parametrize("answer", ["", None])
-def test_an_empty_answer_is_reported_as_one(answer: Any) -> None:
+def test_an_empty_answer_is_reported(answer: Any) -> None:
     done = executor(LLMResponse(answer, "m")).execute_task("go")
     assert not done.success
     assert "empty" in done.result.response
 
 
-def test_a_fence_counts_and_is_noted() -> None:
+def test_a_code_fence_is_accepted_and_noted() -> None:
     done = executor(f"```json\n{json.dumps(call('ok', n=1))}\n```").execute_task("go")
     assert done.success
     assert "fence" in done.result.reasoning
 
 
 @pytest.mark.parametrize("answer", ["Hello", '{"tool_name": "ok", "parameters": {}}', "", None])
-def test_without_tools_the_answer_is_the_result_whatever_it_looks_like(answer: Any) -> None:
+def test_without_tools_the_answer_is_the_result_in_any_form(answer: Any) -> None:
     agent = executor(LLMResponse(answer, "m"), tools=())
     done = agent.execute_task("go")
     assert (done.success, done.result.response) == (True, answer or "")
     assert [step.node_id for step in agent.trace.steps] == ["system_prompt", "request", "llm", "result"]
 
 
-def test_a_model_that_fails_is_a_result_and_no_exception() -> None:
+def test_a_failing_model_is_a_result_and_not_an_exception() -> None:
     def broken(_request: Any) -> Any:
         raise ConnectionError("the line is dead")
 
@@ -120,7 +120,7 @@ def test_a_model_that_fails_is_a_result_and_no_exception() -> None:
     assert "go" in done.result.response
 
 
-def test_without_any_model_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_model_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(LLMHandler, "_shared", None)
@@ -141,7 +141,7 @@ def test_an_unknown_provider_is_reported_with_those_that_are_known() -> None:
 
 
 @pytest.mark.parametrize("task", [None, 3, ["go"]])
-def test_a_task_that_is_no_text_is_a_result_too(task: Any) -> None:
+def test_a_task_that_is_not_a_string_is_a_failed_result(task: Any) -> None:
     done = executor("x").execute_task(task)
     assert not done.success
     assert done.error.startswith(f"input 'task' is {with_article(type(task).__name__)}")
@@ -149,19 +149,19 @@ def test_a_task_that_is_no_text_is_a_result_too(task: Any) -> None:
     assert "pass a string" in done.error
 
 
-def test_a_byte_order_mark_is_no_part_of_an_answer() -> None:
+def test_a_byte_order_mark_is_not_part_of_an_answer() -> None:
     done = executor("\ufeff" + json.dumps(call("ok", n=2))).execute_task("double")
     assert (done.success, done.result.tools_executed[0].result) == (True, {"twice": 4})
 
 
-def test_async_code_awaits_the_same() -> None:
+def test_the_async_method_gives_the_same_result() -> None:
     agent = executor(call("ok", n=2))
     done = asyncio.run(agent.aexecute_task("double"))
     assert done.success
     assert done.result.tools_executed[0].result == {"twice": 4}
 
 
-def test_a_task_can_be_done_inside_a_running_loop() -> None:
+def test_a_task_can_run_inside_a_running_loop() -> None:
     async def main() -> bool:
         return executor(call("ok", n=2)).execute_task("double").success
 
@@ -234,7 +234,7 @@ def test_two_executors_do_not_share_their_registries() -> None:
     assert AgentExecutor(config, llm=answers, tools=second).execute_task("go").success
 
 
-def test_an_agent_in_the_original_words_is_the_same() -> None:
+def test_an_agent_with_the_original_field_names_is_the_same() -> None:
     config = {"name": "A", "task": "t", "tools": ["ok"], "systemPrompt": "You are A.", "maxCalls": 2,
               "llm": {"model": "m", "maxTokens": 7}}  # fmt: skip
     agent = AgentExecutor(config, llm=['{"toolName": "none", "response": "x"}'], tools=registry())
@@ -245,13 +245,13 @@ def test_an_agent_in_the_original_words_is_the_same() -> None:
     assert (sent["model"], sent["max_tokens"], sent["json_object"]) == ("m", 7, True)
 
 
-def test_json_is_asked_for_only_where_there_are_tools() -> None:
+def test_json_is_requested_only_with_tools() -> None:
     agent = executor("hello", tools=())
     agent.execute_task("go")
     assert "json_object" not in agent.trace.frames.calls.arguments.iloc[0]
 
 
-def test_a_callable_is_asked_by_symphonys_own_request() -> None:
+def test_a_callable_receives_the_request_of_symphony() -> None:
     requests = []
 
     def model(request: Any) -> LLMResponse:
@@ -267,7 +267,7 @@ def test_a_callable_is_asked_by_symphonys_own_request() -> None:
     assert request.llm_config == {"model": "m", "temperature": 0.1}
 
 
-def test_what_a_config_gets_wrong_is_reported_at_once() -> None:
+def test_all_errors_of_a_config_are_reported_at_once() -> None:
     with pytest.raises(nb.RecipeError) as caught:
         AgentExecutor({"name": "", "max_calls": 0, "task": 3})
     assert {problem.code for problem in caught.value.problems} == {"R114"}
@@ -303,7 +303,7 @@ class Undecided:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_whatever_a_tool_returns_can_be_reported(result: Any, max_calls: int) -> None:
+def test_any_result_of_a_tool_can_be_reported(result: Any, max_calls: int) -> None:
     agent = executor(call("odd"), *[NONE] * (max_calls - 1), tools=("odd",), max_calls=max_calls)
     agent.tools.register_tool("odd", lambda given: result)
     done = agent.execute_task("go")
@@ -317,14 +317,14 @@ def test_whatever_a_tool_returns_can_be_reported(result: Any, max_calls: int) ->
     "answer", [lambda: 5, lambda: [1], lambda: {"a": Unprintable()}, object, Unprintable, lambda: "x" * 2_000_000]
 )
 @pytest.mark.filterwarnings("ignore:.*is on the board by reference")
-def test_whatever_a_model_answers_is_a_result(answer: Any) -> None:
+def test_any_answer_of_a_model_is_a_result(answer: Any) -> None:
     for tools, success in ((["ok"], False), ([], True)):
         agent = AgentExecutor(AgentConfig(name="A", tools=tools), llm=lambda _: answer(), tools=registry())
         assert agent.execute_task("go").success is success
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), TimeoutError("late"), asyncio.CancelledError(), MemoryError()])
-def test_whatever_is_raised_inside_is_a_result(error: BaseException) -> None:
+def test_any_error_inside_is_a_result(error: BaseException) -> None:
     def broken(_given: Any) -> Any:
         raise error
 
@@ -345,7 +345,7 @@ def test_a_person_may_interrupt_a_task() -> None:
         AgentExecutor(AgentConfig(name="A"), llm=interrupted).execute_task("go")
 
 
-def test_who_cancels_an_awaited_task_ends_it() -> None:
+def test_cancelling_an_awaited_task_ends_it() -> None:
     async def main() -> None:
         started = asyncio.Event()
 
@@ -365,19 +365,19 @@ def test_who_cancels_an_awaited_task_ends_it() -> None:
 
 @pytest.mark.parametrize("task", [None, b"x", {}, Unprintable()])
 @pytest.mark.filterwarnings("ignore:.*is on the board by reference")
-def test_whatever_is_given_as_a_task_is_answered_by_a_result(task: Any) -> None:
+def test_any_value_as_a_task_gives_a_result(task: Any) -> None:
     done = executor({"tool_name": "none", "response": "x"}).execute_task(task)
     assert not done.success
     assert "task" in done.error
 
 
-def test_empty_words_are_no_parameters() -> None:
+def test_empty_strings_are_not_parameters() -> None:
     done = executor({"tool_name": "ok", "parameters": ""}).execute_task("go")
     assert not done.success
     assert "Expected object but received string" in done.error
 
 
-def test_two_tasks_at_once_keep_their_own_settings() -> None:
+def test_two_concurrent_tasks_keep_their_own_settings() -> None:
     requests: list[Any] = []
 
     async def main() -> list[bool]:
@@ -401,13 +401,13 @@ def test_two_tasks_at_once_keep_their_own_settings() -> None:
     assert sorted(requests) == [("m1", 0.1, "task 1"), ("m2", 0.2, "task 2")]
 
 
-def test_the_shared_registry_is_used_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shared_registry_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ToolRegistry, "_shared", registry())
     answers = [json.dumps(call("ok", n=1))]
     assert AgentExecutor(AgentConfig(name="A", tools=["ok"]), llm=answers).execute_task("go").success
 
 
 @pytest.mark.parametrize("tools", [5, "ok", object()])
-def test_what_can_be_no_tools_is_a_problem(tools: Any) -> None:
+def test_invalid_tools_are_a_problem(tools: Any) -> None:
     with pytest.raises(nb.RecipeError, match="the tools are a"):
         AgentExecutor(AgentConfig(name="A"), llm=["x"], tools=tools)

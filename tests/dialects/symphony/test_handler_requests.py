@@ -27,7 +27,7 @@ each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: proto
 # ------------------------------------------------------------------------------------------------------------ requests
 
 
-def test_the_settings_of_a_request_are_sent_and_never_stay(serve):
+def test_the_settings_of_a_request_are_sent_and_not_retained(serve):
     handler, server = served(serve, OpenAI.whole(), temperature=0.5, max_tokens=100)
     settings = {"model": "m-9", "temperature": 0.1, "maxTokens": 7}
     for config in (None, settings, None):
@@ -40,7 +40,7 @@ CONFIGS = ({"model": "left", "temperature": 0.1}, {"model": "right", "temperatur
 
 
 @pytest.mark.parametrize("way", ["threads", "tasks", "streams", "session's"])
-def test_two_requests_at_the_same_time_keep_their_own_settings(way, serve):
+def test_two_concurrent_requests_keep_their_own_settings(way, serve):
     meeting = Meeting(2)
     response = OpenAI.stream("Hello") if way == "streams" else OpenAI.whole()
     handler, server = served(serve, response._replace(hold=meeting), temperature=0.5)
@@ -65,7 +65,7 @@ def test_two_requests_at_the_same_time_keep_their_own_settings(way, serve):
     assert (server.asked[-1].body["model"], server.asked[-1].body["temperature"]) == ("m-1", 0.5)
 
 
-def test_one_who_cannot_await_may_ask_in_a_running_loop(serve):
+def test_a_sync_caller_can_call_a_model_in_a_running_loop(serve):
     handler, _ = served(serve, OpenAI.whole())
 
     async def main():
@@ -74,7 +74,7 @@ def test_one_who_cannot_await_may_ask_in_a_running_loop(serve):
     assert asyncio.run(main()) == "Hello"
 
 
-def test_the_seconds_of_a_request_hold_for_any_provider(serve):
+def test_the_timeout_of_a_request_applies_to_any_provider(serve):
     handler, _ = served(serve, OpenAI.whole()._replace(hold=threading.Event()))
     held = threading.Event()
     handler.register_provider("slow", lambda request: held.wait(10))
@@ -85,7 +85,7 @@ def test_the_seconds_of_a_request_hold_for_any_provider(serve):
 
 
 @each
-def test_json_mode_is_asked_of_those_that_have_it_and_gives_text(protocol, serve):
+def test_json_mode_is_requested_from_providers_that_support_it(protocol, serve):
     server, handler = serve(protocol.whole('{"a": 1}')), LLMHandler()
     handler.register_provider(
         {"provider": protocol.name, "model": "m-1", "api_key": KEY, "base_url": server.url + protocol.prefix}
@@ -102,7 +102,7 @@ def test_json_mode_is_asked_of_those_that_have_it_and_gives_text(protocol, serve
 # ------------------------------------------------------------------------------------------------------------- streams
 
 
-def test_a_stream_gives_its_pieces_and_then_the_whole(serve):
+def test_a_stream_yields_its_chunks_and_then_the_response(serve):
     handler, _ = served(serve, OpenAI.stream("Hel", "lo"), prices={"input": 1, "output": 1})
     stream = handler.complete_stream(LLMRequest(HI))
     assert [*stream] == ["Hel", "lo"]
@@ -114,7 +114,7 @@ def test_a_stream_gives_its_pieces_and_then_the_whole(serve):
     assert asyncio.run(main()) == ["Hel", "lo"]
 
 
-def test_a_provider_without_streaming_gives_one_piece():
+def test_a_provider_without_streaming_yields_one_chunk():
     handler = LLMHandler.of(lambda request: "Hello")
     assert [*handler.complete_stream(LLMRequest(HI))] == ["Hello"]
 
@@ -138,7 +138,7 @@ class StreamingInAList(Own):
 
 
 @pytest.mark.parametrize("provider", [Streaming(), StreamingLater(), StreamingInAList()], ids=["now", "later", "list"])
-def test_a_provider_that_streams_in_its_own_way_is_heard(provider):
+def test_a_provider_with_its_own_stream_is_supported(provider):
     handler = LLMHandler.of(provider)
     stream = handler.complete_stream(LLMRequest(HI))
     assert [*stream] == ["Hel", "lo"]
@@ -146,7 +146,7 @@ def test_a_provider_that_streams_in_its_own_way_is_heard(provider):
     assert handler.complete(LLMRequest(HI)).content == "None: Hi"
 
 
-def test_an_abandoned_stream_of_a_providers_own_is_closed():
+def test_an_abandoned_stream_of_a_custom_provider_is_closed():
     over = threading.Event()
 
     class Endless(Own):
@@ -163,7 +163,7 @@ def test_an_abandoned_stream_of_a_providers_own_is_closed():
     assert over.wait(10)
 
 
-def test_an_error_of_a_stream_arrives_where_it_is_read(serve):
+def test_an_error_in_a_stream_is_raised_where_it_is_read(serve):
     handler, _ = served(serve, OpenAI.stream_fails("Hel", "it is too much"))
     stream = handler.complete_stream(LLMRequest(HI))
     assert next(stream) == "Hel"
@@ -183,7 +183,7 @@ def talk(**model):
 
 
 @pytest.mark.parametrize("client", [False, True], ids=["itself", "as a client"])
-def test_a_handler_is_a_sessions_model(client, serve):
+def test_a_handler_can_be_the_model_of_a_session(client, serve):
     handler, server = served(serve, OpenAI.whole(), prices={"input": 1, "output": 2})
     handler.register_provider("other", lambda request: LLMResponse("other", "o-1", {"prompt_tokens": 4}))
     llm = handler.client() if client else handler
@@ -199,7 +199,7 @@ def test_a_handler_is_a_sessions_model(client, serve):
     assert len(server.asked) == 1
 
 
-def test_a_session_hears_the_pieces_and_its_time_limit_holds(serve):
+def test_a_session_receives_the_chunks_and_its_time_limit_applies(serve):
     handler, _ = served(serve, OpenAI.stream("Hel", "lo"))
     run, heard = Session(talk(), {"q": "why"}, llm=handler), []
     run.subscribe(lambda token: heard.append(token.text), to="token")
@@ -213,7 +213,7 @@ def test_a_session_hears_the_pieces_and_its_time_limit_holds(serve):
 
 
 @pytest.mark.parametrize("whole", [lambda handler: handler, LLMHandler.get_provider], ids=["handler", "provider"])
-def test_a_script_continues_with_a_run_and_says_that_it_is_one(whole):
+def test_a_script_continues_with_a_run_and_is_marked_as_scripted(whole):
     handler = whole(LLMHandler.of(["first", "second"]))
     graph = nx.DiGraph(name="two")
     for name in ("one", "two"):
@@ -229,13 +229,13 @@ def test_a_script_continues_with_a_run_and_says_that_it_is_one(whole):
     assert not LLMHandler().is_simulated
 
 
-def test_a_value_stays_one_in_a_session_unless_json_is_asked_for_as_text():
+def test_a_value_is_not_converted_in_a_session_unless_json_text_is_requested():
     client = LLMHandler.of([{"a": 1}]).client()
     plain, asked = (base.LLMRequest((), settings=settings) for settings in ({}, {"json_object": True}))
     assert (client.complete(plain).content, client.complete(asked).content) == ({"a": 1}, '{"a": 1}')
 
 
-def test_a_provider_that_a_session_names_and_nobody_knows_is_reported():
+def test_an_unknown_provider_in_a_session_is_reported():
     handler = LLMHandler()
     handler.register_provider("mine", ["x"])
     run = Session(talk(provider="yours"), {"q": "why"}, llm=handler)

@@ -23,13 +23,13 @@ each = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: proto
 
 
 @pytest.mark.parametrize("name", ["openai", "OpenAI", " OPENAI "])
-def test_a_provider_is_found_in_whatever_case_its_name_is_written(name, serve):
+def test_names_of_providers_are_case_insensitive(name, serve):
     handler, _ = served(serve, OpenAI.whole(), provider="OpenAI")
     assert handler.get_provider(name) is handler.get_provider()
 
 
 @each
-def test_a_provider_of_settings_is_asked_by_its_own_protocol(protocol, serve):
+def test_a_provider_from_settings_uses_its_own_protocol(protocol, serve):
     server, handler = serve(protocol.whole("Hello")), LLMHandler()
     config = {"provider": protocol.name, "model": "m-1", "apiKey": KEY, "baseURL": server.url + protocol.prefix}
     handler.register_provider(config)
@@ -39,7 +39,7 @@ def test_a_provider_of_settings_is_asked_by_its_own_protocol(protocol, serve):
     assert type(response) is LLMResponse
 
 
-def test_a_provider_may_be_called_otherwise_than_its_kind(serve):
+def test_a_provider_may_have_another_name_than_its_type(serve):
     server, handler = serve(OpenAI.whole("Hello")), LLMHandler()
     words = SimpleNamespace(name="Ours", provider="openai_compatible", model="small", base_url=server.url)
     assert handler.register_provider(words).name == "Ours"
@@ -78,7 +78,7 @@ class OwnLater:
         ("simulated", "Mocked output from "),
     ],
 )
-def test_whoever_can_answer_may_be_a_provider(given, content):
+def test_any_client_can_be_a_provider(given, content):
     handler = LLMHandler()
     handler.register_provider("x", given)
     message_request = LLMRequest(HI, {"model": "m-2"}, provider="x")
@@ -90,13 +90,13 @@ def test_whoever_can_answer_may_be_a_provider(given, content):
             asyncio.run(handler.acomplete(message_request))  # a script goes on from call to call
 
 
-def test_a_provider_that_has_a_name_needs_no_other():
+def test_a_named_provider_needs_no_other_name():
     handler = LLMHandler()
     handler.register_provider(Own())
     assert handler.complete({"messages": [{"role": "user", "content": "Hi"}]}).content == "None: Hi"
 
 
-def test_the_last_one_of_a_name_counts_and_the_first_one_of_all_is_the_default():
+def test_the_last_provider_of_a_name_is_used_and_the_first_one_is_the_default():
     handler = LLMHandler()
     for name, answer in (("a", "1"), ("b", "2"), ("A", "3")):
         handler.register_provider(name, [answer])
@@ -134,7 +134,7 @@ def test_a_single_model_answers_for_every_provider():
         (({"provider": "openai", "api_key": KEY, "temperature": "hot"},), "X334"),
     ],
 )
-def test_what_is_no_provider_is_reported(given, code):
+def test_an_invalid_provider_is_reported(given, code):
     handler = LLMHandler()
     with pytest.raises(AgentRuntimeError, match=code) as raised:
         handler.register_provider(*given)
@@ -161,7 +161,7 @@ def test_a_key_in_the_environment_is_enough(variable, name, model, monkeypatch):
     assert handler.get_provider(name.upper()) is provider
 
 
-def test_the_keys_are_looked_for_in_order_and_after_what_was_registered(monkeypatch):
+def test_environment_keys_are_searched_in_order_and_after_registered_providers(monkeypatch):
     handler = LLMHandler()
     for variable, name in (
         ("GEMINI_API_KEY", "gemini"),
@@ -176,7 +176,7 @@ def test_the_keys_are_looked_for_in_order_and_after_what_was_registered(monkeypa
     assert handler.known == ["mine", *ENVIRONMENT]
 
 
-def test_a_key_that_has_changed_is_taken(monkeypatch, serve):
+def test_a_changed_key_is_used(monkeypatch, serve):
     handler, first = LLMHandler(), KEY
     monkeypatch.setenv("OPENAI_API_KEY", first)
     before = handler.get_provider()
@@ -187,7 +187,7 @@ def test_a_key_that_has_changed_is_taken(monkeypatch, serve):
         handler.get_provider()
 
 
-def test_what_the_environment_gives_has_its_settings(monkeypatch, serve):
+def test_a_provider_from_the_environment_has_its_settings(monkeypatch, serve):
     server = serve(OpenAI.whole())
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/v1")
@@ -196,7 +196,7 @@ def test_what_the_environment_gives_has_its_settings(monkeypatch, serve):
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("gpt-4o-mini", 0.7, 2048)
 
 
-def test_a_provider_that_there_is_not_is_reported_with_those_there_are():
+def test_an_unknown_provider_is_reported_with_the_available_ones():
     handler = LLMHandler()
     handler.register_provider("local", ["x"])
     with pytest.raises(AgentRuntimeError, match=r"X465: there is no provider 'lokal'(.|\n)*local(.|\n)*mean 'local'"):
@@ -205,7 +205,7 @@ def test_a_provider_that_there_is_not_is_reported_with_those_there_are():
         handler.complete(LLMRequest(HI, provider="openai"))
 
 
-def test_no_provider_at_all_is_reported_with_what_to_do():
+def test_a_missing_provider_is_reported_with_the_remedy():
     with pytest.raises(AgentRuntimeError, match=r"X465: there is no model provider(.|\n)*OPENAI_API_KEY"):
         LLMHandler().complete(LLMRequest(HI))
 

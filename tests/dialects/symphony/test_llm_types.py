@@ -28,7 +28,7 @@ KEY = "sk-9-s3cr3t-4711"
 # ------------------------------------------------------------------------------------------------------------- requests
 
 
-def test_a_request_is_one_of_the_world():
+def test_a_request_converts_to_an_llm_request():
     config = {"model": "m-1", "temperature": 0.2, "maxTokens": 9, "timeout": 5, "provider": "mine"}
     request = LLMRequest(HI, config, True)  # noqa: FBT003
     assert isinstance(request, base.LLMRequest)
@@ -40,7 +40,7 @@ def test_a_request_is_one_of_the_world():
     assert request.expects_json_response
 
 
-def test_what_is_given_by_its_own_name_comes_first():
+def test_explicit_fields_take_precedence():
     request = LLMRequest(HI, {"model": "a", "temperature": 1, "provider": "x"}, temperature=0, model="b", provider="y")
     assert (request.model, request.temperature, request.provider) == ("b", 0, "y")
 
@@ -76,7 +76,7 @@ def test_a_configuration_that_is_a_text_is_the_model(text, model, provider):
     assert (request.model, request.provider) == (model, provider)
 
 
-def test_the_names_of_the_original_are_taken_too():
+def test_the_original_field_names_are_accepted_too():
     request = LLMRequest(HI, llmConfig={"model": "m"}, expectsJsonResponse=True, maxTokens=3, topP=0.5)
     assert (request.model, request.settings) == ("m", {"json_object": True, "max_tokens": 3, "top_p": 0.5})
     assert LLMRequest(HI, response_format={"type": "json_object"}).expects_json_response
@@ -89,7 +89,7 @@ def test_a_key_never_appears_in_a_request():
     assert mask_text(f"it was {KEY}") == "it was ********"
 
 
-def test_a_copy_with_other_words_keeps_the_rest():
+def test_a_copy_with_other_messages_keeps_the_rest():
     request = LLMRequest(HI, {"model": "m", "temperature": 0.2}, expects_json_response=True, node="n", number=3)
     other = replace(request, temperature=0.9, of_node=2)
     assert (type(other), other.temperature, other.node, other.number) == (LLMRequest, 0.9, "n", 3)
@@ -98,7 +98,7 @@ def test_a_copy_with_other_words_keeps_the_rest():
     assert pickle.loads(pickle.dumps(request)) == copy.copy(request) == request
 
 
-def test_the_arguments_of_an_effect_are_the_request_again():
+def test_the_arguments_of_an_effect_convert_back_to_the_request():
     request = LLMRequest([*HI, {"role": "assistant", "content": "Yes?"}], {"model": "m", "timeout": 5}, provider="p")
     assert request.arguments == {
         "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}],
@@ -109,7 +109,7 @@ def test_the_arguments_of_an_effect_are_the_request_again():
     assert request_of(request) is request
 
 
-def test_a_request_of_the_world_keeps_its_place_and_its_listener():
+def test_an_llm_request_keeps_its_node_and_its_listener():
     request = base.LLMRequest(
         (), node="n", model="m", number=2, of_node=1, timeout=3, on_token=print, settings={"x": 1}
     )
@@ -139,7 +139,7 @@ def test_a_request_without_messages_is_reported(messages, why):
     assert [(problem.code, problem.why) for problem in raised.value.problems] == [("X461", why)]
 
 
-def test_every_message_that_is_none_is_reported_at_once():
+def test_all_invalid_messages_are_reported_at_once():
     rows = ["Hi", {"role": "usr", "content": "x"}, {"content": "x"}, {"role": "user", "content": 5}, *HI, None]
     with pytest.raises(AgentRuntimeError) as raised:
         LLMRequest(rows)
@@ -160,22 +160,22 @@ def test_a_message_without_a_text_is_an_empty_one(role):
 
 
 @pytest.mark.parametrize("config", [5, ["m"], True, dict, print], ids=repr)
-def test_a_configuration_that_is_none_is_reported(config):
+def test_an_invalid_configuration_is_reported(config):
     with pytest.raises(AgentRuntimeError, match="X463"):
         LLMRequest(HI, config)
 
 
-def test_a_setting_that_is_wrong_is_reported():
+def test_an_invalid_setting_is_reported():
     with pytest.raises(AgentRuntimeError, match=r"X334: 'temperature' is 'hot'(.|\n)*X334: 'request_timeout'"):
         LLMRequest(HI, {"temperature": "hot", "timeout": -1})
 
 
-def test_what_is_no_request_is_reported():
+def test_an_invalid_request_is_reported():
     with pytest.raises(AgentRuntimeError, match="X461"):
         request_of("Hello")
 
 
-def test_a_configuration_is_what_is_set():
+def test_a_configuration_contains_the_set_fields():
     assert to_settings({"model": "m", "maxTokens": None, "baseURL": "u", "timeout": 3}) == {
         "model": "m", "base_url": "u", "request_timeout": 3,
     }  # fmt: skip
@@ -205,7 +205,7 @@ def test_a_response_as_a_text_is_its_content(content, text):
     ],
     ids=repr,
 )
-def test_usage_is_read_by_the_names_of_both(usage):
+def test_usage_is_read_under_both_naming_schemes(usage):
     actual = LLMResponse("x", "m", usage).usage
     assert (actual.tokens_in, actual.tokens_out) == (actual.prompt_tokens, actual.completion_tokens) == (7, 3)
     assert actual == {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10} == dict(actual)
@@ -213,7 +213,7 @@ def test_usage_is_read_by_the_names_of_both(usage):
     assert actual != base.Usage(7, 4)
 
 
-def test_usage_that_is_not_known_is_none():
+def test_unknown_usage_is_none():
     for usage in (None, {}, {"prompt_tokens": "many", "completion_tokens": -1, "total_tokens": True}):
         assert [*LLMResponse("x", "m", usage).usage.values()] == [None, None, None]
     assert LLMResponse("x", "m", {"total_tokens": 5}).usage.total_tokens == 5
@@ -246,11 +246,11 @@ def test_the_cost_stays_with_the_usage():
     ],
     ids=repr,
 )
-def test_whatever_a_model_gives_is_a_response_with_text(answer, content, model):
+def test_any_answer_of_a_model_is_a_response_with_text(answer, content, model):
     response = to_response(answer)
     assert (type(response), response.content, response.model) == (LLMResponse, content, model)
 
 
-def test_a_value_may_stay_one():
+def test_a_value_may_be_kept_unchanged():
     assert to_response({"a": 1}, text=False).content == {"a": 1}
     assert to_response({"content": "x", "usage": {"prompt_tokens": 4}}, text=False).usage.tokens_in == 4

@@ -23,14 +23,14 @@ FIELDS = {"name": "Support", "task": "Answer", "tools": ["ok"], "systemPrompt": 
 
 
 @pytest.mark.parametrize("source", [TEXT, FIELDS, AgentConfig(**FIELDS), executor(call("ok"))])
-def test_every_form_of_an_agent_is_recognised(source: Any) -> None:
+def test_every_form_of_an_agent_is_recognized(source: Any) -> None:
     recipe = nb.load(source)
     assert recipe.dialect == "symphony"
     assert list(recipe.nodes)[:3] == ["system_prompt", "request", "llm"]
     assert not recipe.check()
 
 
-def test_an_agent_from_a_file_runs_with_what_the_session_is_given(tmp_path: Path) -> None:
+def test_an_agent_from_a_file_runs_with_the_tools_of_the_session(tmp_path: Path) -> None:
     file = tmp_path / "support.yaml"
     file.write_text(TEXT)
 
@@ -60,9 +60,7 @@ def test_without_a_model_the_answer_is_simulated_in_the_form_that_was_asked_for(
 @pytest.mark.parametrize(
     "source", ["name: A\nsystemPrompt: prompt.md\ntask: t\n", {**FIELDS, "systemPrompt": "prompt.md"}]
 )
-def test_without_a_file_of_its_own_an_agent_reads_no_other(
-    source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_without_a_file_reads_no_file(source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "prompt.md").write_text("You are from a file.")
     monkeypatch.chdir(tmp_path)
     session = nb.Session(nb.load(source), {"task": "go"}, tools={"ok": lambda parameters: 1})
@@ -70,7 +68,7 @@ def test_without_a_file_of_its_own_an_agent_reads_no_other(
     assert session.board["system_prompt"].startswith("prompt.md")
 
 
-def test_a_system_prompt_may_be_a_file_beside_the_agents_own(tmp_path: Path) -> None:
+def test_a_system_prompt_may_be_a_file_beside_that_of_the_agent(tmp_path: Path) -> None:
     (tmp_path / "prompt.md").write_text("You are from a file.")
     (tmp_path / "agent.yaml").write_text("name: A\nsystemPrompt: prompt.md\ntask: t\n")
     session = nb.Session(nb.load(tmp_path / "agent.yaml"), {"task": "go"})
@@ -95,7 +93,7 @@ def test_all_mistakes_are_reported_at_once_with_their_places() -> None:
     assert {("R114", "3"), ("R114", "4"), ("R114", "5"), ("R112", "6")} <= problems
 
 
-def test_a_step_stands_where_the_field_that_it_depends_on_is() -> None:
+def test_a_step_has_the_place_of_its_field() -> None:
     lines = {"name": "A", "description": "d", "task": "t", "tools": "[x]", "llm": "{model: m}", "maxCalls": "3"}
     for left_out in (None, "llm", "maxCalls", "task"):
         given = {field: value for field, value in lines.items() if field != left_out}
@@ -114,7 +112,7 @@ def test_a_key_that_does_nothing_is_a_warning() -> None:
     assert (problem.code, problem.severity) == ("R112", "warning")
 
 
-def test_a_tool_that_nobody_has_is_a_failed_result_that_lists_those_there_are() -> None:
+def test_a_missing_tool_is_a_failed_result_that_lists_the_available_ones() -> None:
     agent = AgentExecutor(AgentConfig(name="A", tools=["nobody"]), tools=registry(),
                           llm=['{"tool_name": "nobody", "parameters": {}}'])  # fmt: skip
     done = agent.execute_task("go")
@@ -123,13 +121,13 @@ def test_a_tool_that_nobody_has_is_a_failed_result_that_lists_those_there_are() 
     assert "nobody" in str(agent.trace.steps[0].thought)
 
 
-def test_the_fingerprint_is_the_configs() -> None:
+def test_the_fingerprint_is_that_of_the_config() -> None:
     assert nb.load(TEXT).fingerprint == nb.load(TEXT).fingerprint
     assert nb.load(TEXT).fingerprint != nb.load(TEXT.replace("brief", "long")).fingerprint
     assert nb.load(TEXT).fingerprint != nb.load(TEXT.replace("0.1", "0.2")).fingerprint
 
 
-def test_the_sample_runs_on_a_script() -> None:
+def test_the_sample_runs_with_scripted_answers() -> None:
     answers = [
         {"tool_name": "find_rule", "parameters": {"topic": "insult"}},
         {"tool_name": "hide_comment", "parameters": {"comment_id": 7, "reason": "an insult"}},

@@ -56,7 +56,7 @@ def test_tools_are_offered_and_the_protocol_is_not_reported() -> None:
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_what_makes_a_request_writes_what_the_recipe_says(native) -> None:
+def test_the_request_node_writes_the_declared_keys(native) -> None:
     session = executor("Fine.", llm=None, native=native).session("t")
     session.run()
     writes = session.trace.frames.writes
@@ -70,13 +70,13 @@ def test_plain_text_is_the_answer() -> None:
     assert (done.success, done.result.response, done.result.tools_executed) == (True, "Nothing to do: {", ())
 
 
-def test_the_json_protocol_is_no_call_here() -> None:
+def test_json_in_an_answer_is_not_a_call_here() -> None:
     done = executor('{"tool_name": "ok", "parameters": {"n": 1}}').execute_task("t")
     assert (done.success, len(done.result.tools_executed)) == (True, 0)
 
 
 @pytest.mark.parametrize("nothing", ["", "  \n", None])
-def test_an_answer_of_nothing_is_no_success(nothing) -> None:
+def test_an_empty_answer_is_not_a_success(nothing) -> None:
     done = executor(nothing).execute_task("t")
     assert not done.success
     assert "neither text nor a tool call" in done.error
@@ -105,7 +105,7 @@ def test_the_calls_of_one_answer_are_made_in_order_and_each_is_answered() -> Non
     assert session.trace.steps[3].thought == "Let me see."
 
 
-def test_calls_of_later_answers_are_distinguished_though_their_ids_are_the_same() -> None:
+def test_calls_of_later_answers_with_equal_ids_are_distinguished() -> None:
     session = executor(make_answer(("ok", {"n": 1})), make_answer(("ok", {"n": 2}), ("ok", {"n": 3})), "Done.").session(
         "t"
     )
@@ -120,7 +120,7 @@ def test_calls_of_later_answers_are_distinguished_though_their_ids_are_the_same(
     [("nobody", {}, "nobody"), ("other", {}, "other"), ("none", {}, "none"), ("ok", {"n": "x"}, "n")],
     ids=["unknown", "not the agent's", "called none", "wrong parameters"],
 )
-def test_a_call_that_may_not_go_out_is_reported_to_the_model(name, arguments, error) -> None:
+def test_a_forbidden_call_is_reported_to_the_model(name, arguments, error) -> None:
     session = executor(make_answer((name, arguments), ("ok", {"n": 2})), "Sorry.").session("t")
     session.run()
     refused, approved = (json.loads(each["content"]) for each in sent(session, 1)["messages"][-2:])
@@ -130,7 +130,7 @@ def test_a_call_that_may_not_go_out_is_reported_to_the_model(name, arguments, er
     assert len(session.trace.frames.calls.query("kind == 'tool'")) == 1
 
 
-def test_with_one_call_of_the_model_the_results_are_the_response() -> None:
+def test_with_one_model_call_the_tool_results_are_the_response() -> None:
     done = executor(make_answer(("ok", {"n": 1}), ("ok", {"n": 2})), max_calls=1).execute_task("t")
     assert done.success
     assert done.result.response.splitlines() == [
@@ -160,13 +160,13 @@ def test_at_max_calls_the_last_calls_are_made_and_the_model_is_not_called_again(
     ],
     ids=["broken JSON", "a list", "no name", "a name that is not a string", "a text", "nothing"],
 )
-def test_what_is_no_call_of_a_tool_is_an_error(call) -> None:
+def test_an_invalid_tool_call_is_an_error(call) -> None:
     done = executor({"content": "", "tool_calls": [call]}).execute_task("t")
     assert not done.success
     assert "is not a tool call" in done.error
 
 
-def test_a_function_may_answer_in_openais_form() -> None:
+def test_a_function_may_answer_in_the_format_of_openai() -> None:
     def model(request):
         if request.messages[-1].role == "tool":
             return LLMResponse(request.messages[-1].content)
@@ -180,7 +180,7 @@ def test_a_function_may_answer_in_openais_form() -> None:
     assert [each.result for each in done.result.tools_executed] == [{"twice": 42}, {"twice": 0}]
 
 
-def test_pieces_of_a_stream_keep_their_calls() -> None:
+def test_a_stream_keeps_its_tool_calls() -> None:
     class Streams:
         def complete(self, request):
             raise AssertionError("it streams")
@@ -203,7 +203,7 @@ def test_pieces_of_a_stream_keep_their_calls() -> None:
     assert [tool["result"] for tool in session.board["tools_executed"]] == [{"twice": 4}]
 
 
-def test_without_a_model_the_answer_is_simulated_in_words() -> None:
+def test_without_a_model_the_simulated_answer_is_text() -> None:
     config = AgentConfig(name="A", tools=["ok"], llm={"native_tools": True})
     session = AgentExecutor(config, tools=registry()).session("t", llm=None)
     session.run()
@@ -239,7 +239,7 @@ def test_a_skipped_call_is_answered_too() -> None:
     assert approved["result"] == {"twice": 4}
 
 
-def test_a_run_goes_back_and_on_again_to_the_same_end() -> None:
+def test_going_back_and_forward_again_reaches_the_same_end() -> None:
     session = executor(make_answer(("ok", {"n": 1}), ("bad", {})), make_answer(("ok", {"n": 2})), "Done.").session(
         "t", clock=FrozenClock()
     )
@@ -260,7 +260,7 @@ def test_a_run_goes_back_and_on_again_to_the_same_end() -> None:
     assert report.ok, report.first_divergence
 
 
-def test_a_stored_run_opens_replays_and_continues(tmp_path) -> None:
+def test_a_stored_run_can_be_reopened_replayed_and_continued(tmp_path) -> None:
     path = tmp_path / "runs.db"
     agent = executor(make_answer(("ok", {"n": 1}), ("bad", {})), "Done.")
     session = agent.session("t", store=str(path), run_id="r", clock=FrozenClock())
@@ -280,7 +280,7 @@ def test_a_stored_run_opens_replays_and_continues(tmp_path) -> None:
     again.close()
 
 
-def test_a_run_that_was_cut_amid_its_calls_continues(tmp_path) -> None:
+def test_a_run_interrupted_between_its_calls_continues(tmp_path) -> None:
     path = tmp_path / "runs.db"
     agent = executor(make_answer(("ok", {"n": 1}), ("ok", {"n": 2})), "Done.")
     session = agent.session("t", store=str(path), run_id="r")
@@ -293,7 +293,7 @@ def test_a_run_that_was_cut_amid_its_calls_continues(tmp_path) -> None:
     again.close()
 
 
-def test_a_held_answer_is_changed_into_another_call() -> None:
+def test_a_paused_answer_can_be_changed_into_another_call() -> None:
     session = executor("No tool needed.", "Done.").session("t")
     session.breakpoints.add(call="llm", side="after", once=True)
     session.run()
@@ -332,7 +332,7 @@ def _around():
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
-def test_through_openais_protocol(streams, serve) -> None:
+def test_an_agent_works_with_the_protocol_of_openai(streams, serve) -> None:
     calls = (("ok", '{"n": 1}'), ("bad", "{}"), ("ok", '{"n": 3}'))
     if streams:
         server = serve(OpenAI.stream_calls(*calls), OpenAI.stream("Sold", " out."))
@@ -356,13 +356,13 @@ def test_through_openais_protocol(streams, serve) -> None:
     assert len(server.asked) == 2
 
 
-def test_broken_arguments_of_a_server_are_a_failure_in_words(serve) -> None:
+def test_malformed_arguments_from_a_server_are_a_described_failure(serve) -> None:
     done = executor(llm=client(OpenAI, serve(OpenAI.calls(("ok", '{"n": '))))).execute_task("t")
     assert not done.success
     assert "arguments that cannot be parsed" in done.error
 
 
-def test_the_option_is_read_in_both_spellings_and_is_a_truth_value() -> None:
+def test_the_option_has_two_spellings_and_must_be_a_boolean() -> None:
     recipe = {"name": "A", "task": "t", "tools": ["ok"], "llm": {"model": "m", "nativeTools": True}}
     assert "next_call" in nb.load(recipe).nodes
     assert "next_call" not in nb.load({**recipe, "llm": {"model": "m"}}).nodes
@@ -372,7 +372,7 @@ def test_the_option_is_read_in_both_spellings_and_is_a_truth_value() -> None:
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
-def test_a_recorded_client_answers_with_the_calls_of_then(strict, streams, serve, tmp_path) -> None:
+def test_a_recorded_client_answers_with_the_recorded_calls(strict, streams, serve, tmp_path) -> None:
     calls = (("ok", '{"n": 1}'), ("bad", "{}"))
     server = serve(*([OpenAI.stream_calls(*calls), OpenAI.stream("Done.")] if streams else
                      [OpenAI.calls(*calls, text="Let me see."), OpenAI.whole("Done.")]))  # fmt: skip
@@ -390,7 +390,7 @@ def test_a_recorded_client_answers_with_the_calls_of_then(strict, streams, serve
     assert len(server.asked) == 2
 
 
-def test_a_recorded_client_that_is_strict_notices_another_call_or_another_answer_of_a_tool() -> None:
+def test_a_strict_recorded_client_notices_a_different_call_or_tool_answer() -> None:
     first = executor(make_answer(("ok", {"n": 1})), "Done.").session("t")
     first.run()
     tools = registry()

@@ -17,22 +17,22 @@ def test_every_text_depends_on_its_arguments_alone():
     assert [text.count(odd) for text in texts] == [3, 4, 1, 1, 3]
 
 
-def test_no_tools_are_no_text():
+def test_no_tools_give_an_empty_text():
     assert protocol_text.format_tools([]) == ""
 
 
-def test_a_tool_without_a_schema_is_reported_by_its_name_and_what_it_does():
+def test_a_tool_without_a_schema_is_described_by_name_and_description():
     text = protocol_text.format_tools([("look_up", "Looks an order up.", None), ("bare", "", None)])
     assert text.endswith("## look_up\nLooks an order up.\n\n## bare")
 
 
-def test_the_form_of_answers_is_demanded_in_capitals():
+def test_the_answer_format_is_demanded_in_capitals():
     lines = protocol_text.format_json_requirements().splitlines()
     demands = [line for line in lines if not line.startswith(("{", "- "))]
     assert all(line == line.upper() for line in demands)
 
 
-def test_the_way_to_work_names_tools_to_those_who_have_some():
+def test_the_instructions_mention_tools_only_if_there_are_some():
     with_tools, without = (protocol_text.format_identity("", "", "", has_tools=has) for has in (True, False))
     assert with_tools.startswith(without)
     assert "tool" in with_tools

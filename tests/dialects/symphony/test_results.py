@@ -5,7 +5,7 @@ import pytest
 from agentnb.dialects.symphony.parts.results import AgentResult, TaskOutcome, Times, to_tool_executed, to_usage
 
 
-def test_a_part_that_is_not_there_is_no_key() -> None:
+def test_a_missing_part_is_not_a_key() -> None:
     done = AgentResult(success=True, result=TaskOutcome("x"))
     with pytest.raises(KeyError):
         done["nothing"]
@@ -13,11 +13,11 @@ def test_a_part_that_is_not_there_is_no_key() -> None:
     assert done.result.get("nothing", 1) == 1
 
 
-def test_a_tools_own_times_come_before_its_steps() -> None:
+def test_times_of_a_tool_take_precedence_over_those_of_its_step() -> None:
     row = {"name": "a", "parameters": {}, "success": True, "metrics": {"duration": 2.0}}
     assert to_tool_executed(row, Times(5.0)).metrics.duration == 2.0
     assert to_tool_executed({**row, "metrics": None}, Times(5.0)).metrics.duration == 5.0
 
 
-def test_nothing_is_known_of_usage_where_nobody_was_asked() -> None:
+def test_usage_is_unknown_without_a_model_call() -> None:
     assert (to_usage(None).requests, to_usage(None).tokens_in) == (0, None)

@@ -8,13 +8,13 @@ from agentnb.errors import RecipeError
 from agentnb.secrets import mask_text
 
 
-def test_the_words_of_the_original_do_too() -> None:
+def test_the_original_field_names_are_accepted() -> None:
     one = to_config({"name": "A", "systemPrompt": "s", "maxCalls": 3, "requireApproval": True, "enableCache": True})
     assert (one.system_prompt, one.max_calls, one.require_approval) == ("s", 3, True)
     assert one == AgentConfig(name="A", system_prompt="s", max_calls=3, require_approval=True, enable_cache=True)
 
 
-def test_fields_may_be_given_by_their_places() -> None:
+def test_fields_may_be_positional() -> None:
     assert AgentConfig("A", "d", "t", ["x"]) == AgentConfig(name="A", description="d", task="t", tools=["x"])
 
 
@@ -23,12 +23,12 @@ def test_fields_may_be_given_by_their_places() -> None:
     [(None, None, None), ("gpt", None, "gpt"), ("openai:gpt", "openai", "gpt"), ("a:b", None, "a:b"),
      ({"model": "m", "provider": "p"}, "p", "m")],
 )  # fmt: skip
-def test_a_model_is_named_in_each_way(llm: object, provider: str | None, model: str | None) -> None:
+def test_a_model_can_be_given_in_every_form(llm: object, provider: str | None, model: str | None) -> None:
     actual = AgentConfig(name="A", llm=llm).model
     assert (actual.provider, actual.model) == (provider, model)
 
 
-def test_nothing_and_null_are_no_tools() -> None:
+def test_missing_and_null_tools_mean_none() -> None:
     assert AgentConfig(name="A", tools=None).tools == []
     assert AgentConfig(name="A", directives=["a", "b"]).directives == "a\nb"
 
@@ -39,7 +39,7 @@ def test_every_mistake_is_reported_at_once() -> None:
     assert len(caught.value.problems) == 5
 
 
-def test_what_is_no_config_is_a_problem() -> None:
+def test_an_invalid_config_is_a_problem() -> None:
     with pytest.raises(RecipeError, match="AgentConfig"):
         to_config("Helper")
 
@@ -48,13 +48,13 @@ def test_a_key_is_not_shown() -> None:
     assert "sk-secret" not in repr(AgentConfig(name="A", llm={"model": "m", "apiKey": "sk-secret"}))
 
 
-def test_no_tool_is_called_none_and_each_is_reported_once() -> None:
+def test_a_tool_named_none_is_rejected_and_each_is_reported_once() -> None:
     assert AgentConfig(name="A", tools=["b", "a", "b"]).tools == ["b", "a"]
     with pytest.raises(RecipeError, match="none"):
         AgentConfig(name="A", tools=["none"])
 
 
-def test_a_key_is_masked_in_what_a_config_is_dumped_as_and_wherever_it_turns_up():
+def test_a_key_is_masked_in_the_dump_of_a_config_and_everywhere_else():
     llm = {"model": "m-1", "api_key": "k3y-of-ours-4711"}
     config = AgentConfig(name="Support", llm=llm, stream_options={"headers": {"Authorization": "Bearer of-a-str3am"}})
     dumps = [config.model_dump(), config.model_dump_json(), config.model.model_dump(), config.model_dump(mode="json")]

@@ -39,7 +39,7 @@ def test_the_loop_is_in_the_graph() -> None:
     assert ids(session).count("llm") == 2
 
 
-def test_going_back_and_on_comes_to_the_same() -> None:
+def test_going_back_and_forward_again_gives_the_same_result() -> None:
     agent = executor(call("ok", n=2), call("bad"), NONE, max_calls=3)
     session = agent.session("go", clock=FrozenClock())
     session.run()
@@ -77,7 +77,7 @@ def held(session: Any) -> Any:
     return question
 
 
-def test_each_call_can_be_stopped_at_read_and_changed() -> None:
+def test_each_call_can_be_paused_inspected_and_changed() -> None:
     session = executor(call("ok", n=2)).session("double 2")
     session.step(2)
     session.step_into()
@@ -106,7 +106,7 @@ def test_a_breakpoint_on_a_tools_call_stops_before_it() -> None:
     assert held(session).name == "ok"
 
 
-def test_what_is_not_done_says_where_it_is_and_what_is_used_up() -> None:
+def test_an_unfinished_run_reports_its_position_and_the_exhausted_limit() -> None:
     session = executor(call("ok", n=2)).session("go", budget={"max_steps": 3})
     for until, why in ((0, "its status is ready after step 0"), (2, "its status is paused after step 2")):
         session.run(until=until)
@@ -150,7 +150,7 @@ def test_a_replay_finds_no_difference(answers: tuple[Any, ...]) -> None:
     assert report.ok, report
 
 
-def test_a_replay_calls_no_tool_and_tells_no_context() -> None:
+def test_a_replay_calls_no_tool_and_notifies_no_context() -> None:
     agent = executor(call("ok", n=2))
     notified: list[str] = []
 
@@ -166,7 +166,7 @@ def test_a_replay_calls_no_tool_and_tells_no_context() -> None:
     assert notified == ["ok"]
 
 
-def test_an_agents_run_is_stored_and_continues_elsewhere(tmp_path: Path) -> None:
+def test_the_run_of_an_agent_is_stored_and_continues_in_another_process(tmp_path: Path) -> None:
     agent = executor(call("ok", n=2), NONE, max_calls=2)
     session = agent.session("go", store=tmp_path / "runs.db")
     session.run(until="tool")
@@ -181,7 +181,7 @@ def test_an_agents_run_is_stored_and_continues_elsewhere(tmp_path: Path) -> None
     assert only_read.current is not None
 
 
-def test_unexpected_json_warns_in_the_step_and_no_json_is_its_error() -> None:
+def test_unexpected_json_is_a_warning_and_missing_json_an_error() -> None:
     odd = executor('{"answer": 42}').session("go")
     odd.run()
     step = next(step for step in odd.trace.steps if step.node_id == "parse")
@@ -194,7 +194,7 @@ def test_unexpected_json_warns_in_the_step_and_no_json_is_its_error() -> None:
     assert broken.status == "finished"
 
 
-def test_the_log_warns_of_the_one_and_tells_the_other_as_an_error(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_a_warning_for_the_one_and_an_error_for_the_other(caplog: pytest.LogCaptureFixture) -> None:
     executor('{"answer": 42}').execute_task("go")
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     caplog.clear()
@@ -204,7 +204,7 @@ def test_the_log_warns_of_the_one_and_tells_the_other_as_an_error(caplog: pytest
 
 @pytest.mark.parametrize("setup", ["", "import logging; logging.basicConfig()"])
 @pytest.mark.starts_programs
-def test_the_log_is_heard_where_logging_is_set_up_plainly_and_else_not_at_all(setup: str) -> None:
+def test_the_log_is_written_only_if_logging_is_configured(setup: str) -> None:
     lines = [setup, "from tests.dialects.symphony.symphony_agents import executor",
              "executor('{\"answer\": 42}').execute_task('go')", "executor('words').execute_task('go')"]  # fmt: skip
     ran = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=ROOT, check=True)
@@ -227,7 +227,7 @@ def test_a_tool_that_takes_too_long_is_a_failed_result_and_the_agent_may_continu
     assert rows.error.str.startswith("TimeoutError").tolist() == [True, True]
 
 
-def test_who_learns_from_tools_is_notified_once_and_what_it_raises_changes_nothing() -> None:
+def test_a_learning_callback_is_notified_once_and_its_errors_are_ignored() -> None:
     notified: list[Any] = []
 
     class Context:
@@ -243,7 +243,7 @@ def test_who_learns_from_tools_is_notified_once_and_what_it_raises_changes_nothi
     assert (given["tool_name"], given["parameters"], given["success"]) == ("ok", {"n": 2}, True)
 
 
-def test_time_outs_and_retries_of_a_tool_are_rows_of_its_call() -> None:
+def test_timeouts_and_retries_of_a_tool_are_rows_of_its_call() -> None:
     tries: list[int] = []
 
     def flaky(_given: dict[str, Any]) -> Any:
@@ -293,7 +293,9 @@ def test_no_secret_of_a_call_is_stored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("repeatable", "waits"), [(True, False), (False, True)])
 @pytest.mark.starts_programs
-def test_a_tool_goes_out_again_after_a_crash_only_where_it_may(tmp_path: Path, repeatable: bool, waits: bool) -> None:
+def test_a_tool_call_is_repeated_after_a_crash_only_if_repeatable(
+    tmp_path: Path, repeatable: bool, waits: bool
+) -> None:
     script = """
 import os, sys
 from tests.dialects.symphony.symphony_agents import call, executor

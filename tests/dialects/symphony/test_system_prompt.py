@@ -30,7 +30,7 @@ def config(**words):
 
 @pytest.mark.parametrize("made", [dict, lambda words: SimpleNamespace(**words)], ids=["mapping", "object"])
 @pytest.mark.parametrize("service", [SystemPromptService, SystemPromptService()], ids=["class", "instance"])
-def test_role_goal_and_tools_are_in_it_in_order(made, service):
+def test_the_prompt_contains_role_goal_and_tools_in_order(made, service):
     prompt = service.generate_system_prompt(made(WORDS), has_tools=True, tools=[ADD, LOOK])
     requests = ["Ada", "A careful clerk.", "Do sums.", "add", "Adds numbers.", json.dumps(SCHEMA), "look_up",
              "Looks an order up.", "Never guess.", BEGIN]  # fmt: skip
@@ -40,7 +40,7 @@ def test_role_goal_and_tools_are_in_it_in_order(made, service):
 
 @pytest.mark.parametrize("has_tools", [True, False])
 @pytest.mark.parametrize("own", [None, "You speak like a pirate."])
-def test_directives_occur_once_before_the_form_and_after_the_rest(has_tools, own):
+def test_directives_occur_once_after_the_rest_and_before_the_answer_format(has_tools, own):
     prompt = generate(config(system_prompt=own), has_tools, tools=[ADD])
     assert prompt.count("Never guess.") == 1
     assert prompt.index(own or "Do sums.") < prompt.index("Never guess.")
@@ -49,7 +49,7 @@ def test_directives_occur_once_before_the_form_and_after_the_rest(has_tools, own
 
 
 @pytest.mark.parametrize("own", [None, "You speak like a pirate."])
-def test_the_form_of_answers_is_asked_for_last_and_of_agents_with_tools_alone(own):
+def test_the_answer_format_comes_last_and_only_with_tools(own):
     with_tools, without = (generate(config(system_prompt=own), has, tools=[ADD]) for has in (True, False))
     assert with_tools.endswith(format_json_requirements(["add"]))
     assert BEGIN not in without
@@ -57,7 +57,7 @@ def test_the_form_of_answers_is_asked_for_last_and_of_agents_with_tools_alone(ow
     assert "Adds numbers." not in without
 
 
-def test_a_prompt_of_its_own_is_the_base_as_it_is_written():
+def test_a_custom_prompt_is_the_unchanged_base():
     prompt = "You are ${name}, {task} {{ description }}."
     parts = SystemPromptService.parts(config(system_prompt=prompt), has_tools=True, tools=[ADD])
     assert parts.base == prompt
@@ -66,13 +66,13 @@ def test_a_prompt_of_its_own_is_the_base_as_it_is_written():
     assert "Adds numbers." in parts.text
 
 
-def test_what_a_config_holds_is_never_filled_in():
+def test_placeholders_in_a_config_are_not_expanded():
     words = {"name": "{name}", "description": "${task} %s {0}", "task": "{{ name }}", "directives": "{directives}"}
     prompt = generate(words, has_tools=True, tools=[SimpleNamespace(name="{x}", description="${y}", schema={"{z}": 1})])
     assert all(text in prompt for text in [*words.values(), "{x}", "${y}", '{"{z}": 1}'])
 
 
-def test_the_parts_are_the_whole():
+def test_the_parts_make_up_the_prompt():
     parts = SystemPromptService.parts(config(), has_tools=True, tools=[ADD])
     assert parts.text == generate(config(), has_tools=True, tools=[ADD]) == "\n\n".join(parts)
     assert parts.base == SystemPromptService.base(config(), has_tools=True)
@@ -81,25 +81,25 @@ def test_the_parts_are_the_whole():
 
 
 @pytest.mark.parametrize("directives", [None, "", []])
-def test_what_is_not_there_leaves_no_trace(directives):
+def test_missing_parts_leave_no_trace(directives):
     parts = SystemPromptService.parts({"name": "Ada", "directives": directives})
     assert (parts.tools, parts.directives, parts.json_requirements) == ("", "", "")
     assert "None" not in parts.text
     assert "# Goal" not in parts.text
 
 
-def test_a_list_of_directives_is_a_line_each():
+def test_a_list_of_directives_has_one_line_each():
     assert "- Be kind.\n- Be short." in generate(config(directives=["Be kind.", "Be short."]))
 
 
-def test_the_words_of_the_original_are_read_too():
+def test_the_original_field_names_are_read_too():
     assert generate({"name": "Ada", "systemPrompt": "Ahoy."}) == "Ahoy."
 
 
 # ------------------------------------------------------------------------------------------------------------ the tools
 
 
-def test_tools_that_are_only_named_are_looked_up_in_the_shared_registry():
+def test_named_tools_are_looked_up_in_the_shared_registry():
     registry = ToolRegistry.get_instance()
     registry.register_tool("triple", {"description": "Triples it.", "handler": print, "input_schema": SCHEMA})
     try:
@@ -111,7 +111,7 @@ def test_tools_that_are_only_named_are_looked_up_in_the_shared_registry():
     assert 'THESE NAMES: "triple", "unheard_of"' in prompt
 
 
-def test_a_tool_that_a_registry_tells_of_or_keeps_is_described():
+def test_a_tool_of_a_registry_is_described():
     registry = ToolRegistry()
     is_registered = registry.register_tool(
         "double", {"description": "Doubles it.", "handler": print, "input_schema": SCHEMA}
@@ -122,7 +122,7 @@ def test_a_tool_that_a_registry_tells_of_or_keeps_is_described():
         assert '"required": ["a"]' in prompt
 
 
-def test_whether_there_are_tools_is_seen_where_nobody_says():
+def test_the_presence_of_tools_is_detected_by_default():
     assert BEGIN in generate(config(tools=["add"]))
     assert BEGIN not in generate(config(tools=[]))
 
@@ -130,7 +130,7 @@ def test_whether_there_are_tools_is_seen_where_nobody_says():
 # ------------------------------------------------------------------------------------------------------------- the form
 
 
-def test_the_form_has_both_answers_as_json_and_the_exact_names():
+def test_the_answer_format_shows_both_forms_and_the_exact_names():
     text = format_json_requirements(["add", 'odd "name"'])
     rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     assert [sorted(row) for row in rows] == [["parameters", "tool_name"], ["response", "tool_name"]]
@@ -140,7 +140,7 @@ def test_the_form_has_both_answers_as_json_and_the_exact_names():
         assert demand in text
 
 
-def test_without_names_it_speaks_of_the_agents_tools():
+def test_without_names_it_mentions_the_tools_of_the_agent():
     assert "THE NAME OF ONE OF YOUR TOOLS" in format_json_requirements()
 
 
@@ -148,13 +148,13 @@ def test_without_names_it_speaks_of_the_agents_tools():
 
 
 @pytest.mark.parametrize("name", ["own.md", "own.txt", "OWN.XML", "deep/own.md"])
-def test_a_file_of_the_folder_is_read(name, tmp_path):
+def test_a_prompt_file_in_the_folder_is_read(name, tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / name).write_text("\ufeffAhoy, ${name}.", encoding="utf-8")
     assert generate({"system_prompt": name}, folder=tmp_path) == "Ahoy, ${name}."
 
 
-def test_nothing_outside_the_folder_is_read(tmp_path):
+def test_no_file_outside_of_the_folder_is_read(tmp_path):
     folder = tmp_path / "agents"
     folder.mkdir()
     (tmp_path / "secret.txt").write_text("s", encoding="utf-8")
@@ -164,7 +164,7 @@ def test_nothing_outside_the_folder_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("own", ["own.md", "Read me.txt", "a\n.md", "bad\0.md", f"{'x' * 5000}.md", "own.py", "sub.md"])
-def test_what_is_no_such_file_is_the_text_itself(own, tmp_path):
+def test_a_text_that_is_not_a_file_name_is_the_prompt(own, tmp_path):
     (tmp_path / "own.py").write_text("no", encoding="utf-8")
     (tmp_path / "sub.md").mkdir()
     assert generate({"system_prompt": own}, folder=tmp_path) == own
@@ -196,12 +196,12 @@ def test_a_file_that_cannot_be_read_is_reported(content, why, tmp_path):
     ],
 )
 @pytest.mark.parametrize("made", [dict, lambda words: SimpleNamespace(**words)], ids=["mapping", "object"])
-def test_what_came_of_a_tool_is_reported_as_json(made, tool, said):
+def test_the_result_of_a_tool_is_reported_as_json(made, tool, said):
     lines = format_tool_report(made({"name": "look_up", **tool}), 2).splitlines()
     assert json.loads(lines[1]) == {"tool_name": "look_up", **said}
     assert ("has run" in lines[0]) is tool["success"]
 
 
 @pytest.mark.parametrize(("left", "said"), [(3, "3 more times. Call another tool"), (1, "once more. Give your answer")])
-def test_how_often_it_may_still_respond_is_reported(left, said):
+def test_the_number_of_remaining_responses_is_reported(left, said):
     assert said in format_tool_report({"name": "add", "success": True, "result": 1}, left)

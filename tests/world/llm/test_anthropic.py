@@ -19,7 +19,7 @@ def called(value):
     return Anthropic.whole(content=[{"type": "tool_use", "id": "t", "name": "answer", "input": value}])
 
 
-def test_what_is_sent_is_the_protocol(serve):
+def test_the_request_follows_the_protocol(serve):
     asked = sent(serve, request(("system", "Be kind."), ("user", "Hi")), temperature=0, top_p=0.9, top_k=5, stop="END")
     assert asked.path == "/v1/messages"
     assert asked.body == {
@@ -28,32 +28,32 @@ def test_what_is_sent_is_the_protocol(serve):
     }  # fmt: skip
 
 
-def test_there_is_no_json_mode_and_the_answer_stays_text(serve):
+def test_without_a_json_mode_the_answer_is_text(serve):
     server = serve(Anthropic.whole('{"n": 1}'))
     answer = ask(client(Anthropic, server), request(settings={"json_object": True}))
     assert (answer.content, sorted(server.asked[0].body)) == ('{"n": 1}', ["max_tokens", "messages", "model"])
 
 
-def test_the_number_of_tokens_may_be_set_and_is_never_missing(serve):
+def test_max_tokens_may_be_set_and_has_a_default(serve):
     assert sent(serve, max_tokens=50_000).body["max_tokens"] == 50_000
     assert sent(serve).body["max_tokens"] == 1024
 
 
-def test_a_tool_is_heard_as_the_user(serve):
+def test_a_tool_message_is_sent_as_the_user(serve):
     assert Anthropic.said(sent(serve, request(("user", "Hi"), ("tool", "42"))).body) == [("user", "Hi"), ("user", "42")]
 
 
-def test_kwargs_override_everything_and_may_be_new_words(serve):
+def test_kwargs_override_everything_and_may_be_unknown_options(serve):
     body = sent(serve, kwargs={"max_tokens": 7, "brand_new": True, "metadata": {"user_id": "u"}}).body
     assert (body["max_tokens"], body["brand_new"], body["metadata"]) == (7, True, {"user_id": "u"})
 
 
-def test_what_the_server_had_kept_counts_as_tokens_too(serve):
+def test_cached_tokens_count(serve):
     answer = Anthropic.whole(cache_creation_input_tokens=10, cache_read_input_tokens=100)
     assert ask(client(Anthropic, serve(answer))).usage.tokens_in == 117
 
 
-def test_thinking_is_no_part_of_the_answer(serve):
+def test_thinking_is_not_part_of_the_answer(serve):
     content = [{"type": "thinking", "thinking": "Hm.", "signature": "s"}, {"type": "text", "text": "Hi"}]
     assert ask(client(Anthropic, serve(Anthropic.whole(content=content)))).content == "Hi"
 
@@ -67,7 +67,7 @@ def test_a_schema_is_a_tool_that_must_be_called(serve):
     assert body["tool_choice"] == {"type": "tool", "name": body["tools"][0]["name"]}
 
 
-def test_a_schema_of_no_object_is_wrapped_and_unwrapped(serve):
+def test_a_schema_that_is_not_an_object_is_wrapped_and_unwrapped(serve):
     server = serve(called({"answer": [1, 2]}))
     answer = ask(client(Anthropic, server), request(settings={"schema": {"type": "array"}}))
     assert answer.content == [1, 2]
@@ -81,7 +81,7 @@ def test_the_json_of_a_schema_is_streamed_too(serve):
     assert (answer.content, heard) == ({"title": "Rain"}, ['{"tit', 'le": "Rain"}'])
 
 
-def test_json_that_breaks_off_in_a_stream_cannot_be_read(serve):
+def test_incomplete_json_in_a_stream_is_an_error(serve):
     server = serve(Anthropic.stream('{"tit', tool=True))
     with pytest.raises(LLMError, match="X338"):
         ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, on_token=[].append))

@@ -34,7 +34,7 @@ class Client:
         return LLMResponse("own")
 
 
-def test_whatever_can_answer_becomes_a_client():
+def test_anything_that_answers_becomes_a_client():
     own_client = Client()
     assert to_client(own_client) is own_client
     for script in ([1], {"n": [1]}, lambda request: "text"):
@@ -42,12 +42,12 @@ def test_whatever_can_answer_becomes_a_client():
     assert to_client(SimulatedClient()).complete(LLMRequest((), node="n")).model == "simulated"
 
 
-def test_who_listens_is_no_part_of_a_request():
+def test_listeners_are_not_part_of_a_request():
     assert LLMRequest((), on_token=print) == LLMRequest(())
     assert "tell" not in repr(LLMRequest((), on_token=print))
 
 
 @pytest.mark.parametrize("llm", [5, object(), Client])
-def test_what_cannot_answer_is_a_problem(llm):
+def test_an_object_that_cannot_answer_is_a_problem(llm):
     with pytest.raises(ExecutionError, match="X303"):
         to_client(llm)

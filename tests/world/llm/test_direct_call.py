@@ -83,13 +83,13 @@ in_a_loop = pytest.mark.parametrize("loop", [False, True], ids=["for", "async fo
 
 @pytest.mark.parametrize("limit", [None, 30])
 @pytest.mark.parametrize("made", [Telling("a"), Later("a"), ScriptedClient(["a"])], ids=["now", "later", "script"])
-def test_a_client_of_any_sort_is_asked(made, limit):
+def test_clients_of_every_kind_are_supported(made, limit):
     asked = replace(request(timeout=limit), on_token=[].append)
     assert complete(made, asked).content == "a"
     assert asyncio.run(acomplete(made, asked)).content == "a"
 
 
-def test_one_who_cannot_await_may_ask_where_a_loop_runs(serve):
+def test_a_sync_caller_can_call_a_client_inside_an_event_loop(serve):
     llm = client(OpenAI, serve(OpenAI.whole()))
 
     async def main():
@@ -98,7 +98,7 @@ def test_one_who_cannot_await_may_ask_where_a_loop_runs(serve):
     assert asyncio.run(main()) == "Hello"
 
 
-def test_an_answer_that_is_no_response_is_one_afterwards():
+def test_any_answer_is_converted_to_a_response():
     class Bare:
         def complete(self, asked):
             return "bare"
@@ -107,7 +107,7 @@ def test_an_answer_that_is_no_response_is_one_afterwards():
 
 
 @pytest.mark.parametrize("ask", [complete, lambda *given: asyncio.run(acomplete(*given))], ids=["now", "awaited"])
-def test_a_time_limit_holds_for_a_client_that_knows_of_none(ask):
+def test_a_timeout_applies_to_a_client_without_timeouts(ask):
     held = threading.Event()
 
     class Blocking:
@@ -125,7 +125,7 @@ def test_a_time_limit_holds_for_a_client_that_knows_of_none(ask):
     held.set()
 
 
-def test_a_time_out_of_the_client_itself_says_what_the_client_says():
+def test_a_timeout_of_the_client_has_the_message_of_the_client():
     class Slow:
         def complete(self, asked):
             raise TimeoutError("its own words")
@@ -135,12 +135,12 @@ def test_a_time_out_of_the_client_itself_says_what_the_client_says():
 
 
 @pytest.mark.parametrize("limit", [None, 30])
-def test_what_a_client_raises_comes_out(limit, serve):
+def test_errors_of_a_client_are_raised(limit, serve):
     with pytest.raises(LLMError, match="slow down"):
         complete(client(OpenAI, serve(OpenAI.failed(429, "slow down"))), request(timeout=limit))
 
 
-def test_clients_that_block_are_asked_at_the_same_time():
+def test_blocking_clients_are_called_concurrently():
     both_are_in = threading.Barrier(2, timeout=10)
 
     class Meets:
@@ -154,7 +154,7 @@ def test_clients_that_block_are_asked_at_the_same_time():
     assert [answer.content for answer in asyncio.run(main())] == ["met", "met"]
 
 
-def test_a_client_sees_the_context_of_who_asks():
+def test_a_client_sees_the_context_of_its_caller():
     user = contextvars.ContextVar("user")
 
     class Seeing:
@@ -170,14 +170,14 @@ def test_a_client_sees_the_context_of_who_asks():
 
 @in_a_loop
 @pytest.mark.parametrize("sort", [Telling, Later])
-def test_pieces_come_as_they_are_reported_and_are_the_answer(loop, sort):
+def test_chunks_arrive_as_reported_and_add_up_to_the_answer(loop, sort):
     pieces, response = both(Pieces(sort("Hel", "lo ", "you"), request()), loop=loop)
     assert pieces == ["Hel", "lo ", "you"]
     assert response.content == "Hello you"
 
 
 @in_a_loop
-def test_the_pieces_of_a_real_server_come_with_its_tokens(loop, serve):
+def test_chunks_of_a_server_include_its_tokens(loop, serve):
     stream = Pieces(client(OpenAI, serve(OpenAI.stream("Hel", "lo"))), request())
     pieces, response = both(stream, loop=loop)
     assert (pieces, response.usage.tokens_out) == (["Hel", "lo"], 3)
@@ -187,30 +187,30 @@ def test_the_pieces_of_a_real_server_come_with_its_tokens(loop, serve):
 @pytest.mark.parametrize(
     ("content", "pieces"), [("whole", ["whole"]), ({"a": 1}, ['{"a": 1}']), (None, []), ("", [])], ids=repr
 )
-def test_what_does_not_stream_is_one_piece(loop, content, pieces):
+def test_an_answer_without_streaming_is_one_chunk(loop, content, pieces):
     assert both(Pieces(ScriptedClient(lambda _: content), request()), loop=loop)[0] == pieces
 
 
 @in_a_loop
-def test_the_end_that_was_not_reported_comes_last(loop):
+def test_an_unreported_end_comes_last(loop):
     assert both(Pieces(Telling("Hel", content="Hello"), request()), loop=loop)[0] == ["Hel", "lo"]
 
 
 @in_a_loop
-def test_other_pieces_than_the_answer_are_a_mistake_of_the_client(loop):
+def test_chunks_that_differ_from_the_answer_are_an_error_of_the_client(loop):
     with pytest.raises(AgentRuntimeError, match="X466"):
         both(Pieces(Telling("Hal", content="Hello"), request()), loop=loop)
 
 
 @in_a_loop
-def test_who_listens_already_is_notified_too(loop):
+def test_existing_listeners_are_notified_too(loop):
     heard = []
     both(Pieces(Telling("a", "b"), request(on_token=heard.append)), loop=loop)
     assert heard == ["a", "b"]
 
 
 @in_a_loop
-def test_an_error_amid_a_stream_arrives_after_the_pieces_before_it(loop, serve):
+def test_an_error_in_a_stream_arrives_after_the_earlier_chunks(loop, serve):
     stream, pieces = Pieces(client(OpenAI, serve(OpenAI.stream_fails("Hel", "it is too much"))), request()), []
 
     async def main():
@@ -223,7 +223,7 @@ def test_an_error_amid_a_stream_arrives_after_the_pieces_before_it(loop, serve):
     assert pieces == ["Hel"]
 
 
-def test_nothing_is_asked_before_the_first_piece(serve):
+def test_no_request_is_sent_before_the_first_chunk(serve):
     server = serve(OpenAI.stream("Hi"))
     stream = Pieces(client(OpenAI, server), request())
     assert server.asked == []
@@ -277,7 +277,7 @@ async def _all(pieces):
 
 
 @in_a_loop
-def test_an_abandoned_stream_hangs_up_on_its_server(loop):
+def test_an_abandoned_stream_closes_its_connection(loop):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         hung_up = threading.Event()
         threading.Thread(target=_says_one_piece, args=(listening, hung_up), daemon=True).start()
@@ -309,7 +309,7 @@ def _says_one_piece(listening, hung_up):
     hung_up.set()
 
 
-def test_a_stream_is_read_in_a_running_loop_without_awaiting():
+def test_a_stream_is_read_synchronously_in_a_running_event_loop():
     async def main():
         return list(Pieces(Later("a", "b"), request()))
 

@@ -26,24 +26,24 @@ def variables(monkeypatch):
         (5, None),
     ],
 )
-def test_only_a_whole_value_asks_for_a_variable(text, name):
+def test_only_a_complete_value_references_a_variable(text, name):
     assert parse_env_name(text) == name
 
 
-def test_the_text_replaces_it_at_any_depth_and_nothing_is_changed():
+def test_variables_are_replaced_at_any_depth_in_a_copy():
     given = {"api_key": "{{env.OWN_KEY}}", "headers": {"x": ["a", "{{env.OWN_KEY}}"]}, "n": 1, "t": "{{env.X}} y"}
     actual = substitute_env(given)
     assert actual == {"api_key": "k3y-4711", "headers": {"x": ["a", "k3y-4711"]}, "n": 1, "t": "{{env.X}} y"}
     assert given["api_key"] == "{{env.OWN_KEY}}"
 
 
-def test_the_text_is_never_shown_from_then_on():
+def test_the_text_is_masked_from_then_on():
     assert mask_text("it is k3y-4711") == "it is k3y-4711"
     substitute_env("{{env.OWN_KEY}}")
     assert mask_text("it is k3y-4711") == "it is ********"
 
 
-def test_every_variable_that_is_not_set_is_named_with_its_place():
+def test_every_unset_variable_is_named_with_its_place():
     with pytest.raises(AgentRuntimeError) as raised:
         substitute_env(
             {"a": {"b": ["{{env.OWN_MISSING}}"]}, "c": "{{env.OWN_KEYS}}", "d": "{{env.OWN_EMPTY}}"}, "settings"
@@ -63,7 +63,7 @@ OWNED = [
 
 
 @pytest.mark.parametrize("name", OWNED)
-def test_a_recipe_does_not_read_what_belongs_to_something_else(monkeypatch, name):
+def test_a_recipe_does_not_read_foreign_variables(monkeypatch, name):
     monkeypatch.setenv(name, "own3d-4711")
     with pytest.raises(AgentRuntimeError, match=f"X361.*{name}") as caught:
         substitute_env({"a": [f"{{{{env.{name}}}}}"]}, "config", allowed=())
@@ -75,7 +75,7 @@ def test_a_recipe_does_not_read_what_belongs_to_something_else(monkeypatch, name
     assert substitute_env(f"{{{{env.{name}}}}}") == "own3d-4711"  # what the user writes in Python
 
 
-def test_a_recipe_reads_what_was_set_for_it():
+def test_a_recipe_reads_variables_set_for_it():
     assert substitute_env("{{env.OWN_KEY}}", allowed=()) == "k3y-4711"
     assert Environment()["OWN_KEY"] == "k3y-4711"
     assert list(Environment()) == []

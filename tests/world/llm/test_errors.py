@@ -26,7 +26,7 @@ class ReadTimeout(Exception):
 
 
 @pytest.mark.parametrize(("error", "told"), [(TimeoutError(), "within 1.5 s"), (ReadTimeout("x"), "in time")])
-def test_a_time_out_is_one_whatever_it_is_called(error, told):
+def test_a_timeout_is_recognized_by_any_class_name(error, told):
     failure = to_failure(error, "p:m", "n", seconds=1.5)
     assert type(failure) is TimeoutError
     assert str(failure) == f"p:m did not answer {told}"
@@ -45,13 +45,13 @@ def test_a_time_out_is_one_whatever_it_is_called(error, told):
         (TypeError("unexpected keyword argument 'x'"), AgentRuntimeError, "X334", None),
     ],
 )
-def test_what_went_wrong_has_its_code_and_says_whether_to_try_again(error, kind, code, again):
+def test_errors_have_a_code_and_whether_a_retry_may_help(error, kind, code, again):
     failure = to_failure(error, "p:m", "n")
     assert (type(failure), failure.problems[0].code, getattr(failure, "is_retryable", None)) == (kind, code, again)
     assert "p:m" in failure.problems[0].what
 
 
-def test_who_is_refused_is_told_which_key_to_check():
+def test_an_authentication_error_names_the_key_to_check():
     problem = to_failure(StatusError(403), "p:m", "n", ("P_KEY", "Q_KEY")).problems[0]
     assert "P_KEY or Q_KEY" in problem.do
 
@@ -68,11 +68,11 @@ def test_who_is_refused_is_told_which_key_to_check():
         (OSError(), "OSError"),
     ],
 )
-def test_what_the_server_said_is_found_wherever_it_is(error, text):
+def test_the_message_of_the_server_is_found_anywhere(error, text):
     assert find_server_message(error) == text
 
 
-def test_what_the_server_said_is_masked_before_it_is_cut():
+def test_the_message_of_the_server_is_masked_before_it_is_truncated():
     hide("s3cr3t-4711")
     server_message = find_server_message(StatusError(400, {"message": "x" * 495 + " s3cr3t-4711" + "y" * 500}))
     assert len(server_message) == 500
@@ -90,10 +90,10 @@ def test_what_the_server_said_is_masked_before_it_is_cut():
         ({}, None),
     ],
 )
-def test_how_long_to_wait_is_read_from_the_headers(headers, seconds):
+def test_the_retry_delay_is_read_from_the_headers(headers, seconds):
     assert retry_after(StatusError(429, None, Response(headers))) == seconds
 
 
 @pytest.mark.parametrize("details", [None, "x", ["x"], [{"retryDelay": "soon"}]])
-def test_details_that_say_nothing_of_waiting_do_no_harm(details):
+def test_details_without_a_delay_are_ignored(details):
     assert retry_after(StatusError(429, {"error": {"details": details}})) is None

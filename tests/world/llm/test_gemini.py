@@ -16,7 +16,7 @@ def sent(serve, made=None, answer=None, **settings):
     return server.asked[0]
 
 
-def test_what_is_sent_is_the_protocol(serve):
+def test_the_request_follows_the_protocol(serve):
     sent_request = request(("system", "Be kind."), ("user", "Hi"), ("assistant", "Yes?"), ("tool", "42"))
     asked = sent(serve, sent_request, temperature=0, top_p=0.9, top_k=5, max_tokens=50, stop="END", seed=7)
     assert asked.path.endswith("/models/m-1:generateContent")
@@ -27,14 +27,14 @@ def test_what_is_sent_is_the_protocol(serve):
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_json_mode_is_a_type_of_the_answer_which_stays_text(streams, serve):
+def test_json_mode_sets_the_response_type_and_the_answer_is_text(streams, serve):
     server = serve(Gemini.stream('{"n"', ": 1}") if streams else Gemini.whole('{"n": 1}'))
     prepared = request(settings={"json_object": True}, on_token=[].append if streams else None)
     assert ask(client(Gemini, server), prepared).content == '{"n": 1}'
     assert server.asked[0].body["generationConfig"] == {"responseMimeType": "application/json"}
 
 
-def test_a_stream_is_asked_for_at_its_own_address(serve):
+def test_a_stream_is_requested_at_its_own_url(serve):
     asked = sent(serve, request(on_token=[].append), Gemini.stream("Hi"))
     assert ":streamGenerateContent" in asked.path
 
@@ -57,12 +57,12 @@ def test_a_schema_is_sent_with_the_type_of_the_answer(serve):
     assert (config["responseMimeType"], config["responseJsonSchema"]) == ("application/json", SCHEMA)
 
 
-def test_thoughts_are_no_part_of_the_answer_and_cost_tokens(serve):
+def test_thoughts_are_not_part_of_the_answer_and_count_as_tokens(serve):
     answer = ask(client(Gemini, serve(Gemini.whole(thoughts=40))))
     assert (answer.content, answer.usage.tokens_out) == ("Hello", 43)
 
 
-def test_an_answer_that_is_cut_at_its_most_tokens_is_one(serve):
+def test_an_answer_truncated_at_max_tokens_is_accepted(serve):
     assert ask(client(Gemini, serve(Gemini.whole("Hel", reason="MAX_TOKENS")))).content == "Hel"
 
 
@@ -86,6 +86,6 @@ def test_a_rate_limit_may_be_reported_in_the_answer(serve):
     assert raised.value.retry_after == 3.5
 
 
-def test_the_ai_platform_is_not_asked_whatever_the_environment_says(serve, monkeypatch):
+def test_the_ai_platform_is_never_used_despite_the_environment(serve, monkeypatch):
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
     assert sent(serve).headers["x-goog-api-key"]

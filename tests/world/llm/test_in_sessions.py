@@ -39,7 +39,7 @@ def test_tokens_and_cost_are_in_the_calls(protocol, serve):
 
 
 @each
-def test_the_engine_tries_again_and_nobody_else(protocol, serve):
+def test_only_the_engine_retries(protocol, serve):
     server = serve(protocol.failed(429, "slow"), protocol.failed(500, "oops"), protocol.whole())
     run = session(talk(attempts=3), {"q": "why"}, llm=client(protocol, server))
     run.run()
@@ -49,7 +49,7 @@ def test_the_engine_tries_again_and_nobody_else(protocol, serve):
 
 
 @each
-def test_a_time_out_takes_the_edge_for_time_outs(protocol, serve):
+def test_a_timeout_takes_the_timeout_edge(protocol, serve):
     recipe = talk()
     recipe.add_node("late", function=lambda board: {"late": True})
     recipe.add_edge("one", "late", kind="timeout")
@@ -59,7 +59,7 @@ def test_a_time_out_takes_the_edge_for_time_outs(protocol, serve):
     assert (run.status, run.board.get("late")) == ("finished", True)
 
 
-def test_a_node_that_may_take_only_so_long_hangs_up(serve):
+def test_a_node_with_a_timeout_closes_its_connection(serve):
     server = serve(OpenAI.whole()._replace(hold=threading.Event()))
     run = session(talk(timeout=0.5), {"q": "why"}, llm=client(OpenAI, server))
     run.run()
@@ -72,7 +72,7 @@ def test_a_node_that_may_take_only_so_long_hangs_up(serve):
 
 @each
 @pytest.mark.parametrize("way", ["run", "step", "arun", "start"])
-def test_tokens_reach_listeners_in_order_however_it_is_run(protocol, way, serve):
+def test_tokens_reach_listeners_in_order_in_every_mode(protocol, way, serve):
     run = session(talk(), {"q": "why"}, llm=client(protocol, serve(protocol.stream("Hel", "lo ", "you"))))
     heard, threads = [], set()
 
@@ -112,7 +112,7 @@ class Plain:
         return LLMResponse("".join(self.pieces), "plain", Usage(1, 1))
 
 
-def test_nobody_is_notified_where_nobody_listens():
+def test_without_listeners_nothing_is_notified():
     plain = Plain("a", "b")
     run = session(talk(), {"q": "why"}, llm=plain)
     stop = run.subscribe(print, to="token")
@@ -121,7 +121,7 @@ def test_nobody_is_notified_where_nobody_listens():
     assert plain.asked[0].on_token is None
 
 
-def test_a_client_of_ones_own_tells_in_the_thread_that_it_is_called_in():
+def test_a_custom_client_notifies_in_its_calling_thread():
     run, heard = session(talk(timeout=5), {"q": "why"}, llm=Plain("a", "b")), []
     run.subscribe(lambda token: heard.append((token.text, threading.get_ident())), to="token")
     run.run()
@@ -129,7 +129,7 @@ def test_a_client_of_ones_own_tells_in_the_thread_that_it_is_called_in():
     assert threading.get_ident() not in {thread for _, thread in heard}
 
 
-def test_a_listener_that_raises_is_dropped_and_the_answer_comes_whole():
+def test_a_listener_that_raises_is_removed_and_the_answer_is_complete():
     run, heard = session(talk(), {"q": "why"}, llm=Plain("a", "b")), []
 
     def breaks(token):
@@ -142,7 +142,7 @@ def test_a_listener_that_raises_is_dropped_and_the_answer_comes_whole():
     assert (heard, run.board["a"]) == (["a"], "ab")
 
 
-def test_each_attempt_is_distinguished_and_what_comes_too_late_is_not_reported():
+def test_attempts_are_distinguished_and_late_chunks_are_dropped():
     plain = Plain("a", "b", gate=threading.Event())
     run, heard = session(talk(timeout=0.3, attempts=2), {"q": "why"}, llm=plain), []
     run.subscribe(lambda token: heard.append((token.attempt, token.text)), to="token")
@@ -152,7 +152,7 @@ def test_each_attempt_is_distinguished_and_what_comes_too_late_is_not_reported()
     assert heard == [(1, "a"), (1, "b"), (2, "a"), (2, "b")]
 
 
-def test_an_attempt_that_was_given_up_is_not_heard_any_more():
+def test_an_abandoned_attempt_is_no_longer_reported():
     requests = []
 
     def answer(request):
@@ -169,7 +169,7 @@ def test_an_attempt_that_was_given_up_is_not_heard_any_more():
     assert heard == [Token("one", "fresh", 2)]
 
 
-def test_a_fork_has_listeners_of_its_own():
+def test_a_fork_has_its_own_listeners():
     run, heard = session(talk(), {"q": "why"}, llm=Plain("a")), []
     run.subscribe(heard.append, to="token")
     run.fork(at=0).run()
@@ -192,7 +192,7 @@ def everything_shown(run):
 
 @each
 @pytest.mark.parametrize("fails", [False, True])
-def test_the_key_is_nowhere_to_be_seen(protocol, fails, serve):
+def test_the_key_is_masked_everywhere(protocol, fails, serve):
     answer = protocol.failed(401, f"wrong key {KEY}") if fails else protocol.whole(f"your key is {KEY}")
     run = session(talk(), {"q": f"is {KEY} my key?"}, llm=client(protocol, serve(answer)))
     run.run()
@@ -200,7 +200,7 @@ def test_the_key_is_nowhere_to_be_seen(protocol, fails, serve):
     assert [text for text in everything_shown(run) if KEY in text] == []
 
 
-def test_a_key_of_the_environment_is_as_secret(serve, monkeypatch):
+def test_a_key_from_the_environment_is_masked_too(serve, monkeypatch):
     monkeypatch.setenv("OWN_LLM_KEY", "key-of-the-environment")
     server = serve(Gemini.whole("it is key-of-the-environment"))
     run = session(talk(), {"q": "why"}, llm=client(Gemini, server, api_key="{{env.OWN_LLM_KEY}}"))
@@ -215,7 +215,7 @@ def test_a_missing_key_is_reported_before_the_first_step(monkeypatch):
         session(talk(), {"q": "why"}, llm="openai:gpt")
 
 
-def test_a_session_takes_a_text_for_its_model(serve, monkeypatch):
+def test_a_session_accepts_a_text_as_its_model(serve, monkeypatch):
     server = serve(OpenAI.whole())
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
@@ -233,7 +233,7 @@ class Stopwatch(FrozenClock):
 
 
 @each
-def test_building_the_sdks_client_is_no_part_of_a_calls_time(protocol, serve, monkeypatch):
+def test_building_the_client_of_the_sdk_does_not_count_towards_the_duration_of_a_call(protocol, serve, monkeypatch):
     clock, llm = Stopwatch(), client(protocol, serve(protocol.whole()))
     connected = llm.connect
     monkeypatch.setattr(llm._open, "_make", lambda: clock.add(100) or connected())
@@ -243,7 +243,7 @@ def test_building_the_sdks_client_is_no_part_of_a_calls_time(protocol, serve, mo
     assert run.trace.frames.steps["seconds"].sum() == 0
 
 
-def test_it_does_not_count_into_any_time_out(serve, monkeypatch):
+def test_building_a_client_does_not_count_towards_a_timeout(serve, monkeypatch):
     def ask(protocol, server):
         def slow():
             llm = client(protocol, server, request_timeout=5)
@@ -266,7 +266,7 @@ def test_it_does_not_count_into_any_time_out(serve, monkeypatch):
             assert answers == ("finished", "Hello", "Hello", ["Hello"], "Hello")
 
 
-def test_what_cannot_be_prepared_fails_when_it_is_asked(serve, monkeypatch):
+def test_a_client_that_cannot_be_built_fails_at_the_first_call(serve, monkeypatch):
     llm = client(OpenAI, serve(OpenAI.whole()))
     monkeypatch.setattr(llm._open, "_make", lambda: 1 / 0)
     run = session(talk(), {"q": "why"}, llm=llm)

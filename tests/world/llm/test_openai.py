@@ -19,7 +19,7 @@ def sent(serve, made=None, answer=None, **settings):
     return server.asked[0]
 
 
-def test_what_is_sent_is_the_protocol(serve):
+def test_the_request_follows_the_protocol(serve):
     asked = sent(serve, temperature=0, max_tokens=50, top_p=0.9, stop=["END"], seed=7)
     assert asked.path == "/v1/chat/completions"
     assert asked.body == {
@@ -28,40 +28,40 @@ def test_what_is_sent_is_the_protocol(serve):
     }  # fmt: skip
 
 
-def test_a_tool_says_what_it_says_as_a_tool(serve):
+def test_a_tool_message_has_the_role_tool(serve):
     asked = sent(serve, request(("user", "Hi"), ("tool", "42")))
     assert OpenAI.said(asked.body) == [("user", "Hi"), ("tool", "42")]
 
 
-def test_kwargs_override_everything_and_none_takes_a_word_away(serve):
+def test_kwargs_override_everything_and_none_removes_an_option(serve):
     asked = sent(serve, temperature=0.5, max_tokens=50, kwargs={"model": "m-9", "max_tokens": None, "n": 1})
     assert (asked.body["model"], asked.body["temperature"], asked.body["n"]) == ("m-9", 0.5, 1)
     assert "max_tokens" not in asked.body
 
 
-def test_words_that_the_sdk_does_not_name_are_sent_as_they_are(serve):
+def test_unknown_options_are_sent_unchanged(serve):
     asked = sent(serve, top_k=5, kwargs={"min_p": 0.05, "extra_body": {"own": 1}})
     assert (asked.body["top_k"], asked.body["min_p"], asked.body["own"]) == (5, 0.05, 1)
 
 
-def test_the_kwargs_of_a_request_come_over_those_of_the_client(serve):
+def test_kwargs_of_a_request_override_those_of_the_client(serve):
     asked = sent(serve, request(settings={"kwargs": {"user": "b"}}), kwargs={"user": "a", "n": 1})
     assert (asked.body["user"], asked.body["n"]) == ("b", 1)
 
 
-def test_a_request_cannot_send_the_key_elsewhere(serve):
+def test_a_request_cannot_send_the_key_to_another_server(serve):
     own_server, other = serve(OpenAI.whole()), serve(OpenAI.whole())
     prepared = request(settings={"base_url": other.url, "api_key": "none", "client_kwargs": {"base_url": other.url}})
     ask(client(OpenAI, own_server), prepared)
     assert (len(own_server.asked), len(other.asked)) == (1, 0)
 
 
-def test_a_stream_asks_for_its_tokens_too(serve):
+def test_a_stream_requests_its_usage(serve):
     body = sent(serve, request(on_token=[].append), OpenAI.stream("Hi")).body
     assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
 
 
-def test_a_stream_that_only_kwargs_ask_for_is_read_as_one(serve):
+def test_a_stream_requested_by_kwargs_is_read_as_a_stream(serve):
     server = serve(OpenAI.stream("Hel", "lo"))
     assert ask(client(OpenAI, server, kwargs={"stream": True})).content == "Hello"
 
@@ -71,7 +71,7 @@ def test_a_schema_is_sent_as_the_format_of_the_answer(serve):
     assert body["response_format"] == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
 
 
-def test_json_mode_is_asked_for_and_the_answer_stays_text(serve):
+def test_json_mode_is_requested_and_the_answer_is_text(serve):
     server = serve(OpenAI.whole('{"n": 1}'))
     answer = ask(client(OpenAI, server), request(settings={"json_object": True}))
     assert (server.asked[0].body["response_format"], answer.content) == ({"type": "json_object"}, '{"n": 1}')
@@ -88,7 +88,7 @@ def test_json_mode_is_asked_for_and_the_answer_stays_text(serve):
         ({}, {"json_object": True, "kwargs": {"response_format": {"type": "text"}}}, "text"),
     ],
 )
-def test_when_json_mode_is_asked_for(own, asked, sent, serve):
+def test_json_mode_is_requested_if_the_prompt_mentions_json(own, asked, sent, serve):
     body = sent_of(serve, own, asked)
     assert body.get("response_format", {}).get("type") == sent
 
@@ -125,7 +125,7 @@ def test_an_answer_without_usage_has_no_tokens(serve):
 
 
 @pytest.mark.parametrize("kind", ["lmstudio", "openai_compatible"])
-def test_a_compatible_server_needs_no_key_and_is_never_sent_that_of_openai(kind, serve, monkeypatch):
+def test_a_compatible_server_needs_no_key_and_never_receives_that_of_openai(kind, serve, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server = serve(OpenAI.whole())
     assert ask(client_of(f"{kind}:qwen:8b", {"base_url": f"{server.url}/v1"})).content == "Hello"
@@ -133,7 +133,7 @@ def test_a_compatible_server_needs_no_key_and_is_never_sent_that_of_openai(kind,
     assert KEY not in str(server.asked[0].headers)
 
 
-def test_a_compatible_server_is_looked_for_on_this_machine():
+def test_the_default_compatible_server_is_local():
     assert client_of("lmstudio:m").base_url == "http://127.0.0.1:1234/v1"
 
 
@@ -152,7 +152,7 @@ def compatible(server):
 
 @pytest.mark.parametrize("status", [400, 422])
 @pytest.mark.parametrize("streams", [False, True])
-def test_a_compatible_server_that_refuses_json_mode_is_asked_without_it_from_then_on(status, streams, serve):
+def test_a_compatible_server_that_rejects_json_mode_is_used_without_it(status, streams, serve):
     answer = OpenAI.stream('{"n"', ": 1}") if streams else OpenAI.whole('{"n": 1}')
     server, heard = serve(OpenAI.failed(status, REFUSED), answer), []
     llm, words = (
@@ -168,20 +168,20 @@ def test_a_compatible_server_that_refuses_json_mode_is_asked_without_it_from_the
 
 
 @pytest.mark.parametrize("answer", [OpenAI.failed(400, "no such model"), OpenAI.failed(500, REFUSED)])
-def test_a_compatible_server_that_refuses_something_else_is_not_asked_again(answer, serve):
+def test_a_compatible_server_that_rejects_something_else_is_not_retried(answer, serve):
     server = serve(answer)
     with pytest.raises(LLMError, match="X336"):
         ask(compatible(server), request(settings={"json_object": True}))
     assert len(server.asked) == 1
 
 
-def test_a_schema_that_a_compatible_server_refuses_is_not_left_out(serve):
+def test_a_schema_rejected_by_a_compatible_server_is_not_dropped(serve):
     server = serve(OpenAI.failed(400, REFUSED))
     with pytest.raises(LLMError, match=r"X336(.|\n)*no schema"):
         ask(compatible(server), request(settings={"schema": SCHEMA, "json_object": True}))
     assert len(server.asked) == 1
 
 
-def test_kwargs_that_make_no_sense_to_the_sdk_are_a_problem(serve):
+def test_invalid_kwargs_are_a_problem(serve):
     with pytest.raises(AgentRuntimeError, match="X334"):
         ask(client(OpenAI, serve(OpenAI.whole()), client_kwargs={"retries": 5}))

@@ -26,7 +26,7 @@ KEY = {"api_key": "a-key-0815"}
         (" gemini : m ", GeminiClient),
     ],
 )
-def test_the_word_before_the_colon_is_the_provider(text, cls):
+def test_the_prefix_before_the_colon_is_the_provider(text, cls):
     llm = client_of(text, KEY)
     assert (type(llm), llm.model) == (cls, "m")
 
@@ -37,17 +37,17 @@ def test_a_model_may_have_colons_or_come_from_the_settings():
     assert client_of("lmstudio:hint", {"model": "own"}).model == "own"
 
 
-def test_a_provider_with_a_name_of_its_own_says_its_type():
+def test_a_custom_provider_declares_its_type():
     llm = client_of("ours:m", {"type": "claude", **KEY})
     assert (type(llm), repr(llm)) == (AnthropicClient, "<AnthropicClient ours:m>")
 
 
-def test_the_temperature_is_that_of_the_settings_else_the_given_one():
+def test_the_temperature_of_the_settings_overrides_the_given_one():
     assert client_of("lmstudio:m", temperature=0.3)._settings["temperature"] == 0.3
     assert client_of("lmstudio:m", {"temperature": 0}, 0.3)._settings["temperature"] == 0
 
 
-def test_settings_take_their_variables_from_the_environment(monkeypatch):
+def test_settings_read_variables_from_the_environment(monkeypatch):
     monkeypatch.setenv("OWN_URL", "http://127.0.0.1:9/v1")
     assert client_of("lmstudio:m", {"base_url": "{{env.OWN_URL}}"}).base_url == "http://127.0.0.1:9/v1"
     with pytest.raises(AgentRuntimeError, match=r"X333: .*'OWN_NONE' is not set(.|\n)*settings of 'lmstudio'.api_key"):
@@ -55,12 +55,12 @@ def test_settings_take_their_variables_from_the_environment(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["open_ai:m", "opnai", "gpt-4o", "nobody:m"])
-def test_an_unknown_provider_is_reported_with_those_there_are(text):
+def test_an_unknown_provider_is_reported_with_the_available_ones(text):
     with pytest.raises(AgentRuntimeError, match=r"X330: .* is not a provider(.|\n)*openai_compatible, lmstudio"):
         client_of(text)
 
 
-def test_a_provider_that_is_nearly_one_is_asked_for():
+def test_a_misspelled_provider_has_a_suggestion():
     with pytest.raises(ExecutionError, match="did you mean 'openai'"):
         to_client("opnai:m")
 
@@ -70,7 +70,7 @@ def test_a_text_becomes_a_client_wherever_a_model_is_given():
     assert isinstance(to_client("simulated"), SimulatedClient)
 
 
-def test_the_address_of_a_server_of_ones_own_may_come_from_the_environment(monkeypatch):
+def test_the_url_of_a_compatible_server_may_come_from_the_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert client_of("openai_compatible:m").base_url == "http://127.0.0.1:9/v1"
     assert client_of("ours:m", {"type": "openai_compatible"}).base_url == "http://127.0.0.1:9/v1"

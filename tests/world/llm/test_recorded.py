@@ -45,7 +45,7 @@ def get_answers(run):
     return [row["result"] for _, row in run.trace.frames.calls.iterrows()]
 
 
-def test_a_run_is_answered_as_the_first_one_was(first):
+def test_a_run_gets_the_answers_of_the_first_one(first):
     run = session(talk(), INPUTS, llm=RecordedClient(first.trace, strict=True))
     run.run()
     assert get_answers(run) == get_answers(first) == ["why?", {"said": {"deep": [1]}}, "why?", {"said": {"deep": [3]}}]
@@ -53,11 +53,11 @@ def test_a_run_is_answered_as_the_first_one_was(first):
     assert run.trace.frames.calls[columns].equals(first.trace.frames.calls[columns])
 
 
-def test_a_session_may_be_given_in_place_of_its_trace(first):
+def test_a_session_is_accepted_instead_of_its_trace(first):
     assert repr(RecordedClient(first)) == repr(RecordedClient(first.trace)) == "<RecordedClient of 4 answers>"
 
 
-def test_a_trace_from_a_file_answers_too_and_its_masks_fit_any_secret(first, tmp_path):
+def test_a_trace_from_a_file_answers_and_its_masks_match_any_secret(first, tmp_path):
     first.trace.to_json(tmp_path / "trace.json")
     client = RecordedClient(SimulationTrace.read(tmp_path / "trace.json"), strict=True)
     run = session(talk(), INPUTS, llm=client)
@@ -72,25 +72,25 @@ def test_going_back_repeats_the_answers(first):
         assert run.board["said"] == {"deep": [3]}
 
 
-def test_what_was_answered_cannot_be_changed_by_who_is_given_it(first):
+def test_recorded_answers_cannot_be_changed_by_their_receiver(first):
     client = RecordedClient(first.trace)
     request = LLMRequest((), node="tell")
     client.complete(request).content["said"]["deep"].append("changed")
     assert client.complete(request).content == {"said": {"deep": [1]}}
 
 
-def test_steps_that_a_fork_left_are_not_among_the_answers(first):
+def test_abandoned_steps_of_a_fork_are_not_among_the_answers(first):
     fork = first.fork(at=2, llm={"ask": ["never", "how?"], "tell": ["never", {"said": "new"}]})
     fork.run()
     client = RecordedClient(fork.trace)
     assert [client.complete(LLMRequest((), node="ask", of_node=n)).content for n in (0, 1)] == ["why?", "how?"]
 
 
-def test_steps_behind_a_fork_are_no_part_of_it(first):
+def test_steps_after_a_fork_are_not_part_of_it(first):
     assert repr(RecordedClient(first.fork(at=2))) == "<RecordedClient of 2 answers>"
 
 
-def test_another_message_is_answered_all_the_same_unless_it_must_not(first):
+def test_a_different_message_is_answered_unless_strict(first):
     inputs = {"n": 0, "api_key": "k3y-of-another-run"}
     recipe = talk()
     recipe.nodes["ask"]["prompt"] = "Ask nicely."
@@ -103,13 +103,13 @@ def test_another_message_is_answered_all_the_same_unless_it_must_not(first):
     assert "message 1 was system: 'Ask.', and is system: 'Ask nicely.'" in run.error.why
 
 
-def test_a_message_more_or_less_is_reported_in_strict_mode(first):
+def test_additional_and_missing_messages_are_reported_in_strict_mode(first):
     client = RecordedClient(first.trace, strict=True)
     with pytest.raises(ExecutionError, match=r"X341(.|\n)*message 1 was user: (.|\n)*is not there"):
         client.complete(LLMRequest((), node="tell"))
 
 
-def test_no_answer_left_is_a_problem(first):
+def test_an_exhausted_record_is_a_problem(first):
     client = RecordedClient(first.trace)
     with pytest.raises(ExecutionError, match=r"X340(.|\n)*made 3 requests, and the trace has 2"):
         client.complete(LLMRequest((), node="ask", of_node=2))
@@ -123,7 +123,7 @@ def failing(request, tries=iter(range(9))):  # noqa: B008  (one for all requests
     return "fine"
 
 
-def test_a_call_that_was_tried_again_answers_with_its_last_attempt():
+def test_a_retried_call_answers_with_its_last_attempt():
     run = session(talk(attempts=2), INPUTS, llm=failing)
     run.run()
     assert list(run.trace.frames.calls["attempt"])[:3] == [1, 1, 2]
@@ -149,6 +149,6 @@ def test_a_listener_receives_the_whole_answer_at_once(first):
 
 
 @pytest.mark.parametrize("trace", [5, None, [1], {"a": 1}])
-def test_what_is_no_trace_is_reported(trace):
+def test_an_invalid_trace_is_reported(trace):
     with pytest.raises(ExecutionError, match="X343"):
         RecordedClient(trace)

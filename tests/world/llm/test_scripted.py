@@ -18,7 +18,7 @@ def ask(script, number=0, of_node=0, node="n"):
     return ScriptedClient(script).complete(LLMRequest((), node=node, number=number, of_node=of_node))
 
 
-def test_a_list_answers_in_the_order_of_asking():
+def test_a_list_answers_in_the_order_of_calls():
     assert ask(["a", "b"], number=1, of_node=0).content == "b"
 
 
@@ -29,7 +29,7 @@ def test_a_mapping_answers_by_node():
 
 
 @pytest.mark.parametrize("script", [[], {"other": ["x"]}, {}])
-def test_a_script_without_an_answer_left_says_so(script):
+def test_an_exhausted_script_is_reported(script):
     with pytest.raises(ExecutionError, match="X304"):
         ask(script)
 
@@ -42,7 +42,7 @@ def test_a_text_is_reported_as_one_piece(script):
     assert heard == ["a"]
 
 
-def test_a_function_tells_what_it_wants():
+def test_a_function_declares_its_parameters():
     heard = []
 
     def answer(request):
@@ -98,7 +98,7 @@ def test_what_was_asked_is_in_the_calls():
     assert (first["kind"], first["result"], run.board["a2"]) == ("llm", "x", "a mapping is merged")
 
 
-def test_a_script_that_has_ended_fails_the_node_and_the_run_can_be_taken_back():
+def test_an_exhausted_script_fails_the_node_and_the_run_can_go_back():
     run = session(talk(), {"q": "why"}, llm=["x"])
     run.run()
     assert (run.status, run.current, run.error.code) == ("failed", "two", "X304")
@@ -128,7 +128,7 @@ def branches(number):
 
 
 @pytest.mark.parametrize("way", ["run", "step", "live"])
-def test_branches_at_the_same_time_take_the_answers_of_a_list_in_turn(way):
+def test_concurrent_branches_take_the_answers_of_a_list_in_turn(way):
     run = Session(branches(4), llm=["w", "x", "y", "z"])
     if way == "live":
 
@@ -145,7 +145,7 @@ def test_branches_at_the_same_time_take_the_answers_of_a_list_in_turn(way):
     assert [run.board[f"b{each}"] for each in range(4)] == ["w", "x", "y", "z"]
 
 
-def test_no_two_calls_that_are_out_have_the_same_number():
+def test_concurrent_calls_have_different_numbers():
     numbers = []
 
     async def answer(request):
@@ -157,7 +157,7 @@ def test_no_two_calls_that_are_out_have_the_same_number():
     assert sorted(numbers) == [("b0", 0, 0), ("b1", 1, 0), ("b2", 2, 0)]  # the calls themselves begin in threads
 
 
-def test_people_are_asked_in_turn_too():
+def test_scripted_people_answer_in_turn_too():
     nodes = [[Node(f"h{each}", "human", params={"prompt": "?", "output": f"h{each}"})] for each in range(3)]
     run = Session(branching(*nodes), answers=["a", "b", "c"])
     run.run()

@@ -6,7 +6,7 @@ from agentnb.errors import AgentRuntimeError
 from agentnb.world.llm.settings import check_settings
 
 
-def test_settings_come_back_without_those_that_are_none():
+def test_settings_omit_none_values():
     given = {"temperature": 0, "top_p": None, "stop": ["a"], "prices": {"input": "1.5"}, "schema": {}}
     assert check_settings(given, "here") == {name: value for name, value in given.items() if value is not None}
 
@@ -30,18 +30,18 @@ def test_settings_come_back_without_those_that_are_none():
         ("prices", {"input": None}, "input: USD"),
     ],
 )
-def test_what_a_setting_must_be_is_reported(word, value, asked):
+def test_the_expected_type_of_a_setting_is_reported(word, value, asked):
     with pytest.raises(AgentRuntimeError, match=rf"X334: {word!r} is (.|\n)*where: here(.|\n)*{asked}"):
         check_settings({word: value}, "here")
 
 
-def test_all_that_is_wrong_is_reported_at_once_and_no_key_among_it():
+def test_all_errors_are_reported_at_once_without_secrets():
     with pytest.raises(AgentRuntimeError) as raised:
         check_settings({"api_key": 12345678, "temperature": "x", "headers": 1}, "here")
     assert len(raised.value.problems) == 3
     assert "12345678" not in str(raised.value)
 
 
-def test_a_word_that_no_client_knows_is_a_warning():
+def test_an_unknown_setting_is_a_warning():
     with pytest.warns(UserWarning, match="'temprature' is unknown and has no effect; did you mean 'temperature'"):
         assert check_settings({"temprature": 1}, "here") == {"temprature": 1}

@@ -14,12 +14,12 @@ from agentnb.world.llm.simulated import SimulatedClient
 from tests.session.small_sessions import session
 
 
-def test_it_says_that_it_is_not_real():
+def test_it_reports_that_it_is_simulated():
     response = SimulatedClient().complete(LLMRequest((), node="writer"))
     assert (response.content, response.model) == ("Mocked output from writer", "simulated")
 
 
-def test_it_can_speak_for_a_session():
+def test_it_can_be_the_model_of_a_session():
     run = Session(samples("pipeline"), {"question": "q"}, llm=SimulatedClient())
     run.run()
     assert run.status == "finished"
@@ -74,7 +74,7 @@ topology: [{id: one, type: agent, agent_ref: greeter}]
     [prompted, lambda: prompted(llm="simulated"), agentruntime, coreason, symphony],
     ids=["networkx", "by name", "agentruntime", "coreason", "symphony"],
 )  # fmt: skip
-def test_a_simulated_answer_is_reported_wherever_it_is_seen(made, monkeypatch):
+def test_a_simulated_answer_is_marked_everywhere(made, monkeypatch):
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     run = made()
@@ -85,7 +85,7 @@ def test_a_simulated_answer_is_reported_wherever_it_is_seen(made, monkeypatch):
     assert (run.status, row["provider"], row["model"]) == ("finished", "simulated", "simulated")
 
 
-def test_an_answer_that_somebody_gave_is_none():
+def test_an_answer_by_a_person_is_not_simulated():
     scripted = prompted(llm=["Hello"])
     assert scripted.simulated == ()
     assert make_screen(scripted, scripted.recipe.draw(board=False), ())["chips"] == []

@@ -7,7 +7,7 @@ from agentnb.world.llm.structured import DEEPEST, LONGEST, find_json
 
 
 @pytest.mark.parametrize("value", [{"a": [1, None, True]}, [1], (1, 2), 3, 2.5, False, {}])
-def test_a_value_comes_as_it_is(value):
+def test_a_value_is_returned_unchanged(value):
     assert find_json(value) is value
     assert find_json(LLMResponse(value)) is value
 
@@ -33,7 +33,7 @@ def test_a_value_comes_as_it_is(value):
         ('```json\n{"code": "```"}\n```', {"code": "```"}),
     ],
 )
-def test_the_json_in_a_text(text, value):
+def test_json_is_extracted_from_a_text(text, value):
     assert find_json(text) == value
     assert find_json(LLMResponse(text)) == value
 
@@ -64,14 +64,14 @@ def test_the_json_in_a_text(text, value):
         ({"a\udc00": 1}, "surrogate"),
     ],
 )
-def test_what_is_no_answer_is_refused_with_a_short_reason(answer, why):
+def test_an_invalid_answer_is_rejected_with_a_short_reason(answer, why):
     with pytest.raises(ValueError, match=why) as caught:
         find_json(answer)
     assert type(caught.value) is ValueError
     assert len(str(caught.value)) < 120
 
 
-def test_nothing_is_taken_from_inside_of_what_is_broken():
+def test_nothing_is_extracted_from_broken_json():
     with pytest.raises(ValueError, match="breaks off"):
         find_json('{"result": {"ok": true}, "rest": [')
 
@@ -83,7 +83,7 @@ def nested(levels):
     return value
 
 
-def test_it_may_be_nested_so_deep_and_no_deeper():
+def test_the_nesting_is_limited():
     assert find_json("[" * DEEPEST + "]" * DEEPEST) == find_json(nested(DEEPEST))
     for answer in (nested(DEEPEST + 1), "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "x " + '{"a":' * 100_000):
         with pytest.raises(ValueError, match="nested deeper"):
@@ -97,7 +97,7 @@ def test_a_value_that_contains_itself_is_refused():
         find_json(value)
 
 
-def test_it_may_be_so_long_and_no_longer():
+def test_the_length_is_limited():
     assert find_json(f'"{"x" * (LONGEST - 2)}"') == "x" * (LONGEST - 2)
     with pytest.raises(ValueError, match="longer than 1,000,000"):
         find_json(f'"{"x" * (LONGEST - 1)}"')
@@ -106,7 +106,7 @@ def test_it_may_be_so_long_and_no_longer():
 
 
 @pytest.mark.parametrize("part", ["[1 ", '["', "```a\n", "```\n[1 \n"])
-def test_a_long_text_of_broken_json_is_given_up(part):
+def test_a_long_text_of_broken_json_is_abandoned(part):
     with pytest.raises(ValueError, match="JSON"):
         find_json(part * (900_000 // len(part)))
 

@@ -38,7 +38,7 @@ def answer(protocol, streams, *calls, **rest):
 
 @each
 @both
-def test_several_calls_in_one_answer_come_in_their_order(protocol, streams, serve):
+def test_several_calls_in_one_answer_keep_their_order(protocol, streams, serve):
     server = serve(answer(protocol, streams, *CALLS, text="Let me see."))
     heard, prepared = asked(streams=streams)
     actual = ask(client(protocol, server), prepared)
@@ -136,14 +136,14 @@ def conversation():
 
 @both
 @pytest.mark.parametrize("broken", ['{"q": ', "[1]", "null", '"q"', "{'q': 1}", "[" * 20_000])
-def test_arguments_that_are_no_json_object_are_an_error_that_is_paid_for(streams, broken, serve):
+def test_invalid_arguments_are_an_error_with_usage(streams, broken, serve):
     llm = client(OpenAI, serve(answer(OpenAI, streams, ("search", broken), finish="length")))
     with pytest.raises(LLMError, match=r"X365.*'search'(.|\n)*'length'") as caught:
         ask(llm, asked(streams=streams)[1])
     assert (caught.value.is_retryable, caught.value.usage) == (True, Usage(7, 3))
 
 
-def test_arguments_that_break_off_in_anthropics_stream_are_an_error(serve):
+def test_incomplete_arguments_in_a_stream_of_anthropic_are_an_error(serve):
     server = serve(Anthropic.stream_calls(("search", '{"q": "ra'), finish="max_tokens"))
     with pytest.raises(LLMError, match=r"X365(.|\n)*'max_tokens'"):
         ask(client(Anthropic, server), asked(streams=True)[1])
@@ -160,7 +160,7 @@ EMPTY = {
 @pytest.mark.parametrize(
     ("protocol", "empty"), [(protocol, empty) for protocol in PROTOCOLS for empty in EMPTY[protocol.name]]
 )
-def test_an_answer_of_nothing_is_an_error_that_is_paid_for(protocol, empty, serve):
+def test_an_empty_answer_is_an_error_with_usage(protocol, empty, serve):
     with pytest.raises(LLMError, match="X364") as caught:
         ask(client(protocol, serve(empty)))
     assert caught.value.usage is not None
@@ -168,7 +168,7 @@ def test_an_answer_of_nothing_is_an_error_that_is_paid_for(protocol, empty, serv
 
 
 @each
-def test_a_stream_of_nothing_is_one_too(protocol, serve):
+def test_an_empty_stream_is_an_error_with_usage(protocol, serve):
     with pytest.raises(LLMError, match="X364"):
         ask(client(protocol, serve(protocol.stream(""))), asked(streams=True, tools=())[1])
 
@@ -203,7 +203,7 @@ def test_a_call_that_nobody_handles_fails_the_node(protocol, streams, serve):
         assert row["tokens_out"] == 3
 
 
-def test_a_client_of_ones_own_whose_calls_nobody_handles_fails_too():
+def test_a_custom_client_whose_calls_nobody_handles_fails_too():
     graph = nx.DiGraph(name="talk")
     graph.add_node("one", kind="agent", prompt="Be short.", output="a")
     run = session(graph, llm=lambda request: LLMResponse("", tool_calls=(ToolCall("1", "search"),)))
@@ -212,7 +212,7 @@ def test_a_client_of_ones_own_whose_calls_nobody_handles_fails_too():
     assert "X363" in run.trace.frames.calls["error"].iloc[0]
 
 
-def test_a_response_with_calls_is_recorded_and_answered_again():
+def test_a_response_with_calls_survives_recording():
     call = ToolCall("t", "search", {"q": "rain"})
     response = LLMResponse("Well.", tool_calls=(call,))
     recorded = response.recorded_value
@@ -230,7 +230,7 @@ def test_a_response_with_calls_is_recorded_and_answered_again():
      {"name": "search", "arguments": '{"q": '}, ToolCall("1", "search", [1]), ToolCall("1", None)],
     ids=repr,
 )  # fmt: skip
-def test_what_is_no_call_of_a_tool_is_a_problem(call):
+def test_an_invalid_tool_call_is_a_problem(call):
     for make_invalid in (lambda: LLMResponse("", tool_calls=[call]),
                  lambda: LLMMessage.of({"role": "assistant", "content": "", "tool_calls": [call]}),
                  lambda: LLMResponse.from_record({"tool_calls": [call]}, {"tools": [SEARCH]})):  # fmt: skip
@@ -238,7 +238,7 @@ def test_what_is_no_call_of_a_tool_is_a_problem(call):
             make_invalid()
 
 
-def test_calls_may_be_mappings_also_in_openais_form_and_without_an_id():
+def test_calls_may_be_mappings_in_the_format_of_openai_and_without_id():
     response = LLMResponse("", tool_calls=[
         {"name": "clock"},
         {"id": "x", "type": "function", "function": {"name": "search", "arguments": '{"q": "rain"}'}},
@@ -249,7 +249,7 @@ def test_calls_may_be_mappings_also_in_openais_form_and_without_an_id():
 
 @each
 @both
-def test_a_name_that_no_vendor_takes_is_sent_as_another_one(protocol, streams, serve):
+def test_a_name_that_vendors_reject_is_replaced(protocol, streams, serve):
     names = ["math.add", "math add", "größer", "a" * 65, "fine-1_A"]
     sent = [name_sent(name) for name in names]
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in sent)

@@ -28,7 +28,7 @@ TALK = (("system", "Be kind."), ("system", "Be short."), ("user", "Hi"), ("assis
 
 
 @each
-def test_an_answer_comes_with_its_model_tokens_and_cost(protocol, serve):
+def test_an_answer_has_its_model_tokens_and_cost(protocol, serve):
     server = serve(protocol.whole("Hello\nyou"))
     answer = ask(client(protocol, server, prices={"input": "2.50", "output": 10}))
     assert (answer.content, answer.usage) == ("Hello\nyou", Usage(7, 3, Decimal("0.0000475")))
@@ -52,21 +52,21 @@ def test_a_conversation_is_sent_in_its_order(protocol, serve):
 
 
 @each
-def test_a_system_text_alone_is_asked_all_the_same(protocol, serve):
+def test_a_system_message_alone_is_sent(protocol, serve):
     server = serve(protocol.whole())
     ask(client(protocol, server), request(("system", "Say hello.")))
     assert [text for _, text in protocol.said(server.asked[0].body)] == ["Say hello."]
 
 
 @each
-def test_no_message_at_all_is_an_empty_one(protocol, serve):
+def test_no_messages_are_sent_as_an_empty_one(protocol, serve):
     server = serve(protocol.whole())
     ask(client(protocol, server), LLMRequest(()))
     assert protocol.said(server.asked[0].body) == [("user", "")]
 
 
 @each
-def test_the_key_and_the_headers_go_with_it(protocol, serve):
+def test_the_key_and_the_headers_are_sent(protocol, serve):
     server = serve(protocol.whole())
     ask(client(protocol, server, headers={"x-own": "1"}))
     headers = server.asked[0].headers
@@ -75,7 +75,7 @@ def test_the_key_and_the_headers_go_with_it(protocol, serve):
 
 
 @each
-def test_the_settings_of_a_request_come_before_those_of_the_client(protocol, serve):
+def test_settings_of_a_request_override_those_of_the_client(protocol, serve):
     server = serve(protocol.whole())
     llm = client(protocol, server, temperature=0.9, top_p=0.8)
     ask(llm, request(model="m-2", settings={"temperature": 0, "strategy": "not for the model", "top_p": None}))
@@ -91,7 +91,7 @@ def test_the_settings_of_a_request_come_before_those_of_the_client(protocol, ser
 
 
 @each
-def test_pieces_are_reported_in_order_and_the_answer_is_the_whole(protocol, serve):
+def test_chunks_are_reported_in_order_and_add_up_to_the_answer(protocol, serve):
     server, heard = serve(protocol.stream("Hel", "lo ", "ümlaut")), []
     answer = ask(client(protocol, server, prices={"input": 1, "output": 1}), request(on_token=heard.append))
     assert (heard, answer.content) == (["Hel", "lo ", "ümlaut"], "Hello ümlaut")
@@ -100,7 +100,7 @@ def test_pieces_are_reported_in_order_and_the_answer_is_the_whole(protocol, serv
 
 
 @each
-def test_nothing_is_streamed_where_nobody_listens(protocol, serve):
+def test_without_listeners_nothing_is_streamed(protocol, serve):
     server = serve(protocol.whole())
     ask(client(protocol, server))
     assert "stream" not in server.asked[0].body
@@ -109,7 +109,7 @@ def test_nothing_is_streamed_where_nobody_listens(protocol, serve):
 
 @each
 @pytest.mark.parametrize("how", ["cut", "without an end"])
-def test_a_stream_that_breaks_off_is_no_answer(protocol, how, serve):
+def test_an_incomplete_stream_is_an_error(protocol, how, serve):
     answer = protocol.stream("Hel", "lo", cut=True) if how == "cut" else protocol.stream("Hel", "lo", ends=False)
     heard = []
     with pytest.raises(LLMError, match=r"X337|X338") as raised:
@@ -119,7 +119,7 @@ def test_a_stream_that_breaks_off_is_no_answer(protocol, how, serve):
 
 
 @each
-def test_an_error_amid_a_stream_is_reported(protocol, serve):
+def test_an_error_in_a_stream_is_reported(protocol, serve):
     heard = []
     with pytest.raises(LLMError, match=r"X336.*it is too much") as raised:
         ask(client(protocol, serve(protocol.stream_fails("Hel", "it is too much"))), request(on_token=heard.append))
@@ -131,7 +131,7 @@ def test_an_error_amid_a_stream_is_reported(protocol, serve):
 
 
 @each
-def test_a_rate_limit_says_how_long_to_wait_and_is_not_tried_again_here(protocol, serve):
+def test_a_rate_limit_has_a_delay_and_is_not_retried_here(protocol, serve):
     server = serve(protocol.failed(429, f"Too fast with {KEY}", **{"retry-after": "7"}))
     with pytest.raises(LLMError, match=r"X336: \w+:m-1 answered 429: Too fast with \*+") as raised:
         ask(client(protocol, server))
@@ -154,7 +154,7 @@ def test_a_rate_limit_says_how_long_to_wait_and_is_not_tried_again_here(protocol
     ],
     ids=["500", "503", "401", "404", "400"],
 )
-def test_a_refusal_says_whether_it_may_be_tried_again(protocol, answer, again, said, serve):
+def test_an_error_reports_whether_a_retry_may_help(protocol, answer, again, said, serve):
     server = serve(answer)
     with pytest.raises(LLMError, match=said) as raised:
         ask(client(protocol, server))
@@ -162,7 +162,7 @@ def test_a_refusal_says_whether_it_may_be_tried_again(protocol, answer, again, s
 
 
 @each
-def test_a_server_that_holds_its_answer_back_is_a_time_out(protocol, serve):
+def test_a_server_that_does_not_answer_is_a_timeout(protocol, serve):
     server = serve(protocol.whole()._replace(hold=threading.Event()))
     with pytest.raises(TimeoutError, match=r"m-1 did not answer within 0.5 s"):
         ask(client(protocol, server, request_timeout=0.5))
@@ -170,7 +170,7 @@ def test_a_server_that_holds_its_answer_back_is_a_time_out(protocol, serve):
 
 
 @each
-def test_a_time_out_of_the_sdk_itself_is_one_too(protocol, serve):
+def test_a_timeout_of_the_sdk_is_a_timeout(protocol, serve):
     server = serve(protocol.whole()._replace(hold=threading.Event()))
     if protocol is Gemini:
         llm = client(protocol, server, client_kwargs={"http_options": {"timeout": 300}})
@@ -181,14 +181,14 @@ def test_a_time_out_of_the_sdk_itself_is_one_too(protocol, serve):
 
 
 @each
-def test_the_time_of_a_node_comes_before_that_of_the_settings(protocol, serve):
+def test_the_timeout_of_a_node_overrides_that_of_the_settings(protocol, serve):
     server = serve(protocol.whole()._replace(hold=threading.Event()))
     with pytest.raises(TimeoutError, match=r"within 0.4 s"):
         ask(client(protocol, server, request_timeout=60), request(timeout=0.4, settings={"request_timeout": 50}))
 
 
 @each
-def test_a_connection_that_is_cut_amid_the_answer_is_reported(protocol, serve):
+def test_a_connection_lost_during_the_answer_is_reported(protocol, serve):
     server = serve(protocol.whole()._replace(cut=True))
     with pytest.raises(LLMError, match=r"X337: the connection to .* failed") as raised:
         ask(client(protocol, server))
@@ -196,7 +196,7 @@ def test_a_connection_that_is_cut_amid_the_answer_is_reported(protocol, serve):
 
 
 @each
-def test_a_server_that_is_not_there_is_reported(protocol, serve):
+def test_an_unreachable_server_is_reported(protocol, serve):
     server = serve(protocol.whole())
     llm = client(protocol, server)
     server.http.server_close()
@@ -211,7 +211,7 @@ def test_a_server_that_is_not_there_is_reported(protocol, serve):
     [Answer(b'{"id": '), Answer(b"<html>hello", kind="text/html"), Answer(b"[1]"), Answer(b"{}"), Answer(b'{"a": 1}')],
     ids=["bad JSON", "HTML", "a list", "nothing in it", "something else"],
 )
-def test_what_is_no_answer_of_the_protocol_is_reported(protocol, answer, serve):
+def test_an_invalid_response_is_reported(protocol, answer, serve):
     server = serve(answer)
     with pytest.raises(LLMError, match=r"X338: .* sent a response that cannot be parsed") as raised:
         ask(client(protocol, server))
@@ -219,12 +219,12 @@ def test_what_is_no_answer_of_the_protocol_is_reported(protocol, answer, serve):
 
 
 @each
-def test_a_setting_that_the_sdk_does_not_know_is_a_problem(protocol, serve):
+def test_a_setting_unknown_to_the_sdk_is_a_problem(protocol, serve):
     with pytest.raises(AgentRuntimeError, match=r"X334: .* cannot be used"):
         ask(client(protocol, serve(protocol.whole()), client_kwargs={"colour": "blue"}))
 
 
-def test_an_error_is_pickled_whole(serve):
+def test_an_error_survives_pickling(serve):
     with pytest.raises(LLMError) as raised:
         ask(client(OpenAI, serve(OpenAI.failed(429, "slow", **{"retry-after": "2.5"}))))
     back = pickle.loads(pickle.dumps(raised.value))
@@ -239,14 +239,14 @@ SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "requir
 
 @pytest.mark.parametrize("protocol", [OpenAI, Gemini])
 @pytest.mark.parametrize("streams", [False, True])
-def test_an_answer_with_a_schema_is_its_value(protocol, streams, serve):
+def test_an_answer_with_a_schema_is_a_value(protocol, streams, serve):
     server = serve(protocol.stream('{"tit', 'le": "Rain"}') if streams else protocol.whole('{"title": "Rain"}'))
     prepared = request(settings={"schema": SCHEMA}, on_token=[].append if streams else None)
     assert ask(client(protocol, server), prepared).content == {"title": "Rain"}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_answer_that_is_not_the_json_asked_for_is_reported(protocol, serve):
+def test_an_answer_that_violates_its_schema_is_reported(protocol, serve):
     with pytest.raises(LLMError, match=r"X339.*\n.*\n.*the answer is not JSON") as raised:
         ask(client(protocol, serve(protocol.whole("I would rather not."))), request(settings={"schema": SCHEMA}))
     assert (raised.value.is_retryable, raised.value.usage) == (True, Usage(7, 3))  # it was paid for
@@ -256,7 +256,7 @@ def test_an_answer_that_is_not_the_json_asked_for_is_reported(protocol, serve):
 
 
 @each
-def test_a_client_serves_one_loop_after_the_other_and_several_requests_at_once(protocol, serve):
+def test_a_client_serves_several_event_loops_and_concurrent_requests(protocol, serve):
     server = serve(protocol.whole())
     llm = client(protocol, server)
 
@@ -268,7 +268,7 @@ def test_a_client_serves_one_loop_after_the_other_and_several_requests_at_once(p
     assert len(llm._open) == 0  # closed with its loop
 
 
-def test_what_is_never_awaited_asks_nobody(serve):
+def test_an_unawaited_call_sends_nothing(serve):
     server = serve(OpenAI.whole())
     client(OpenAI, server).complete(request())
     assert server.asked == []
@@ -299,7 +299,7 @@ def test_a_package_that_is_missing_is_reported_with_its_extra(kind, monkeypatch)
         client_of(f"{kind}:m", {"api_key": KEY})
 
 
-def test_no_model_named_is_reported_at_the_first_request(serve):
+def test_a_missing_model_is_reported_at_the_first_request(serve):
     llm = client_of("openai", {"base_url": serve(OpenAI.whole()).url, "api_key": KEY})
     with pytest.raises(AgentRuntimeError, match="X335"):
         ask(llm)
@@ -336,7 +336,7 @@ def test_the_package_is_imported_at_the_first_request():
 
 
 @pytest.mark.parametrize(("key", "told"), [("none", "none of it: sk-1"), ("sk-1", "none of it: ********")])
-def test_a_word_in_place_of_a_key_stays_readable(key, told):
+def test_a_placeholder_for_a_key_is_not_masked(key, told):
     client_of("lmstudio:m", {"api_key": key})
     assert mask_text("none of it: sk-1") == told
 
@@ -380,24 +380,24 @@ async def several(pool, times=3):
     return await asyncio.gather(*(pool.client() for _ in range(times)))
 
 
-def test_a_loop_has_one_client(pool, made):
+def test_an_event_loop_has_one_client(pool, made):
     result = asyncio.run(several(pool))
     assert result == [made[0]] * 3
 
 
-def test_a_client_is_built_outside_the_loops_thread(pool, made):
+def test_a_client_is_built_outside_of_the_thread_of_the_event_loop(pool, made):
     asyncio.run(several(pool))
     assert made[0].thread is not threading.current_thread()
 
 
-def test_each_loop_has_its_own_and_it_is_closed_when_the_loop_ends(pool, made):
+def test_each_event_loop_has_its_own_client_which_is_closed_with_it(pool, made):
     asyncio.run(several(pool))
     assert (made[0].closed, len(pool)) == (True, 0)
     asyncio.run(several(pool))
     assert [client.closed for client in made] == [True, True]
 
 
-def test_a_loop_that_continues_keeps_its_client(pool, made):
+def test_a_running_event_loop_keeps_its_client(pool, made):
     async def main():
         await pool.client()
         await asyncio.sleep(0)
@@ -408,7 +408,7 @@ def test_a_loop_that_continues_keeps_its_client(pool, made):
     assert asyncio.run(main())
 
 
-def test_a_client_whose_loop_was_closed_without_ending_is_forgotten(pool, made):
+def test_a_client_of_a_closed_event_loop_is_forgotten(pool, made):
     loop = asyncio.new_event_loop()
     loop.run_until_complete(pool.client())
     loop.close()
@@ -416,7 +416,7 @@ def test_a_client_whose_loop_was_closed_without_ending_is_forgotten(pool, made):
     assert (len(made), len(pool)) == (2, 0)
 
 
-def test_creating_a_client_is_tried_again_after_a_failure(made):
+def test_creating_a_client_is_retried_after_a_failure(made):
     def make():
         made.append(1)
         raise ValueError("no")

@@ -54,7 +54,7 @@ class Plain:
         (freeze({"score": 0.5, "critique": "c"}), (0.5, None, "c")),
     ],
 )
-def test_what_a_judge_may_say(answer, expected):
+def test_valid_verdicts_are_accepted(answer, expected):
     assert find_verdict(answer) == expected
 
 
@@ -78,6 +78,6 @@ def test_what_a_judge_may_say(answer, expected):
         (Model, "score is a "),
     ],
 )
-def test_what_is_no_verdict(answer, why):
+def test_an_invalid_verdict_is_reported(answer, why):
     with pytest.raises(ValueError, match=why):
         find_verdict(answer)

@@ -59,32 +59,32 @@ def problem(made, found, config=None):
     return caught.value.problems[0]
 
 
-def test_an_object_with_invoke_gets_the_whole_payload_or_the_one_value_that_is_named():
+def test_an_object_with_invoke_gets_the_payload_or_a_named_value():
     assert to_tool(spec(), Search(), {"a": 1})(b=2)["text"] == "{'a': 1, 'b': 2}"
     assert to_tool(spec(kind="langchain"), Search(), {"input_key": "q"})(q="cats", k=1, timeout=3)["text"] == "cats"
     assert to_tool(spec(timeout=3), Search(), {})(timeout=2)["text"] == "{}"
 
 
-def test_a_mock_is_called_though_it_has_every_name():
+def test_a_mock_is_called_directly():
     mock = Mock(return_value={"text": "a"})
     assert to_tool(spec(), mock, {"b": 2})(a=1) == {"text": "a"}
     mock.assert_called_once_with(a=1, b=2)
 
 
-def test_a_missing_payload_says_what_was_given():
+def test_a_missing_payload_is_reported_with_the_inputs():
     with pytest.raises(ExecutionError) as caught:
         to_tool(spec(), Search(), {"input_key": "query"})(querry="cats")
     assert caught.value.problems[0].code == "X352"
     assert "did you mean 'querry'?" in caught.value.problems[0].do
 
 
-def test_an_object_with_run_is_run_and_one_that_can_be_called_is_called():
+def test_an_object_with_run_or_call_is_called():
     assert to_tool(spec(), Runner(), {"input_key": "a"})(a="x")["text"] == "x"
     assert to_tool(spec(), Both(), {})(a=5) == 5
 
 
 @pytest.mark.parametrize("found", [Later(), OnlyLater()])
-def test_an_object_that_can_only_be_awaited_is(found):
+def test_an_async_object_is_awaited(found):
     call = to_tool(spec(), found, {})
     assert inspect.iscoroutinefunction(call)
     assert asyncio.run(call(a="x"))["text"] == "x"
@@ -101,13 +101,13 @@ def test_an_object_that_can_only_be_awaited_is(found):
         (None, {"text": None, "json": None, "items": None}),
     ],
 )
-def test_what_an_object_answers_is_reported_under_the_keys_of_every_tool(value, parts):
+def test_the_result_of_an_object_has_the_common_keys(value, parts):
     answer = describe_answer(value)
     assert answer | parts == answer
     assert (answer["status"], answer["result"], answer["error"]) == (200, value, None)
 
 
-def test_a_class_is_constructed_once_with_init_which_is_not_an_argument():
+def test_a_class_is_constructed_once_with_its_init_settings():
     call = to_tool(spec(mode="class"), Search, {"init": {"most": 2}})
     assert call(a=1)["items"] == [0, 1]
     assert call(a=1)["text"] == "{'a': 1}"
@@ -136,7 +136,7 @@ class Picky:
         (spec("m.py#x"), 5, {}, "is an int, and cannot be called"),
     ],
 )
-def test_what_cannot_be_a_tool_is_reported(made, found, config, said):
+def test_an_invalid_tool_is_reported(made, found, config, said):
     message = problem(made, found, config)
     assert message.code == "R161"
     assert said in message.what

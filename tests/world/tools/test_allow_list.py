@@ -5,7 +5,7 @@ import pytest
 from agentnb.world.tools.allow_list import Allowed, is_dotted, resolve_path
 
 
-def test_a_package_is_allowed_with_what_is_below_it_and_nothing_that_only_begins_alike():
+def test_a_package_is_allowed_with_its_submodules_and_not_by_prefix():
     allowed = Allowed.of(None, ["mytools", "other.web"])
     fine = ["mytools", "mytools.sub", "mytools.sub.more", "other.web", "other.web.x"]
     assert [name for name in fine if not allowed.holds_package(name)] == []
@@ -25,15 +25,15 @@ def test_a_package_is_allowed_with_what_is_below_it_and_nothing_that_only_begins
 
 
 @pytest.mark.parametrize("word", ["", "  ", ".", "..", "./x", "a/b", "my-tools", "mytools.", "*", "mytools.*"])
-def test_a_word_that_is_no_dotted_name_allows_no_package(word):
+def test_an_invalid_package_name_allows_nothing(word):
     assert Allowed.of(None, [word]).packages == ()
 
 
-def test_an_empty_word_allows_no_folder():
+def test_an_empty_string_allows_no_folder():
     assert Allowed.of(None, ["", " "]).folders == ()
 
 
-def test_a_folder_is_allowed_with_what_is_in_it(tmp_path):
+def test_a_folder_is_allowed_with_its_content(tmp_path):
     own_folder, shared = tmp_path / "own", tmp_path / "shared"
     for folder in (own_folder, shared, tmp_path / "shared2"):
         folder.mkdir()
@@ -47,7 +47,7 @@ def test_a_folder_is_allowed_with_what_is_in_it(tmp_path):
     assert not allowed.holds_file(tmp_path / "x.py")
 
 
-def test_the_folders_of_a_link_are_where_it_leads(tmp_path):
+def test_symbolic_links_are_resolved(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert Allowed.of(tmp_path / "link", []).recipe_folder == (tmp_path / "real").resolve()
@@ -55,12 +55,12 @@ def test_the_folders_of_a_link_are_where_it_leads(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["a\0b", "x" * 5000])
-def test_what_cannot_be_a_path_allows_nothing(text):
+def test_an_invalid_path_allows_nothing(text):
     allowed = Allowed.of(None, [text, f"/{text}"])
     assert allowed.folders == ()
 
 
-def test_a_path_with_a_null_character_is_none(tmp_path):
+def test_a_path_with_a_null_character_is_invalid(tmp_path):
     assert resolve_path(tmp_path / "a\0b") is None
     assert is_dotted("a.b")
     assert not is_dotted("a..b")

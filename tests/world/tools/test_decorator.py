@@ -52,21 +52,21 @@ def test_the_tool_is_described_by_the_function():
     }
 
 
-def test_the_tool_is_called_by_keyword_with_what_the_hints_make_of_the_parameters():
+def test_the_tool_is_called_by_keyword_with_converted_parameters():
     assert of(greet).execute_tool("t", {"name": "Ann", "times": "2"}).result == "hello Annhello Ann"
     assert of(agreet).execute_tool("t", {"name": "Ann"}).result == "hello Ann"
     refused = of(greet).execute_tool("t", {"times": "x", "tone": "loud"})
     assert [each["path"] for each in refused.details] == [f"t.inputParams.{name}" for name in ("name", "times", "tone")]
 
 
-def test_options_win_over_what_the_function_says():
+def test_options_override_the_signature():
     config = getattr(agreet, MARK)
     assert isinstance(config, ToolConfig)
     assert (config.name, config.description, config.type) == ("later", "in its own time", "slow")
     assert (config.timeout, config.retry_count, config.backoff) == (5, 2, 0.5)
 
 
-def test_a_schema_of_its_own_is_what_is_asked_and_the_hints_convert_all_the_same():
+def test_an_explicit_schema_is_used_and_hints_still_convert():
     @tool(input_schema={"name": {"type": "string", "required": True, "minLength": 3}})
     def short(name: str, times: int = 1) -> str:
         return name * times
@@ -75,7 +75,7 @@ def test_a_schema_of_its_own_is_what_is_asked_and_the_hints_convert_all_the_same
     assert "Minimum length: 3" in of(short).execute_tool("t", {"name": "a"}).error
 
 
-def test_a_function_of_one_dict_has_that_as_its_parameter():
+def test_a_function_of_one_dict_receives_all_parameters():
     @tool
     def whole(params: dict[str, int]) -> int:
         return sum(params.values())
@@ -101,7 +101,7 @@ class Shop:
         (lambda: tool(input_schema=5)(lambda x: x), "R190"),
     ],
 )
-def test_what_cannot_be_a_tool_says_so_where_it_is(make, code):
+def test_an_invalid_tool_is_reported_where_it_is_defined(make, code):
     with pytest.raises(RecipeError) as raised:
         make()
     assert [problem.code for problem in raised.value.problems] == [code]

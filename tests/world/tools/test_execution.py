@@ -50,7 +50,7 @@ async def later(value):
 
 @WAYS
 @LIMITS
-def test_a_call_gives_what_it_returns(way, seconds):
+def test_a_call_returns_its_result(way, seconds):
     assert way(lambda: 5, seconds) == 5
     assert way(lambda: later(5), seconds, is_async=True) == 5
     assert way(lambda: later(5), seconds) == 5  # nobody could tell before
@@ -59,7 +59,7 @@ def test_a_call_gives_what_it_returns(way, seconds):
 @WAYS
 @LIMITS
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(2), TimeoutError("its own"), KeyboardInterrupt()])
-def test_a_call_raises_what_it_raises(way, seconds, error):
+def test_a_call_raises_its_error(way, seconds, error):
     call, acall = fails(error)
     for each, is_async in ((call, False), (acall, True)):
         with pytest.raises(type(error)) as raised:
@@ -68,7 +68,7 @@ def test_a_call_raises_what_it_raises(way, seconds, error):
 
 
 @WAYS
-def test_a_plain_function_that_is_late_is_left_alone(way):
+def test_a_late_sync_function_is_abandoned(way):
     go, ended = threading.Event(), threading.Event()
 
     def call():
@@ -84,7 +84,7 @@ def test_a_plain_function_that_is_late_is_left_alone(way):
 
 
 @WAYS
-def test_an_async_function_that_is_late_is_cancelled(way):
+def test_a_late_async_function_is_cancelled(way):
     cancelled = []
 
     async def call():
@@ -100,7 +100,7 @@ def test_an_async_function_that_is_late_is_cancelled(way):
 
 
 @WAYS
-def test_what_a_cancelled_function_returns_is_dropped(way):
+def test_the_result_of_a_cancelled_function_is_dropped(way):
     async def call():
         try:
             await asyncio.Event().wait()
@@ -113,7 +113,7 @@ def test_what_a_cancelled_function_returns_is_dropped(way):
 
 @WAYS
 @LIMITS
-def test_the_context_variables_of_here_are_there(way, seconds):
+def test_context_variables_are_passed_on(way, seconds):
     token = WORD.set("here")
     try:
         assert way(WORD.get, seconds) == "here"
@@ -126,12 +126,12 @@ def test_the_context_variables_of_here_are_there(way, seconds):
         WORD.reset(token)
 
 
-def test_without_a_limit_who_blocks_calls_in_its_own_thread():
+def test_without_a_timeout_a_sync_caller_uses_its_own_thread():
     assert blocked(threading.get_ident) == threading.get_ident()
     assert awaited(threading.get_ident) != threading.get_ident()
 
 
-def test_the_loop_continues_while_a_plain_function_runs():
+def test_the_event_loop_runs_while_a_sync_function_runs():
     go = threading.Event()
 
     async def main():
@@ -143,7 +143,7 @@ def test_the_loop_continues_while_a_plain_function_runs():
     assert asyncio.run(main()) is True
 
 
-def test_who_awaits_can_be_cancelled():
+def test_an_async_caller_can_be_cancelled():
     async def main():
         way, messages = Awaiting(), []
 
@@ -165,13 +165,13 @@ def test_who_awaits_can_be_cancelled():
     assert Blocking().is_cancelled() is False
 
 
-def test_a_future_carries_even_what_a_future_refuses():
+def test_a_future_can_carry_a_stop_iteration():
     error = StopIteration("over")
     call, _ = fails(error)
     assert start_in_thread(call).result() == (None, error)
 
 
-def test_an_interrupt_ends_what_runs_in_another_thread(monkeypatch):
+def test_an_interrupt_ends_a_call_in_another_thread(monkeypatch):
     from concurrent.futures import Future
 
     started, ended, result = threading.Event(), threading.Event(), Future.result

@@ -93,7 +93,7 @@ def test_the_schema_comes_from_the_hints_and_the_docstring():
     }
 
 
-def test_parameters_are_converted_and_given_by_keyword():
+def test_parameters_are_converted_and_passed_by_keyword():
     call, _ = wrap_by_keyword(search)
     assert call({"query": "a", "since": "2026-01-02", "limit": "7"}) == ["a", 7, "web", date(2026, 1, 2)]
     assert call({"query": "a"}) == ["a", 5, "web", None]
@@ -101,7 +101,7 @@ def test_parameters_are_converted_and_given_by_keyword():
         call({"limit": "many"})
 
 
-def test_it_is_async_where_the_function_is():
+def test_it_is_async_if_the_function_is():
     call, _ = wrap_by_keyword(asearch)
     assert inspect.iscoroutinefunction(call)
     assert asyncio.run(call({"query": "a"})) == "a"
@@ -110,7 +110,7 @@ def test_it_is_async_where_the_function_is():
     assert find_original(asearch) is None
 
 
-def test_a_default_of_the_function_stays_its_own_object():
+def test_a_default_of_the_function_is_the_same_object():
     origin = Point(0, 0)
 
     def move(by: int, start: Point = origin) -> Point:
@@ -122,7 +122,7 @@ def test_a_default_of_the_function_stays_its_own_object():
     assert "default" not in model.model_json_schema()["properties"]["start"]
 
 
-def test_parameters_may_have_names_that_fields_may_not():
+def test_parameters_may_have_reserved_field_names():
     def odd(_a: int, model_config: int, json: int, schema: str = "s", copy=None):
         return _a, model_config, json, schema, copy
 
@@ -134,7 +134,7 @@ def test_parameters_may_have_names_that_fields_may_not():
     assert [error["loc"] for error in raised.value.errors()] == [("json",), ("p2",)]
 
 
-def test_an_annotation_may_bring_words_and_rules():
+def test_an_annotation_may_have_a_description_and_rules():
     def count(n: Annotated[int, Field(ge=1), "how many"], order: Annotated[Order | None, "which"] = None):
         """Count.
 
@@ -166,7 +166,7 @@ def test_methods_and_partials_are_functions_too():
         (5, "an int is not a function"),
     ],
 )
-def test_what_cannot_be_a_tool_says_why(function, what):
+def test_an_invalid_tool_is_reported_with_the_reason(function, what):
     with pytest.raises(RecipeError) as raised:
         wrap_by_keyword(function)
     (problem,) = raised.value.problems
@@ -176,7 +176,7 @@ def test_what_cannot_be_a_tool_says_why(function, what):
         assert problem.where.endswith(f"test_function_schema.py:{function.__code__.co_firstlineno}")
 
 
-def test_all_parameters_that_are_wrong_are_reported_at_once():
+def test_all_invalid_parameters_are_reported_at_once():
     def bad(x, /, *xs, **words): ...
 
     with pytest.raises(RecipeError) as raised:
@@ -220,11 +220,11 @@ def with_key(*, key): ...
         (Shop().order, False),
     ],
 )
-def test_which_functions_take_one_dict(function, expected):
+def test_functions_with_one_dict_parameter_are_recognized(function, expected):
     assert takes_one_dict(function) is expected
 
 
-def test_which_functions_take_any_words():
+def test_functions_with_keyword_parameters_are_recognized():
     assert takes_any_words(worded)
     assert not takes_any_words(search)
     assert spread(worded)({"a": 1}) is None
@@ -236,14 +236,14 @@ def test_which_functions_take_any_words():
     assert inspect.iscoroutinefunction(spread(later))
 
 
-def test_which_model_a_handler_wants():
+def test_the_model_of_a_handler_is_recognized():
     assert find_hinted_model(with_model) is Order
     assert find_hinted_model(with_mapping) is find_hinted_model(with_none) is find_hinted_model(missing_hint) is None
     assert is_model(Order)
     assert not any(map(is_model, (Point, Order(item="a"), dict, None)))
 
 
-def test_the_first_paragraph_describes():
+def test_the_first_paragraph_is_the_description():
     assert describe(search) == "Search for something."
     assert describe(asearch) == describe(functools.partial(search)) == ""
 

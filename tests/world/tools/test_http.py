@@ -111,7 +111,7 @@ def asking(**config):
     return tool("http", kind="http", config=config)
 
 
-def test_a_request_is_what_config_and_inputs_say_together(url):
+def test_a_request_combines_config_and_inputs(url):
     call = asking(url=f"{url}/search?a=1", params={"b": 2, "c": "x y"}, headers={"X-One": "1", "X-Two": "2"})
     echoed = call(params={"b": ["3", "4"], "d": None}, headers={"X-Two": "3"})["json"]
     assert (echoed["method"], echoed["path"]) == ("GET", "/search")
@@ -130,7 +130,7 @@ def test_a_request_is_what_config_and_inputs_say_together(url):
         ({"body": b"raw"}, "raw", "application/octet-stream"),
     ],
 )
-def test_a_body_makes_it_a_post(url, given, body, sort):
+def test_a_request_with_a_body_is_a_post(url, given, body, sort):
     runtime = asking(url=f"{url}/echo")(**given)["json"]
     assert (runtime["method"], runtime["body"], runtime["headers"]["content-type"]) == ("POST", body, sort)
 
@@ -146,7 +146,7 @@ def test_the_result_has_the_keys_of_every_tool(url):
 
 
 @pytest.mark.parametrize("status", [404, 429, 500])
-def test_a_status_is_an_error_only_where_that_is_asked(url, status):
+def test_a_status_is_an_error_only_on_request(url, status):
     runtime = asking(url=f"{url}/status/{status}")()
     assert (runtime["status"], runtime["json"], runtime["error"]) == (status, {"said": str(status)}, None)
     strict = asking(url=f"{url}/status/{status}", raise_for_status=True)()
@@ -160,7 +160,7 @@ def test_the_address_may_be_in_the_impl_or_in_the_inputs(url):
     assert (graph["path"], graph["query"]) == ("/%C3%A4%20b", {"q": ["cats and dogs"]})
 
 
-def test_a_server_that_is_not_there_is_an_error_as_text(server, url):
+def test_an_unreachable_server_is_an_error(server, url):
     server.shutdown()
     server.server_close()
     runtime = asking(url=f"{url}/x?api_key=s3cr3t-1")()
@@ -170,7 +170,7 @@ def test_a_server_that_is_not_there_is_an_error_as_text(server, url):
 
 
 @pytest.mark.parametrize("path", ["wait", "drip"])
-def test_an_answer_that_does_not_come_in_time_is_an_error(url, path):
+def test_a_late_answer_is_an_error(url, path):
     began = time.monotonic()
     assert "took longer than 0.2 s" in asking(url=f"{url}/{path}", timeout=0.2)()["error"]
     assert time.monotonic() - began < 10  # far less than the server would take
@@ -181,13 +181,13 @@ def test_a_tool_s_own_timeout_ends_a_request(url):
     assert "took longer than 0.2 s" in call()["error"]
 
 
-def test_an_answer_that_breaks_off_or_never_ends_is_an_error(url, monkeypatch):
+def test_an_incomplete_or_endless_answer_is_an_error(url, monkeypatch):
     assert "broke off" in asking(url=f"{url}/cut")()["error"]
     monkeypatch.setattr(http, "MOST_BYTES", 1000)
     assert "longer than 1000 bytes" in asking(url=f"{url}/long")()["error"]
 
 
-def test_a_redirect_to_another_host_takes_no_secret_with_it(server, url):
+def test_a_redirect_to_another_host_sends_no_secret(server, url):
     other = serving()
     try:
         headers = {"Authorization": "Bearer abc-4711", "X-Api-Key": "def-4712", "Cookie": "a=ghi-4713", "Accept": "x/y"}
@@ -206,7 +206,7 @@ def test_a_redirect_leads_to_no_file_and_not_in_circles(url):
     assert asking(url=f"{url}/around")()["error"]
 
 
-def test_secrets_in_a_request_are_hidden_from_then_on(url):
+def test_secrets_in_a_request_are_masked_from_then_on(url):
     headers = {
         "Authorization": "Bearer abc-4711",
         "X-Api-Key": "def-4712",
@@ -222,7 +222,7 @@ def test_secrets_in_a_request_are_hidden_from_then_on(url):
     assert echoed["headers"]["authorization"] == "Bearer abc-4711"  # what is hidden is sent all the same
 
 
-def test_a_name_and_password_in_the_address_are_sent_as_such(url):
+def test_credentials_in_the_url_are_sent_as_basic_auth(url):
     runtime = asking(url=f"{url.replace('//', '//ann:p%40ss-4715@')}/echo")()["json"]
     assert runtime["headers"]["authorization"] == "Basic " + base64.b64encode(b"ann:p@ss-4715").decode()
 
@@ -251,7 +251,7 @@ def test_a_name_and_password_in_the_address_are_sent_as_such(url):
         ({"timeout": True}, "its timeout is 'True'"),
     ],
 )
-def test_a_request_that_cannot_be_one_is_reported_at_the_start_and_at_the_call(config, said):
+def test_an_invalid_request_is_reported_at_the_start_and_at_the_call(config, said):
     problem = wrong("http", kind="http", config=config)
     assert problem.code == "R163"
     assert said in problem.what
@@ -261,7 +261,7 @@ def test_a_request_that_cannot_be_one_is_reported_at_the_start_and_at_the_call(c
     assert said in str(caught.value)
 
 
-def test_a_problem_tells_no_password():
+def test_a_problem_contains_no_password():
     problem = wrong("http", kind="http", config={"url": "ftp://ann:pass-4715@host/x?token=abc-4711"})
     assert "pass-4715" not in str(problem)
     assert "abc-4711" not in str(problem)

@@ -58,7 +58,7 @@ def package(tmp_path, monkeypatch):
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_found_from_the_recipe_s_folder(tmp_path):
+def test_a_file_is_found_relative_to_the_recipe(tmp_path):
     write(tmp_path, "tools/search.py", RUN)
     assert tool("tools/search.py#run", folder=tmp_path)(a=1) == {"a": 1}
     assert tool("tools/../tools/search.py#run", folder=tmp_path)(a=1) == {"a": 1}
@@ -94,7 +94,7 @@ def test_loading_and_checking_a_recipe_runs_nothing_and_a_session_does(tmp_path)
     "written",
     ["../secret.py", "a/../../secret.py", "{outside}/secret.py", "link.py", "folder/secret.py", "../own2/x.py"],
 )
-def test_a_file_outside_is_refused_and_not_run(tmp_path, written):
+def test_a_file_outside_is_rejected_and_not_run(tmp_path, written):
     recipe_folder, outside = tmp_path / "own", tmp_path
     mark = tmp_path / "mark"
     for place in (outside / "secret.py", tmp_path / "own2" / "x.py"):
@@ -121,21 +121,21 @@ def test_a_folder_or_a_file_may_be_allowed(tmp_path):
     assert wrong("../shared/search.py#run", folder=recipe_folder, allow=[str(tmp_path / "sha")]).code == "R156"
 
 
-def test_a_recipe_without_a_file_has_allowed_folders_alone(tmp_path):
+def test_a_recipe_without_a_file_has_only_allowed_folders(tmp_path):
     write(tmp_path, "search.py", RUN)
     assert "no folder" in wrong("search.py#run").what
     assert wrong(f"{tmp_path}/search.py#run").code == "R156"
     assert tool("search.py#run", allow=[str(tmp_path)])(a=1) == {"a": 1}
 
 
-def test_a_missing_file_names_its_neighbours(tmp_path):
+def test_a_missing_file_is_reported_with_suggestions(tmp_path):
     write(tmp_path, "tools/search.py", RUN)
     problem = wrong("tools/serch.py#run", folder=tmp_path)
     assert (problem.code, problem.do) == ("R157", "did you mean 'tools/search.py'?")
     assert wrong("nowhere/search.py#run", folder=tmp_path).code == "R157"
 
 
-def test_a_folder_or_a_pipe_is_no_file(tmp_path):
+def test_a_folder_or_a_pipe_is_not_a_file(tmp_path):
     (tmp_path / "a.py").mkdir()
     os.mkfifo(tmp_path / "b.py")  # to read it would never end
     assert wrong("a.py#run", folder=tmp_path).code == "R157"
@@ -158,20 +158,20 @@ def test_a_folder_or_a_pipe_is_no_file(tmp_path):
         ("", "R155"),
     ],
 )
-def test_an_impl_that_cannot_be_one_is_reported_shortly(tmp_path, impl, code):
+def test_an_invalid_impl_is_reported_briefly(tmp_path, impl, code):
     write(tmp_path, "search.py", RUN)
     problem = wrong(impl, folder=tmp_path)
     assert problem.code == code
     assert len(str(problem)) < 1500
 
 
-def test_links_in_a_circle_are_no_file(tmp_path):
+def test_circular_links_are_not_a_file(tmp_path):
     (tmp_path / "a.py").symlink_to(tmp_path / "b.py")
     (tmp_path / "b.py").symlink_to(tmp_path / "a.py")
     assert wrong("a.py#run", folder=tmp_path).code in {"R155", "R156", "R157"}
 
 
-def test_the_next_session_sees_what_was_changed_on_disk(tmp_path, monkeypatch):
+def test_the_next_session_sees_changes_on_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", None)
     write(tmp_path, "near.py", "ANSWER = 1\n")
@@ -196,7 +196,7 @@ def test_a_file_is_known_under_a_private_name_only(tmp_path):
     assert "Made" not in vars(sys.modules["json"])
 
 
-def test_a_name_that_is_none_in_python_is_fine_for_a_file(tmp_path):
+def test_a_file_name_need_not_be_a_python_name(tmp_path):
     write(tmp_path, "my-tool.py", "def run():\n    return 1")
     write(tmp_path, "my_tool.py", "def run():\n    return 2")
     assert tool("my-tool.py#run", folder=tmp_path)() == 1
@@ -215,7 +215,7 @@ def test_a_module_that_fails_is_reported_with_its_line(tmp_path):
     assert not [name for name in set(sys.modules) - known if name.endswith(".search")]
 
 
-def test_a_plain_import_of_a_sibling_is_reported_with_how_to_write_it(tmp_path):
+def test_an_import_of_a_sibling_module_is_reported_with_the_remedy(tmp_path):
     write(tmp_path, "near_by.py", "A = 1")
     write(tmp_path, "search.py", "import near_by\n")
     assert wrong("search.py#run", folder=tmp_path).do == "write `from .near_by import ...` for a file beside it"
@@ -223,7 +223,7 @@ def test_a_plain_import_of_a_sibling_is_reported_with_how_to_write_it(tmp_path):
     assert wrong("search.py#run", folder=tmp_path).do == "install 'no_such_module_at_all'"
 
 
-def test_a_missing_attribute_names_the_nearest(tmp_path):
+def test_a_missing_attribute_has_a_suggestion(tmp_path):
     write(tmp_path, "search.py", RUN)
     problem = wrong("search.py#ran", folder=tmp_path)
     assert (problem.code, problem.do) == ("R160", "did you mean 'run'?")
@@ -247,12 +247,12 @@ def test_a_partial_of_a_package_is_one_of_its_functions():
     ["os#system", "subprocess#Popen", "builtins#eval", "posix#system", "importlib#import_module", "mytools_t_evil#run",
      "mytools_t/../os#system", "agentnb#load"],
 )  # fmt: skip
-def test_what_nobody_allowed_is_not_imported(package, tmp_path, impl):
+def test_a_package_that_is_not_allowed_is_not_imported(package, tmp_path, impl):
     assert wrong(impl, folder=tmp_path, allow=["mytools_t"]).code in {"R155", "R158"}
     assert "mytools_t_evil" not in sys.modules
 
 
-def test_the_order_says_how_to_allow_it(package):
+def test_the_error_says_how_to_allow_a_package(package):
     order = "pass allow=['mytools_t.web'] where the recipe is loaded, or --allow mytools_t.web on the command line"
     assert wrong("mytools_t.web#get").do.endswith(order)
 
@@ -300,7 +300,7 @@ def test_a_check_knows_what_a_module_defines_without_running_it(tmp_path, attr, 
 
 
 @pytest.mark.parametrize("made", ["globals()['run'] = print", "from os.path import *", "def __getattr__(name): ..."])
-def test_what_only_running_a_module_tells_is_no_mistake(tmp_path, made):
+def test_dynamic_attributes_of_a_module_are_not_reported(tmp_path, made):
     write(tmp_path, "tools.py", made)
     assert checked("tools.py#run", tmp_path) == []
 
@@ -317,7 +317,7 @@ def test_what_only_running_a_module_tells_is_no_mistake(tmp_path, made):
         ("broken.py#run", "R159"),
     ],
 )
-def test_a_check_finds_what_a_session_would_refuse(tmp_path, impl, code):
+def test_a_check_reports_what_a_session_would_reject(tmp_path, impl, code):
     write(tmp_path, "broken.py", "def run(:\n")
     assert checked(impl, tmp_path) == [code]
     assert wrong(impl, folder=tmp_path).code == code
@@ -334,14 +334,14 @@ def test_a_recipe_without_a_folder_gets_no_advice_about_its_files():
 
 
 @pytest.mark.parametrize("kind", ["http", "subgraph"])
-def test_what_is_built_in_has_no_module(tmp_path, kind):
+def test_a_built_in_tool_has_no_module(tmp_path, kind):
     assert checked("tools/http_call.py#call", tmp_path, kind=kind) == []
 
 
 @pytest.mark.parametrize(
     ("attr", "home"), [("Popen", "subprocess"), ("run", "subprocess"), ("system", os.system.__module__)]
 )
-def test_what_an_allowed_module_imports_for_itself_is_not_allowed_with_it(package, attr, home):
+def test_imports_of_an_allowed_module_are_not_allowed(package, attr, home):
     problem = wrong(f"mytools_t#{attr}", allow=["mytools_t"])
     assert problem.code == "R158"
     assert f"allow=['{home}.{attr}']" in problem.do
@@ -349,7 +349,7 @@ def test_what_an_allowed_module_imports_for_itself_is_not_allowed_with_it(packag
     assert callable(tool(f"mytools_t#{attr}", allow=["mytools_t", home]))
 
 
-def test_an_allowed_folder_lends_nothing_either_and_the_recipe_s_own_does(tmp_path):
+def test_imports_in_an_allowed_folder_are_not_allowed_and_those_in_the_recipe_folder_are(tmp_path):
     write(tmp_path, "shared/search.py", "from math import sqrt")
     recipe_folder = tmp_path / "own"
     recipe_folder.mkdir()
@@ -388,7 +388,7 @@ def test_the_server_of_an_mcp_tool_is_checked_and_not_started(tmp_path, config, 
     assert [problem.code for problem in check_tools(tools, folder=folder, allow=allow)] == found
 
 
-def test_agentnb_check_refuses_a_server_that_may_not_be_started(tmp_path, capsys):
+def test_agentnb_check_rejects_a_server_that_may_not_be_started(tmp_path, capsys):
     file = tmp_path / "agent.yaml"
     file.write_text(MCP_RECIPE)
     assert {problem.code for problem in load(file).check()} == {"R165"}

@@ -29,7 +29,7 @@ async def later(**words):
 
 
 @pytest.mark.parametrize("function", [lambda **words: words, Sync(), partial(Sync(), b=0)])
-def test_a_sync_callable_is_called_by_keyword_with_config_and_inputs_which_win(function):
+def test_a_sync_callable_is_called_with_config_and_inputs_by_keyword(function):
     call = bind_tool(spec(), function, {"a": 1, "b": 2})
     assert call(b=3, c=4) == {"a": 1, "b": 3, "c": 4}
     assert not inspect.iscoroutinefunction(call)
@@ -65,7 +65,7 @@ def test_a_tool_that_changes_what_it_is_given_does_not_change_the_config():
         (iter, False),  # a builtin that does not tell its signature
     ],
 )
-def test_who_takes_a_timeout(function, takes):
+def test_callables_with_a_timeout_parameter_are_recognized(function, takes):
     assert takes_timeout(function) is takes
     assert takes_timeout(bind_tool(spec(), function, {})) is takes
 
@@ -79,7 +79,7 @@ def test_a_function_is_given_a_timeout_only_if_it_takes_one():
     assert bind_tool(spec(), lambda **words: words, {})() == {}
 
 
-def test_a_mapping_is_a_result_as_it_is_and_anything_else_becomes_one():
+def test_a_mapping_is_a_result_and_other_values_are_wrapped():
     mapping = {"text": "a"}
     assert to_result(mapping) is mapping
     assert to_result("a") == {"result": "a", "text": "a"}
@@ -109,12 +109,12 @@ def test_the_error_key_alone_decides_failure(result, message):
     assert find_failure(result) == message
 
 
-def test_a_failure_tells_no_secret():
+def test_a_failure_contains_no_secret():
     hide("s3cr3t-4711")
     assert find_failure({"error": "no such key: s3cr3t-4711"}) == "no such key: ********"
 
 
-def test_the_items_are_the_answer_itself_or_the_first_list_in_it():
+def test_the_items_are_the_answer_or_its_first_list():
     assert find_items([1]) == [1]
     assert find_items({"data": [1], "results": [2]}) == [2]
     assert find_items({"items": "no list", "data": [1]}) == [1]

@@ -30,7 +30,7 @@ def test_all_problems_are_reported_at_once_and_by_their_place(tmp_path):
     assert [row.code for row in caught.value.problems] == ["R158", "R159", "R157", "X333", "R163", "R163"]
 
 
-def test_what_is_given_is_called_and_nothing_is_imported_for_it(tmp_path):
+def test_a_given_tool_is_called_and_nothing_is_imported(tmp_path):
     write(tmp_path, "a.py", "raise SystemExit('it has run')")
     tools = load(
         spec("a.py#run", id="one", config={"b": 2}),
@@ -62,7 +62,7 @@ def test_an_async_function_or_an_object_may_be_given():
     assert tools["two"](a="b")["text"] == "b"
 
 
-def test_what_is_given_and_is_no_tool_is_reported():
+def test_an_invalid_given_tool_is_reported():
     with pytest.raises(RecipeError) as caught:
         load(spec("x#y", id="one"), one=5)
     assert caught.value.problems[0].code == "R161"
@@ -73,11 +73,11 @@ def test_a_tool_is_called_by_its_id():
     assert (result.__name__, result.__qualname__) == ("find", "find")
 
 
-def test_subgraphs_are_the_recipe_s_own():
+def test_subgraphs_belong_to_the_recipe():
     assert load(spec("inner", id="one", kind="subgraph")) == {}
 
 
-def test_variables_take_their_place_in_the_config_and_are_hidden(tmp_path, monkeypatch):
+def test_variables_are_replaced_in_the_config_and_masked(tmp_path, monkeypatch):
     monkeypatch.setenv("AGENTNB_KEY", "s3cr3t-4711")
     write(tmp_path, "a.py", "def run(**words):\n    return words\n")
     config = {"key": "{{env.AGENTNB_KEY}}", "deep": [{"header": "Bearer {{ env.AGENTNB_KEY }}"}], "n": 5}
@@ -98,7 +98,7 @@ def test_an_unset_variable_is_named_with_its_place(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["http", "mcp", "python"])
-def test_a_variable_of_something_else_has_to_be_allowed(tmp_path, monkeypatch, kind):
+def test_a_foreign_variable_must_be_allowed(tmp_path, monkeypatch, kind):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "own3d-4711")
     write(tmp_path, "a.py", "def run(**words):\n    return words\n")
     config = {"url": "http://127.0.0.1:9/", "headers": {"X": "Bearer {{env.AWS_SECRET_ACCESS_KEY}}"}}
@@ -111,18 +111,18 @@ def test_a_variable_of_something_else_has_to_be_allowed(tmp_path, monkeypatch, k
 
 
 @pytest.mark.parametrize("impl", ["tools/http_call.py#call", "some.package.http_call#call", "http", ""])
-def test_an_http_tool_whose_code_is_not_here_is_the_one_built_in(tmp_path, impl):
+def test_an_http_tool_without_code_uses_the_built_in_client(tmp_path, impl):
     call = tool(impl, kind="http", folder=tmp_path, config={"url": "http://127.0.0.1:9/"}, timeout=5.0)
     assert set(call()) == {"status", "json", "text", "items", "result", "error"}
 
 
-def test_an_http_tool_whose_code_is_here_is_that(tmp_path):
+def test_an_http_tool_with_code_uses_it(tmp_path):
     write(tmp_path, "tools/http_call.py", "def call(url):\n    return {'text': url}\n")
     call = tool("tools/http_call.py#call", kind="http", folder=tmp_path, config={"url": "any"})
     assert call() == {"text": "any"}
 
 
-def test_tools_of_one_file_share_its_module(tmp_path):
+def test_tools_from_one_file_share_its_module(tmp_path):
     write(tmp_path, "a.py", "seen = []\ndef put(x):\n    seen.append(x)\ndef get():\n    return seen\n")
     tools = load(spec("a.py#put", id="put"), spec("a.py#get", id="get"), folder=tmp_path)
     tools["put"](x=1)
@@ -130,5 +130,5 @@ def test_tools_of_one_file_share_its_module(tmp_path):
     assert load(spec("a.py#get", id="get"), folder=tmp_path)["get"]() == []  # each session has its own
 
 
-def test_closing_what_keeps_nothing_open_does_nothing():
+def test_closing_a_tool_without_resources_does_nothing():
     close_tools({"one": len, **load(spec("x#y", id="two"), two=lambda: None)})

@@ -86,7 +86,7 @@ def problem(tool, **inputs):
     return caught.value.problems[0]
 
 
-def test_what_a_server_answers_is_reported_under_the_keys_of_every_tool(shared):
+def test_the_result_of_a_server_has_the_common_keys(shared):
     keys = {"status": 200, "json": {"result": 3}, "text": "3", "items": None, "result": 3, "error": None}
     assert call(shared["add"], a=1, b=2) == keys
     answer = call(shared["find"], query="x", most=1)
@@ -97,7 +97,7 @@ def test_what_a_server_answers_is_reported_under_the_keys_of_every_tool(shared):
     assert "content" not in reply
 
 
-def test_what_is_no_text_is_kept(shared):
+def test_content_that_is_not_text_is_kept(shared):
     (block,) = call(shared["picture"])["content"]
     assert (block["type"], block["mime_type"]) == ("image", "image/png")
 
@@ -138,7 +138,7 @@ def test_each_session_has_a_server_of_its_own_that_ends_with_it(shared, own):
     assert second not in {first, call(shared["pid"])["result"]}
 
 
-def test_a_server_whose_tools_nobody_has_ends():
+def test_a_server_without_references_ends():
     tools = loaded("pid")
     pid = call(tools["pid"])["result"]
     assert alive(pid)
@@ -158,7 +158,7 @@ def test_nothing_is_started_before_the_first_call(tmp_path):
     assert "no database" in message.why  # the server's own last words
 
 
-def test_a_command_that_is_not_there_is_reported(tmp_path):
+def test_a_missing_command_is_reported(tmp_path):
     rows = {"t": spec("", kind="mcp", config={"command": "agentnb-no-such-program"})}
     tools = load_tools(rows, folder=tmp_path, allow=["agentnb-no-such-program"], passed={})
     message = problem(tools["t"])
@@ -166,14 +166,14 @@ def test_a_command_that_is_not_there_is_reported(tmp_path):
     assert "FileNotFoundError" in message.why
 
 
-def test_a_server_that_ends_in_a_call_is_reported_and_started_again_by_the_next(own):
+def test_a_server_that_ends_during_a_call_is_reported_and_restarted_by_the_next(own):
     tools = own("crash", "pid")
     first = call(tools["pid"])["result"]
     assert problem(tools["crash"]).code == "X350"
     assert call(tools["pid"])["result"] != first
 
 
-def test_a_call_that_is_given_up_is_given_up_in_the_server(shared, tmp_path):
+def test_a_cancelled_call_is_cancelled_in_the_server(shared, tmp_path):
     async def briefly():
         await asyncio.wait_for(shared["wait"](mark=str(tmp_path / "mark")), 0.5)
 
@@ -183,7 +183,7 @@ def test_a_call_that_is_given_up_is_given_up_in_the_server(shared, tmp_path):
     assert call(shared["add"], a=1, b=1)["result"] == 2
 
 
-def test_a_call_that_takes_too_long_ends(own, tmp_path):
+def test_a_slow_call_times_out(own, tmp_path):
     tools = own("wait", "pid", timeout=0.5)
     with pytest.raises(TimeoutError, match=r"took longer than 0.5 s"):
         call(tools["wait"], mark=str(tmp_path / "mark"))
@@ -205,14 +205,14 @@ def test_a_server_that_is_closed_during_a_call_is_reported(own, tmp_path):
     assert caught.value.problems[0].code == "X350"
 
 
-def test_a_server_sees_its_own_variables_and_not_ours(own, monkeypatch):
+def test_a_server_sees_only_its_own_environment_variables(own, monkeypatch):
     monkeypatch.setenv("AGENTNB_OURS", "s3cr3t-4711")
     tools = own("variable", env={"AGENTNB_ITS_KEY": "given"})
     assert call(tools["variable"], name="AGENTNB_ITS_KEY")["text"] == "given"
     assert call(tools["variable"], name="AGENTNB_OURS")["text"] == "not set"
 
 
-def test_a_session_steps_such_a_tool_without_a_loop_of_its_own(shared):
+def test_a_session_steps_such_a_tool_without_an_event_loop(shared):
     built_graph = graph("sum", sum=shared["add"])
     built_graph.nodes["sum"].update(kind="tool", inputs={"a": "a", "b": "b"})
     run = session(built_graph, {"a": 1, "b": 2})
@@ -221,7 +221,7 @@ def test_a_session_steps_such_a_tool_without_a_loop_of_its_own(shared):
     assert run.board["result"] == 3
 
 
-def test_python_ends_with_a_server_running():
+def test_python_exits_with_a_running_server():
     program = (
         "import asyncio\n"
         "from tests.world.tools.test_mcp import loaded\n"
@@ -236,7 +236,7 @@ def test_python_ends_with_a_server_running():
     assert not alive(int(done.stdout))
 
 
-def test_a_server_is_reached_by_its_address():
+def test_a_server_is_reached_by_its_url():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -32,12 +32,12 @@ def own(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["python", "python3", sys.executable])
-def test_a_script_of_the_recipe_s_folder_runs_with_the_python_of_here(own, command):
+def test_a_script_in_the_recipe_folder_runs_with_this_python(own, command):
     started = settings({"command": command, "args": ["server.py", "-v"]}, own)
     assert (started.command, started.args, started.cwd) == (sys.executable, ("server.py", "-v"), str(own))
 
 
-def test_a_program_of_the_recipe_s_folder_may_be_started(own):
+def test_a_program_in_the_recipe_folder_may_be_started(own):
     assert settings({"command": "bin/serve"}, own).command == str(own / "bin/serve")
     assert settings({"command": "./serve", "cwd": "bin"}, own).command == str(own / "bin/serve")
 
@@ -58,7 +58,7 @@ def test_a_program_of_the_recipe_s_folder_may_be_started(own):
         {"command": "npx", "args": ["server"]},
     ],
 )
-def test_another_program_has_to_be_allowed(own, config):
+def test_other_programs_must_be_allowed(own, config):
     problem = wrong(config, own)
     assert problem.code == "R165"
     assert f"pass allow=[{config['command']!r}]" in problem.do
@@ -86,7 +86,7 @@ VARIABLES = [
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_a_recipe_sets_no_variable_that_changes_what_a_program_runs(own, name):
+def test_a_recipe_cannot_set_variables_that_change_what_a_program_runs(own, name):
     config = {"command": "python", "args": ["server.py"], "env": {name: "x", "SEARCH_API_KEY": "k-4713"}}
     problem = wrong(config, own)
     assert problem.code == "R210"
@@ -100,7 +100,7 @@ def test_a_recipe_sets_no_variable_that_changes_what_a_program_runs(own, name):
     ["GITHUB_TOKEN", "GITHUB_PERSONAL_ACCESS_TOKEN", "BRAVE_API_KEY", "SLACK_TEAM_ID", "AWS_SECRET_ACCESS_KEY",
      "AWS_ACCESS_KEY_ID", "AWS_REGION", "JIRA_USERNAME", "DB_PASSWORD", "TZ", "LANG", "LC_ALL", "LOG_LEVEL"],
 )  # fmt: skip
-def test_what_servers_are_usually_given_may_be_set(own, name):
+def test_common_variables_of_servers_may_be_set(own, name):
     assert settings({"command": "bin/serve", "env": {name: "x"}}, own).env == ((name, "x"),)
 
 
@@ -110,7 +110,7 @@ def test_every_variable_that_is_not_allowed_is_reported_at_once(own):
     assert [problem.code for problem in caught.value.problems] == ["R210", "R210"]
 
 
-def test_a_server_runs_in_the_recipe_s_folder_or_an_allowed_one(own, tmp_path):
+def test_a_server_runs_in_the_recipe_folder_or_an_allowed_one(own, tmp_path):
     (own / "out").symlink_to(tmp_path)
     for cwd in ("..", str(tmp_path), "out", "/"):
         problem = wrong({"command": "npx", "args": ["serve"], "cwd": cwd}, own, ["npx"])
@@ -125,7 +125,7 @@ def test_a_recipe_without_a_folder_starts_nothing_by_itself(own, monkeypatch):
     assert settings({"command": "python", "args": ["server.py"]}, None, [str(own)]).command == sys.executable
 
 
-def test_a_server_that_is_there_already_needs_its_address_only():
+def test_a_running_server_needs_its_url_only():
     server = settings({"url": " https://host/mcp?key=1 ", "headers": {"X-A": 1}})
     assert (server.url, server.headers, server.command) == ("https://host/mcp?key=1", (("X-A", "1"),), "")
     assert server.title == "https://host/mcp"
@@ -161,12 +161,12 @@ def test_without_the_sdk_the_problem_says_what_to_install(monkeypatch):
     assert (problem.code, problem.do) == ("R164", 'install it: pip install "agentnb[mcp]"')
 
 
-def test_secrets_of_a_server_are_hidden():
+def test_secrets_of_a_server_are_masked():
     settings({"url": "http://a/", "headers": {"Authorization": "Bearer abc-4711"}, "env": {"API_KEY": "def-4712"}})
     assert mask_text("Bearer abc-4711 def-4712") == "******** ********"
 
 
-def test_the_server_s_name_for_a_tool():
+def test_a_tool_may_have_another_name_on_the_server():
     assert get_tool_name(spec(id="a"), {"tool": "b"}) == "b"
     assert get_tool_name(spec("mcp://server/find", id="a"), {}) == "find"
     assert get_tool_name(spec("", id="a"), {}) == "a"

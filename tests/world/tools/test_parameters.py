@@ -55,12 +55,12 @@ def problems(schema):
     return [(problem.where, problem.what) for problem in raised.value.problems]
 
 
-def test_without_a_schema_anything_goes_and_known_names_are_shown():
+def test_without_a_schema_anything_is_accepted_and_known_names_are_shown():
     assert faults(None, {"a": 1}) == []
     assert parse_parameters(None, "here", ["a"]).json_schema() == {"type": "object", "properties": {"a": {}}}
 
 
-def test_a_json_schema_tells_all_with_paths():
+def test_a_json_schema_reports_all_errors_with_paths():
     assert faults(OBJECT, {"city": "Oslo", "tags": ["a"], "more": 1}) == []
     assert faults(OBJECT, {"tags": [1, "a", 2]}) == [
         ("t.inputParams.city", MISSING),
@@ -79,7 +79,7 @@ def test_a_missing_key_is_reported_at_its_own_path_whatever_it_is_called():
     assert [path for path, _ in faults(schema, {"x": 1})] == ["t.inputParams"]
 
 
-def test_a_model_tells_all_with_paths():
+def test_a_model_reports_all_errors_with_paths():
     assert faults(Order, {"item": "a", "lines": [{"x": "1"}]}) == []
     assert faults(Order, {"lines": [{}, {"x": "one"}]}) == [
         ("t.inputParams.item", MISSING),
@@ -94,7 +94,7 @@ def test_a_model_tells_all_with_paths():
     assert received == ["null", "number"]
 
 
-def test_each_form_shows_itself_as_a_json_schema_of_its_readers_own():
+def test_each_form_gives_a_separate_json_schema():
     for schema in (OBJECT, Order, {"city": {"type": "string"}}, MappingProxyType(OBJECT), freeze(OBJECT)):
         parameters = parse_parameters(schema, "here")
         shown = parameters.json_schema()
@@ -119,7 +119,7 @@ def test_each_form_shows_itself_as_a_json_schema_of_its_readers_own():
         ({}, False),
     ],
 )
-def test_the_forms_are_distinguished(schema, required):
+def test_the_forms_of_schemas_are_distinguished(schema, required):
     assert bool(faults(schema, {})) is required
 
 
@@ -145,11 +145,11 @@ def test_the_forms_are_distinguished(schema, required):
          [("here.days", "'typ' is not a rule of a parameter"), ("here.days", "a parameter has no type")]),
     ],
 )  # fmt: skip
-def test_what_is_no_schema_says_so(schema, expected):
+def test_an_invalid_schema_is_reported(schema, expected):
     assert problems(schema) == expected
 
 
-def test_a_model_without_a_json_schema_says_so():
+def test_a_model_without_a_json_schema_is_reported():
     class Odd(BaseModel):
         model_config = {"arbitrary_types_allowed": True}
         inner: RecipeError
@@ -157,7 +157,7 @@ def test_a_model_without_a_json_schema_says_so():
     assert problems(Odd) == [("here", "the model 'Odd' has no JSON Schema")]
 
 
-def test_a_later_change_of_what_was_given_changes_nothing():
+def test_changing_an_argument_later_has_no_effect():
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     parameters = parse_parameters(schema, "here")
     schema["properties"]["a"]["type"] = "number"
@@ -173,7 +173,7 @@ def test_a_secret_is_not_reported():
     assert "hush" not in errors
 
 
-def test_a_copy_is_its_readers_own():
+def test_schemas_are_separate_copies():
     inner = object()
     frozen = freeze({"a": [1, {"b": [2]}], "c": (3,)})
     copied = copy_parts(frozen)

@@ -16,7 +16,7 @@ from tests.world.tools.registry_samples import ALL_WAYS, OWN, WAYS, City, Failin
 # -- which there are -------------------------------------------------------------------------------------------------
 
 
-def test_tools_have_an_order_and_the_last_of_a_name_wins():
+def test_tools_are_ordered_and_the_last_of_a_name_is_used():
     registry = registry_of(b=echo, a=echo, c=echo)
     registry.register_tool("b", {"description": "new", "handler": aecho})
     assert registry.get_available_tools() == ["b", "a", "c"]
@@ -27,13 +27,13 @@ def test_tools_have_an_order_and_the_last_of_a_name_wins():
     assert registry.get_available_tools() == ["b", "c"]
 
 
-def test_a_registry_is_of_its_own_and_one_is_shared():
+def test_registries_are_independent_and_one_is_shared():
     assert ToolRegistry.get_instance() is ToolRegistry.get_instance()
     registry_of(a_tool_of_its_own=echo)
     assert "a_tool_of_its_own" not in ToolRegistry.get_instance().get_available_tools()
 
 
-def test_what_is_wrong_is_not_registered():
+def test_an_invalid_tool_is_not_registered():
     registry = registry_of(a=echo)
     with pytest.raises(RecipeError):
         registry.register_tool("a", ToolConfig("a", input_schema={"p": {"type": "string", "pattern": "("}}))
@@ -63,7 +63,7 @@ def test_tools_are_described_for_a_model():
 
 @ALL_WAYS
 @pytest.mark.parametrize("handler", [echo, aecho])
-def test_a_tool_is_run(run, handler):
+def test_a_tool_is_executed(run, handler):
     result = run(registry_of(t=handler), "t", {"a": [1]})
     assert (result.success, result.result, result.error, result.details) == (True, {"a": [1]}, None, None)
 
@@ -78,7 +78,7 @@ def test_a_tool_may_return_a_result_a_value_or_nothing(run):
 
 @ALL_WAYS
 @pytest.mark.parametrize("name", ["z", "", None, 5, ["t"], {"t": 1}])
-def test_an_unknown_tool_is_reported_with_those_that_there_are(run, name):
+def test_an_unknown_tool_is_reported_with_the_available_ones(run, name):
     result = run(registry_of(first=echo, second=echo), name)
     assert not result.success
     assert result.error == f"Tool {name!r} not found. Available tools: first, second"
@@ -86,7 +86,7 @@ def test_an_unknown_tool_is_reported_with_those_that_there_are(run, name):
 
 
 @ALL_WAYS
-def test_a_tool_that_is_not_allowed_is_reported_with_those_that_are(run):
+def test_a_forbidden_tool_is_reported_with_the_allowed_ones(run):
     registry = registry_of(a=echo, b=echo, c=echo)
     result = run(registry, "c", allowed=["a", "b"])
     assert not result.success
@@ -106,7 +106,7 @@ def test_a_tool_that_is_not_allowed_is_reported_with_those_that_are(run):
         ({"type": "object", "properties": {"list": {"items": {"required": ["x"]}}}}, {"list": [{}]}, ["list[0].x"]),
     ],
 )
-def test_all_that_is_wrong_with_parameters_is_reported_at_once(run, schema, params, paths):
+def test_all_errors_of_parameters_are_reported_at_once(run, schema, params, paths):
     called = []
     result = run(registry_of(t={"handler": called.append, "inputSchema": schema}), "t", params)
     assert not result.success
@@ -120,14 +120,14 @@ def test_all_that_is_wrong_with_parameters_is_reported_at_once(run, schema, para
 @pytest.mark.parametrize(
     ("params", "received"), [([1], "array"), ("text", "string"), (5, "number"), (False, "boolean")]
 )
-def test_parameters_are_a_mapping(run, params, received):
+def test_parameters_must_be_a_mapping(run, params, received):
     result = run(registry_of(t=echo), "t", params)
     message = f"Invalid type. Expected object but received {received}."
     assert result.details == [{"path": "t.inputParams", "message": message, "expected": "object", "received": received}]
 
 
 @ALL_WAYS
-def test_parameters_without_an_end_are_a_failure(run):
+def test_endless_parameters_are_a_failure(run):
     circle = {}
     circle["again"] = circle
     result = run(registry_of(t=echo), "t", circle)
@@ -153,7 +153,7 @@ def test_a_tool_without_a_handler_is_not_executable_and_its_parameters_are_repor
         (asyncio.CancelledError(), "CancelledError"),
     ],
 )
-def test_whatever_a_tool_raises_is_a_failure(run, is_async, error, told):
+def test_any_error_of_a_tool_is_a_failure(run, is_async, error, told):
     def handler(params):
         raise error
 
@@ -167,7 +167,7 @@ def test_whatever_a_tool_raises_is_a_failure(run, is_async, error, told):
 
 @WAYS
 @pytest.mark.parametrize("timeout", [None, 60])
-def test_an_interrupt_is_no_failure(run, timeout):
+def test_an_interrupt_is_not_a_failure(run, timeout):
     def handler(params):
         raise KeyboardInterrupt
 
@@ -192,7 +192,7 @@ def test_every_result_has_metrics(run, name, params, success):
     assert result.to_dict()["metrics"].keys() == {"duration", "start_time", "end_time"}
 
 
-def test_the_time_is_that_of_the_clock_and_wins_over_the_tools_own():
+def test_times_of_the_clock_override_those_of_the_tool():
     own_metrics = ToolMetrics(99, datetime(1999, 1, 1, tzinfo=UTC), datetime(1999, 1, 1, tzinfo=UTC))
     registry = ToolRegistry(clock=FrozenClock())
     registry.register_tool("t", lambda _: ToolResult(success=True, metrics=own_metrics))
@@ -201,7 +201,7 @@ def test_the_time_is_that_of_the_clock_and_wins_over_the_tools_own():
 
 
 @ALL_WAYS
-def test_a_tool_may_change_its_parameters_and_nobody_sees_it(run):
+def test_changes_to_parameters_by_a_tool_have_no_effect(run):
     def handler(params):
         params["list"].append(1)
         return len(params["list"])
@@ -213,7 +213,7 @@ def test_a_tool_may_change_its_parameters_and_nobody_sees_it(run):
 
 
 @ALL_WAYS
-def test_a_tool_gets_a_dict_or_the_model_that_it_asks_for(run):
+def test_a_tool_receives_a_dict_or_its_model(run):
     def wants_model(city: City) -> str:
         return f"{city.city} {city.days}"
 
@@ -233,7 +233,7 @@ def test_a_tool_gets_a_dict_or_the_model_that_it_asks_for(run):
 # -- the parts -------------------------------------------------------------------------------------------------------
 
 
-def test_an_attempt_is_async_where_the_tool_is():
+def test_an_attempt_is_async_if_the_tool_is():
     registry = registry_of(t=echo, a=aecho)
     assert not inspect.iscoroutinefunction(registry.attempt("t"))
     assert inspect.iscoroutinefunction(registry.attempt("a"))
@@ -242,7 +242,7 @@ def test_an_attempt_is_async_where_the_tool_is():
 
 
 @pytest.mark.parametrize("name", ["z", "idea"])
-def test_there_is_no_attempt_of_what_cannot_be_run(name):
+def test_an_invalid_tool_has_no_attempt(name):
     with pytest.raises(ExecutionError) as raised:
         registry_of(idea={}).attempt(name)
     assert [problem.code for problem in raised.value.problems] == ["X360"]
@@ -275,7 +275,7 @@ CONTEXTS = pytest.mark.parametrize("cls", [Learning, AsyncLearning])
 
 @WAYS
 @CONTEXTS
-def test_the_context_is_informed_of_each_run_once_and_changes_nothing(run, cls):
+def test_the_context_is_notified_of_each_run_once(run, cls):
     context = cls()
     assert isinstance(context, ContextIntelligenceAPI)
     registry = registry_of(t=ToolConfig("t", handler=Failing(ValueError("no"), {"a": 1}), type="search", retry_count=1))
@@ -294,7 +294,7 @@ def test_the_context_is_informed_of_each_run_once_and_changes_nothing(run, cls):
 
 
 @WAYS
-def test_the_context_is_informed_of_a_failure_and_of_nothing_that_did_not_run(run):
+def test_the_context_is_notified_of_failures_and_not_of_rejected_calls(run):
     context = Learning()
     registry = ToolRegistry(context=context)
     registry.register_tool("bad", lambda _: 1 / 0)
@@ -318,7 +318,7 @@ def test_a_context_that_fails_is_logged_and_changes_nothing(run, cls, error, cap
 
 
 @CONTEXTS
-def test_who_makes_the_call_tells_the_context(cls):
+def test_the_caller_notifies_the_context(cls):
     registry = ToolRegistry(context=cls())
     registry.register_tool("t", echo)
     registry.learn("t", {"a": 1}, ToolResult(success=True, result=5))

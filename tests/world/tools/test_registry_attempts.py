@@ -13,7 +13,7 @@ from tests.world.tools.registry_samples import OWN, WAYS, Failing, Pauses, echo,
 
 
 @WAYS
-def test_a_failure_is_tried_again_and_each_attempt_has_the_parameters(run):
+def test_a_failure_is_retried_with_the_same_parameters(run):
     refusal = ToolResult(success=False, error="busy")
     for first in (ValueError("busy"), refusal, {"success": False, "error": "busy"}, SystemExit(1)):
         handler = Failing(first, refusal, 5)
@@ -32,7 +32,7 @@ def test_the_last_failure_is_reported_and_no_attempt_follows_a_success(run):
 
 
 @WAYS
-def test_what_is_refused_is_not_tried_again(run):
+def test_a_rejected_call_is_not_retried(run):
     handler = Failing(5)
     registry = registry_of(t=ToolConfig("t", handler=handler, input_schema=OWN, retry_count=3))
     assert not run(registry, "t").success
@@ -40,7 +40,7 @@ def test_what_is_refused_is_not_tried_again(run):
 
 
 @WAYS
-def test_between_two_attempts_it_waits(run):
+def test_attempts_are_separated_by_a_delay(run):
     clock = Pauses()
     registry = ToolRegistry(clock=clock)
     handler = Failing(*[ValueError("no")] * 3)
@@ -50,7 +50,7 @@ def test_between_two_attempts_it_waits(run):
 
 
 @WAYS
-def test_each_attempt_has_its_time_and_a_late_answer_is_dropped(run):
+def test_each_attempt_has_a_timeout_and_a_late_answer_is_dropped(run):
     go, calls = threading.Event(), []
 
     def handler(params):
@@ -80,7 +80,7 @@ def test_a_tool_that_takes_too_long_is_a_failure(run, is_async):
     assert result.error == "Tool 't' failed: it took longer than 0.01 s"
 
 
-def test_an_execution_can_be_cancelled_and_that_is_no_failure():
+def test_a_cancelled_execution_is_not_a_failure():
     calls = []
 
     async def main():
@@ -129,7 +129,7 @@ def test_two_executions_in_threads_share_nothing():
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_many_executions_in_one_loop_run_at_the_same_time(is_async):
+def test_many_executions_in_one_event_loop_run_concurrently(is_async):
     many = 50
 
     async def main():

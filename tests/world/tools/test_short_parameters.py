@@ -45,20 +45,20 @@ def of(kind, value):
         (date(2026, 1, 1), "date"),
     ],
 )
-def test_a_value_has_one_type_and_fits_that_and_any(value, kind):
+def test_a_value_matches_its_type_and_any(value, kind):
     for expected in TYPES:
         fits = expected in {kind, "any"}
         answers = [("t.p", f"Invalid type. Expected {expected} but received {kind}.")]
         assert of(expected, value) == ([] if fits else answers)
 
 
-def test_only_what_is_required_may_not_be_missing():
+def test_only_required_parameters_must_be_present():
     source = {"a": {"type": "string", "required": True}, "b": {"type": "string"}}
     assert faults(source, {"b": "x"}) == faults(source, None) == [("t.a", MISSING)]
     assert faults(source, {"a": "x", "more": object()}) == []
 
 
-def test_texts_have_lengths_and_patterns_and_all_is_reported_at_once():
+def test_lengths_and_patterns_of_texts_are_reported_at_once():
     source = {"p": {"type": "string", "minLength": 2, "maxLength": 3, "pattern": "^[a-z]*$"}}
     assert faults(source, {"p": "ab"}) == []
     assert faults(source, {"p": "A"}) == [
@@ -87,7 +87,7 @@ def test_paths_lead_into_objects_and_lists():
     assert faults(source, {"meta": None}) == [("t.meta.role", MISSING)]
 
 
-def test_what_was_expected_and_received_is_reported():
+def test_expected_and_received_values_are_reported():
     source = {"p": {"type": "string", "pattern": "^a"}, "q": {"type": "number", "required": True}}
     assert [(each["expected"], each["received"]) for each in iter_errors(read(source), {"p": "b"}, "t")] == [
         ("pattern: ^a", "'b'"),
@@ -106,7 +106,7 @@ def test_a_secret_is_not_reported():
     assert "hush" not in errors
 
 
-def test_a_pattern_that_might_be_tried_without_an_end_is_followed_or_refused():
+def test_an_ambiguous_pattern_is_bounded_or_rejected():
     assert faults({"p": {"type": "string", "pattern": "^(a+)+$"}}, {"p": "a" * 5000 + "!"}) != []
     assert [code for code, *_ in wrong({"p": {"type": "string", "pattern": r"(?=(a+)+b)(a|aa)+$"}})] == ["R190"]
     assert "too long" in faults({"p": {"type": "string", "pattern": "^a"}}, {"p": "a" * 20_000})[0][1]
@@ -118,7 +118,7 @@ def test_a_compiled_pattern_keeps_its_flags():
     assert faults(source, {"p": "ABD"}) != []
 
 
-def test_words_may_be_written_in_snake_case():
+def test_keywords_may_be_written_in_snake_case():
     source = {"p": {"type": "array", "array_item_schema": {"type": "string", "min_length": 2}}}
     assert faults(source, {"p": ["a"]}) == [("t.p[0]", "String is too short. Minimum length: 2")]
 
@@ -152,7 +152,7 @@ def test_all_mistakes_are_reported_at_once():
     assert [what for *_, what in wrong({"p": circle})] == ["the input schema is nested too deeply"]
 
 
-def test_it_is_shown_as_a_json_schema():
+def test_it_converts_to_a_json_schema():
     rules = {"minLength": 1, "maxLength": 9, "pattern": "^a"}
     source = {
         "who": {"type": "string", "required": True, **rules, "description": "a name"},

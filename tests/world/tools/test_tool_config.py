@@ -36,7 +36,7 @@ def problems(given):
     return [(problem.code, problem.what) for problem in raised.value.problems]
 
 
-def test_a_config_has_few_needs():
+def test_a_config_has_few_required_fields():
     config = ToolConfig("t")
     assert config.check() == []
     assert (config.handler, config.timeout, config.retry_count, config.repeatable) == (None, None, 0, False)
@@ -46,7 +46,7 @@ def test_a_config_has_few_needs():
     assert ToolConfig.of(None, config) is config
 
 
-def test_results_and_metrics_are_here_too():
+def test_results_and_metrics_can_be_imported_here():
     assert ToolResult.__name__, ToolMetrics.__name__
 
 
@@ -59,7 +59,7 @@ def test_results_and_metrics_are_here_too():
          "apiKey": "k-123456", "maxSize": 5, "timeout": None},
     ],
 )  # fmt: skip
-def test_a_mapping_may_be_written_in_both_ways(given):
+def test_a_mapping_may_use_both_spellings(given):
     config = ToolConfig.of("t", given)
     assert config == ToolConfig("t", "d", handler, SCHEMA, retry_count=2, api_key="k-123456", max_size=5)
 
@@ -73,7 +73,7 @@ def test_a_schema_and_a_handler_may_be_in_its_config():
     assert ToolConfig.of("t", {"inputSchema": {}, "config": inside}).input_schema == {}
 
 
-def test_the_api_key_is_hidden():
+def test_the_api_key_is_masked():
     config = ToolConfig.of("t", {"apiKey": "k-99887766", "config": {"password": "p-55443322"}})
     assert mask_text("k-99887766 p-55443322") == "******** ********"
     assert "k-99887766" not in repr(config)
@@ -85,7 +85,7 @@ def test_a_handler_is_a_tool():
     assert (config.handler, config.description, config.input_schema) == (handler, "Give it back.", None)
 
 
-def test_any_other_function_is_a_tool_by_its_hints():
+def test_any_typed_function_is_a_tool():
     def add(a: int, b: int = 1) -> int:
         """Add."""
         return a + b
@@ -108,7 +108,7 @@ def test_a_decorated_function_is_its_tool():
     assert ToolConfig.of(None, weather).name == "weather"
 
 
-def test_what_is_wrapped_around_a_decorated_function_is_called():
+def test_a_wrapper_of_a_decorated_function_is_called():
     @functools.wraps(weather)
     def loud(*args, **words):
         return weather(*args, **words).upper()
@@ -118,7 +118,7 @@ def test_what_is_wrapped_around_a_decorated_function_is_called():
     assert config.timeout == 3
 
 
-def test_a_handler_of_a_model_brings_its_schema():
+def test_a_handler_with_a_model_has_its_schema():
     def take(city: City) -> str:
         return city.city
 
@@ -153,7 +153,7 @@ def test_a_handler_of_a_model_brings_its_schema():
         ({"config": {"inputSchema": {"a": "text"}}}, "R190", "an input schema has only: 'a'"),
     ],
 )
-def test_a_mistake_says_so(given, code, what):
+def test_a_mistake_is_reported(given, code, what):
     assert problems(given) == [(code, what)]
 
 

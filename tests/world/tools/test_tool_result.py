@@ -52,16 +52,16 @@ def test_metrics_are_in_seconds_and_in_utc():
         (Odd(), False, None, "Tool 'order' failed: Odd: <Odd that cannot be shown: RuntimeError>"),
     ],
 )
-def test_what_an_answer_comes_to(answer, success, result, error):
+def test_answers_are_converted_to_results(answer, success, result, error):
     assert to_result(answer, "order", METRICS) == ToolResult(success, result, error, metrics=METRICS)
 
 
-def test_details_stay():
+def test_details_are_kept():
     details = [{"path": "a", "message": "b"}]
     assert to_result({"success": False, "error": "e", "details": details}, "order").details == details
 
 
-def test_the_measured_metrics_win_and_those_of_the_answer_stay_where_there_are_none():
+def test_measured_metrics_override_those_of_the_answer():
     own_metrics = ToolMetrics.between(START, START)
     answer = ToolResult(success=True, metrics=own_metrics)
     assert to_result(answer, "order", METRICS).metrics == METRICS
@@ -70,14 +70,14 @@ def test_the_measured_metrics_win_and_those_of_the_answer_stay_where_there_are_n
     assert to_result({"success": True, "metrics": {"duration": 3}}, "order").metrics is None
 
 
-def test_a_result_as_a_dict_is_the_same_result():
+def test_a_result_survives_conversion_to_a_dict():
     result = ToolResult(success=False, result=5, error="why", details=[{"path": "a", "message": "b"}], metrics=METRICS)
     assert result.to_dict()["metrics"] == {"duration": 1.5, "start_time": START, "end_time": METRICS.end_time}
     assert to_result(result.to_dict(), "order") == result
     assert make_failure("why", METRICS).to_dict()["success"] is False
 
 
-def test_no_secret_is_in_an_error():
+def test_errors_contain_no_secrets():
     hide("s3cr3t-4711")
     for answer in (ValueError("key s3cr3t-4711"), {"success": False, "error": "key s3cr3t-4711"}):
         assert "s3cr3t" not in to_result(answer, "order").error

@@ -8,7 +8,7 @@ from agentnb.dialects.activegraph.parts.package_logs.deliveries import Delivery
 from agentnb.dialects.activegraph.parts.package_logs.reading import read_log
 
 
-def test_nodes_are_who_fired_and_edges_who_set_off_whom(team_path):
+def test_nodes_are_the_behaviors_that_ran_and_edges_lead_to_those_that_they_triggered(team_path):
     recipe = nb.open_activegraph(team_path, "run-team").recipe
     assert {name: (node.kind, node.on) for name, node in recipe.nodes.items()} == {
         "planner": ("behavior", ("goal.created",)),
@@ -27,12 +27,12 @@ def test_nodes_are_who_fired_and_edges_who_set_off_whom(team_path):
     assert (recipe.name, recipe.dialect) == ("Evaluate", "activegraph")
 
 
-def test_a_behavior_that_asked_a_model_is_one_of_a_model(model_path):
+def test_a_behavior_that_called_a_model_is_a_model_behavior(model_path):
     recipe = nb.open_activegraph(model_path).recipe
     assert [(name, node.kind) for name, node in recipe.nodes.items()] == [("think", "llm_behavior")]
 
 
-def test_a_behavior_that_was_put_off_and_never_came_is_there(tmp_path):
+def test_a_deferred_behavior_that_never_ran_is_a_node(tmp_path):
     from tests.dialects.activegraph.package_logs import programs
 
     path = tmp_path / "stopped.db"
@@ -40,6 +40,6 @@ def test_a_behavior_that_was_put_off_and_never_came_is_there(tmp_path):
     assert list(nb.open_activegraph(path).recipe.nodes) == ["start", "hop", "late"]
 
 
-def test_two_of_one_name_are_distinguished(late_path):
+def test_two_behaviors_with_one_name_are_distinguished(late_path):
     both = [Delivery("a", "behavior", "e1"), Delivery("a", "relation_behavior", "e1")]
     assert set(assign_names(both, read_log(late_path)).values()) == {"a", "a (relation_behavior)", "late"}

@@ -43,7 +43,7 @@ def test_the_board_at_the_end_is_the_graph_of_the_package(name, request):
 
 
 @pytest.mark.parametrize("name", PATHS)
-def test_the_board_after_each_step_is_the_graph_as_the_package_had_it_then(name, request):
+def test_the_board_after_each_step_is_the_graph_that_the_package_had_then(name, request):
     from activegraph import Event, Graph
     from activegraph.store.base import replay_into
 
@@ -73,7 +73,7 @@ def _in_their_order(event):
 
 
 @pytest.mark.parametrize("name", PATHS)
-def test_events_keep_what_the_package_said(name, request):
+def test_events_keep_the_data_of_the_package(name, request):
     path = request.getfixturevalue(name)
     log = read_log(path)
     frames = nb.open_activegraph(path).trace.frames
@@ -118,7 +118,7 @@ def test_edges_are_the_deliveries(team_path):
     ]
 
 
-def test_what_people_did_are_acts_and_no_nodes_writes(team_path):
+def test_actions_of_people_are_interventions_and_not_writes_of_nodes(team_path):
     frames = nb.open_activegraph(team_path, "run-team").trace.frames
     acts = frames.interventions
     assert acts[acts.action != "edit"][["step", "action", "target", "actor"]].values.tolist() == [
@@ -133,7 +133,7 @@ def test_what_people_did_are_acts_and_no_nodes_writes(team_path):
     assert writes[writes.node == "worker"].step.tolist() == [2, 2]
 
 
-def test_the_frontier_is_what_was_waiting(late_path):
+def test_the_frontier_contains_the_waiting_deliveries(late_path):
     session = nb.open_activegraph(late_path).goto(0)
     actual = [[(each.node, each.why.split()[1]) for each in session.frontier]]
     while session.step():
@@ -151,7 +151,7 @@ def test_the_frontier_is_what_was_waiting(late_path):
     ]
 
 
-def test_what_a_delivery_read_is_reported_where_the_log_knows(tmp_path):
+def test_reads_of_a_delivery_are_reported_if_the_log_has_them(tmp_path):
     import activegraph
 
     def look(event, graph, ctx):
@@ -169,13 +169,13 @@ def test_what_a_delivery_read_is_reported_where_the_log_knows(tmp_path):
     assert reads[["step", "node", "key"]].values.tolist() == [[1, "look", "task#1"]]
 
 
-def test_a_fork_behind_the_archive_begins_with_the_state_that_is_stored(archived_path):
+def test_a_fork_after_the_archive_starts_from_the_stored_state(archived_path):
     fork = nb.open_activegraph(archived_path)
     assert fork.package_log.events[0].type == "runtime.snapshot"
     assert [each["type"] for each in fork.trace.state_at(0).values()] == ["note", "sight", "note"]
 
 
-def test_a_stored_state_that_is_gone_is_a_problem(archived_path, tmp_path):
+def test_a_missing_stored_state_is_a_problem(archived_path, tmp_path):
     path = shutil.copy(archived_path, tmp_path / "gone.db")
     programs.change(path, "DELETE FROM snapshots")
     assert len(nb.open_activegraph(path, "run-late").trace) == 8  # the archive has all its events
@@ -184,7 +184,7 @@ def test_a_stored_state_that_is_gone_is_a_problem(archived_path, tmp_path):
     assert caught.value.problems[0].where.endswith("payload.state_hash")
 
 
-def test_an_event_that_tells_something_else_is_a_problem():
+def test_an_event_that_contradicts_its_type_is_a_problem():
     with pytest.raises(StoreError) as caught:
         run_of(log(event("evt_001", "object.created", object={**make_object("task#1"), "data": []})))
     (problem,) = caught.value.problems
@@ -200,7 +200,7 @@ def test_a_payload_too_deep_for_a_board_is_a_problem():
         run_of(log(event("evt_001", "custom", deep=deep)))
 
 
-def test_a_delivery_that_was_cut_is_cancelled():
+def test_an_incomplete_delivery_is_cancelled():
     run = run_of(log(
         event("e1", "go"),
         event("e2", "behavior.started", "runtime", "e1", behavior="a", event_id="e1"),
@@ -211,7 +211,7 @@ def test_a_delivery_that_was_cut_is_cancelled():
     assert "task#1" in run.root.scope.data
 
 
-def test_a_delivery_of_an_event_that_the_log_does_not_have_is_of_no_event():
+def test_a_delivery_of_an_event_that_is_not_in_the_log_has_no_event():
     run = run_of(log(
         event("e1", "go"),
         event("e2", "behavior.started", "runtime", "gone", behavior="a", event_id="gone"),
@@ -221,7 +221,7 @@ def test_a_delivery_of_an_event_that_the_log_does_not_have_is_of_no_event():
     assert run.get_event(row.event) is None
 
 
-def test_relations_go_with_their_objects():
+def test_relations_are_removed_with_their_objects():
     relation = {"id": "rel_001", "source": "task#1", "target": "task#1", "type": "next", "data": {}, "provenance": {}}
     run = run_of(log(
         event("e1", "object.created", object=make_object("task#1"), id="task#1"),
@@ -232,7 +232,7 @@ def test_relations_go_with_their_objects():
     assert run.root.scope.data == {}
 
 
-def test_times_that_are_none_are_those_before():
+def test_an_invalid_time_is_replaced_by_the_previous_one():
     run = run_of(log(event("e1", "go", when="2026-01-02T03:04:05Z"), event("e2", "go", when="later")))
     assert [each.time.year for each in run.history.events] == [2026, 2026]
 
@@ -274,7 +274,7 @@ def test_a_patch_of_a_relation_changes_nothing_as_in_the_package(tmp_path):
     assert (len(objects), relations[0]["data"], board["patch_001"]["status"]) == (2, {"n": 1}, "applied")
 
 
-def test_an_event_without_a_readable_time_has_that_of_the_one_before_it():
+def test_an_event_without_a_readable_time_has_the_time_of_its_predecessor():
     times = ["soon", "2026-01-02T03:04:05Z", "", "2026-01-02T03:04:06"]
     run = run_of(log(*(event(f"e{at}", "note", when=when) for at, when in enumerate(times))))
     assert [event.time.isoformat() for event in run.events()] == [

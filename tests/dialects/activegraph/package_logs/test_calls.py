@@ -34,7 +34,7 @@ def event(id, type, cause=None, **payload):
     return LogEvent(id, type, "a", payload, None, cause, "")
 
 
-def test_a_request_without_an_answer_says_so():
+def test_a_request_without_an_answer_is_marked():
     (call,) = iter_calls([event("e1", "tool.requested", tool="add", args={"a": 1})], 3, 0)
     assert (call.step, call.name, call.error, call.result) == (3, "add", "no answer is in the log", None)
 
@@ -46,7 +46,7 @@ def test_a_tool_that_failed_has_its_error():
         assert call.error == message
 
 
-def test_numbers_that_are_none_are_left_out():
+def test_invalid_numbers_are_omitted():
     back = event("e2", "llm.responded", "e1", cost_usd="much", input_tokens="12", latency_seconds=True, raw_text="x")
     (call,) = iter_calls([event("e1", "llm.requested"), back], 1, 0)
     assert (call.name, call.cost_usd, call.tokens_in, call.seconds, call.result) == ("llm", None, None, 0.0, "x")

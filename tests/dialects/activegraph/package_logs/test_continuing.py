@@ -88,7 +88,7 @@ def test_the_graph_of_a_continued_run_knows_its_store_as_in_the_package(tmp_path
     loaded.session.close()
 
 
-def test_what_is_added_is_read_by_the_package_and_by_a_second_load(tmp_path):
+def test_added_events_are_read_by_the_package_and_by_a_second_load(tmp_path):
     path = tmp_path / "run.db"
     before = run_package_to_limit(path, {"max_behavior_calls": 3})
     loaded = ours.Runtime.load(str(path), behaviors=ticking(ours))
@@ -134,7 +134,7 @@ def test_approvals_and_the_team_continue(tmp_path, team_path):
     assert len(waiting) == len(loaded.pending_approvals())
 
 
-def test_a_log_can_only_be_added_to_and_a_fork_is_free(tmp_path):
+def test_a_log_is_append_only_and_a_fork_is_unrestricted(tmp_path):
     path = tmp_path / "run.db"
     run_package_to_limit(path, {"max_behavior_calls": 3})
     loaded = ours.Runtime.load(path, behaviors=ticking(ours))
@@ -156,7 +156,7 @@ def test_a_log_can_only_be_added_to_and_a_fork_is_free(tmp_path):
     assert len(ours.Runtime.load(copy, behaviors=ticking(ours)).graph.events) == count
 
 
-def test_a_strict_replay_is_the_packages_own(tmp_path):
+def test_a_strict_replay_is_that_of_the_package(tmp_path):
     path = tmp_path / "run.db"
     run_package_to_limit(path, None)
     with pytest.raises(ours.InvalidRuntimeConfiguration, match="X522"):
@@ -182,7 +182,7 @@ def test_an_event_that_cannot_be_written_is_written_later(tmp_path, monkeypatch)
     assert programs.loaded(path)[0] == [event.to_dict() for event in loaded.graph.events]
 
 
-def test_an_event_that_is_in_the_log_is_not_written_again_and_another_of_its_id_is_refused(tmp_path):
+def test_an_event_in_the_log_is_not_written_again_and_a_second_event_with_its_id_is_rejected(tmp_path):
     path = tmp_path / "team.db"
     programs.run_team(path)
     log = read_log(path, "run-team")

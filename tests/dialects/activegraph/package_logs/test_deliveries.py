@@ -36,7 +36,7 @@ def test_a_delivery_goes_from_its_start_to_its_end(team_path):
     ]
 
 
-def test_what_waited_for_others_is_known_and_a_pattern_belongs_to_whom_it_let_fire(late_path):
+def test_waiting_deliveries_are_known_and_a_pattern_belongs_to_the_behavior_that_it_triggered(late_path):
     events = read_log(late_path).events
     deliveries = find_deliveries(events)
     assert [each.behavior for each in deliveries if each.delayed] == ["late"]
@@ -55,7 +55,7 @@ def test_only_a_pattern_belongs_to_the_delivery_that_begins_after_it():
         assert to_rows(deliveries) == [("a", "behavior", "e1", [*range(first, 4)], 3)], type
 
 
-def test_a_delivery_that_was_cut_keeps_what_is_surely_its_own():
+def test_an_incomplete_delivery_keeps_the_events_that_are_certainly_its_own():
     deliveries = find_deliveries([
         event("e1", "go", "user"),
         started("e2", "a", "e1"),
@@ -69,7 +69,7 @@ def test_a_delivery_that_was_cut_keeps_what_is_surely_its_own():
     assert to_rows(deliveries) == [("a", "behavior", "e1", [1, 2, 3], None), ("a", "behavior", "e5", [6, 7], 7)]
 
 
-def test_one_that_was_refused_before_it_began_is_a_step_too():
+def test_a_delivery_rejected_before_it_started_is_a_step():
     refused = event("e2", "behavior.failed", behavior="a", event_id="e1", reason="budget.cost_exhausted")
     assert to_rows(find_deliveries([event("e1", "go", "user"), refused])) == [("a", "behavior", "e1", [1], 1)]
 
@@ -79,7 +79,7 @@ def test_a_log_without_deliveries_has_none():
     assert find_deliveries([]) == []
 
 
-def test_a_pattern_that_let_another_behavior_fire_belongs_to_no_delivery():
+def test_a_pattern_that_triggered_another_behavior_belongs_to_no_delivery():
     matched = event("e2", "pattern.matched", behavior="b", event_id="e1")
     deliveries = find_deliveries(
         [event("e1", "go", "user"), matched, started("e3", "a", "e1"), completed("e4", "a", "e1")]

@@ -22,7 +22,7 @@ PATCH = {"id": "patch_001", "target": "task#1", "op": "update", "value": {}}
         ("of.my.own", {"object": 3}),
     ],
 )
-def test_what_is_whole_is_let_through(type, payload):
+def test_a_valid_payload_is_accepted(type, payload):
     check(type, payload)
 
 
@@ -42,13 +42,13 @@ def test_what_is_whole_is_let_through(type, payload):
         ("approval.granted", {}, "payload.approval_id"),
     ],
 )
-def test_what_is_not_is_refused_with_its_path(type, payload, path):
+def test_an_invalid_payload_is_rejected_with_its_path(type, payload, path):
     with pytest.raises(InvalidPayload) as caught:
         check(type, payload)
     assert caught.value.path == path
 
 
-def test_a_kept_state_stands_for_the_events_that_make_it():
+def test_a_stored_state_replaces_the_events_that_produce_it():
     relation = {"id": "rel_001", "source": "task#1", "target": "task#1", "type": "next"}
     events = list(iter_creation_events(json.dumps({"objects": [OBJECT], "relations": [relation]})))
     assert [type for type, _ in events] == ["object.created", "relation.created"]

@@ -24,7 +24,7 @@ def refused(where, run_id=None):
     return problem
 
 
-def test_every_event_comes_as_the_package_gives_it(team_path):
+def test_every_event_is_read_as_the_package_reads_it(team_path):
     theirs, *_ = programs.loaded(team_path, "run-team")
     log = read_log(team_path, "run-team")
     fields = ("id", "type", "payload", "actor", "frame_id", "caused_by", "timestamp")
@@ -32,7 +32,7 @@ def test_every_event_comes_as_the_package_gives_it(team_path):
     assert (log.run.run_id, log.run.goal, log.run.events, log.run.parent) == ("run-team", "Evaluate", 34, None)
 
 
-def test_left_out_the_run_is_the_one_that_was_written_last(mine):
+def test_without_a_run_id_the_last_written_run_is_read(mine):
     last = max(read_runs(mine), key=lambda run: run.label == "once more")
     assert read_log(mine).run == last
     graph = activegraph.Graph(run_id="newest")
@@ -42,7 +42,7 @@ def test_left_out_the_run_is_the_one_that_was_written_last(mine):
     assert read_log(mine).run.run_id == "newest"
 
 
-def test_a_run_that_only_events_speak_of_is_reported_too(mine):
+def test_a_run_that_has_only_events_is_listed(mine):
     programs.change(mine, "DELETE FROM runs WHERE run_id = 'run-team'")
     assert len(read_log(mine, "run-team").events) == 34
     assert "run-team" in {run.run_id for run in read_runs(mine)}
@@ -62,7 +62,7 @@ def test_the_archive_comes_first(archived_path):
     assert (log.run.events, log.run.archived) == (1, 27)
 
 
-def test_a_run_that_was_retired_is_read_from_the_archive_alone(late_path, tmp_path):
+def test_an_archived_run_is_read_from_the_archive_alone(late_path, tmp_path):
     from activegraph.store.retention import retire
 
     path = shutil.copy(late_path, tmp_path / "retired.db")
@@ -72,14 +72,14 @@ def test_a_run_that_was_retired_is_read_from_the_archive_alone(late_path, tmp_pa
     assert [event._replace(archived=False) for event in after.events] == list(before.events)
 
 
-def test_what_is_not_there_is_a_problem(tmp_path):
+def test_a_missing_element_is_a_problem(tmp_path):
     assert refused(tmp_path / "none.db").code == "L410"
     (tmp_path / "empty.db").touch()
     assert refused(tmp_path / "empty.db").code == "L410"
     assert refused("mysql://host/runs").code == "L414"
 
 
-def test_another_programs_file_is_a_problem(tmp_path, mine):
+def test_a_file_of_another_program_is_a_problem(tmp_path, mine):
     (tmp_path / "text.db").write_text("no database at all, only words " * 200)
     assert refused(tmp_path / "text.db").code == "L461"
     programs.change(tmp_path / "other.db", "CREATE TABLE events (id TEXT)")
@@ -89,7 +89,7 @@ def test_another_programs_file_is_a_problem(tmp_path, mine):
     assert (problem.code, "no table 'runs'" in problem.why) == ("L461", True)
 
 
-def test_a_run_of_agentnb_is_no_log_of_the_package(tmp_path):
+def test_a_run_of_agentnb_is_not_a_log_of_the_package(tmp_path):
     import networkx as nx
 
     import agentnb as nb
@@ -106,7 +106,7 @@ def test_a_newer_store_is_a_problem(mine):
     assert (problem.code, "version 2" in problem.why) == ("L462", True)
 
 
-def test_a_wrong_run_id_names_those_that_there_are(team_path):
+def test_a_wrong_run_id_is_reported_with_the_available_ones(team_path):
     problem = refused(team_path, "run-taem")
     assert (problem.code, problem.do) == ("L464", "did you mean 'run-team'?")
     assert "'run-team' (Evaluate)" in problem.why
@@ -115,7 +115,7 @@ def test_a_wrong_run_id_names_those_that_there_are(team_path):
 
 
 @pytest.mark.parametrize(("more", "start"), [(2, "the runs of this store are: "), (3, "it has 6 runs, the newest: ")])
-def test_of_many_runs_the_newest_are_named(mine, more, start):
+def test_the_newest_of_many_runs_are_named(mine, more, start):
     for number in range(more):
         programs.change(mine, "UPDATE runs SET label = NULL, goal = NULL WHERE label IS NULL")
         programs.change(
@@ -151,7 +151,7 @@ def test_a_broken_payload_names_its_event(mine, payload, said):
 
 
 @pytest.mark.needs_postgres
-def test_a_server_gives_what_the_package_gives(postgres_url, team_path):
+def test_a_server_returns_what_the_package_returns(postgres_url, team_path):
     from activegraph.store.postgres import PostgresEventStore
 
     store = PostgresEventStore(postgres_url, run_id="on-server")
@@ -172,7 +172,7 @@ def test_a_server_without_its_tables_is_a_problem(postgres_url):
     assert refused(postgres_url).code == "L461"
 
 
-def test_a_store_of_a_package_that_knew_no_archive_is_read(mine):
+def test_a_store_of_a_package_version_without_archives_is_read(mine):
     before = read_log(mine, "run-team")
     programs.change(mine, "DROP TABLE events_archive")
     programs.change(mine, "DROP TABLE snapshots")

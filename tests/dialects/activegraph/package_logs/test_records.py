@@ -19,7 +19,7 @@ from agentnb.dialects.activegraph.parts.package_logs.records import make_event_e
         ("", None),
     ],
 )
-def test_a_time_is_read_where_it_is_one(text, when):
+def test_a_valid_time_is_parsed(text, when):
     assert parse_time(text) == when
 
 

@@ -25,7 +25,7 @@ def everything(folder):
 # -- it is only read -------------------------------------------------------------------------------------------------
 
 
-def test_not_a_byte_changes_in_a_store_that_nobody_has_open(team_path):
+def test_opening_a_store_that_is_not_in_use_changes_no_byte(team_path):
     before = everything(team_path.parent)
     session = nb.open_activegraph(team_path, "run-team")
     session.goto(2).draw()
@@ -34,7 +34,7 @@ def test_not_a_byte_changes_in_a_store_that_nobody_has_open(team_path):
     assert everything(team_path.parent) == before
 
 
-def test_not_a_byte_changes_while_its_program_writes_it(tmp_path):
+def test_opening_a_store_that_is_being_written_changes_no_byte(tmp_path):
     path = tmp_path / "open.db"
     runtime = programs.run_team(path)
     before = everything(tmp_path)
@@ -50,7 +50,7 @@ def test_not_a_byte_changes_while_its_program_writes_it(tmp_path):
 
 
 @pytest.mark.parametrize("beside", [["open.db-wal"], ["open.db-wal", "open.db-shm"]])
-def test_what_a_program_left_when_it_was_killed_is_read_and_stays_so(tmp_path, beside):
+def test_a_store_left_by_a_killed_program_is_read_and_not_changed(tmp_path, beside):
     path = tmp_path / "open.db"
     runtime = programs.run_team(path)
     left = tmp_path / "left"
@@ -67,7 +67,7 @@ def test_what_a_program_left_when_it_was_killed_is_read_and_stays_so(tmp_path, b
     }
 
 
-def test_a_store_that_may_not_be_written_is_read(team_path, tmp_path):
+def test_a_read_only_store_is_read(team_path, tmp_path):
     path = shutil.copy(team_path, tmp_path / "mine.db")
     path.chmod(0o444)
     tmp_path.chmod(0o555)
@@ -90,7 +90,7 @@ ACTS = {
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
-def test_nothing_can_be_done_to_it(team, act):
+def test_a_recording_cannot_be_changed(team, act):
     with pytest.raises(ExecutionError) as caught:
         act(team)
     (problem,) = caught.value.problems
@@ -101,7 +101,7 @@ def test_nothing_can_be_done_to_it(team, act):
 # -- going through it --------------------------------------------------------------------------------------------------
 
 
-def test_it_is_at_the_end_and_goes_everywhere(team):
+def test_it_opens_at_its_last_step_and_goes_to_any_step(team):
     assert (team.position, team.status, team.current) == (7, "idle", None)
     assert team.step() is None
     team.goto(0)
@@ -129,7 +129,7 @@ def test_over_goes_through_all_deliveries_of_one_event(team):
     ("until", "position"),
     [(2, 2), ("breaks", 4), (lambda board: "note#3" in board, 5), (None, 7), (99, 7)],
 )
-def test_run_stops_where_it_is_asked_to(team, until, position):
+def test_run_stops_at_until(team, until, position):
     team.goto(0).run(until)
     assert team.position == position
 
@@ -151,7 +151,7 @@ async def _forwards(session):
     return first, session.position
 
 
-def test_the_verbs_for_async_code_are_the_same(team):
+def test_the_async_methods_give_the_same_results(team):
     import asyncio
 
     assert asyncio.run(_forwards(team.goto(0))) == (1, 7)
@@ -165,7 +165,7 @@ def test_the_verbs_for_async_code_are_the_same(team):
     assert team.goto(0).start(2).position == 2
 
 
-def test_a_run_that_a_budget_ended_says_so(tmp_path):
+def test_a_run_ended_by_a_budget_is_exhausted(tmp_path):
     path = tmp_path / "stopped.db"
     programs.close(programs.run_late(path, budget={"max_events": 3}))
     session = nb.open_activegraph(path)
@@ -178,7 +178,7 @@ def test_a_run_that_a_budget_ended_says_so(tmp_path):
 # -- what can be asked -------------------------------------------------------------------------------------------------
 
 
-def test_why_and_who_wrote_and_why_not(team):
+def test_why_who_wrote_and_why_not_work_on_a_log(team):
     assert team.who_wrote("task#1.data.status") == 2
     assert team.who_wrote("note#3") == 5
     assert "event evt_026 'object.created'" in str(team.why())
@@ -186,13 +186,13 @@ def test_why_and_who_wrote_and_why_not(team):
     assert "in step 5" in str(team.goto(7).why_not("breaks"))
 
 
-def test_approvals_that_nobody_had_decided_are_pending(team):
+def test_undecided_approvals_are_pending(team):
     assert team.pending == ()
     team.goto(6)
     assert team.pending == ()  # it was decided before anything else fired: that belongs to this step
 
 
-def test_an_approval_that_still_waits_is_pending(tmp_path):
+def test_a_waiting_approval_is_pending(tmp_path):
     runtime = activegraph.Runtime(programs.graph(), behaviors=programs.team(), persist_to=str(tmp_path / "waits.db"))
     runtime.run_goal("Evaluate")
     programs.close(runtime)
@@ -201,7 +201,7 @@ def test_an_approval_that_still_waits_is_pending(tmp_path):
     assert waiting.arguments["data"] == {"text": "may I?"}
 
 
-def test_it_is_drawn_with_what_fired(team):
+def test_its_drawing_marks_the_behaviors_that_ran(team):
     team.goto(2)
     svg = team.draw().svg
     assert svg.startswith("<svg")
@@ -211,7 +211,7 @@ def test_it_is_drawn_with_what_fired(team):
     assert "planner" in team.draw().mermaid
 
 
-def test_the_cockpit_shows_it_and_its_buttons_go_through_it(team):
+def test_the_cockpit_shows_it_and_its_buttons_move_through_it(team):
     from agentnb.ui.view_model import list_abilities
 
     assert not any(list_abilities(team)[verb] for verb in ("step", "run", "reset", "answer"))
@@ -235,7 +235,7 @@ def test_the_trace_is_a_trace_like_any_other(team, tmp_path):
     assert team.trace.wide("task#1.data.status")["task#1.data.status"].tolist()[:3] == ["open", "done", "done"]
 
 
-def test_it_can_be_stored_as_a_run_of_ours(team, tmp_path):
+def test_it_can_be_stored_as_a_run_of_agentnb(team, tmp_path):
     team.save(tmp_path / "ours.db")
     recording = nb.open(tmp_path / "ours.db")
     assert len(recording.trace) == 7
@@ -258,7 +258,7 @@ def test_the_runs_of_a_store_are_listed_and_forks_know_their_parents(team, team_
     assert lines[2].endswith("<- here")
 
 
-def test_a_parent_that_the_store_does_not_have_is_none(team_path, tmp_path):
+def test_a_parent_missing_from_the_store_is_none(team_path, tmp_path):
     path = shutil.copy(team_path, tmp_path / "orphan.db")
     programs.change(path, "UPDATE runs SET parent_run_id = 'elsewhere' WHERE label = 'another way'")
     orphan = nb.open_activegraph(path, nb.open_activegraph(path).runs.query("label == 'another way'").run_id.item())
@@ -273,7 +273,7 @@ def test_steps_of_a_fork_are_its_parents_up_to_the_fork(team):
     assert fork.trace.state_at(2) == team.trace.state_at(2)
 
 
-def test_secrets_do_not_leave(tmp_path):
+def test_secrets_are_masked(tmp_path):
     path = tmp_path / "secret.db"
     runtime = activegraph.Runtime(programs.graph("secret"), behaviors=[], persist_to=str(path))
     runtime.graph.add_object("door", {"api_key": "k-4711-secret"})
@@ -284,7 +284,7 @@ def test_secrets_do_not_leave(tmp_path):
     assert session.board["door#1.data.api_key"] == "k-4711-secret"
 
 
-def test_a_store_that_another_program_is_about_to_write_is_read_as_it_was(team_path, tmp_path):
+def test_a_store_that_another_program_is_about_to_write_is_read_in_its_last_state(team_path, tmp_path):
     path = shutil.copy(team_path, tmp_path / "locked.db")
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode=DELETE")
@@ -317,7 +317,7 @@ def test_a_log_on_a_server_is_opened(postgres_url):
     assert session.trace.frames.events.time.astype(str).unique().tolist() == ["2026-01-02 03:04:05+00:00"]
 
 
-def test_causes_and_objects_of_a_log_are_shown_as_those_of_a_run_of_ours(team):
+def test_causes_and_objects_of_a_log_are_shown_like_those_of_a_run(team):
     frame = team.chain("task#1").to_frame()
     own_events = frame[frame.relation == "self"]
     assert own_events.type.iloc[0] == "object.created"

@@ -15,7 +15,7 @@ from tests.dialects.activegraph.package_logs import programs
 
 
 @pytest.mark.parametrize("name", ["team_path", "model_path", "late_path", "archived_path"])
-def test_there_and_back_is_the_same_run(name, request, tmp_path):
+def test_a_run_survives_a_round_trip_through_a_log(name, request, tmp_path):
     path = request.getfixturevalue(name)
     for number, run in enumerate(read_runs(path)):
         copy = tmp_path / f"{number}.db"
@@ -25,7 +25,7 @@ def test_there_and_back_is_the_same_run(name, request, tmp_path):
         assert read_log(copy).run == run
 
 
-def test_all_runs_of_a_store_find_place_in_one(team_path, tmp_path):
+def test_all_runs_of_a_store_fit_into_one_log(team_path, tmp_path):
     copy = tmp_path / "copy.db"
     for run in read_runs(team_path):
         nb.open_activegraph(team_path, run.run_id).to_activegraph(copy)
@@ -94,7 +94,7 @@ def nb_clock():
     return FrozenClock("2026-01-02T03:04:05+00:00")
 
 
-def test_a_run_of_our_own_runtime_is_one_of_the_package(tmp_path):
+def test_a_run_of_our_runtime_is_a_run_of_the_package(tmp_path):
     from agentnb.dialects import activegraph as ours
 
     graph = ours.Graph(ids=ours.IDGen(), clock=ours.FrozenClock(programs.START), run_id="ours")
@@ -108,7 +108,7 @@ def test_a_run_of_our_own_runtime_is_one_of_the_package(tmp_path):
     assert ids["_event_counter"] == len(graph.events)
 
 
-def test_it_is_opened_as_the_run_that_it_was(tmp_path):
+def test_it_opens_as_the_original_run(tmp_path):
     from agentnb.dialects import activegraph as ours
 
     graph = ours.Graph(ids=ours.IDGen(), clock=ours.FrozenClock(programs.START), run_id="ours")
@@ -134,7 +134,7 @@ def test_a_run_is_never_written_over(team_path, tmp_path):
     assert (tmp_path / "copy.db").read_bytes() == before
 
 
-def test_another_programs_file_is_left_as_it_is(team_path, tmp_path):
+def test_a_file_of_another_program_is_not_changed(team_path, tmp_path):
     session = nb.open_activegraph(team_path, "run-team")
     programs.change(tmp_path / "other.db", "CREATE TABLE mine (a TEXT)")
     before = (tmp_path / "other.db").read_bytes()
@@ -144,14 +144,14 @@ def test_another_programs_file_is_left_as_it_is(team_path, tmp_path):
     assert refused(lambda: session.to_activegraph(tmp_path / "no" / "such.db")) == "L420"
 
 
-def test_two_events_of_one_id_are_refused(tmp_path):
+def test_two_events_with_one_id_are_rejected(tmp_path):
     event = LogEvent("evt_001", "a", None, {}, None, None, "")
     log = PackageLog("here", LogRun("r", None, None, None, "", None, None), (), (event, event), {})
     assert refused(lambda: write_log(log, tmp_path / "twice.db")) == "L466"
     assert not (tmp_path / "twice.db").exists()
 
 
-def test_secrets_are_masked_and_a_stored_state_still_fits_its_hash(tmp_path):
+def test_secrets_are_masked_and_a_stored_state_still_matches_its_hash(tmp_path):
     from activegraph.store.retention import compact
 
     path, copy = tmp_path / "secret.db", tmp_path / "copy.db"
@@ -166,7 +166,7 @@ def test_secrets_are_masked_and_a_stored_state_still_fits_its_hash(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["team_path", "model_path", "late_path"])
-def test_a_log_that_was_stored_as_a_run_of_ours_can_still_be_written(name, request, tmp_path):
+def test_a_log_that_was_stored_as_a_run_can_still_be_written_as_a_log(name, request, tmp_path):
     path = request.getfixturevalue(name)
     nb.open_activegraph(path).save(tmp_path / "ours.db")
     to_activegraph(nb.open(tmp_path / "ours.db"), tmp_path / "copy.db")
@@ -174,7 +174,7 @@ def test_a_log_that_was_stored_as_a_run_of_ours_can_still_be_written(name, reque
 
 
 @pytest.mark.needs_postgres
-def test_a_run_finds_its_place_on_a_server_too(team_path, archived_path, postgres_url):
+def test_a_run_is_written_to_a_server_too(team_path, archived_path, postgres_url):
     nb.open_activegraph(team_path, "run-team").to_activegraph(postgres_url)
     nb.open_activegraph(archived_path, "run-late").to_activegraph(postgres_url)
     actual, *rest = programs.loaded(postgres_url, "run-team")
