@@ -57,6 +57,10 @@ class Actor(ABC):
     def _get_now(self) -> datetime:
         """Return the visible time."""
 
+    def _restore_id(self, event_type: str, drawn: str) -> str:
+        """Return the id of what an event of this type will create: the id just drawn, unless the event is recorded."""
+        return drawn
+
     def emit(self, type_: str, payload: Any) -> Kept:
         """Record an event by this actor."""
         return self.record(type_, payload, actor=self.actor, cause=self.cause, frame=self.frame)
@@ -90,13 +94,13 @@ class Actor(ABC):
         """Create an object, and return it frozen."""
         id_ = self.ledger.ids.object(type_)  # the id is drawn first, so the id of a rejected object remains unused
         data = self.validate("object", type_, check_own(data, "add_object"))
-        object_ = {"id": id_, "type": type_, "data": data, "version": 1}
+        object_ = {"id": self._restore_id("object.created", id_), "type": type_, "data": data, "version": 1}
         object_["provenance"] = self._stamp(self.actor, evidence)
         return self.emit("object.created", {"object": object_, "id": object_["id"]}).payload["object"]
 
     def add_relation(self, source: str, target: str, type_: str, data: Mapping[str, Any] | None = None) -> Any:
         """Create a relation, and return it frozen."""
-        id_ = self.ledger.ids.relation()
+        id_ = self._restore_id("relation.created", self.ledger.ids.relation())
         relation: dict[str, Any] = {"id": id_, "source": source, "target": target, "type": type_}
         relation["data"] = check_own(data or {}, "add_relation")
         self.validate("relation", type_, relation)
@@ -121,7 +125,7 @@ class Actor(ABC):
 
     def _patch(self, target: str, op: str, value: Mapping[str, Any], by: str | None, rationale: str | None,
                evidence: Sequence[str] | None, status: str) -> dict[str, Any]:  # fmt: skip
-        patch = self.ledger.ids.patch()
+        patch = self._restore_id(f"patch.{status}", self.ledger.ids.patch())
         current = self.ledger.object(target)
         return {
             "id": patch,
@@ -209,6 +213,18 @@ class StepActor(Actor):
 
     def _get_now(self) -> datetime:
         return self.work.now()
+
+    def _restore_id(self, event_type: str, drawn: str) -> str:
+        """Return the recorded id if the step runs again: others may have drawn ids in the middle of it then."""
+        recorded = self.work.run.recorded
+        event = None if recorded is None else recorded.next_event(self.work)
+        if event is None or event.type != event_type:
+            return drawn
+        id_ = str(event.payload[_MADE[event_type]]["id"])
+        if id_.rstrip("0123456789") != drawn.rstrip("0123456789") or self.ledger.get(id_) is not ABSENT:
+            return drawn
+        self.ledger.ids.saw_in(event_type, event.payload)
+        return id_
 
     def record(self, type_: str, payload: Any, *, actor: str | None = None, cause: str | None = None,
              frame: str | None = None, id_: str | None = None, when: datetime | None = None,
