@@ -47,7 +47,7 @@ def counting(**budget):
     return nb.Session(nb.load(graph), {"n": 0}, budget=budget)
 
 
-def test_what_can_be_done_is_reported_where_it_can_be_done():
+def test_possible_actions_are_reported_if_they_are_possible():
     assert able(ticket_recipe.session()) == {"set_next"}
     assert able(failed()) == {"retry", "skip", "set_next"}
     assert able(nb.Session(nb.samples("team"))) == {"emit", "set_next"}
@@ -66,7 +66,7 @@ def test_an_event_is_emitted_and_the_idle_run_has_work_to_do():
     assert session.status == "idle"
 
 
-def test_an_event_may_have_no_payload_but_not_no_type():
+def test_an_event_may_lack_a_payload_but_not_a_type():
     session = nb.Session(nb.samples("team"))
     run_command(session, "emit", "", "weather.changed")
     assert (session.events[-1].type, session.events[-1].payload) == ("weather.changed", None)
@@ -77,7 +77,7 @@ def test_an_event_may_have_no_payload_but_not_no_type():
     assert len(session.events) == 1
 
 
-def test_the_latest_events_are_listed_the_last_one_first():
+def test_the_latest_events_are_listed_newest_first():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "Tell of swifts."})
     session.run()
@@ -89,14 +89,14 @@ def test_the_latest_events_are_listed_the_last_one_first():
     assert [row[2:] for row in run_query(session, "events", None)["rows"]] == [["goal.created", "user", "", None, 0]]
 
 
-def test_a_secret_in_an_event_stays_one():
+def test_a_secret_in_an_event_is_masked():
     session = nb.Session(nb.samples("team"))
     run_command(session, "emit", '{"api_key": "k-74-55-09"}', "goal.created")
     run_command(session, "emit", "null", "k-74-55-09")
     assert "k-74-55-09" not in str(run_query(session, "events", None))
 
 
-def test_a_failed_node_is_tried_again_as_a_new_step():
+def test_a_failed_node_is_retried_as_a_new_step():
     session = failed()
     at = session.position
     run_command(session, "retry")
@@ -106,7 +106,7 @@ def test_a_failed_node_is_tried_again_as_a_new_step():
     assert (session.status, session.board["sent"]) == ("finished", True)
 
 
-def test_a_failed_node_is_skipped_with_what_it_would_have_written():
+def test_a_failed_node_is_skipped_with_given_writes():
     session = failed()
     for typed, code in (("[1]", "U324"), ("{sent", "U305")):
         with pytest.raises(AgentNbError) as caught:
@@ -120,7 +120,7 @@ def test_a_failed_node_is_skipped_with_what_it_would_have_written():
     assert (plain.status, "sent" in plain.board) == ("finished", False)
 
 
-def test_what_the_recipe_requires_cannot_be_skipped():
+def test_required_writes_of_a_recipe_cannot_be_skipped():
     recipe = replace(ticket_recipe.recipe(), requires=(Requirement(lambda board: "order" in board, "give an order"),))
     session = nb.Session(recipe, {"ticket": "hello"}, validate_inputs=False)
     assert (session.status, session.error.code, able(session)) == ("failed", "X121", {"retry", "set_next"})
@@ -129,7 +129,7 @@ def test_what_the_recipe_requires_cannot_be_skipped():
     assert session.position == 1
 
 
-def test_a_limit_that_is_used_up_is_reported_raised_and_lifted():
+def test_an_exhausted_limit_is_reported_raised_and_removed():
     session = counting(max_steps=3)
     session.run()
     assert session.status == "exhausted"
@@ -149,12 +149,12 @@ def test_a_limit_that_is_used_up_is_reported_raised_and_lifted():
     assert (session.status, session.board["n"]) == ("finished", 10)
 
 
-def test_a_limit_of_nothing_can_be_raised_too():
+def test_a_limit_of_zero_can_be_raised_too():
     assert describe_limit(counting(max_steps=0))["more"] == "1"
 
 
 @pytest.mark.parametrize("name", ["research", "search", "refine", "fanout", "team"])
-def test_a_node_is_offered_as_the_next_one_exactly_where_it_can_be(name):
+def test_a_node_is_offered_as_the_next_one_exactly_if_it_can_be(name):
     recipe = nb.samples(name)
     walked = nb.Session(recipe)
     if recipe.reactive is not None:
@@ -173,7 +173,7 @@ def test_a_node_is_offered_as_the_next_one_exactly_where_it_can_be(name):
     assert places > 4
 
 
-def test_a_node_that_fails_again_does_not_hold_the_loop():
+def test_a_node_that_fails_again_does_not_block_the_event_loop():
     async def moves():
         beats = 0
 

@@ -45,7 +45,7 @@ def test_the_first_version_has_no_changes():
     assert rooms == {"key": "rooms", "text": '{\n  "beds": 1\n}', "as": "json"}
 
 
-def test_a_request_is_shown_though_nodes_that_only_route_ran_after_it_was_read():
+def test_a_request_is_shown_after_routing_nodes():
     session = nb.Session(nb.samples("approval"))
     session.run()
     (question,) = session.pending
@@ -69,26 +69,26 @@ def test_a_later_version_is_compared_with_the_one_that_it_replaced():
     assert [sign for sign, _ in rooms["diff"]] == [" ", "-", "+", " "]
 
 
-def test_both_versions_can_be_read_from_the_lines():
+def test_both_versions_can_be_reconstructed_from_the_lines():
     for before, after in ((FIRST, SECOND), ("a\nb\nc", "b\nc\nd"), ("one", ""), ("x" * 3000, "x" * 2999), ("", "a")):
         lines = [(sign, "".join(text for text, _ in parts)) for sign, parts in diff_lines(before, after)]
         assert [text for sign, text in lines if sign in " -"] == before.splitlines()
         assert [text for sign, text in lines if sign in " +"] == after.splitlines()
 
 
-def test_secrets_are_in_neither_version():
+def test_secrets_are_masked_in_both_versions():
     artefact = make_artefact({"api_key": "sk-abc"}, "x", {"api_key": "sk-old"}, "before")
     assert "sk-" not in str(artefact)
     assert "diff" not in make_artefact("new", "password", "old", "before")
 
 
-def test_another_type_or_nothing_before_is_no_earlier_version():
+def test_a_value_of_another_type_is_not_an_earlier_version():
     assert "diff" not in make_artefact("1", "n", 1, "before")
     assert "diff" not in make_artefact("now", "n", "", "before")
 
 
 @pytest.mark.parametrize(("op", "lost"), [("update", False), ("replace", True)])
-def test_a_patch_that_waits_for_approval_shows_what_it_would_replace(op, lost):
+def test_a_pending_patch_shows_what_it_would_replace(op, lost):
     from tests.dialects.activegraph.runtimes import on, runtime
 
     @on("looked")

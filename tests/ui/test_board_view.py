@@ -23,7 +23,7 @@ def rows(session):
     return {row[0]: row[1:] for row in rows}, more
 
 
-def test_a_row_says_what_is_there_of_what_type_and_who_wrote_it():
+def test_a_row_has_value_type_and_writer():
     session = ticket_recipe.session()
     session.step()
     session.edit({"order": Order(1, [1])})
@@ -35,7 +35,7 @@ def test_a_row_says_what_is_there_of_what_type_and_who_wrote_it():
     assert more == 0
 
 
-def test_a_step_from_which_runs_fork_has_its_marks():
+def test_a_step_with_forks_has_its_marks():
     session = nb.Session(nb.samples("pipeline"))
     session.step(3)
     session.goto(2)
@@ -49,7 +49,7 @@ def test_a_step_from_which_runs_fork_has_its_marks():
     assert fork._parts.pictures.view().written == {*session._parts.pictures.view().written, "note"}
 
 
-def test_an_object_of_a_reactive_run_is_a_row():
+def test_objects_of_a_reactive_run_are_rows():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "why swifts fly"})
     session.run()
@@ -64,7 +64,7 @@ def test_an_object_of_a_reactive_run_is_a_row():
      ((1,), "a", "tuple[1]"), ({1}, "a", "set"), (Order(1, []), "a", "Order[2]"), ({"a": 1}, "api_key", "dict"),
      (2.5, "a", "float")],
 )  # fmt: skip
-def test_a_type_says_how_many_parts_it_opens_to(value, key, name):
+def test_a_type_shows_the_number_of_its_parts(value, key, name):
     assert get_type_name(freeze(value), key) == name
 
 
@@ -91,6 +91,6 @@ def test_every_key_of_a_very_large_board_is_found_a_page_at_a_time():
     assert json.loads(json.dumps(actual)) == actual
 
 
-def test_what_a_page_asks_without_words_is_the_first_page():
+def test_a_query_without_arguments_returns_the_first_page():
     session = ticket_recipe.session()
     assert [row[0] for row in search_rows(session, None)["rows"]][:2] == ["ticket", "api_key"]

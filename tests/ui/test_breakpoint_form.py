@@ -9,7 +9,7 @@ from agentnb.ui.commands import run_command
 from tests.ui import ticket_recipe
 
 
-def test_every_clause_but_those_of_the_graph_is_a_choice():
+def test_every_clause_except_those_of_the_graph_is_offered():
     assert set(CLAUSES) == set(breakpoints.CLAUSES) - {"node", "edge"}
     assert [row[0] for row in list_clauses()] == list(CLAUSES)
 
@@ -32,7 +32,7 @@ def test_every_clause_but_those_of_the_graph_is_a_choice():
         ("step", "3", "step 3"),
     ],
 )
-def test_what_is_typed_becomes_a_breakpoint(clause, text, shown):
+def test_typed_values_become_a_breakpoint(clause, text, shown):
     session = ticket_recipe.session("hello")
     typed = {"clause": clause, "text": text, "log": ""}
     assert describe_form_error(session, typed) == ""

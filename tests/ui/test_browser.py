@@ -95,7 +95,7 @@ def notebook(browser, lab, pages):
     return open_
 
 
-def test_every_button_of_the_quickstart_does_what_the_screen_says(notebook):
+def test_every_button_of_the_quickstart_works_as_described(notebook):
     page = notebook("quickstart.ipynb")
     page.run("import agentnb as nb")
     page.run('nb.samples("triage")')
@@ -141,7 +141,7 @@ def test_a_saved_notebook_has_the_state_that_the_cockpit_showed_last(notebook):
     page.page.wait_for_function(f"({SAVED})().some(data => (data['text/html'] || '').includes('step 2 of 3'))")
 
 
-def test_who_is_asked_answers_in_the_cockpit_and_the_run_continues(notebook):
+def test_a_question_is_answered_in_the_cockpit_and_the_run_continues(notebook):
     page = notebook("quickstart.ipynb")
     page.run("import agentnb as nb")
     page.run('nb.samples("triage")')
@@ -182,7 +182,7 @@ def test_a_cell_moves_the_cockpit_above_it(notebook):
     cockpit.shows(step=2, current="check_order")
 
 
-def test_a_run_is_seen_while_it_goes_and_pause_stops_it(notebook):
+def test_a_running_session_is_shown_and_pause_stops_it(notebook):
     page = notebook("more.ipynb")
     cockpit = page.cockpit(page.run("slow = nb.Session"))
     cockpit.press("Run")
@@ -197,7 +197,7 @@ def test_a_run_is_seen_while_it_goes_and_pause_stops_it(notebook):
     cockpit.shows(status="paused")
 
 
-def test_controls_and_two_views_of_one_session_stay_the_same(notebook):
+def test_controls_and_two_views_of_one_session_agree(notebook):
     page = notebook("more.ipynb")
     first = page.cockpit(page.run("slow = nb.Session"))
     controls = page.run("slow.controls()")
@@ -212,7 +212,7 @@ def test_controls_and_two_views_of_one_session_stay_the_same(notebook):
     page.page.wait_for_function("cell => cell.textContent.includes('At the start')", arg=cell.element_handle())
 
 
-def test_a_fork_takes_the_place_of_its_run_in_every_view_and_the_run_comes_back(notebook):
+def test_a_fork_replaces_its_run_in_every_view_and_the_run_can_be_restored(notebook):
     page = notebook("more.ipynb")
     first = page.cockpit(page.run("slow = nb.Session"))
     second = page.cockpit(page.run("slow"))
@@ -298,7 +298,7 @@ def test_a_cockpit_whose_kernel_is_gone_says_so_until_the_cell_is_run_again(note
     assert not cockpit.root.get_by_text("Run the cell again").is_visible()
 
 
-def test_an_agent_is_gone_into_its_prompt_and_answer_are_changed_and_its_tool_is_approved(notebook):
+def test_an_agent_is_stepped_into_edited_and_its_tool_approved(notebook):
     page = notebook("more.ipynb")
     cockpit = page.cockpit(page.run("agent = nb.Session"))
     for step in (1, 2, 2):

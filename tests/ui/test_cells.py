@@ -52,12 +52,12 @@ class Colour(enum.Enum):
         (ABSENT, "nothing", "Absent"),
     ],
 )
-def test_a_value_is_reported_as_python_writes_it_and_a_text_as_it_is(value, text, kind):
+def test_a_value_is_formatted_like_python_and_a_text_unchanged(value, text, kind):
     frozen = freeze(value)
     assert (display_text(frozen), get_type_name(frozen)) == (text, kind)
 
 
-def test_what_is_long_is_in_lines():
+def test_long_values_are_split_into_lines():
     text = display_text(freeze({"first": ["x" * 40, "y" * 40], "second": Place("z" * 80, key=False)}))
     assert text.split("\n") == [
         "{",
@@ -73,7 +73,7 @@ def test_what_is_long_is_in_lines():
     ]
 
 
-def test_an_array_and_what_is_held_by_reference_are_reported():
+def test_arrays_and_references_are_reported():
     class Shy:
         def __repr__(self):
             raise RuntimeError("no")
@@ -93,13 +93,13 @@ def test_a_secret_is_masked_by_its_name_at_any_depth_and_by_its_value():
     assert Cells().text("at", "said", "say c0rrect-horse")["text"] == f"say {MASK}"
 
 
-def test_a_secret_is_not_reported_by_cutting_through_it():
+def test_truncation_does_not_reveal_a_secret():
     hide("0123456789-secret")
     cell = Cells().of("at", "key", "x" * (CUT - 5) + "0123456789-secret")
     assert "01234" not in cell["text"]
 
 
-def test_a_cell_is_cut_and_says_so():
+def test_a_truncated_cell_is_marked():
     many = Cells().of("a", "lines", "\n".join("abc"[at % 3] for at in range(100)))
     assert (many["text"].count("\n"), many["cut"]) == (LINES - 1, True)
     wide = Cells().of("a", "text", "x" * 5000)
@@ -108,7 +108,7 @@ def test_a_cell_is_cut_and_says_so():
     assert (short["text"], short["cut"]) == ("x", False)
 
 
-def test_one_cell_is_reported_whole_and_the_others_stay_cut():
+def test_one_cell_is_complete_and_the_others_stay_truncated():
     cells = Cells("b")
     assert cells.of("a", "text", "x" * 5000)["cut"]
     assert not cells.of("b", "text", "y\n" * 2500)["cut"]
@@ -119,18 +119,18 @@ def test_one_cell_is_reported_whole_and_the_others_stay_cut():
     assert len(huge.wanted_cell["text"]) == WHOLE
 
 
-def test_all_cells_of_a_look_together_are_bounded():
+def test_the_total_size_of_cells_is_bounded():
     cells = Cells()
     told_in_all = sum(len(cells.of(str(at), "text", "x" * 1000)["text"]) for at in range(300))
     assert told_in_all < TOTAL + CUT + 300 * 100
 
 
-def test_rows_say_how_many_more_there_are():
+def test_rows_report_how_many_more_there_are():
     rows = Cells().rows("inputs", {f"k{at}": at for at in range(ROWS + 3)})
     assert (len(rows), rows[-1]["text"], rows[0]["at"]) == (ROWS + 1, "and 3 more", "inputs/0")
 
 
-def test_a_value_of_any_size_costs_the_same():
+def test_the_cost_of_a_cell_does_not_depend_on_the_value():
     looked = []
 
     class Item:
@@ -143,13 +143,13 @@ def test_a_value_of_any_size_costs_the_same():
     assert len(looked) < 1000
 
 
-def test_a_deep_value_ends_somewhere():
+def test_deep_values_are_truncated():
     value: list = []
     for _ in range(150):
         value = [value, "x" * 30]
     assert display_text(freeze(value), None, WHOLE)
 
 
-def test_what_cannot_be_sent_or_would_lie_is_taken_out():
+def test_characters_that_cannot_be_sent_or_mislead_are_removed():
     assert to_sendable("a\u202egnp\u2066b\x00\ud800\n") == "agnpb\ufffd\ufffd\n"
     assert to_line("two\nlines \u202e here") == "two lines here"

@@ -49,7 +49,7 @@ def in_loop(check, **options):
     asyncio.run(main())
 
 
-def test_without_a_loop_a_command_is_carried_out_at_once():
+def test_without_an_event_loop_a_command_is_executed_at_once():
     session = ticket_recipe.session("hello")
     desk, painter = make_queue(session)
     done = []
@@ -81,7 +81,7 @@ def test_an_answer_commits_the_step_of_its_node():
         (Request("answer", "x"), "X115"),
     ],
 )
-def test_what_goes_wrong_is_kept_for_the_screen_until_the_next_command(command, code):
+def test_an_error_is_shown_until_the_next_command(command, code):
     session = ticket_recipe.session()
     desk, _ = make_queue(session)
     desk.ask(command)
@@ -90,13 +90,13 @@ def test_what_goes_wrong_is_kept_for_the_screen_until_the_next_command(command, 
     assert codes(desk) == []
 
 
-def test_an_unexpected_error_has_four_answers_too():
+def test_an_unexpected_error_is_a_complete_problem_too():
     (problem,) = to_problems(RuntimeError("out of paper"), "step")
     assert problem.why == "out of paper"
     assert "session.step" in problem.do
 
 
-def test_after_close_nothing_is_heard():
+def test_after_close_nothing_is_received():
     session = ticket_recipe.session()
     desk, painter = make_queue(session)
     desk.close()
@@ -104,7 +104,7 @@ def test_after_close_nothing_is_heard():
     assert painter.places == []
 
 
-def test_a_command_from_another_thread_is_carried_out_on_the_loop():
+def test_a_command_from_another_thread_is_executed_on_the_event_loop():
     async def check(session, desk, painter):
         seen = []
         session.subscribe(lambda _: seen.append(threading.current_thread()))
@@ -118,7 +118,7 @@ def test_a_command_from_another_thread_is_carried_out_on_the_loop():
     in_loop(check)
 
 
-def test_commands_keep_their_order_and_a_slider_on_its_way_goes_to_its_last_place():
+def test_commands_keep_their_order_and_slider_moves_are_merged():
     async def check(session, desk, painter):
         session.run()
         painter.places.clear()
@@ -134,7 +134,7 @@ def test_commands_keep_their_order_and_a_slider_on_its_way_goes_to_its_last_plac
     in_loop(check, ticket="hello")
 
 
-def test_a_run_continues_beside_other_code_and_pause_goes_first():
+def test_a_run_continues_in_the_background_and_pause_takes_precedence():
     async def check(session, desk, painter):
         gate = asyncio.Event()
         session = hanging(gate)
@@ -165,7 +165,7 @@ def hanging(gate):
     return ticket_recipe.Session(recipe, {"ticket": "x"}, validate_inputs=False)
 
 
-def test_a_step_that_takes_long_is_at_work_until_it_ends():
+def test_a_long_step_is_shown_as_running_until_it_ends():
     async def check(*_):
         gate = asyncio.Event()
         session = hanging(gate)
@@ -182,7 +182,7 @@ def test_a_step_that_takes_long_is_at_work_until_it_ends():
 
 
 @pytest.mark.parametrize("away", [Request("goto", 0), Request("reset")])
-def test_who_goes_elsewhere_need_not_wait_for_a_step_in_flight(away):
+def test_moving_does_not_wait_for_a_step_in_flight(away):
     async def check(*_):
         session = hanging(asyncio.Event())
         desk, _ = make_queue(session)
@@ -197,7 +197,7 @@ def test_who_goes_elsewhere_need_not_wait_for_a_step_in_flight(away):
     in_loop(check)
 
 
-def test_many_changes_are_few_pictures_and_the_last_one_is_always_painted():
+def test_many_changes_are_few_updates_and_the_last_one_is_always_sent():
     async def check(session, desk, painter):
         session.step()
         painter.places.clear()
@@ -212,7 +212,7 @@ def test_many_changes_are_few_pictures_and_the_last_one_is_always_painted():
     in_loop(check)
 
 
-def test_a_picture_that_takes_long_is_painted_less_often(monkeypatch):
+def test_slow_updates_are_sent_less_often(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(desk_module.time, "monotonic", lambda: now[0])
 
@@ -224,7 +224,7 @@ def test_a_picture_that_takes_long_is_painted_less_often(monkeypatch):
     assert desk._rest == pytest.approx(19.0)
 
 
-def test_however_long_a_picture_takes_the_end_is_shown_soon():
+def test_the_end_is_shown_soon_despite_slow_updates():
     async def check(*_):
         session = ticket_recipe.session("hello")
         desk, painter = make_queue(session)
@@ -242,7 +242,7 @@ def test_however_long_a_picture_takes_the_end_is_shown_soon():
     ("typed", "said"),
     [("yes", {"approved": True, "reason": ""}), ("no, too dear", {"approved": False, "reason": "too dear"})],
 )
-def test_leave_is_given_or_refused_by_what_is_typed(typed, said):
+def test_approvals_are_granted_or_denied_by_typed_text(typed, said):
     session = to_where_it_waits(asking("cycle", "approval"))
     desk, _ = make_queue(session)
     desk.ask(Request("answer", "perhaps", "again"))
@@ -251,7 +251,7 @@ def test_leave_is_given_or_refused_by_what_is_typed(typed, said):
     assert (codes(desk), session.board["said"]) == ([], {**said, "by": None})
 
 
-def test_what_is_looked_at_is_reported_beside_a_step_in_flight_and_paints_nothing():
+def test_a_query_is_answered_during_a_step_and_sends_no_update():
     async def check(*_):
         gate = asyncio.Event()
         session = hanging(gate)
@@ -275,7 +275,7 @@ def test_what_is_looked_at_is_reported_beside_a_step_in_flight_and_paints_nothin
     in_loop(check)
 
 
-def test_a_look_leaves_the_problems_of_the_last_command_on_the_screen():
+def test_a_query_keeps_the_problems_of_the_last_command():
     session = ticket_recipe.session()
     desk, painter = make_queue(session)
     desk.ask(Request("goto", 99))
@@ -284,7 +284,7 @@ def test_a_look_leaves_the_problems_of_the_last_command_on_the_screen():
     assert (codes(desk), painter.places) == (["X111"], [])
 
 
-def test_stop_lets_go_of_a_step_in_flight():
+def test_stop_abandons_a_step_in_flight():
     async def check(*_):
         session = hanging(asyncio.Event())
         desk, _ = make_queue(session)
@@ -312,7 +312,7 @@ def test_stop_ends_a_run_that_continues_by_itself():
 
 
 @pytest.mark.parametrize("verb", ["step", "into", "over", "out"])
-def test_the_kernel_s_interrupt_ends_a_command_and_not_the_loop(verb):
+def test_an_interrupt_of_the_kernel_ends_a_command_and_not_the_event_loop(verb):
     def interrupted(ticket):
         raise KeyboardInterrupt
 

@@ -36,7 +36,7 @@ async def until(holds):
 
 
 @pytest.mark.parametrize("verb", ["over", "run"])
-def test_other_code_continues_while_a_long_command_does_and_pause_ends_it(verb):
+def test_other_code_runs_during_a_long_command_and_pause_ends_it(verb):
     async def check(*_):
         session, gate = gated()
         desk, painter = make_queue(session)
@@ -61,7 +61,7 @@ def test_other_code_continues_while_a_long_command_does_and_pause_ends_it(verb):
 
 
 @pytest.mark.parametrize(("verb", "position"), [("over", 7), ("out", 7), ("into", 1), ("run_to", 7)])
-def test_each_command_comes_to_its_end_beside_other_code(verb, position):
+def test_each_command_completes_beside_other_code(verb, position):
     async def check(*_):
         session, gate = gated()
         desk, painter = make_queue(session)
@@ -79,7 +79,7 @@ def test_each_command_comes_to_its_end_beside_other_code(verb, position):
     in_loop(check)
 
 
-def test_a_second_step_is_carried_out_after_the_first_and_not_once_it_is_paused():
+def test_a_second_step_is_executed_after_the_first_unless_paused():
     async def check(*_):
         session, gate = gated()
         desk, _ = make_queue(session)
@@ -104,7 +104,7 @@ def test_a_second_step_is_carried_out_after_the_first_and_not_once_it_is_paused(
     in_loop(check)
 
 
-def test_who_goes_elsewhere_does_not_wait_for_what_was_still_to_begin():
+def test_moving_does_not_wait_for_queued_commands():
     async def check(*_):
         session, _ = gated()
         session.step()

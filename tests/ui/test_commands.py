@@ -22,7 +22,7 @@ def stops(session):
     return [(row.node, row.enabled) for row in session.breakpoints]
 
 
-def test_over_and_out_go_by_frame():
+def test_over_and_out_work_by_frame():
     session = nb.Session(nb.samples("research"))
     session.step(2)
     depth = len(session.stack)
@@ -33,7 +33,7 @@ def test_over_and_out_go_by_frame():
     assert (len(session.stack), session.current, session.position) == (1, "each", 6)
 
 
-def test_into_stops_inside_and_stop_lets_go():
+def test_into_stops_inside_and_stop_abandons_the_node():
     session = nb.Session(nb.samples("moderation"))
     for _ in range(3):
         run_command(session, "into")
@@ -52,7 +52,7 @@ def test_run_back_goes_to_the_start_or_a_breakpoint():
     assert session.position == 0
 
 
-def test_a_node_is_marked_and_no_longer():
+def test_a_breakpoint_at_a_node_is_toggled():
     session = ticket_recipe.session()
     run_command(session, "stop_at", None, "tell")
     assert stops(session) == [("tell", True)]
@@ -66,7 +66,7 @@ def test_a_node_is_marked_and_no_longer():
     assert stops(session) == []
 
 
-def test_conditions_are_watched_until_they_are_not():
+def test_conditions_are_watched_and_unwatched():
     session = ticket_recipe.session()
     run_command(session, "watch", "ticket|length")
     assert dict(session.watches) == {"ticket|length": 10}
@@ -74,7 +74,7 @@ def test_conditions_are_watched_until_they_are_not():
     assert dict(session.watches) == {}
 
 
-def test_a_value_is_edited_as_what_it_is():
+def test_an_edited_value_keeps_its_type():
     session = ticket_recipe.session()
     run_command(session, "edit", "7", "ticket")
     assert session.board["ticket"] == "7"
@@ -85,7 +85,7 @@ def test_a_value_is_edited_as_what_it_is():
 
 
 @pytest.mark.parametrize(("typed", "key", "code"), [("three", "decision", "U305"), ("********", "api_key", "U306")])
-def test_what_cannot_be_written_is_said_and_nothing_is_written(typed, key, code):
+def test_an_invalid_edit_is_reported_and_nothing_is_written(typed, key, code):
     session = ticket_recipe.session()
     with pytest.raises(AgentNbError, match=code):
         run_command(session, "edit", typed, key)
@@ -93,7 +93,7 @@ def test_what_cannot_be_written_is_said_and_nothing_is_written(typed, key, code)
     assert session.board["api_key"] == ticket_recipe.KEY
 
 
-def test_leave_is_given_and_refused():
+def test_approvals_are_granted_and_denied():
     session = to_where_it_waits(asking("cycle", "approval"))
     run_command(session, "deny", "too dear", session.pending[0].id)
     assert session.board["said"]["reason"] == "too dear"
@@ -102,13 +102,13 @@ def test_leave_is_given_and_refused():
     assert session.board["said"]["approved"] is True
 
 
-def test_only_a_look_receives_something():
+def test_only_queries_have_a_result():
     session = ticket_recipe.session()
     assert run_command(session, "query", "key", "ticket")["field"]["text"] == "money back"
     assert run_command(session, "step") is None
 
 
-def test_what_cannot_do_anything_is_not_able():
+def test_commands_without_effect_are_disabled():
     session = nested()
     assert list_abilities(session)["out"] is True
     run_command(session, "out")
@@ -117,13 +117,13 @@ def test_what_cannot_do_anything_is_not_able():
     assert needed <= set(list_abilities(session))
 
 
-def test_a_key_means_one_command_except_space_which_runs_and_pauses():
+def test_each_key_has_one_command_except_space():
     keys = [(key, name) for name, command in COMMANDS.items() for key in command.keys if key != "Space"]
     assert len(dict(keys)) == len(keys)
     assert [name for name, command in COMMANDS.items() if "Space" in command.keys] == ["run", "pause"]
 
 
-def test_magics_say_and_do_what_the_buttons_do():
+def test_magics_and_buttons_have_the_same_commands():
     for name in ("over", "into", "out", "pause", "stop", "reset", "retry"):
         assert COMMANDS[name].tip in VERBS[name].description
 
@@ -136,13 +136,13 @@ def test_a_run_goes_to_a_node_and_at_a_speed():
     assert session.speed == 3
 
 
-def test_a_board_that_refuses_an_edit_says_why():
+def test_a_rejected_edit_is_explained():
     session = ticket_recipe.session()
     with pytest.raises((BoardError, AgentNbError)):
         run_command(session, "edit", "1", "ticket.text.")
 
 
-def test_a_type_of_events_is_marked_and_no_longer():
+def test_a_breakpoint_at_an_event_type_is_toggled():
     session = nb.Session(nb.samples("team"))
     run_command(session, "stop_at", None, "event: task.done")
     assert [(row.event, row.node) for row in session.breakpoints] == [("task.done", None)]

@@ -25,7 +25,7 @@ def able(widgets):
     return {verb for verb, button in widgets.buttons.items() if not button.disabled}
 
 
-def test_each_button_does_what_it_says(session, widgets):
+def test_each_button_executes_its_command(session, widgets):
     widgets.buttons["step"].click()
     assert (session.position, widgets.slider.value, widgets.slider.max) == (1, 1, 1)
     widgets.buttons["back"].click()
@@ -36,13 +36,13 @@ def test_each_button_does_what_it_says(session, widgets):
     assert (session.status, len(session.trace)) == ("ready", 0)
 
 
-def test_the_slider_travels(session, widgets):
+def test_the_slider_moves_the_session(session, widgets):
     session.step()
     widgets.slider.value = 0
     assert session.position == 0
 
 
-def test_an_answer_is_typed_where_one_is_asked(session, widgets):
+def test_an_answer_is_typed_if_there_is_a_question(session, widgets):
     assert widgets.answer.layout.display == "none"
     session.run()
     assert widgets.answer.layout.display != "none"
@@ -52,13 +52,13 @@ def test_an_answer_is_typed_where_one_is_asked(session, widgets):
     assert widgets.answer.layout.display == "none"
 
 
-def test_buttons_are_able_where_they_make_sense(session, widgets):
+def test_buttons_are_enabled_if_they_have_an_effect(session, widgets):
     assert able(widgets) == {"step", "into", "over", "run"}
     session.run()
     assert able(widgets) == {"back", "run_back", "stop", "reset"}
 
 
-def test_the_line_says_what_happened_and_what_went_wrong(session, widgets):
+def test_the_status_line_reports_steps_and_errors(session, widgets):
     widgets.buttons["step"].click()
     assert widgets.line.value.startswith("Step 1: 'classify'")
     widgets.slider.max = 9
@@ -66,14 +66,14 @@ def test_the_line_says_what_happened_and_what_went_wrong(session, widgets):
     assert widgets.line.value.startswith("X111")
 
 
-def test_closed_controls_hear_no_more(session):
+def test_closed_controls_receive_nothing(session):
     controls = Controls(session)
     controls.close()
     session.step()
     assert controls.slider.value == 0
 
 
-def test_the_buttons_go_into_a_node_and_let_it_go_again():
+def test_the_buttons_step_into_a_node_and_release_it():
     session = nb.Session(nb.samples("moderation"))
     controls = session.controls()
     for _ in range(3):
@@ -87,7 +87,7 @@ def test_the_buttons_go_into_a_node_and_let_it_go_again():
     controls.close()
 
 
-def test_the_buttons_go_by_frame():
+def test_the_buttons_step_by_frame():
     session = nb.Session(nb.samples("research"))
     controls = session.controls()
     for _ in range(3):
@@ -109,14 +109,14 @@ def test_the_speed_is_chosen_and_shown(session, widgets):
     assert (widgets.speed.value, widgets.speed.label) == (7.0, "7 a second")
 
 
-def test_a_run_to_a_node_is_chosen(session, widgets):
+def test_run_to_a_node_can_be_chosen(session, widgets):
     widgets.to.value = "ask"
     assert (session.current, session.position, widgets.to.value) == ("ask", 1, "")
     session.run()
     assert widgets.to.disabled
 
 
-def test_the_controls_let_the_loop_continue():
+def test_controls_do_not_block_the_event_loop():
     async def main():
         session = ticket_recipe.session("hello")
         controls = session.controls()

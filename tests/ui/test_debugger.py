@@ -48,7 +48,7 @@ def test_the_page_is_notified_when_its_command_is_done(debugger, monkeypatch):
     assert [one for one in answers if "answers" in one[0]] == [({"answers": 7, "view": "a"}, 1)]
 
 
-def test_a_page_is_sent_what_changes_and_nothing_where_nothing_does(session, debugger, monkeypatch):
+def test_a_page_receives_changes_only(session, debugger, monkeypatch):
     answers = []
     monkeypatch.setattr(debugger, "send", lambda content, buffers=None: answers.append(content))
     session.step()
@@ -60,14 +60,14 @@ def test_a_page_is_sent_what_changes_and_nothing_where_nothing_does(session, deb
     assert len(answers) == 1
 
 
-def test_a_page_that_asks_is_sent_the_whole_state(debugger, monkeypatch):
+def test_a_page_receives_the_complete_state_on_request(debugger, monkeypatch):
     sent = []
     monkeypatch.setattr(debugger, "send_state", sent.append)
     page_says(debugger, "whole")
     assert sent == ["state"]
 
 
-def test_a_page_receives_what_it_looks_at(debugger, monkeypatch):
+def test_a_page_receives_the_results_of_its_queries(debugger, monkeypatch):
     answers = []
     monkeypatch.setattr(debugger, "send", lambda content, buffers=None: answers.append(content))
     page_says(debugger, "query", value="key", target="ticket", number=3)
@@ -75,7 +75,7 @@ def test_a_page_receives_what_it_looks_at(debugger, monkeypatch):
     assert (message["answers"], message["result"]["field"]["text"]) == (3, "money back")
 
 
-def test_nonsense_from_the_page_is_shown_and_harms_nothing(session, debugger):
+def test_an_invalid_message_from_the_page_is_reported_and_harmless(session, debugger):
     page_says(debugger, "rm -rf")
     assert debugger.state["problems"][0]["code"] == "U301"
     debugger._handle_custom_msg("step", [])
@@ -83,21 +83,21 @@ def test_nonsense_from_the_page_is_shown_and_harms_nothing(session, debugger):
     assert session.position == 0
 
 
-def test_what_happens_in_a_cell_is_seen_too(session, debugger):
+def test_changes_made_in_a_cell_are_shown(session, debugger):
     session.step()
     assert debugger.state["position"] == 1
     session.edit({"ticket": "other"})
     assert ["ticket", "'other'", ["written", "read"], "str", [1, None], "'money back'"] in debugger.state["board"]
 
 
-def test_a_step_never_lays_the_drawing_out_again(session, debugger):
+def test_a_step_never_recomputes_the_layout(session, debugger):
     before = debugger.svg
     session.run()
     assert debugger.svg is before
     assert "data-static" not in before
 
 
-def test_a_picture_that_fails_is_said_and_the_run_continues(session, debugger, monkeypatch):
+def test_a_failing_drawing_is_reported_and_the_run_continues(session, debugger, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(session._parts.pictures, "view", lambda: 1 / 0)
         session.step()
@@ -107,7 +107,7 @@ def test_a_picture_that_fails_is_said_and_the_run_continues(session, debugger, m
     assert debugger.state["problems"] == []
 
 
-def test_a_cockpit_without_any_picture_still_says_what_went_wrong(session, monkeypatch):
+def test_a_cockpit_without_a_drawing_still_reports_errors(session, monkeypatch):
     monkeypatch.setattr(session._parts.pictures, "view", lambda: 1 / 0)
     cockpit = Debugger(session)
     assert cockpit.state["problems"][0]["code"] == "U302"
@@ -123,21 +123,21 @@ def test_a_session_has_one_cockpit_until_it_is_closed(session):
     assert open_cockpit(ticket_recipe.session()) is not second
 
 
-def test_debug_makes_the_session_too():
+def test_debug_creates_the_session_too():
     cockpit = debug(ticket_recipe.recipe(), {"ticket": "x", "api_key": "k"})
     assert cockpit.session.current == "classify"
     assert open_cockpit(cockpit.session) is cockpit
     cockpit.close()
 
 
-def test_a_closed_cockpit_hears_no_more(session):
+def test_a_closed_cockpit_receives_nothing(session):
     cockpit = Debugger(session)
     cockpit.close()
     session.step()
     assert cockpit.state["position"] == 0
 
 
-def test_where_no_page_can_run_it_a_picture_is_in_its_place(debugger):
+def test_without_a_front_end_a_static_display_is_shown(debugger):
     content, _ = debugger._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in content
     assert content["image/svg+xml"].startswith("<svg")
@@ -145,7 +145,7 @@ def test_where_no_page_can_run_it_a_picture_is_in_its_place(debugger):
     assert content["text/plain"] == "<Debugger of 'triage': step 0 of 0, ready. At the start: 'classify' is first.>"
 
 
-def test_in_a_kernel_commands_go_through_its_loop():
+def test_in_a_kernel_commands_run_on_its_event_loop():
     async def main():
         session = ticket_recipe.session("hello")
         debugger = Debugger(session)
@@ -162,7 +162,7 @@ def test_in_a_kernel_commands_go_through_its_loop():
     asyncio.run(main())
 
 
-def test_the_module_stands_alone_and_asks_for_nothing():
+def test_the_javascript_module_is_self_contained():
     module, style = build_page_module(), build_page_style()
     assert not re.search(r"^\s*import |import\(|fetch\(|XMLHttpRequest", module, re.MULTILINE)
     assert re.findall(r"^export .*", module, re.MULTILINE) == ["export default { render: cockpitPart.render };"]
@@ -172,7 +172,7 @@ def test_the_module_stands_alone_and_asks_for_nothing():
         assert "@import" not in text
 
 
-def test_no_rule_reaches_outside_the_cockpit():
+def test_no_css_rule_applies_outside_of_the_cockpit():
     style = re.sub(r"/\*.*?\*/", "", build_page_style(), flags=re.DOTALL)
     selectors = re.findall(r"(?:^|[{};])\s*([^{};@]+)\{", style)
     assert selectors
@@ -181,7 +181,7 @@ def test_no_rule_reaches_outside_the_cockpit():
     ] == []
 
 
-def test_of_a_session_that_is_there_debug_shows_its_own_cockpit(session):
+def test_debug_of_an_existing_session_shows_its_cockpit(session):
     session.step()
     cockpit = debug(session)
     assert cockpit.session is session
@@ -191,7 +191,7 @@ def test_of_a_session_that_is_there_debug_shows_its_own_cockpit(session):
     cockpit.close()
 
 
-def test_fork_here_shows_the_fork_and_leaves_the_run_as_it_stands(session, debugger):
+def test_fork_here_shows_the_fork_and_does_not_change_the_run(session, debugger):
     session.step()
     session.breakpoints.add(node="refund")
     session.watch("category")
@@ -205,7 +205,7 @@ def test_fork_here_shows_the_fork_and_leaves_the_run_as_it_stands(session, debug
     assert (fork.board["category"], session.board["category"]) == ("other", "refund")
 
 
-def test_another_run_of_the_tree_is_put_in_its_place_and_heard_from_then_on(session, debugger):
+def test_another_run_of_the_tree_replaces_it_and_is_followed(session, debugger):
     session.step()
     page_says(debugger, "fork")
     fork = debugger.session
@@ -224,7 +224,7 @@ def test_a_missing_run_is_a_problem_and_changes_nothing(session, debugger):
     assert debugger.session is session
 
 
-def test_a_session_of_another_recipe_is_redrawn_and_one_of_the_same_is_not(session, debugger):
+def test_a_session_of_another_recipe_is_redrawn(session, debugger):
     drawn = debugger.svg
     debugger.turn_to(session.fork())
     assert debugger.svg is drawn
@@ -234,7 +234,7 @@ def test_a_session_of_another_recipe_is_redrawn_and_one_of_the_same_is_not(sessi
     assert debugger.state["position"] == 0
 
 
-def test_a_cockpit_that_was_turned_to_a_fork_is_the_forks_and_the_run_gets_another(session):
+def test_a_cockpit_switched_to_a_fork_belongs_to_the_fork(session):
     first = open_cockpit(session)
     fork = session.fork()
     first.turn_to(fork)
@@ -246,7 +246,7 @@ def test_a_cockpit_that_was_turned_to_a_fork_is_the_forks_and_the_run_gets_anoth
     second.close()
 
 
-def test_who_turns_to_a_fork_need_not_wait_for_the_step_that_continues_and_finds_it_continuing():
+def test_switching_to_a_fork_does_not_wait_for_a_running_step():
     async def main():
         gate = asyncio.Event()
         session = hanging(gate)

@@ -48,13 +48,13 @@ def test_a_conversation_is_a_field_for_each_message_and_each_setting():
         ({1: 2}, "{1: 2}", "fixed"),
     ],
 )
-def test_a_value_has_a_kind_of_field(value, text, kind):
+def test_each_value_has_a_kind_of_field(value, text, kind):
     field = make_field(value, [], "x")
     assert (field["text"], field["as"]) == (text, kind)
     assert bool(field["note"]) is (kind == "fixed")
 
 
-def test_what_holds_a_secret_is_masked_and_fixed():
+def test_a_field_with_a_secret_is_masked_and_read_only():
     fields = make_fields({"api_key": "sk-1", "headers": {"authorization": "Bearer sk-2"}, "q": "all"})
     assert [field["as"] for field in fields] == ["fixed", "fixed", "text"]
     assert "sk-" not in json.dumps(fields)
@@ -63,24 +63,24 @@ def test_what_holds_a_secret_is_masked_and_fixed():
     assert code(raised) == "U306"
 
 
-def test_what_is_very_long_is_cut_and_fixed():
+def test_a_very_long_field_is_truncated_and_read_only():
     (fields,) = make_fields("x" * (LONGEST + 1))
     assert (fields["as"], len(fields["text"])) == ("fixed", LONGEST + 1)
     assert str(LONGEST + 1) in fields["note"]
 
 
-def test_half_a_character_does_not_break_the_wire():
+def test_a_lone_surrogate_does_not_break_the_connection():
     assert make_field("a\ud800", [], "x")["text"] == "a?"
 
 
-def test_changes_keep_all_the_rest():
+def test_an_edit_keeps_the_other_values():
     changed = apply_changes(freeze(TALK), [[["messages", 1, "content"], "Bye"], [["n"], {"text": "[3]", "as": "json"}]])
     assert changed == {"messages": [TALK["messages"][0], {"role": "user", "content": "Bye", "name": "Kim"}], "n": [3]}
     assert apply_changes("old", [[[], "new"]]) == "new"
     assert apply_changes({"a": 1}, []) == {"a": 1}
 
 
-def test_what_a_model_answered_is_changed_as_what_it_is():
+def test_an_edited_model_answer_keeps_its_type():
     answer = LLMResponse({"tool_name": "hide", "parameters": {}}, model="m")
     fields = {field["label"]: field for field in make_fields(answer, "answer")}
     assert json.loads(fields["content"]["text"]) == {"tool_name": "hide", "parameters": {}}
@@ -89,7 +89,7 @@ def test_what_a_model_answered_is_changed_as_what_it_is():
 
 
 @pytest.mark.parametrize("changes", [None, "x", [["a"]], [[3, "x"]], [[[None], "x"]]])
-def test_what_has_not_the_form_of_changes_changes_nothing(changes):
+def test_malformed_changes_change_nothing(changes):
     assert apply_changes({"a": 1}, changes) == {"a": 1}
 
 
@@ -98,7 +98,7 @@ def test_what_has_not_the_form_of_changes_changes_nothing(changes):
     [("3", "number", 3), ("-0.5", "number", -0.5), ("true", "flag", True), ("anything", "none", None),
      ("3", "text", "3"), ("3", "secret", "3"), ("[3]", "json", [3])],
 )  # fmt: skip
-def test_what_is_typed_is_read_as_the_kind_that_it_was_typed_as(typed, kind, value):
+def test_typed_text_is_parsed_as_the_chosen_kind(typed, kind, value):
     assert parse(typed, kind) == value
     field = make_field("a text", [], "x")
     assert parse_typed_value(field, {"text": typed, "as": kind}) == value
@@ -108,27 +108,27 @@ def test_what_is_typed_is_read_as_the_kind_that_it_was_typed_as(typed, kind, val
 @pytest.mark.parametrize(
     ("typed", "kind"), [("three", "number"), ("true", "number"), ("1e999", "number"), ('"3"', "number"), ("1", "flag")]
 )
-def test_what_is_not_of_its_kind_is_said(typed, kind):
+def test_text_of_the_wrong_kind_is_reported(typed, kind):
     with pytest.raises(AgentNbError) as raised:
         parse(typed, kind, "n")
     assert code(raised) == "U305"
     assert "'n'" in raised.value.problems[0].what
 
 
-def test_a_message_that_says_no_text_is_a_field_of_its_own_too():
+def test_a_message_without_text_has_a_field():
     parts = [{"type": "text", "text": "Hi"}]
     (messages,) = make_fields({"messages": [{"role": "user", "content": parts}]})
     assert (messages["role"], messages["as"], json.loads(messages["text"])) == ("user", "json", parts)
 
 
 @pytest.mark.parametrize("text", ["", "{", "three", "NaN", "[1,]", "[" * 100_000])
-def test_what_is_no_json_is_said(text):
+def test_invalid_json_is_reported(text):
     with pytest.raises(AgentNbError) as raised:
         parse(text, "json", "n")
     assert code(raised) == "U305"
 
 
-def test_a_field_that_is_not_there_is_said():
+def test_an_unknown_field_is_reported():
     with pytest.raises(AgentNbError) as raised:
         apply_changes({"a": "x"}, [[["b"], "y"]])
     assert code(raised) == "U306"

@@ -20,7 +20,7 @@ def list_rows(session):
     ]
 
 
-def test_a_run_alone_is_a_tree_of_one(session):
+def test_a_single_run_is_a_tree_of_one(session):
     (row,) = list_forks(session)["rows"]
     assert row == {
         "id": session.run_id, "name": "triage", "depth": 0, "from": None, "position": 3, "length": 3,
@@ -28,13 +28,13 @@ def test_a_run_alone_is_a_tree_of_one(session):
     }  # fmt: skip
 
 
-def test_an_expectation_is_reported_with_whether_it_holds(session):
+def test_an_expectation_is_reported_with_its_verdict(session):
     session.fork(at=0, name="again", expect="reply == 'no'", note="refused").run()
     row = list_forks(session)["rows"][-1]
     assert (row["note"], row["expected"], row["holds"]) == ("refused", "reply == 'no'", True)
 
 
-def test_each_fork_is_below_the_run_that_it_began_from(session):
+def test_each_fork_is_below_its_parent(session):
     one = session.fork(at=1, name="one")
     session.fork(at=2, name="two")
     one.step()
@@ -46,7 +46,7 @@ def test_each_fork_is_below_the_run_that_it_began_from(session):
     assert [row["name"] for row in list_forks(one)["rows"] if row["shown"]] == ["one"]
 
 
-def test_later_steps_that_a_run_has_left_are_a_fork_too(session):
+def test_abandoned_steps_of_a_run_are_listed_as_a_fork(session):
     session.goto(1)
     session.step()
     (shown, original) = list_forks(session)["rows"]
@@ -55,12 +55,12 @@ def test_later_steps_that_a_run_has_left_are_a_fork_too(session):
     assert "triage, original from step 1: 3 steps" in session.tree()
 
 
-def test_what_was_before_a_reset_shares_no_step(session):
+def test_runs_before_a_reset_share_no_step(session):
     session.reset()
     assert list_rows(session) == [("triage", 0, None, 0, 0), ("triage, before reset", 1, None, 3, 3)]
 
 
-def test_a_run_is_found_by_its_id_from_everywhere_in_the_tree(session):
+def test_a_run_is_found_by_id_from_anywhere_in_the_tree(session):
     one = session.fork(at=1, name="one")
     two = session.fork(at=2, name="two")
     assert find_session(one, two.run_id) is two
@@ -70,13 +70,13 @@ def test_a_run_is_found_by_its_id_from_everywhere_in_the_tree(session):
     assert caught.value.problems[0].code == "U310"
 
 
-def test_of_very_many_forks_those_around_the_shown_one_are_reported(session):
+def test_among_many_forks_those_near_the_shown_one_are_listed(session):
     many_forks = [session.fork(at=1, name=f"f{number}") for number in range(ROWS + 50)]
     forks = list_forks(many_forks[-1])
     assert (len(forks["rows"]), forks["more"], forks["rows"][-1]["shown"]) == (ROWS, 51, True)
 
 
-def test_the_head_says_which_run_is_shown_and_whose_fork_it_is(session):
+def test_the_header_names_the_shown_run_and_its_parent(session):
     fork = session.fork(at=1, name="one")
     assert run_of(session) == {"name": "triage", "id": session.run_id[-6:], "of": None}
     assert run_of(fork) == {"name": "one", "id": fork.run_id[-6:], "of": "triage"}

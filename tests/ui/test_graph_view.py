@@ -48,7 +48,7 @@ def asked_until_there(session, closed):
     raise AssertionError("it never came")
 
 
-def test_a_page_opens_with_a_small_picture_and_asks_for_a_large_one():
+def test_a_page_opens_with_a_small_drawing_and_requests_a_large_one():
     assert graph_view.draw_at_once(research()).startswith("<svg")
     session = large()
     first, second = graph_view.draw_at_once(session), graph_view.draw_at_once(session)
@@ -56,7 +56,7 @@ def test_a_page_opens_with_a_small_picture_and_asks_for_a_large_one():
     assert first != second
 
 
-def test_a_large_recipe_begins_with_its_regions_closed():
+def test_a_large_recipe_starts_with_collapsed_regions():
     assert graph_view.find_collapsed(large()) == ("deep",)
     assert graph_view.find_collapsed(research()) == ()
     actual = graph_view.query_drawing(large(), None)
@@ -74,14 +74,14 @@ def test_a_large_drawing_is_rendered_in_the_background_and_returned_by_a_later_q
     assert actual["folds"] == {"regions": {}, "nodes": {}, "edges": {}}
 
 
-def test_a_layout_that_fails_says_so_each_time_it_is_asked_for(monkeypatch):
+def test_a_failing_layout_is_reported_for_each_request(monkeypatch):
     session = large()
     monkeypatch.setenv("AGENTNB_LAYOUT", "nonsense")
     with pytest.raises(AgentNbError, match="U202"):
         asked_until_there(session, [])
 
 
-def test_what_is_reported_is_json_and_cached():
+def test_reports_are_cached_json():
     session = research(8)
     result = run_query(session, "drawing", ["look_up"])
     assert json.loads(json.dumps(result)) == result
@@ -94,7 +94,7 @@ def test_a_missing_region_is_reported():
         run_query(research(), "drawing", ["lookup"])
 
 
-def test_only_rows_with_another_key_than_was_drawn_are_reported():
+def test_only_rows_with_a_changed_key_are_reported():
     session = ticket_recipe.session("hello")
     assert marks(session)["rows"] == {}
     session.step()
@@ -104,14 +104,14 @@ def test_only_rows_with_another_key_than_was_drawn_are_reported():
     assert marks(session)["rows"] == {str(rows): ["brand", "brand"], str(rows + 1): ["another", "another"]}
 
 
-def test_no_value_is_reported_twice():
+def test_values_are_reported_once():
     session = ticket_recipe.session("hello")
     session.edit({"ticket": "a value that is told by the board"})
     assert "told by the board" not in json.dumps(marks(session))
 
 
 @pytest.mark.parametrize("size", [10, 1000])
-def test_a_step_sends_less_than_a_kilobyte_whatever_the_size(size):
+def test_a_step_sends_less_than_a_kilobyte_for_any_size(size):
     session = Session(long(size))
     session.edit({f"key{number}": number for number in range(size)})
     drawing = graph_view.get_drawing(session)
@@ -121,7 +121,7 @@ def test_a_step_sends_less_than_a_kilobyte_whatever_the_size(size):
     assert len(json.dumps(changes(before, make_screen(session, drawing)))) < 1000
 
 
-def test_nothing_is_laid_out_for_the_marks(monkeypatch):
+def test_marks_need_no_layout(monkeypatch):
     session = research(3)
 
     def fail(*_, **__):
@@ -131,7 +131,7 @@ def test_nothing_is_laid_out_for_the_marks(monkeypatch):
     assert "current" in json.dumps(marks(session))
 
 
-def test_lines_that_the_run_has_shown_are_reported_when_they_are_asked_for():
+def test_observed_edges_are_reported_on_request():
     session = ticket_recipe.session("hello")
     assert marks(session)["board"] == {"more": "", "flows": ""}
     session.run()
@@ -143,12 +143,12 @@ def test_lines_that_the_run_has_shown_are_reported_when_they_are_asked_for():
     assert marks(session)["board"]["flows"] == ""
 
 
-def test_the_lines_of_a_closed_region_are_those_of_its_box():
+def test_edges_of_a_collapsed_region_belong_to_its_box():
     session = research(8)
     assert "read region: look_up" in graph_view.query_flows(session, ["look_up"])["flows"]
 
 
-def test_lines_that_do_not_hold_where_the_run_is_are_gone():
+def test_edges_that_do_not_apply_at_the_position_are_removed():
     """Inside a region with a board of its own other keys are seen, and other nodes write them."""
     nodes = [
         Node("outer", "subgraph", reads=("task",), writes=("result",), bodies=("own",)),
@@ -175,7 +175,7 @@ WANDERERS = [*range(8)]
 
 
 @pytest.mark.parametrize("seed", WANDERERS)
-def test_marks_that_follow_a_run_are_those_of_the_whole_picture(seed):
+def test_incremental_marks_equal_those_of_a_complete_drawing(seed):
     chance = random.Random(seed)
     session = Session(wandering(chance), {"n": 0, "left": 60}, seed=seed)
     for _ in range(40):

@@ -15,7 +15,7 @@ def session():
     return session
 
 
-def test_a_search_tells_the_steps_before_and_after_the_position(session):
+def test_a_search_returns_the_steps_before_and_after_the_position(session):
     session.goto(9)
     result = run_query(session, "find", "error < 0.5")
     assert result["hits"] == session.find("error < 0.5")
@@ -39,7 +39,7 @@ def test_a_mistake_is_reported_in_terms_of_the_expression(session, text, told):
     assert run_query(session, "condition", {"text": "error < 1"}) == ""
 
 
-def test_a_keys_history_is_its_latest_values_with_readers_and_writers(session):
+def test_the_history_of_a_key_has_its_latest_values_with_readers_and_writers(session):
     result = run_query(session, "history", "error")
     writes = session.trace.frames.writes
     steps = writes[(writes.key == "error") & (writes.scope == "root")].step.tolist()
@@ -48,7 +48,7 @@ def test_a_keys_history_is_its_latest_values_with_readers_and_writers(session):
     assert (result["writers"], "start" in result["readers"]) == (["start", "measure"], False)
 
 
-def test_the_slice_of_a_key_has_its_steps_and_the_marks_of_its_nodes(session):
+def test_the_slice_of_a_key_has_its_steps_and_marks_its_nodes(session):
     result, expected = run_query(session, "slice", "error"), session.slice("error")
     assert (result["steps"], set(result["nodes"])) == (expected.steps, set(expected.nodes))
     assert result["rows"][0][:4] == [25, "measure", "error", "write"]

@@ -8,13 +8,13 @@ def steps_of(session, name, phase=None):
     return [step.step for step in session.trace.steps if step.node_id == name and phase in (None, step.phase)]
 
 
-def test_a_leaf_has_no_inside():
+def test_a_leaf_has_no_inner_steps():
     session = nb.Session(nb.samples("refine"))
     session.run()
     assert describe_inner_run(session, steps_of(session, "measure")[0]) is None
 
 
-def test_a_loop_is_reported_round_by_round():
+def test_a_loop_is_reported_by_iteration():
     session = nb.Session(nb.samples("refine"))
     session.run()
     entered, *again, left = steps_of(session, "improve")
@@ -27,7 +27,7 @@ def test_a_loop_is_reported_round_by_round():
     assert describe_inner_run(session, again[1]) == describe_inner_run(session, left) == inner_run
 
 
-def test_branches_are_reported_each():
+def test_each_branch_is_reported():
     session = nb.Session(nb.samples("search"))
     session.run()
     entered = steps_of(session, "side_by_side", "enter")[1]
@@ -37,7 +37,7 @@ def test_branches_are_reported_each():
     assert all(part["steps"] == part["last"] - part["first"] + 1 == 1 for part in inner_run["parts"])
 
 
-def test_each_turn_of_a_node_has_an_inside_of_its_own():
+def test_each_execution_of_a_node_has_separate_inner_steps():
     session = nb.Session(nb.samples("research"))
     session.run()
     first, second = (describe_inner_run(session, step) for step in steps_of(session, "answer", "enter"))
@@ -45,7 +45,7 @@ def test_each_turn_of_a_node_has_an_inside_of_its_own():
     assert [part["title"] for part in first["parts"]] == ["look_up"]
 
 
-def test_what_has_not_been_left_has_no_end():
+def test_an_open_node_has_no_end():
     session = nb.Session(nb.samples("refine"))
     session.step(4)
     inner_run = describe_inner_run(session, steps_of(session, "improve")[0])

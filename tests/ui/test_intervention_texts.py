@@ -26,14 +26,14 @@ def last_intervention(session):
         (lambda session: session.set_budget(max_steps=9), "the limit max_steps was set to 9"),
     ],
 )
-def test_each_act_is_reported_in_a_few_words(does, words):
+def test_each_intervention_is_described_briefly(does, words):
     session = ticket_recipe.session()
     session.step()
     does(session)
     assert describe_intervention(last_intervention(session)) == words
 
 
-def test_an_act_of_an_assistant_names_it():
+def test_an_intervention_of_an_assistant_names_it():
     session = ticket_recipe.session()
     session.step()
     with acting_as("helper"):
@@ -45,7 +45,7 @@ def test_an_act_of_an_assistant_names_it():
     assert describe_intervention(last_intervention(session)) == "'refuse' was skipped manually"
 
 
-def test_what_only_a_replay_needs_is_nobodys_concern():
+def test_technical_interventions_are_hidden():
     session = ticket_recipe.session()
     session.step(2)
     session.edit({"ticket": "x"})

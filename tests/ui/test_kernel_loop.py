@@ -21,19 +21,19 @@ def kernel(monkeypatch, loop):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
 
 
-def test_a_script_has_none(monkeypatch):
+def test_a_script_has_no_kernel_loop(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
     assert get_kernel_loop() is None
 
 
-def test_the_loop_that_runs_here_is_it():
+def test_a_running_event_loop_is_the_kernel_loop():
     async def main():
         return get_kernel_loop() is asyncio.get_running_loop()
 
     assert asyncio.run(main())
 
 
-def test_in_another_thread_it_is_the_kernels_and_not_that_threads(monkeypatch):
+def test_in_another_thread_it_is_still_the_kernel_loop(monkeypatch):
     loop = asyncio.new_event_loop()
     kernel(monkeypatch, loop)
 

@@ -25,7 +25,7 @@ from tests.ui import ticket_recipe
 from tests.ui.test_command_queue import make_queue, settled
 
 
-def test_into_a_slow_node_leaves_the_loop_free():
+def test_into_a_slow_node_does_not_block_the_event_loop():
     async def main():
         slow = Barrier()
         run = session(graph("a", "gate", gate=slow))
@@ -41,7 +41,7 @@ def test_into_a_slow_node_leaves_the_loop_free():
     live(main)
 
 
-def test_after_an_answer_a_slow_node_leaves_the_loop_free():
+def test_a_slow_node_after_an_answer_does_not_block_the_event_loop():
     async def main():
         slow = Barrier()
 
@@ -67,7 +67,7 @@ def test_after_an_answer_a_slow_node_leaves_the_loop_free():
     live(main)
 
 
-def test_what_an_approval_lets_a_node_do_leaves_the_loop_free():
+def test_a_node_after_an_approval_does_not_block_the_event_loop():
     async def main():
         slow = Barrier()
 
@@ -128,7 +128,7 @@ def _slow_program(slow):
 
 @pytest.mark.parametrize("verb", ["step", "over", "run"])
 @pytest.mark.parametrize("make", [_slow_graph, _slow_program])
-def test_a_slow_function_leaves_the_loop_free_also_the_first_time(make, verb):
+def test_a_slow_function_does_not_block_the_event_loop_even_the_first_time(make, verb):
     async def main():
         slow = Barrier()
         run = Session(nb.load(make(slow)), {})
@@ -145,7 +145,7 @@ def test_a_slow_function_leaves_the_loop_free_also_the_first_time(make, verb):
 
 @pytest.mark.parametrize("way", ["step", "run"])
 @pytest.mark.parametrize("kind", ASKING)
-def test_what_a_function_does_after_the_answer_leaves_the_loop_free(kind, way):
+def test_a_function_after_an_answer_does_not_block_the_event_loop(kind, way):
     async def main():
         slow = Barrier()
         run = Session(nb.load(ASKING[kind](slow)), {})

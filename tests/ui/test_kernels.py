@@ -83,7 +83,7 @@ class Cockpit:
 
 @pytest.mark.parametrize("node", ["tick", "slow"])
 @pytest.mark.parametrize("verb", ["run", "over"])
-def test_pause_ends_what_continues_and_cells_work_meanwhile(live, verb, node):
+def test_pause_ends_a_background_run_and_cells_execute_meanwhile(live, verb, node):
     cockpit = Cockpit(live, f"session_of({node})")
     cockpit.press(verb)
     cockpit.passes(3)
@@ -103,7 +103,7 @@ def test_pause_ends_what_continues_and_cells_work_meanwhile(live, verb, node):
     cockpit.shows(status="paused")
 
 
-def test_what_start_began_in_a_cell_is_paused_and_gone_on_with(live):
+def test_a_run_started_in_a_cell_is_paused_and_resumed(live):
     cockpit = Cockpit(live, "session_of(tick)")
     live.run("session.start()")
     cockpit.passes(3)
@@ -117,7 +117,7 @@ def test_what_start_began_in_a_cell_is_paused_and_gone_on_with(live):
     cockpit.shows(status="paused", position=1)
 
 
-def test_into_and_run_to_continue_beside_the_notebook(live):
+def test_into_and_run_to_do_not_block_the_notebook(live):
     cockpit = Cockpit(live, "session_of(tick, times=3)")
     cockpit.press("into")
     cockpit.shows(position=1)
@@ -129,7 +129,7 @@ def test_into_and_run_to_continue_beside_the_notebook(live):
     cockpit.shows(position=0, status="ready")
 
 
-def test_what_goes_wrong_is_seen_and_ends_nothing(live):
+def test_errors_are_shown_and_end_nothing(live):
     cockpit = Cockpit(live, "session_of(tick)")
     cockpit.press("goto", 99)
     live.until(lambda: [one["code"] for one in cockpit.state.get("problems", [])] == ["X111"])

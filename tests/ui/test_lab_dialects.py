@@ -193,7 +193,7 @@ def person(request, notebook):
     return person
 
 
-def test_every_button_and_every_pane(person):
+def test_every_button_and_every_pane_works(person):
     assert person.root.locator(".agentnb-buttons button").all_inner_texts() == list(VERBS)
     steps_by_hand(person)
     panes_open_and_close(person)

@@ -28,7 +28,7 @@ def team():
     return session
 
 
-def test_a_node_says_where_it_is_written_and_how():
+def test_a_node_reports_its_place_and_its_definition():
     actual = describe(nb.Session(nb.samples("triage")), "sort")
     assert actual["place"].endswith("samples/triage.yaml:26")
     assert (actual["path"], actual["kind"], actual["missing"]) == ("topology.nodes[1].id", "router", False)
@@ -44,7 +44,7 @@ def test_a_node_says_where_it_is_written_and_how():
     assert [False, "read", "sequential", ""] in actual["edges"]
 
 
-def test_a_node_says_what_it_reads_writes_and_is_given():
+def test_a_node_reports_reads_writes_and_inputs():
     facts = dict(describe(nb.Session(nb.samples("triage")), "check_order")["facts"])
     assert facts == {
         "inputs": "text ← ticket, customer ← customer",
@@ -60,7 +60,7 @@ def test_a_node_says_what_it_reads_writes_and_is_given():
     )
 
 
-def test_a_function_is_reported_by_its_source_the_recipes_own_and_one_that_was_bound():
+def test_functions_of_the_recipe_and_bound_ones_are_shown_by_their_source():
     (definition,) = describe(nb.Session(nb.samples("refine")), "measure")["definition"]
     assert 'return {"error": abs(guess * guess - number)}' in definition["text"]
     text, function = describe(nb.Session(nb.samples("rag")), "find")["definition"]
@@ -77,13 +77,13 @@ def test_a_function_is_reported_by_its_source_the_recipes_own_and_one_that_was_b
         ("refine", "start", []),
     ],
 )
-def test_a_prompt_is_reported_as_it_is_written(sample, name, prompt):
+def test_a_prompt_is_shown_as_written(sample, name, prompt):
     actual = list(iter_prompts(nb.samples(sample).nodes[name]))
     assert [role for role, _ in actual] == [role for role, _ in prompt]
     assert all(text.startswith(start) for (_, text), (_, start) in zip(actual, prompt, strict=True))
 
 
-def test_whose_turn_it_is():
+def test_the_next_node_is_marked():
     session = ticket_recipe.session()
     session.step(2)
     assert describe(session, "ask")["now"] == "waits for a person"
@@ -101,7 +101,7 @@ def test_whose_turn_it_is():
     assert describe(nested, "improve")["now"] == "was entered, and has not been left"
 
 
-def test_a_behavior_says_when_it_is_set_off(team):
+def test_a_behavior_reports_what_triggers_it(team):
     actual = describe(team, "search")
     assert texts(actual["reacts"]) == {
         "on": "['object.created']",
@@ -113,7 +113,7 @@ def test_a_behavior_says_when_it_is_set_off(team):
     assert texts(describe(team, "unblock")["reacts"])["relation type"] == "blocks"
 
 
-def test_a_behavior_says_all_that_it_was_registered_with():
+def test_a_behavior_reports_all_its_options():
     @behavior(on=["a"], priority=3, budget={"max_llm_calls": 2}, activate_after=2, pattern="(t:task)", name="late")
     def late(event, graph, ctx):
         """Do nothing."""
@@ -128,7 +128,7 @@ def test_a_behavior_says_all_that_it_was_registered_with():
     }
 
 
-def test_a_type_of_events_says_who_emitted_it_and_whom_it_set_off(team):
+def test_an_event_type_reports_emitters_and_triggered_behaviors(team):
     name = next(id_ for id_ in ids_of(team) if get_event_type(team.recipe, id_) == "task.done")
     actual = describe(team, name)
     facts = dict(actual["facts"])
@@ -143,7 +143,7 @@ def ids_of(session):
     return [get_event_id_prefix(session.recipe) + type_ for type_ in ("task.done", "nothing.of.the.sort")]
 
 
-def test_why_a_behavior_was_not_set_off(team):
+def test_a_behavior_reports_why_it_was_not_triggered(team):
     actual = explain_not_run(team, ["publish", None])
     assert "listens to 'draft.accepted'" in actual["reason"]
     event = next(event for event in team.events if event.type == "object.created")

@@ -8,7 +8,7 @@ from tests.ui import ticket_recipe
 pytestmark = pytest.mark.needs_chromium
 
 
-def test_a_step_changes_classes_and_texts_and_no_place(host):
+def test_a_step_changes_classes_and_texts_but_not_the_layout(host):
     on = host()
     places = """[...document.querySelectorAll('g.node, g.edge path')].map(
         part => part.getAttribute('transform') || part.getAttribute('d'))"""
@@ -26,7 +26,7 @@ def test_a_step_changes_classes_and_texts_and_no_place(host):
     assert (on.marked("current"), on.marked("visited")) == (["classify"], [])
 
 
-def test_an_edge_that_was_taken_is_marked(host):
+def test_a_taken_edge_is_marked(host):
     on = host()
     on.show(picture={"nodes": {}, "edges": {"1": {"classes": ["taken"]}}})
     taken = on.page.locator("g.edge.taken")
@@ -62,7 +62,7 @@ def test_every_button_sends_its_command(host):
     assert on.sent() == [(verb, None) for verb in VERBS.values()]
 
 
-def test_every_button_names_a_key_that_does_the_same(host):
+def test_every_button_names_its_key(host):
     on = host()
     on.page.get_by_label("agentnb cockpit").focus()
     for name, verb in VERBS.items():
@@ -104,7 +104,7 @@ def test_the_focus_can_be_seen(host):
         assert on.page.evaluate(seen) == ""
 
 
-def test_a_button_without_sense_sends_nothing_and_keeps_the_focus(host):
+def test_a_disabled_button_sends_nothing_and_keeps_the_focus(host):
     on = host()
     assert on.button("Back").get_attribute("aria-disabled") == "true"
     on.button("Back").click(force=True)
@@ -112,7 +112,7 @@ def test_a_button_without_sense_sends_nothing_and_keeps_the_focus(host):
     assert on.page.evaluate("document.activeElement.textContent") == "Back"
 
 
-def test_a_command_is_not_sent_again_before_it_is_done(host):
+def test_a_command_is_not_repeated_before_it_is_done(host):
     on = host()
     on.button("Step").click()
     on.button("Step").click()
@@ -123,7 +123,7 @@ def test_a_command_is_not_sent_again_before_it_is_done(host):
     assert on.sent() == []
 
 
-def test_a_command_that_is_done_can_be_sent_again(host):
+def test_a_completed_command_can_be_sent_again(host):
     on = host()
     on.button("Step").click()
     on.heard()
@@ -131,7 +131,7 @@ def test_a_command_that_is_done_can_be_sent_again(host):
     assert on.sent() == [("step", None), ("step", None)]
 
 
-def test_the_slider_sends_one_place_at_a_time_and_the_last_one_wins(host):
+def test_the_slider_sends_one_position_at_a_time_and_the_last_one_wins(host):
     on = host(ticket_recipe.session("hello"))
     on.session.run()
     on.show()
@@ -147,7 +147,7 @@ def test_the_slider_sends_one_place_at_a_time_and_the_last_one_wins(host):
     assert on.sent() == [("goto", 2), ("goto", 0)]
 
 
-def test_the_keyboard_steers(host):
+def test_the_keyboard_controls_the_run(host):
     on = host()
     on.session.step()
     on.show()
@@ -173,7 +173,7 @@ def test_keys_stay_in_the_cockpit(host):
     assert on.page.locator("[data-lm-suppress-shortcuts=true]").count() == 1  # where JupyterLab looks
 
 
-def test_every_control_is_reached_by_tab(host):
+def test_every_control_can_be_reached_by_tab(host):
     on = host()
     on.session.step()
     on.show()
@@ -215,7 +215,7 @@ def test_a_question_is_answered_by_text_or_by_an_option(host):
     assert on.page.locator(".agentnb-ask").count() == 0
 
 
-def test_what_went_wrong_is_a_card_and_its_text_stays_text(host):
+def test_an_error_is_a_card_and_its_text_is_escaped(host):
     on = host()
     on.session.run()
     on.session.answer("explode")
@@ -230,7 +230,7 @@ def test_what_went_wrong_is_a_card_and_its_text_stays_text(host):
     assert card.inner_text() == ""
 
 
-def test_two_views_show_the_same_and_a_view_that_ends_listens_no_more(host):
+def test_two_views_agree_and_a_removed_view_stops_listening(host):
     on = host(views=2)
     on.session.step()
     on.show()
@@ -241,7 +241,7 @@ def test_two_views_show_the_same_and_a_view_that_ends_listens_no_more(host):
     assert on.page.evaluate("Object.values(host.listeners).flat().length") == 0
 
 
-def test_a_kernel_that_says_nothing_is_said(host, browser):
+def test_a_silent_kernel_is_reported(host, browser):
     on = host()
     on.page.clock.install()
     on.button("Step").click()
@@ -251,7 +251,7 @@ def test_a_kernel_that_says_nothing_is_said(host, browser):
     assert not on.page.get_by_text("The kernel has not answered yet").is_visible()
 
 
-def test_a_kernel_that_is_gone_is_said_until_it_speaks_again(host):
+def test_a_missing_kernel_is_reported_until_it_responds(host):
     on = host()
     by_text = on.page.get_by_text("The kernel of this cockpit is gone")
     assert not by_text.is_visible()
@@ -261,7 +261,7 @@ def test_a_kernel_that_is_gone_is_said_until_it_speaks_again(host):
     assert not by_text.is_visible()
 
 
-def test_a_step_may_take_its_time(host):
+def test_a_long_step_is_not_reported_as_an_error(host):
     on = host()
     on.page.clock.install()
     on.button("Step").click()
@@ -294,7 +294,7 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_can_be_read_in_both_themes(host, theme):
+def test_text_is_legible_in_both_themes(host, theme):
     on = host()
     on.session.run()
     on.show()
@@ -303,7 +303,7 @@ def test_text_can_be_read_in_both_themes(host, theme):
     assert on.page.evaluate(CONTRAST) == []
 
 
-def test_the_theme_of_the_notebook_counts_and_not_that_of_the_system(host):
+def test_the_theme_of_the_notebook_overrides_that_of_the_system(host):
     on = host()
     on.page.emulate_media(color_scheme="dark")
     on.page.wait_for_selector(".agentnb-cockpit[data-theme=dark]")
@@ -312,7 +312,7 @@ def test_the_theme_of_the_notebook_counts_and_not_that_of_the_system(host):
 
 
 @pytest.mark.parametrize("width", [400, 1200])
-def test_nothing_hangs_over_the_edge(host, width):
+def test_nothing_overflows_the_page(host, width):
     on = host()
     on.page.set_viewport_size({"width": width, "height": 800})
     on.session.run()

@@ -123,7 +123,7 @@ CONTRAST = """root => {
 
 
 @pytest.mark.parametrize("stand", STANDS)
-def test_axe_finds_nothing_and_what_is_in_a_node_can_be_read(host, stand):
+def test_axe_finds_no_violations_and_nodes_have_accessible_names(host, stand):
     on = host(STANDS[stand]())
     on.show()
     on.obey()
@@ -138,7 +138,7 @@ def test_axe_finds_nothing_and_what_is_in_a_node_can_be_read(host, stand):
     assert violations(on.page, ".agentnb-cockpit") == {}
 
 
-def test_a_page_at_twice_its_size_needs_no_scrolling_to_the_side(host):
+def test_a_page_at_200_percent_zoom_needs_no_horizontal_scrolling(host):
     on = host(STANDS["waiting"]())
     on.page.set_viewport_size({"width": 640, "height": 450})  # 1,280 by 900 at 200 %
     on.show()
@@ -151,7 +151,7 @@ def test_a_page_at_twice_its_size_needs_no_scrolling_to_the_side(host):
     assert right <= 640
 
 
-def test_nothing_moves_for_who_wants_no_motion(host):
+def test_animations_respect_reduced_motion(host):
     on = host()
     on.page.emulate_media(reduced_motion="reduce")
     moving = on.page.evaluate(

@@ -50,7 +50,7 @@ def question(host, text, **more):
     return on, on.page.locator(".agentnb-rendered")
 
 
-def test_markdown_is_rendered_and_its_text_can_be_seen(host):
+def test_markdown_is_rendered_and_legible(host):
     on, place = question(host, DOCUMENT)
     for tag, text in (
         ("strong", "Ada"), ("em", "1.2"), ("code", "run()"), ("ol > li >> nth=0", "build"),
@@ -110,7 +110,7 @@ def test_an_invisible_character_is_shown(host):
     assert "".join(place.inner_text().split()) == "payU+202E100U+200BEUR"
 
 
-def test_nothing_of_a_value_becomes_markup(host):
+def test_values_never_become_markup(host):
     links, nested = [f"[x]({trap})" for trap in TRAPS], [f"- **{trap}**\n> `{trap}`" for trap in TRAPS]
     text = "\n\n".join([EVIL, *TRAPS, *links, *nested])
     on, place = question(host, text, diff=[["-", [[text, True]]], ["+", [[text, False]]]], since="then")
@@ -122,7 +122,7 @@ def test_nothing_of_a_value_becomes_markup(host):
 
 
 @pytest.mark.parametrize("part", ["*", "[", "`", "> ", "_a", "- ", "|-"])
-def test_no_text_keeps_the_page_busy(host, part):
+def test_no_text_blocks_the_page(host, part):
     text = part * (20_000 // len(part))
     _, place = question(host, f"# {text}\n{text}")
     assert place.inner_text(timeout=10_000)

@@ -23,7 +23,7 @@ def opened(on, key):
     return on.page.locator(f"tbody:has(tr[data-row={key}])")
 
 
-def test_a_row_opens_to_all_of_its_value_and_who_wrote_it(on):
+def test_a_row_opens_to_its_complete_value_and_its_writer(on):
     part = opened(on, "ticket")
     assert part.get_by_label("value of ticket").input_value() == "money " * 300 + "back"
     assert "from the inputs" in part.inner_text()
@@ -34,7 +34,7 @@ def test_a_row_opens_to_all_of_its_value_and_who_wrote_it(on):
     assert part.locator("tr[data-row]").get_attribute("aria-expanded") is None
 
 
-def test_from_a_value_to_the_step_that_wrote_it(on):
+def test_a_value_links_to_the_step_that_wrote_it(on):
     on.session.run()
     on.session.answer("yes")
     on.show()
@@ -55,7 +55,7 @@ def test_a_value_is_edited_in_place(on):
     assert part.locator(".agentnb-value").inner_text() == "'other'"
 
 
-def test_a_key_that_is_not_there_yet_takes_json_and_nothing_else(on):
+def test_a_new_key_accepts_only_json(on):
     part = opened(on, "decision")
     box = part.get_by_label("value of decision")
     box.fill("maybe")
@@ -68,7 +68,7 @@ def test_a_key_that_is_not_there_yet_takes_json_and_nothing_else(on):
     assert on.session.board["decision"] == {"refund": True}
 
 
-def test_a_value_becomes_one_of_another_kind(on):
+def test_a_value_can_change_its_kind(on):
     part = opened(on, "decision")
     for kind, typed, value in (
         ("text", "maybe", "maybe"),
@@ -85,7 +85,7 @@ def test_a_value_becomes_one_of_another_kind(on):
         assert part.get_by_label("kind").evaluate("pick => pick.selectedOptions[0].text") == kind
 
 
-def test_what_is_no_number_is_said_at_its_place(on):
+def test_an_invalid_number_is_reported_at_its_field(on):
     part = opened(on, "decision")
     part.get_by_label("kind").select_option(label="number")
     part.get_by_label("value of decision").fill("many")
@@ -94,7 +94,7 @@ def test_what_is_no_number_is_said_at_its_place(on):
     assert "This is not a number" in part.inner_text()
 
 
-def test_what_the_recipe_declares_is_said_at_its_place_and_nothing_is_written(host):
+def test_a_schema_violation_is_reported_at_its_field_and_nothing_is_written(host):
     on = host(nb.Session(nb.samples("document")))
     part = opened(on, "audience")
     part.get_by_label("value of audience").fill("dogs")
@@ -125,7 +125,7 @@ def test_a_value_is_copied_as_text(on):
     assert on.page.evaluate("window.copied") == "refund"
 
 
-def test_a_key_is_added_and_one_is_deleted(on):
+def test_keys_can_be_added_and_deleted(on):
     on.button("add a key").click()
     on.page.get_by_label("new key", exact=True).fill("order.lines")
     on.page.get_by_label("kind").select_option(label="JSON")
@@ -142,7 +142,7 @@ def test_a_key_is_added_and_one_is_deleted(on):
     assert part.locator("tr[data-row=order] .agentnb-value").inner_text() == "deleted"
 
 
-def test_a_value_is_edited_and_left_by_the_keys_alone(on):
+def test_a_value_can_be_edited_with_the_keyboard_alone(on):
     row = on.page.locator("tr[data-row=ticket]")
     row.focus()
     row.press("F2")
@@ -175,7 +175,7 @@ def lines(on):
     ]
 
 
-def test_a_value_opens_to_its_parts_and_a_part_is_edited_in_its_place(deep):
+def test_a_value_opens_to_its_parts_which_can_be_edited(deep):
     on = deep
     for name in ("order", "a.b", "lines", "1"):
         on.button(name).click()
@@ -209,7 +209,7 @@ def test_many_parts_are_shown_a_page_at_a_time(deep):
     assert on.page.get_by_role("button", name="show more of").count() == 0
 
 
-def test_what_is_open_follows_the_run(deep):
+def test_open_rows_follow_the_run(deep):
     on = deep
     on.button("order").click()
     on.obey()
@@ -223,7 +223,7 @@ def test_what_is_open_follows_the_run(deep):
     assert lines(on) == ['["order"]']
 
 
-def test_the_arrows_walk_through_the_tree(deep):
+def test_arrow_keys_navigate_the_tree(deep):
     on = deep
     focused_path = "document.activeElement.closest('tr').dataset.path"
     on.page.locator("tr[data-row=order]").focus()
@@ -245,7 +245,7 @@ def test_the_arrows_walk_through_the_tree(deep):
     assert on.sent() == []
 
 
-def test_it_is_a_tree_for_who_cannot_see_it(deep):
+def test_it_is_an_accessible_tree(deep):
     on = deep
     assert on.page.get_by_role("treegrid", name="Blackboard").count() == 1
     row = on.page.get_by_role("row", name="order")
@@ -271,7 +271,7 @@ def painted(on):
     return on.page.locator("tr[data-row]").count()
 
 
-def test_of_many_keys_some_are_painted_and_all_can_be_reached(on, monkeypatch):
+def test_many_keys_are_rendered_lazily_and_can_be_reached(on, monkeypatch):
     monkeypatch.setattr(board_view, "ROWS", sent := 300)
     on.session.edit({f"key{number:04}": number for number in range(sent + 150)})
     on.show()
@@ -293,7 +293,7 @@ def test_of_many_keys_some_are_painted_and_all_can_be_reached(on, monkeypatch):
 
 
 @pytest.mark.parametrize("key", ["key0250", "key0499"])
-def test_of_many_keys_those_that_were_just_written_are_painted_first(on, monkeypatch, key):
+def test_just_written_keys_are_rendered_first(on, monkeypatch, key):
     monkeypatch.setattr(board_view, "ROWS", 300)  # the page paints 200 of them
     on.session.goto(0)
     on.session.edit({f"key{number:04}": number for number in range(500)})
@@ -321,7 +321,7 @@ def test_a_step_touches_only_the_lines_that_differ(on):
     assert "written by the last step" in on.page.locator(".agentnb-more").inner_text()
 
 
-def test_what_is_typed_is_not_lost_when_the_run_moves(on):
+def test_typed_text_survives_a_step(on):
     part = opened(on, "category")
     box = part.get_by_label("value of category")
     box.fill("half")
@@ -333,7 +333,7 @@ def test_what_is_typed_is_not_lost_when_the_run_moves(on):
     assert box.input_value() == "refund"
 
 
-def test_an_open_row_shows_the_value_of_each_step_and_is_quiet_while_it_runs(on):
+def test_an_open_row_shows_the_value_of_each_step_and_pauses_while_it_runs(on):
     part = opened(on, "category")
     on.session.back()
     on.show(status="running")
@@ -362,7 +362,7 @@ def test_keys_and_values_are_filtered(on):
     assert rows() == every
 
 
-def test_letters_typed_into_a_field_steer_nothing(on):
+def test_letters_typed_into_a_field_are_not_commands(on):
     part = opened(on, "category")
     part.get_by_label("value of category").press_sequentially("iouxbR .,")
     on.page.get_by_label("filter the blackboard").press_sequentially("iou ")

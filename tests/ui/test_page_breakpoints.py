@@ -21,7 +21,7 @@ def margin(on, name):
     return node(on, name).locator(".agentnb-reach")
 
 
-def test_a_breakpoint_of_the_drawing_stops_the_run_and_is_in_the_list(on):
+def test_a_breakpoint_set_in_the_drawing_stops_the_run_and_is_listed(on):
     margin(on, "tell").click()
     on.obey()
     on.session.run()
@@ -33,14 +33,14 @@ def test_a_breakpoint_of_the_drawing_stops_the_run_and_is_in_the_list(on):
     assert (on.marked("breakpoint"), len(on.session.breakpoints)) == ([], 0)
 
 
-def test_a_reader_hears_what_a_node_is(on):
+def test_a_screen_reader_announces_a_node(on):
     on.session.step()
     on.show()
     assert on.page.get_by_role("button", name="node classify, visited ×1").count() == 1
     assert on.page.get_by_role("button", name="node refuse, current").count() == 1
 
 
-def test_a_breakpoint_is_switched_off_and_removed_in_its_list(on):
+def test_a_breakpoint_is_disabled_and_removed_in_its_list(on):
     on.session.breakpoints.add(node="tell")
     on.show()
     pane = on.page.locator(".agentnb-stops")
@@ -54,7 +54,7 @@ def test_a_breakpoint_is_switched_off_and_removed_in_its_list(on):
     assert on.page.get_by_role("button", name="Breakpoints (0) and watches (0)").is_visible()
 
 
-def test_conditions_are_added_and_what_is_wrong_with_one_is_said(on):
+def test_conditions_are_added_and_errors_in_one_are_reported(on):
     pane = on.page.locator(".agentnb-stops")
     box = pane.get_by_label("stop when this holds", exact=True)
     box.fill("category == 'other'")
@@ -119,7 +119,7 @@ def test_a_breakpoint_can_be_set_while_it_runs(on):
     assert ("stop_at", None) in on.sent()
 
 
-def test_the_stack_says_where_it_is_and_what_comes_next(host):
+def test_the_stack_shows_the_position_and_the_next_node(host):
     session = nb.Session(nb.samples("research"))
     on = host(session)
     session.step(8)

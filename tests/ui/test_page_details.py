@@ -40,7 +40,7 @@ def part(on, name):
     return pane(on).locator(f"details[data-part='{name}']")
 
 
-def test_it_is_open_at_first_and_follows_the_last_step_and_closed_it_asks_for_nothing(on):
+def test_it_is_open_initially_follows_the_last_step_and_requests_nothing_when_closed(on):
     text = opened(on).inner_text()
     assert "Step 1" in text
     assert "classify" in text
@@ -56,13 +56,13 @@ def test_it_is_open_at_first_and_follows_the_last_step_and_closed_it_asks_for_no
     assert on.page.evaluate(QUERIES) == []
 
 
-def test_before_the_first_step_it_says_what_to_do(host):
+def test_before_the_first_step_it_shows_what_to_do(host):
     on = host(ticket_recipe.session())
     assert "Nothing has run yet" in opened(on).inner_text()
     assert on.page.evaluate(QUERIES) == []
 
 
-def test_a_node_that_is_picked_opens_it_and_stays_until_the_run_is_followed_again(on):
+def test_selecting_a_node_opens_it_until_the_run_is_followed_again(on):
     actual = picked(on, "tell")
     assert actual.locator(".agentnb-details-head strong").inner_text() == "tell"
     assert "It has not run up to here." in actual.inner_text()
@@ -77,14 +77,14 @@ def test_a_node_that_is_picked_opens_it_and_stays_until_the_run_is_followed_agai
     assert not actual.get_by_role("button", name="follow the run").is_visible()
 
 
-def test_its_place_is_a_text_that_can_be_copied(host):
+def test_its_place_is_selectable_text(host):
     on = host(nb.Session(nb.samples("triage")))
     place = picked(on, "sort").locator(".agentnb-place").first
     assert place.inner_text().endswith("samples/triage.yaml:26")
     assert place.evaluate("element => getComputedStyle(element).userSelect") == "all"
 
 
-def test_it_looks_once_for_what_has_not_changed_and_rests_while_a_run_continues(on):
+def test_it_queries_unchanged_data_once_and_pauses_during_a_run(on):
     opened(on)
     on.show()
     on.show()
@@ -97,7 +97,7 @@ def test_it_looks_once_for_what_has_not_changed_and_rests_while_a_run_continues(
     assert len(on.page.evaluate(QUERIES)) <= 1
 
 
-def test_only_one_look_is_on_its_way_and_the_last_one_is_shown(on):
+def test_one_query_is_sent_at_a_time_and_the_last_result_is_shown(on):
     opened(on)
     for number in (2, 3, 4):
         on.show(number=number)
@@ -109,7 +109,7 @@ def test_only_one_look_is_on_its_way_and_the_last_one_is_shown(on):
     assert "Step 2" in pane(on).inner_text()
 
 
-def test_a_long_value_is_shown_whole_on_demand(on):
+def test_a_long_value_is_shown_completely_on_demand(on):
     inputs = part(on, "Inputs")
     opened(on)
     assert len(inputs.locator("code").inner_text()) < 1000
@@ -124,7 +124,7 @@ def test_a_long_value_is_shown_whole_on_demand(on):
     assert len(inputs.locator("code").inner_text()) < 1000
 
 
-def test_parts_fold_and_stay_as_they_were_put(on):
+def test_sections_collapse_and_keep_their_state(on):
     opened(on)
     outputs = part(on, "Outputs")
     assert outputs.get_attribute("open") is not None
@@ -140,7 +140,7 @@ def test_parts_fold_and_stay_as_they_were_put(on):
     assert on.sent() == []
 
 
-def test_through_the_steps_of_a_node_and_to_one(host):
+def test_the_steps_of_a_node_can_be_browsed(host):
     session = nb.Session(nb.samples("refine"))
     session.run()
     on = host(session)
@@ -183,7 +183,7 @@ def test_links_lead_to_nodes_and_steps(host):
     assert "check_order, taken: topic == 'refund' is True" in part(on, "Route, and why").inner_text().replace("\n", "")
 
 
-def test_a_breakpoint_is_set_and_removed_here(on):
+def test_a_breakpoint_is_set_and_removed_in_the_details(on):
     node_pane = picked(on, "tell")
     button = node_pane.get_by_role("button", name="Breakpoint")
     assert button.get_attribute("aria-pressed") == "false"
@@ -196,7 +196,7 @@ def test_a_breakpoint_is_set_and_removed_here(on):
     assert len(on.session.breakpoints) == 0
 
 
-def test_it_runs_to_a_node_where_that_can_be_done(on):
+def test_run_to_a_node_is_offered_if_possible(on):
     node_pane = picked(on, "tell")
     button = node_pane.get_by_role("button", name="Run to here")
     on.show(can=["step"])
@@ -207,7 +207,7 @@ def test_it_runs_to_a_node_where_that_can_be_done(on):
     assert value == ["tell"]
 
 
-def test_a_failure_is_a_card_and_calls_show_what_was_said(host):
+def test_a_failure_is_a_card_and_calls_show_their_messages(host):
     session = nb.Session(nb.samples("research"))
     session.run()
     on = host(session)
@@ -226,7 +226,7 @@ def test_a_failure_is_a_card_and_calls_show_what_was_said(host):
     assert part(on, "Calls").locator(".agentnb-message[data-role=user]").count() == 1
 
 
-def test_the_inside_of_a_node_leads_to_its_steps(host):
+def test_inner_steps_of_a_node_are_linked(host):
     session = nb.Session(nb.samples("refine"))
     session.run()
     on = host(session)
@@ -239,7 +239,7 @@ def test_the_inside_of_a_node_leads_to_its_steps(host):
     assert actual.locator(".agentnb-details-head strong").inner_text() == "Step 3"
 
 
-def test_a_behavior_says_what_set_it_off_and_why_it_was_not(host):
+def test_a_behavior_shows_what_triggered_it_and_why_not(host):
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "How swifts live"})
     session.step(9)
@@ -268,7 +268,7 @@ def test_a_type_of_events_is_reported_when_it_is_picked_in_the_graph(host):
     assert part(on, "Latest events").locator("details").count() == 3
 
 
-def test_what_is_written_in_a_recipe_is_a_text_and_nothing_else(host):
+def test_text_of_a_recipe_is_escaped(host):
     from agentnb.recipe.model import Edge, Node, Recipe
     from agentnb.session import Session
 
@@ -298,7 +298,7 @@ def test_no_secret_is_on_the_page(host):
     assert ticket_recipe.KEY not in on.page.content()
 
 
-def test_a_step_that_is_gone_is_said_to_be_gone(on):
+def test_a_missing_step_is_reported(on):
     opened(on)
     on.session.run()
     on.session.answer("yes")
@@ -313,7 +313,7 @@ def test_a_step_that_is_gone_is_said_to_be_gone(on):
     assert "This step no longer exists." in pane(on).inner_text()
 
 
-def test_letters_typed_here_steer_nothing_but_what_they_mean(on):
+def test_letters_typed_in_the_details_are_not_commands(on):
     opened(on)
     pane(on).locator(".agentnb-details").focus()
     on.page.keyboard.press("PageDown")
@@ -329,7 +329,7 @@ STANDS = {
 
 
 @pytest.mark.parametrize("stand", STANDS)
-def test_axe_finds_nothing_in_it(host, stand):
+def test_axe_finds_no_violations_in_the_details(host, stand):
     name, steps = STANDS[stand]
     session = nb.Session(nb.samples(name))
     if name == "team":
@@ -344,7 +344,7 @@ def test_axe_finds_nothing_in_it(host, stand):
     assert violations(on.page, "[data-pane=details]") == {}
 
 
-def test_at_twice_its_size_nothing_stands_out_to_the_side(host):
+def test_at_200_percent_zoom_nothing_overflows(host):
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "How swifts live"})
     session.step(8)

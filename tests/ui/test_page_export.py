@@ -122,7 +122,7 @@ def test_a_page_that_cannot_be_edited_offers_to_show_values_and_not_to_edit_them
 
 
 @pytest.mark.needs_chromium
-def test_a_text_is_found_in_the_steps_and_the_page_goes_from_one_to_the_next(opened):
+def test_a_text_search_goes_from_step_to_step(opened):
     page = opened("run")
     page.get_by_label("find steps where this holds").fill("CHECK_order")
     page.get_by_text("– of 1", exact=True).wait_for()
@@ -172,7 +172,7 @@ def test_a_click_in_the_tree_of_forks_shows_that_run_everywhere(opened, forks):
 
 
 @pytest.mark.needs_chromium
-def test_details_and_search_are_those_of_the_shown_fork(opened, forks):
+def test_details_and_search_belong_to_the_shown_fork(opened, forks):
     page = opened("forked")
     page.locator(".agentnb-forks").get_by_role("button", name="deeper", exact=True).click()
     page.get_by_role("option", name=re.compile("step 1:")).click()
@@ -189,7 +189,7 @@ def test_details_and_search_are_those_of_the_shown_fork(opened, forks):
     page.locator("[data-pane=details]").get_by_text("It has made one step").wait_for()
 
 
-def test_a_page_of_exercises_has_what_follows_only_encrypted():
+def test_a_page_with_exercises_has_the_following_steps_encrypted():
     text = counted(6).to_html(quiz=[1, {"step": 3, "key": "note"}])
     opened, closed = {}, []
     for name in re.findall(r'data-name="([\w -]+)"', text):
@@ -257,7 +257,7 @@ def test_single_regions_are_collapsed_and_opened(opened):
 @pytest.mark.needs_chromium
 @pytest.mark.parametrize(("name", "theme"), [("forked", "light"), ("forked", "dark"), ("long values", "light"),
                                              ("waiting", "dark")])  # fmt: skip
-def test_axe_finds_nothing(opened, name, theme):
+def test_axe_finds_no_violations(opened, name, theme):
     from importlib.resources import files
 
     page = opened(name, color_scheme=theme)
@@ -269,7 +269,7 @@ def test_axe_finds_nothing(opened, name, theme):
 
 
 @pytest.mark.needs_chromium
-def test_a_question_that_nobody_has_answered_is_shown_without_an_input(opened):
+def test_an_unanswered_question_is_shown_without_an_input(opened):
     page = opened("waiting")
     card = page.locator(".agentnb-ask")
     assert "Do you approve this request?" in card.inner_text()
@@ -300,7 +300,7 @@ CUT = """[...document.querySelectorAll('.agentnb-pane :is(div, section, table, p
 
 @pytest.mark.needs_chromium
 @pytest.mark.parametrize("name", ["run", "regions", "long values"])
-def test_a_printed_page_is_whole(opened, name):
+def test_a_printed_page_is_complete(opened, name):
     page = opened(name)
     page.set_viewport_size({"width": 720, "height": 500})
     assert page.evaluate(CUT) != []  # on the screen, panes scroll
@@ -319,7 +319,7 @@ def test_a_printed_page_is_whole(opened, name):
 
 
 @pytest.mark.needs_chromium
-def test_no_list_is_cut_in_its_last_line(opened):
+def test_no_list_is_cut_off_in_its_last_line(opened):
     page = opened("run")
     cut = """[...document.querySelectorAll('.agentnb-stack, .agentnb-forks')].filter(one => one.offsetParent)
         .filter(one => one.scrollHeight > one.clientHeight + 1).map(one => one.className)"""
@@ -457,7 +457,7 @@ def listed(text):
 
 
 @pytest.mark.needs_chromium
-def test_conditions_are_answered_as_python_answers_them(browser, tmp_path):
+def test_conditions_are_evaluated_as_in_python(browser, tmp_path):
     session, fork = shown_values()
     session.to_html(tmp_path / "values.html")
     page = browser.new_page()
@@ -500,7 +500,7 @@ def readable(text):
 
 
 @pytest.mark.parametrize("name", ["approval", "research", "triage"])
-def test_no_folder_of_this_machine_is_in_the_page(name, tmp_path):
+def test_a_page_contains_no_folder_of_this_machine(name, tmp_path):
     from pathlib import Path
 
     from agentnb.samples import graphs
@@ -523,7 +523,7 @@ def test_an_unanswered_question_is_reported_without_javascript():
     assert "manager asks for role manager: Do you approve this request?" in still
 
 
-def test_the_table_tells_phases_and_errors():
+def test_the_table_shows_phases_and_errors():
     session = nb.Session(nb.samples("research"))
     session.run()
     text = session.to_html()
@@ -573,7 +573,7 @@ def test_a_thousand_steps_are_less_than_a_megabyte_and_all_have_details(long_pag
     assert sorted(int(number) for chunk in chunks for number in chunk["steps"]) == list(range(1, 1001))
 
 
-def test_a_step_is_few_enough_bytes_for_a_hundred_thousand_in_15_megabytes(long_page):
+def test_a_hundred_thousand_steps_fit_into_15_megabytes(long_page):
     steps = sum(map(len, packed(long_page, r"0-\w+")))
     assert steps / 1000 <= 140
 
@@ -583,7 +583,7 @@ def test_the_table_of_a_long_run_ends_with_a_sentence(long_page):
     assert "500 more steps are shown only with JavaScript" in still
 
 
-def test_what_is_no_exercise_is_refused():
+def test_an_invalid_exercise_is_rejected():
     trace = finished().trace
     with pytest.raises(AgentNbError, match="U590"):
         trace.to_html(quiz=["read"])
@@ -593,7 +593,7 @@ def test_what_is_no_exercise_is_refused():
         trace.to_html(quiz=[{"step": 3, "key": "closed"}])
 
 
-def test_the_session_is_not_moved_by_an_export():
+def test_an_export_does_not_move_the_session():
     session = finished()
     session.goto(3)
     session.to_html()

@@ -22,13 +22,13 @@ def rows(on):
     return [one.text_content() for one in on.page.locator(".agentnb-forks li").all()]
 
 
-def test_the_tree_says_where_each_run_began_how_far_it_went_and_which_is_shown(on):
+def test_the_tree_shows_start_length_and_selection_of_each_run(on):
     assert rows(on) == ["triage: 3 steps, finishedshown", "⋔ bold from step 1: 2 steps, pausedcompare"]
     assert on.page.locator(".agentnb-forks [aria-current=true]").text_content() == "triage"
     assert on.page.locator("[data-pane=forks] .agentnb-pane-title").text_content() == "Forks (1)"
 
 
-def test_a_click_shows_that_run_here_and_the_head_says_which(on):
+def test_a_click_shows_a_run_and_the_header_names_it(on):
     first = on.session
     assert on.page.locator(".agentnb-run").text_content() == f"run {first.run_id[-6:]}"
     on.button("bold").click()
@@ -58,13 +58,13 @@ def test_fork_here_takes_a_name_and_shows_the_fork(on):
     assert on.session.name == "braver@3"
 
 
-def test_keys_typed_into_the_name_steer_nothing(on):
+def test_keys_typed_into_the_name_are_not_commands(on):
     box = on.page.get_by_label("name of the fork")
     box.press_sequentially("io R")
     assert (box.input_value(), on.sent()) == ("io R", [])
 
 
-def test_later_steps_that_were_left_are_shown_by_a_click(on):
+def test_abandoned_steps_are_shown_by_a_click(on):
     on.session.goto(1)
     on.session.set_next("tell")
     on.show()
@@ -75,14 +75,14 @@ def test_later_steps_that_were_left_are_shown_by_a_click(on):
     assert on.page.locator(".agentnb-where").text_content() == "step 3 of 3"
 
 
-def test_where_no_fork_can_begin_the_button_says_so_and_asks_nothing(on):
+def test_an_impossible_fork_is_explained_by_the_button(on):
     on.show(can=["pause"], status="running")
     assert on.button("Fork here").get_attribute("aria-disabled") == "true"
     on.button("Fork here").click(force=True)
     assert on.sent() == []
 
 
-def test_a_run_that_continues_is_not_asked_about_until_it_rests(on):
+def test_a_running_session_is_not_queried_until_it_pauses(on):
     for _ in range(5):
         on.show(status="running", length=9)
     assert [one for one in on.page.evaluate("host.sent") if one["value"] == "forks"] == []

@@ -21,7 +21,7 @@ def on(host):
 # -- nodes ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_click_chooses_a_node_and_asks_nothing(on):
+def test_a_click_selects_a_node_without_a_query(on):
     node(on, "tell").click()
     assert (done(on), chosen(on)) == ([], ["tell"])
     assert node(on, "tell").get_attribute("aria-pressed") == "true"
@@ -47,7 +47,7 @@ def test_the_margin_is_large_enough_to_be_hit(on):
     assert min(size["width"], size["height"]) >= 16
 
 
-def test_nodes_are_reached_chosen_and_stopped_at_by_the_keyboard(on):
+def test_nodes_are_reached_selected_and_given_breakpoints_by_keyboard(on):
     node(on, "classify").focus()
     names = []
     for _ in range(len(on.session.recipe.nodes)):
@@ -61,7 +61,7 @@ def test_nodes_are_reached_chosen_and_stopped_at_by_the_keyboard(on):
     assert on.page.evaluate("document.querySelectorAll('g.node[tabindex=\"0\"]').length") == 1
 
 
-def test_a_card_says_what_the_pointer_is_on(on):
+def test_a_card_describes_the_element_under_the_pointer(on):
     on.session.step()
     on.show()
     node(on, "ask").hover()
@@ -75,7 +75,7 @@ def test_a_card_says_what_the_pointer_is_on(on):
     assert on.page.locator(".agentnb-graph title").count() == 0
 
 
-def test_a_card_says_what_a_line_is(on):
+def test_a_card_describes_an_edge(on):
     spot = on.page.locator("g.edge[data-source=classify][data-target=ask] .agentnb-near").evaluate("""line => {
       const middle = line.getPointAtLength(line.getTotalLength() / 2).matrixTransform(line.getScreenCTM());
       return [middle.x + 3, middle.y];
@@ -86,7 +86,7 @@ def test_a_card_says_what_a_line_is(on):
     assert card.inner_text().split("\n") == ["classify → ask", "conditional category == 'refund'"]
 
 
-def test_the_card_comes_with_the_focus_and_goes_by_escape(on):
+def test_the_card_opens_on_focus_and_closes_with_escape(on):
     on.page.get_by_label("Graph, scrolls").focus()
     on.page.keyboard.press("Tab")
     card = on.page.locator(".agentnb-tip").first
@@ -102,7 +102,7 @@ def row(on, key):
     return on.page.locator(f'.agentnb-graph g.row[data-row="{key}"]')
 
 
-def test_the_drawn_board_shows_the_values_as_they_are(on):
+def test_the_drawn_board_shows_current_values(on):
     assert row(on, "ticket").locator(".value").text_content() == "'hello'"
     assert ticket_recipe.KEY not in on.page.locator(".agentnb-graph").first.inner_html()
     on.session.step()
@@ -115,7 +115,7 @@ def test_the_drawn_board_shows_the_values_as_they_are(on):
     assert row(on, "category").get_attribute("class") == "row"
 
 
-def test_a_long_value_is_cut_in_its_row_and_its_card_tells_more(on):
+def test_a_long_value_is_truncated_in_its_row_and_its_card_shows_more(on):
     on.session.edit({"ticket": "what is long " * 6, "api_key": "長い" * 20})
     on.show()
     shown = row(on, "ticket").locator(".value").text_content()
@@ -128,7 +128,7 @@ def test_a_long_value_is_cut_in_its_row_and_its_card_tells_more(on):
     assert "read by classify" in card.inner_text()
 
 
-def test_a_key_that_comes_up_gets_a_row_of_its_own(on):
+def test_a_new_key_gets_its_own_row(on):
     on.session.run()
     on.show()
     assert row(on, "sent").locator(".key").text_content() == "sent"
@@ -138,7 +138,7 @@ def test_a_key_that_comes_up_gets_a_row_of_its_own(on):
     assert row(on, "sent").count() == 0
 
 
-def test_the_lines_of_the_node_where_the_run_is_are_lit(on):
+def test_edges_of_the_current_node_are_highlighted(on):
     lit = "[...document.querySelectorAll('g.flow.active')].map(({ dataset: d }) => `${d.direction} ${d.node}`)"
     assert sorted(on.page.evaluate(lit)) == ["read classify", "write classify"]
     on.session.step()
@@ -146,7 +146,7 @@ def test_the_lines_of_the_node_where_the_run_is_are_lit(on):
     assert on.page.evaluate(lit) == ["write refuse"]
 
 
-def test_lines_that_the_run_has_shown_are_asked_for_when_it_rests(on):
+def test_observed_edges_are_requested_when_the_run_pauses(on):
     flow = on.page.locator("g.flow[data-node=tell][data-direction=write]")
     on.session.run()
     on.show(status="running")
@@ -161,7 +161,7 @@ def test_lines_that_the_run_has_shown_are_asked_for_when_it_rests(on):
     assert flow.count() == 0
 
 
-def test_the_board_is_switched_off_and_takes_no_room_then(on):
+def test_a_hidden_board_takes_no_space(on):
     board = tool(on, "Board")
     board.click()
     wide = on.page.evaluate("document.querySelector('.agentnb-graph svg').viewBox.baseVal.width")
@@ -174,7 +174,7 @@ def test_the_board_is_switched_off_and_takes_no_room_then(on):
     assert done(on) == []
 
 
-def test_what_a_step_changes_of_the_picture_is_short(on):
+def test_changes_of_the_drawing_per_step_are_small(on):
     for size in (10, 1000):
         session = nb.Session(long(size))
         session.edit({f"key{number}": number for number in range(size)})
@@ -189,7 +189,7 @@ def test_what_a_step_changes_of_the_picture_is_short(on):
 # -- the table --------------------------------------------------------------------------------------------------------
 
 
-def test_the_graph_is_a_table_too_that_follows_the_run(on):
+def test_the_graph_has_a_table_that_follows_the_run(on):
     table = on.page.get_by_role("table", name="Nodes of the graph")
     assert table.count() == 0
     tool(on, "Table").click()
@@ -206,7 +206,7 @@ def test_the_graph_is_a_table_too_that_follows_the_run(on):
     assert on.page.evaluate("document.querySelector('.agentnb-graph-table').closest('[aria-live]')") is None
 
 
-def test_the_map_covers_no_node_where_a_corner_is_free(host):
+def test_the_map_covers_no_node_if_a_corner_is_free(host):
     on = host(nb.Session(nb.samples("incident")))
     on.page.set_viewport_size({"width": 700, "height": 1000})
     on.page.locator("[data-pane=graph] .agentnb-map").wait_for()

@@ -77,7 +77,7 @@ def test_the_history_of_a_key_is_in_a_card_and_its_nodes_light_up(host):
     assert on.marked("agentnb-writes") == []
 
 
-def test_the_search_field_goes_to_the_previous_and_the_next_step_found(host):
+def test_the_search_field_goes_to_the_previous_and_next_match(host):
     session = refined()
     session.goto(9)
     on = host(session)
@@ -94,7 +94,7 @@ def test_the_search_field_goes_to_the_previous_and_the_next_step_found(host):
     assert "2 of 15" in on.page.locator(".agentnb-finder").inner_text()
 
 
-def test_a_mistake_is_at_its_field_and_what_was_typed_stays(host):
+def test_an_error_is_shown_at_its_field_and_the_input_is_kept(host):
     on = host(ticket_recipe.session("hello"))
     box = on.page.get_by_label("stop when this holds", exact=True)
     box.fill("reply ==")
@@ -122,7 +122,7 @@ def test_a_logpoint_is_set_from_a_nodes_menu_and_its_messages_are_shown(host):
     assert on.page.locator(".agentnb-messages").inner_text().split("\n") == ["Messages", "reply is no"]
 
 
-def test_zoom_and_collapsed_regions_are_as_they_were_left(host):
+def test_zoom_and_collapsed_regions_are_restored(host):
     on = host(refined())
     settled(on)
     on.page.evaluate("host.ends.forEach(end => end())")

@@ -41,7 +41,7 @@ def at_focus(on):
     return on.page.evaluate("document.activeElement.className")
 
 
-def test_a_failed_node_is_tried_again_from_its_card(failed):
+def test_a_failed_node_is_retried_from_its_card(failed):
     card = failed.page.locator(".agentnb-problem")
     card.get_by_role("button", name="Try again").click()
     assert failed.obey() == ["retry"]
@@ -60,7 +60,7 @@ def test_a_failed_node_is_skipped(failed):
     assert (failed.session.status, "sent" in failed.session.board) == ("finished", False)
 
 
-def test_what_a_skipped_node_would_have_written_is_looked_at_before_it_is_sent(failed):
+def test_the_writes_of_a_skipped_node_are_validated_before_sending(failed):
     failed.button("Skip, and write …").click()
     box = failed.page.get_by_label("what it would have written, as JSON")
     assert box.evaluate("box => box === document.activeElement")
@@ -74,7 +74,7 @@ def test_what_a_skipped_node_would_have_written_is_looked_at_before_it_is_sent(f
     assert (failed.session.status, failed.session.board["sent"]) == ("finished", "by hand")
 
 
-def test_what_is_typed_on_the_card_of_a_failure_outlives_an_update(failed):
+def test_text_typed_on_the_card_of_a_failure_survives_an_update(failed):
     failed.button("Skip, and write …").click()
     box = failed.page.get_by_label("what it would have written, as JSON")
     box.fill('{"sent": ')
@@ -84,7 +84,7 @@ def test_what_is_typed_on_the_card_of_a_failure_outlives_an_update(failed):
     assert box.evaluate("box => box === document.activeElement")
 
 
-def test_a_problem_that_is_no_failure_has_no_such_buttons(host):
+def test_a_problem_that_is_not_a_failure_has_no_such_buttons(host):
     on = host()
     on.show(problems=[{"code": "U301", "what": "no", "where": "", "why": "", "do": "", "severity": "error"}])
     assert on.page.locator(".agentnb-problem").count() == 1
@@ -110,7 +110,7 @@ def test_a_limit_is_raised_on_the_card_that_names_it(spent):
     assert spent.session.status == "finished"
 
 
-def test_what_is_no_limit_is_a_problem_and_what_was_typed_stays(spent):
+def test_an_invalid_limit_is_a_problem_and_the_input_is_kept(spent):
     number = spent.page.get_by_label("new max_steps")
     number.fill("many")
     spent.button("Raise the limit").click()
@@ -119,7 +119,7 @@ def test_what_is_no_limit_is_a_problem_and_what_was_typed_stays(spent):
     assert (number.input_value(), spent.session.status) == ("many", "exhausted")
 
 
-def test_an_event_is_emitted_where_the_run_is_idle(team):
+def test_an_event_can_be_emitted_while_the_run_is_idle(team):
     pane = events(team)
     assert pane.locator("option").first.get_attribute("value") == "goal.created"
     pane.get_by_label("type of the event").fill("goal.created")
@@ -161,13 +161,13 @@ def test_a_click_on_an_event_shows_the_step_that_emitted_it(team):
     assert team.button(f"Details of step {number}").is_visible()
 
 
-def test_only_runs_on_events_have_the_pane(host):
+def test_only_reactive_runs_have_the_pane(host):
     on = host()
     settle(on)
     assert events(on).is_hidden()
 
 
-def test_an_event_is_a_text_whatever_it_is_called(team):
+def test_names_of_events_are_escaped(team):
     team.session.emit("<img src=x onerror='window.owned = 1'>", {}, "<script>window.owned = 2</script>")
     team.show()
     settle(team)
@@ -176,7 +176,7 @@ def test_an_event_is_a_text_whatever_it_is_called(team):
     assert team.page.evaluate("window.owned") is None
 
 
-def test_the_details_of_a_node_can_make_it_the_next_node(host):
+def test_the_details_can_make_a_node_the_next_one(host):
     on = host(ticket_recipe.session("hello"))
     settle(on)
     on.page.locator("g.node[data-node=tell]").click()
@@ -198,7 +198,7 @@ def test_a_node_whose_frame_is_not_open_is_not_offered(host):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_cards_and_events_can_be_read_in_both_themes(team, theme):
+def test_cards_and_events_are_legible_in_both_themes(team, theme):
     team.session.emit("goal.created", {"goal": "Tell of swifts."})
     team.session.run(max_steps=1)
     team.show()

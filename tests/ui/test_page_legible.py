@@ -38,7 +38,7 @@ def test_the_text_of_the_graph_is_legible_and_the_board_is_never_cut(host, width
 
 
 @pytest.mark.parametrize("width", [590, 700, 860, 960, 1280])
-def test_the_buttons_and_the_speed_are_one_line(host, width):
+def test_buttons_and_speed_are_on_one_line(host, width):
     on = host(ticket_recipe.session())
     on.page.set_viewport_size({"width": width, "height": 900})
     tops = on.page.evaluate(
@@ -48,7 +48,7 @@ def test_the_buttons_and_the_speed_are_one_line(host, width):
     assert len(set(tops)) == 1
 
 
-def test_what_was_written_is_the_first_row_with_the_value_before(host):
+def test_written_keys_are_the_first_rows_with_the_previous_value(host):
     on = host(ticket_recipe.session("hello"))
     on.session.edit({"reply": "old"})
     on.session.step(2)
@@ -58,7 +58,7 @@ def test_what_was_written_is_the_first_row_with_the_value_before(host):
     assert first.locator(".agentnb-value").inner_text() == "'old' → 'no'"
 
 
-def test_enter_submits_a_field_where_the_page_around_cancels_the_event_that_would(host):
+def test_enter_submits_a_field_even_if_the_page_cancels_the_event(host):
     on = host()
     on.page.evaluate("document.body.addEventListener('beforeinput', event => event.preventDefault(), true)")
     for label, typed, sent in (
@@ -73,7 +73,7 @@ def test_enter_submits_a_field_where_the_page_around_cancels_the_event_that_woul
         assert on.sent() == [sent]  # the kernel looks at an expression before it is added
 
 
-def test_a_question_shows_what_it_is_about(host):
+def test_a_question_shows_its_subject(host):
     on = host()
     on.session.run()
     on.show(problems=[])
@@ -99,7 +99,7 @@ def test_a_failed_node_shows_the_line_of_the_users_code(host):
     assert "the till is empty" in card.locator("pre").last.inner_text()
 
 
-def test_a_question_mark_shows_the_keys_and_a_node_has_a_menu(host):
+def test_a_question_mark_shows_the_shortcuts_and_a_node_has_a_menu(host):
     on = host()
     on.page.get_by_label("agentnb cockpit").focus()
     on.page.keyboard.press("?")

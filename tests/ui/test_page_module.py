@@ -17,7 +17,7 @@ LOADED = """async text => {
 }"""
 
 
-def test_names_of_the_files_cannot_collide(browser):
+def test_names_of_different_files_cannot_collide(browser):
     """In a module, no name can be declared twice: a file that repeats itself under another name declares only that."""
     page = browser.new_page()
     page.goto("about:blank")

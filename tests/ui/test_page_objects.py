@@ -23,7 +23,7 @@ def list_drawn(on):
     )
 
 
-def test_the_objects_of_a_reactive_run_are_beside_the_graph(host, incident):
+def test_objects_of_a_reactive_run_are_shown_beside_the_graph(host, incident):
     on = host(incident)
     assert pane(on).is_visible()
     on.show()
@@ -38,7 +38,7 @@ def test_the_objects_of_a_reactive_run_are_beside_the_graph(host, incident):
     assert pane(on).locator("g.edge").count() == 1
 
 
-def test_a_picture_that_is_the_same_is_left_as_it_is(host, incident):
+def test_an_unchanged_drawing_is_not_replaced(host, incident):
     on = host(incident)
     incident.emit("alert.raised", {"service": "api", "text": "slow"})
     incident.step()
@@ -68,7 +68,7 @@ def test_it_keeps_its_size_over_steps_and_can_be_zoomed(host, incident):
     assert on.page.evaluate(scale) == pytest.approx(smaller, abs=0.01)
 
 
-def test_while_it_runs_it_is_asked_for_only_now_and_then(host, incident):
+def test_during_a_run_it_is_requested_only_occasionally(host, incident):
     on = host(incident)
     on.page.clock.install()
     on.page.evaluate("host.sent.splice(0)")
@@ -93,7 +93,7 @@ def test_hostile_objects_remain_text(host, incident):
     assert pane(on).locator("script, img").count() == 0
 
 
-def test_a_run_of_nodes_and_edges_has_none(host):
+def test_other_runs_have_no_object_graph(host):
     on = host(ticket_recipe.session("hello"))
     on.session.step()
     on.show()

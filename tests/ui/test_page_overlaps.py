@@ -137,7 +137,7 @@ def measured(on, name):
 
 @pytest.mark.parametrize("name", SESSIONS)
 @pytest.mark.parametrize("layout", ["dot", "plain"])
-def test_nothing_covers_anything_else(host, name, layout, monkeypatch):
+def test_elements_do_not_overlap(host, name, layout, monkeypatch):
     if layout == "plain":
         monkeypatch.setenv(VARIABLE, "plain")
     on = host(SESSIONS[name]())

@@ -91,7 +91,7 @@ def test_the_widths_of_the_boards_columns_are_kept_until_they_are_reset(opened_a
     assert [wide(opened_again(), name) for name in ("heading", "by")] == before
 
 
-def test_somebody_elses_text_under_our_name_does_no_harm(opened_again):
+def test_foreign_text_in_local_storage_is_harmless(opened_again):
     on = opened_again()
     on.page.evaluate("localStorage.setItem('agentnb.panes', '{nonsense')")
     assert tall(opened_again(), "board") == tall(on, "board")
@@ -132,7 +132,7 @@ def test_a_message_at_a_field_of_a_pane_is_not_cut(host):
     assert on.page.locator(".agentnb-stop-form .agentnb-wrong").evaluate(inside)
 
 
-def test_a_pane_keeps_a_little_height_and_its_keys_to_itself(host):
+def test_a_pane_keeps_a_minimum_height_and_its_keys(host):
     on = host()
     for _ in range(40):
         sash(on, "board").press("ArrowUp")
@@ -141,7 +141,7 @@ def test_a_pane_keeps_a_little_height_and_its_keys_to_itself(host):
     assert on.sent() == []
 
 
-def test_no_pane_but_the_lists_is_pushed_by_what_comes_into_another(host):
+def test_growing_panes_push_only_lists(host):
     on = host()
     places = """[...document.querySelectorAll('.agentnb-pane:not(.agentnb-lists *)')]
         .map(one => one.getBoundingClientRect().top
@@ -154,7 +154,7 @@ def test_no_pane_but_the_lists_is_pushed_by_what_comes_into_another(host):
     assert on.page.evaluate(places) == before
 
 
-def test_everything_fits_a_screen(host):
+def test_everything_fits_on_a_screen(host):
     on = host()
     on.page.set_viewport_size({"width": 1200, "height": 900})
     on.session.step()
@@ -163,7 +163,7 @@ def test_everything_fits_a_screen(host):
 
 
 @pytest.mark.parametrize("width", [480, 600])  # a narrow cell; a wide one at a zoom of 200 %
-def test_where_it_is_narrow_the_columns_are_below_each_other(host, width):
+def test_in_a_narrow_cockpit_the_columns_are_stacked(host, width):
     on = host()
     on.page.set_viewport_size({"width": width, "height": 900})
     tops = [
@@ -175,7 +175,7 @@ def test_where_it_is_narrow_the_columns_are_below_each_other(host, width):
     assert on.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-def test_two_views_have_panes_of_their_own(host):
+def test_two_views_have_separate_panes(host):
     on = host(views=2)
     before = tall(on, "board", 1)
     pane(on, "board").get_by_role("button", name="Blackboard").click()
@@ -184,7 +184,7 @@ def test_two_views_have_panes_of_their_own(host):
     assert tall(on, "forks", 0) == tall(on, "forks", 1) + 16
 
 
-def test_every_pane_that_scrolls_can_be_reached_by_keys(host):
+def test_every_scrolling_pane_can_be_reached_by_keyboard(host):
     on = host()
     lost = """[...document.querySelectorAll('.agentnb-room, .agentnb-room *')].filter(
         one => one.scrollHeight > one.clientHeight + 1 && getComputedStyle(one).overflowY === 'auto' && one.tabIndex < 0

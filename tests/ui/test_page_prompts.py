@@ -34,7 +34,7 @@ def card(on):
     return on.page.locator(".agentnb-ask")
 
 
-def test_an_approval_shows_what_is_asked_and_is_given(approving):
+def test_an_approval_shows_its_request_and_can_be_granted(approving):
     assert "requests approval for may it" in card(approving).inner_text()
     assert card(approving).get_by_label("of", exact=True).input_value() == "again"
     approving.button("Approve").click()
@@ -50,14 +50,14 @@ def test_an_approval_is_denied_with_a_reason(approving):
     assert approving.session.board["said"] == {"approved": False, "reason": "too dear", "by": None}
 
 
-def test_what_leave_is_asked_for_is_changed_and_granted_so(approving):
+def test_a_requested_approval_is_edited_and_granted(approving):
     card(approving).get_by_label("of", exact=True).fill("something else")
     approving.button("Approve").click()
     assert approving.obey() == ["change", "approve"]
     assert approving.session.board["said"]["arguments"] == {"of": "something else"}
 
 
-def test_a_change_of_a_requested_approval_may_be_saved_first(approving):
+def test_an_edit_of_a_requested_approval_may_be_saved_first(approving):
     card(approving).get_by_label("of", exact=True).fill("something else")
     approving.button("Keep changes").click()
     assert approving.obey() == ["change"]
@@ -70,7 +70,7 @@ def test_enter_in_the_reason_denies_and_never_approves(approving):
     assert approving.obey() == ["deny"]
 
 
-def test_what_is_sent_can_be_read_and_changed_and_then_its_answer(calling):
+def test_a_request_and_then_its_answer_can_be_read_and_edited(calling):
     assert "llm is about to call Moderation" in card(calling).inner_text()
     box = card(calling).get_by_label("user message")
     assert box.input_value() == "Comment 7 by Kim: You are a fool."
@@ -92,7 +92,7 @@ def test_what_is_sent_can_be_read_and_changed_and_then_its_answer(calling):
     assert calling.session.board["answer"]["response"] == "Leave it."
 
 
-def test_what_is_typed_stays_while_the_screen_changes_and_goes_along_with_any_step(calling):
+def test_typed_text_survives_updates_and_is_sent_with_any_step(calling):
     box = card(calling).get_by_label("user message")
     box.fill("half a")
     calling.show(said="something else")
@@ -102,7 +102,7 @@ def test_what_is_typed_stays_while_the_screen_changes_and_goes_along_with_any_st
     assert calling.session.trace.steps[-1].node_id == "llm"
 
 
-def test_a_change_is_undone(calling):
+def test_a_change_can_be_undone(calling):
     box = card(calling).get_by_label("user message")
     box.fill("x")
     calling.button("Undo changes").click()
@@ -111,7 +111,7 @@ def test_a_change_is_undone(calling):
 
 
 @pytest.mark.parametrize("button", ["Send it", "Step", "Keep changes"])
-def test_what_is_no_number_goes_nowhere_and_is_said_at_its_place(calling, button):
+def test_an_invalid_number_is_not_sent_and_is_reported_at_its_field(calling, button):
     (part,) = calling.page.locator(".agentnb-ask .agentnb-field:has([aria-label=json_object])").all()
     card(calling).get_by_text("1 setting").click()
     part.get_by_label("kind").select_option(label="number")
@@ -125,21 +125,21 @@ def test_what_is_no_number_goes_nowhere_and_is_said_at_its_place(calling, button
     assert box.evaluate("box => box === document.activeElement")
 
 
-def test_a_node_that_gets_another_answer_does_not_lose_the_focus_to_the_notebook(calling):
+def test_editing_an_answer_keeps_the_focus_in_the_cockpit(calling):
     calling.button("Send it").focus()
     calling.page.keyboard.press("Enter")
     calling.obey()
     assert calling.page.evaluate("Boolean(document.activeElement.closest('.agentnb-cockpit'))")
 
 
-def test_messages_are_by_themselves_and_the_settings_below_them(calling):
+def test_messages_are_separate_and_the_settings_are_below(calling):
     assert card(calling).locator("[data-role]").count() == 2
     roles = [part.get_attribute("data-role") for part in card(calling).locator("[data-role]").all()]
     assert roles == ["system", "user"]
     assert card(calling).locator("details [aria-label=json_object]").count() == 1
 
 
-def test_a_person_answers_in_place_of_the_model(calling):
+def test_a_person_answers_instead_of_the_model(calling):
     calling.button("Answer it myself").click()
     box = card(calling).get_by_label("answer in place of Moderation")
     assert box.evaluate("box => box === document.activeElement")
@@ -160,7 +160,7 @@ def asked(host, **declared):
     return on
 
 
-def test_a_number_is_asked_for_and_nothing_else_is_taken(host):
+def test_a_number_field_accepts_only_numbers(host):
     on = asked(host, schema={"type": "integer"})
     box = on.page.get_by_label("Well?")
     box.fill("many")
@@ -173,7 +173,7 @@ def test_a_number_is_asked_for_and_nothing_else_is_taken(host):
     assert on.session.board["said"] == 3
 
 
-def test_yes_or_no_are_two_buttons(host):
+def test_a_boolean_has_two_buttons(host):
     on = asked(host, schema={"type": "boolean"})
     assert card(on).get_by_role("textbox").count() == 0
     on.button("no").click()
@@ -189,7 +189,7 @@ def test_a_choice_among_many_is_a_list(host):
     assert on.session.board["said"] == 17
 
 
-def test_who_is_asked_to_choose_may_say_nothing_else(host):
+def test_a_choice_accepts_no_other_answer(host):
     on = asked(host, options=["a", "b"])
     assert on.page.get_by_label("another answer for ask").is_hidden()
     on.button("Another answer").click()
@@ -199,7 +199,7 @@ def test_who_is_asked_to_choose_may_say_nothing_else(host):
     assert (on.session.status, "said" in on.session.board) == ("waiting", False)
 
 
-def test_a_new_question_has_the_focus_only_where_the_cockpit_had_it_and_nobody_types(host):
+def test_a_new_question_takes_the_focus_only_from_an_idle_cockpit(host):
     graph = nx.DiGraph(name="asks")
     graph.add_node("ask", kind="human", prompt="Well?", output="said")
     session = nb.Session(nb.load(graph))
@@ -239,7 +239,7 @@ def hostile():
     return session
 
 
-def test_a_recipe_full_of_scripts_does_nothing(host):
+def test_scripts_in_a_recipe_do_not_run(host):
     on = host(hostile())
     on.show()
     for name in on.page.locator(".agentnb-board .agentnb-key").all():
@@ -255,7 +255,7 @@ def test_a_recipe_full_of_scripts_does_nothing(host):
     assert "<script>window.owned" in on.page.locator(".agentnb-stops").inner_text()
 
 
-def test_a_hostile_approval_does_nothing(host):
+def test_scripts_in_an_approval_do_not_run(host):
     session = to_where_it_waits(asking("cycle", "approval"))
     on = host(session)
     row = {"path": [EVIL], "label": EVIL, "text": EVIL, "as": "fixed", "note": EVIL}
@@ -282,7 +282,7 @@ def test_a_hostile_approval_does_nothing(host):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["approving", "calling"])
-def test_all_of_it_can_be_read_in_both_themes(request, name, theme):
+def test_cards_are_legible_in_both_themes(request, name, theme):
     on = request.getfixturevalue(name)
     on.session.breakpoints.add(when="failure > 1")
     on.session.watch("failure")
@@ -296,7 +296,7 @@ def test_all_of_it_can_be_read_in_both_themes(request, name, theme):
 
 @pytest.mark.parametrize("width", [420, 1300])
 @pytest.mark.parametrize("name", ["approving", "calling"])
-def test_nothing_of_it_hangs_over_the_edge(request, name, width):
+def test_cards_do_not_overflow_the_page(request, name, width):
     on = request.getfixturevalue(name)
     on.page.set_viewport_size({"width": width, "height": 800})
     on.session.breakpoints.add(

@@ -7,7 +7,7 @@ from agentnb.ui.page_queries import QUERIES, run_query
 from tests.ui import ticket_recipe
 
 
-def test_a_look_changes_nothing():
+def test_a_query_changes_nothing():
     session = ticket_recipe.session()
     session.step()
     before = (session.position, dict(session.board), session.frontier)
@@ -15,12 +15,12 @@ def test_a_look_changes_nothing():
     assert (session.position, dict(session.board), session.frontier) == before
 
 
-def test_what_there_is_not_is_a_problem():
+def test_an_unknown_query_is_a_problem():
     with pytest.raises(AgentNbError) as caught:
         run_query(ticket_recipe.session(), "kay", "category")
     (problem,) = caught.value.problems
     assert (problem.code, "key" in problem.do) == ("U308", True)
 
 
-def test_every_look_is_named_in_words():
+def test_every_query_has_a_description():
     assert all(name.isidentifier() for name in QUERIES)

@@ -18,7 +18,7 @@ def fold(on, scope):
     return on.page.locator(f'.agentnb-fold[data-scope="{scope}"]')
 
 
-def test_a_region_closes_to_a_box_that_sums_up_and_opens_again(research):
+def test_a_region_collapses_to_a_summary_box_and_expands_again(research):
     on = research
     on.session.step(8)
     on.show()
@@ -36,7 +36,7 @@ def test_a_region_closes_to_a_box_that_sums_up_and_opens_again(research):
     assert on.page.evaluate("document.activeElement.dataset.scope") == "look_up"
 
 
-def test_a_step_inside_a_closed_region_is_seen_at_its_box(research):
+def test_a_step_inside_a_collapsed_region_is_shown_at_its_box(research):
     on = research
     fold(on, "each").focus()
     on.page.keyboard.press("Enter")
@@ -52,7 +52,7 @@ def test_a_step_inside_a_closed_region_is_seen_at_its_box(research):
     assert on.page.evaluate(taken) == ["each", "region: each"]  # and the edge into the loop
 
 
-def test_all_regions_close_and_open_at_once(research):
+def test_all_regions_collapse_and_expand_at_once(research):
     on = research
     tool(on, "Close all").click()
     on.obey()
@@ -64,14 +64,14 @@ def test_all_regions_close_and_open_at_once(research):
     assert (on.page.locator("g.cluster").count(), on.page.locator("g.kind-region").count()) == (2, 0)
 
 
-def test_each_view_has_its_own_closed_regions(host):
+def test_each_view_has_its_own_collapsed_regions(host):
     on = host(nb.Session(nb.samples("research")), views=2)
     fold(on, "each").first.click()
     on.obey()
     assert on.page.locator("g.kind-region").count() == 1
 
 
-def test_a_click_on_a_node_that_is_out_of_sight_marks_the_box(research):
+def test_selecting_a_hidden_node_marks_its_box(research):
     on = research
     node(on, "archive").click()
     fold(on, "each").click()
@@ -80,7 +80,7 @@ def test_a_click_on_a_node_that_is_out_of_sight_marks_the_box(research):
     assert node(on, "region: each").get_attribute("aria-pressed") is None
 
 
-def test_a_large_recipe_is_not_laid_out_before_the_page_opens(host):
+def test_a_large_recipe_has_no_layout_before_the_page_opens(host):
     session = nb.Session(large())
     assert not graph_view.draw_at_once(session).startswith("<svg")
     on = host(session)
@@ -88,7 +88,7 @@ def test_a_large_recipe_is_not_laid_out_before_the_page_opens(host):
     assert graph_view.find_collapsed(session) == ("deep",)
 
 
-def test_a_large_drawing_comes_when_it_is_asked_for(host):
+def test_a_large_drawing_is_sent_on_request(host):
     session = nb.Session(large())
     on = host(session)
     on.page.evaluate("host.model.set('svg', 'drawing 0')")

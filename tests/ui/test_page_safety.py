@@ -83,7 +83,7 @@ def nothing_happened(on):
     assert value_slice == []
 
 
-def test_nothing_of_a_hostile_recipe_runs_or_leaves_the_page(host):
+def test_no_part_of_a_hostile_recipe_runs_or_leaves_the_page(host):
     on = host(Session(recipe(), dict.fromkeys(TRAPS, TRAPS[0]), validate_inputs=False))
     nothing_happened(on)
     root = [node for node in on.session.recipe.nodes.values() if node.scope == ROOT]
@@ -109,7 +109,7 @@ def test_nothing_of_a_hostile_recipe_runs_or_leaves_the_page(host):
     nothing_happened(on)
 
 
-def test_what_a_hostile_run_says_is_shown_as_text(host):
+def test_output_of_a_hostile_run_is_shown_as_text(host):
     # One of the traps is a secret's name ("passwd"): its value is masked wherever it stands.
     values = {trap: "its own" if "passwd" in trap else TRAPS[0] for trap in TRAPS}
     on = host(Session(recipe(), values, validate_inputs=False))

@@ -100,7 +100,7 @@ def _plain(monkeypatch):
 
 
 @pytest.mark.parametrize("make", [start, middle, failure, approval, compare], ids=lambda make: make.__name__)
-def test_the_cockpit_looks_as_it_did(host, make, request, tmp_path):
+def test_the_cockpit_matches_its_screenshots(host, make, request, tmp_path):
     on = host(make())
     on.page.emulate_media(reduced_motion="reduce")
     on.page.add_style_tag(content=STYLE)
@@ -121,7 +121,7 @@ def test_the_cockpit_looks_as_it_did(host, make, request, tmp_path):
     assert differ == []
 
 
-def test_the_comparison_finds_a_hidden_pane_and_another_colour(host):
+def test_the_comparison_detects_a_hidden_pane_and_another_color(host):
     on = host(start())
     on.page.add_style_tag(content=STYLE)
     on.obey()

@@ -31,7 +31,7 @@ def card(on):
     return on.page.locator(".agentnb-stream")
 
 
-def test_a_text_grows_as_it_comes(on):
+def test_a_text_grows_as_it_streams(on):
     hear(on, row(0, "Once "))
     hear(on, row(5, "upon \U0001f426 "))
     hear(on, row(12, "a time", pieces=3))
@@ -43,7 +43,7 @@ def test_a_text_grows_as_it_comes(on):
     assert card(on).evaluate("card => card.closest('[aria-live]')") is None
 
 
-def test_a_piece_that_was_lost_is_asked_for_and_one_that_comes_twice_is_not_put_in_twice(on):
+def test_a_lost_chunk_is_requested_and_a_duplicate_one_is_ignored(on):
     hear(on, row(0, "Once "))
     hear(on, row(10, "a time"))
     assert wanted(on) == ["0/ask"]
@@ -53,14 +53,14 @@ def test_a_piece_that_was_lost_is_asked_for_and_one_that_comes_twice_is_not_put_
     assert wanted(on) == []
 
 
-def test_another_attempt_starts_over_and_says_so(on):
+def test_a_retry_starts_over_and_is_announced(on):
     hear(on, row(0, "half an ans"))
     hear(on, row(0, "all of it", attempt=2))
     assert card(on).locator(".agentnb-stream-text").text_content() == "all of it"
     assert "attempt 2" in card(on).inner_text()
 
 
-def test_what_was_said_stands_until_the_run_continues(on):
+def test_streamed_text_remains_until_the_run_continues(on):
     hear(on, row(0, "It is said"))
     on.session.step()
     on.show()
@@ -72,14 +72,14 @@ def test_what_was_said_stands_until_the_run_continues(on):
     assert card(on).count() == 0
 
 
-def test_what_was_given_up_goes_at_once_and_branches_have_a_card_each(on):
+def test_abandoned_text_disappears_and_each_branch_has_a_card(on):
     hear(on, row(0, "one"), row(0, "two", id="0/other", node="other"))
     assert card(on).count() == 2
     hear(on, row(3, "", over=-1))
     assert card(on).get_attribute("aria-label") == "the model's text for other"
 
 
-def test_what_a_model_says_is_text_and_nothing_else(on):
+def test_output_of_a_model_is_escaped(on):
     hear(on, row(0, EVIL, node=EVIL, model=EVIL))
     on.page.wait_for_timeout(50)
     assert on.page.evaluate("window.owned") is None
@@ -87,7 +87,7 @@ def test_what_a_model_says_is_text_and_nothing_else(on):
     assert card(on).locator(":is(script, img, a)").count() == 0
 
 
-def test_a_long_text_is_followed_to_its_end_unless_somebody_reads_further_up(on):
+def test_a_long_text_scrolls_to_its_end_unless_scrolled_up(on):
     hear(on, row(0, "line\n" * 100))
     at_end = "box => box.scrollHeight - box.scrollTop - box.clientHeight < 5"
     text = card(on).locator(".agentnb-stream-text")

@@ -59,7 +59,7 @@ def test_each_step_is_a_named_option_in_order(host):
     assert " ms" in steps(on).first.get_attribute("title")
 
 
-def test_a_run_without_steps_says_how_to_begin(host):
+def test_a_run_without_steps_shows_how_to_start(host):
     on = show_timeline(host, ticket_recipe.session())
     assert on.page.get_by_text("No step yet").is_visible()
     on.session.step()
@@ -69,7 +69,7 @@ def test_a_run_without_steps_says_how_to_begin(host):
     assert not on.page.get_by_text("No step yet").is_visible()
 
 
-def test_a_click_goes_there_and_later_steps_are_marked_as_later(host):
+def test_a_click_goes_to_a_step_and_later_steps_are_marked(host):
     on = show_timeline(host, finished())
     steps(on).first.click()
     assert on.obey() == ["goto"]
@@ -80,7 +80,7 @@ def test_a_click_goes_there_and_later_steps_are_marked_as_later(host):
     assert steps(on).first.get_attribute("aria-current") == "step"
 
 
-def test_arrows_choose_a_step_and_enter_goes_there(host):
+def test_arrow_keys_select_a_step_and_enter_goes_to_it(host):
     on = show_timeline(host, finished())
     box = on.page.get_by_role("listbox", name="steps of the run")
     box.press("ArrowLeft")
@@ -94,7 +94,7 @@ def test_arrows_choose_a_step_and_enter_goes_there(host):
     assert on.sent() == [("goto", 1)]
 
 
-def test_a_failed_and_a_skipped_step_have_a_sign_and_a_word(host):
+def test_failed_and_skipped_steps_have_a_sign_and_a_label(host):
     session = ticket_recipe.session("hello", answers=["explode"])
     session.step()
     session.skip()
@@ -107,7 +107,7 @@ def test_a_failed_and_a_skipped_step_have_a_sign_and_a_word(host):
     assert "reply = 'refund: explode' was set manually" in steps(on).nth(1).get_attribute("aria-label")
 
 
-def test_nested_steps_are_in_lanes_of_their_own(host):
+def test_nested_steps_are_in_separate_lanes(host):
     session = nb.Session(nb.samples("refine"))
     session.step(12)
     on = show_timeline(host, session)
@@ -120,7 +120,7 @@ def test_nested_steps_are_in_lanes_of_their_own(host):
     assert len(set.union(*by_depth.values())) == 3
 
 
-def test_what_was_done_and_where_a_fork_begins_is_marked_there_and_on_the_slider(host):
+def test_interventions_and_forks_are_marked_on_timeline_and_slider(host):
     session = finished()
     session.goto(1)
     session.edit({"category": "odd"})
@@ -138,7 +138,7 @@ def test_what_was_done_and_where_a_fork_begins_is_marked_there_and_on_the_slider
     assert on.session.position == 1
 
 
-def test_another_way_takes_the_place_of_the_steps_that_were_left(host):
+def test_new_steps_replace_abandoned_ones(host):
     session = finished()
     on = show_timeline(host, session)
     session.goto(1)
@@ -150,7 +150,7 @@ def test_another_way_takes_the_place_of_the_steps_that_were_left(host):
     assert names(on) == ["step 1: classify", "step 2: tell"]
 
 
-def test_another_run_of_the_same_length_is_not_taken_for_this_one(host):
+def test_another_run_of_the_same_length_is_distinguished(host):
     session = finished()
     on = show_timeline(host, session)
     on.session = session.fork(at=1)
@@ -165,7 +165,7 @@ def test_another_run_of_the_same_length_is_not_taken_for_this_one(host):
     assert names(on) == ["step 1: classify", "step 2: refuse", "step 3: tell"]
 
 
-def test_of_a_long_run_only_what_is_seen_is_on_the_page(host):
+def test_only_the_visible_part_of_a_long_run_is_rendered(host):
     on = show_timeline(host, counting(100_000))
     assert names(on)[-1] == "step 100000: add"
     assert steps(on).count() < 100
@@ -181,7 +181,7 @@ def test_of_a_long_run_only_what_is_seen_is_on_the_page(host):
     assert names(on)[0] == "step 1: add"
 
 
-def test_a_run_that_continues_is_asked_about_a_few_times_a_second(host):
+def test_a_running_session_is_queried_a_few_times_a_second(host):
     on = show_timeline(host, counting(10))
     for _ in range(30):
         on.session.step()
@@ -192,7 +192,7 @@ def test_a_run_that_continues_is_asked_about_a_few_times_a_second(host):
     assert names(on)[-1] == "step 40: add"
 
 
-def test_a_closed_timeline_asks_for_the_current_step_alone(host):
+def test_a_collapsed_timeline_requests_the_current_step_only(host):
     session = ticket_recipe.session("hello")
     on = show_timeline(host, session)
     on.button("Timeline").click()
@@ -225,7 +225,7 @@ def test_steps_can_be_zoomed(host):
     assert on.sent() == []
 
 
-def test_a_name_is_text_and_nothing_else(host):
+def test_names_are_escaped(host):
     graph = nx.DiGraph(name="odd", entry="<img src=x onerror=window.harmed=1>")
     graph.add_node("<img src=x onerror=window.harmed=1>", function=lambda: {"<b>": 1})
     session = nb.Session(nb.load(graph))

@@ -20,20 +20,20 @@ def finish_commands(on, **over):
     return [message["do"] for message in messages if message["do"] != "query"]
 
 
-def test_what_is_pressed_meanwhile_is_done_once_the_first_is(host):
+def test_commands_pressed_during_another_run_after_it(host):
     on = host()
     for _ in range(3):
         on.button("Step").click()
     assert [finish_commands(on) for _ in range(4)] == [["step"], ["step"], ["step"], []]
 
 
-def test_no_more_than_a_few_wait(host):
+def test_the_number_of_waiting_commands_is_limited(host):
     on = host()
     on.button("Step").evaluate("button => { for (let time = 0; time < 20; time++) button.click(); }")
     assert [len(finish_commands(on)) for _ in range(6)] == [1, 1, 1, 1, 0, 0]
 
 
-def test_it_waits_while_the_step_is_seen_to_be_at_work(host):
+def test_it_waits_while_a_step_is_running(host):
     on = host()
     on.button("Step").click()
     on.show(status="running", can=["pause", "stop"])
@@ -45,7 +45,7 @@ def test_it_waits_while_the_step_is_seen_to_be_at_work(host):
     assert finish_commands(on) == []
 
 
-def test_a_key_that_is_held_down_asks_for_one_more_at_a_time(host):
+def test_a_held_key_repeats_one_command_at_a_time(host):
     on = host()
     on.page.get_by_label("agentnb cockpit").focus()
     for _ in range(9):
@@ -58,7 +58,7 @@ def test_a_key_that_is_held_down_asks_for_one_more_at_a_time(host):
 
 
 @pytest.mark.parametrize("other", ["Back", "Pause"])
-def test_who_asks_for_something_else_wants_it_no_more(host, other):
+def test_another_command_cancels_waiting_ones(host, other):
     on = host()
     on.show(can=["step", "back", "pause"])
     on.button("Step").click()
@@ -74,7 +74,7 @@ PROBLEM = {"code": "X1", "what": "", "where": "", "why": "", "do": "", "severity
 @pytest.mark.parametrize(
     "over", [{"status": "failed"}, {"status": "waiting", "can": ["back"]}, {"problems": [PROBLEM]}]
 )
-def test_nothing_more_is_done_after_a_step_that_did_not_go_well(host, over):
+def test_a_failed_step_cancels_waiting_commands(host, over):
     on = host()
     on.button("Step").click()
     on.button("Step").click()
@@ -82,7 +82,7 @@ def test_nothing_more_is_done_after_a_step_that_did_not_go_well(host, over):
     assert finish_commands(on) == []
 
 
-def test_a_run_is_begun_once(host):
+def test_a_run_is_started_once(host):
     on = host()
     on.button("Run").click()
     on.button("Run").click()
@@ -105,7 +105,7 @@ def test_the_speed_is_chosen_and_shown(host):
     assert (choice.input_value(), choice.locator("option").count()) == ("7", 5)
 
 
-def test_plus_and_minus_change_the_speed_and_other_keys_are_the_choice_s_own(host):
+def test_plus_and_minus_change_the_speed_and_other_keys_stay_in_the_list(host):
     on = host()
     on.page.get_by_label("agentnb cockpit").focus()
     results = []
@@ -121,7 +121,7 @@ def test_plus_and_minus_change_the_speed_and_other_keys_are_the_choice_s_own(hos
     assert ("back", None) not in on.sent()
 
 
-def test_nothing_on_the_page_grows_with_the_steps(host):
+def test_the_page_does_not_grow_with_the_steps(host):
     on = host(nb.Session(nb.load(small_sessions.counting(10**9)), {"n": 0}, budget={"max_steps": 10**9}))
     sizes = []
     for steps in (500, 5_000):

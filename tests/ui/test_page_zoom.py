@@ -22,7 +22,7 @@ def on(host):
     return host(ticket_recipe.session("hello"))
 
 
-def test_it_is_zoomed_by_buttons_and_keys_and_keeps_its_size_over_steps(on):
+def test_it_zooms_by_buttons_and_keys_and_keeps_its_size_over_steps(on):
     fitted = on.page.evaluate(WIDTH)
     tool(on, "Zoom in").click()
     larger = on.page.evaluate(WIDTH)
@@ -44,7 +44,7 @@ def test_it_is_zoomed_by_buttons_and_keys_and_keeps_its_size_over_steps(on):
     assert done(on) == []
 
 
-def test_the_wheel_zooms_with_a_key_and_what_is_under_the_pointer_stays(on):
+def test_the_wheel_zooms_with_a_modifier_around_the_pointer(on):
     spot = """() => { const box = document.querySelector('g.node[data-node=refuse] .shape').getBoundingClientRect();
         return [box.left + box.width / 2, box.top + box.height / 2]; }"""
     tool(on, "Actual size").click()
@@ -60,7 +60,7 @@ def test_the_wheel_zooms_with_a_key_and_what_is_under_the_pointer_stays(on):
     assert on.page.evaluate(spot) == pytest.approx(before, abs=3)
 
 
-def test_two_fingers_zoom_and_one_scrolls_by_itself(on):
+def test_pinch_zooms_and_one_finger_scrolls(on):
     fingers = """(moves) => {
       const graph = document.querySelector('.agentnb-graph');
       for (const [type, pointerId, x, y] of moves) {
@@ -78,7 +78,7 @@ def test_two_fingers_zoom_and_one_scrolls_by_itself(on):
     assert on.page.evaluate(WIDTH) == pytest.approx(before * 2, rel=0.01)
 
 
-def test_it_is_dragged_and_a_drag_is_no_click(on):
+def test_it_can_be_dragged_and_a_drag_is_not_a_click(on):
     for _ in range(6):
         tool(on, "Zoom in").click()
     before = on.page.evaluate(SCROLL)
@@ -110,7 +110,7 @@ def test_it_follows_the_run_unless_told_not_to(host):
     assert on.page.evaluate(IN_SIGHT, "n0")
 
 
-def test_a_page_that_is_shown_later_shows_where_the_run_is(host):
+def test_a_page_shown_later_shows_the_current_position(host):
     """A notebook puts a view together before the view has a place and a size."""
     session = nb.Session(long(60))
     session.step(50)

@@ -33,7 +33,7 @@ def whole_run(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_node_and_each_step_of_each_sample_can_be_reported(name):
+def test_each_node_and_each_step_of_each_sample_can_be_described(name):
     session = whole_run(name)
     panes = [describe_node_pane(session, node) for node in session.recipe.nodes]
     panes += [describe_step_pane(session, number) for number in range(1, len(session.trace) + 1)]
@@ -47,7 +47,7 @@ def test_each_node_and_each_step_of_each_sample_can_be_reported(name):
     assert sum(len(step["calls"]) for step in steps) == len(calls)
 
 
-def test_to_look_changes_nothing():
+def test_a_query_changes_nothing():
     session = ticket_recipe.session()
     session.step()
     before = (session.position, dict(session.board), session.frontier, len(session.trace))
@@ -56,7 +56,7 @@ def test_to_look_changes_nothing():
     assert (session.position, dict(session.board), session.frontier, len(session.trace)) == before
 
 
-def test_a_node_is_reported_with_its_last_step_up_to_where_the_run_is():
+def test_a_node_has_its_last_step_up_to_the_position():
     session = nb.Session(nb.samples("refine"))
     session.run()
     steps = [step.step for step in session.trace.steps if step.node_id == "measure"]
@@ -74,7 +74,7 @@ def test_a_node_is_reported_with_its_last_step_up_to_where_the_run_is():
     assert (describe_node_pane(session, "measure")["step"], find_last_step(session, "measure")) == (None, None)
 
 
-def test_later_steps_that_are_kept_can_be_reported_too():
+def test_later_steps_can_be_described_too():
     session = ticket_recipe.session("hello")
     session.run()
     session.goto(1)
@@ -82,18 +82,18 @@ def test_later_steps_that_are_kept_can_be_reported_too():
 
 
 @pytest.mark.parametrize("number", [0, -1, 99, "1", None, True])
-def test_of_a_step_that_there_is_not_nothing_is_reported(number):
+def test_a_missing_step_has_no_details(number):
     session = ticket_recipe.session()
     session.step()
     step_pane = describe_step_pane(session, number)
     assert (step_pane["node"], step_pane["step"]) == (None, None)
 
 
-def test_of_a_node_that_there_is_not_it_is_reported_that_it_is_gone():
+def test_a_missing_node_is_reported_as_missing():
     assert describe_node_pane(ticket_recipe.session(), "nobody")["node"] == {"id": "nobody", "missing": True}
 
 
-def test_what_was_cut_is_reported_whole_on_demand():
+def test_truncated_values_are_complete_on_demand():
     session = ticket_recipe.session("money " * 300 + "back")
     session.step()
     (cell,) = describe_step_pane(session, 1)["step"]["inputs"]
@@ -104,7 +104,7 @@ def test_what_was_cut_is_reported_whole_on_demand():
     assert get_whole_cell(session, ["step", 1, "nowhere"]) == {}
 
 
-def test_no_secret_is_reported_cut_or_whole():
+def test_secrets_are_masked_in_truncated_and_complete_values():
     key = "sk-live-0815-4711"
 
     def sign(api_key):
@@ -125,7 +125,7 @@ def test_no_secret_is_reported_cut_or_whole():
     assert MASK in text
 
 
-def test_a_look_at_a_step_with_very_much_in_it_is_bounded():
+def test_details_of_a_large_step_are_bounded():
     session = ticket_recipe.session()
     session.edit({f"key{number}": "x" * 5000 for number in range(300)})
     session.step()
@@ -135,7 +135,7 @@ def test_a_look_at_a_step_with_very_much_in_it_is_bounded():
     assert step_pane["step"]["outputs"][-1]["key"] == "and 261 more"
 
 
-def test_the_page_asks_for_them_by_name():
+def test_the_page_requests_details_by_name():
     session = ticket_recipe.session()
     session.step()
     assert run_query(session, "step", 1) == describe_step_pane(session, 1)
@@ -143,7 +143,7 @@ def test_the_page_asks_for_them_by_name():
     assert run_query(session, "whole", ["step", 1, "inputs/0"])["text"] == "money back"
 
 
-def test_cells_of_one_look_have_names_of_their_own():
+def test_cells_of_one_query_have_unique_names():
     session = whole_run("research")
     for number in range(1, len(session.trace) + 1):
         names = []

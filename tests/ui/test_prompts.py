@@ -31,13 +31,13 @@ def texts(fields):
     return {field["label"]: field["text"] for field in fields}
 
 
-def test_an_approval_says_for_what_and_with_what():
+def test_an_approval_shows_its_tool_and_arguments():
     (pending,) = to_where_it_waits(asking("cycle", "approval")).pending
     question = describe_pending(pending)
     assert (question["kind"], question["name"], texts(question["arguments"])) == ("approval", "may it", {"of": "again"})
 
 
-def test_a_call_shows_what_it_sends_and_then_what_it_answers():
+def test_a_call_shows_its_request_and_then_its_answer():
     before = describe_pending(make_held_session(3).pending[0])
     assert texts(before["arguments"])["user message"] == "Comment 7 by Kim: You are a fool."
     assert before["answer"] is None
@@ -46,7 +46,7 @@ def test_a_call_shows_what_it_sends_and_then_what_it_answers():
     assert json.loads(json.dumps(after)) == after
 
 
-def test_a_call_that_is_held_goes_out_as_it_was_changed():
+def test_a_paused_call_is_sent_as_edited():
     session = make_held_session()
     (pending,) = session.pending
     apply_change(session, {"arguments": [[["messages", 1, "content"], "Comment 8: Hello."]]}, pending.id)
@@ -59,7 +59,7 @@ def test_a_call_that_is_held_goes_out_as_it_was_changed():
     assert session.board["answer"]["response"] == "Leave it."
 
 
-def test_a_call_that_has_gone_on_cannot_be_changed():
+def test_a_resumed_call_cannot_be_edited():
     session = make_held_session()
     (pending,) = session.pending
     session.step()
@@ -67,7 +67,7 @@ def test_a_call_that_has_gone_on_cannot_be_changed():
         apply_change(session, {"arguments": []}, pending.id)
 
 
-def test_a_call_is_answered_in_its_place_before_it_goes_out():
+def test_a_call_can_be_answered_before_it_is_sent():
     session = make_held_session()
     (pending,) = session.pending
     assert describe_pending(pending)["model"] is True
@@ -99,7 +99,7 @@ def asks(**declared):
         ({"schema": {"type": ["string", "integer"]}}, "text", []),
     ],
 )
-def test_what_a_node_declares_says_how_it_is_answered(declared, way, options):
+def test_the_declaration_of_a_node_defines_the_answer_field(declared, way, options):
     question = describe_pending(asks(**declared).pending[0])
     assert (question["input"], question["options"]) == (way, options)
     assert json.loads(json.dumps(question)) == question
@@ -116,7 +116,7 @@ def test_what_a_node_declares_says_how_it_is_answered(declared, way, options):
         ({"schema": {"type": "array"}}, "[1]", [1]),
     ],
 )
-def test_an_answer_is_given_as_the_value_that_is_meant(declared, typed, value):
+def test_an_answer_is_converted_to_its_type(declared, typed, value):
     session = asks(**declared)
     give(session, typed, "ask")
     assert session.board["said"] == value
@@ -131,14 +131,14 @@ def test_an_answer_is_given_as_the_value_that_is_meant(declared, typed, value):
         ({"enum": ["a", "b"]}, "c", "U322"),
     ],
 )
-def test_what_does_not_fit_is_not_given(schema, typed, code):
+def test_an_invalid_answer_is_rejected(schema, typed, code):
     session = asks(schema=schema)
     with pytest.raises(AgentNbError, match=code):
         give(session, typed, "ask")
     assert session.status == "waiting"
 
 
-def test_what_leave_is_asked_for_is_changed_and_then_granted():
+def test_a_requested_approval_is_edited_and_then_granted():
     session = to_where_it_waits(asking("cycle", "approval"))
     (pending,) = session.pending
     apply_change(session, {"arguments": [[["of"], "something else"]]}, pending.id)
@@ -147,7 +147,7 @@ def test_what_leave_is_asked_for_is_changed_and_then_granted():
     assert session.board["said"]["arguments"] == {"of": "something else"}
 
 
-def test_of_what_waits_on_the_board_only_what_may_be_another_is_open():
+def test_only_editable_values_of_a_request_are_open():
     about = {
         "prompt": "May it?",
         "what": "object",
@@ -162,13 +162,13 @@ def test_of_what_waits_on_the_board_only_what_may_be_another_is_open():
     ]  # fmt: skip
 
 
-def test_a_value_that_was_masked_is_asked_for_as_a_secret():
+def test_a_masked_value_is_requested_as_a_secret():
     question = describe_pending(Pending("masked_api_key", "answer", "api_key", "api_key", {"prompt": "give it again"}))
     assert question["input"] == "secret"
 
 
 @pytest.mark.parametrize("by", ["node", "id"])
-def test_leave_is_given_by_the_node_or_by_the_number_of_what_waits(by):
+def test_approvals_are_granted_by_node_or_by_id(by):
     session = to_where_it_waits(asking("cycle", "approval"))
     give(session, "no, too dear", getattr(session.pending[0], by))
     assert session.board["said"] == {"approved": False, "reason": "too dear", "by": None}

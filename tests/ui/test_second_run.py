@@ -26,7 +26,7 @@ def beside(session):
     return make_screen(session, get_drawing(session))["beside"]
 
 
-def test_the_second_run_stands_where_the_first_does(two):
+def test_the_second_run_is_at_the_same_step_as_the_first(two):
     session, fork = two
     open_beside(session, fork)
     before = fork.position
@@ -35,7 +35,7 @@ def test_the_second_run_stands_where_the_first_does(two):
     assert fork.position == before  # it is looked at, not moved
 
 
-def test_what_differs_is_reported_for_the_graph_the_board_and_the_timeline(two):
+def test_differences_are_reported_for_graph_board_and_timeline(two):
     session, fork = two
     open_beside(session, fork)
     session.goto(8)
@@ -62,7 +62,7 @@ def test_a_stored_trace_can_be_the_second_run_and_none_closes_it(two, tmp_path):
     cockpit.close()
 
 
-def test_the_alignment_follows_a_run_that_continues(two):
+def test_the_alignment_follows_a_running_session(two):
     session, _ = two
     fork = session.fork(at=1, name="later")
     open_beside(session, fork)
@@ -71,6 +71,6 @@ def test_the_alignment_follows_a_run_that_continues(two):
     assert beside(session)["length"] == 4
 
 
-def test_a_run_beside_itself_is_refused(two):
+def test_a_run_beside_itself_is_rejected(two):
     with pytest.raises(AgentNbError, match="U593"):
         open_beside(two[0], two[0])

@@ -38,7 +38,7 @@ topology:
 """
 
 
-def test_the_part_of_a_yaml_text_that_defines_a_node():
+def test_the_definition_of_a_node_in_yaml_is_found():
     recipe = nb.load(YAML)
     first, second = (find_text(recipe, recipe.nodes[name]) for name in ("first", "second"))
     assert first.text == "- type: agent\n  id: first\n  agent_ref: one\n  metadata:\n    simulated: {a: 1}"
@@ -56,14 +56,14 @@ def test_the_part_of_a_json_text_ends_with_its_bracket():
     }  # fmt: skip
 
 
-def test_nodes_that_are_in_one_line_have_no_part_of_their_own():
+def test_nodes_on_one_line_have_no_separate_definition():
     import yaml
 
     recipe = nb.load(json.dumps(yaml.safe_load(YAML)))
     assert find_text(recipe, recipe.nodes["first"]) is None
 
 
-def test_a_secret_in_a_definition_is_masked_with_all_below_it():
+def test_a_secret_in_a_definition_is_masked_with_its_children():
     secrets = """\
         api_key: abc-123
         simulated: {password: 'p q', b: 2}
@@ -80,7 +80,7 @@ def test_a_secret_in_a_definition_is_masked_with_all_below_it():
     assert "tokens_in: 3" in actual
 
 
-def test_a_definition_in_a_file_of_its_own_is_read_there(tmp_path):
+def test_a_definition_in_its_own_file_is_read_from_there(tmp_path):
     file = tmp_path / "two.yaml"
     file.write_text(YAML, encoding="utf-8")
     recipe = nb.load(file)
@@ -99,7 +99,7 @@ def test_the_source_of_a_function_is_reported_with_its_place():
     assert find_function(functools.partial(double, token="x")) == function
 
 
-def test_what_has_no_source_to_read_is_none():
+def test_an_object_without_source_has_none():
     assert find_function(None) is None
     assert find_function("a name") is None
     assert find_function(len) is None

@@ -12,7 +12,7 @@ def still(session):
     return render_still(make_screen(session, session.recipe.draw(board=False)), session.draw().svg)
 
 
-def test_it_says_where_the_run_is_and_shows_picture_and_board():
+def test_it_shows_position_drawing_and_board():
     session = ticket_recipe.session()
     session.run()
     page = still(session)
@@ -22,7 +22,7 @@ def test_it_says_where_the_run_is_and_shows_picture_and_board():
     assert picture.startswith("<svg")
 
 
-def test_text_of_a_recipe_stays_text():
+def test_text_of_a_recipe_is_escaped():
     session = ticket_recipe.session()
     session.run()
     assert "Refund &lt;i&gt;this&lt;/i&gt;?" in still(session)
@@ -33,7 +33,7 @@ def test_text_of_a_recipe_stays_text():
     assert "<script" not in page
 
 
-def test_no_secret_leaves_with_it():
+def test_secrets_are_masked():
     session = ticket_recipe.session()
     session.step()
     page = still(session)

@@ -7,7 +7,7 @@ from agentnb.ui.status_line import format_status_line
 from tests.ui import ticket_recipe
 
 
-def test_what_a_person_wrote_is_said_after_the_step_that_it_came_after():
+def test_an_edit_is_reported_after_its_step():
     session = ticket_recipe.session("hello")
     session.edit({"ticket": "hello you"})
     assert format_status_line(session) == "ticket = 'hello you' was set manually. At the start: 'classify' is first."
@@ -18,7 +18,7 @@ def test_what_a_person_wrote_is_said_after_the_step_that_it_came_after():
     )
 
 
-def test_of_many_acts_the_last_ones_are_shown():
+def test_the_last_of_many_interventions_are_shown():
     session = ticket_recipe.session("hello")
     session.edit({"a": 1, "b": 2, "c": 3, "d": 4})
     assert format_status_line(session).startswith(
@@ -26,7 +26,7 @@ def test_of_many_acts_the_last_ones_are_shown():
     )
 
 
-def test_another_next_node_and_a_skipped_one_are_shown():
+def test_set_next_and_skip_are_shown():
     session = ticket_recipe.session("hello")
     session.step()
     session.set_next("tell")
@@ -35,21 +35,21 @@ def test_another_next_node_and_a_skipped_one_are_shown():
     assert format_status_line(session) == "Step 2: 'tell' was skipped manually. The run has finished."
 
 
-def test_an_answer_is_part_of_the_step_that_it_ends():
+def test_an_answer_is_part_of_its_step():
     session = ticket_recipe.session()
     session.step(2)
     session.answer("yes")
     assert format_status_line(session) == "Step 2: 'ask' was answered and wrote decision = 'yes'. Next: 'refund'."
 
 
-def test_a_breakpoint_that_stopped_the_run_is_shown():
+def test_the_breakpoint_that_stopped_the_run_is_shown():
     session = ticket_recipe.session("hello")
     session.breakpoints.add(node="tell")
     session.run()
     assert format_status_line(session).endswith("Then stopped by the breakpoint before 'tell'. Next: 'tell'.")
 
 
-def test_a_jump_says_how_many_later_steps_are_kept():
+def test_goto_reports_the_number_of_later_steps():
     session = ticket_recipe.session("hello")
     session.run()
     session.goto(1)
@@ -59,7 +59,7 @@ def test_a_jump_says_how_many_later_steps_are_kept():
     )
 
 
-def test_a_fork_says_whose_it_is_where_it_begins_and_no_further():
+def test_a_fork_names_its_parent_at_its_start_only():
     session = ticket_recipe.session("hello")
     session.step()
     fork = session.fork(name="bold")
@@ -71,7 +71,7 @@ def test_a_fork_says_whose_it_is_where_it_begins_and_no_further():
     assert "fork" not in format_status_line(session)
 
 
-def test_the_phases_of_a_node_with_an_inside_are_shown():
+def test_phases_of_a_composite_node_are_shown():
     session = nb.Session(nb.samples("refine"))
     lines = []
     while session.step() is not None and len(lines) < 14:
@@ -82,20 +82,20 @@ def test_the_phases_of_a_node_with_an_inside_are_shown():
     assert "was left" in first["leave"]
 
 
-def test_an_event_from_outside_is_said_and_not_what_it_means_for_the_board():
+def test_an_external_event_is_reported_without_its_board_changes():
     session = nb.Session(nb.samples("incident"))
     session.emit("alert.raised", {"text": "disk full"})
     assert "'alert.raised' was emitted from outside" in format_status_line(session)
     assert "manually" not in format_status_line(session)
 
 
-def test_a_failure_that_the_recipe_deals_with_says_what_it_was():
+def test_a_handled_failure_is_described():
     session = nb.Session(nb.samples("search"))
     session.step(5)
     assert format_status_line(session) == "Step 5: 'ask' failed: ConnectionError: nobody answers. Next: 'think'."
 
 
-def test_one_that_nobody_deals_with_leaves_that_to_its_card():
+def test_an_unhandled_failure_is_described_by_its_card():
     session = ticket_recipe.session(answers=["explode"])
     session.run()
     assert format_status_line(session) == "Step 4: 'tell' failed. Step tries it again."

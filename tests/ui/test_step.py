@@ -21,7 +21,7 @@ def texts(cells):
     return {cell["name"]: cell["text"] for cell in cells}
 
 
-def test_a_step_says_how_it_went_and_what_was_given_and_written():
+def test_a_step_shows_status_inputs_and_writes():
     session = ticket_recipe.session("hello")
     session.step()
     actual = describe(session, 1)
@@ -59,7 +59,7 @@ def test_a_change_shows_the_previous_value_and_its_author():
     assert acts[0]["new"]["text"] == "refund"
 
 
-def test_a_route_is_reported_with_each_condition_and_what_it_read_at_any_step():
+def test_a_route_has_its_conditions_and_reads_at_any_step():
     session = ticket_recipe.session()
     session.run()
     session.answer("yes")
@@ -79,7 +79,7 @@ def test_a_route_is_reported_with_each_condition_and_what_it_read_at_any_step():
     assert describe(triage, 2)["why"] == asked
 
 
-def test_a_condition_that_cannot_be_asked_again_is_said_to_be_so():
+def test_a_condition_that_cannot_be_evaluated_again_is_marked():
     class Once(ticket_recipe.When):
         def explain(self, board):
             raise RuntimeError("only once")
@@ -121,7 +121,7 @@ def test_a_failure_that_the_recipe_handles_is_a_warning_with_each_attempt():
     assert (actual["frame"], actual["round"]) == ("each / look_up", 1)
 
 
-def test_a_call_of_a_model_is_reported_by_who_says_what_with_its_tokens():
+def test_a_model_call_has_messages_with_roles_and_its_tokens():
     def model(request):
         return LLMResponse("blue light is scattered", "small", Usage(12, 5))
 
@@ -134,7 +134,7 @@ def test_a_call_of_a_model_is_reported_by_who_says_what_with_its_tokens():
     assert (call["result"]["text"], call["error"], call["arguments"]) == ("blue light is scattered", None, [])
 
 
-def test_a_call_of_a_tool_is_reported_with_its_arguments():
+def test_a_tool_call_has_its_arguments():
     session = nb.Session(nb.samples("rag"))
     session.step()
     (call,) = describe(session, 1)["calls"]
@@ -142,7 +142,7 @@ def test_a_call_of_a_tool_is_reported_with_its_arguments():
     assert (call["messages"], call["attempt"], call["tokens"]) == ([], 1, None)
 
 
-def test_a_delivery_is_reported_with_what_it_came_from_and_what_it_led_to():
+def test_a_delivery_has_its_cause_and_its_effects():
     session = nb.Session(nb.samples("team"))
     session.emit("goal.created", {"goal": "How swifts live"})
     session.step(9)
@@ -159,7 +159,7 @@ def test_a_delivery_is_reported_with_what_it_came_from_and_what_it_led_to():
     assert actual["sets_off"] == ["write"]
 
 
-def test_in_which_round_and_branch_a_step_was():
+def test_a_step_has_its_iteration_and_branch():
     session = nb.Session(nb.samples("search"))
     session.run()
     looks = [step.step for step in session.trace.steps if step.node_id == "look"]
@@ -168,13 +168,13 @@ def test_in_which_round_and_branch_a_step_was():
     assert [describe(session, step)["round"] for step in notes] == list(range(1, len(notes) + 1))
 
 
-def test_what_a_node_thought_is_reported():
+def test_the_thought_of_a_node_is_shown():
     session = nb.Session(nb.samples("triage"))
     session.step(2)
     assert texts(describe(session, 2)["notes"])["thought"].startswith("Router decision based on topic=refund")
 
 
-def test_a_fork_tells_the_steps_that_it_shares():
+def test_a_fork_describes_shared_steps():
     session = ticket_recipe.session("hello")
     session.run()
     fork = session.fork(at=1, edit={"ticket": "money back"})
@@ -183,7 +183,7 @@ def test_a_fork_tells_the_steps_that_it_shares():
     assert "by a person" in [change["note"] for change in describe(fork, 1)["outputs"]]
 
 
-def test_a_run_that_was_stored_is_reported_without_its_recipe(tmp_path):
+def test_a_stored_run_is_described_without_its_recipe(tmp_path):
     session = nb.Session(nb.samples("rag"), store=tmp_path / "runs.db", run_id="one")
     session.run()
     before = [describe(session, number) for number in range(1, 4)]
@@ -195,7 +195,7 @@ def test_a_run_that_was_stored_is_reported_without_its_recipe(tmp_path):
     assert after[2]["calls"][0]["messages"] == before[2]["calls"][0]["messages"]
 
 
-def test_a_step_that_a_person_skipped_says_so():
+def test_a_skipped_step_is_marked():
     session = ticket_recipe.session(answers=["explode"])
     session.run()
     session.skip({"sent": True})

@@ -27,7 +27,7 @@ def counting(steps):
     return session
 
 
-def test_a_row_a_step_in_order_as_the_trace_has_them():
+def test_each_step_has_a_row_in_trace_order():
     session = nb.Session(nb.samples("refine"))
     session.step(12)
     known = [
@@ -39,13 +39,13 @@ def test_a_row_a_step_in_order_as_the_trace_has_them():
     assert {depth for _, _, depth, _, _ in known} == {0, 1, 2}
 
 
-def test_branches_that_run_side_by_side_are_distinguished():
+def test_concurrent_branches_are_distinguished():
     session = nb.Session(nb.samples("search"))
     session.run()
     assert {branch for _, _, _, branch, _ in steps_of(session)} == {-1, 0, 1}
 
 
-def test_later_steps_are_there_after_going_back_and_what_failed_is_marked():
+def test_later_steps_remain_after_going_back_and_failures_are_marked():
     session = ticket_recipe.session(answers=["explode"])
     session.run()
     session.goto(1)
@@ -54,7 +54,7 @@ def test_later_steps_are_there_after_going_back_and_what_failed_is_marked():
     assert timeline["overview"]["error"] == [[len(session.trace), 1]]
 
 
-def test_what_people_did_and_what_stopped_the_run_is_marked_where_it_was():
+def test_interventions_and_stops_are_marked_at_their_step():
     session = ticket_recipe.session("hello")
     session.edit({"ticket": "hello there"})
     session.breakpoints.add(node="tell")
@@ -66,7 +66,7 @@ def test_what_people_did_and_what_stopped_the_run_is_marked_where_it_was():
     assert [mark[:2] for mark in make_timeline(session, {"from": 2, "to": 2})["marks"]] == [[2, "stop"]]
 
 
-def test_a_mark_stands_where_a_fork_begins_on_both_runs():
+def test_the_start_of_a_fork_is_marked_on_both_runs():
     session = ticket_recipe.session("hello")
     session.run()
     fork = session.fork(at=1, name="other")
@@ -89,7 +89,7 @@ def test_a_step_in_the_past_leaves_a_mark_where_the_later_steps_continued():
     assert mark[:2] == [1, "fork"]
 
 
-def test_a_secret_is_in_no_mark():
+def test_marks_contain_no_secrets():
     session = ticket_recipe.session("hello")
     session.edit({"api_key": "sk-another-secret"})
     assert "sk-another" not in json.dumps(make_timeline(session, {"from": 1, "to": 1}))
@@ -97,14 +97,14 @@ def test_a_secret_is_in_no_mark():
 
 
 @pytest.mark.parametrize("which", [None, {}, {"from": "x", "to": None}, {"from": True, "to": 2}, 7])
-def test_a_page_that_asks_for_nothing_sensible_receives_the_overview(which):
+def test_an_invalid_query_returns_the_overview(which):
     session = ticket_recipe.session("hello")
     session.step()
     timeline = make_timeline(session, which)
     assert (timeline["length"], timeline["overview"]["size"]) == (1, 2)
 
 
-def test_of_a_long_run_a_window_and_few_numbers_are_reported():
+def test_a_long_run_is_reported_as_a_window_and_an_overview():
     session = counting(50_000)
     session.edit({"n": "none"})
     session.step()
@@ -114,7 +114,7 @@ def test_of_a_long_run_a_window_and_few_numbers_are_reported():
     assert len(json.dumps(make_timeline(session, {"from": 49_950, "to": 50_001}))) < 2_500
 
 
-def test_each_place_has_its_bucket_where_the_run_is_short():
+def test_each_step_of_a_short_run_has_its_bucket():
     session = counting(5)
     session.goto(2)
     session.edit({"n": 7})

@@ -72,7 +72,7 @@ def hearing(at_once):
     return Hearing()
 
 
-def test_a_text_comes_in_pieces_that_fit_together(hearing):
+def test_a_text_arrives_in_consecutive_chunks(hearing):
     for word in ("one ", "two ", "\U0001f426 three"):
         hearing.say(word)
     assert [(row["at"], row["text"]) for row in hearing.rows] == [(0, "one "), (4, "two "), (8, "\U0001f426 three")]
@@ -81,7 +81,7 @@ def test_a_text_comes_in_pieces_that_fit_together(hearing):
     assert hearing.streams.get_full_text("7/ask") is None
 
 
-def test_a_secret_is_never_sent_not_even_in_pieces(hearing):
+def test_a_secret_is_never_sent_even_in_parts(hearing):
     hide(KEY)
     for piece in ("key: ", KEY[:3], KEY[3:9], KEY[9:] + ", and sk", "i. ", "sk-4711-never"):
         hearing.say(piece)
@@ -91,20 +91,20 @@ def test_a_secret_is_never_sent_not_even_in_pieces(hearing):
     assert hearing.shown() == "key: ********, and ski. sk-4711-never"
 
 
-def test_another_attempt_starts_over(hearing):
+def test_a_retry_starts_over(hearing):
     hearing.say("half an ans")
     hearing.say("all of it", attempt=2)
     assert (hearing.rows[-1]["at"], hearing.rows[-1]["attempt"], hearing.shown()) == (0, 2, "all of it")
 
 
-def test_a_very_long_text_is_cut_and_its_length_still_reported(hearing):
+def test_a_very_long_text_is_truncated_and_its_length_reported(hearing):
     for _ in range(3):
         hearing.say("x" * LONGEST)
     assert len(hearing.shown()) == LONGEST
     assert hearing.rows[-1]["size"] == 3 * LONGEST
 
 
-def test_what_ends_before_the_first_time_comes_is_never_shown():
+def test_a_stream_that_ends_early_is_never_shown():
     run, rows = session(["at once"]), []
     heard = Streams(run, rows.extend)
     run.step()
@@ -112,7 +112,7 @@ def test_what_ends_before_the_first_time_comes_is_never_shown():
     assert (run.board["said"], rows) == ("at once", [])
 
 
-def test_who_hears_no_more_receives_nothing(hearing):
+def test_a_removed_listener_receives_nothing(hearing):
     hearing.streams.close()
     hearing.say("late")
     assert hearing.rows == []
@@ -146,7 +146,7 @@ def text_of(rows):
     return "".join(row["text"] for row in rows)
 
 
-def test_the_cockpit_receives_the_text_while_the_model_says_it_the_last_piece_too():
+def test_the_cockpit_receives_streamed_text_including_the_last_chunk():
     gate = asyncio.Event()
 
     async def reads(cockpit, sent):
@@ -160,7 +160,7 @@ def test_the_cockpit_receives_the_text_while_the_model_says_it_the_last_piece_to
     assert (sent[-1]["over"], len(sent) <= 4) == (1, True)
 
 
-def test_a_call_that_is_given_up_is_dropped():
+def test_an_abandoned_call_is_dropped():
     async def leaves(cockpit, sent):
         await until(lambda: sent)
         cockpit.session.stop()
@@ -169,7 +169,7 @@ def test_a_call_that_is_given_up_is_dropped():
     assert (sent[-1]["text"], sent[-1]["over"]) == ("", DROPPED)
 
 
-def test_a_page_that_has_missed_a_piece_receives_all_of_it():
+def test_a_page_that_missed_a_chunk_receives_the_complete_text():
     gate = asyncio.Event()
 
     async def asks(cockpit, sent):
@@ -182,7 +182,7 @@ def test_a_page_that_has_missed_a_piece_receives_all_of_it():
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
-def test_what_a_server_streams_is_shown_as_it_comes(protocol, at_once):
+def test_streamed_text_of_a_server_is_shown_as_it_arrives(protocol, at_once):
     server = Server(protocol.stream("Hel", "lo ", "you"))
     try:
         run, rows = session(client(protocol, server)), []

@@ -34,7 +34,7 @@ def parts(session, *path, start=0):
 # -- looking -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_value_is_looked_at_with_its_type_and_who_wrote_it(session):
+def test_a_value_is_shown_with_its_type_and_writer(session):
     assert describe_value(session, "category") == {
         "path": ["category"],
         "type": "str",
@@ -58,21 +58,21 @@ def test_a_value_opens_to_its_parts_at_any_depth(session):
     assert describe_value(session, ["order", "a.b", "lines", "1", "n"])["field"]["as"] == "none"
 
 
-def test_many_parts_come_a_page_at_a_time(session):
+def test_many_parts_are_sent_in_pages(session):
     session.edit({"many": list(range(PAGE + 5))})
     branch = list_branch(session, {"path": ["many"], "start": 0})
     assert (len(branch["rows"]), branch["total"]) == (PAGE, PAGE + 5)
     assert parts(session, "many", start=PAGE) == [(str(number), str(number)) for number in range(PAGE, PAGE + 5)]
 
 
-def test_a_deep_write_is_reported_as_its_own(session):
+def test_a_nested_write_has_its_own_writer(session):
     session.edit({"order.line.count": 4})
     session.run()
     assert describe_value(session, ["order", "line", "count"])["by"] == [1, None]
     assert describe_value(session, ["order", "a.b"])["by"] == [1, None]
 
 
-def test_a_value_that_cannot_be_shown_says_so(session):
+def test_a_value_that_cannot_be_formatted_is_marked(session):
     class Shy:
         def __repr__(self):
             raise RuntimeError("no")
@@ -84,7 +84,7 @@ def test_a_value_that_cannot_be_shown_says_so(session):
 
 
 @pytest.mark.parametrize("target", [None, 3, [], [1]])
-def test_what_names_no_place_is_said(session, target):
+def test_an_invalid_path_is_reported(session, target):
     with pytest.raises(AgentNbError, match="U321"):
         describe_value(session, target)
 
@@ -106,7 +106,7 @@ def test_a_secret_is_filled_and_never_read(session):
         edit(session, {"text": "********", "as": "secret"}, ["api_key"])
 
 
-def test_what_is_below_a_secrets_name_is_not_opened(session):
+def test_values_below_a_secret_name_cannot_be_opened(session):
     session.edit({"credentials": {"user": "ada", "word": "open-4711"}})
     assert parts(session, "credentials") == []
     actual = describe_value(session, ["credentials", "word"])["field"]
@@ -115,7 +115,7 @@ def test_what_is_below_a_secrets_name_is_not_opened(session):
         edit(session, "x", ["credentials", "word"])
 
 
-def test_a_key_that_is_a_secret_itself_is_masked_and_left_alone(session):
+def test_a_key_that_is_a_secret_is_masked_and_read_only(session):
     hide("ada-lovelace-1815")
     session.edit({"ada-lovelace-1815": 1})
     rows = search_rows(session, {"word": "********"})["rows"]
@@ -127,7 +127,7 @@ def test_a_key_that_is_a_secret_itself_is_masked_and_left_alone(session):
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_deep_place_is_edited_and_deleted(session):
+def test_a_nested_path_is_edited_and_deleted(session):
     edit(session, {"text": "5", "as": "number"}, ["order", "a.b", "lines", "1", "n"])
     delete(session, None, ["order", "a.b", "lines", "0"])
     edit(session, "bolt", ["order", "line", "name"])
@@ -143,7 +143,7 @@ def test_a_new_key_may_be_a_path(session):
     assert session.board["deep"] == {"er": "x"}
 
 
-def test_what_no_path_can_name_is_changed_as_a_part_of_another(session):
+def test_a_part_without_a_path_is_edited_through_its_container(session):
     session.edit({"odd": {"a": {"b": 1}, "a.b": 2}, "numbers": {1: "one"}})
     assert describe_value(session, ["odd", "a", "b"])["field"]["as"] == "fixed"
     edit(session, {"text": "3", "as": "number"}, ["odd", "a.b"])
@@ -158,7 +158,7 @@ def declared():
     return nb.Session(nb.samples("document"))
 
 
-def test_what_the_recipe_declares_of_an_input_holds_for_what_is_typed():
+def test_typed_values_are_validated_against_the_declared_input():
     session = declared()
     with pytest.raises(AgentNbError, match="U320"):
         edit(session, {"text": "3", "as": "number"}, "topic")
@@ -171,13 +171,13 @@ def test_what_the_recipe_declares_of_an_input_holds_for_what_is_typed():
     assert (session.board["topic"], session.board["anything"]) == ("Why grass is green", 3)
 
 
-def test_a_wrong_value_that_stood_there_already_does_not_lock_the_others():
+def test_an_existing_invalid_value_does_not_prevent_other_edits():
     session = nb.Session(nb.samples("document"), {"topic": 3}, validate_inputs=False)
     assert describe_value_error(session, {"path": "audience", "typed": "experts"}) == ""
     assert describe_value_error(session, {"path": "audience", "typed": "dogs"}) != ""
 
 
-def test_what_is_wrong_with_what_was_typed_is_said_in_words(session):
+def test_errors_in_typed_values_are_described(session):
     assert "is not a number" in describe_value_error(session, {"path": ["new"], "typed": {"text": "x", "as": "number"}})
     assert describe_value_error(session, {"path": ["new"], "typed": {"text": "1", "as": "number"}}) == ""
     assert "is not a path on the board" in describe_value_error(session, None)

@@ -34,7 +34,7 @@ def states(name="research"):
     return screens
 
 
-def test_what_is_the_same_is_left_out():
+def test_unchanged_values_are_omitted():
     one = states()[1]
     assert changes(one, dict(one)) == {}
     assert changes(one, {**one, "sentence": "else"}) == {"sentence": "else"}
@@ -45,7 +45,7 @@ def test_a_step_of_a_long_run_is_small():
     assert max(len(json.dumps(changes(*pair))) for pair in pairwise(actual[1:-8])) < 2_000
 
 
-def test_of_a_board_of_many_keys_only_what_differs_is_sent():
+def test_only_changed_keys_of_a_large_board_are_sent():
     session = ticket_recipe.session("hello")
     drawing = session.recipe.draw(board=False)
     session.edit({f"key{number:04}": number for number in range(1000)})
@@ -71,19 +71,19 @@ def test_of_a_board_of_many_keys_only_what_differs_is_sent():
         ("abc", "xabc", {"rows": [["x"], ["a"], ["b"], ["c"]], "removed": ["a", "b", "c"]}),
     ],
 )
-def test_rows_that_go_come_and_move(before, after, sent):
+def test_rows_are_removed_added_and_moved(before, after, sent):
     actual = changes({"board": [[key] for key in before], "n": 1}, {"board": [[key] for key in after], "n": 2})
     assert actual.get("board", {"rows": []}) == sent
 
 
-def test_where_many_rows_move_all_keys_are_named():
+def test_if_many_rows_move_all_keys_are_sent():
     keys = [f"k{number}" for number in range(100)]
     actual = changes({"board": [[key] for key in keys]}, {"board": [[key] for key in reversed(keys)]})
     assert actual["board"] == {"rows": [], "keys": keys[::-1]}
 
 
 @pytest.mark.needs_chromium
-def test_a_page_that_is_sent_what_changes_has_what_the_kernel_has(host):
+def test_a_page_that_receives_changes_has_the_state_of_the_kernel(host):
     screens = states()
     on = host()
     on.page.evaluate("state => host.model.set('state', state)", {**screens[0], "number": 0})
@@ -95,7 +95,7 @@ def test_a_page_that_is_sent_what_changes_has_what_the_kernel_has(host):
 
 
 @pytest.mark.needs_chromium
-def test_a_page_that_has_missed_something_asks_for_the_whole_and_one_view_takes_it_in(host):
+def test_a_page_that_missed_a_change_requests_the_complete_state(host):
     on = host(views=2)
     on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": {"sentence": "third"}, "number": 3})
     assert {"do": "whole"} in on.page.evaluate("host.sent.splice(0)")

@@ -45,7 +45,7 @@ def test_at_the_start_the_inputs_are_on_the_board_and_the_first_node_is_current(
     assert state["sentence"] == "At the start: 'classify' is first."
 
 
-def test_a_step_marks_what_it_read_and_wrote_and_says_so():
+def test_a_step_marks_and_describes_its_reads_and_writes():
     session = ticket_recipe.session()
     session.step()
     state = make_state(session)
@@ -56,20 +56,20 @@ def test_a_step_marks_what_it_read_and_wrote_and_says_so():
     assert state["sentence"] == "Step 1: 'classify' wrote category = 'refund'. Next: 'ask'."
 
 
-def test_a_secret_does_not_reach_the_screen():
+def test_a_secret_is_masked_in_the_state():
     session = ticket_recipe.session()
     session.step()
     assert ticket_recipe.KEY not in json.dumps(make_state(session))
 
 
-def test_all_of_it_is_json():
+def test_the_state_is_json():
     session = ticket_recipe.session()
     session.edit({"odd": {3: (1, b"x"), "none": None}, "deep": {"a": {"b": float("inf")}}})
     state = make_state(session)
     assert json.loads(json.dumps(state)) == state
 
 
-def test_a_value_that_cannot_be_shown_says_so():
+def test_a_value_that_cannot_be_formatted_is_marked():
     class Shy:
         def __repr__(self):
             raise RuntimeError("no")
@@ -80,7 +80,7 @@ def test_a_value_that_cannot_be_shown_says_so():
     assert "Shy" in row(make_state(session), "shy")[1]
 
 
-def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
+def test_after_back_the_later_steps_are_kept_and_their_writes_undone():
     session = ticket_recipe.session()
     session.step()
     session.back()
@@ -103,7 +103,7 @@ def test_after_back_the_later_steps_are_kept_and_their_writes_are_gone():
     }
 
 
-def test_who_waits_is_asked_with_the_options_of_the_recipe():
+def test_a_question_has_the_options_of_the_recipe():
     session = ticket_recipe.session()
     session.run()
     state = make_state(session)
@@ -131,7 +131,7 @@ def human(**params):
     return Recipe("t", "test", {"ask": Node("ask", "human", params=params)}, (), ("ask",))
 
 
-def test_who_is_asked_sees_for_which_role_and_how_long():
+def test_a_question_shows_role_and_remaining_time():
     session = Session(human(prompt="Well?", role="<b>reviewer</b>", timeout=1_000.0), clock=FrozenClock())
     session.run()
     screened = make_state(session)
@@ -140,21 +140,21 @@ def test_who_is_asked_sees_for_which_role_and_how_long():
     assert "asks for role &lt;b&gt;reviewer&lt;/b&gt;: Well?" in render_still(screened, "")
 
 
-def test_without_a_role_or_an_end_nothing_is_said_of_them():
+def test_a_question_without_role_or_limit_shows_neither():
     session = Session(human(prompt="Well?"))
     session.run()
     (pending,) = make_state(session)["pending"]
     assert (pending["role"], pending["seconds_left"]) == ("", None)
 
 
-def test_what_a_step_thought_is_shown():
+def test_the_thought_of_a_step_is_shown():
     router = Node("choose", "router", params={"input_key": ("a",), "routes": {"1": ""}, "default": ""})
     session = Session(Recipe("t", "test", {"choose": router}, (), ("choose",)), {"a": 1})
     session.step()
     assert make_state(session)["sentence"].startswith("Step 1: 'choose': Router decision based on a=1: Go to the end. ")
 
 
-def test_a_requirement_that_does_not_hold_is_a_card_and_says_what_to_do():
+def test_an_unmet_requirement_is_a_card_with_the_remedy():
     asks = Requirement(lambda board: "key" in board, "give me a key")
     session = Session(replace(human(prompt="Well?"), requires=(asks,)))
     state = make_state(session)
@@ -162,7 +162,7 @@ def test_a_requirement_that_does_not_hold_is_a_card_and_says_what_to_do():
     assert [problem["what"] for problem in state["problems"]] == ["give me a key"]
 
 
-def test_what_failed_is_a_problem_with_its_four_answers():
+def test_a_failure_is_a_complete_problem():
     session = ticket_recipe.session()
     session.run()
     session.answer("explode")
@@ -179,7 +179,7 @@ def test_what_failed_is_a_problem_with_its_four_answers():
     assert state["sentence"].endswith("'tell' failed. Step tries it again.")
 
 
-def test_what_broke_off_a_run_that_continued_by_itself_is_shown():
+def test_the_error_of_a_background_run_is_shown():
     session = ticket_recipe.session()
     session._parts.state.background_error = MemoryError()
     (problem,) = make_state(session)["problems"]
@@ -187,26 +187,26 @@ def test_what_broke_off_a_run_that_continued_by_itself_is_shown():
     assert "MemoryError" in problem["what"]
 
 
-def test_problems_of_the_last_command_are_beside_it():
+def test_problems_of_the_last_command_are_shown():
     problem = Problem("U302", "what", "where", "why", "do")
     assert [problem["code"] for problem in make_state(ticket_recipe.session(), problem)["problems"]] == ["U302"]
 
 
-def test_a_step_at_work_can_be_left_but_not_doubled():
+def test_a_running_step_can_be_stopped_but_not_repeated():
     session = ticket_recipe.session()
     state = make_screen(session, session.recipe.draw(board=False), at_work=True)
     assert (state["status"], state["sentence"]) == ("running", "'classify' is at work.")
     assert state["can"] == ["stop", "reset", "switch"]
 
 
-def test_at_the_end_only_the_past_is_left():
+def test_at_the_end_only_backward_commands_are_enabled():
     session = ticket_recipe.session("hello")
     session.run()
     assert format_status_line(session) == "Step 3: 'tell' wrote sent = True. The run has finished."
     assert able(session) == {"back", "run_back", "goto", "reset", "edit", "set_next", "fork", "switch"}
 
 
-def test_a_used_up_budget_is_shown():
+def test_an_exhausted_budget_is_shown():
     session = ticket_recipe.session("hello", budget={"max_steps": 1})
     session.run()
     assert format_status_line(session).endswith("The budget is used up.")
@@ -223,7 +223,7 @@ def test_a_key_that_the_last_step_deleted_keeps_its_row_for_that_step():
     assert row(make_state(session), "extra") == ["extra", None, ["written"], "", None, "1"]
 
 
-def test_a_large_board_is_cut():
+def test_a_large_board_is_truncated():
     session = ticket_recipe.session()
     session.edit({f"key{number}": number for number in range(ROWS + 50)})
     state = make_state(session)
@@ -231,24 +231,24 @@ def test_a_large_board_is_cut():
     assert state["more"] > 0
 
 
-def test_a_long_value_is_cut():
+def test_a_long_value_is_truncated():
     session = ticket_recipe.session("x" * 5000)
     assert len(row(make_state(session), "ticket")[1]) <= 400
 
 
-def test_who_is_asked_for_leave_may_say_yes_or_no():
+def test_an_approval_has_the_options_yes_and_no():
     session = to_where_it_waits(asking("cycle", "approval"))
     (pending,) = make_state(session)["pending"]
     assert (pending["kind"], pending["prompt"], pending["options"]) == ("approval", "may it", ["yes", "no"])
 
 
-def test_what_is_held_inside_says_where():
+def test_a_paused_node_reports_where():
     session = session_of("reactive")
     session.step_into()
     assert make_state(session)["sentence"] == "Held at event evt_003 'greeting.done' of 'greet'."
 
 
-def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it():
+def test_a_run_without_its_recipe_is_marked_read_only():
     log = MemoryLog()
     session = asking("cycle", "human")
     session._parts.persistence.record_new_run(log, "step")
@@ -262,7 +262,7 @@ def test_a_run_without_its_recipe_has_a_chip_that_says_so_and_nothing_moves_it()
     assert make_state(reopen_run(log, log.run(), session._parts.run.plan))["chips"] == []
 
 
-def test_a_call_of_another_process_that_never_came_back_is_reported():
+def test_an_unanswered_call_of_another_process_is_reported():
     log, cuts = MemoryLog(), MemoryLog()
     session = asking("cycle", "tool")
     session._parts.persistence.record_new_run(log, "step")
@@ -277,7 +277,7 @@ def test_a_call_of_another_process_that_never_came_back_is_reported():
         assert "asks" not in render_still(state, "")
 
 
-def test_the_frames_around_the_next_node_and_why_it_is_next():
+def test_the_stack_and_the_reason_for_the_next_node_are_shown():
     session = nb.Session(nb.samples("research"))
     session.step(8)
     positions = describe_positions(session)
@@ -285,7 +285,7 @@ def test_the_frames_around_the_next_node_and_why_it_is_next():
     assert positions["next"] == [{"node": "archive", "why": "entry of 'look_up'", "turn": "start", "branch": None}]
 
 
-def test_branches_that_wait_for_their_turn_are_all_reported():
+def test_all_waiting_branches_are_reported():
     session = session_of("branches")
     session.step()
     positions = describe_positions(session)
@@ -293,7 +293,7 @@ def test_branches_that_wait_for_their_turn_are_all_reported():
     assert positions["frames"][-1]["branch"] == 0
 
 
-def test_a_long_queue_is_cut():
+def test_a_long_queue_is_truncated():
     graph = nb.load(wide(SOON + 5))
     session = nb.Session(graph)
     session.step()
@@ -311,7 +311,7 @@ def wide(width):
     return graph
 
 
-def test_breakpoints_and_watches_with_what_they_met():
+def test_breakpoints_and_watches_have_hits_and_values():
     session = ticket_recipe.session("hello")
     session.breakpoints.add(node="tell")
     session.breakpoints.add(when="missing.deep > 1").enabled = False
