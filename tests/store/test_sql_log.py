@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
+from agentnb.engine.persistence.event_log import EVERY_RUN, RunQuery
 from agentnb.store import SqlLog
 from agentnb.store import sql_log as module
 from tests.store.stores import refused, row, some
@@ -59,3 +63,16 @@ def test_another_constraint_error_is_not_a_duplicate(log):
     log._link._connection.execute("CREATE TRIGGER full BEFORE INSERT ON agentnb_runs BEGIN SELECT no_such(); END")
     message = refused("L427", log.create, row("two"), some(1, 1))
     assert "no_such" in message
+
+
+@pytest.mark.parametrize("query", [EVERY_RUN, RunQuery(limit=4), RunQuery(contains="r-")])
+def test_damaged_rows_are_counted(tmp_path, query):
+    log = SqlLog(tmp_path / "runs.db")
+    for number in range(5):
+        log.create(row(f"r-{number}"))
+    log.close()
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
+        connection.execute("UPDATE agentnb_standing SET updated = 'never' WHERE run IN (2, 4)")
+    with pytest.warns(UserWarning, match="L434: 2 of 5 runs cannot be listed"):
+        assert [each.run_id for each in log.runs(query)] == ["r-4", "r-2", "r-0"]
+    log.close()
