@@ -45,6 +45,18 @@ def end(log: SqlLog, other: psycopg.Connection) -> None:
         pass
 
 
+def test_a_connection_has_our_settings_unless_the_url_has_others(postgres_url):
+    connection = PostgresServer(f"{postgres_url}&connect_timeout=7", "there", 1.5).open_reader()
+    settings = connection.info.get_parameters()
+    (lock_timeout,) = connection.execute("SHOW lock_timeout").fetchone()
+    connection.close()
+    expected = {
+        "application_name": "agentnb", "client_encoding": "UTF8", "connect_timeout": "7", "keepalives_idle": "30",
+        "keepalives_interval": "10", "keepalives_count": "3", "tcp_user_timeout": "30000",
+    }  # fmt: skip
+    assert (expected.items() <= settings.items(), lock_timeout) == (True, "1500ms")
+
+
 # ------------------------------------------------------------------------------------------------------- gone, and back
 
 
