@@ -404,6 +404,26 @@ def test_a_subgraph_has_its_own_transient_keys(schemas, silent, asks):
     assert session.replay().ok
 
 
+@pytest.mark.parametrize("asks", ["i3", "i4"])
+def test_a_question_beside_another_node_ends_the_transient_keys_of_a_subgraph(asks):
+    def does(name):
+        def run(state):
+            if name == asks:
+                interrupt("go on?")
+            return {"flash": "x"} if name == "i1" else {"xs": [f"sees {state.get('flash')}"]} if name == "b" else None
+
+        return run
+
+    inside = StateGraph(Flash)
+    for name in ("i1", "i2", "i3", "i4"):
+        inside.add_node(name, does(name))
+    for edge in [(START, "i1"), ("i1", "i2"), ("i2", "i3"), ("i2", "i4")]:
+        inside.add_edge(*edge)
+    graph = chain(("sub", inside.compile()), ("b", does("b")), schema=Lasting)
+    theirs, _ = compare(graph, {"xs": []}, answers=lambda question: "yes")
+    assert theirs.last["xs"] == ["sees None"]
+
+
 def test_conditions_from_start_of_a_subgraph_see_its_own_input():
     state = TypedDict("Own", {"xs": Annotated[list, operator.add]})  # noqa: UP013
     inside = StateGraph(state)
