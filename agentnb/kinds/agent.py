@@ -62,7 +62,7 @@ def bind(node: Node, world: Any) -> Perform:
         if by_model and isinstance(answer, str) and answer.lstrip().startswith(_JSON_STARTS):
             answer = _parse_object(answer)
         writes = to_writes(key, answer)
-        return Outcome(writes, inputs=inputs, observation=writes if type(writes) is dict else dict(writes))
+        return Outcome(writes, inputs=inputs, observation=dict(writes))
 
     return perform
 

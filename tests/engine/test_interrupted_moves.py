@@ -167,3 +167,29 @@ def test_an_interrupt_at_any_moment_of_a_step_does_not_change_its_random_numbers
         session = drawing()
         interrupt = Interrupt(at).during(session.step)
         assert to_its_end(session).board["drawn"] == expected, interrupt.where
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a coroutine that was just closed
+def test_an_interrupt_at_any_moment_of_a_failing_step_leaves_nothing_of_the_failure():
+    def make() -> Session:
+        fails[0] = True
+        nodes = {"fail": Node("fail", "function", params={"function": fail})}
+        return Session(Recipe("failing", "test", nodes, (), ("fail",)))
+
+    def fail() -> dict[str, int]:
+        if fails[0]:
+            raise ValueError("no")
+        return {"n": 1}
+
+    fails = [True]
+    session = make()
+    moments = Interrupt().during(session.step).moments
+    assert (session.position, moments > 30) == (1, True)
+    for at in range(random.randint(1, EVERY), moments + 1, EVERY):
+        session = make()
+        interrupt = Interrupt(at).during(session.step)
+        if session.position == 0:
+            fails[0] = False
+            session.step()
+            [step] = session.trace.steps
+            assert (step.status, step.error, session.status) == ("ok", None, "finished"), interrupt.where

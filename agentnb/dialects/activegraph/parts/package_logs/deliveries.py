@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final
 
 from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent
@@ -74,15 +75,13 @@ def _cut(delivery: Delivery, events: Sequence[LogEvent]) -> None:
 
     The run was interrupted during this delivery, and perhaps resumed later.
     """
-    own = 0
-    for own, at in enumerate(delivery.events):  # noqa: B007  (where it stopped is what is asked)
+
+    def is_own(at: int) -> bool:
         event = events[at]
-        belongs = event.actor == delivery.behavior or event.type in STARTED or event.type == "pattern.matched"
-        if not belongs and not event.type.startswith(_INSIDE):
-            break
-    else:
-        own += 1
-    del delivery.events[own:]
+        of_package = event.type in STARTED or event.type == "pattern.matched" or event.type.startswith(_INSIDE)
+        return of_package or event.actor == delivery.behavior
+
+    delivery.events[:] = takewhile(is_own, delivery.events)
 
 
 def _belongs(event: LogEvent, delivery: Delivery) -> bool:
