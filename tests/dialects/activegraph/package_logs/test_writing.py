@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import activegraph
 import networkx as nx
 import pytest
@@ -32,6 +35,9 @@ def test_all_runs_of_a_store_fit_into_one_log(team_path, tmp_path):
     assert nb.open_activegraph(copy, "run-team").tree() == nb.open_activegraph(team_path, "run-team").tree()
     for run in read_runs(team_path):
         assert programs.loaded(copy, run.run_id) == programs.loaded(team_path, run.run_id)
+    with closing(sqlite3.connect(copy)) as connection:
+        numbers = [number for (number,) in connection.execute("SELECT seq FROM events ORDER BY seq")]
+    assert numbers == [*range(1, len(numbers) + 1)]
 
 
 def test_the_package_continues_with_it(team_path, tmp_path):
