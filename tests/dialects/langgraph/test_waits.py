@@ -167,7 +167,7 @@ def test_a_wait_drops_them_from_what_was_sent_before(asking, stops):
         built_graph.add_node(name, node(name, asks, **({"secret": "a's", "shared": "a's"} if name == "a" else {})))
     built_graph.add_edge(START, "a")
     built_graph.add_edge(START, "b")
-    sends = [Send("c", {"secret": "sent", "other": 1}), Send("c", {"other": 2})]
+    sends = [Send("c", {"other": 1}), Send("c", {"secret": "sent", "other": 2})]
     built_graph.add_conditional_edges("a", lambda state: [Send("c", dict(state)), *sends], ["c"])
     _, session = compare(built_graph.compile(**stops), {"log": []}, answers=lambda question: question)
     assert session.status == "finished"
