@@ -293,6 +293,16 @@ OF_ONE_MACHINE = re.compile(
 )
 
 
+def test_marks_of_tests_in_other_processes_stand_in_their_own_files():
+    """`.ci/run` finds the files of such tests by the text of the marks; those of attacks are a folder of their own."""
+    applied = re.compile(r"mark\.(needs_chromium|starts_programs|attack)\b")
+    for path in files(".py"):
+        marks = set(applied.findall(path.read_text(encoding="utf-8")))
+        is_found = path.name.startswith("test_") or path.parent.name == "attacks"
+        assert is_found or not marks, short(path)
+        assert "attack" not in marks or path.parent.name == "attacks", short(path)
+
+
 def test_no_file_contains_a_machine_path():
     mine = Path(__file__)
     places = {

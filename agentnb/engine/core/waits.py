@@ -8,7 +8,7 @@ The same holds for such keys of the input that a node sends to another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -78,10 +78,11 @@ def _has_waited_since(work: Work, step: int) -> bool:
             break
         if rows or (row.frame == frame.id and row.about != about):
             rows.append((number, row))
-    for superstep in _list_supersteps(run, rows[::-1]):
-        waits = next((count for ended, count in superstep.waits.items() if ended >= step), superstep.most)
-        return waits < superstep.most
-    return False
+    if not rows:
+        return False
+    superstep = _list_supersteps(run, rows[::-1])[-1]
+    waits = next((count for ended, count in superstep.waits.items() if ended >= step), superstep.most)
+    return waits < superstep.most
 
 
 def get_untracked_keys(plan: Plan, activation: Activation) -> Sequence[str]:
@@ -104,12 +105,18 @@ def _count_waits(run: Run, rows: Sequence[Row], opening: ActivationRow, end: Act
         end: the activation in which it continues. Breakpoints after the last superstep count only if the inside has run
             to its end: if no node in it has failed or left it.
     """
-    count, ended = 0, set[int]()
-    for superstep in _list_supersteps(run, rows):
-        count += superstep.most + _stops_between(run.plan, ended, superstep.nodes)
-        ended = superstep.nodes
     is_complete = end.purpose == RESUME and end.event == opening.event
-    return count + (is_complete and _stops_between(run.plan, ended, ()))
+    supersteps = _list_supersteps(run, rows)
+    final = is_complete and bool(supersteps) and _stops_between(run.plan, supersteps[-1].nodes, ())
+    return sum(_count_in_each(run.plan, supersteps)) + final
+
+
+def _count_in_each(plan: Plan, supersteps: Sequence[_Superstep]) -> Iterator[int]:
+    """Yield how often a frame has waited in each superstep and before it."""
+    ended = set[int]()
+    for superstep in supersteps:
+        yield superstep.most + _stops_between(plan, ended, superstep.nodes)
+        ended = superstep.nodes
 
 
 def find_last_wait(run: Run, rows: Sequence[Row], activation: Activation | None = None) -> int:
@@ -119,12 +126,8 @@ def find_last_wait(run: Run, rows: Sequence[Row], activation: Activation | None 
         rows: the steps of a frame, and of those inside it, first to last.
         activation: if not None, its step is the last of them, and is being committed.
     """
-    last, ended = 0, set[int]()
-    for number, superstep in enumerate(_list_supersteps(run, rows, activation), 1):
-        if superstep.most or _stops_between(run.plan, ended, superstep.nodes):
-            last = number
-        ended = superstep.nodes
-    return last
+    counts = _count_in_each(run.plan, _list_supersteps(run, rows, activation))
+    return max((number for number, count in enumerate(counts, 1) if count), default=0)
 
 
 def count_supersteps(run: Run, rows: Sequence[Row]) -> int:
