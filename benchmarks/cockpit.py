@@ -182,20 +182,20 @@ def long_rows(browser: str | None) -> Iterator[Row]:
     from agentnb.ui.commands import run_command
 
     Watched(ring(10)).close()  # what is imported at the first picture is not what is measured
-    what, session = f"{LONG:,} steps", ring(10)
+    title, session = f"{LONG:,} steps", ring(10)
     session.step(LONG)
-    yield Row(f"{what}: the cockpit is made", seconds_of(lambda: Watched(session).close()) * 1_000, "ms", OPENED_MS)
+    yield Row(f"{title}: the cockpit is made", seconds_of(lambda: Watched(session).close()) * 1_000, "ms", OPENED_MS)
     window = {"from": LONG // 2, "to": LONG // 2 + 100}
     looks = [seconds_of(lambda: run_command(session, "query", "timeline", window)) for _ in range(SHOWN)]
-    yield Row(f"{what}: a window of the timeline", median(looks) * 1_000, "ms", MOVED_MS)
+    yield Row(f"{title}: a window of the timeline", median(looks) * 1_000, "ms", MOVED_MS)
     places = [LONG // 2 if turn % 2 else LONG - 1_000 for turn in range(6)]
     moves = [seconds_of(partial(run_command, session, "goto", place)) for place in places]
     assert session.position == places[-1]
-    yield Row(f"{what}: the slider goes half of them back", median(moves) * 1_000, "ms", MOVED_MS)
+    yield Row(f"{title}: the slider goes half of them back", median(moves) * 1_000, "ms", MOVED_MS)
     session.goto(LONG)
-    yield from message_rows(what, session)
+    yield from message_rows(title, session)
     if browser is not None:
-        yield from page_rows(browser, what, session)
+        yield from page_rows(browser, title, session)
 
 
 CLICKS = """async count => {
@@ -252,9 +252,9 @@ def click_rows(browser: str, size: int) -> Iterator[Row]:
         assert page.evaluate("host.model.get('state').position") == session.position == SHOWN + 3
     watched.close()
     step, empty = median(clicks["step"]), median(clicks["empty"])
-    what = f"{size:,} nodes: click to paint"
-    yield Row(what, step - empty + FRAME_MS, "ms", CLICKED_MS[size])
-    yield Row(f"{what}, with the bridge; beside it an empty round trip", step, "ms", redrawn=empty)
+    title = f"{size:,} nodes: click to paint"
+    yield Row(title, step - empty + FRAME_MS, "ms", CLICKED_MS[size])
+    yield Row(f"{title}, with the bridge; beside it an empty round trip", step, "ms", redrawn=empty)
 
 
 # -- a run that is watched ---------------------------------------------------------------------------------------------

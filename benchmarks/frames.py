@@ -69,8 +69,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--check", action="store_true")
-    given = parser.parse_args()
-    run = run_of(given.steps)
+    options = parser.parse_args()
+    run = run_of(options.steps)
 
     def frames() -> list[Any]:
         return list(SimulationTrace.of(run).frames.values())
@@ -85,7 +85,7 @@ def main() -> int:
         **{f"  {name}": best(lambda name=name: SimulationTrace.of(run).frames[name]) for name in trace.frames},
         "repr of steps": best(trace.frames.steps.__repr__),
         "steps[-1].to_dict()": best(trace.steps[-1].to_dict),
-        "state_at(n // 2)": best(lambda: trace.state_at(given.steps // 2)),
+        "state_at(n // 2)": best(lambda: trace.state_at(options.steps // 2)),
         "wide(x)": best(lambda: trace.wide("x"), 1),
         "outputs, every dict": best(lambda: trace.frames.steps.outputs.astype(object), 1),
     }
@@ -94,12 +94,12 @@ def main() -> int:
         rows["to_json"] = best(lambda: trace.to_json(file), 1)
         rows["read"] = best(lambda: SimulationTrace.read(file), 1)
     rows["inputs, outputs of all"] = best(lambda: [len(step.inputs) + len(step.outputs) for step in trace.steps], 1)
-    print(f"{given.steps:,} steps")
+    print(f"{options.steps:,} steps")
     for name, seconds in rows.items():
         print(f"{name:<24}{seconds:>12.6f} s")
-    limit = SECONDS_A_MILLION * given.steps / 1_000_000
+    limit = SECONDS_A_MILLION * options.steps / 1_000_000
     print(f"{'all frames, at rest':<22}{every / busy:>12.6f} s (the machine was {busy:.2f} times as slow)")
-    if given.check and every / busy > limit:
+    if options.check and every / busy > limit:
         print(f"all frames took {every / busy:.3f} s at rest, and the limit is {limit:.3f} s")
         return 1
     slow = [
@@ -107,7 +107,7 @@ def main() -> int:
         for name in ("read", "inputs, outputs of all")
         if rows[name] / busy > limit / SECONDS_A_MILLION * SECONDS_EACH
     ]
-    if given.check and slow:
+    if options.check and slow:
         print(f"{' and '.join(slow)} took more than {SECONDS_EACH} s a million steps")
         return 1
     return 0

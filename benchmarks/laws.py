@@ -120,7 +120,7 @@ def many_runs(folder: Path) -> Iterator[Point]:
         middle = {"limit": 50, "after": f"run-{size // 2}"}
         day = {"since": began + timedelta(minutes=size // 2), "until": began + timedelta(minutes=size // 2 + 50)}
         yield Point("nb.runs, all of them: a run", "runs", size, timed(partial(nb.runs, store), size))
-        for what, query in {
+        for operation, query in {
             "the newest 50": {"limit": 50},
             "50 from the middle": middle,
             "of one recipe, 10": {"recipe": "recipe 7", "limit": 10},
@@ -128,7 +128,7 @@ def many_runs(folder: Path) -> Iterator[Point]:
             "of a rare status": {"status": "failed"},
             "with a text in the id": {"contains": f"run-{size - 1}"},
         }.items():
-            yield Point(f"nb.runs: {what}", "runs", size, timed(partial(nb.runs, store, **query), 1, 5))
+            yield Point(f"nb.runs: {operation}", "runs", size, timed(partial(nb.runs, store, **query), 1, 5))
         yield Point("nb.open, the last run", "runs", size, timed(partial(nb.open, store), 1, 5))
         opened = nb.open(store)
         yield Point("session.tree", "runs", size, timed(opened.tree, 1, 5))
@@ -229,9 +229,15 @@ def plot(points: list[Point], file: Path) -> None:
     for axis in axes.flat[len(units) :]:
         axis.remove()
     for axis, unit in zip(axes.flat, units, strict=False):
-        for what in dict.fromkeys(point.what for point in points if point.unit == unit):
-            mine = [point for point in points if point.what == what]
-            axis.plot([p.size for p in mine], [p.seconds * 1e6 for p in mine], marker="o", markersize=4, label=what)
+        for operation in dict.fromkeys(point.what for point in points if point.unit == unit):
+            matching = [point for point in points if point.what == operation]
+            axis.plot(
+                [p.size for p in matching],
+                [p.seconds * 1e6 for p in matching],
+                marker="o",
+                markersize=4,
+                label=operation,
+            )
         axis.set(xscale="log", yscale="log", xlabel=f"number of {unit}", ylabel="µs of processor time, each")
         sizes = sorted({point.size for point in points if point.unit == unit})
         axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -249,21 +255,21 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the points to this file")
     parser.add_argument("--plot", type=Path, help="plot the points of this file instead of measuring")
     parser.add_argument("-o", type=Path, default=Path("performance.svg"), help="the plot")
-    given = parser.parse_args()
-    if given.plot is not None:
-        results = json.loads(given.plot.read_text(encoding="utf-8"))
-        plot([Point(*row) for row in results["points"]], given.o)
+    options = parser.parse_args()
+    if options.plot is not None:
+        results = json.loads(options.plot.read_text(encoding="utf-8"))
+        plot([Point(*row) for row in results["points"]], options.o)
         return 0
     points: list[Point] = []
     assert activegraph  # imported before anything is measured
     with tempfile.TemporaryDirectory() as folder:
-        for name in SOURCES if given.only is None else (given.only,):
+        for name in SOURCES if options.only is None else (options.only,):
             for point in SOURCES[name](Path(folder)):
                 points.append(point)
                 print(f"{point.what:36}{point.size:>10,} {point.unit:8}{point.seconds * 1e6:>12,.2f} µs", flush=True)
-    if given.json is not None:
-        where = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "python": platform.python_version()}
-        given.json.write_text(json.dumps({**where, "points": points}, indent=1), encoding="utf-8")
+    if options.json is not None:
+        environment = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "python": platform.python_version()}
+        options.json.write_text(json.dumps({**environment, "points": points}, indent=1), encoding="utf-8")
     return 0
 
 

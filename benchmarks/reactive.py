@@ -156,11 +156,11 @@ def kept_rows(events: int, runs: int) -> Iterator[Row]:
     """Yield the rows of a run of objects in SQLite: the processor's time, loading it again, the size of its file."""
     pairs = [(kept(OURS, events), kept(THEIRS, events)) for _ in range(runs)]
     units = (("the processor", "s"), ("loaded", "s"), ("file", "MiB"))
-    for at, (what, unit) in enumerate(units):
+    for at, (label, unit) in enumerate(units):
         ours, theirs = (median(pair[side][at] for pair in pairs) for side in (0, 1))
         times = median(pair[1][at] / pair[0][at] for pair in pairs)
         yield Row(
-            f"objects, SQLite: {what}", f"{ours:.2f} {unit}", f"{theirs:.2f} {unit}", times, "1 times", times >= 1
+            f"objects, SQLite: {label}", f"{ours:.2f} {unit}", f"{theirs:.2f} {unit}", times, "1 times", times >= 1
         )
 
 

@@ -230,8 +230,8 @@ def growth_row(found: list[Measured]) -> Row:
     """Return how the bytes of a step grow from an empty board to a large one; both cases are cycles."""
     small, large = found[0].size, found[1].size
     times = large[0] / small[0]
-    what = f"kept a step, {CASES[1].keys:,} keys, as often as {CASES[0].keys}"
-    return Row(what, f"{times:,.2f} times", f"{large[1] / small[1]:,.1f} times", limit=GROWTH, times=times)
+    title = f"kept a step, {CASES[1].keys:,} keys, as often as {CASES[0].keys}"
+    return Row(title, f"{times:,.2f} times", f"{large[1] / small[1]:,.1f} times", limit=GROWTH, times=times)
 
 
 def line(row: Row, *, own: bool = False) -> str:

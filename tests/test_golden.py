@@ -35,10 +35,10 @@ MODELS = {"retry": [{"error": "busy"}, "fine"], "memory": lambda request: reques
 
 def model(name):
     """Return the model of an agent; one of a list answers the next one at each attempt."""
-    given = MODELS.get(name)
-    if not isinstance(given, list):
-        return given
-    left = [*given]
+    model = MODELS.get(name)
+    if not isinstance(model, list):
+        return model
+    left = [*model]
     return lambda _request: left.pop(0) if len(left) > 1 else left[0]
 
 
@@ -55,9 +55,9 @@ def lines(session):
         yield f"{step.step:>3} {step.node_id} {marks}".rstrip() + (f"  in {step.frame}" if step.frame != "root" else "")
         for call in calls:
             if call["step"] == step.step:
-                came = f"fails: {call['error']}" if isinstance(call["error"], str) else to_json(call["result"])
+                outcome = f"fails: {call['error']}" if isinstance(call["error"], str) else to_json(call["result"])
                 waited = f" after {call['backoff_seconds']:g} s" if call["backoff_seconds"] else ""
-                yield f"      calls {call['name']} ({call['attempt']}{waited}): {came}"
+                yield f"      calls {call['name']} ({call['attempt']}{waited}): {outcome}"
         for write in step.writes:
             sign = {"append": "+= ", "set": "= "}.get(write.op)
             yield f"      {write.key} {sign + to_json(write.new) if sign else 'is deleted'}"

@@ -134,8 +134,8 @@ def described(node: Definition) -> Iterator[str]:
 
 def test_args_of_a_docstring_are_parameters():
     wrong = [
-        f"{where}: {name}"
-        for where, node in definitions()
+        f"{place}: {name}"
+        for place, node in definitions()
         if not (isinstance(node, ast.ClassDef) and node.bases)  # its parameters may be those of a base class
         for name in described(node)
         if name not in parameters_of(node)
@@ -153,8 +153,8 @@ def breaks_its_promise(name: str, returned: str) -> bool:
 
 def test_functions_return_what_their_verb_promises():
     wrong = [
-        f"{where} -> {returned}"
-        for where, node in definitions()
+        f"{place} -> {returned}"
+        for place, node in definitions()
         if isinstance(node, ast.FunctionDef) and node.returns is not None
         if breaks_its_promise(node.name, returned := ast.unparse(node.returns))
     ]
@@ -234,8 +234,8 @@ def codes() -> dict[str, tuple[list[str], list[str]]]:
                 rules.update(RULE_LINE.findall(node.value))
                 if CODE.fullmatch(node.value):
                     used[node.value].append(short(path).removeprefix("agentnb/"))
-        for code, what in whats(tree(path)):
-            messages[code].append(what)
+        for code, message in whats(tree(path)):
+            messages[code].append(message)
     return {
         code: ([rules[code]] if code in rules else unique(messages[code]), unique(used[code])) for code in sorted(used)
     }
@@ -249,8 +249,8 @@ def errors_page() -> str:
     parts = [HEAD]
     for letter, title in LETTERS.items():
         rows = [
-            f"| {code} | {'<br>'.join(text).replace('|', chr(92) + '|')} | {', '.join(f'`{name}`' for name in where)} |"
-            for code, (text, where) in codes().items()
+            f"| {code} | {'<br>'.join(text).replace('|', chr(92) + '|')} | {', '.join(f'`{name}`' for name in used)} |"
+            for code, (text, used) in codes().items()
             if code[0] == letter
         ]
         if rows:
@@ -304,11 +304,11 @@ def test_marks_of_tests_in_other_processes_stand_in_their_own_files():
 
 
 def test_no_file_contains_a_machine_path():
-    mine = Path(__file__)
+    this_file = Path(__file__)
     places = {
         f"{short(path)}:{number}": line.strip()[:100]
         for path in files()
-        if path != mine
+        if path != this_file
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
         if OF_ONE_MACHINE.search(line)
     }
@@ -360,8 +360,8 @@ def annotated(function: ast.AST) -> dict[str, ast.expr]:
     """Return the annotations of a function's parameters and variables."""
     results: dict[str, ast.expr] = {}
     if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-        given = function.args
-        for each in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+        arguments = function.args
+        for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             if each.annotation is not None:
                 results[each.arg] = each.annotation
         for node in ast.walk(function):

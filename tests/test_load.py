@@ -318,13 +318,23 @@ topology: {nodes: [{id: a, type: agent, agent_ref: x}], edges: [], entry_point: 
     with contextlib.suppress(agentnb.RecipeError):
         agentnb.load(text)
     huge = 10**5000
-    for odd in (huge, -huge, [huge], {"a": huge}, {huge: 1}, Hostile(), [Hostile()], {"a": Hostile()}):
+    for value in (huge, -huge, [huge], {"a": huge}, {huge: 1}, Hostile(), [Hostile()], {"a": Hostile()}):
         graph = DiGraph(name="odd")
-        graph.add_node("a", kind=odd, function=odd)
-        graph.add_edge("a", "b", when=odd)
-        recipe = {"metadata": {"name": odd}, "interface": {}, "topology": [{"id": odd, "type": odd, "agent_ref": odd}]}
-        nodes = {"recipe": {"name": odd}, "graph": {"nodes": [{"id": "a", "type": odd}], "edges": odd}}
-        for source in (graph, recipe, nodes, {"name": odd, "description": odd, "task": odd, "tools": [odd]}, odd):
+        graph.add_node("a", kind=value, function=value)
+        graph.add_edge("a", "b", when=value)
+        recipe = {
+            "metadata": {"name": value},
+            "interface": {},
+            "topology": [{"id": value, "type": value, "agent_ref": value}],
+        }
+        nodes = {"recipe": {"name": value}, "graph": {"nodes": [{"id": "a", "type": value}], "edges": value}}
+        for source in (
+            graph,
+            recipe,
+            nodes,
+            {"name": value, "description": value, "task": value, "tools": [value]},
+            value,
+        ):
             with pytest.raises(agentnb.RecipeError) as caught:
                 agentnb.load(source)
             assert str(caught.value)

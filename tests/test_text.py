@@ -153,6 +153,6 @@ def test_a_class_is_named_despite_its_metaclass():
         def __getattribute__(cls, name):
             raise RuntimeError(name)
 
-    odd = Meta("Odd", (), {})
-    assert class_name(type.__call__(odd)) == "Odd"
-    assert safe_repr(type.__call__(odd)).startswith("<")
+    metaclassed = Meta("Odd", (), {})
+    assert class_name(type.__call__(metaclassed)) == "Odd"
+    assert safe_repr(type.__call__(metaclassed)).startswith("<")

@@ -65,14 +65,14 @@ class Ranks(NamedTuple):
 def ranks(bug: Bug) -> Ranks:
     """Run a bug's cases and look for its cause in what the three functions return."""
     cases = {**bug.passing, **bug.failing}
-    runs = {given: bug.run(given) for given in cases}
-    verdicts = [bug.is_right(runs[given], right) for given, right in cases.items()]
+    runs = {case_input: bug.run(case_input) for case_input in cases}
+    verdicts = [bug.is_right(runs[case_input], right) for case_input, right in cases.items()]
     suspects = nb.suspects(list(runs.values()), verdicts)
-    given, right = next(iter(bug.failing.items()))
-    run = runs[given]
+    case, right = next(iter(bug.failing.items()))
+    run = runs[case]
     key = bug.key or next((str(key) for key in reversed(list(run.trace.frames.writes["key"]))), None)
-    tried = run.counterfactuals(lambda fork: bug.is_right(fork, right))
-    helped = tried[tried["outcome"]]["node"]
+    changes = run.counterfactuals(lambda fork: bug.is_right(fork, right))
+    helped = changes[changes["outcome"]]["node"]
     return Ranks(_place(names_cause(bug, row.element, row.kind) for row in suspects.itertuples()),
                  _place(node == bug.cause for node in (run.slice(key).nodes if key else ())),
                  _place(node == bug.cause for node in dict.fromkeys(helped)))  # fmt: skip
@@ -199,8 +199,8 @@ def agent(id: str, **inputs: str) -> dict[str, Any]:
 
 
 def coreason_start(nodes: list[Any], *edges: tuple[str, str], **agents: Any) -> Callable[[Any], nb.Session]:
-    ways = [{"source": source, "target": target} for source, target in edges]
-    topology = {"nodes": nodes, "edges": ways, "entry_point": nodes[0]["id"]}
+    edge_dicts = [{"source": source, "target": target} for source, target in edges]
+    topology = {"nodes": nodes, "edges": edge_dicts, "entry_point": nodes[0]["id"]}
     content = {"metadata": {"name": "recipe"}, "interface": {}, "topology": topology}
     return lambda given: nb.Session(nb.load(content), {"text": given}, tools=agents)
 
@@ -318,8 +318,8 @@ def active_start(*behaviors: tuple[Any, ...]) -> Callable[[Any], nb.Session]:
     """Return `start` of a runtime; a behavior is a function, the type of its event, and a filter or nothing."""
 
     def start(given: Any) -> nb.Session:
-        behaviors_ = [Behavior(function.__name__, function, on=[event], **({"where": where[0]} if where else {}))
-                for function, event, *where in behaviors]  # fmt: skip
+        behaviors_ = [Behavior(function.__name__, function, on=[event], **({"where": filters[0]} if filters else {}))
+                for function, event, *filters in behaviors]  # fmt: skip
         session = nb.Session(nb.load(Runtime(EventGraph(), behaviors=behaviors_, name="runtime")))
         session.emit("came", {"n": given})
         return session

@@ -54,17 +54,24 @@ def test_an_additional_iteration_of_a_loop_shifts_nothing():
 
 
 def test_the_first_divergence_names_step_node_path_and_both_values():
-    parted = nb.compare(ran(), ran(counting(factor=5))).first_divergence
-    assert (parted.step_a, parted.step_b, parted.node, parted.path, parted.a, parted.b) == (
+    divergence = nb.compare(ran(), ran(counting(factor=5))).first_divergence
+    assert (divergence.step_a, divergence.step_b, divergence.node, divergence.path, divergence.a, divergence.b) == (
         3, 3, "scale", "scaled", 4, 10,
     )  # fmt: skip
-    assert "'scaled' was written as 4 in a and 10 in b" in parted.reason
+    assert "'scaled' was written as 4 in a and 10 in b" in divergence.reason
 
 
 def test_inputs_that_differ_are_the_first_divergence():
     comparison = nb.compare(ran(), ran(limit=3))
-    parted = comparison.first_divergence
-    assert (parted.step_a, parted.step_b, parted.node, parted.path, parted.a, parted.b) == (0, 0, None, "limit", 2, 3)
+    divergence = comparison.first_divergence
+    assert (divergence.step_a, divergence.step_b, divergence.node, divergence.path, divergence.a, divergence.b) == (
+        0,
+        0,
+        None,
+        "limit",
+        2,
+        3,
+    )
     assert comparison.to_frame().iloc[0]["step_a"] == 0
 
 
@@ -80,9 +87,9 @@ def test_a_fork_with_an_edit_diverges_where_the_person_edited():
     session = ran()
     fork = session.fork(at=2, edit={"n": 7})
     fork.run()
-    parted = nb.compare(session, fork).first_divergence
-    assert (parted.step_a, parted.step_b, parted.path, parted.a, parted.b) == (2, 2, "n", 2, 7)
-    assert "a person's edit" in parted.reason
+    divergence = nb.compare(session, fork).first_divergence
+    assert (divergence.step_a, divergence.step_b, divergence.path, divergence.a, divergence.b) == (2, 2, "n", 2, 7)
+    assert "a person's edit" in divergence.reason
 
 
 def test_nested_values_are_reported_by_their_path():
@@ -91,8 +98,8 @@ def test_nested_values_are_reported_by_their_path():
         graph.add_node("say", function=lambda board: {"answer": {"text": "hi", "score": [1, value]}})
         return ran(nb.load(graph))
 
-    parted = nb.compare(answering(2), answering(3)).first_divergence
-    assert (parted.path, parted.a, parted.b) == ("answer.score.1", 2, 3)
+    divergence = nb.compare(answering(2), answering(3)).first_divergence
+    assert (divergence.path, divergence.a, divergence.b) == ("answer.score.1", 2, 3)
 
 
 def test_failures_routes_calls_and_events_are_compared():
@@ -112,9 +119,9 @@ def test_failures_routes_calls_and_events_are_compared():
 
     one, two = made(lambda word: {"size": 1}), made(lambda word: {"size": 2})
     assert nb.compare(one, two).to_frame()["paths"][0] == ["size", "route", "call:look_up.result.size"]
-    parted = nb.compare(one, made(fails)).differences
-    assert [each.path for each in parted if each.path == "error"] == ["error"]
-    assert any("failed with" in each.reason for each in parted)
+    differences = nb.compare(one, made(fails)).differences
+    assert [each.path for each in differences if each.path == "error"] == ["error"]
+    assert any("failed with" in each.reason for each in differences)
 
 
 def test_traces_stored_runs_and_sessions_can_be_compared(tmp_path):
@@ -130,9 +137,9 @@ def test_traces_stored_runs_and_sessions_can_be_compared(tmp_path):
 def test_a_run_that_ended_earlier_is_reported():
     a, b = ran(), nb.Session(counting(), {"n": 0, "limit": 2})
     b.run(max_steps=3)
-    parted = nb.compare(a, b).first_divergence
-    assert (parted.step_a, parted.step_b, parted.node) == (4, None, "end")
-    assert "in a only; b ended after step 3" in parted.reason
+    divergence = nb.compare(a, b).first_divergence
+    assert (divergence.step_a, divergence.step_b, divergence.node) == (4, None, "end")
+    assert "in a only; b ended after step 3" in divergence.reason
 
 
 def test_an_object_that_is_not_a_run_is_rejected():
@@ -307,11 +314,11 @@ def walk_nest(body, repeats, most):
                 turn += 1
                 results[item, rounds] = turn
                 continue
-            number, goes_on = 0, True
-            while goes_on and turn < most:
+            number, continues = 0, True
+            while continues and turn < most:
                 number += 1
                 walk(item, (*rounds, number))
-                goes_on = repeats[turn % len(repeats)]
+                continues = repeats[turn % len(repeats)]
 
     walk(body, ())
     return results

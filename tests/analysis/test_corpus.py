@@ -18,7 +18,7 @@ def measured(name: str) -> Ranks:
 
 
 def wrong(bug: Bug, cases: dict) -> list:
-    return [given for given, right in cases.items() if not bug.is_right(bug.run(given), right)]
+    return [case for case, right in cases.items() if not bug.is_right(bug.run(case), right)]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -160,7 +160,7 @@ DRAFTS = {"text": ["good news", "bad words"], "grade": ["pass"]}
 
 
 def test_a_fork_that_asks_the_model_is_repeated_and_has_an_interval():
-    session, asked = review()
+    session, requests = review()
     changes = session.counterfactuals(passes, candidates=DRAFTS, samples=20, progress=False)
     assert list(changes.columns) == [
         "step", "node", "kind", "change", "outcome", "steps_after", "right", "low", "high", "samples", "missing",
@@ -171,7 +171,7 @@ def test_a_fork_that_asks_the_model_is_repeated_and_has_an_interval():
     assert 0 < good["low"] < good["right"] < good["high"] < 1
     assert good["low"] < 0.7 < good["high"]
     assert (good["samples"], bad["samples"], bad["right"]) == (20, 20, 0)
-    assert len(asked) == 40
+    assert len(requests) == 40
     assert list(changes["missing"]) == [0, 0, 0]
     assert list(changes["change"]) == [certain["change"], good["change"], bad["change"]]
     assert session.forks == ()
@@ -187,20 +187,20 @@ def test_samples_differ_by_the_seed_of_the_model_alone():
 
 
 def test_requests_that_did_not_change_are_answered_from_the_record():
-    session, asked = review()
+    session, requests = review()
     changes = session.counterfactuals(passes, candidates={"text": ["bad news "], "topic": ["news"]}, samples=5,
                                     progress=False)  # fmt: skip
-    assert asked == ["grade: bad news "] * 5
+    assert requests == ["grade: bad news "] * 5
     assert list(changes["samples"]) == [5]
 
 
 @pytest.mark.parametrize(("limits", "asks"), [({"max_llm_calls": 3}, 3), ({"max_llm_calls": 0}, 0),
                                               ({"max_seconds": 0.0001}, 0)])  # fmt: skip
 def test_a_budget_that_ends_early_shows_what_is_missing(limits, asks):
-    session, asked = review()
+    session, requests = review()
     changes = session.counterfactuals(passes, candidates={"text": ["good news", "bad words"]}, samples=4, budget=limits,
                                     progress=False)  # fmt: skip
-    assert len(asked) == asks
+    assert len(requests) == asks
     assert changes["samples"].sum() == asks
     assert changes["missing"].sum() == 8 - asks
     assert (changes["samples"] + changes["missing"] == 4).all()
@@ -258,7 +258,7 @@ PLANTED = {  # name -> (how the nodes compute, the inputs, the right result, the
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_fault_is_named_first(name):
+def test_a_planted_bug_is_named_first(name):
     functions, right, fault = PLANTED[name]
     graph = nx.DiGraph(name="planted", entry=next(iter(functions)))
     graph.add_nodes_from(

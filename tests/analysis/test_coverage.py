@@ -118,11 +118,11 @@ def test_random_runs_are_counted_as_their_tables_say(program, key, value):
         edges.update(zip(taken["source"].astype(str), taken["target"].astype(str), strict=True))
     actual = frame[frame["kind"] == "node"].set_index("element")["visits"]
     assert {name: count for name, count in actual.items() if count} == dict(nodes)
-    mine = Counter()
+    counts = Counter()
     for row in frame[frame["kind"] == "edge"].itertuples():
         source, target = row.element.split(" [")[0].split(" -> ")
-        mine[source, target] += row.visits
-    assert +mine == edges
+        counts[source, target] += row.visits
+    assert +counts == edges
 
 
 def test_a_run_that_lacks_what_ok_reads_is_wrong_and_an_ok_that_always_raises_is_a_problem():
@@ -153,7 +153,7 @@ def test_the_condition_of_a_loop_has_outcomes(word, goes_on):
 def test_the_filter_of_a_behavior_has_outcomes():
     bugs = {bug.name: bug for bug in UNSEEN}
     bug = bugs["a filter that never holds"]
-    runs = [bug.run(given) for given in (1, 11, 30)]
+    runs = [bug.run(value) for value in (1, 11, 30)]
     frame = nb.coverage(runs).to_frame().query("kind == 'condition'")
     assert [(row.element, row.outcome, row.visits, row.runs) for row in frame.itertuples()] == [
         ("bill_orders: {'kind': 'order'}", True, 0, 0), ("bill_orders: {'kind': 'order'}", False, 2, 2),

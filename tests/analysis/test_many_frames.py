@@ -29,10 +29,10 @@ def below_each_other(runs, name):
 def same(runs, frames=None):
     frames = nb.frames(runs) if frames is None else frames
     for name in NAMES:
-        wanted, actual = below_each_other(runs, name), frames[name]
-        assert list(actual.columns) == list(wanted.columns)
-        for column in wanted.columns:
-            one, other = (list(map(repr, table[column].astype(object))) for table in (wanted, actual))
+        expected, actual = below_each_other(runs, name), frames[name]
+        assert list(actual.columns) == list(expected.columns)
+        for column in expected.columns:
+            one, other = (list(map(repr, table[column].astype(object))) for table in (expected, actual))
             assert one == other, (name, column)
 
 

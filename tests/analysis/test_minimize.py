@@ -51,5 +51,5 @@ def test_the_result_fails_and_is_minimal(size, needed):
 
     smallest = ddmin(range(size), fails)
     assert fails(smallest)
-    assert all(not fails([item for item in smallest if item != gone]) for gone in smallest)
+    assert all(not fails([item for item in smallest if item != removed]) for removed in smallest)
     assert set(smallest) == needed

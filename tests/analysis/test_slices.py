@@ -167,11 +167,11 @@ def naive_steps(session, key, at):
     writes, reads = session.trace.frames.writes, session.trace.frames.reads
     steps, border = set(), [(key, at)]
     while border:
-        wanted, before = border.pop()
-        mine = writes[(writes["key"] == wanted) & (writes["step"] <= before)]
-        if not len(mine):
+        key_wanted, before = border.pop()
+        matching = writes[(writes["key"] == key_wanted) & (writes["step"] <= before)]
+        if not len(matching):
             continue
-        step = int(mine["step"].iloc[-1])
+        step = int(matching["step"].iloc[-1])
         if step not in steps:
             steps.add(step)
             border += [(str(read), step - 1) for read in reads[reads["step"] == step]["key"]] if step else []
@@ -228,13 +228,13 @@ def naive_slice(program, session, key):
         if entry in done:
             continue
         done.add(entry)
-        what, wanted, step = entry
+        kind, name, step = entry
         line = lines[nodes[step]] if step else None
-        if what == "value":
-            wrote = [at for at in range(1, step + 1) if lines[nodes[at]].writes == wanted]
+        if kind == "value":
+            wrote = [at for at in range(1, step + 1) if lines[nodes[at]].writes == name]
             steps.add(wrote[-1] if wrote else 0)
             border += [("step", "", wrote[-1])] if wrote else []
-        elif what == "step":
+        elif kind == "step":
             # Without declared inputs it is not recorded whether the function or the condition has read a key.
             also = [line.asks] if line.asks and (line.by_board or not line.reads) else []
             border += [("value", read, step - 1) for read in [*line.reads, *also]] + decide(step)

@@ -241,13 +241,13 @@ def waiting(seconds):
 
 
 def test_async_runs_share_a_loop_with_a_limit():
-    at_once, max_at_once = [], []
+    counts_at_once, max_at_once = [], []
 
     async def work(n):
-        at_once.append(n)
-        max_at_once.append(len(at_once))
+        counts_at_once.append(n)
+        max_at_once.append(len(counts_at_once))
         await asyncio.sleep(0.01)
-        at_once.remove(n)
+        counts_at_once.remove(n)
         return {"out": n}
 
     graph = nx.DiGraph(name="shared", entry="work")
@@ -388,7 +388,7 @@ def test_jobs_are_created_on_demand_and_found_by_their_ids():
     inputs = [{"n": 1}, {"n": 2}, {"n": 1}]
     jobs = make_jobs(inputs, models={"a": ["x"], "b": ["y"]})
     rows = [(job.recipe, job.inputs["n"], job.seed, job.model) for job in jobs]
-    assert rows == [(recipe, given["n"], seed, model) for recipe in ("", "other") for given in inputs
+    assert rows == [(recipe, inputs_row["n"], seed, model) for recipe in ("", "other") for inputs_row in inputs
                     for seed in (3, 4) for model in ("a", "b")]  # fmt: skip
     assert [job.number for job in jobs] == list(range(24))
     assert [job.run_id for job in jobs] == list(jobs.iter_ids())

@@ -154,9 +154,9 @@ def check_store(path: Path, original: Original) -> None:
     if not is_reported:
         assert sorted(rows.run_id) == sorted(original.truth)
     for run_id, (truth, position, status) in original.truth.items():
-        for given in (None, recipe()):
-            tools = None if given is None else {"ask": lambda n: n}
-            session, warned = quietly(partial(nb.open, path, run_id, recipe=given, tools=tools))
+        for source in (None, recipe()):
+            tools = None if source is None else {"ask": lambda n: n}
+            session, warned = quietly(partial(nb.open, path, run_id, recipe=source, tools=tools))
             if session is None:
                 continue
             snapshots = [*map(repr, states(session))]
@@ -191,9 +191,9 @@ def test_a_damaged_store_never_opens_silently_with_wrong_values(number, original
 def test_a_foreign_file_is_refused(content, tmp_path):
     for name in ("runs.db", "trace.json"):
         (tmp_path / name).write_bytes(content)
-    for act in (lambda: nb.runs(tmp_path / "runs.db"), lambda: nb.open(tmp_path / "runs.db")):
+    for call in (lambda: nb.runs(tmp_path / "runs.db"), lambda: nb.open(tmp_path / "runs.db")):
         with pytest.raises(AgentNbError):
-            act()
+            call()
     with pytest.raises(AgentNbError):
         nb.SimulationTrace.read(tmp_path / "trace.json")
 
@@ -220,7 +220,7 @@ def traces(original: Original) -> list[dict[str, Any]]:
 def spots(value: Any) -> list[tuple[Any, Any]]:
     """Return every (container, key) of a document."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [spot for key, item in items for spot in ((value, key), *spots(item))]
+    return [place for key, item in items for place in ((value, key), *spots(item))]
 
 
 def edit(document: dict[str, Any], dice: random.Random) -> str:

@@ -164,8 +164,8 @@ def test_no_hostile_expression_escapes_the_sandbox_or_runs_forever(share, monkey
     board = repr({key: value for key, value in NAMES.items() if key != "token"})
     Token.acted = 0
     for _ in range(max(COUNT // SHARES, 1)):
-        what, evaluate = hostile(rng)
-        with guarded(what):
+        label, evaluate = hostile(rng)
+        with guarded(label):
             try:
                 result = evaluate()
             except AgentNbError as refused:
@@ -173,9 +173,9 @@ def test_no_hostile_expression_escapes_the_sandbox_or_runs_forever(share, monkey
         text = (
             result if isinstance(result, str) else repr(result) if isinstance(result, list | dict | tuple | int) else ""
         )
-        assert len(text) < LONGEST, what
-        assert HIDDEN not in text, what
-        assert not isinstance(result, type), what
-        assert not callable(result) or result is NAMES["token"], what
+        assert len(text) < LONGEST, label
+        assert HIDDEN not in text, label
+        assert not isinstance(result, type), label
+        assert not callable(result) or result is NAMES["token"], label
     assert (Token.acted, ran) == (0, [])
     assert repr({key: value for key, value in NAMES.items() if key != "token"}) == board

@@ -57,8 +57,8 @@ def views(session, folder):
     assert session.draw().dot
     debugger = Debugger(session)
     try:
-        for what in ("board", "step", "node"):
-            debugger._handle_custom_msg({"do": "query", "view": "a", "number": 1, "value": what, "target": "use"}, [])
+        for label in ("board", "step", "node"):
+            debugger._handle_custom_msg({"do": "query", "view": "a", "number": 1, "value": label, "target": "use"}, [])
         assert json.dumps(debugger.get_state(), default=str)
     finally:
         debugger.close()

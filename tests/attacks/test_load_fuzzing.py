@@ -154,11 +154,11 @@ def copied(value: Any) -> Any:
 def mutate(document: Any, dice: random.Random, *, odd: bool) -> Any:
     """Change a document in one to six places."""
     for _ in range(dice.randrange(1, 7)):
-        spots = places(document)
-        if not spots:
+        targets = places(document)
+        if not targets:
             return document
-        holder, key = dice.choice(spots)
-        other, other_key = dice.choice(spots)
+        holder, key = dice.choice(targets)
+        other, other_key = dice.choice(targets)
         match dice.randrange(9):
             case 0:
                 del holder[key]
@@ -262,17 +262,17 @@ def to_polaris(document: Any) -> Any:
 
     graph = polaris.Graph()
     first = graph.add_system_node(step)
-    for verb, *given in document:
-        argument = given[0] if given else None
+    for verb, *arguments in document:
+        argument = arguments[0] if arguments else None
         match verb:
             case "system":
                 graph.add_system(step)
             case "branch":
                 graph.add_conditional_branch(argument, int, lambda value: value > 0, inside)
             case "switch":
-                graph.add_switch(argument, int, lambda value: value, dict.fromkeys(given[1], inside))
+                graph.add_switch(argument, int, lambda value: value, dict.fromkeys(arguments[1], inside))
             case "parallel":
-                graph.add_parallel(argument, [inside] * given[1])
+                graph.add_parallel(argument, [inside] * arguments[1])
             case "loop":
                 graph.add_loop(argument, int, lambda value: value > 0, inside)
             case "timeout":
@@ -290,9 +290,9 @@ def to_runtime(document: Any) -> Any:
 
     activegraph.clear_registry()
     results = []
-    for name, types, where in document:
+    for name, types, template in document:
 
-        @activegraph.behavior(name=name, on=types, where=where)
+        @activegraph.behavior(name=name, on=types, where=template)
         def act(event: Any, graph: Any, ctx: Any) -> None:
             """Do nothing."""
 

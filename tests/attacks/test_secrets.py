@@ -130,8 +130,8 @@ def artefacts(graph, inputs, folder):
     try:
         sent = []
         debugger.send = lambda content, buffers=None: sent.append(content)
-        for what in ("board", "step", "node"):
-            debugger._handle_custom_msg({"do": "query", "view": "a", "number": 1, "value": what, "target": "boom"}, [])
+        for view in ("board", "step", "node"):
+            debugger._handle_custom_msg({"do": "query", "view": "a", "number": 1, "value": view, "target": "boom"}, [])
         yield "cockpit", json.dumps([debugger.get_state(), sent], default=str, ensure_ascii=False)
     finally:
         debugger.close()
@@ -167,9 +167,9 @@ def check(config, secrets, folder, wrap=str):
     """Run with a configuration; none of its secrets may be found in any artefact."""
     clear()
     unwanted = [form for secret in secrets for form in forms(secret)]
-    for what, text in artefacts(failing(wrap), {"config": config}, folder):
+    for label, text in artefacts(failing(wrap), {"config": config}, folder):
         leaked = [form for form in unwanted if form in text]
-        assert not leaked, f"{what} tells {leaked[0]!r}: …{text[max(0, text.find(leaked[0]) - 80) :][:200]!r}"
+        assert not leaked, f"{label} tells {leaked[0]!r}: …{text[max(0, text.find(leaked[0]) - 80) :][:200]!r}"
 
 
 def few(items):
@@ -307,8 +307,8 @@ def test_no_output_contains_a_secret(tmp_path, capsys):
     assert main(["runs", str(tmp_path / "runs.db"), "--json"]) == 0
     assert main(["trace", str(tmp_path / "runs.db")]) == 0
     texts["command line"] = capsys.readouterr()
-    for what, text in texts.items():
-        assert "s3ns" not in f"{text} {text!r}", what
+    for label, text in texts.items():
+        assert "s3ns" not in f"{text} {text!r}", label
 
 
 # What is known is the value alone: the text that an error makes of it has no name beside it.
@@ -425,5 +425,5 @@ def test_no_artifact_contains_a_column_with_a_secret_name(label, tmp_path):
         folder = tmp_path / type(value).__name__
         folder.mkdir()
         graph = failing(lambda config: "it")
-        for what, text in artefacts(graph, {"config": value}, folder):
-            assert "s3ns1tive" not in text, what
+        for name, text in artefacts(graph, {"config": value}, folder):
+            assert "s3ns1tive" not in text, name

@@ -84,7 +84,7 @@ def test_each_operation_gives_what_it_gives_for_the_value(value):
     operands = [*missing, *parts, value]
     arguments = [(), *[(one,) for one in operands], *product(["new", "a", 0, -1, 99], [5])]
     names = sorted(METHODS & {*dir(value)})
-    methods = [operator.methodcaller(name, *given) for name, given in product(names, arguments)]
+    methods = [operator.methodcaller(name, *arguments) for name, arguments in product(names, arguments)]
     for method in methods:
         assert attempt(method, make_reader_copy(frozen)) == attempt(method, copy.deepcopy(value)), method
     for apply, operand in product(OPERATORS, operands):
@@ -115,10 +115,10 @@ def test_a_copy_of_a_copy_is_plain(take):
 
 
 def test_a_deep_copy_shares_nothing_with_the_copy():
-    mine = make_reader_copy(freeze(MESSAGES))
-    deep = copy.deepcopy(mine)
+    reader_copy = make_reader_copy(freeze(MESSAGES))
+    deep = copy.deepcopy(reader_copy)
     deep[0]["calls"][0]["args"]["n"] = 99
-    assert mine == MESSAGES
+    assert reader_copy == MESSAGES
     assert type(deep[0]["calls"]) is list
 
 
@@ -204,14 +204,14 @@ def test_each_change_in_place_is_detected(before, small, monkeypatch):
     monkeypatch.setattr(copies, "SMALL", small)
     for change in CHANGES:
         frozen, expected = freeze(MESSAGES), copy.deepcopy(MESSAGES)
-        mine = make_reader_copy(frozen)
+        reader_copy = make_reader_copy(frozen)
         if before:
-            before(mine)
-        change(mine)
+            before(reader_copy)
+        change(reader_copy)
         change(expected)
-        assert repr(mine) == repr(expected)
-        assert not is_unchanged(mine, frozen), inspect.getsource(change)
-        assert repr(thaw(freeze(mine, frozen))) == repr(expected)
+        assert repr(reader_copy) == repr(expected)
+        assert not is_unchanged(reader_copy, frozen), inspect.getsource(change)
+        assert repr(thaw(freeze(reader_copy, frozen))) == repr(expected)
         assert thaw(frozen) == MESSAGES
         assert repr([*make_reader_copy(frozen)]) == repr(MESSAGES), "the next reader sees the value as it was"
 
@@ -232,10 +232,10 @@ def test_an_equal_but_distinct_value_is_a_change(was, now, small, monkeypatch):
     monkeypatch.setattr(copies, "SMALL", small)
     for around, replace in SURROUNDINGS:
         frozen, expected = freeze(around(was)), repr(around(now))
-        mine = make_reader_copy(frozen)
-        replace(mine, now)
-        assert not is_unchanged(mine, frozen)
-        assert repr(thaw(freeze(mine, frozen))) == expected
+        reader_copy = make_reader_copy(frozen)
+        replace(reader_copy, now)
+        assert not is_unchanged(reader_copy, frozen)
+        assert repr(thaw(freeze(reader_copy, frozen))) == expected
         assert repr(thaw(freeze(around(now), frozen))) == expected
 
 
@@ -245,11 +245,11 @@ def test_changes_by_c_code_to_a_list_are_detected(queue, change):
     if change is not heapq.heapify and not isinstance(queue[0], tuple):
         queue = [(3, "x"), *[(n, "y") for n in queue]]
     frozen, expected = freeze(queue), [*queue]
-    mine = make_reader_copy(frozen)
-    change(mine)
+    reader_copy = make_reader_copy(frozen)
+    change(reader_copy)
     change(expected)
-    assert not is_unchanged(mine, frozen)
-    assert thaw(freeze(mine, frozen)) == expected
+    assert not is_unchanged(reader_copy, frozen)
+    assert thaw(freeze(reader_copy, frozen)) == expected
 
 
 @pytest.mark.parametrize("add", [lambda items: items.extend(items), lambda items: items.__iadd__(items)])
@@ -265,17 +265,17 @@ def test_a_list_that_is_added_to_itself_has_each_item_twice(add):
 
 def test_a_changed_value_that_is_equal_again_is_unchanged():
     frozen = freeze(MESSAGES)
-    mine = make_reader_copy(frozen)
-    mine[0]["n"], mine[1] = mine[0]["n"], copy.deepcopy(MESSAGES[1])
-    assert is_unchanged(mine, frozen)
+    reader_copy = make_reader_copy(frozen)
+    reader_copy[0]["n"], reader_copy[1] = reader_copy[0]["n"], copy.deepcopy(MESSAGES[1])
+    assert is_unchanged(reader_copy, frozen)
 
 
 def test_unchanged_parts_are_shared_wherever_they_go():
     frozen = freeze(MESSAGES)
-    mine = make_reader_copy(frozen)
-    grown = freeze([*mine, {"n": 5}], frozen)
+    reader_copy = make_reader_copy(frozen)
+    grown = freeze([*reader_copy, {"n": 5}], frozen)
     assert grown.items is frozen.items
-    shorter = freeze({"kept": mine[1:3], "first": mine[0]})
+    shorter = freeze({"kept": reader_copy[1:3], "first": reader_copy[0]})
     assert shorter["kept"].items[0] is frozen.items[1]
     assert shorter["first"] is frozen.items[0]
     last = freeze([*make_reader_copy(frozen)[:-1], {"n": 7}], frozen)
@@ -295,20 +295,20 @@ def test_a_referenced_copy_is_not_reused():
     held["n"] = "changed by an earlier reader"
     assert repr(again) == repr(MESSAGES)
     assert is_unchanged(again, thaw(frozen)) or again == MESSAGES
-    mine = make_reader_copy(frozen)
-    list(mine)
+    reader_copy = make_reader_copy(frozen)
+    list(reader_copy)
     held["n"] = "and again"
-    assert is_unchanged(mine, frozen)
+    assert is_unchanged(reader_copy, frozen)
 
 
 def test_a_referenced_part_of_a_copy_is_not_reused():
     frozen = freeze(MESSAGES)
     held = next(iter(make_reader_copy(frozen)))["calls"]
-    mine = make_reader_copy(frozen)
-    inner = next(iter(mine))["calls"]
+    reader_copy = make_reader_copy(frozen)
+    inner = next(iter(reader_copy))["calls"]
     held.append("changed by an earlier reader")
     assert inner == MESSAGES[0]["calls"]
-    assert is_unchanged(mine, frozen)
+    assert is_unchanged(reader_copy, frozen)
 
 
 def test_readers_of_shorter_and_longer_versions_have_their_own_copies():
@@ -320,32 +320,32 @@ def test_readers_of_shorter_and_longer_versions_have_their_own_copies():
             versions[longer] = freeze(added, versions[shorter])
         for index in range(changed):
             change([*make_reader_copy(versions[changed])][index])
-            mine = make_reader_copy(versions[read])
-            assert repr([*mine]) == repr(MESSAGES[:read]), (changed, index, read)
-            assert is_unchanged(mine, versions[read])
-            change(mine[-1])
+            reader_copy = make_reader_copy(versions[read])
+            assert repr([*reader_copy]) == repr(MESSAGES[:read]), (changed, index, read)
+            assert is_unchanged(reader_copy, versions[read])
+            change(reader_copy[-1])
             expected = copy.deepcopy(MESSAGES[:read])
             change(expected[-1])
-            assert repr(thaw(freeze(mine, versions[read]))) == repr(expected)
+            assert repr(thaw(freeze(reader_copy, versions[read]))) == repr(expected)
 
 
 def test_two_readers_at_once_have_their_own_copies():
     frozen = freeze(MESSAGES)
     one, other = make_reader_copy(frozen), make_reader_copy(frozen)
-    for mine in (one, other):
-        for item in mine:
-            item["by"] = "me" if mine is one else "you"
+    for reader_copy in (one, other):
+        for item in reader_copy:
+            item["by"] = "me" if reader_copy is one else "you"
     assert {item["by"] for item in one} == {"me"}
     assert {item["by"] for item in other} == {"you"}
 
 
 def test_threads_of_one_reader_copy_a_part_once():
-    mine = make_reader_copy(freeze([{"n": [number]} for number in range(200)]))
+    reader_copy = make_reader_copy(freeze([{"n": [number]} for number in range(200)]))
     barrier = threading.Barrier(4)
 
     def add() -> None:
         barrier.wait()
-        for item in mine:
+        for item in reader_copy:
             item["n"].append(0)
 
     threads = [threading.Thread(target=add) for _ in range(4)]
@@ -353,16 +353,16 @@ def test_threads_of_one_reader_copy_a_part_once():
         thread.start()
     for thread in threads:
         thread.join()
-    assert {len(item["n"]) for item in mine} == {5}
+    assert {len(item["n"]) for item in reader_copy} == {5}
 
 
 def test_objects_in_a_copy_are_copies_too():
     frozen = freeze([Point(1, ["a"]), {"at": Point(2, [])}])
-    mine = make_reader_copy(frozen)
-    assert mine == [Point(1, ["a"]), {"at": Point(2, [])}]
-    assert is_unchanged(mine, frozen)
-    mine[0].tags.append("b")
-    assert not is_unchanged(mine, frozen)
+    reader_copy = make_reader_copy(frozen)
+    assert reader_copy == [Point(1, ["a"]), {"at": Point(2, [])}]
+    assert is_unchanged(reader_copy, frozen)
+    reader_copy[0].tags.append("b")
+    assert not is_unchanged(reader_copy, frozen)
     assert make_reader_copy(frozen)[0] == Point(1, ["a"])
     deep = make_reader_copy(frozen)
     deep[1]["at"].x = 3
@@ -385,10 +385,10 @@ def test_a_value_that_grows_to_contain_itself_is_rejected():
 
 
 def test_a_copy_that_contains_itself_is_rejected():
-    mine = make_reader_copy(freeze(MESSAGES))
-    mine[0]["self"] = mine
+    reader_copy = make_reader_copy(freeze(MESSAGES))
+    reader_copy[0]["self"] = reader_copy
     with pytest.raises(BoardError, match="B102"):
-        freeze(mine)
+        freeze(reader_copy)
 
 
 # -- beside a naive copy ---------------------------------------------------------------------------------------------
@@ -462,27 +462,27 @@ def test_alternating_readers_see_what_deep_copies_would_show(value, readers):
     frozen, oracle = freeze(value), copy.deepcopy(value)
     stored: list[tuple[Any, Any]] = []
     for moves in readers:
-        mine, theirs = make_reader_copy(frozen), copy.deepcopy(oracle)
-        for move, place, way, new in moves:
+        reader_copies, theirs = make_reader_copy(frozen), copy.deepcopy(oracle)
+        for move, place, method, new in moves:
             match move:
                 case "read":
-                    assert repr(containers(mine)) == repr(containers(theirs))
-                case "look" if isinstance(mine, list) and mine:
-                    assert repr(mine[place % len(mine)]) == repr(theirs[place % len(mine)])
+                    assert repr(containers(reader_copies)) == repr(containers(theirs))
+                case "look" if isinstance(reader_copies, list) and reader_copies:
+                    assert repr(reader_copies[place % len(reader_copies)]) == repr(theirs[place % len(reader_copies)])
                 case "change":
-                    change_one(mine, place, way, copy.deepcopy(new))
-                    change_one(theirs, place, way, copy.deepcopy(new))
+                    change_one(reader_copies, place, method, copy.deepcopy(new))
+                    change_one(theirs, place, method, copy.deepcopy(new))
                 case "keep":
-                    our_containers, other = containers(mine), containers(theirs)
+                    our_containers, other = containers(reader_copies), containers(theirs)
                     if our_containers:
                         stored.append((our_containers[place % len(our_containers)], other[place % len(other)]))
                 case "late" if stored:
                     held = stored[place % len(stored)]
-                    change_one(held[0], 0, way, copy.deepcopy(new))
-                    change_one(held[1], 0, way, copy.deepcopy(new))
-                case "write" if isinstance(mine, list):
-                    mine, theirs = [*mine, copy.deepcopy(new)], [*theirs, copy.deepcopy(new)]
-        if isinstance(mine, list | dict | tuple):
-            assert is_unchanged(mine, frozen) == (repr(theirs) == repr(oracle)), (mine, frozen)
-        frozen, oracle = freeze(mine, frozen), copy.deepcopy(theirs)
+                    change_one(held[0], 0, method, copy.deepcopy(new))
+                    change_one(held[1], 0, method, copy.deepcopy(new))
+                case "write" if isinstance(reader_copies, list):
+                    reader_copies, theirs = [*reader_copies, copy.deepcopy(new)], [*theirs, copy.deepcopy(new)]
+        if isinstance(reader_copies, list | dict | tuple):
+            assert is_unchanged(reader_copies, frozen) == (repr(theirs) == repr(oracle)), (reader_copies, frozen)
+        frozen, oracle = freeze(reader_copies, frozen), copy.deepcopy(theirs)
         assert repr(thaw(frozen)) == repr(oracle)

@@ -211,13 +211,13 @@ def outcome(take: Callable[[Any], Any], value: Any) -> Any:
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("reader", READERS)
 def test_a_library_reads_a_copy_as_a_plain_value(reader):
-    for (shape, frozen), (way, before) in product(SHAPES.items(), BEFORE.items()):
-        mine, plain, board = make_reader_copy(frozen), thaw(frozen), repr(thaw(frozen))
-        before(mine)
+    for (shape, frozen), (label, before) in product(SHAPES.items(), BEFORE.items()):
+        reader_copy, plain, board = make_reader_copy(frozen), thaw(frozen), repr(thaw(frozen))
+        before(reader_copy)
         before(plain)
-        assert repr(outcome(READERS[reader], mine)) == repr(outcome(READERS[reader], plain)), (shape, way)
-        assert repr(freeze(mine, frozen)) == repr(plain), (shape, way)
-        assert repr(thaw(frozen)) == board, (shape, way)
+        assert repr(outcome(READERS[reader], reader_copy)) == repr(outcome(READERS[reader], plain)), (shape, label)
+        assert repr(freeze(reader_copy, frozen)) == repr(plain), (shape, label)
+        assert repr(thaw(frozen)) == board, (shape, label)
 
 
 @pytest.mark.usefixtures("sizes")
@@ -231,8 +231,8 @@ def test_a_library_finds_the_objects_in_a_copy(reader):
 
 def test_parts_that_c_code_took_from_a_small_value_can_be_changed():
     frozen = freeze({"docs": [document(1)]})
-    mine = make_reader_copy(frozen)
-    held = model_of(dict[str, Any])[1](value=mine)
+    reader_copy = make_reader_copy(frozen)
+    held = model_of(dict[str, Any])[1](value=reader_copy)
     held.value["docs"][0]["tags"].append("mine")
     assert thaw(freeze(held.value))["docs"][0]["tags"][-1] == "mine"
     assert thaw(frozen) == {"docs": [document(1)]}

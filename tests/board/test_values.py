@@ -148,15 +148,15 @@ def test_anything_else_is_held_by_reference_with_one_warning():
     class Odd:
         pass
 
-    thing = Odd()
+    opaque = Odd()
     with pytest.warns(UserWarning, match="opaque"):
-        frozen = freeze(thing)
+        frozen = freeze(opaque)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         freeze(Odd())
     assert isinstance(frozen, Opaque)
-    assert thaw(frozen) is thing
-    assert freeze(thing, frozen) is frozen
+    assert thaw(frozen) is opaque
+    assert freeze(opaque, frozen) is frozen
     assert repr(frozen).startswith("<opaque")
 
 
@@ -269,9 +269,9 @@ def test_a_changed_copy_is_not_the_same(copied, value):
 @pytest.mark.parametrize(("before", "after"), [(0.0, -0.0), (Decimal("1.0"), Decimal("1.00")), (1, True), (1, 1.0)])
 def test_an_equal_value_that_differs_is_a_change(before, after):
     frozen = freeze((before, [before]))
-    mine = thaw(frozen)
-    mine[1][0] = after
-    assert not is_unchanged(mine, frozen)
+    value = thaw(frozen)
+    value[1][0] = after
+    assert not is_unchanged(value, frozen)
 
 
 @pytest.mark.parametrize("value", [Name("x"), Status.OPEN, np.int64(3), np.datetime64("2020-01-01")])
@@ -305,9 +305,13 @@ def test_a_part_without_parts_of_its_own_counts_as_one(part):
 @pytest.mark.parametrize("part", [1, "text", None, 1.5, [], [1, 2]], ids=repr)
 def test_a_mapping_built_from_pairs_equals_the_frozen_mapping(count, part):
     names, parts = [f"n{number}" for number in range(count)], [part] * count
-    frozen_pairs, wanted = make_frozen_pairs(names, parts, freeze), freeze(dict(zip(names, parts, strict=True)))
-    assert (list(frozen_pairs), frozen_pairs.flat, frozen_pairs.extent) == (list(wanted), wanted.flat, wanted.extent)
-    assert repr(frozen_pairs) == repr(wanted)
+    frozen_pairs, expected = make_frozen_pairs(names, parts, freeze), freeze(dict(zip(names, parts, strict=True)))
+    assert (list(frozen_pairs), frozen_pairs.flat, frozen_pairs.extent) == (
+        list(expected),
+        expected.flat,
+        expected.extent,
+    )
+    assert repr(frozen_pairs) == repr(expected)
 
 
 class Route(tuple):

@@ -76,8 +76,8 @@ def test_check_reports_tools_that_cannot_be_loaded_and_imports_none(there, capsy
     Path("tools.py").write_text(f"open({str(mark)!r}, 'w').close()\ndef run(**given): return {{'y': 2}}\n")
     Path("broken.py").write_text("def run(:\n")
     Path("agent.yaml").write_text(AGENT % impl)
-    came, out, _ = called(capsys, "check", "agent.yaml")
-    assert (came, f"{code}: " in out, "agent.yaml: 1 error\n" in out) == (1, True, True)
+    exit_code, out, _ = called(capsys, "check", "agent.yaml")
+    assert (exit_code, f"{code}: " in out, "agent.yaml: 1 error\n" in out) == (1, True, True)
     assert "warning" not in out
     assert not mark.exists()
     assert called(capsys, "run", "agent.yaml", "-i", "x=1")[0] == 1

@@ -89,9 +89,9 @@ def test_the_output_of_a_node_is_not_part_of_the_json(capsys, monkeypatch):
 
 
 def test_any_value_on_the_board_is_printed_as_json(capsys, monkeypatch):
-    odd = {"topic": "other", "half": "\ud800", "\udfff": 1, "nan": float("nan"), "far": [float("-inf")],
+    unusual = {"topic": "other", "half": "\ud800", "\udfff": 1, "nan": float("nan"), "far": [float("-inf")],
            "long": 10 ** 5000, "set": {1}, 3: b"bytes"}  # fmt: skip
-    monkeypatch.setattr(script, "_make_fixed", lambda agent: (agent[0], lambda **_: {"topic": "other", "odd": odd}))
+    monkeypatch.setattr(script, "_make_fixed", lambda agent: (agent[0], lambda **_: {"topic": "other", "odd": unusual}))
     code, out, err = called(capsys, *RUN, "--json")
     assert (code, err) == (0, "")
     board = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))["board"]

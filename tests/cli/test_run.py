@@ -173,8 +173,8 @@ def test_an_agent_that_ends_without_success_is_exit_code_1(there, capsys, rate, 
     Path("agent.yaml").write_text(AGENT)
     Path("script.yaml").write_text("llm: [done]\n")
     words = ("run", "agent.yaml", "-i", "task=t", "--script", "script.yaml", "--chaos", f"error_rate={rate}")
-    came, out, err = called(capsys, *words, *more)
-    assert came == code
+    exit_code, out, err = called(capsys, *words, *more)
+    assert exit_code == code
     assert "finished" in out
     assert ("X424" in (out if more else err)) is (code == 1)
 

@@ -150,7 +150,7 @@ def test_a_script_can_answer_for_the_judge(capsys):
 
 
 @pytest.mark.starts_programs
-def test_nobody_is_asked_even_on_a_terminal():
+def test_no_question_is_asked_even_on_a_terminal():
     """On a terminal a run asks at once; scenarios must not, or they would hang where nobody sits."""
     pty = pytest.importorskip("pty")
     Path("script.yaml").write_text("agents: {reader: {topic: refund}}\n")

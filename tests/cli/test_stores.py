@@ -195,7 +195,7 @@ def test_a_run_and_a_table_can_be_selected(there, capsys):
 @pytest.mark.parametrize("table", TABLES)
 def test_each_table_as_json_has_the_rows_of_the_frame(there, capsys, table):
     graph = nx.DiGraph(name="odd")
-    odd = {
+    unusual = {
         "bytes": b"\xff",
         "half": "\ud800",
         "keys": {(1, 2): {3.5}},
@@ -203,9 +203,9 @@ def test_each_table_as_json_has_the_rows_of_the_frame(there, capsys, table):
         "inf": float("inf"),
         "when": datetime(2026, 3, 1, 12, 0, 0, 7, tzinfo=UTC),
     }
-    graph.add_node("tool", kind="tool", function=lambda: odd)
+    graph.add_node("tool", kind="tool", function=lambda: unusual)
     session = nb.Session(nb.load(graph), {"n": None}, store="runs.db", run_id="odd")
-    session.emit("seen", odd)
+    session.emit("seen", unusual)
     session.run()
     session.close()
     actual = document(capsys, "trace", "runs.db", "--table", table)

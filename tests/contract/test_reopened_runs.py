@@ -44,10 +44,10 @@ def check_replays(log: MemoryLog, recipe: Any) -> None:
     """Open a run with nothing, another model, other callables, and both: each replays, and nothing is called."""
     caught = Caught()
     tools = dict.fromkeys(asking(recipe), caught)
-    for given in ({}, {"llm": caught}, {"tools": tools}, {"llm": caught, "tools": tools}):
-        opened = nb.open(log, "run", recipe=recipe, **given)
+    for options in ({}, {"llm": caught}, {"tools": tools}, {"llm": caught, "tools": tools}):
+        opened = nb.open(log, "run", recipe=recipe, **options)
         report = opened.replay(strict="reads")
-        assert report.ok, (list(given), report)
+        assert report.ok, (list(options), report)
         opened.close()
     assert caught.calls == 0
 
@@ -99,8 +99,8 @@ def test_a_run_answered_by_several_models_replays(kind):
     run = nb.Session(recipe, {"word": "a"}, llm=lambda _request: ANSWERS["json"], store=log, run_id="run")
     run.step()
     run.close()
-    for by in ("nobody", "callable", "mapping", "nobody"):
-        run = nb.open(log, "run", recipe=recipe, **answered(by, recipe))
+    for source in ("nobody", "callable", "mapping", "nobody"):
+        run = nb.open(log, "run", recipe=recipe, **answered(source, recipe))
         run.step()
         assert run.status == "paused", run.error
         run.close()

@@ -116,7 +116,7 @@ def test_a_key_named_like_a_member_is_not_part_of_a_place():
 
 
 def test_a_value_outside_of_a_literal_is_reported_at_its_place():
-    assert {where for _, _, where in brief({"name": "z", "size": []})} == {"size"}
+    assert {place for _, _, place in brief({"name": "z", "size": []})} == {"size"}
 
 
 def test_the_remedy_of_a_validator_is_reported():
@@ -205,7 +205,7 @@ def test_missing_keys_of_one_mapping_are_one_problem():
         load(content([{"id": "e", "type": "evaluator", "pass_rout": "a"}, "a"]))
     problems = {problem.what: problem.do for problem in caught.value.problems if problem.code == "R113"}
     assert problems.pop("key 'pass_route' is missing") == "write 'pass_route' instead of 'pass_rout'"
-    ((what, do),) = problems.items()
-    assert what.startswith("keys 'target_variable', 'evaluator_agent_ref', ")
-    assert what.endswith(" are missing")
+    ((message, do),) = problems.items()
+    assert message.startswith("keys 'target_variable', 'evaluator_agent_ref', ")
+    assert message.endswith(" are missing")
     assert do == "add them"

@@ -108,8 +108,10 @@ def test_the_request_has_roles_tools_and_settings():
 
 def test_tool_calls_reach_the_program():
     own_model = SimulatedChatModel(answer=never).bind_tools([rain])
-    wanted = LLMResponse("", tool_calls=[{"id": "c", "name": "rain", "arguments": {"city": "Oslo"}, "signature": "s"}])
-    answer = run(asking(own_model), lambda _request: wanted).board["messages"][-1]
+    expected = LLMResponse(
+        "", tool_calls=[{"id": "c", "name": "rain", "arguments": {"city": "Oslo"}, "signature": "s"}]
+    )
+    answer = run(asking(own_model), lambda _request: expected).board["messages"][-1]
     assert [(call["name"], call["args"], call["id"]) for call in answer.tool_calls] == [("rain", {"city": "Oslo"}, "c")]
     requests = []
     run(

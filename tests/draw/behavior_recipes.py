@@ -52,6 +52,6 @@ def hostile_behaviors() -> Recipe:
 
 def hostile_behaviors_run() -> RunView:
     pairs = list(zip(HOSTILE, reversed(HOSTILE), strict=True))
-    heard = {(text, text): 1 for text in HOSTILE}
-    reactions = Reactions(dict.fromkeys(HOSTILE, 2), heard, dict.fromkeys(pairs, 1), (HOSTILE[0], HOSTILE[0]))
+    counts = {(text, text): 1 for text in HOSTILE}
+    reactions = Reactions(dict.fromkeys(HOSTILE, 2), counts, dict.fromkeys(pairs, 1), (HOSTILE[0], HOSTILE[0]))
     return RunView(current=HOSTILE[1], visited=dict.fromkeys(HOSTILE, 1), reactions=reactions, stops_at={HOSTILE[2]})

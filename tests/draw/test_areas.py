@@ -41,5 +41,7 @@ def test_an_error_edge_is_taken_only_by_a_failure():
         session = executor(answer).session("go")
         session.run()
         edges = session.recipe.edges
-        ways = [edges[place].kind for place in session._parts.pictures.view().taken if edges[place].source == "tool"]
-        assert ways == [taken]
+        edge_kinds = [
+            edges[place].kind for place in session._parts.pictures.view().taken if edges[place].source == "tool"
+        ]
+        assert edge_kinds == [taken]

@@ -30,7 +30,7 @@ def test_a_path_highlights_the_row_of_its_key():
     assert {row.key: row.marks for row in table.rows}["ticket"] == ("written", "read")
 
 
-def test_a_key_with_a_dot_is_a_row_of_its_own():
+def test_a_key_with_a_dot_has_its_own_row():
     assert find_row("a.b", {"a.b": 1, "a": 2}) == "a.b"
     assert find_row("a.b", {}) == "a"
 

@@ -65,8 +65,8 @@ def test_a_route_starts_and_ends_at_the_borders(end):
     route = route_between(box("a"), (0.0, 0.0), box("b"), end)
     out, tip = route.points[0], route.tip
     assert len(route.points) == 4
-    for spot, middle in ((out, (0.0, 0.0)), (tip, end)):
-        across, down = abs(spot[0] - middle[0]), abs(spot[1] - middle[1])
+    for point, middle in ((out, (0.0, 0.0)), (tip, end)):
+        across, down = abs(point[0] - middle[0]), abs(point[1] - middle[1])
         assert across == pytest.approx(50) or down == pytest.approx(20)
         assert across <= 50.001
         assert down <= 20.001

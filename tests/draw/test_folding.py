@@ -172,8 +172,8 @@ def test_collapsing_any_regions_loses_no_node(given_, data):
     assert not shown & set(inside)
     assert set(inside.values()) <= shown
     lines = {link.index for link in picture.links}
-    stands = {} if folds is None else folds.edges
+    edge_folds = {} if folds is None else folds.edges
     for link in expanded.links:
         if link.index >= 0:
-            assert (link.index in lines) is (link.index not in stands)
-            assert stands.get(link.index, link.index) in lines | {-1}
+            assert (link.index in lines) is (link.index not in edge_folds)
+            assert edge_folds.get(link.index, link.index) in lines | {-1}

@@ -18,12 +18,12 @@ def _plain(monkeypatch):
 
 
 def draw_example():
-    things = [
+    items = [
         GenericBox("a", "cap", "A", ("note 1", "note 2"), badge="+ new", marks=("new",)),
         GenericBox("b", "cap", "B"),
     ]
     return draw_sketch(
-        "Two", things, [GenericLink("a", "b", "relation", "to", marks=("new",))], ["in words"], rest="and 3 more"
+        "Two", items, [GenericLink("a", "b", "relation", "to", marks=("new",))], ["in words"], rest="and 3 more"
     )
 
 
@@ -72,11 +72,11 @@ def test_an_empty_diagram_can_be_drawn():
 
 
 def hostile_sketch():
-    things = [GenericBox(text, text, text, (text,), text, badge=text) for text in HOSTILE]
+    boxes = [GenericBox(text, text, text, (text,), text, badge=text) for text in HOSTILE]
     ties = [
         GenericLink(one, other, "relation", one, other) for one, other in zip(HOSTILE, reversed(HOSTILE), strict=True)
     ]
-    return draw_sketch(HOSTILE[0], things, ties, ["words"], rest=HOSTILE[1])
+    return draw_sketch(HOSTILE[0], boxes, ties, ["words"], rest=HOSTILE[1])
 
 
 def test_hostile_text_remains_text():

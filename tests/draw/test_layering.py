@@ -61,14 +61,14 @@ def test_routes_pass_every_layer_and_rows_contain_each_item_once(graph):
     items, lines = named(graph)
     lines = without_circles(items, lines)
     layer = assign_layers(items, lines)
-    ways = make_chains(lines, layer)
-    for way, (source, target) in zip(ways, lines, strict=True):
-        assert (way[0], way[-1]) == (source, target)
-        assert [bend.layer for bend in way[1:-1]] == list(range(layer[source] + 1, layer[target]))
-    rows = order_layer(layer, ways)
+    chains = make_chains(lines, layer)
+    for chain, (source, target) in zip(chains, lines, strict=True):
+        assert (chain[0], chain[-1]) == (source, target)
+        assert [bend.layer for bend in chain[1:-1]] == list(range(layer[source] + 1, layer[target]))
+    rows = order_layer(layer, chains)
     held = [item for row in rows for item in row]
     assert len(held) == len(set(held))
-    assert set(held) == set(items) | {bend for way in ways for bend in way[1:-1]}
+    assert set(held) == set(items) | {bend for line in chains for bend in line[1:-1]}
 
 
 @given(GRAPHS, st.integers(1, 200))
@@ -76,10 +76,10 @@ def test_neighbours_keep_their_distance(graph, width):
     items, lines = named(graph)
     lines = without_circles(items, lines)
     layer = assign_layers(items, lines)
-    ways = make_chains(lines, layer)
-    rows = order_layer(layer, ways)
+    chains = make_chains(lines, layer)
+    rows = order_layer(layer, chains)
     widths = {item: float(width) if isinstance(item, str) else 4.0 for row in rows for item in row}
-    x = place_items(rows, ways, widths)
+    x = place_items(rows, chains, widths)
     for row in rows:
         for left, right in pairwise(row):
             between = (widths[left] + widths[right]) / 2 + get_gap(left, right)
@@ -88,8 +88,8 @@ def test_neighbours_keep_their_distance(graph, width):
 
 
 def test_a_chain_is_drawn_in_one_line():
-    ways = [["a", "b"], ["b", "c"]]
-    x = place_items([["a"], ["b"], ["c"]], ways, dict.fromkeys("abc", 50.0))
+    chains = [["a", "b"], ["b", "c"]]
+    x = place_items([["a"], ["b"], ["c"]], chains, dict.fromkeys("abc", 50.0))
     assert len(set(x.values())) == 1
 
 
@@ -97,10 +97,10 @@ def test_crossings_are_counted_and_avoided():
     down = {"a": ["d"], "b": ["c"]}
     assert count_crossings([["a", "b"], ["c", "d"]], down) == 1
     layer = {"a": 0, "b": 0, "c": 2, "d": 2}
-    ways = make_chains([("a", "d"), ("b", "c"), ("a", "c")], layer)
-    rows = order_layer(layer, ways)
+    chains = make_chains([("a", "d"), ("b", "c"), ("a", "c")], layer)
+    rows = order_layer(layer, chains)
     assert sum(len(row) for row in rows) == 7
-    assert count_crossings(rows, {way[at]: [way[at + 1]] for way in ways for at in range(2)}) == 0
+    assert count_crossings(rows, {chain[at]: [chain[at + 1]] for chain in chains for at in range(2)}) == 0
 
 
 def test_edges_beyond_the_limit_have_no_labels(monkeypatch):

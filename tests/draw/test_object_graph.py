@@ -110,8 +110,8 @@ def test_a_large_graph_is_truncated_with_a_note():
 
 def test_hostile_objects_remain_text():
     rows = [thing(text, text, **{text or "empty": text}) for text in HOSTILE]
-    ways = [relation(f"r{n}", text, HOSTILE[-n], text) for n, text in enumerate(HOSTILE)]
-    svg = draw_graph(HOSTILE[0], board(*rows, *ways), board(*rows[3:])).svg
+    relations = [relation(f"r{n}", text, HOSTILE[-n], text) for n, text in enumerate(HOSTILE)]
+    svg = draw_graph(HOSTILE[0], board(*rows, *relations), board(*rows[3:])).svg
     ET.fromstring(svg)
     assert "<script" not in svg
 

@@ -98,10 +98,10 @@ def test_labels_do_not_cover_boxes_or_each_other():
         geometry, rectangles = laid_out(shown)
         labels = {}
         for link in shown.links:
-            spot = geometry.routes[link.name].label
-            assert bool(spot) is bool(link.label)
-            if spot:
-                x, y = spot
+            position = geometry.routes[link.name].label
+            assert bool(position) is bool(link.label)
+            if position:
+                x, y = position
                 labels[link.name] = (x - link.label_width / 2, y - 6, x + link.label_width / 2, y + 6)
         assert not [pair for pair in combinations(labels, 2) if overlap(labels[pair[0]], labels[pair[1]])]
         assert not [(a, b) for a, label in labels.items() for b, box in rectangles.items() if overlap(label, box)]
@@ -110,12 +110,15 @@ def test_labels_do_not_cover_boxes_or_each_other():
 @pytest.mark.parametrize(("direction", "axis", "sign"), [("TB", 1, 1), ("BT", 1, -1), ("LR", 0, 1), ("RL", 0, -1)])
 def test_a_chain_grows_in_its_direction(direction, axis, sign):
     chain = recipe([Node(id, "tool") for id in "abc"], [Edge("a", "b"), Edge("b", "c")])
-    spots = compute_plain_layout(picture(chain, board=False, direction=direction)).boxes
-    ways = [sign * (spots[after][axis] - spots[before][axis]) for before, after in pairwise(("s0", "n0", "n1", "n2"))]
-    assert min(ways) > 0
+    positions = compute_plain_layout(picture(chain, board=False, direction=direction)).boxes
+    distances = [
+        sign * (positions[after][axis] - positions[before][axis])
+        for before, after in pairwise(("s0", "n0", "n1", "n2"))
+    ]
+    assert min(distances) > 0
 
 
-def test_what_follows_a_composite_node_is_below_its_body():
+def test_successors_of_a_composite_node_are_below_its_body():
     shown = picture(
         recipe(
             [Node("loop", "loop", bodies=("body",)), Node("in", "tool", scope="body"), Node("after", "tool")],

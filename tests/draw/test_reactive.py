@@ -66,10 +66,10 @@ def test_the_box_of_an_event_type_is_small_with_its_name_and_its_edges_have_the_
 
 
 def test_the_tooltip_has_the_complete_masked_condition():
-    where = {"a": {"<": 1, "!=": 0}, "api_key": "sk-123"}
-    node = Node("n", "behavior", on=("go",), params={"where": where, "pattern": "(a)-[:b]->(c)", "activate_after": 2})
-    (way,) = iter_event_lines(replace(shop(), nodes={"n": node}, edges=(), meta={}))
-    assert way.tip.splitlines() == [
+    filters = {"a": {"<": 1, "!=": 0}, "api_key": "sk-123"}
+    node = Node("n", "behavior", on=("go",), params={"where": filters, "pattern": "(a)-[:b]->(c)", "activate_after": 2})
+    (line,) = iter_event_lines(replace(shop(), nodes={"n": node}, edges=(), meta={}))
+    assert line.tip.splitlines() == [
         "n listens to go", "a < 1", "a != 0", "api_key = '********'", "(a)-[:b]->(c)", "after 2 events",
     ]  # fmt: skip
 
@@ -113,8 +113,8 @@ def test_an_existing_drawing_is_patched_to_show_the_run(direction):
     shown = ET.fromstring(draw_recipe(shop(), direction=direction, board=False, run=shop_run()).bare_svg)
     for each in (shown, patched := patched_root(drawing, patch)):
         assert count_of(each, "event: order.came") == "×2"
-        gone = {(g.get("data-source"), g.get("data-target")) for g in groups(each, "edge") if "taken" in classes(g)}
-        assert gone - {("pack", "event: paid")} == {
+        taken = {(g.get("data-source"), g.get("data-target")) for g in groups(each, "edge") if "taken" in classes(g)}
+        assert taken - {("pack", "event: paid")} == {
             ("event: order.came", "take"), ("take", "event: object.created"), ("event: object.created", "pack"),
             ("pack", "event: packed"), ("event: *", "log"),
         }  # fmt: skip
@@ -146,11 +146,13 @@ def test_an_edge_observed_only_in_runs_is_prepared_and_shown_by_its_class():
 
 def test_ids_of_event_types_and_nodes_differ():
     nodes = {id: Node(id, "behavior", on=("go", "event: go")) for id in ("event: go", "event:: go")}
-    odd = replace(shop(), nodes=nodes, edges=(), meta={})
-    assert get_event_id_prefix(odd) not in ("event: ", "event:: ")
-    assert len({box.id for box in make_picture(odd, board=False, direction="TB", run=None).boxes if box.id}) == 4
-    assert get_event_type(odd, get_event_id_prefix(odd) + "event: go") == "event: go"
-    assert get_event_type(odd, "event: go") is None
+    changed_shop = replace(shop(), nodes=nodes, edges=(), meta={})
+    assert get_event_id_prefix(changed_shop) not in ("event: ", "event:: ")
+    assert (
+        len({box.id for box in make_picture(changed_shop, board=False, direction="TB", run=None).boxes if box.id}) == 4
+    )
+    assert get_event_type(changed_shop, get_event_id_prefix(changed_shop) + "event: go") == "event: go"
+    assert get_event_type(changed_shop, "event: go") is None
     assert get_event_type(diamond(), "event: go") is None
 
 

@@ -58,9 +58,9 @@ def complete(name, shown):
     assert {link.name for link in shown.links} <= set(geometry.routes)
     assert {area.name for area in shown.areas} == set(geometry.areas)
     sizes = {box.name: (box.width / 2, box.height / 2) for box in shown.boxes}
-    spots = [(geometry.boxes[name], sizes[name]) for name in sizes]
-    for at, ((x, y), (w, h)) in enumerate(spots):
-        assert all(abs(x - x2) >= w + w2 - 1 or abs(y - y2) >= h + h2 - 1 for (x2, y2), (w2, h2) in spots[:at])
+    placed = [(geometry.boxes[name], sizes[name]) for name in sizes]
+    for at, ((x, y), (w, h)) in enumerate(placed):
+        assert all(abs(x - x2) >= w + w2 - 1 or abs(y - y2) >= h + h2 - 1 for (x2, y2), (w2, h2) in placed[:at])
 
 
 @pytest.mark.needs_dot

@@ -53,8 +53,8 @@ def test_each_part_can_be_found_by_its_own_name():
     assert [group.get("data-index") for group in rows] == [str(at) for at in range(len(rows))]
     assert [group.find(f"{SVG}text[@data-key]").get("data-key") for group in rows] == [g.get("data-row") for g in rows]
     assert {"ticket", "late", "api_key"} <= {group.get("data-row") for group in rows}
-    ways = {(group.get("data-node"), group.get("data-direction")) for group in groups(root, "flow")}
-    assert {("critic", "read"), ("critic", "write"), ("send", "read")} <= ways
+    directions = {(group.get("data-node"), group.get("data-direction")) for group in groups(root, "flow")}
+    assert {("critic", "read"), ("critic", "write"), ("send", "read")} <= directions
 
 
 def test_titles_of_areas_have_a_background_above_the_lines():

@@ -77,11 +77,11 @@ def test_every_flow_has_a_line_with_an_arrowhead_and_ends_at_its_node(direction)
 def test_a_flow_ends_at_the_middle_of_its_rows():
     shown = picture(diamond())
     geometry = compute_plain_layout(shown)
-    spot = place_board(shown.board, geometry, "TB")
+    origin = place_board(shown.board, geometry, "TB")
     flow = next(flow for flow in shown.board.flows if flow.node == "load")
     line, _ = FlowLines(shown, geometry).make(flow)
     for row in flow.rows:
-        assert f"{spot[0]:g},{spot[1] + compute_row_middle(row):g}" in line
+        assert f"{origin[0]:g},{origin[1] + compute_row_middle(row):g}" in line
 
 
 def points_of(line):

@@ -102,10 +102,10 @@ def path(run: Run) -> list[str]:
     for number, history in enumerate(run.chain):
         end = run.chain[number + 1].base if number + 1 < len(run.chain) else run.position
         for row in range(1, min(end, run.position) - history.base + 1):
-            flag, act = history.step_flags[row], history.step_activations[row]
+            flag, activation_number = history.step_flags[row], history.step_activations[row]
             mark = {1: " enter", 2: " again", 3: " leave"}.get(flag & 3, "")
             mark += {4: " error", 8: " cancelled", 12: " skipped"}.get(flag & 12, "")
-            results.append(run.get_node_id(act) + mark)
+            results.append(run.get_node_id(activation_number) + mark)
     return results
 
 

@@ -62,22 +62,22 @@ def acts_of(session: Session) -> list[Intervention]:
     chain, position = session._parts.run.chain, session.position
     ends = [*(history.base for history in chain[1:]), position]
     return [
-        act
+        intervention
         for history, end in zip(chain, ends, strict=True)
-        for act in history.interventions
-        if act.step <= min(end, position)
+        for intervention in history.interventions
+        if intervention.step <= min(end, position)
     ]
 
 
 def done_afresh(session: Session) -> Session:
     """Return a new run that has done the same acts at the same steps."""
     fresh = Session(recipe())
-    for act in acts_of(session):
-        steps(fresh, act.step)
-        if act.action == "set_next":
-            fresh.set_next(act.target)
+    for intervention in acts_of(session):
+        steps(fresh, intervention.step)
+        if intervention.action == "set_next":
+            fresh.set_next(intervention.target)
         else:
-            fresh.edit({act.target: thaw(act.new)})
+            fresh.edit({intervention.target: thaw(intervention.new)})
     steps(fresh, session.position)
     return fresh
 

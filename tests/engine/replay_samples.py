@@ -31,10 +31,10 @@ def to_rows(replay):
 
 def plan_of(*nodes, edges=(), regions=(), like=None, init=None, world=None):
     """Return the plan of leaves and others, in a line where no edges are given."""
-    ways = edges or [Edge(first.id, second.id) for first, second in pairwise(nodes)]
+    all_edges = edges or [Edge(first.id, second.id) for first, second in pairwise(nodes)]
     parts = {region.id: region for region in [Region("root", (nodes[0].id,)), *regions]}
     named = {node.id: node for node in nodes}
-    recipe = Recipe("made", "test", named, tuple(ways), (nodes[0].id,), regions=parts, init=init or {})
+    recipe = Recipe("made", "test", named, tuple(all_edges), (nodes[0].id,), regions=parts, init=init or {})
     return Plan(recipe, KINDS, world or World(), like)
 
 

@@ -17,11 +17,11 @@ def run_of(*functions, edges=(), inputs=None, nodes=(), regions=(), world=None, 
     """Return a run of a line of leaves `n0`, `n1` ..., each doing one function of its work."""
     line = [leaf(f"n{number}", function) for number, function in enumerate(functions)]
     all_nodes = [*line, *nodes]
-    ways = [*(Edge(one.id, two.id) for one, two in pairwise(line)), *edges]
+    all_edges = [*(Edge(one.id, two.id) for one, two in pairwise(line)), *edges]
     entry = () if not all_nodes else (all_nodes[0].id,)
     parts = {region.id: region for region in [Region("root", entry), *regions]}
     named = {node.id: node for node in all_nodes}
-    recipe = Recipe("made", "test", named, tuple(ways), entry, regions=parts, routing=routing)
+    recipe = Recipe("made", "test", named, tuple(all_edges), entry, regions=parts, routing=routing)
     run = Run(Plan(recipe, KINDS, world or World()), EffectDispatcher())
     run.begin(inputs or {})
     return run

@@ -156,7 +156,7 @@ def test_all_errors_are_reported_at_once(words, code):
     assert len(run.breakpoints) == 0
 
 
-def test_there_is_no_such_breakpoint():
+def test_a_missing_breakpoint_is_a_problem():
     run = session(counting(), {"n": 0})
     run.breakpoints.add("check")
     with pytest.raises(nb.ExecutionError, match="X109"):

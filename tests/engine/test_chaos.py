@@ -70,12 +70,12 @@ def test_a_throttled_answer_is_delayed_by_its_tokens(throttle, waits):
 
 def test_an_attempt_does_not_consume_a_scripted_answer():
     # What a script answers is counted in calls: one that failed once takes the same place again.
-    asked = []
+    calls = []
 
     class Client:
         def complete(self, request):
-            asked.append((request.number, request.of_node))
-            if len(asked) == 1:
+            calls.append((request.number, request.of_node))
+            if len(calls) == 1:
                 raise OSError
             return LLMResponse("x")
 
@@ -86,4 +86,4 @@ def test_an_attempt_does_not_consume_a_scripted_answer():
     run = run_of(node)
     run.world = World(llm=Client())
     assert go_on(run) == DONE
-    assert asked == [(0, 0), (0, 0), (1, 1)]
+    assert calls == [(0, 0), (0, 0), (1, 1)]

@@ -67,10 +67,10 @@ ASKING = ["agent", "generative", "evaluator"]
 
 @pytest.mark.parametrize("kind", ASKING)
 def test_an_interrupted_step_reuses_its_paid_answer_when_reopened_without_a_model(kind):
-    asked: list[Any] = []
-    run = reopened(cut_run(kind, asked), recipe_of(kind, "one"))
+    requests: list[Any] = []
+    run = reopened(cut_run(kind, requests), recipe_of(kind, "one"))
     assert run.step().status == "ok"
-    assert (len(asked), run.error) == (1, None)
+    assert (len(requests), run.error) == (1, None)
     (call,) = run.trace.frames.calls.query("step == 1").to_dict("records")
     assert (call["kind"], call["call"], call["attempt"], call["tokens_in"]) == ("llm", 0, 1, 3)
     assert len(run.trace.frames.calls) == 1
@@ -78,16 +78,16 @@ def test_an_interrupted_step_reuses_its_paid_answer_when_reopened_without_a_mode
 
 @pytest.mark.parametrize("kind", ASKING)
 def test_an_interrupted_step_with_a_different_request_fails_without_a_model(kind):
-    asked: list[Any] = []
-    run = reopened(cut_run(kind, asked), recipe_of(kind, "another"))
+    requests: list[Any] = []
+    run = reopened(cut_run(kind, requests), recipe_of(kind, "another"))
     run.run()
-    assert (run.status, run.current, len(asked)) == ("failed", "ask", 1)
+    assert (run.status, run.current, len(requests)) == ("failed", "ask", 1)
     (problem,) = run.cause.problems
     assert (problem.code, problem.what) == ("X302", "node 'ask' needs a model, but the session has none")
     calls = run.trace.frames.calls
     assert calls.provider.isin(["simulated"]).sum() == 0
-    (paid,) = calls[calls.step.isna()].to_dict("records")  # it stays in the log, as a call of no step
-    assert (paid["kind"], paid["tokens_in"], paid["tokens_out"]) == ("llm", 3, 2)
+    (orphan,) = calls[calls.step.isna()].to_dict("records")  # it stays in the log, as a call of no step
+    assert (orphan["kind"], orphan["tokens_in"], orphan["tokens_out"]) == ("llm", 3, 2)
 
 
 def unanswered_run(kind: str) -> MemoryLog:
@@ -156,11 +156,11 @@ def test_a_call_that_cannot_be_sent_does_not_count_against_the_budget_and_fails_
 
 
 def test_calls_of_a_repeated_step_are_not_confused_with_those_of_the_failed_one():
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def model(request: Any) -> LLMResponse:
-        asked.append(request)
-        match len(asked):
+        requests.append(request)
+        match len(requests):
             case 1:
                 raise LLMError("busy", is_retryable=True)
             case 3:
@@ -176,7 +176,7 @@ def test_calls_of_a_repeated_step_are_not_confused_with_those_of_the_failed_one(
         run.retry()
     assert run.trace.frames.calls.step.isna().tolist() == [False, True, True]
     run.run()
-    assert (run.status, len(asked)) == ("finished", 5)  # one failed, three samples, one that was cut short
+    assert (run.status, len(requests)) == ("finished", 5)  # one failed, three samples, one that was cut short
     assert run.trace.frames.calls.query("step == 2").error.isna().sum() == 3
 
 

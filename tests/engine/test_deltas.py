@@ -122,7 +122,10 @@ def test_the_order_of_nodes_does_not_matter_but_a_missing_one_does():
     )
     again = restore_run(Plan(turned, KINDS, None), document)
     assert go(again, 3).position == 12
-    assert [again.plan.nodes[again.tables.activations[act].node].id for act in again.history.step_activations[1:4]] == [
+    assert [
+        again.plan.nodes[again.tables.activations[activation].node].id
+        for activation in again.history.step_activations[1:4]
+    ] == [
         "count",
         "route",
         "count",

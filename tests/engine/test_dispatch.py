@@ -74,20 +74,20 @@ def test_an_async_call_is_awaited():
 
 
 def test_attempts_are_separated_by_delays():
-    tried, waits = [], []
+    attempts, waits = [], []
 
     class Waiting(FrozenClock):
         async def sleep(self, seconds):
             waits.append(seconds)
 
     def look(a):
-        tried.append(a)
-        raise OSError(f"try {len(tried)}")
+        attempts.append(a)
+        raise OSError(f"try {len(attempts)}")
 
     run = run_of(calls(look, attempts=3, backoff=2.5))
     run.clock = Waiting()
     assert go_on(run) == FAILED
-    assert (len(tried), waits, run.history.errors[1].message) == (3, [2.5, 2.5], "try 3")
+    assert (len(attempts), waits, run.history.errors[1].message) == (3, [2.5, 2.5], "try 3")
     assert [(row.attempt, row.wait, row.error) for row in run.history.calls] == [
         (1, 0.0, "OSError: try 1"),
         (2, 2.5, "OSError: try 2"),
@@ -104,21 +104,21 @@ def refusing(tried, again, **words):
 
 
 def test_a_permanent_refusal_is_not_retried():
-    tried = []
-    run = run_of(calls(refusing(tried, again=False), attempts=5))
-    assert (go_on(run), len(tried)) == (FAILED, 1)
+    attempts = []
+    run = run_of(calls(refusing(attempts, again=False), attempts=5))
+    assert (go_on(run), len(attempts)) == (FAILED, 1)
 
 
 def test_a_retry_waits_as_long_as_the_server_says():
-    tried, waits = [], []
+    attempts, waits = [], []
 
     class Waiting(FrozenClock):
         async def sleep(self, seconds):
             waits.append(seconds)
 
-    run = run_of(calls(refusing(tried, again=True, retry_after=7.5), attempts=3, backoff=2.5))
+    run = run_of(calls(refusing(attempts, again=True, retry_after=7.5), attempts=3, backoff=2.5))
     run.clock = Waiting()
-    assert (go_on(run), len(tried), waits) == (FAILED, 3, [7.5, 7.5])
+    assert (go_on(run), len(attempts), waits) == (FAILED, 3, [7.5, 7.5])
 
 
 def test_the_calls_of_a_failed_step_are_stored():
@@ -261,12 +261,12 @@ class Limiter:
 
 
 def test_a_forbidden_attempt_abandons_its_step():
-    tried = []
+    attempts = []
 
     async def node(work):
         work.write("half", 1)
         try:
-            return {"answer": await work.call(Effect("tool", "look", {}, target=lambda: tried.append(1) or 1 / 0,
+            return {"answer": await work.call(Effect("tool", "look", {}, target=lambda: attempts.append(1) or 1 / 0,
                                                      attempts=9, backoff=0.001))}  # fmt: skip
         except Exception:  # noqa: BLE001  (a node that catches all that it can)
             return {"caught": True}
@@ -274,11 +274,11 @@ def test_a_forbidden_attempt_abandons_its_step():
     run = run_of(node)
     run.limiter = Limiter(2)
     assert go_on(run) == EXHAUSTED
-    assert (len(tried), run.position, run.pending_steps, data(run), run.history.errors) == (2, 0, {}, {}, {})
+    assert (len(attempts), run.position, run.pending_steps, data(run), run.history.errors) == (2, 0, {}, {}, {})
     assert run.limiter.waits == [0.0, 0.001, 0.001]
     run.limiter = None
     assert go_on(run) == DONE
-    assert (len(tried), data(run)) == (9, {"half": 1, "caught": True})  # the two from before are not repeated
+    assert (len(attempts), data(run)) == (9, {"half": 1, "caught": True})  # the two from before are not repeated
 
 
 class RefusedError(Exception):

@@ -78,11 +78,11 @@ def test_halt_stops_before_the_next_step():
 
 def test_the_heads_are_the_first_of_each_lane():
     run = branches().run()
-    assert [act.node.id for act in find_heads(run)] == ["both"]
+    assert [activation.node.id for activation in find_heads(run)] == ["both"]
     step(run)
-    assert [act.node.id for act in find_heads(run)] == ["first", "second"]
+    assert [activation.node.id for activation in find_heads(run)] == ["first", "second"]
     step(run)
-    assert [act.node.id for act in find_heads(run)] == ["left", "second"]
+    assert [activation.node.id for activation in find_heads(run)] == ["left", "second"]
 
 
 def test_sync_branches_run_concurrently_in_threads():

@@ -148,8 +148,8 @@ def test_a_text_with_a_masked_secret_equals_the_text_with_the_secret():
 
 
 def test_objects_by_reference_are_not_compared_across_runs():
-    thing = Thing()
-    assert found(Opaque(thing), Opaque(thing)) == []
+    reference = Thing()
+    assert found(Opaque(reference), Opaque(reference)) == []
     assert [row.sure for row in iter_innermost_differences(Opaque(Thing()), Opaque(Thing()))] == [False]
     assert [row.sure for row in iter_innermost_differences(Opaque(Thing()), Opaque(len))] == [True]
     # A condition's value is as it was returned

@@ -86,10 +86,10 @@ def test_a_loop_thread_is_reused_for_the_next_call():
 def test_an_unreferenced_loop_thread_ends():
     results, home = [], LoopThread()
     run_in_own_loop(where(results), home)
-    gone = ref(home)
+    home_ref = ref(home)
     del home
     gc.collect()
-    assert gone() is None
+    assert home_ref() is None
     results[0][0].join(10)
     assert not results[0][0].is_alive()
 

@@ -53,8 +53,8 @@ def test_each_journal_is_flushed_when_due_and_not_before(waits):
         flush_later(behind, Batch(ms=ms), "run")
     wait_until(lambda: both[0].asked and both[1].asked)
     for behind, ms in zip(both, waits, strict=True):
-        (asked,) = behind.asked
-        assert asked >= started_at + ms / 1000
+        (asked_at,) = behind.asked
+        assert asked_at >= started_at + ms / 1000
         assert not behind.saved
 
 
@@ -88,13 +88,13 @@ def test_a_collected_journal_is_not_flushed_and_its_thread_ends():
 
 def test_a_journal_collected_before_it_is_due_is_not_flushed():
     behind = Behind()
-    asked = behind.asked
+    deadlines = behind.asked
     flush_later(behind, Batch(ms=10), "early")
     del behind
     other = Behind()
     flush_later(other, Batch(ms=20), "other")
     wait_until(lambda: other.asked)
-    assert not asked
+    assert not deadlines
 
 
 def test_an_idle_thread_ends_with_its_journal():

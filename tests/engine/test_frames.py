@@ -39,7 +39,7 @@ def test_an_activation_has_its_phase_and_its_cost():
 
 def test_the_successors_of_a_simple_activation_are_computed_once():
     run = begun("nested")
-    act = run.find_activation(run.frontier()[0])
-    assert act.next == -2
+    activation = run.find_activation(run.frontier()[0])
+    assert activation.next == -2
     step(run)
-    assert run.find_activation(act.next).node.id == "inside"
+    assert run.find_activation(activation.next).node.id == "inside"

@@ -26,7 +26,7 @@ def test_the_frontier_after_a_step_is_a_slice_of_the_pushes():
         pass
     history = run.history
     queues = [history.push_activations[history.queue_starts[row] : history.push_ends[row]].tolist() for row in range(4)]
-    assert [[run.get_node_id(act) for act in queue] for queue in queues] == [["n0"], ["n1"], ["n2"], []]
+    assert [[run.get_node_id(activation) for activation in queue] for queue in queues] == [["n0"], ["n1"], ["n2"], []]
 
 
 def test_rows_of_writes_keep_the_previous_value_of_the_first_key():
@@ -47,7 +47,7 @@ def test_truncating_removes_every_row_after_a_step():
     go_on(run)
     history = run.history
     assert (history.tip, len(history.calls), len(history.events)) == (3, 3, 3)
-    nodes = [run.tables.activations[act].node for act in history.step_activations[1:]]
+    nodes = [run.tables.activations[activation].node for activation in history.step_activations[1:]]
     assert [history.list_steps(node, 9) for node in nodes] == [[1], [2], [3]]
     goto(run, 1)
     assert not history.truncate(1)

@@ -77,17 +77,17 @@ def ctrl_c():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_after_an_interrupt_a_session_is_consistent_and_continues(seed):
-    chance, session, met = random.Random(seed), Session(recipe()), 0
+    chance, session, interrupts = random.Random(seed), Session(recipe()), 0
     session.step()
-    while met < INTERRUPTS:
+    while interrupts < INTERRUPTS:
         if not interrupted(lambda made=session: move(made, chance), chance.random() * LONGEST):
             continue
-        met += 1
-        stands = describe_session(session)
-        assert describe_session(done_afresh(session)) == stands
-        assert stands[0] <= len(session.trace)
-        session.goto(0).goto(stands[0])
-        assert describe_session(session) == stands
+        interrupts += 1
+        state_before = describe_session(session)
+        assert describe_session(done_afresh(session)) == state_before
+        assert state_before[0] <= len(session.trace)
+        session.goto(0).goto(state_before[0])
+        assert describe_session(session) == state_before
         assert session.step() is not None
         assert describe_session(done_afresh(session)) == describe_session(session)
         if len(session.trace) > TOO_LONG:
@@ -96,11 +96,11 @@ def test_after_an_interrupt_a_session_is_consistent_and_continues(seed):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_an_interrupted_step_takes_effect_once_when_repeated(seed):
-    chance, met = random.Random(seed), 0
-    while met < INTERRUPTS:
+    chance, interrupts = random.Random(seed), 0
+    while interrupts < INTERRUPTS:
         session = Session(recipe())
         moments = chance.random() * LONGEST
-        met += interrupted(lambda made=session: made.run(max_steps=200), moments)
+        interrupts += interrupted(lambda made=session: made.run(max_steps=200), moments)
         session.run(until=200)
         uninterrupted = Session(recipe())
         uninterrupted.run(max_steps=200)

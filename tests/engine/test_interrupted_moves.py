@@ -64,8 +64,11 @@ def test_an_interrupt_at_any_moment_of_a_move_leaves_a_session_consistent(name):
     known: dict[str, object] = {}
 
     def expected(session: Session) -> object:
-        acts = [(act.step, act.action, act.target, repr(act.new)) for act in acts_of(session)]
-        past = repr((session.position, acts))
+        interventions = [
+            (intervention.step, intervention.action, intervention.target, repr(intervention.new))
+            for intervention in acts_of(session)
+        ]
+        past = repr((session.position, interventions))
         if past not in known:
             known[past] = describe_session(done_afresh(session))
         return known[past]
@@ -107,8 +110,8 @@ def test_an_interrupt_at_any_moment_of_a_step_repeats_no_answered_call_and_reuse
     moments = Interrupt().during(lambda: asking([]).step(3)).moments
     assert moments > 30
     for at in range(random.randint(1, EVERY), moments + 1, EVERY):
-        asked: list[int] = []
-        session = asking(asked)
+        requests: list[int] = []
+        session = asking(requests)
         interrupt = Interrupt(at).during(lambda made=session: made.step(3))
         session.run(until=5)
         calls = session.trace.frames.calls
@@ -116,7 +119,7 @@ def test_an_interrupt_at_any_moment_of_a_step_repeats_no_answered_call_and_reuse
         assert answers.step.tolist() == [1, 3, 5], interrupt.where
         assert answers.result.tolist() == sorted({*answers.result}), interrupt.where
         assert session.board["found"] == answers.result.tolist()[:2], interrupt.where
-        assert len(asked) <= len(answers) + 1, interrupt.where  # the one that was cut
+        assert len(requests) <= len(answers) + 1, interrupt.where  # the one that was cut
 
 
 def branching() -> Session:

@@ -44,7 +44,11 @@ def test_several_edits_at_one_step_are_ordered():
     one(run)
     for value in (1, 2, 3):
         edit(run, {"x": value})
-    assert [(act.old, act.new) for act in run.history.interventions] == [(ABSENT, 1), (1, 2), (2, 3)]
+    assert [(intervention.old, intervention.new) for intervention in run.history.interventions] == [
+        (ABSENT, 1),
+        (1, 2),
+        (2, 3),
+    ]
     goto(run, 0)
     goto(run, 1)
     assert data(run)["x"] == 3
@@ -160,9 +164,9 @@ def test_a_rejected_skip_changes_nothing():
 
 def test_the_values_of_an_intervention_are_stored_unchanged():
     run = run_of(count)
-    given = {"words": ["one"]}
-    record_intervention(run, "change", "n0", ABSENT, given)
-    given["words"].append("two")
+    value = {"words": ["one"]}
+    record_intervention(run, "change", "n0", ABSENT, value)
+    value["words"].append("two")
     assert thaw(run.history.interventions[0].new) == {"words": ["one"]}
 
 
@@ -174,11 +178,11 @@ def test_an_intervention_names_the_steps_in_flight():
     step(run)
     edit(run, {"n": 1})
     record_steps_in_flight(run)
-    assert [(act.action, act.target) for act in run.history.interventions] == [
+    assert [(intervention.action, intervention.target) for intervention in run.history.interventions] == [
         ("held", "n0"),
         ("edit", "n"),
         ("held", "n0"),
     ]
     run.pending_steps.popitem()[1].cancel()
     edit(run, {"n": 2})
-    assert [act.action for act in run.history.interventions][3:] == ["edit"]
+    assert [intervention.action for intervention in run.history.interventions][3:] == ["edit"]

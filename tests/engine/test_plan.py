@@ -40,7 +40,7 @@ def test_outgoing_edges_are_sorted_by_kind():
     )
     nodes = {name: Node(name, "noop") for name in "abcde"}
     a = Plan(Recipe("r", "test", nodes, edges, ("a",)), KINDS, World()).nodes[0]
-    assert [way[1] for way in a.outgoing_edges] == [1, 2]
+    assert [edge[1] for edge in a.outgoing_edges] == [1, 2]
     assert (a.errors, a.timeouts, list(a.routes)) == ((2,), (3,), [4])
 
 
@@ -127,7 +127,7 @@ def test_a_recipe_is_compiled_once_for_all_its_sessions():
 
 def test_each_session_has_its_own_tools():
     recipe = load(graph("a", a="step"))
-    sessions = [Session(recipe, {"n": 1}, tools={"step": lambda _, by=by: {"n": by}}) for by in (1, 2)]
+    sessions = [Session(recipe, {"n": 1}, tools={"step": lambda _, by=number: {"n": by}}) for number in (1, 2)]
     for session in sessions:
         session.run()
     assert [session.board["n"] for session in sessions] == [1, 2]
@@ -141,10 +141,10 @@ def test_a_recipe_does_not_store_the_tools_of_its_sessions():
 
     recipe = load(graph("a", "b", a="step", b=lambda _: {}))
     Session(recipe, {}, tools={"step": step}).run()
-    gone = weakref.ref(step)
+    step_ref = weakref.ref(step)
     del step
     gc.collect()
-    assert gone() is None
+    assert step_ref() is None
     assert recipe.nodes
 
 

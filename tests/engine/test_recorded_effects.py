@@ -24,9 +24,9 @@ def calling(*effects, then=None, **inputs):
 
     async def node(work):
         results = []
-        for kind, name, given, target in effects:
+        for kind, name, arguments, target in effects:
             try:
-                results.append(await work.call(Effect(kind, name, given, attempts=2, target=target)))
+                results.append(await work.call(Effect(kind, name, arguments, attempts=2, target=target)))
             except LookupError as error:
                 results.append(f"{type(error).__name__} {error}")
         return {"found": results, **(then(work) if then else {})}
@@ -147,8 +147,8 @@ def test_in_place_changes_by_a_callable_are_repeated():
         log.append("touched")
 
     async def node(work):
-        given = work.arg(("log",))
-        await work.call(Effect("tool", "touch", {"log": given}, target=touch))
+        log_copy = work.arg(("log",))
+        await work.call(Effect("tool", "touch", {"log": log_copy}, target=touch))
         return {"sees": work.board["log"][-1]}
 
     run = run_of(node, inputs={"log": ["old"]})

@@ -24,7 +24,7 @@ def cycle(**words):
 
 def test_a_run_starts_with_its_inputs_and_the_entry_as_the_frontier():
     run = run_of(count, inputs={"n": 1, "d": {"x": [1]}})
-    assert (data(run), run.position, [run.get_node_id(act) for act in run.frontier()]) == (
+    assert (data(run), run.position, [run.get_node_id(activation) for activation in run.frontier()]) == (
         {"n": 1, "d": {"x": [1]}},
         0,
         ["n0"],

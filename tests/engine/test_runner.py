@@ -109,11 +109,11 @@ def test_missing_and_moved_nodes_are_reported(nodes, row, why):
 
 def test_a_missing_node_is_reported_where_it_matters_even_from_the_middle():
     run = to_its_end(run_of(counting, counting, counting, counting))
-    gone = plan_of(leaf("n0", counting), leaf("n2", counting), leaf("n3", counting), like=run.plan)
-    assert to_rows(Replay(run, plan=gone, start=2).execute()) == []
-    (row,) = to_rows(Replay(run, plan=gone, start=1).execute())
+    plan_without = plan_of(leaf("n0", counting), leaf("n2", counting), leaf("n3", counting), like=run.plan)
+    assert to_rows(Replay(run, plan=plan_without, start=2).execute()) == []
+    (row,) = to_rows(Replay(run, plan=plan_without, start=1).execute())
     assert row == (2, "n1", "node", "", "n1", "n1")
-    assert "no node 'n1' any more" in str(Replay(run, plan=gone, start=1).execute().divergences[0])
+    assert "no node 'n1' any more" in str(Replay(run, plan=plan_without, start=1).execute().divergences[0])
 
 
 def test_a_node_in_another_region_is_a_different_node():
@@ -202,8 +202,8 @@ def test_an_unknown_call_ends_the_replay_and_is_never_sent():
 
     run = to_its_end(run_of(counting, counting))
     replay = Replay(run, plan=plan_of(leaf("n0", counting), leaf("n1", node))).execute()
-    ((number, name, what, path, _, called),) = to_rows(replay)
-    assert (number, name, what, path, called) == (2, "n1", "call", "look", "tool 'look'")
+    ((number, name, reason, path, _, called),) = to_rows(replay)
+    assert (number, name, reason, path, called) == (2, "n1", "call", "look", "tool 'look'")
     assert (replay.compared_steps, replay.run.position, replay.run.pending_steps) == (1, 1, {})
 
 

@@ -67,7 +67,11 @@ def test_a_failed_step_is_a_row_that_wrote_nothing_and_the_node_stays_next():
     run = run_of(lambda work: {"before": 1}, fails)
     assert one(run) == GO
     assert one(run) == FAILED
-    assert (run.position, data(run), [run.get_node_id(act) for act in run.frontier()]) == (2, {"before": 1}, ["n1"])
+    assert (run.position, data(run), [run.get_node_id(activation) for activation in run.frontier()]) == (
+        2,
+        {"before": 1},
+        ["n1"],
+    )
     assert run.history.step_flags[2] & (12 | UNCAUGHT) == ERROR | UNCAUGHT
     assert run.events() == []
 

@@ -43,11 +43,11 @@ def test_the_record_of_a_step_excludes_later_interventions():
 
 def test_the_attempts_of_calls_are_ordered_by_number():
     async def calls(work):
-        tried = []
+        attempts = []
 
         def look():
-            tried.append(1)
-            if len(tried) == 1:
+            attempts.append(1)
+            if len(attempts) == 1:
                 raise OSError("no")
 
         await work.call(Effect("tool", "look", {}, attempts=2, target=look))
@@ -92,21 +92,21 @@ def test_interventions_are_in_order():
     event = emit_from_outside(run, "hello", None)
     interventions.record_intervention(run, "emit", "hello")
     interventions.edit(run, {"a": 4})
-    deeds = list(Record(run).interventions_between(1))
-    assert [deed.intervention.action for deed in deeds] == ["edit", "edit", "set_next", "emit", "edit"]
-    assert [deed.write and (deed.write.path, deed.write.new) for deed in deeds] == [
+    actions = list(Record(run).interventions_between(1))
+    assert [action.intervention.action for action in actions] == ["edit", "edit", "set_next", "emit", "edit"]
+    assert [action.write and (action.write.path, action.write.new) for action in actions] == [
         (("a",), 2),
         (("b",), 3),
         None,
         None,
         (("a",), 4),
     ]
-    assert [deed.event for deed in deeds if deed.event] == [event]
+    assert [action.event for action in actions if action.event] == [event]
 
 
 def test_events_without_intervention_come_first():
     run = begun("reactive")
-    interventions = [(deed.intervention, deed.event.payload) for deed in Record(run).interventions_between(0)]
+    interventions = [(action.intervention, action.event.payload) for action in Record(run).interventions_between(0)]
     assert interventions == [(None, "ada"), (None, "bob")]
 
 
@@ -118,7 +118,7 @@ def test_a_branch_starts_with_its_interventions():
     goto(run, 1)
     interventions.edit(run, {"a": 3})
     record = Record(run)
-    assert [deed.write.new for deed in record.interventions_between(1)] == [2, 3]
+    assert [action.write.new for action in record.interventions_between(1)] == [2, 3]
     assert [row.path for row in record.read_initial_writes()] == [("z",)]
     open_tip(run)
     one(run)
@@ -144,7 +144,9 @@ def test_the_record_of_a_run_in_the_past_ends_at_its_position():
 def test_the_changes_of_calls_are_known_by_node():
     run = run_of(lambda work: {})
     interventions.record_intervention(run, "change", "n0", new={"a": [1]})
-    assert {node: [dict(act.new) for act in acts] for node, acts in Record(run).changes.items()} == {"n0": [{"a": [1]}]}
+    assert {node: [dict(change.new) for change in changes] for node, changes in Record(run).changes.items()} == {
+        "n0": [{"a": [1]}]
+    }
 
 
 def test_each_step_has_exactly_its_own_calls_and_events():

@@ -250,11 +250,11 @@ def test_a_missing_library_is_reported_with_the_remedy(monkeypatch):
     import sys
 
     trace = nested().trace
-    for library, act in (("pyarrow", lambda: trace.to_parquet("x")), ("altair", lambda: trace.charts.board),
+    for library, export in (("pyarrow", lambda: trace.to_parquet("x")), ("altair", lambda: trace.charts.board),
                          ("opentelemetry.trace", lambda: trace.to_otel(TracerProvider()))):  # fmt: skip
         monkeypatch.setitem(sys.modules, library, None)
         with pytest.raises(ExecutionError, match=r"L590.*\n.*\n.*\n.*pip install"):
-            act()
+            export()
 
 
 CONVENTIONS = ("gen_ai.operation.name", "gen_ai.provider.name")  # what each model span must have
@@ -297,10 +297,10 @@ def test_messages_of_libraries_become_roles_and_parts():
         "type": "ai",
         "data": {"type": "ai", "content": "hm", "tool_calls": [{"name": "rain", "args": {}, "id": "c1"}]},
     }
-    asked = {"type": "tool_call", "id": "c1", "name": "rain"}
-    assert _to_message(openai, "user") == {"role": "assistant", "parts": [{**asked, "arguments": "{}"}]}
+    tool_call = {"type": "tool_call", "id": "c1", "name": "rain"}
+    assert _to_message(openai, "user") == {"role": "assistant", "parts": [{**tool_call, "arguments": "{}"}]}
     text = {"type": "text", "content": "hm"}
-    assert _to_message(langchain, "user") == {"role": "assistant", "parts": [text, {**asked, "arguments": {}}]}
+    assert _to_message(langchain, "user") == {"role": "assistant", "parts": [text, {**tool_call, "arguments": {}}]}
     answer = {"role": "tool", "tool_call_id": "c1", "content": "70 %"}
     response = {"type": "tool_call_response", "id": "c1", "response": "70 %"}
     assert _to_message(answer, "user") == {"role": "tool", "parts": [response]}

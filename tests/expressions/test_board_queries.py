@@ -56,8 +56,8 @@ def test_a_text_that_is_neither_path_nor_expression_is_a_problem_at_once():
 
 
 def test_a_query_is_reported_copied_and_explained_as_written():
-    asked = deepcopy(compile_question("task#1.data.title"))
-    assert (asked.text, asked.source, asked.kind) == ("task#1.data.title",) * 2 + ("text",)
-    assert asked.reads == (("task#1", "data", "title"),)
-    assert asked.explain(BOARD) == [("task#1.data.title", "read")]
-    assert asked.with_strictness(strict=False)(BOARD) == "read"
+    copied = deepcopy(compile_question("task#1.data.title"))
+    assert (copied.text, copied.source, copied.kind) == ("task#1.data.title",) * 2 + ("text",)
+    assert copied.reads == (("task#1", "data", "title"),)
+    assert copied.explain(BOARD) == [("task#1.data.title", "read")]
+    assert copied.with_strictness(strict=False)(BOARD) == "read"

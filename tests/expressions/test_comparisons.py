@@ -90,9 +90,9 @@ def test_a_comparison_agrees_with_the_interpreter_of_rules(rule, board, strict):
 def test_a_comparison_agrees_with_the_interpreter_of_expressions(rule, board, strict):
     text = rule_text(rule).replace("null", "none")
     condition, interpreter = Condition(text, None, strict=strict), compile_expression(text, strict=strict)
-    mine, theirs = outcome(condition.call, board), outcome(interpreter.render, board)
-    if mine[0][0] != "X314":  # a value that has no truth value is refused by the condition only
-        assert mine == theirs
+    result, theirs = outcome(condition.call, board), outcome(interpreter.render, board)
+    if result[0][0] != "X314":  # a value that has no truth value is refused by the condition only
+        assert result == theirs
         assert condition.warning == interpreter.warning
 
 

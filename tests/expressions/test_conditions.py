@@ -149,12 +149,12 @@ JUDGE = Engine(config={"loose_equality_errors": False})
 @given(operations(rules), states)
 def test_a_lenient_rule_has_the_semantics_of_the_library(rule, state):
     try:
-        wanted = JUDGE.eval(rule, state)
+        expected = JUDGE.eval(rule, state)
     except EvaluateError:
         with pytest.raises(ExecutionError):
             lenient(rule, **state)
         return
-    assert repr(lenient(rule, **state)) == repr(wanted)
+    assert repr(lenient(rule, **state)) == repr(expected)
 
 
 @given(operations(rules), states)
@@ -173,11 +173,11 @@ def test_a_strict_rule_gives_the_same_result_or_reports_what_is_missing(rule, st
 def test_a_board_is_evaluated_like_a_dict(rule, state):
     condition = to_condition(rule, strict=False)
     try:
-        wanted = condition(state)
+        expected = condition(state)
     except ExecutionError:
         return
-    assert repr(condition(board(**state))) == repr(wanted)
-    assert condition.explain(state)[-1][1] == wanted
+    assert repr(condition(board(**state))) == repr(expected)
+    assert condition.explain(state)[-1][1] == expected
 
 
 # --------------------------------------------------------------------------------------------------- what bites people
@@ -259,16 +259,16 @@ def test_comparing_text_with_a_number_is_a_warning():
 
 
 def test_only_the_read_keys_are_requested_from_the_board():
-    asked = []
+    reads = []
 
     class Noting(dict):
         def get(self, key, default=None):
-            asked.append(key)
+            reads.append(key)
             return super().get(key, default)
 
     assert to_condition(LESS)(Noting(tries=1, big=object())) is True
     assert to_condition("tries < 3")(Noting(tries=1, big=object())) is True
-    assert asked == ["tries", "tries"]
+    assert reads == ["tries", "tries"]
 
 
 @pytest.mark.parametrize("value", [math.nan, object(), b"bytes", {(1, 2): 3}, "\ud800"])

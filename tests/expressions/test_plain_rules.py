@@ -51,7 +51,7 @@ NUMBERS = [
     1e15,
     1e16,
     1e30,
-    *(sign * WIDE + by for sign in (1, -1) for by in (-1, 0, 1)),
+    *(sign * WIDE + offset for sign in (1, -1) for offset in (-1, 0, 1)),
 ]
 ALMOST = [*map(str, NUMBERS), "+5", "1e3", "0x10", " 7 ", "", None, True, False]
 
@@ -176,7 +176,7 @@ LEVELS = [[[level], *keys] for level in (-3, -1, 0, 1, 2, 3, 4, 5) for keys in (
     {"map": [{"var": "xs"}, {"val": ["a", "b"]}]},
     *({name: [{"var": "rows"}, {"var": "k"}, *([0] if name == "reduce" else [])]}
       for name in ("map", "filter", "reduce", "all", "some", "none", "group_by")),
-    *({"sort": [{"var": "rows"}, way, {"var": "k"}]} for way in ({"var": "n"}, None, True, False, 0, 1, "desc")),
+    *({"sort": [{"var": "rows"}, order, {"var": "k"}]} for order in ({"var": "n"}, None, True, False, 0, 1, "desc")),
     *({"reduce": [{"var": "rows"}, {name: path}, 0]} for name in ("val", "exists", "missing")
       for path in ("k", "current", "accumulator", ["current", "k"], ["k", "current"], "gone")),
     {"try": [{"val": "a"}, {"val": "type"}]}, {"try": [{"val": "a"}, {"val": [[1], "n"]}]}, {"try": [{"val": "a"}]},

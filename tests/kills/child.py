@@ -85,9 +85,9 @@ class Walk:
     def fork(self) -> None:
         """Fork where it stands, with another `who`, and go a few steps there."""
         session = self.session
-        who = f"{session.board['who']}.{session.position}.{os.getpid()}"
+        writer_name = f"{session.board['who']}.{session.position}.{os.getpid()}"
         with self.marks.at("fork"):
-            other = session.fork(name=who, edit={"who": who})
+            other = session.fork(name=writer_name, edit={"who": writer_name})
         for _ in range(3):
             other.step()
             self.say(other)

@@ -57,8 +57,8 @@ class Tools:
 
     def __init__(self, folder: Path | None = None, marks: Marks | None = None, seed: int = 0) -> None:
         self.marks, self.folder = marks, folder
-        ways = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        self._files = [os.open(folder / name, ways) for name in ("calls", "answers")] if folder else []
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        self._files = [os.open(folder / name, flags) for name in ("calls", "answers")] if folder else []
         self._random, self._lock = random.Random(seed), threading.Lock()
 
     def table(self) -> dict[str, Any]:
@@ -112,12 +112,12 @@ KINDS_HERE: dict[str, Kind] = {**KINDS, "do": Kind("do", _do), "keep": Kind("kee
 
 async def _tell(work: Work, world: Any) -> dict[str, Any]:
     """Emit, draw, call, emit, call: cut anywhere, it goes on with what it has done."""
-    who, n = work.board["who"], work.board["n"]
-    work.emit("begun", {"who": who, "n": n})
+    name, n = work.board["who"], work.board["n"]
+    work.emit("begun", {"who": name, "n": n})
     chance, note = work.run.random.random(), work.run.ids("note")
     weighed = await _asked(work, world, "weigh", n, chance)
     for part in range(PARTS):
-        work.emit("weighed", {"n": n, "part": part, "note": note, "text": text(f"{who}{n}.{part}", 24_000)})
+        work.emit("weighed", {"n": n, "part": part, "note": note, "text": text(f"{name}{n}.{part}", 24_000)})
     counted = await _asked(work, world, "count", n, work.run.random.random())
     work.emit("counted", {"n": n, "chance": chance})
     return {"chance": chance, "note": note, **weighed, **counted}
@@ -133,9 +133,9 @@ async def _price(work: Work, world: Any) -> dict[str, Any]:
 
 
 async def _asked(work: Work, world: Any, tool: str, n: int, chance: float) -> Any:
-    given = {"who": work.board["who"], "n": n, "chance": chance}
-    answer = thaw(await work.call(Effect("tool", tool, given, target=world.tools[tool])))
-    world.tools[tool].answered(f"{given['who']}/{tool}/{n}")
+    arguments = {"who": work.board["who"], "n": n, "chance": chance}
+    answer = thaw(await work.call(Effect("tool", tool, arguments, target=world.tools[tool])))
+    world.tools[tool].answered(f"{arguments['who']}/{tool}/{n}")
     return answer
 
 
@@ -176,12 +176,12 @@ def recipe(rounds: int = ROUNDS) -> Recipe:
         _node("sum", _sum, "round"),
         _node("end", _made("end"), "root"),
     ]  # fmt: skip
-    ways = [("rounds", "end"), ("call_search", "tell"), ("tell", "deep"), ("deep", "both"), ("both", "sum"),
+    edges = [("rounds", "end"), ("call_search", "tell"), ("tell", "deep"), ("deep", "both"), ("both", "sum"),
             ("call_look", "shape"), ("price", "left_end"), ("right_begin", "call_shaky")]  # fmt: skip
     regions = [Region("root", ("rounds",)), Region("round", ("call_search",), owner="rounds"),
                Region("deep", ("call_look",), owner="deep"), Region("left", ("price",), owner="both"),
                Region("right", ("right_begin",), owner="both")]  # fmt: skip
-    return Recipe("killed", "test", {node.id: node for node in nodes}, tuple(Edge(*way) for way in ways), ("rounds",),
+    return Recipe("killed", "test", {node.id: node for node in nodes}, tuple(Edge(*e) for e in edges), ("rounds",),
                   regions={region.id: region for region in regions})  # fmt: skip
 
 

@@ -166,11 +166,11 @@ class Killed:
 
     def _read(self, run_id: str) -> tuple[list[tuple[str, str | None]], set[str]]:
         """Look at all that is kept of a run; return the calls that are known of it, and those that wait."""
-        stands = (open_log(self.store).last(run_id), len(self.said.get(run_id, {})))
-        if self._known.get(run_id, ((), None))[0] != stands:  # else it has been looked at
+        stored_amounts = (open_log(self.store).last(run_id), len(self.said.get(run_id, {})))
+        if self._known.get(run_id, ((), None))[0] != stored_amounts:  # else it has been looked at
             session = nb.open(self.store, run_id)
-            waits = {f"{asked.arguments['who']}/{asked.name}/{asked.arguments['n']}" for asked in session.pending}
-            self._known[run_id] = stands, (known_calls(session), waits)
+            waits = {f"{call.arguments['who']}/{call.name}/{call.arguments['n']}" for call in session.pending}
+            self._known[run_id] = stored_amounts, (known_calls(session), waits)
             self._whole(session)
         return self._known[run_id][1]
 
@@ -231,11 +231,11 @@ class Killed:
 
     def _to_the_end(self, tools: recipe.Tools, run_id: str, chance: random.Random) -> None:
         session = recipe.again(tools, self.store, run_id)
-        for asked in session.pending:
+        for pending_call in session.pending:
             if chance.random() < 0.5:  # else it is let go by the next step
-                call = f"{asked.arguments['who']}/{asked.name}/{asked.arguments['n']}"
+                call = f"{pending_call.arguments['who']}/{pending_call.name}/{pending_call.arguments['n']}"
                 self.by_hand[call] += 1
-                session.change(asked.id, answer=recipe.answer_of(call))
+                session.change(pending_call.id, answer=recipe.answer_of(call))
         while session.status != "finished":
             assert session.status not in ("failed", "waiting", "exhausted"), (session.status, session.error)
             if self.way == "run":
@@ -247,9 +247,9 @@ class Killed:
             assert plain(recipe.events(session), self.way) == plain(self.reference.events, self.way)
         elif self.way == "step":
             row = open_log(self.store).run(run_id)
-            who = str(session.board["who"])
+            name = str(session.board["who"])
             assert row.forked is not None
-            assert recipe.here(session) == self.reference.fork(row.forked, "" if who == "main" else who)
+            assert recipe.here(session) == self.reference.fork(row.forked, "" if name == "main" else name)
         session.close()
 
 
@@ -301,8 +301,8 @@ class Series:
         if self.runs % RUNS == 0:
             self._url = self._store()
         self.runs += 1
-        way = "run" if self.chance.random() < 0.25 else "step"
-        return Killed(self.reference, self._url, f"run{self.runs}", self._folder / f"run{self.runs}", way)
+        mode = "run" if self.chance.random() < 0.25 else "step"
+        return Killed(self.reference, self._url, f"run{self.runs}", self._folder / f"run{self.runs}", mode)
 
     def _measure(self, nursery: Nursery) -> None:
         """Let one run come to its end: how long does it take?"""

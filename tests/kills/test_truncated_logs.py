@@ -74,8 +74,8 @@ def test_pending_calls_are_those_that_were_sent_and_not_answered(whole):
     log, _, _ = whole
     waits = Counter()
     for size in range(1, log.last("run") + 1):
-        for asked in recipe.again(Counted(), cut(log, size), rounds=ROUNDS).pending:
-            waits[asked.name] += 1
+        for call in recipe.again(Counted(), cut(log, size), rounds=ROUNDS).pending:
+            waits[call.name] += 1
     assert waits.keys() == recipe.TOOLS - recipe.REPEATABLE
 
 
@@ -84,9 +84,9 @@ def test_a_pending_call_answered_by_a_person_is_not_sent(whole):
     for size in range(1, log.last("run") + 1):
         tools = Counted()
         again = recipe.again(tools, cut(log, size), rounds=ROUNDS)
-        for asked in again.pending:
-            call = f"{asked.arguments['who']}/{asked.name}/{asked.arguments['n']}"
-            again.change(asked.id, answer=recipe.answer_of(call))
+        for pending_call in again.pending:
+            call = f"{pending_call.arguments['who']}/{pending_call.name}/{pending_call.arguments['n']}"
+            again.change(pending_call.id, answer=recipe.answer_of(call))
             again.step()
             assert not [call_made for call_made in tools.made if call_made.startswith(f"{call} ")]
             again.run()

@@ -78,14 +78,14 @@ def test_chunks_of_an_answer_reach_listeners_as_they_arrive() -> None:
                 request.on_token(piece)
             return LLMResponse("hello", "m")
 
-    heard: list[str] = []
+    chunks: list[str] = []
     session = AgentExecutor(AgentConfig(name="A"), llm=Streams()).session("go")
-    session.subscribe(lambda token: heard.append(token.text), to="token")
+    session.subscribe(lambda token: chunks.append(token.text), to="token")
     session.run()
-    assert heard == ["he", "llo"]
+    assert chunks == ["he", "llo"]
 
 
-def test_usage_of_two_rounds_is_added_up() -> None:
+def test_usage_of_two_model_calls_is_added_up() -> None:
     response = [
         LLMResponse(json.dumps(call("ok", n=1)), "m", Usage(1, 2)),
         LLMResponse('{"tool_name": "none"}', "m", Usage(10, 20)),
@@ -140,9 +140,9 @@ def test_a_forbidden_tool_is_not_called(answer: dict[str, Any], told: str) -> No
     session = executor(answer).session("go")
     session.step(5)
     assert session.trace.steps[-1].status == "error"
-    (tried,) = session.board["tools_executed"]
-    assert told in tried["error"]
-    assert not tried["success"]
+    (result,) = session.board["tools_executed"]
+    assert told in result["error"]
+    assert not result["success"]
     assert session.current == "result"
     assert "tool" not in session.trace.frames.calls.kind.tolist()
 
@@ -158,8 +158,8 @@ def test_every_invalid_parameter_is_reported_with_its_path() -> None:
         "required": ["b"],
     }
     agent.tools.register_tool("many", {"handler": lambda given: given, "inputSchema": schema})
-    (tried,) = agent.execute_task("go").result.tools_executed
-    assert {each["path"] for each in tried.details} == {
+    (result,) = agent.execute_task("go").result.tools_executed
+    assert {each["path"] for each in result.details} == {
         "many.inputParams.a", "many.inputParams.b", "many.inputParams.list[0].x",
     }  # fmt: skip
 
@@ -261,9 +261,9 @@ def used(handler: Any, **words: Any) -> Any:
 )
 def test_any_returned_value_is_the_result_of_a_tool(answer: Any, result: Any) -> None:
     session = used(lambda _given: answer)
-    (tried,) = session.board["tools_executed"]
-    assert (tried["success"], tried["result"]) == (True, result)
-    assert tried["metrics"]["duration"] >= 0
+    (tool_result,) = session.board["tools_executed"]
+    assert (tool_result["success"], tool_result["result"]) == (True, result)
+    assert tool_result["metrics"]["duration"] >= 0
 
 
 def test_a_tool_receives_its_parameters_as_a_separate_dict() -> None:
@@ -289,8 +289,8 @@ def test_a_failure_fails_the_step_and_its_result_remains() -> None:
     session = used(lambda _given: ToolResult(success=False, error="sold out", details=[{"path": "x"}]))
     step = next(step for step in session.trace.steps if step.kind == "use")
     assert step.status == "error"
-    (tried,) = session.board["tools_executed"]
-    assert (tried["error"], tried["details"]) == ("sold out", [{"path": "x"}])
+    (result,) = session.board["tools_executed"]
+    assert (result["error"], result["details"]) == ("sold out", [{"path": "x"}])
     assert session.trace.frames.calls.query("kind == 'tool'").error.iloc[0] == "ToolFailed: sold out"
 
 

@@ -62,7 +62,7 @@ def test_max_is_a_failure_and_an_edit_allows_more_iterations():
     assert (run.status, run.board["done"]) == ("finished", 1)
 
 
-def test_without_a_max_it_ends_after_a_thousand_rounds():
+def test_without_a_max_it_ends_after_a_thousand_iterations():
     run = session(looping(body(), until="n < 0"), {"n": 0}, budget={"max_steps": 10_000})
     run.run()
     assert (run.error.code, rounds(run)) == ("X401", 1000)
@@ -160,9 +160,9 @@ def test_until_is_evaluated_after_each_iteration_and_sees_the_result_of_the_body
 
 
 def test_edges_of_a_loop_see_the_result_of_its_body(tmp_path):
-    ways = 'edges:\n  - {from: l, to: after, when: {"==": [{var: result.result}, 2]}}\n  - {from: after, to: rescue}\n'
+    edges = 'edges:\n  - {from: l, to: after, when: {"==": [{var: result.result}, 2]}}\n  - {from: after, to: rescue}\n'
     until = 'until: {">=": [{var: state.n}, 2]}'
-    assert rounds_of(tmp_path, until, more=ways).path[-2:] == ["after", "rescue"]
+    assert rounds_of(tmp_path, until, more=edges).path[-2:] == ["after", "rescue"]
 
 
 def test_it_runs_once_at_least(tmp_path):
@@ -252,5 +252,5 @@ def test_a_loop_as_body_of_a_loop(tmp_path):
 
 
 def test_without_until_its_edges_see_the_result_of_the_body(tmp_path):
-    ways = 'edges:\n  - {from: l, to: after, when: {"==": [{var: result.result}, 2]}}\n  - {from: after, to: rescue}\n'
-    assert rounds_of(tmp_path, "max_iterations: 2", more=ways).path[-2:] == ["after", "rescue"]
+    edges = 'edges:\n  - {from: l, to: after, when: {"==": [{var: result.result}, 2]}}\n  - {from: after, to: rescue}\n'
+    assert rounds_of(tmp_path, "max_iterations: 2", more=edges).path[-2:] == ["after", "rescue"]

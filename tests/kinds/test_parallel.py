@@ -178,11 +178,11 @@ def test_the_outer_board_does_not_change_while_branches_run():
 
 
 def test_a_key_deleted_by_a_branch_is_gone_unless_a_later_branch_wrote_it():
-    gone = {"x": ABSENT, "y": ABSENT, "never": ABSENT}
-    run = Session(branching([function("a", lambda: gone)], [function("b", lambda: {"y": 2})]), {"x": 1, "y": 1})
+    deleted = {"x": ABSENT, "y": ABSENT, "never": ABSENT}
+    run = Session(branching([function("a", lambda: deleted)], [function("b", lambda: {"y": 2})]), {"x": 1, "y": 1})
     run.run()
     assert dict(run.board) == {"y": 2, "done": 1}
-    run = Session(branching([function("b", lambda: {"y": 2})], [function("a", lambda: gone)]), {"x": 1, "y": 1})
+    run = Session(branching([function("b", lambda: {"y": 2})], [function("a", lambda: deleted)]), {"x": 1, "y": 1})
     run.run()
     assert dict(run.board) == {"done": 1}
 
@@ -341,13 +341,13 @@ def breaking(state):
 
 def test_a_failure_stays_at_its_node_and_the_branches_continue_after_the_fix():
     state = {"broken": True}
-    for way in (lambda run: run.run(), stepped):
+    for move in (lambda run: run.run(), stepped):
         state["broken"] = True
         run = Session(branching(["a", "a2"], [breaking(state), "b"]))
-        way(run)
+        move(run)
         assert (run.status, run.current, run.error.code) == ("failed", "bad", "X100")
         state["broken"] = False
-        way(run)
+        move(run)
         assert (run.status, dict(run.board)) == ("finished", {"a": 1, "a2": 1, "bad": 1, "b": 1, "done": 1})
 
 

@@ -200,17 +200,17 @@ FAILS = ["{id: in, type: noop, map: {set: {a: 1}}}", "{id: bad, type: tool, uses
 
 
 def test_an_inner_failure_fails_the_node_and_discards_the_inner_state(tmp_path):
-    for node, way in (
+    for node, rest in (
         ("{to: rescue}", ["rescue"]),
         ("{resume: true}", ["after"]),
         ("{to: rescue, resume: true}", ["rescue", "after"]),
     ):
         done = nested(tmp_path, FAILS, node=f", on_error: {node}, map: {{set: {{b: 1}}}}")
-        assert done.path == ["sub enter", "in", "bad error", "sub leave error", *way]
+        assert done.path == ["sub enter", "in", "bad error", "sub leave error", *rest]
         assert (done.state["a"], done.state["b"], done.state["log"]) == (
             None,
             None,
-            ["rescue"] if "rescue" in way else [],
+            ["rescue"] if "rescue" in rest else [],
         )
 
 

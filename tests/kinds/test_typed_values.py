@@ -62,10 +62,10 @@ def test_a_union_is_its_members_except_none():
 
 
 def test_a_predicate_is_evaluated_on_any_board_and_until_negates_it():
-    asked = TypedCondition("done", int, "n", lambda n: n > 2)
+    condition = TypedCondition("done", int, "n", lambda n: n > 2)
     until = TypedCondition("done", int, "n", lambda n: n > 2, until=True)
-    assert [asked({"n": 3}), until({"n": 3}), until({"n": 1})] == [True, False, True]
-    assert (asked.text, until.text, asked.reads) == ("done(int)", "not done(int)", (("n",),))
+    assert [condition({"n": 3}), until({"n": 3}), until({"n": 1})] == [True, False, True]
+    assert (condition.text, until.text, condition.reads) == ("done(int)", "not done(int)", (("n",),))
 
 
 def test_a_manually_created_context_has_resources_and_outputs():

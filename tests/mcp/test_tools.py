@@ -204,16 +204,19 @@ def test_a_stored_run_continues_with_its_recipe_under_the_name_of_the_assistant(
             waiting = await ask("run_until")
             assert (waiting["status"], waiting["expectation_holds"]) == ("waiting", True)
             assert waiting["pending"][0]["node"] == "approve"
-            parted = await ask("compare", run_a="first", run_b=fork["run"])
-            assert not parted["same"]
-            assert parted["first_divergence"]["path"] == "price"
+            comparison = await ask("compare", run_a="first", run_b=fork["run"])
+            assert not comparison["same"]
+            assert comparison["first_divergence"]["path"] == "price"
             answered = await ask("answer", value="yes", run=fork["run"])
             assert answered["status"] == "finished"
             return fork["run"]
 
     fork = asyncio.run(main())
-    acts = nb.open(place, fork).trace.frames.interventions
-    assert dict(zip(acts["action"], acts["actor"], strict=True)) == {"edit": "helper", "answer": "helper"}
+    interventions = nb.open(place, fork).trace.frames.interventions
+    assert dict(zip(interventions["action"], interventions["actor"], strict=True)) == {
+        "edit": "helper",
+        "answer": "helper",
+    }
 
 
 def test_the_name_can_be_given_and_never_hides_that_it_was_an_assistant():
@@ -260,8 +263,8 @@ def test_why_names_the_values_of_conditions():
 
 def test_secrets_are_masked_and_large_values_cut():
     async def main():
-        odd = {"api_key": "sk-do-not-tell-0123456789", "big": ["x" * 100] * 500}
-        session = nb.Session(shop(), INPUTS | odd)
+        outputs = {"api_key": "sk-do-not-tell-0123456789", "big": ["x" * 100] * 500}
+        session = nb.Session(shop(), INPUTS | outputs)
         session.step()
         async with asked(OpenRuns(live=session)) as ask:
             texts = [await ask("board"), await ask("board", path="api_key"), await ask("open_run", run=session.run_id),

@@ -292,10 +292,10 @@ class Tests:
             named |= {test for test in self.seconds if test.split("::")[0] == tests_of(place.module)}
         named -= covering
         around = sum(1 << number for number in function_around(path, place.line))
-        ways: dict[int, set[str]] = defaultdict(set)  # by the lines of the function around it that they run
+        coverage: dict[int, set[str]] = defaultdict(set)  # by the lines of the function around it that they run
         for test in covering:
-            ways[self._lines[place.module][test] & around].add(test)
-        tests = in_turn([self._in_order(ways[lines], place.module) for lines in sorted(ways)])
+            coverage[self._lines[place.module][test] & around].add(test)
+        tests = in_turn([self._in_order(coverage[lines], place.module) for lines in sorted(coverage)])
         tests += self._in_order(named, place.module)
         tests.sort(key=lambda test: self.seconds[test] > SLOW)
         used = accumulate(self.seconds[test] for test in tests)
@@ -325,8 +325,8 @@ class Tests:
         return set().union(*self._lines.values())
 
     def _running(self, module: str, numbers: Iterable[int]) -> set[str]:
-        wanted = sum(1 << number for number in numbers)
-        return {test for test, bits in self._lines.get(module, {}).items() if bits & wanted}
+        mask = sum(1 << number for number in numbers)
+        return {test for test, bits in self._lines.get(module, {}).items() if bits & mask}
 
     def _naming(self, names: set[str]) -> set[str]:
         """Return the tests that run a line which has one of the names, or what such a line defines on import."""

@@ -111,8 +111,8 @@ class State:
         return [other for other in self.frames.values() if other.owner == node and other.parent == frame]
 
     def close(self, tops: list[Frame]) -> None:
-        gone = [number for number in self.frames if any(self.within(number, top.id) for top in tops)]
-        for number in gone:
+        closed = [number for number in self.frames if any(self.within(number, top.id) for top in tops)]
+        for number in closed:
             del self.frames[number]
 
     def lane(self, frame: int) -> int:
@@ -178,8 +178,8 @@ class Sight:
     def settle(self, writes: dict[str, Any], places: list[tuple[Any, Any]]) -> None:
         """Do what the node wrote, in order; then what it changed in place and did not write itself."""
         self.own += places
-        mine = {path[0] for path, _ in self.own} | set(writes)
-        changes = copy.deepcopy({key: value for key, value in self.copies.items() if key not in mine})
+        own_keys = {path[0] for path, _ in self.own} | set(writes)
+        changes = copy.deepcopy({key: value for key, value in self.copies.items() if key not in own_keys})
         for path, value in self.own:
             self.state.write(self.scope, path, value)
         for key, value in writes.items():

@@ -100,8 +100,8 @@ def perform(
                 current = get(op.at, 0)
                 result[op.at] = current + 1 if type(current) is int else 0
             case "change":
-                how, value = op.value
-                change(get(op.at, None), how, value)
+                operation, value = op.value
+                change(get(op.at, None), operation, value)
             case "fail":
                 raise BrokenError("it is written so")
             case "late":

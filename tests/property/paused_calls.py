@@ -26,14 +26,14 @@ def held_shape(name: str, doing: list[str]) -> Shape:
     def inner(does: Any) -> Any:
         async def do(work: Any) -> Any:
             seen: list[Any] = [look(work)]
-            for n, what in enumerate(doing):
-                if what == "emit":
+            for n, operation in enumerate(doing):
+                if operation == "emit":
                     seen.append(work.emit("note", {"n": n}).id)
                 else:
-                    target = (lambda prompt: f"about {prompt}") if what == "tool" else None
+                    target = (lambda prompt: f"about {prompt}") if operation == "tool" else None
                     prompt = f"{n} {work.board.get('told')}"
-                    answer = await work.call(Effect(what, f"ask {n}", {"prompt": prompt}, target=target))
-                    seen.append(answer.content if what == "llm" else thaw(answer))
+                    answer = await work.call(Effect(operation, f"ask {n}", {"prompt": prompt}, target=target))
+                    seen.append(answer.content if operation == "llm" else thaw(answer))
                 seen.append(look(work))
             return {**does(work), f"seen {leaf}": seen}
 

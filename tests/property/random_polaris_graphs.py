@@ -87,9 +87,9 @@ class Growing:
                 id = graph.add_system_node(failing_system(self.name("failing")))
                 if handler is not None:
                     graph.add_error_handler(id, self.level(handler), resume=resume)
-            case ("decision", says, yes, no):
+            case ("decision", answer, yes, no):
                 name = self.name("decision")
-                graph.add_conditional_branch(name, Mark, lambda _: says, self.level(yes), no and self.level(no))
+                graph.add_conditional_branch(name, Mark, lambda _: answer, self.level(yes), no and self.level(no))
             case ("switch", key, first, second, default):
                 cases = {"a": self.level(first), "b": self.level(second)}
                 name = self.name("switch")
@@ -213,8 +213,8 @@ class Walk:
                 self.found.mark = Mark(name, self.found.mark.number + 1)
             case ("failing", handler, resume, _):
                 self.failing(name, handler, resume=resume)
-            case ("decision", says, yes, no, _):
-                self.inner(yes if says else no)
+            case ("decision", answer, yes, no, _):
+                self.inner(yes if answer else no)
             case ("switch", key, first, second, default, _):
                 self.switch(name, {"a": first, "b": second}.get(key, default))
             case ("parallel", branches, _):
@@ -279,9 +279,9 @@ def _numbered(item, numbers):
     match item:
         case ("failing", handler, resume):
             return ("failing", None if handler is None else numbered(handler, numbers), resume, number)
-        case ("decision", says, yes, no):
+        case ("decision", answer, yes, no):
             yes = numbered(yes, numbers)
-            return ("decision", says, yes, no and numbered(no, numbers), number)
+            return ("decision", answer, yes, no and numbered(no, numbers), number)
         case ("switch", key, first, second, default):
             first, second = numbered(first, numbers), numbered(second, numbers)
             return ("switch", key, first, second, default and numbered(default, numbers), number)

@@ -94,8 +94,8 @@ class Model(Moves):
     def do_function(self, state: State, entry: Entry, node: Node, sight: Sight) -> None:
         get = sight.get
         if node.inputs:
-            given = {name: sight.arg(path) for name, path in node.inputs.items()}
-            get = {name: value for name, value in given.items() if value is not ABSENT}.get
+            arguments = {name: sight.arg(path) for name, path in node.inputs.items()}
+            get = {name: value for name, value in arguments.items() if value is not ABSENT}.get
         writes, _ = perform(node.params["ops"], get)
         self.ended(state, entry, sight, writes)
 
@@ -121,11 +121,11 @@ class Model(Moves):
     def do_loop(self, state: State, entry: Entry, node: Node, sight: Sight) -> None:
         params, inside = node.params, state.inside(node.id, entry.frame)
         rounds = inside[0].iteration if entry.turn == "resume" else 0
-        goes_on = params.get("times") is None or rounds < params["times"]
-        goes_on = goes_on and (params.get("while") is None or params["while"](sight))
-        if goes_on and params.get("until") is not None and rounds:
-            goes_on = not params["until"](sight)
-        if not goes_on:
+        repeats = params.get("times") is None or rounds < params["times"]
+        repeats = repeats and (params.get("while") is None or params["while"](sight))
+        if repeats and params.get("until") is not None and rounds:
+            repeats = not params["until"](sight)
+        if not repeats:
             self.ended(state, entry, sight, {})
         elif rounds >= (params.get("max") or params.get("times") or LIMIT):
             raise BrokenError("a loop without an end")
@@ -140,9 +140,9 @@ class Model(Moves):
         inputs, outputs = node.params.get("inputs"), node.params.get("outputs")
         policy = node.params.get("policy") or ("shared" if inputs is None and outputs is None else "isolated")
         if entry.turn == "start":
-            given = {key: sight.arg(path) for key, path in (inputs or {}).items()}
-            given = {key: value for key, value in given.items() if value is not ABSENT}
-            self.enter(state, entry, [(body, policy, None, given) for body in node.bodies])
+            values = {key: sight.arg(path) for key, path in (inputs or {}).items()}
+            values = {key: value for key, value in values.items() if value is not ABSENT}
+            self.enter(state, entry, [(body, policy, None, values) for body in node.bodies])
             return
         board = state.seen(state.inside(node.id, entry.frame)[0].scope)
         output_values = {

@@ -190,8 +190,8 @@ class Maker:
         targets = st.sampled_from(onward * 4 + own)  # forwards mostly: else no body ever ends
         for _ in range(self.draw(st.sampled_from([1, 1, 1, 2, 2, 3, 0] if onward else [0, 0, 0, 1]))):
             kind = self.draw(kinds)
-            asked = kind not in ("error", "timeout") and self.draw(st.integers(0, 2)) == 0
-            when = self.draw(asks) if asked else None
+            has_condition = kind not in ("error", "timeout") and self.draw(st.integers(0, 2)) == 0
+            when = self.draw(asks) if has_condition else None
             self.edges.append(Edge(name, self.draw(targets), kind, when, when.text if when else ""))
 
 

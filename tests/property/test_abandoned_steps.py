@@ -38,22 +38,22 @@ def drawing(name: str, does: list[str]) -> Shape:
         async def do(work: Any) -> Any:
             drawn: list[Any] = list(work.board.get("drawn", ()))
             run = work.run
-            for what in does:
-                if what in ("tool", "llm"):
-                    target = (lambda prompt: f"about {prompt}") if what == "tool" else None
-                    answer = await work.call(Effect(what, "ask", {"prompt": f"{len(drawn)}"}, target=target))
-                    drawn.append(answer.content if what == "llm" else answer)
-                elif what in ("emit", "dated"):
-                    dated = {"time": datetime(2030, 1, 1, tzinfo=UTC)} if what == "dated" else {}
+            for operation in does:
+                if operation in ("tool", "llm"):
+                    target = (lambda prompt: f"about {prompt}") if operation == "tool" else None
+                    answer = await work.call(Effect(operation, "ask", {"prompt": f"{len(drawn)}"}, target=target))
+                    drawn.append(answer.content if operation == "llm" else answer)
+                elif operation in ("emit", "dated"):
+                    dated = {"time": datetime(2030, 1, 1, tzinfo=UTC)} if operation == "dated" else {}
                     drawn.append(str(work.emit("note", {"n": len(drawn)}, **dated).time))
                 else:
                     drawn.append(
                         run.random.random()
-                        if what == "chance"
+                        if operation == "chance"
                         else run.random.gauss(0, 1)
-                        if what == "gauss"
+                        if operation == "gauss"
                         else run.ids("thing")
-                        if what == "id"
+                        if operation == "id"
                         else str(run.clock.now())
                     )
             return {**then(work), "drawn": drawn}
@@ -90,7 +90,7 @@ def to_its_end(session: Session) -> Session:
 @settings(max_examples=settings.default.max_examples // 2)  # there are several shapes
 @given(does=DOES, way=WAYS, limit=st.sampled_from(["max_tool_calls", "max_llm_calls", "max_frames"]))
 def test_a_step_repeats_its_random_numbers_after_a_limit(name, does, way, limit):
-    wanted = describe_session(to_its_end(session_of(name, does)))
+    expected = describe_session(to_its_end(session_of(name, does)))
     session = session_of(name, does, **{limit: 0})
     if way != "in memory":
         session._parts.persistence.record_new_run(MemoryLog(), "step")
@@ -102,7 +102,7 @@ def test_a_step_repeats_its_random_numbers_after_a_limit(name, does, way, limit)
             session.close()
             session = reopen_run(log, log.run("r"), plan)
         session.set_budget(**{limit: max_calls})
-    assert describe_session(session) == wanted
+    assert describe_session(session) == expected
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -111,8 +111,8 @@ def test_a_step_repeats_its_random_numbers_after_a_limit(name, does, way, limit)
 def test_a_step_repeats_its_random_numbers_after_a_crash(name, does, share):
     session, log = session_of(name, does), MemoryLog()
     session._parts.persistence.record_new_run(log, "step")
-    wanted, plan = describe_session(to_its_end(session)), session._parts.run.plan
+    expected, plan = describe_session(to_its_end(session)), session._parts.run.plan
     shorter = cut(log, "r", 1 + share * log.last("r") // 100)
     again = to_its_end(reopen_run(shorter, shorter.run("r"), plan))
-    assert describe_session(again) == wanted
+    assert describe_session(again) == expected
     assert again.replay().ok

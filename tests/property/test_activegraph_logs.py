@@ -123,8 +123,8 @@ def theirs_of(events):
 def run_program(outside, inside):
     logging.getLogger("activegraph").setLevel(logging.CRITICAL)
     program = Program(inside)
-    for act in outside:
-        program.act(program.graph, *act)
+    for action in outside:
+        program.act(program.graph, *action)
     program.runtime.run_until_idle()
     return program
 

@@ -84,8 +84,8 @@ class Pair:
 
     def left_what_its_model_left(self) -> None:
         """The branches that it went away from are whole, each in a session of its own."""
-        asked = {id(fork.session) for fork in self.forks}
-        left = [fork for fork in self.session.forks if id(fork) not in asked]
+        session_ids = {id(fork.session) for fork in self.forks}
+        left = [fork for fork in self.session.forks if id(fork) not in session_ids]
         assert len(left) == len(self.model.left)
         for session, states in zip(left, self.model.left, strict=True):
             model = self.model.fork(0)
@@ -137,7 +137,7 @@ def test_a_fresh_run_with_the_same_interventions_shows_the_same(what, script):
     for pair in played(what, script):
         pair.session.goto(pair.model.tip)
         fresh, last = session_of(what.recipe, what.inputs, what.limit), 0
-        for verb, word in ((act[0], act[-1]) for act in pair.model.states[-1].done):
+        for verb, word in ((action[0], action[-1]) for action in pair.model.states[-1].done):
             if verb != "step":
                 fresh.goto(last)
                 getattr(fresh, verb)(word)
@@ -172,8 +172,8 @@ def test_concurrent_branches_have_the_same_result_as_sequential_ones(what):
     pair.model.run(60)
     assume(pair.model.status == "finished" and all(state.row.status == "ok" for state in pair.model.states[1:]))
     pair.session.run(max_steps=200)
-    stands, wanted = describe_session(pair.session), expected(pair.model)
-    assert {**stands, "row": None} == {**wanted, "row": None}  # which branch ended last is a matter of time
+    actual, expected_state = describe_session(pair.session), expected(pair.model)
+    assert {**actual, "row": None} == {**expected_state, "row": None}  # which branch ended last is a matter of time
     for step in range(pair.model.tip, -1, -1):
         pair.session.goto(step)
     assert dict(pair.session.board) == pair.model.states[0].board

@@ -26,11 +26,11 @@ ROOT = Path(__file__).parent.parent.parent
 def test_a_generated_run_continues_from_any_entry(what, share):
     session, log = session_of(what.recipe, what.inputs, what.limit), MemoryLog()
     session._parts.persistence.record_new_run(log, "step")
-    wanted = facts(finished(session))
+    expected = facts(finished(session))
     at = 1 + share * (log.last(session.run_id) - 1) // 100
     shorter = cut(log, session.run_id, at)
     again = reopen_run(shorter, shorter.run(session.run_id), session._parts.run.plan)
-    assert facts(finished(again)) == wanted
+    assert facts(finished(again)) == expected
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,9 @@ def cut_runs(tmp_path_factory):
     runs, files = {}, {}
     for name in SHAPES:
         log, folder = MemoryLog(), tmp_path_factory.mktemp(name)
-        session, asked = kept_session(name, log)
-        wanted = json.loads(json.dumps(facts(finished(session)), default=repr))
-        runs[name] = (session, len(asked), wanted)
+        session, requests = kept_session(name, log)
+        expected = json.loads(json.dumps(facts(finished(session)), default=repr))
+        runs[name] = (session, len(requests), expected)
         files[name] = [str(folder / f"{at}.db") for at in range(1, log.last("r") + 1)]
         for at, file in enumerate(files[name], start=1):
             cut(log, "r", at, open_log(file)).close()
@@ -61,11 +61,11 @@ def cut_runs(tmp_path_factory):
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.starts_programs
 def test_a_shape_continues_from_any_entry_in_another_process(name, cut_runs):
-    session, asked, wanted, files, ends = cut_runs[name]
+    session, requests, expected, files, ends = cut_runs[name]
     assert len(ends) == len(files) > len(session.trace)
     for at, end in enumerate(ends, start=1):
-        assert end["facts"] == wanted, at
+        assert end["facts"] == expected, at
     answered = [end["asked"] for end in ends]
-    assert answered[0] == asked
+    assert answered[0] == requests
     assert answered[-1] == 0
     assert sorted(answered, reverse=True) == answered  # what was answered before the cut is never asked for again

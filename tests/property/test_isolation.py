@@ -106,16 +106,16 @@ def step_into(value: Any, number: int, way: int) -> Any:
         return value.tags if number % 2 else value.x
     if isinstance(value, list | tuple) and len(value):
         at = number % len(value)
-        ways: list[Callable[[], Any]] = [
+        getters: list[Callable[[], Any]] = [
             lambda: value[at], lambda: value[at - len(value)], lambda: [*value][at], lambda: value[at:][0],
             lambda: list(reversed(value))[-1 - at], lambda: next(part for n, part in enumerate(value) if n == at),
         ]  # fmt: skip
-        return ways[way % len(ways)]()
+        return getters[way % len(getters)]()
     if isinstance(value, dict) and value:
         key = [*value][number % len(value)]
-        ways = [lambda: value[key], lambda: value.get(key), lambda: [*value.values()][number % len(value)],
+        getters = [lambda: value[key], lambda: value.get(key), lambda: [*value.values()][number % len(value)],
                 lambda: {**value}[key], lambda: dict(value.items())[key], lambda: value.setdefault(key, 0)]  # fmt: skip
-        return ways[way % len(ways)]()
+        return getters[way % len(getters)]()
     return value
 
 
@@ -150,7 +150,7 @@ def change(value: Any, way: int, new: Any) -> None:
 def wrapped(value: Any, way: int) -> Any:
     """Return a value to write: itself, around itself, or a copy of it."""
     more = [1]
-    ways: list[Callable[[], Any]] = [
+    getters: list[Callable[[], Any]] = [
         lambda: value,
         lambda: [value, value],
         lambda: {"x": value, "y": value},
@@ -160,10 +160,10 @@ def wrapped(value: Any, way: int) -> Any:
         lambda: copy.deepcopy(value),
     ]
     if isinstance(value, list):
-        ways += [lambda: value[:], lambda: value + more, lambda: more + value, lambda: value * 2]
+        getters += [lambda: value[:], lambda: value + more, lambda: more + value, lambda: value * 2]
     if isinstance(value, dict):
-        ways += [lambda: {**value}, lambda: value | {"z": 1}, lambda: {"z": 1} | value]
-    return ways[way % len(ways)]()
+        getters += [lambda: {**value}, lambda: value | {"z": 1}, lambda: {"z": 1} | value]
+    return getters[way % len(getters)]()
 
 
 class Play:
@@ -174,9 +174,9 @@ class Play:
         self.before: dict[str, Any] = {}
         self.after: dict[str, Any] | None = None
         self.recipe, self.store = nb.load(self.graph(shape)), store
-        given = cut(inputs)
-        self.session = nb.Session(self.recipe, given, store=store, run_id="first")
-        self.mine += given.values()  # whoever started the run still holds what it was started with
+        copied = cut(inputs)
+        self.session = nb.Session(self.recipe, copied, store=store, run_id="first")
+        self.mine += copied.values()  # whoever started the run still holds what it was started with
         states = [{**cut(inputs)}]
         self.theirs += cut(inputs).values()
         self.runs = [(self.session, states)]

@@ -97,7 +97,7 @@ def test_a_copy_is_in_the_middle_of_a_step_like_the_original(name, doing, play):
         session.save(copy)
         assert copy.last("r") == entries  # nothing is recorded twice
     session.close()
-    first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
+    first, second = (reopen_run(run_log, run_log.run("r"), session._parts.run.plan) for run_log in (log, copy))
     for _ in range(2):
         assert (second.pending, second.position, facts(second)) == (first.pending, first.position, facts(first))
         assert get_draws(first._parts.run) == get_draws(second._parts.run)
@@ -113,7 +113,7 @@ def test_a_copy_has_nothing_of_a_restarted_step_with_another_request():
         session = done(session, verb, word)
         session.save(copy)
     session.close()
-    first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
+    first, second = (reopen_run(run_log, run_log.run("r"), session._parts.run.plan) for run_log in (log, copy))
     assert facts(ended(second)) == facts(ended(first))
 
 
@@ -135,7 +135,7 @@ def test_a_withdrawn_question_is_withdrawn_in_a_copy_too():
         session = done(session, "stop", None) if verb == "stop" else done(session, "go", verb)
         session.save(copy)
     session.close()
-    first, second = (reopen_run(where, where.run("r"), session._parts.run.plan) for where in (log, copy))
+    first, second = (reopen_run(run_log, run_log.run("r"), session._parts.run.plan) for run_log in (log, copy))
     assert (second.pending, facts(second)) == (first.pending, facts(first))
     assert second.pending == ()
 

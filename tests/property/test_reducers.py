@@ -41,8 +41,8 @@ sections = st.recursive(
 
 
 def done(value: Any, change: tuple[str, Any]) -> Any:
-    what, new = change
-    return combine(value, new) if what == "combine" and value is not ABSENT else new
+    operation, new = change
+    return combine(value, new) if operation == "combine" and value is not ABSENT else new
 
 
 def after(value: Any, changes: list[tuple[str, Any]]) -> Any:
@@ -78,7 +78,7 @@ def section(item: Any, board: dict[str, Any]) -> dict[str, list[tuple[str, Any]]
         if key in own_keys:
             parts = [[("combine" if new is not ABSENT else "set", new) for _, new in part] for part in parts]
         changes = [change for part in parts for change in part]
-        if any(what == "combine" for what, _ in changes) or (parts and key in own_keys):
+        if any(operation == "combine" for operation, _ in changes) or (parts and key in own_keys):
             results[key] = changes
         elif parts:
             results[key] = [("set", after(board.get(key, ABSENT), parts[-1]))]
@@ -134,22 +134,24 @@ def recipe_of(item: Any, init: dict[str, int]) -> Recipe:
 @example(({"a"}, [[("a", 1, False, 4)], [("a", 2, False, 0)]]), {"a": 5}, 2)
 def test_branches_merge_as_in_the_model(item, init, cut):
     changes = section(item, init)
-    wanted = {key: value for key in KEYS if (value := after(init.get(key, ABSENT), changes.get(key, []))) is not ABSENT}
+    expected = {
+        key: value for key in KEYS if (value := after(init.get(key, ABSENT), changes.get(key, []))) is not ABSENT
+    }
     recipe, log = recipe_of(item, init), MemoryLog()
     run = Session(recipe)
     run.run()
-    assert (run.status, dict(run.board)) == ("finished", wanted)
+    assert (run.status, dict(run.board)) == ("finished", expected)
 
     run = Session(recipe)
     while run.step() is not None:
         pass
-    assert dict(run.board) == wanted
+    assert dict(run.board) == expected
     for position in range(run.position, -1, -1):
         run.goto(position)
     assert dict(run.board) == init
     run.goto(min(cut, run.trace.reading().tip))
     run.run()
-    assert dict(run.board) == wanted
+    assert dict(run.board) == expected
 
     run = Session(recipe, store=log, run_id="run")
     run.step(cut)
@@ -158,6 +160,6 @@ def test_branches_merge_as_in_the_model(item, init, cut):
     run = open_stored(log, "run", recipe=recipe)
     for each in (fork, run):
         each.run()
-        assert (each.status, dict(each.board)) == ("finished", wanted)
+        assert (each.status, dict(each.board)) == ("finished", expected)
     assert run.replay(strict="reads").ok
     run.close()

@@ -18,7 +18,7 @@ from tests.property.node_programs import board_function, input_function
 from tests.property.strategies import WITH_BOARD, WITH_INPUTS, WITH_WORK, Drawn, acts, asks, drawn, ops, share
 
 stops = st.lists(st.tuples(st.sampled_from(["skip", "until", "break"]), share), max_size=3)
-scripts = st.tuples(acts, stops, acts).map(lambda parts: [act for part in parts for act in part])
+scripts = st.tuples(acts, stops, acts).map(lambda parts: [action for part in parts for action in part])
 
 
 def moved(session: Any, verb: str, share: Any) -> None:
@@ -76,8 +76,8 @@ def test_a_replay_of_any_run_has_no_divergence(what, script):
 @st.composite
 def versions(draw: Any) -> tuple[Drawn, Any]:
     """Draw a recipe, and a version of it with another function, condition or target."""
-    what = draw(drawn())
-    recipe, nodes = what.recipe, dict(what.recipe.nodes)
+    shape = draw(drawn())
+    recipe, nodes = shape.recipe, dict(shape.recipe.nodes)
     programs = [name for name, node in nodes.items() if "ops" in node.params]
     kinds = ["function"] * bool(programs) + ["edge"] * bool(recipe.edges)
     edges = list(recipe.edges)
@@ -88,7 +88,7 @@ def versions(draw: Any) -> tuple[Drawn, Any]:
         case "edge":
             at = draw(st.integers(0, len(edges) - 1))
             edges[at] = redirected(draw, edges[at], nodes)
-    return what, replace(recipe, nodes=nodes, edges=tuple(edges))
+    return shape, replace(recipe, nodes=nodes, edges=tuple(edges))
 
 
 def reprogrammed(draw: Any, node: Any) -> Any:
@@ -123,9 +123,9 @@ def exactly(value: Any) -> Any:
 def rows_of(session: Any) -> list[Any]:
     """Return of each step what can be seen of it: what ran, how it ended, what it wrote, where it led."""
     reading, edges = session.trace.reading(), session.trace.frames.edges
-    ways: dict[int, list[Any]] = {}
+    targets: dict[int, list[Any]] = {}
     for step, target, value in zip(edges.step, edges.target, edges.value, strict=True):
-        ways.setdefault(step, []).append((target, "" if value is pd.NA or value is None else repr(value)))
+        targets.setdefault(step, []).append((target, "" if value is pd.NA or value is None else repr(value)))
     results = []
     for step in session.trace.steps:
         number = step.step
@@ -142,7 +142,7 @@ def rows_of(session: Any) -> list[Any]:
                 step.status,
                 step.frame,
                 sorted(writes, key=repr),
-                ways.get(number),
+                targets.get(number),
                 failure_text,
             )
         )
@@ -151,8 +151,8 @@ def rows_of(session: Any) -> list[Any]:
 
 @given(versions())
 def test_a_replay_with_another_version_names_the_first_differing_step(made):
-    what, recipe = made
-    run, other = (session_of(version, what.inputs, None) for version in (what.recipe, recipe))
+    shape, recipe = made
+    run, other = (session_of(version, shape.inputs, None) for version in (shape.recipe, recipe))
     run.step(25)
     other.step(run.position)
     then, now = rows_of(run), rows_of(other)

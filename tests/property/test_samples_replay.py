@@ -27,8 +27,8 @@ some_limits = st.fixed_dictionaries({}, optional={"max_llm_calls": few, "max_too
 
 def inputs_of(recipe: Any) -> dict[str, Any]:
     """Return what the samples without defaults need."""
-    given = {"question": "Why?", "topics": ["tea", "salt"], "session_id": "s", "said": "hello", "task": "Comment 7"}
-    return {name: given[name] for name in recipe.inputs if name in given}
+    inputs = {"question": "Why?", "topics": ["tea", "salt"], "session_id": "s", "said": "hello", "task": "Comment 7"}
+    return {name: inputs[name] for name in recipe.inputs if name in inputs}
 
 
 def run_on(session: Any) -> None:

@@ -115,9 +115,9 @@ def check_value(where: str, run_id: str, value: Any) -> None:
 
 @pytest.mark.parametrize("store", [SQLITE, POSTGRES])
 def test_extreme_values_survive_a_store(store, tmp_path, request):
-    where = request.getfixturevalue("postgres_url") if store == "postgres" else str(tmp_path / "runs.db")
+    url = request.getfixturevalue("postgres_url") if store == "postgres" else str(tmp_path / "runs.db")
     for name, value in EXTREMES.items():
-        check_value(where, name, value)
+        check_value(url, name, value)
 
 
 @pytest.mark.parametrize("name", EXTREMES)
@@ -188,12 +188,12 @@ def test_keys_of_the_board_survive_a_store(inputs):
     graph = nx.DiGraph(name="keys")
     graph.add_node("write", function=lambda: {"more": 1, **inputs}, inputs={})
     with tempfile.TemporaryDirectory() as folder:
-        where = str(Path(folder) / "runs.db")
-        session = nb.Session(nb.load(graph), store=where, run_id="keys")
+        url = str(Path(folder) / "runs.db")
+        session = nb.Session(nb.load(graph), store=url, run_id="keys")
         session.run()
         before = session.status, exact(session.trace.state_at(len(session.trace)))
         session.close()
-        opened = nb.open(where, "keys")
+        opened = nb.open(url, "keys")
         assert (opened.status, exact(opened.trace.state_at(len(opened.trace)))) == before
         opened.close()
 

@@ -37,8 +37,8 @@ class UnsureLog(MemoryLog):
 @cache
 def uncut(name: str) -> tuple[Any, int]:
     """Return all that a run of a shape does, and how often it asks."""
-    session, asked = kept_session(name, MemoryLog())
-    return facts(finished(session)), len(asked)
+    session, requests = kept_session(name, MemoryLog())
+    return facts(finished(session)), len(requests)
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -46,7 +46,7 @@ def uncut(name: str) -> tuple[Any, int]:
 @given(moods=MOODS)
 def test_a_run_is_stored_completely_by_an_unreliable_store(name, moods):
     log = UnsureLog()
-    session, asked = kept_session(name, log)
+    session, requests = kept_session(name, log)
     log.moods = list(moods)
     for _ in range(len(moods) + 1):  # whatever the store says
         with contextlib.suppress(StoreError):
@@ -54,4 +54,4 @@ def test_a_run_is_stored_completely_by_an_unreliable_store(name, moods):
             session.save()
     assert [entry.seq for entry in log.entries("r")] == [*range(1, log.last("r") + 1)]
     again = reopen_run(log, log.run("r"), session._parts.run.plan)
-    assert (facts(again), len(asked)) == uncut(name)
+    assert (facts(again), len(requests)) == uncut(name)

@@ -13,9 +13,9 @@ def recipe(nodes, edges=(), entry=None, regions=(), **more):
     """Return a recipe: nodes as Nodes or ids, edges as Edges or (source, target, kind)."""
     all_nodes = [each if isinstance(each, Node) else node(each) for each in nodes]
     entry = (all_nodes[0].id,) if entry is None and all_nodes else tuple(entry or ())
-    ways = tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges)
+    all_edges = tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges)
     every = {ROOT: Region(ROOT, entry), **{region.id: region for region in regions}}
-    return Recipe("made", "test", {each.id: each for each in all_nodes}, ways, entry, regions=every, **more)
+    return Recipe("made", "test", {each.id: each for each in all_nodes}, all_edges, entry, regions=every, **more)
 
 
 def list_codes(rule, made):

@@ -42,8 +42,8 @@ def test_suggestions_are_made_for_the_first_mistakes_only():
 
 @pytest.mark.parametrize("kind", ["router", "evaluator"])
 def test_routes_must_lead_to_a_node_or_to_the_end(kind):
-    ways = {"routes": {"x": "", "y": "nowhere"}, "default": "a", "pass_route": "nowhere", "fail_route": ""}
-    loaded_recipe = recipe(["a", node("choose", kind, params=ways)])
+    routes = {"routes": {"x": "", "y": "nowhere"}, "default": "a", "pass_route": "nowhere", "fail_route": ""}
+    loaded_recipe = recipe(["a", node("choose", kind, params=routes)])
     assert list_codes(checks.check_routes, loaded_recipe) == [("R120", "error")]
 
 

@@ -25,8 +25,8 @@ def test_a_label_is_not_a_condition():
 
 
 def test_parallel_and_error_edges_block_nothing():
-    ways = [("a", "b", "parallel"), ("a", "c", "parallel"), ("a", "d", "error"), ("a", "e")]
-    assert list_codes(control_flow.check_taken, recipe(list("abcde"), ways)) == []
+    edges = [("a", "b", "parallel"), ("a", "c", "parallel"), ("a", "d", "error"), ("a", "e")]
+    assert list_codes(control_flow.check_taken, recipe(list("abcde"), edges)) == []
 
 
 def test_if_all_edges_are_taken_none_is_unreachable():

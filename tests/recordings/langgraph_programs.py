@@ -155,7 +155,7 @@ class Note:
 
 def values(saver):
     graph = StateGraph(State)
-    odd = {
+    values = {
         "order": Order(city="Rome", amount=Decimal("2.50")),
         "note": Note("hello"),
         "id": UUID(int=7),
@@ -165,7 +165,7 @@ def values(saver):
         "bytes": b"\x00\x01",
         "big": 2**60,
     }
-    graph.add_node("a", lambda _state: {"extra": odd})
+    graph.add_node("a", lambda _state: {"extra": values})
     graph.add_edge(START, "a")
     app = graph.compile(checkpointer=saver)
     app.invoke({"log": ["begin"]}, config("values"))

@@ -296,10 +296,10 @@ def run_with_answers(app, inputs, config):
         for _ in range(3):
             # Otherwise LangGraph stores a checkpoint while the next superstep changes the sets of its joins.
             result = app.invoke(inputs, config, durability="sync")
-            asked = result.get("__interrupt__", ())
-            if not asked:
+            interrupts = result.get("__interrupt__", ())
+            if not interrupts:
                 return
-            inputs = Command(resume={each.id: f"re {each.value}" for each in asked})
+            inputs = Command(resume={each.id: f"re {each.value}" for each in interrupts})
 
 
 @given(plan=plans(is_async=False), updates=UPDATES)

@@ -233,8 +233,8 @@ def test_spans_of_other_libraries_are_read_with_their_names(text, tmp_path):
     )  # fmt: skip
     answer = session.board["messages"][-1]
     assert answer["role"] == "assistant"
-    (wanted,) = answer["tool_calls"]
-    assert "weather" in (wanted.get("name"), wanted.get("function", {}).get("name"))
+    (tool_call,) = answer["tool_calls"]
+    assert "weather" in (tool_call.get("name"), tool_call.get("function", {}).get("name"))
     assert session.board["usage"] == {"input_tokens": 11, "output_tokens": 4}
     assert session.who_wrote("weather") == 3
 

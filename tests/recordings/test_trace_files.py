@@ -96,9 +96,9 @@ def test_a_damaged_question_is_reported(tmp_path):
 
 def test_it_is_read_only_and_reports_it(made):
     again = nb.open(made[1])
-    for act in (lambda: again.edit({"n": 1}), again.retry, again.skip, lambda: again.goto(0).set_next("end")):
+    for action in (lambda: again.edit({"n": 1}), again.retry, again.skip, lambda: again.goto(0).set_next("end")):
         with pytest.raises(ExecutionError, match="L450"):
-            act()
+            action()
     assert "hunter2" not in made[1].read_text()
 
 

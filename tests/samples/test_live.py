@@ -91,6 +91,6 @@ def test_a_sample_asks_a_real_model(name, model, capsys, tmp_path):
     document = json.loads(out)
     assert document["simulated"] == []
     assert model.asked
-    key, wanted = FOUND[name]
+    key, expected = FOUND[name]
     actual = document["board"] if key is None else document["board"][key]
-    assert json.dumps(wanted).strip('"') in json.dumps(actual)
+    assert json.dumps(expected).strip('"') in json.dumps(actual)

@@ -118,14 +118,14 @@ def test_a_mistake_in_a_file_is_reported_with_its_place():
 
 
 def test_expected_values_are_copies_that_a_board_accepts():
-    wanted = {"a": [1]}
-    copy = copy_expected(Scenario("s", {}, wanted))
-    wanted["a"].append(2)
+    expected = {"a": [1]}
+    copy = copy_expected(Scenario("s", {}, expected))
+    expected["a"].append(2)
     assert copy == {"a": [1]}
     assert copy_expected(Scenario("s", {})) is None
-    wanted["a"].append(wanted)
+    expected["a"].append(expected)
     with pytest.raises(BoardError):
-        copy_expected(Scenario("s", {}, wanted))
+        copy_expected(Scenario("s", {}, expected))
 
 
 GREETS = {"id": "a", "inputs": {}, "expected": {"text": "Hi"}}

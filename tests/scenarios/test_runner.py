@@ -73,13 +73,13 @@ def test_the_session_can_be_stepped_through_afterwards():
 
 
 def test_inputs_and_expected_values_are_not_changed():
-    given = scenario({"n": [1, 2]}, inputs={"n": [1]})
+    definition = scenario({"n": [1, 2]}, inputs={"n": [1]})
 
     def work(n):
         n.append(2)
 
-    assert ran(computed(work, inputs={"n": "n"}), given).passed
-    assert given["inputs"] == {"n": [1]}
+    assert ran(computed(work, inputs={"n": "n"}), definition).passed
+    assert definition["inputs"] == {"n": [1]}
 
 
 # -- what fails and is a result --------------------------------------------------------------------------------------

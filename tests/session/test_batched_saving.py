@@ -167,8 +167,8 @@ def test_a_run_that_went_back_and_forward_again_is_stored_where_it_continued():
     session.goto(2)
     tools.during["ask 1"] = lambda: copies.append(copied(log))
     session.run()
-    (cut,) = copies  # as a kill in the middle of this run would have left it
-    again = reopen_run(cut, cut.run("run"), session._parts.run.plan)
+    (copied_log,) = copies  # as a kill in the middle of this run would have left it
+    again = reopen_run(copied_log, copied_log.run("run"), session._parts.run.plan)
     assert (again.position, len(again._parts.run.abandoned_branches)) == (3, 1)
 
 

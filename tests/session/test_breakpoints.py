@@ -130,8 +130,8 @@ def test_unknown_clauses_are_reported_as_by_add(tmp_path):
 
 def test_an_unreadable_or_unwritable_file_is_reported(tmp_path):
     run = pointed({"node": "check"})
-    for act in (run.breakpoints.load, run.breakpoints.save):
-        (problem,) = problems(act, tmp_path / "nowhere" / "points.json")
+    for action in (run.breakpoints.load, run.breakpoints.save):
+        (problem,) = problems(action, tmp_path / "nowhere" / "points.json")
         assert (problem.code, problem.why) == ("X133", "No such file or directory")
 
 

@@ -31,9 +31,9 @@ def test_a_recipe_with_errors_does_not_run_and_all_of_them_are_reported():
     recipe = Recipe("bad", "test", nodes, (), ("gone",))
     with pytest.raises(nb.RecipeError) as caught:
         nb.Session(recipe)
-    wanted = [problem.code for problem in recipe.check() if problem.severity == "error"]
-    assert codes(caught) == wanted
-    assert len(wanted) > 1
+    expected = [problem.code for problem in recipe.check() if problem.severity == "error"]
+    assert codes(caught) == expected
+    assert len(expected) > 1
 
 
 def declared(**inputs):
@@ -120,7 +120,7 @@ def test_every_invalid_input_is_reported():
         "c": {"properties": {"d": {"type": "null"}, "e": {"const": 1}}},
     }
     problems = list_problems(inputs, {"a": 1, "b": 0, "c": {"d": 1, "e": 2}}, required=["z"])
-    assert [(code, what) for code, what, _ in problems] == [
+    assert [(code, message) for code, message, _ in problems] == [
         ("R205", "input 'z' is missing"),
         ("R206", "input 'a' is an int"),
         ("R208", "input 'b' is 0"),
@@ -151,7 +151,7 @@ def test_a_schema_of_all_inputs_is_validated_as_one():
         "$defs": {"few": {"maximum": 3}},
     }
     problems = list_problems(schema["properties"], {"n": 7, "other": 1, "m": 1}, input_schema=schema, required=["q"])
-    assert [(code, what) for code, what, _ in problems] == [
+    assert [(code, message) for code, message, _ in problems] == [
         ("R205", "input 'q' is missing"),
         ("R208", "input 'n' is 7"),
         ("R208", "the inputs are n, other, m"),
@@ -167,9 +167,9 @@ def test_a_schema_of_all_inputs_is_validated_as_one():
 
 def test_if_the_schema_of_all_inputs_is_invalid_each_is_validated_alone():
     schema = {"properties": {"q": {"type": 42}, "n": {"maximum": 3}}, "required": "q"}
-    assert [what for _, what, _ in list_problems(schema["properties"], {"q": 1, "n": 4}, input_schema=schema)] == [
-        "input 'n' is 4"
-    ]
+    assert [
+        message for _, message, _ in list_problems(schema["properties"], {"q": 1, "n": 4}, input_schema=schema)
+    ] == ["input 'n' is 4"]
 
 
 def test_a_whole_number_is_an_integer_however_it_is_written():
@@ -204,10 +204,10 @@ def test_inputs_that_are_not_a_mapping_are_rejected(inputs):
 
 
 def test_inputs_are_a_separate_dict():
-    given = {"a": 1}
+    inputs = {"a": 1}
     assert to_inputs(None) == {}
-    assert to_inputs(given) == given
-    assert to_inputs(given) is not given
+    assert to_inputs(inputs) == inputs
+    assert to_inputs(inputs) is not inputs
 
 
 def test_scripts_by_node_must_name_nodes_of_the_recipe():

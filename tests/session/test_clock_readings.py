@@ -54,20 +54,20 @@ def test_a_run_that_was_stored_replays_in_another_process(team, tmp_path):
 
 
 def test_an_interrupted_step_keeps_its_times():
-    asked, log = [], MemoryLog()
+    readings, log = [], MemoryLog()
 
     class Model:
         def complete(self, **words):
-            asked.append(words)
-            if len(asked) == 3:
+            readings.append(words)
+            if len(readings) == 3:
                 raise KeyboardInterrupt
-            calls = [ag.ToolCall("1", "look", {})] if len(asked) == 1 else []
+            calls = [ag.ToolCall("1", "look", {})] if len(readings) == 1 else []
             return ag.LLMResponse(raw_text="x", parsed=None, input_tokens=1, output_tokens=1, cost_usd="0.1",
                                   latency_seconds=0.1, model="m", finish_reason="stop", tool_calls=calls)  # fmt: skip
 
     @ag.tool(name="look")
     def look(args, ctx):
-        asked.append("tool")
+        readings.append("tool")
         return {"n": 1}
 
     @ag.llm_behavior(name="think", on=["goal.created"], tools=[look])
@@ -77,10 +77,10 @@ def test_an_interrupted_step_keeps_its_times():
     runtime = ag.Runtime(ag.Graph(clock=Racing()), behaviors=[think], llm_provider=Model(), store=log)
     with pytest.raises(KeyboardInterrupt):
         runtime.run_goal("go")
-    assert len(runtime.session.trace.frames.calls) == len(asked)
+    assert len(runtime.session.trace.frames.calls) == len(readings)
     runtime.run_until_idle()
     calls = runtime.session.trace.frames.calls
-    assert len(calls) == len(asked)
+    assert len(calls) == len(readings)
     assert calls.step.notna().all()
     assert runtime.replay().ok
     ids = [event.id for event in runtime.graph.events]

@@ -152,7 +152,7 @@ def two_asked():
     watch = Watch()
     run = Session(branching([one], [human("two", "root")]), clock=watch)
     run.run()
-    assert [asked.node for asked in run.pending] == ["one", "two"]
+    assert [question.node for question in run.pending] == ["one", "two"]
     return run, watch
 
 
@@ -172,7 +172,7 @@ def test_a_late_question_ends_while_another_still_waits(by):
     watch.go_on(LONG)
     assert run.status == "waiting"
     getattr(run, by)()
-    assert (path(run)[-1], [asked.node for asked in run.pending]) == ("one error", ["two"])
+    assert (path(run)[-1], [question.node for question in run.pending]) == ("one error", ["two"])
 
 
 def test_a_background_run_ends_a_late_question_while_another_waits():
@@ -182,7 +182,7 @@ def test_a_background_run_ends_a_late_question_while_another_waits():
         run = Session(branching([one], [human("two", "root")]))
         run.start()
         await until(lambda: run.position == 2 and run.status == "waiting")
-        assert (path(run), [asked.node for asked in run.pending]) == (["both enter", "one error"], ["two"])
+        assert (path(run), [question.node for question in run.pending]) == (["both enter", "one error"], ["two"])
         run.answer("yes")
         await until(lambda: run.status == "finished")
 

@@ -273,8 +273,8 @@ def test_a_question_keeps_waiting_while_the_store_fails(store):
     fill = {"notes": "x" * 50_000}
     with store.broken():
         refused(store, lambda: session.edit(fill))
-        for act in (session.step, session.run, lambda: session.answer("yes")):
-            refused(store, act)
+        for action in (session.step, session.run, lambda: session.answer("yes")):
+            refused(store, action)
     session.run()
     session.answer("yes")
     session.run()
@@ -432,7 +432,7 @@ def test_a_run_is_not_closed_if_steps_cannot_be_stored(tmp_path):
     session.step()
     with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
         database.execute("DROP TABLE agentnb_entries")
-    for act in (session.step, session.close, session.close):
+    for action in (session.step, session.close, session.close):
         with pytest.raises(StoreError, match="L422"):
-            act()
+            action()
     assert session.position == 2

@@ -64,12 +64,12 @@ def test_a_fork_going_back_stops_where_its_parent_does(made):
     run = made()
     run.run()
     every = [*clauses_of(run)]
-    wanted = [stops(run, clauses) for clauses in every]
-    assert any(len(each) > 1 for each in wanted)
+    expected = [stops(run, clauses) for clauses in every]
+    assert any(len(each) > 1 for each in expected)
     for step in range(run.position + 1):
         fork = run.fork(at=step)
         fork.run()
-        assert [stops(fork, clauses) for clauses in every] == wanted
+        assert [stops(fork, clauses) for clauses in every] == expected
 
 
 @pytest.mark.parametrize("made", RUNS.values(), ids=RUNS)

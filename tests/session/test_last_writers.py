@@ -53,7 +53,7 @@ def test_a_deleted_key_has_no_writer():
     assert "category" not in session._parts.explanations.writers()
 
 
-def test_it_agrees_with_who_wrote_in_every_shape_and_at_every_step():
+def test_last_writers_equal_who_wrote_in_every_shape_and_at_every_step():
     for name in ("diamond", "cycle", "branches", "nested", "reactive"):
         session = session_of(name)
         session.run()

@@ -246,8 +246,8 @@ def test_a_wrong_budget_is_a_problem(budget):
 def test_a_changed_budget_is_an_intervention_and_keeps_other_limits():
     run = limited(counting(), {"max_steps": 4, "max_tokens": 9}, {"n": 0})
     run.set_budget(max_steps=6, max_cost_usd=0.5)
-    acts = run.trace.frames.interventions
-    assert acts[["action", "target", "old", "new"]].to_numpy().tolist() == [
+    interventions = run.trace.frames.interventions
+    assert interventions[["action", "target", "old", "new"]].to_numpy().tolist() == [
         ["budget", "max_steps", 4, 6],
         ["budget", "max_cost_usd", None, Decimal("0.5")],
     ]

@@ -168,11 +168,11 @@ def test_an_answered_call_has_its_duration_and_usage():
 
 
 def test_a_tool_is_named_and_each_failed_attempt_is_a_warning():
-    tried = []
+    attempts = []
 
     def look(word):
-        tried.append(word)
-        if len(tried) < 3:
+        attempts.append(word)
+        if len(attempts) < 3:
             raise OSError("down")
         return {"found": word}
 

@@ -24,15 +24,15 @@ def test_later_visits_are_not_shown_at_earlier_steps():
     assert "done" in run._parts.pictures.view().seen_writes
     run.back()
     assert "done" not in run._parts.pictures.view().seen_writes
-    ways = {
+    edges = {
         (run.recipe.edges[place].source, run.recipe.edges[place].target) for place in run._parts.pictures.view().taken
     }
-    assert ways == {("add", "check"), ("check", "add"), ("check", "done")}
+    assert edges == {("add", "check"), ("check", "add"), ("check", "done")}
     run.goto(1)
-    ways = {
+    edges = {
         (run.recipe.edges[place].source, run.recipe.edges[place].target) for place in run._parts.pictures.view().taken
     }
-    assert ways == {("add", "check")}
+    assert edges == {("add", "check")}
 
 
 def test_a_fork_counts_shared_visits():

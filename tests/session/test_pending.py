@@ -171,16 +171,16 @@ def test_an_approval_commits_the_step(wanted):
     step = run.approve(run.pending[0].id if wanted == "id" else wanted, by="ada")
     assert (step.outputs, run.current) == ({"paid": True, "by": "ada", "reason": ""}, "after")
     assert run.trace.frames.calls["result"].tolist() == [{"approved": True, "by": "ada", "reason": ""}]
-    acts = run.trace.frames.interventions
-    assert (acts["action"].tolist(), acts["actor"].tolist()) == (["approve"], ["ada"])
+    interventions = run.trace.frames.interventions
+    assert (interventions["action"].tolist(), interventions["actor"].tolist()) == (["approve"], ["ada"])
 
 
 def test_a_denial_has_a_reason():
     run = leave()
     run.run()
     assert run.deny("pay", "too dear").outputs == {"paid": False, "by": None, "reason": "too dear"}
-    acts = run.trace.frames.interventions
-    assert (acts["action"].tolist(), acts["actor"].tolist(), acts["new"].tolist()) == (
+    interventions = run.trace.frames.interventions
+    assert (interventions["action"].tolist(), interventions["actor"].tolist(), interventions["new"].tolist()) == (
         ["deny"], ["user"], [{"approved": False, "by": None, "reason": "too dear"}],
     )  # fmt: skip
 
@@ -202,9 +202,9 @@ def test_approvals_and_answers_are_distinguished():
     run, other = leave(), session(asking())
     run.run()
     other.run()
-    for act in (run.answer, other.approve, other.deny):
+    for action in (run.answer, other.approve, other.deny):
         with pytest.raises(ExecutionError, match="X115"):
-            act("any")
+            action("any")
     with pytest.raises(ExecutionError, match="approval of 'pay'"):
         run.answer("yes")
     assert (run.status, other.status) == ("waiting", "waiting")

@@ -36,11 +36,11 @@ def public(thing):
 
 
 def test_dir_shows_public_members_only():
-    wanted = MOVES | PLACE | INTERVENTIONS | STOPS | FORKS | EXPLANATIONS | VIEWS | STORE
+    expected = MOVES | PLACE | INTERVENTIONS | STOPS | FORKS | EXPLANATIONS | VIEWS | STORE
     run = session(counting(), {"n": 0})
-    assert public(run) == wanted
+    assert public(run) == expected
     run.run()
-    assert public(run.fork()) == wanted
+    assert public(run.fork()) == expected
 
 
 def test_every_public_method_has_a_docstring_and_calls_one_part():

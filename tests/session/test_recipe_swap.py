@@ -104,8 +104,8 @@ def test_limits_of_the_recipe_change_and_those_of_the_session_stay():
     object.__setattr__(now, "limits", {"max_steps": 80, "max_tokens": 9})
     own_budget = Budget.of(None, before.limits)
     assert convert_budget(own_budget, before, now) == Budget(max_steps=80, max_tokens=9)
-    given = Budget.of({"max_steps": 7, "max_cost_usd": Decimal("1.5")}, before.limits)
-    assert convert_budget(given, before, now) == Budget(max_steps=7, max_cost_usd=Decimal("1.5"), max_tokens=9)
+    budget = Budget.of({"max_steps": 7, "max_cost_usd": Decimal("1.5")}, before.limits)
+    assert convert_budget(budget, before, now) == Budget(max_steps=7, max_cost_usd=Decimal("1.5"), max_tokens=9)
     lifted = Budget.of({"max_steps": None}, before.limits)
     assert convert_budget(lifted, before, now).max_steps is None
 

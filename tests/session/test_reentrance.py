@@ -83,12 +83,12 @@ def test_a_misspelled_node_has_a_suggestion():
 
 
 def test_a_reset_run_starts_from_its_inputs():
-    given = {"items": [1]}
+    inputs = {"items": [1]}
     graph = nx.DiGraph()
     graph.add_node("a", function=lambda: {"done": True})
-    session = Session(load(graph), given, run_id="r")
+    session = Session(load(graph), inputs, run_id="r")
     first = session.run().trace_id
-    given["items"].append(2)
+    inputs["items"].append(2)
     session.reset()
     assert session.board["items"] == [1]
     assert session.run().trace_id != first

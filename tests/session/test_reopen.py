@@ -289,7 +289,7 @@ def test_every_shape_is_saved_and_opened_at_each_step(name, tmp_path):
     session = session_of(name)
     session._parts.state._run_id = "r"
     finished(session)
-    wanted, tip = facts(session), session.position
+    expected, tip = facts(session), session.position
     for k in range(tip + 1):
         session.goto(k)
         session.save(tmp_path / "runs.db")
@@ -297,7 +297,7 @@ def test_every_shape_is_saved_and_opened_at_each_step(name, tmp_path):
         again = reopen_run(log, log.run("r"), session._parts.run.plan)
         assert describe_session(again) == describe_session(session)
         again.goto(tip)
-        assert facts(again) == {**wanted, "status": again.status}
+        assert facts(again) == {**expected, "status": again.status}
         again.close()
 
 
@@ -321,7 +321,7 @@ def test_every_shape_can_be_read_without_its_recipe(name, tmp_path):
 def test_every_shape_continues_after_reopening_in_the_middle(name, tmp_path):
     session = session_of(name)
     session._parts.state._run_id = "r"
-    wanted = facts(finished(session_of(name)))
+    expected = facts(finished(session_of(name)))
     for k in range(session_length(name)):
         session.goto(min(k, session.position))
         if session.position < k:
@@ -329,7 +329,7 @@ def test_every_shape_continues_after_reopening_in_the_middle(name, tmp_path):
         path = tmp_path / f"{k}.db"
         session.save(path)
         log = open_log(path)
-        assert facts(finished(reopen_run(log, log.run("r"), session._parts.run.plan))) == wanted
+        assert facts(finished(reopen_run(log, log.run("r"), session._parts.run.plan))) == expected
 
 
 def session_length(name):

@@ -98,34 +98,34 @@ def test_an_invalid_argument_is_a_problem(where, words, code, hint):
 
 
 def test_a_store_without_indexes_is_listed_and_gets_them_when_it_is_written(tmp_path):
-    where = store(tmp_path / "runs.db")
+    place = store(tmp_path / "runs.db")
     gc.collect()  # the sessions are gone, and with them the open connection
-    with closing(sqlite3.connect(where)) as connection, connection:
+    with closing(sqlite3.connect(place)) as connection, connection:
         names = [
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'agentnb_runs_by%'")
         ]
         for name in names:
             connection.execute(f"DROP INDEX {name}")
     assert names
-    before = where.read_bytes()
-    assert ids(nb.runs(where, recipe="recipe a")) == ["a"]
-    assert where.read_bytes() == before
-    store(where, ("d",))
-    with closing(sqlite3.connect(where)) as connection:
+    before = place.read_bytes()
+    assert ids(nb.runs(place, recipe="recipe a")) == ["a"]
+    assert place.read_bytes() == before
+    store(place, ("d",))
+    with closing(sqlite3.connect(place)) as connection:
         actual = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
     assert actual >= {*names}
-    assert ids(nb.runs(where, limit=2)) == ["d", "c"]
+    assert ids(nb.runs(place, limit=2)) == ["d", "c"]
 
 
 def test_a_page_of_a_file_is_found_by_an_index(tmp_path):
     from agentnb.store.tables import build_listing
 
-    where = store(tmp_path / "runs.db")
+    place = store(tmp_path / "runs.db")
     for filters in ({"limit"}, {"limit", "after"}, {"limit", "recipe"}, {"limit", "fingerprint"}, {"limit", "parent"},
                     {"limit", "since", "until"}, {"limit", "status"}, {"limit", "status", "after"},
                     {"limit", "status", "recipe"}, {"limit", "contains"}):  # fmt: skip
         names = dict.fromkeys((*filters, "after_created", "after_number"))
-        with closing(sqlite3.connect(where)) as connection:
+        with closing(sqlite3.connect(place)) as connection:
             plan = [
                 row[3]
                 for row in connection.execute(

@@ -51,9 +51,9 @@ def test_an_edit_is_visible_at_once_and_belongs_to_the_previous_step():
     assert run.edit({"x.deep": [1], "a": nb.ABSENT}) is run
     assert (run.position, dict(run.board)) == (1, {"x": {"deep": [1]}})
     assert run.trace.state_at(1) == {"x": {"deep": [1]}}
-    acts = run.trace.frames.interventions
-    assert acts["target"].tolist() == ["x.deep", "a"]
-    assert acts["old"].tolist()[1] == 1
+    interventions = run.trace.frames.interventions
+    assert interventions["target"].tolist() == ["x.deep", "a"]
+    assert interventions["old"].tolist()[1] == 1
     run.back()
     assert dict(run.board) == {}
 

@@ -114,10 +114,10 @@ def test_why(name, two):
 
 
 def test_why_not(name, two):
-    node, reason, way = NOT[name]
+    node, reason, result = NOT[name]
     why = two.why_not(node)
     assert (why.step, why.node, why.reason, why.fired) == (2, node, reason, None)
-    assert [each.result for each in why.incoming_edges] == ([way] if way else [])
+    assert [each.result for each in why.incoming_edges] == ([result] if result else [])
     assert repr(why).startswith(f"after step 2, {node!r}: {reason}")
     first = shape_of(name).steps[0].split()[0]
     assert "next" in two.why_not(first, 0).reason
@@ -137,12 +137,12 @@ def test_watch(name, two):
 
 
 def test_subscribe(name):
-    session, heard = session_of(name), []
-    leave = session.subscribe(heard.append)
+    session, received = session_of(name), []
+    leave = session.subscribe(received.append)
     session.step(2)
     leave()
     session.step(99)
-    assert [step.step for step in heard] == [1, 2]
+    assert [step.step for step in received] == [1, 2]
 
 
 def test_controls_move_the_session(name, two):
@@ -205,15 +205,15 @@ def test_retry_runs_a_failed_node_again(name):
     session = session_of(name)
     while session.current != LEAF[name]:
         session.step()
-    does, fails = session._parts.run.live_activations[session._parts.run.frontier()[0]], []
+    working, fails = session._parts.run.live_activations[session._parts.run.frontier()[0]], []
 
-    def breaks(work, perform=does.perform):
+    def breaks(work, perform=working.perform):
         if not fails:
             fails.append(work)
             raise ValueError("once")
         return perform(work)
 
-    does.perform = breaks
+    working.perform = breaks
     failed = session.step()
     if name == "reactive":  # the failure of a behavior is no end
         assert (failed.status, session.status) == ("error", "paused")
@@ -276,8 +276,8 @@ def test_an_answer_completes_the_step(name, verb):
         "deny": {"approved": False, "by": None, "reason": "too dear"},
     }[verb]
     assert (step.node_id, step.outputs["said"]) == (LEAF[name], answer)
-    acts = session.trace.frames.interventions
-    assert (acts["action"].tolist(), acts["target"].tolist(), acts["actor"].tolist()) == (
+    interventions = session.trace.frames.interventions
+    assert (interventions["action"].tolist(), interventions["target"].tolist(), interventions["actor"].tolist()) == (
         [verb], [LEAF[name]], ["ada" if verb == "approve" else "user"],
     )  # fmt: skip
 

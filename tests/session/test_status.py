@@ -106,11 +106,11 @@ def test_a_failed_run_reports_what_prevents_a_retry():
 
 def test_a_status_is_computed_lazily(monkeypatch):
     run = stood(budget=None)
-    looked = []
-    monkeypatch.setattr(Limits, "capture_usage", lambda *_: lambda: looked.append(1) or {"max_steps": 7})
+    evaluated = []
+    monkeypatch.setattr(Limits, "capture_usage", lambda *_: lambda: evaluated.append(1) or {"max_steps": 7})
     status = run.status
-    assert (status, looked) == ("finished", [])
-    assert (dict(status.used), dict(status.used), looked) == ({"max_steps": 7}, {"max_steps": 7}, [1])
+    assert (status, evaluated) == ("finished", [])
+    assert (dict(status.used), dict(status.used), evaluated) == ({"max_steps": 7}, {"max_steps": 7}, [1])
 
 
 def test_the_cockpit_receives_a_plain_string():

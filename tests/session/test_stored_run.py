@@ -75,9 +75,9 @@ def test_a_run_opens_up_to_the_entry_that_is_damaged(body, tmp_path):
     session = nb.Session(recipe, {"n": 0}, store=tmp_path / "runs.db", run_id="run")
     session.step(3)
     session._parts.state.log.append("run", [Entry(session._parts.state.log.last("run") + 1, 4, body)])
-    for given in (None, recipe):
+    for given_recipe in (None, recipe):
         with pytest.warns(UserWarning, match="L435.* opens at step 3"):
-            opened = nb.open(tmp_path / "runs.db", "run", recipe=given)
+            opened = nb.open(tmp_path / "runs.db", "run", recipe=given_recipe)
         assert opened.board["n"] == session.board["n"]
         assert len(opened.trace) == 3
     opened.run()  # with its recipe it goes on, and leaves the damaged store alone

@@ -104,16 +104,16 @@ def test_the_seconds_limit_is_checked_between_attempts():
 
 
 def test_no_delay_extends_beyond_the_limit():
-    tried = []
+    attempts = []
 
     def look(word):
-        tried.append(word)
+        attempts.append(word)
         raise OSError
 
     graph = calling(look, attempts=3, backoff=1_000)
     run = session(graph, {"word": "rain"}, budget={"max_seconds": 900}, clock=Slow())
     run.run()
-    assert (len(tried), run.trace.outcome["limit"]) == (1, "max_seconds")
+    assert (len(attempts), run.trace.outcome["limit"]) == (1, "max_seconds")
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -187,7 +187,7 @@ def test_calls_of_committed_steps_count_and_those_of_abandoned_ones_do_not():
 def test_a_person_is_asked_even_if_the_budget_is_spent():
     run = Session(fan(1, [human("ask", "root")]), llm=Model(), budget={"max_llm_calls": 1})
     run.run()
-    assert [asked.node for asked in run.pending] == ["ask"]
+    assert [question.node for question in run.pending] == ["ask"]
     run.answer("yes")
     assert run.status == "exhausted"
 
@@ -250,8 +250,13 @@ def test_costs_of_a_failed_step_count():
 def test_an_abandoned_step_is_an_intervention_with_its_usage():
     run = Session(sampling(), llm=Model(), budget={"max_llm_calls": 2})
     run.run()
-    act = run.trace.frames.interventions.iloc[-1]
-    assert (act["step"], act["action"], act["target"], act["actor"]) == (1, "exhausted", "plan", "budget")
+    intervention = run.trace.frames.interventions.iloc[-1]
+    assert (intervention["step"], intervention["action"], intervention["target"], intervention["actor"]) == (
+        1,
+        "exhausted",
+        "plan",
+        "budget",
+    )
     status = run.status
     assert (status.limit, status.used["max_llm_calls"], status.used["max_tokens"]) == ("max_llm_calls", 2, 300)
     assert (status.used["max_cost_usd"], dict(status.left)) == (Decimal("0.5"), {"max_llm_calls": 0})
@@ -300,7 +305,7 @@ def test_a_branch_does_not_start_at_a_limit_while_another_waits():
     assert (run.status, model.asked, path(run)) == ("waiting", 1, ["both enter", "b0"])
     for go in (run.run, run.step, run.run):
         go()
-        assert (run.position, [asked.node for asked in run.pending]) == (2, ["ask"])
+        assert (run.position, [question.node for question in run.pending]) == (2, ["ask"])
     run.set_budget(max_tokens=None).run()
     assert (run.status, path(run)) == ("waiting", ["both enter", "b0", "b1", "b2"])
     run.answer("yes")
@@ -311,7 +316,7 @@ def test_a_branch_does_not_start_at_a_limit_while_another_waits():
 def test_questions_cost_nothing():
     run = Session(fan(1, [human("ask", "root")]), llm=Model(), budget={"max_tokens": 10**6, "max_seconds": 10**6})
     run.run()
-    assert [asked.node for asked in run.pending] == ["ask"]
+    assert [question.node for question in run.pending] == ["ask"]
 
 
 # ------------------------------------------------------------------------------------------------ what a history says
@@ -321,13 +326,13 @@ def naive(run):
     """Add up what the steps up to here have used, row by row."""
     steps, calls = run.trace.steps[: run.position], run.trace.frames.calls
     calls = calls[calls["step"] <= run.position]
-    paid = sum((cost for cost in calls["cost_usd_exact"] if isinstance(cost, Decimal)), Decimal(0))
+    total_cost = sum((cost for cost in calls["cost_usd_exact"] if isinstance(cost, Decimal)), Decimal(0))
     return {
         "max_steps": sum(step.phase in ("run", "enter") and step.status != "cancelled" for step in steps),
         "max_llm_calls": int((calls["kind"] == "llm").sum()),
         "max_tool_calls": int((calls["kind"] == "tool").sum()),
         "max_tokens": int(calls["tokens_in"].sum() + calls["tokens_out"].sum()),
-        "max_cost_usd": paid,
+        "max_cost_usd": total_cost,
         "max_events": len(run._parts.run.events()),
     }
 

@@ -59,7 +59,7 @@ def test_the_conditions_of_edges_are_reported_with_what_they_read(run):
 
 def test_each_case_of_a_router_is_reported(run):
     why = run.goto(2).why()
-    assert (why.targets, [asked.value for asked in why.conditions]) == (("b",), [False, True])
+    assert (why.targets, [condition.value for condition in why.conditions]) == (("b",), [False, True])
     assert why.conditions[0].operands == (("state.n", 1),)
     assert {"inputs.x": 1, "state.n": 1}.items() <= dict(why.conditions[1].operands).items()
     assert dict(why.conditions[1].operands)["{{ 2 * x }}"] == 2
@@ -84,7 +84,7 @@ def test_routes_by_a_value_are_reported_too():
     stop = Session(samples("triage"), answers=["approve"])
     stop.step(2)
     why = stop.why()
-    assert (why.node, [(asked.target, asked.value, asked.taken) for asked in why.conditions]) == (
+    assert (why.node, [(condition.target, condition.value, condition.taken) for condition in why.conditions]) == (
         "sort", [("check_order", True, True), ("find_bug", False, False)],
     )  # fmt: skip
 
@@ -92,8 +92,8 @@ def test_routes_by_a_value_are_reported_too():
 def test_conditions_of_other_dialects_are_reported():
     stop = session(counting(), {"n": 0})
     stop.step(2)
-    (asked,) = stop.why().conditions
-    assert (asked.condition, asked.value, asked.taken) == ("n >= 3", False, False)
+    (condition,) = stop.why().conditions
+    assert (condition.condition, condition.value, condition.taken) == ("n >= 3", False, False)
     stop.step(4)
     assert stop.why().conditions[0].value is True
 
@@ -105,7 +105,7 @@ def test_a_callable_is_reported_by_its_value():
     graph.add_edge("a", "b", when=lambda board: board["n"] > 1)
     stop = session(graph, {"n": 2})
     stop.step()
-    assert [(asked.value, asked.taken) for asked in stop.why().conditions] == [(True, True)]
+    assert [(condition.value, condition.taken) for condition in stop.why().conditions] == [(True, True)]
 
 
 def test_a_failed_step_that_continues_is_reported_with_its_failure(tmp_path):
@@ -131,7 +131,9 @@ def test_inside_a_subgraph_it_uses_the_inner_board(tmp_path):
     """
     graph = "nodes: [{id: s, type: subgraph, graph: one, inputs: {k: 7}}]"
     stop = stepped(write(tmp_path, text(graph, inner)), {"x": 1}).goto(2)
-    assert [(asked.value, asked.operands) for asked in stop.why().conditions] == [(True, (("inputs.k", 7),))]
+    assert [(condition.value, condition.operands) for condition in stop.why().conditions] == [
+        (True, (("inputs.k", 7),))
+    ]
     fork = stop.fork(at=2)
     assert fork.why() == stop.why()
 
@@ -162,7 +164,7 @@ def typed():
 
 
 def to_rows(why):
-    return [(asked.condition, asked.target, asked.value, asked.taken) for asked in why.conditions]
+    return [(evaluated.condition, evaluated.target, evaluated.value, evaluated.taken) for evaluated in why.conditions]
 
 
 def test_a_decision_and_a_switch_are_explained_once_entered():
@@ -221,8 +223,8 @@ def test_an_unknown_step_is_a_problem(run, step):
 
 
 def test_each_line_has_target_result_and_reads():
-    asked = EvaluatedCondition("n > 1", "next", value=True, taken=True, operands=(("n", 2),))
-    assert asked.line() == "-> next: n > 1 is True  (n = 2)"
+    evaluated = EvaluatedCondition("n > 1", "next", value=True, taken=True, operands=(("n", 2),))
+    assert evaluated.line() == "-> next: n > 1 is True  (n = 2)"
     assert (
         EvaluatedCondition("", "", value=False, taken=False, warning="so it is").line()
         == "   the end: always is False  odd: so it is"
@@ -265,10 +267,10 @@ def test_a_delivery_is_explained_by_its_event_emitter_and_causes():
 
 
 def test_each_clause_is_reported_with_its_value():
-    asked = {each.condition: each.operands for each in incident().why().conditions}
-    assert asked["on 'patch.applied'"] == (("type", "patch.applied"),)
-    assert asked["where diff.alerts.new is 2"] == (("diff.alerts.new", 2),)
-    ((text, actual),) = asked["pattern (a:alert)-[:part_of]->(i:incident {state: 'open'})"]
+    operands = {each.condition: each.operands for each in incident().why().conditions}
+    assert operands["on 'patch.applied'"] == (("type", "patch.applied"),)
+    assert operands["where diff.alerts.new is 2"] == (("diff.alerts.new", 2),)
+    ((text, actual),) = operands["pattern (a:alert)-[:part_of]->(i:incident {state: 'open'})"]
     assert (text, dict(actual[0])) == ("it fits", {"a": "alert#2", "i": "incident#6"})
     assert all(each.taken and each.value is True for each in incident().why().conditions)
 
@@ -284,8 +286,8 @@ def test_external_events_and_waiting_deliveries_are_reported():
 def test_the_relation_of_a_delivery_is_named():
     runtime = reactive.team()
     runtime.run_goal("Write about swifts")
-    asked = {each.condition: each.operands for each in runtime.session.why(6).conditions}
-    assert asked["relation blocks"] == (("its id", "rel_002"),)
+    operands = {each.condition: each.operands for each in runtime.session.why(6).conditions}
+    assert operands["relation blocks"] == (("its id", "rel_002"),)
 
 
 def test_operators_of_a_clause_are_reported_one_by_one_and_secrets_masked():
@@ -305,6 +307,6 @@ def test_a_node_that_listens_and_has_edges_reports_both():
     assert run.why(2).delivered_event is None
 
 
-def test_a_long_way_back_is_reported_by_its_nearest_events():
-    came = DeliveredEvent("e99", "tick", "tick", 99, tuple(f"e{n}" for n in range(98, -1, -1)))
-    assert str(came).endswith("after e98 <- e97 <- e96 <- e95 <- e94 <- e93 <- e92 <- e91 and 91 more before")
+def test_a_long_causal_chain_is_reported_by_its_nearest_events():
+    event = DeliveredEvent("e99", "tick", "tick", 99, tuple(f"e{n}" for n in range(98, -1, -1)))
+    assert str(event).endswith("after e98 <- e97 <- e96 <- e95 <- e94 <- e93 <- e92 <- e91 and 91 more before")

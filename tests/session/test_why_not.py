@@ -22,8 +22,8 @@ def test_a_condition_that_did_not_hold_is_reported_with_what_it_read():
     run = session(counting(), {"n": 0})
     run.step(2)
     why = run.why_not("done")
-    (way,) = why.incoming_edges
-    assert (way.source, way.kind, way.step, way.result) == (
+    (edge,) = why.incoming_edges
+    assert (edge.source, edge.kind, edge.step, edge.result) == (
         "check", "conditional", 2, "its condition did not hold in step 2",
     )  # fmt: skip
     assert repr(why).splitlines() == [
@@ -92,7 +92,7 @@ def test_the_routes_of_a_router_are_reported_by_their_values():
     run.run()
     never = next(edge.target for edge in run.recipe.edges if run.why_not(edge.target).fired is None)
     why = run.why_not(never)
-    assert [asked.value for edge in why.incoming_edges for asked in edge.conditions] == [False]
+    assert [condition.value for edge in why.incoming_edges for condition in edge.conditions] == [False]
 
 
 def test_a_missing_event_is_the_reason():

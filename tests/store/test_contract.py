@@ -155,8 +155,8 @@ def test_a_query_finds_the_rows_that_match_page_by_page(store):
                 parent="x-0" if number % 5 == 4 else None,
             )
         )
-    for gone in ("x-1", "x-7"):  # running, and nobody runs it
-        store.log.release(gone)
+    for run_id in ("x-1", "x-7"):  # running, and nobody runs it
+        store.log.release(run_id)
     every = store.log.runs()
     for query in QUERIES:
         expected = [row.run_id for row in every if query.matches(row)]
@@ -212,7 +212,7 @@ def test_ids_of_runs_are_unique(store):
 
 def test_a_missing_run_is_reported(store):
     store.log.create(row("run_one"))
-    acts = [
+    actions = [
         (store.log.run, ("run_on",)),
         (store.log.last, ("run_on",)),
         (store.log.entries, ("run_on",)),
@@ -220,8 +220,8 @@ def test_a_missing_run_is_reported(store):
         (store.log.append, ("run_on", [])),
         (store.log.update_run, ("run_on",)),
     ]
-    for act, words in acts:
-        assert "did you mean 'run_one'?" in refused("L413", act, *words)
+    for action, words in actions:
+        assert "did you mean 'run_one'?" in refused("L413", action, *words)
     store.log.release("run_on")
     assert len(store.log.runs()) == 1
 
@@ -309,8 +309,8 @@ def test_a_file_behaves_like_memory(tmp_path_factory, acts):
     memory, file = MemoryLog(), SqlLog(tmp_path_factory.mktemp("same") / "runs.db")
     for log in (memory, file):
         log.create(row("first"))
-    for act in acts:
-        assert done(file, act) == done(memory, act), act
+    for action in acts:
+        assert done(file, action) == done(memory, action), action
         assert seen(file) == seen(memory)
         assert file.run().run_id == memory.run().run_id
     file.close()
@@ -323,8 +323,8 @@ def test_a_server_behaves_like_memory(postgres_server, acts):
     memory, served = MemoryLog(), SqlLog(postgres_server.store())
     for log in (memory, served):
         log.create(row("first"))
-    for act in acts:
-        assert done(served, act) == done(memory, act), act
+    for action in acts:
+        assert done(served, action) == done(memory, action), action
         assert seen(served) == seen(memory)
         assert served.run().run_id == memory.run().run_id
     served.close()

@@ -39,8 +39,8 @@ def test_a_second_log_of_this_process_is_rejected(lasting):
     lasting.log.create(row(), some(1, 1))
     other = lasting.another()
     before = lasting.log.run("one")
-    for act in (lambda: other.append("one", some(2, 2)), lambda: other.update_run("one", status="failed")):
-        assert f"process {os.getpid()}" in refused("L411", act)
+    for action in (lambda: other.append("one", some(2, 2)), lambda: other.update_run("one", status="failed")):
+        assert f"process {os.getpid()}" in refused("L411", action)
     assert other.run("one") == before
     assert list(other.entries("one")) == some(1, 1)
     other.create(row("two"))

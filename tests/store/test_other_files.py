@@ -25,8 +25,8 @@ def log(path):
 def test_a_file_that_is_not_a_database_is_not_changed(log, path):
     path.write_text("name: triage\n" * 100)
     before = everything(path.parent)
-    for act in (log.runs, lambda: log.create(row())):
-        assert "was not changed" in refused("L416", act)
+    for action in (log.runs, lambda: log.create(row())):
+        assert "was not changed" in refused("L416", action)
         assert everything(path.parent) == before
 
 
@@ -37,8 +37,8 @@ def test_the_database_of_another_program_is_not_changed(log, path, mode):
         connection.execute("CREATE TABLE meta (key TEXT, value TEXT)")
         connection.execute("INSERT INTO events VALUES (1, 'evt_001')")
     before = path.read_bytes()
-    for act in (log.runs, lambda: log.create(row())):
-        assert "events, meta" in refused("L416", act)
+    for action in (log.runs, lambda: log.create(row())):
+        assert "events, meta" in refused("L416", action)
     assert path.read_bytes() == before
 
 
@@ -61,8 +61,8 @@ def test_a_store_of_a_newer_agentnb_is_not_changed(log, path):
     with changed(path, "UPDATE agentnb_meta SET value = '2'"):
         pass
     before = path.read_bytes()
-    for act in (log.runs, lambda: log.append("one", some(1, 1))):
-        assert "version 2" in refused("L415", act)
+    for action in (log.runs, lambda: log.append("one", some(1, 1))):
+        assert "version 2" in refused("L415", action)
     assert path.read_bytes() == before
 
 

@@ -66,7 +66,7 @@ def test_a_restarted_server_is_reconnected(postgres_server, log, at_once):
     log.create(row(), some(1, 2))
     postgres_server.stop(at_once=at_once)
     try:
-        for act in (
+        for action in (
             lambda: log.append("one", some(3, 3)),
             lambda: log.append("one", some(3, 4)),
             lambda: log.create(row("two")),
@@ -74,7 +74,7 @@ def test_a_restarted_server_is_reconnected(postgres_server, log, at_once):
             lambda: log.last("one"),
             lambda: log.entries("one"),
         ):
-            message = refused("L421", act)
+            message = refused("L421", action)
             assert "does not answer" in message
             assert PASSWORD not in message
     finally:
@@ -101,7 +101,7 @@ def test_a_missing_server_does_not_block_close(postgres_server, log):
 
 def test_a_connection_that_ends_while_idle_is_recreated(log, other):
     log.create(row(), some(1, 1))
-    for act in (
+    for action in (
         lambda: log.append("one", some(2, 2)),
         lambda: log.append("one", some(3, 4)),
         lambda: log.update_run("one", steps=4),
@@ -110,7 +110,7 @@ def test_a_connection_that_ends_while_idle_is_recreated(log, other):
         lambda: log.entries("one"),
     ):
         end(log, other)
-        act()
+        action()
     assert list(log.entries("one")) == some(1, 4)
     assert log.run("one").steps == 4
 
@@ -177,13 +177,13 @@ class Slow:
 
 
 def test_a_claim_of_a_dead_writer_is_awaited():
-    gone = replace(identify_writer("gone"), pid=2**22 + 1)
+    dead_writer = replace(identify_writer("gone"), pid=2**22 + 1)
     server, slow = PostgresServer("", "there", 1), Slow(3)
-    server.claim(slow, "one", gone.to_text(), "mine")
+    server.claim(slow, "one", dead_writer.to_text(), "mine")
     assert slow.times == -1
     for writer in (
-        replace(gone, host="elsewhere"),
-        replace(gone, pid=os.getppid(), started=_read_start(os.getppid())),
+        replace(dead_writer, host="elsewhere"),
+        replace(dead_writer, pid=os.getppid(), started=_read_start(os.getppid())),
         None,
     ):
         slow = Slow(1)
@@ -205,8 +205,8 @@ def test_a_claim_that_fails_leaves_no_lock(log, postgres_url):
 
 def test_a_missing_server_is_reported():
     log = open_log(f"postgresql://ann:s3cr3t-77@127.0.0.1:{free_port()}/runs")
-    for act in (log.runs, lambda: log.create(row())):
-        assert "s3cr3t-77" not in refused("L421", act)
+    for action in (log.runs, lambda: log.create(row())):
+        assert "s3cr3t-77" not in refused("L421", action)
 
 
 def test_a_wrong_password_is_reported_and_masked(postgres_server):
@@ -230,14 +230,14 @@ def test_a_locked_table_is_reported(log, other):
     log.create(row(), some(1, 1))
     with other.transaction():
         other.execute("LOCK TABLE agentnb_standing IN ACCESS EXCLUSIVE MODE")
-        for act in (
+        for action in (
             lambda: log.append("one", some(2, 2)),
             lambda: log.append("one", some(2, 3)),
             lambda: log.update_run("one", steps=1),
             lambda: log.create(row("two")),
             log.runs,
         ):
-            assert "locked" in refused("L418", act)
+            assert "locked" in refused("L418", action)
             assert log._link._connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
     log.append("one", some(2, 2))
     assert list(log.entries("one")) == some(1, 2)
@@ -248,12 +248,12 @@ def test_a_read_only_database_is_read(log, postgres_url):
     log.close()
     reader = SqlLog(with_options(postgres_url, "-cdefault_transaction_read_only%3Don"))
     assert list(reader.entries("one")) == some(1, 1)
-    for act in (
+    for action in (
         lambda: reader.append("one", some(2, 2)),
         lambda: reader.update_run("one", steps=1),
         lambda: reader.create(row("two")),
     ):
-        assert "is read-only" in refused("L419", act)
+        assert "is read-only" in refused("L419", action)
     reader.close()
 
 
@@ -334,10 +334,10 @@ def test_a_denied_login_is_recognized_by_its_message(said, code):
     ],
 )
 def test_errors_of_a_server_are_reported_in_our_own_words(error, code):
-    for said in ("so it is", "FATAL:  so it is"):  # the words count only where there is no code
-        problem = PostgresServer("", "there", 1).to_store_error(error(said)).problems[0]
-        assert (problem.code, problem.where) == (code if error.sqlstate or "FATAL" not in said else "L420", "there")
-        assert said.split()[-1] in problem.why
+    for message in ("so it is", "FATAL:  so it is"):  # the words count only where there is no code
+        problem = PostgresServer("", "there", 1).to_store_error(error(message)).problems[0]
+        assert (problem.code, problem.where) == (code if error.sqlstate or "FATAL" not in message else "L420", "there")
+        assert message.split()[-1] in problem.why
 
 
 def test_a_missing_package_is_named(monkeypatch):

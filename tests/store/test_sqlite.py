@@ -205,13 +205,13 @@ def test_a_limit_of_the_system_is_reported_and_nothing_is_lost(path):
 def test_a_locked_file_is_reported_and_can_be_read(log, path):
     log.create(row(), some(1, 1))
     with changed(path, "BEGIN EXCLUSIVE") as other:
-        for act in (
+        for action in (
             lambda: log.append("one", some(2, 2)),
             lambda: log.update_run("one", steps=1),
             lambda: log.create(row("two")),
             lambda: log.release("one"),
         ):
-            assert "locked" in refused("L418", act)
+            assert "locked" in refused("L418", action)
             assert list(log.entries("one")) == some(1, 1)
         other.execute("COMMIT")
         log.append("one", some(2, 2))

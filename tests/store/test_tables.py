@@ -28,7 +28,7 @@ def test_the_statements_are_valid_and_use_named_parameters(database, name):
     database.execute(f"EXPLAIN {statement}", names)
     served = getattr(compile_statements("postgresql"), name)
     assert dict.fromkeys(re.findall(r"%\((\w+)\)s", served)) == names
-    assert not any(re.fullmatch(r"\w+_\d+", given) for given in names), "a constant that nobody would give"
+    assert not any(re.fullmatch(r"\w+_\d+", name) for name in names), "a constant that nobody would give"
 
 
 def test_one_entry_is_one_statement_on_a_server():

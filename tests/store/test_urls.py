@@ -110,8 +110,8 @@ def test_the_same_file_is_the_same_log_while_it_is_open(tmp_path):
     log = open_log("runs.db")
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "link").symlink_to(tmp_path)
-    for where in (Path("runs.db"), "sqlite:///runs.db", f"sqlite:///{tmp_path}/runs.db", "deep/link/runs.db"):
-        assert open_log(where) is log
+    for place in (Path("runs.db"), "sqlite:///runs.db", f"sqlite:///{tmp_path}/runs.db", "deep/link/runs.db"):
+        assert open_log(place) is log
     assert open_log("other.db") is not log
     assert SqlLog("runs.db") is not log
     alive = weakref.ref(log)

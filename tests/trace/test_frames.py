@@ -173,24 +173,24 @@ def test_frames_do_not_change_while_the_run_continues():
 def test_changes_to_a_table_do_not_affect_the_next_access(name):
     trace = SimulationTrace.of(go(started(), 10))
     fresh = trace.frames[name].copy(deep=True)
-    mine = trace.frames[name]
-    mine["more"] = 1
-    mine.index.name = "row"
-    del mine[mine.columns[0]]
-    mine.columns = [*mine.columns[:-1], "last"]
+    table = trace.frames[name]
+    table["more"] = 1
+    table.index.name = "row"
+    del table[table.columns[0]]
+    table.columns = [*table.columns[:-1], "last"]
     pd.testing.assert_frame_equal(trace.frames[name], fresh)
 
 
 def test_changes_to_cells_do_not_affect_the_next_access():
     trace = SimulationTrace.of(go(started(), 10))
     first = trace.to_frame().outputs.iloc[0]
-    mine = trace.to_frame()
-    mine.loc[0, "seconds"] = 99.0
-    mine.loc[0, "error"] = "mine"
-    mine["outputs"] = [{"mine": 1}, *mine.outputs[1:]]
+    table = trace.to_frame()
+    table.loc[0, "seconds"] = 99.0
+    table.loc[0, "error"] = "mine"
+    table["outputs"] = [{"mine": 1}, *table.outputs[1:]]
     inside = trace.to_frame()
     inside.loc[0, "outputs"] = "mine"
-    mine.loc[:, "step"] = 0
+    table.loc[:, "step"] = 0
     writes = trace.frames.writes
     writes.loc[:, "step"] = 77
     again = trace.to_frame()
@@ -199,7 +199,7 @@ def test_changes_to_cells_do_not_affect_the_next_access():
     assert again.error[0] is pd.NA
     assert again.outputs[0] == first
     assert 77 not in trace.frames.writes.step.tolist()
-    assert (mine.outputs[0], inside.outputs[0]) == ({"mine": 1}, "mine")
+    assert (table.outputs[0], inside.outputs[0]) == ({"mine": 1}, "mine")
 
 
 def test_pandas_verbs_work_on_dict_columns():

@@ -76,8 +76,8 @@ class Host:
                     problems = to_problems(error, message["do"])
                 if COMMANDS[message["do"]].returns_session and not problems:
                     self.session, replacement = replacement, None
-                heard = {"answers": message["number"], "view": message["view"], "result": replacement}
-                self.page.evaluate("heard => host.fire('msg:custom', heard)", heard)
+                reply = {"answers": message["number"], "view": message["view"], "result": replacement}
+                self.page.evaluate("heard => host.fire('msg:custom', heard)", reply)
             self.problems = problems
             self.state = make_screen(self.session, self.drawing, problems)
             self.page.evaluate("state => host.model.set('state', state)", self.state)

@@ -78,9 +78,9 @@ class Kernel:
 
     def run(self, code):
         """Run a cell, wait for its end, and return what it printed."""
-        asked = self.client.execute(code)
-        self.until(lambda: asked in self._ended)
-        return self._texts.pop(asked, "").strip()
+        request_id = self.client.execute(code)
+        self.until(lambda: request_id in self._ended)
+        return self._texts.pop(request_id, "").strip()
 
     def open_subshell(self):
         """Open a subshell for messages to widgets; say whether this kernel has any."""

@@ -131,16 +131,16 @@ def test_rows_report_how_many_more_there_are():
 
 
 def test_the_cost_of_a_cell_does_not_depend_on_the_value():
-    looked = []
+    reads = []
 
     class Item:
         def __repr__(self):
-            looked.append(1)
+            reads.append(1)
             return "item"
 
     text = display_text([Item() for _ in range(100_000)])
     assert len(text) < 2 * CUT
-    assert len(looked) < 1000
+    assert len(reads) < 1000
 
 
 def test_deep_values_are_truncated():

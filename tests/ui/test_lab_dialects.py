@@ -95,19 +95,19 @@ class Person:
         from playwright.sync_api import TimeoutError as Late  # late: not everybody who runs the tests has it
 
         mirror, able = self.mirror, list_abilities(self.mirror)
-        wanted = {
+        expected = {
             "status": str(mirror.status).replace("_", " "), "said": format_status_line(mirror), "step": mirror.position,
             "length": len(mirror.trace), "able": ",".join(sorted(verb for verb in BAR if able[verb])), "problems": 0,
         }  # fmt: skip
         if mirror.recipe.reactive is None:  # of those, an event may be next, which is not a node
-            wanted["current"] = mirror.current or ""
+            expected["current"] = mirror.current or ""
         root = self.root.element_handle()
         try:
-            self.page.wait_for_function(SHOWN, arg=[root, wanted], timeout=REPLY)
+            self.page.wait_for_function(SHOWN, arg=[root, expected], timeout=REPLY)
         except Late:
             pytest.fail(f"{self.name}: wanted and shown are {root.get_attribute('data-differs')}")
-        stands = (mirror.position, str(mirror.status), mirror.current, len(mirror.trace))
-        assert self.kernel(STANDS) == (*stands, sorted(map(str, mirror.board)))
+        state = (mirror.position, str(mirror.status), mirror.current, len(mirror.trace))
+        assert self.kernel(STANDS) == (*state, sorted(map(str, mirror.board)))
 
     def does(self, verb, value=None, target=None):
         """Have the mirror do what was done on the screen, and compare."""

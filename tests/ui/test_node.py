@@ -147,12 +147,12 @@ def test_a_behavior_reports_why_it_was_not_triggered(team):
     actual = explain_not_run(team, ["publish", None])
     assert "listens to 'draft.accepted'" in actual["reason"]
     event = next(event for event in team.events if event.type == "object.created")
-    asked = explain_not_run(team, ["review", event.id])
-    assert "where: object.type should be 'draft'" in asked["reason"]
-    assert asked["edges"][0][:2] == ["object.created", "event"]
+    explanation = explain_not_run(team, ["review", event.id])
+    assert "where: object.type should be 'draft'" in explanation["reason"]
+    assert explanation["edges"][0][:2] == ["object.created", "event"]
     assert explain_not_run(team, ["review", "evt_999"])["reason"].startswith("there is no event 'evt_999'")
     assert explain_not_run(team, "nobody")["edges"] == []
-    json.dumps([actual, asked])
+    json.dumps([actual, explanation])
 
 
 def test_parameters_become_plain_values():

@@ -315,8 +315,8 @@ def test_a_step_touches_only_the_lines_that_differ(on):
     }""")
     on.session.edit({"key0007": "changed", "key0900": "out of sight"})
     on.show()
-    touched = on.page.evaluate("[...touched]")
-    assert set(touched) <= {"key0007", "category", "ticket", None}
+    touched_rows = on.page.evaluate("[...touched]")
+    assert set(touched_rows) <= {"key0007", "category", "ticket", None}
     assert on.page.locator("tr[data-row=key0007] .agentnb-value").inner_text() == "'changed'"
     assert "written by the last step" in on.page.locator(".agentnb-more").inner_text()
 

@@ -213,9 +213,9 @@ def test_a_page_with_exercises_has_the_following_steps_encrypted():
 def test_an_exercise_after_a_router_does_not_show_its_decision():
     session = nb.Session(nb.samples("triage"), answers=["approve"])
     session.run()
-    asked = unpacked(packed(session.to_html(quiz=[2]), "0-0")[0])
-    assert asked["steps"]["2"]["node"] == "sort"
-    assert "Go to" not in json.dumps(asked)
+    exercise = unpacked(packed(session.to_html(quiz=[2]), "0-0")[0])
+    assert exercise["steps"]["2"]["node"] == "sort"
+    assert "Go to" not in json.dumps(exercise)
     assert "Go to check_order" in json.dumps(unpacked(packed(session.to_html(), "0-0")[0]))
 
 
@@ -321,9 +321,9 @@ def test_a_printed_page_is_complete(opened, name):
 @pytest.mark.needs_chromium
 def test_no_list_is_cut_off_in_its_last_line(opened):
     page = opened("run")
-    cut = """[...document.querySelectorAll('.agentnb-stack, .agentnb-forks')].filter(one => one.offsetParent)
+    cut_off = """[...document.querySelectorAll('.agentnb-stack, .agentnb-forks')].filter(one => one.offsetParent)
         .filter(one => one.scrollHeight > one.clientHeight + 1).map(one => one.className)"""
-    assert page.evaluate(cut) == []
+    assert page.evaluate(cut_off) == []
 
 
 @pytest.mark.needs_chromium
@@ -546,9 +546,9 @@ def test_secrets_and_paths_of_this_machine_are_not_in_the_page(tmp_path, monkeyp
     text = session.to_html()
     inside = "".join(json.dumps(unpacked(each)) for each in packed(text))
     assert "category" in inside
-    for where in (text, inside):
-        assert ticket_recipe.KEY not in where
-        assert "/samples/" not in where
+    for place in (text, inside):
+        assert ticket_recipe.KEY not in place
+        assert "/samples/" not in place
 
 
 def counted(steps):

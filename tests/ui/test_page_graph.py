@@ -76,11 +76,11 @@ def test_a_card_describes_the_element_under_the_pointer(on):
 
 
 def test_a_card_describes_an_edge(on):
-    spot = on.page.locator("g.edge[data-source=classify][data-target=ask] .agentnb-near").evaluate("""line => {
+    point = on.page.locator("g.edge[data-source=classify][data-target=ask] .agentnb-near").evaluate("""line => {
       const middle = line.getPointAtLength(line.getTotalLength() / 2).matrixTransform(line.getScreenCTM());
       return [middle.x + 3, middle.y];
     }""")
-    on.page.mouse.move(*spot)
+    on.page.mouse.move(*point)
     card = on.page.locator(".agentnb-tip").first
     card.wait_for()
     assert card.inner_text().split("\n") == ["classify → ask", "conditional category == 'refund'"]

@@ -74,10 +74,10 @@ def test_during_a_run_it_is_requested_only_occasionally(host, incident):
     on.page.evaluate("host.sent.splice(0)")
     for step in range(20):
         on.show(status="running", position=step)
-    asked = "host.sent.filter(({value}) => value === 'objects').length"
-    assert on.page.evaluate(asked) == 0
+    requests = "host.sent.filter(({value}) => value === 'objects').length"
+    assert on.page.evaluate(requests) == 0
     on.page.clock.fast_forward(1000)
-    assert on.page.evaluate(asked) == 1
+    assert on.page.evaluate(requests) == 1
 
 
 def test_hostile_objects_remain_text(host, incident):

@@ -306,6 +306,6 @@ def test_cards_do_not_overflow_the_page(request, name, width):
     on.page.locator(".agentnb-board .agentnb-key").first.click()
     on.obey()
     assert on.page.evaluate("document.documentElement.scrollWidth") <= width
-    cut = """[...document.querySelectorAll('.agentnb-cockpit :is(.agentnb-buttons, .agentnb-ask, .agentnb-stops)')]
+    cut_off = """[...document.querySelectorAll('.agentnb-cockpit :is(.agentnb-buttons, .agentnb-ask, .agentnb-stops)')]
         .filter(part => part.scrollWidth > part.clientWidth + 1).map(part => part.className)"""
-    assert on.page.evaluate(cut) == []
+    assert on.page.evaluate(cut_off) == []

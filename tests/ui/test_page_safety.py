@@ -59,8 +59,8 @@ def recipe():
     fails = Node("fails " + TRAPS[3], "function", params={"function": broken})
     every = {node.id: node for node in (*nodes, ask, fails)}
     root = [node.id for node in nodes if node.scope == ROOT]
-    ways = itertools.pairwise([*root, ask.id, fails.id])
-    edges = tuple(Edge(a, b, "conditional", Told(TRAPS[2]), TRAPS[2]) for a, b in ways)
+    pairs = itertools.pairwise([*root, ask.id, fails.id])
+    edges = tuple(Edge(a, b, "conditional", Told(TRAPS[2]), TRAPS[2]) for a, b in pairs)
     regions = {
         ROOT: Region(ROOT, (first,)),
         "inside": Region("inside", (nodes[0].id,), TRAPS[4], nodes[1].id),

@@ -45,19 +45,19 @@ def test_it_zooms_by_buttons_and_keys_and_keeps_its_size_over_steps(on):
 
 
 def test_the_wheel_zooms_with_a_modifier_around_the_pointer(on):
-    spot = """() => { const box = document.querySelector('g.node[data-node=refuse] .shape').getBoundingClientRect();
+    script = """() => { const box = document.querySelector('g.node[data-node=refuse] .shape').getBoundingClientRect();
         return [box.left + box.width / 2, box.top + box.height / 2]; }"""
     tool(on, "Actual size").click()
     for _ in range(3):
         tool(on, "Zoom in").click()
     node(on, "refuse").scroll_into_view_if_needed()
-    before, wide = on.page.evaluate(spot), on.page.evaluate(WIDTH)
+    before, wide = on.page.evaluate(script), on.page.evaluate(WIDTH)
     on.page.mouse.move(*before)
     on.page.keyboard.down("Control")
     on.page.mouse.wheel(0, -40)
     on.page.keyboard.up("Control")
     on.page.wait_for_function(f"{WIDTH} > {wide}")
-    assert on.page.evaluate(spot) == pytest.approx(before, abs=3)
+    assert on.page.evaluate(script) == pytest.approx(before, abs=3)
 
 
 def test_pinch_zooms_and_one_finger_scrolls(on):

@@ -51,12 +51,14 @@ def test_a_change_shows_the_previous_value_and_its_author():
         "refund",
     )
     assert (deleted["op"], deleted["new"], deleted["old"]["text"]) == ("delete", None, "hello")
-    acts = describe(session, 1)["interventions"]
-    assert [(act["action"], act["target"], act["actor"]) for act in acts] == [
+    interventions = describe(session, 1)["interventions"]
+    assert [
+        (intervention["action"], intervention["target"], intervention["actor"]) for intervention in interventions
+    ] == [
         ("edit", "category", "user"),
         ("edit", "ticket", "user"),
     ]
-    assert acts[0]["new"]["text"] == "refund"
+    assert interventions[0]["new"]["text"] == "refund"
 
 
 def test_a_route_has_its_conditions_and_reads_at_any_step():
@@ -69,14 +71,14 @@ def test_a_route_has_its_conditions_and_reads_at_any_step():
     ]
     triage = nb.Session(nb.samples("triage"))
     triage.step(4)
-    asked = describe(triage, 2)["why"]
-    assert [(one["condition"], one["target"], one["value"], one["taken"]) for one in asked] == [
+    explanation = describe(triage, 2)["why"]
+    assert [(one["condition"], one["target"], one["value"], one["taken"]) for one in explanation] == [
         ("topic == 'refund'", "check_order", "True", True),
         ("topic == 'bug'", "find_bug", "False", False),
     ]
-    assert asked[0]["operands"] == [["topic", "refund"]]
+    assert explanation[0]["operands"] == [["topic", "refund"]]
     triage.back(4)
-    assert describe(triage, 2)["why"] == asked
+    assert describe(triage, 2)["why"] == explanation
 
 
 def test_a_condition_that_cannot_be_evaluated_again_is_marked():

@@ -106,9 +106,9 @@ def test_a_very_long_text_is_truncated_and_its_length_reported(hearing):
 
 def test_a_stream_that_ends_early_is_never_shown():
     run, rows = session(["at once"]), []
-    heard = Streams(run, rows.extend)
+    streams = Streams(run, rows.extend)
     run.step()
-    heard.settle()
+    streams.settle()
     assert (run.board["said"], rows) == ("at once", [])
 
 
@@ -186,9 +186,9 @@ def test_streamed_text_of_a_server_is_shown_as_it_arrives(protocol, at_once):
     server = Server(protocol.stream("Hel", "lo ", "you"))
     try:
         run, rows = session(client(protocol, server)), []
-        heard = Streams(run, rows.extend)
+        streams = Streams(run, rows.extend)
         run.step()
-        heard.settle()
+        streams.settle()
     finally:
         server.close()
     assert (text_of(rows), rows[0]["model"]) == ("Hello you", "m-1")

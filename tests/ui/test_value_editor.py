@@ -149,9 +149,9 @@ def test_a_part_without_a_path_is_edited_through_its_container(session):
     edit(session, {"text": "3", "as": "number"}, ["odd", "a.b"])
     assert session.board["odd"] == {"a": {"b": 1}, "a.b": 3}
     for place in (["odd", "a", "b"], ["order", "pair", "0"]):
-        for does in (edit, delete):
+        for operation in (edit, delete):
             with pytest.raises(AgentNbError, match="U306"):
-                does(session, "9", place)
+                operation(session, "9", place)
 
 
 def declared():

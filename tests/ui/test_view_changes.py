@@ -50,8 +50,8 @@ def test_only_changed_keys_of_a_large_board_are_sent():
     drawing = session.recipe.draw(board=False)
     session.edit({f"key{number:04}": number for number in range(1000)})
     screens = [make_screen(session, drawing)]
-    for does in (session.step, lambda: session.edit({"new": 1}), lambda: session.edit({"key0500": nb.ABSENT})):
-        does()
+    for operation in (session.step, lambda: session.edit({"new": 1}), lambda: session.edit({"key0500": nb.ABSENT})):
+        operation()
         screens.append(make_screen(session, drawing))
     sent = [changes(*pair) for pair in pairwise(screens)]
     assert [len(json.dumps(one)) < 1000 for one in sent[1:]] == [True, True]

@@ -6,9 +6,9 @@ from agentnb.world.agents import Agent, find_agent, get_agents
 
 
 def test_a_node_belongs_to_its_named_agent_or_to_the_default_one() -> None:
-    whole, inner = Agent(), Agent(llm=None)
-    agents = {WHOLE: whole, "help": inner}
-    assert find_agent(agents, Node("a", "chat")) is whole
+    default_agent, inner = Agent(), Agent(llm=None)
+    agents = {WHOLE: default_agent, "help": inner}
+    assert find_agent(agents, Node("a", "chat")) is default_agent
     assert find_agent(agents, Node("b", "chat", params={"agent": "help"})) is inner
     assert find_agent({}, Node("a", "chat")) == Agent()
 

@@ -124,11 +124,11 @@ def test_tokens_are_reported_or_estimated_by_length(answer, tokens):
 
 
 def test_of_accepts_a_chaos_a_mapping_an_object_and_none():
-    wanted = Chaos(latency_ms=5, error_rate=0.5)
+    expected = Chaos(latency_ms=5, error_rate=0.5)
     assert Chaos.of(None) is None
-    assert Chaos.of(wanted, seed=9) is wanted
-    assert Chaos.of({"latency_ms": 5, "error_rate": 0.5}) == wanted
-    assert Chaos.of(SimpleNamespace(latency_ms=5, error_rate=0.5, other=1)) == wanted
+    assert Chaos.of(expected, seed=9) is expected
+    assert Chaos.of({"latency_ms": 5, "error_rate": 0.5}) == expected
+    assert Chaos.of(SimpleNamespace(latency_ms=5, error_rate=0.5, other=1)) == expected
 
 
 def test_its_own_seed_takes_precedence():

@@ -47,7 +47,7 @@ def test_at_the_end_of_input_a_person_is_required(terminal):
     assert ask_on_terminal("Go on?") is WAIT
 
 
-def test_in_a_notebook_nobody_is_asked_on_a_terminal(terminal, monkeypatch):
+def test_in_a_notebook_no_question_is_asked_on_a_terminal(terminal, monkeypatch):
     terminal("yes\n")
     shell = SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))

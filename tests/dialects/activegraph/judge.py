@@ -118,8 +118,8 @@ def _comparable(value: Any, hashes: dict[str, int], besides: Sequence[str]) -> A
 
 def same(program: Callable[[Any], Any], *, ticking: bool = True, besides: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Assert that both packages tell the same log, but for what is left out `besides`; return it."""
-    wanted, got = (log_of(package, program, ticking=ticking, besides=besides) for package in (theirs(), ours()))
-    for one, other in zip(wanted, got, strict=False):
+    expected, got = (log_of(package, program, ticking=ticking, besides=besides) for package in (theirs(), ours()))
+    for one, other in zip(expected, got, strict=False):
         assert other == one, f"\ntheirs: {one}\nours:   {other}"
-    assert [(event["id"], event["type"]) for event in got] == [(event["id"], event["type"]) for event in wanted]
+    assert [(event["id"], event["type"]) for event in got] == [(event["id"], event["type"]) for event in expected]
     return got

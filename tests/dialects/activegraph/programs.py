@@ -251,8 +251,8 @@ def plain_values(p: Any) -> None:
 
     p.Runtime(p.graph, behaviors=[])
     moments = {"day": date(2026, 1, 2), "when": datetime(2026, 1, 2, 3, tzinfo=UTC)}
-    odd = {"tuple": (1, (2,)), "set": {3, 1, 2}, "decimal": Decimal("1.10"), 5: "key", "no": None, **moments}
-    p.graph.add_object("odd", odd)
+    unusual = {"tuple": (1, (2,)), "set": {3, 1, 2}, "decimal": Decimal("1.10"), 5: "key", "no": None, **moments}
+    p.graph.add_object("odd", unusual)
     p.graph.emit(p.Event(p.graph.ids.event(), "odd", {"a": (1,)}, actor=None, frame_id="f", caused_by="nobody"))
 
 
@@ -303,8 +303,8 @@ def by_hand(p: Any) -> None:
 def approvals(p: Any) -> None:
     @p.behavior(name="asks", on=["goal.created"])
     def asks(event, graph, ctx):
-        asked = [ctx.propose_object("memo", {"n": n}, reason=reason) for n, reason in enumerate(("why not", ""))]
-        graph.emit("asked", {"approvals": asked})
+        proposals = [ctx.propose_object("memo", {"n": n}, reason=reason) for n, reason in enumerate(("why not", ""))]
+        graph.emit("asked", {"approvals": proposals})
 
     @p.behavior(name="hears", on=["object.created"])
     def hears(event, graph, ctx):
@@ -313,8 +313,8 @@ def approvals(p: Any) -> None:
     runtime = p.Runtime(p.graph)
     runtime.run_goal("ask")
     assert [each.object_type for each in runtime.pending_approvals()] == ["memo", "memo"]
-    for approval, by in (("approval_002", "ann"), ("approval_001", None)):
-        runtime.approve(approval, approved_by=by)
+    for approval, person in (("approval_002", "ann"), ("approval_001", None)):
+        runtime.approve(approval, approved_by=person)
         runtime.run_until_idle()
     assert runtime.pending_approvals() == []
 

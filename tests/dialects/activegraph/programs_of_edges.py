@@ -112,8 +112,8 @@ def patterns_that_compare(p: Any) -> None:
             "(a:task) WHERE a.type = 'task' AND (a.version = 1 AND a.data.n >= 1)",
         )
     ):
-        asked = p.behavior(name=f"asks{number}", on=["look"], pattern=pattern)
-        asked(lambda event, graph, ctx: graph.emit("saw", {"found": [dict(one.bindings) for one in ctx.matches]}))
+        behavior = p.behavior(name=f"asks{number}", on=["look"], pattern=pattern)
+        behavior(lambda event, graph, ctx: graph.emit("saw", {"found": [dict(one.bindings) for one in ctx.matches]}))
     p.Runtime(p.graph).run_goal("look")
 
 

@@ -77,7 +77,7 @@ def test_an_edit_is_a_recorded_intervention_and_replays(research):
     team.session.edit({"task#2.data.n": 7})
     team.run_until_idle()
     assert (team.graph.get_object("task#1").data["n"], team.graph.get_object("task#2").data["n"]) == (9, 7)
-    assert "emit" in [act.action for act in team.session._parts.run.history.interventions]
+    assert "emit" in [intervention.action for intervention in team.session._parts.run.history.interventions]
     assert team.session.replay(strict="reads").ok
 
 
@@ -138,23 +138,23 @@ def test_clearing_the_registry_returns_its_content():
 
 
 def test_a_listener_receives_each_event_with_the_graph_of_that_moment(research):
-    team, heard = runtime(*research), []
-    team.graph.add_listener(lambda event: heard.append((event.id, len(team.graph.all_objects()))))
+    team, received = runtime(*research), []
+    team.graph.add_listener(lambda event: received.append((event.id, len(team.graph.all_objects()))))
     team.run_goal("go")
-    assert [id_ for id_, _ in heard] == [event.id for event in team.graph.events]
-    assert (heard[2], heard[-1][1]) == (("evt_003", 1), len(team.graph.all_objects()))
+    assert [id_ for id_, _ in received] == [event.id for event in team.graph.events]
+    assert (received[2], received[-1][1]) == (("evt_003", 1), len(team.graph.all_objects()))
 
 
 def test_a_listener_receives_each_event_of_the_session_or_the_graph_once(research):
-    team, heard = runtime(*research), []
-    team.graph.add_listener(lambda event: heard.append((event.type, event.id, team.graph.events[-1].id)))
+    team, received = runtime(*research), []
+    team.graph.add_listener(lambda event: received.append((event.type, event.id, team.graph.events[-1].id)))
     team.session.emit("goal.created", {"goal": "go"})
     team.graph.add_object("task", {})
     team.session.step()
     team.session.emit("note", {"text": "by hand"})
-    assert [id_ for _, id_, _ in heard] == [event.id for event in team.graph.events]
-    assert all(id_ == last for _, id_, last in heard)  # it is in the log by then
-    assert [type_ for type_, _, _ in heard][:2] == ["goal.created", "object.created"]
+    assert [id_ for _, id_, _ in received] == [event.id for event in team.graph.events]
+    assert all(id_ == last for _, id_, last in received)  # it is in the log by then
+    assert [type_ for type_, _, _ in received][:2] == ["goal.created", "object.created"]
 
 
 def test_an_event_is_saved_before_a_listener_receives_it(research, tmp_path):
@@ -223,8 +223,8 @@ def test_a_failure_is_logged_as_a_line_of_json_without_secrets():
 def test_state_is_stored_where_it_was_first_stored(tmp_path, research):
     team = runtime(*research)
     team.run_goal("go")
-    where = team.save_state(tmp_path / "one.db")
-    assert team.save_state() == where
+    path = team.save_state(tmp_path / "one.db")
+    assert team.save_state() == path
     with pytest.raises(ValueError, match="X514"):
         team.save_state(tmp_path / "two.db")
     team.run_goal("more")

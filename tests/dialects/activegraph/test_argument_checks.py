@@ -55,13 +55,13 @@ def test_a_runtime_reports_which_arguments_it_expects(given):
 
 
 def test_a_runtime_needs_a_graph_and_a_pack_is_a_pack():
-    for given in (None, "graph"):
+    for value in (None, "graph"):
         with pytest.raises(InvalidArgumentType, match=r"X519.*[\s\S]*Graph\(\)"):
-            Runtime(given, behaviors=[])
+            Runtime(value, behaviors=[])
     runtime = Runtime(Graph(), behaviors=[])
-    for given in (None, "fees", Pack):
+    for value in (None, "fees", Pack):
         with pytest.raises(InvalidArgumentType, match="X519"):
-            runtime.load_pack(given)
+            runtime.load_pack(value)
     for recent in (-1, "all", True):
         with pytest.raises(InvalidArgumentType, match="X519"):
             runtime.status(recent)

@@ -74,10 +74,10 @@ def test_an_answer_is_looked_up_and_recorded_by_its_digest():
     behaviors, options, _ = looking(deterministic=True)
     events = events_of(behaviors, options)
     llm, tools = LLMCache.from_events(events), ToolCache.from_events(events)
-    (asked, _), (called,) = ([event.payload[key] for event in events if event.type == kind] for kind, key in
+    (requested, _), (called,) = ([event.payload[key] for event in events if event.type == kind] for kind, key in
                              (("llm.requested", "prompt_hash"), ("tool.requested", "args_hash")))  # fmt: skip
-    assert (len(llm), len(tools), llm.has(asked), llm.has("other"), llm.get("other")) == (2, 1, True, False, None)
-    answer, output = llm.get(asked), tools.get(called)
+    assert (len(llm), len(tools), llm.has(requested), llm.has("other"), llm.get("other")) == (2, 1, True, False, None)
+    answer, output = llm.get(requested), tools.get(called)
     assert (answer.cache_hit, answer.tool_calls[0].name, answer.cost_usd) == (True, "look", Decimal("0.002"))
     assert (output.cache_hit, output.output, output.error) == (True, {"found": "swifts"}, None)
     other = LLMCache()

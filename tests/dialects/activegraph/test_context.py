@@ -210,4 +210,4 @@ def test_the_last_events_include_those_of_the_current_step():
         team.session.emit("go", {})
     team.run_until_idle()
     assert seen
-    assert all(actual == wanted for actual, wanted in seen)
+    assert all(actual == expected for actual, expected in seen)

@@ -54,9 +54,9 @@ def work_of(team: Runtime, act: Callable[[], Any]) -> int:
         act()
     finally:
         sys.setprofile(before)
-    looked = log.count
+    count_before = log.count
     history.events = list(log)
-    return looked + calls
+    return count_before + calls
 
 
 def hopping(hops: int, view: dict[str, Any] | None = None, budget: dict[str, Any] | None = None) -> Runtime:
@@ -112,10 +112,10 @@ def test_a_long_run_costs_a_delivery_no_more_than_a_short_one(view, budget):
     costs: dict[str, list[int]] = {}
     for hops in (SHORT, 2 * SHORT, 4 * SHORT):
         team = hopping(hops, view, budget)
-        for act in (step, quantum, status, errors, outside, made):
-            act(team)  # what is worked out once for all is worked out
+        for action in (step, quantum, status, errors, outside, made):
+            action(team)  # what is worked out once for all is worked out
             step(team)
-            costs.setdefault(act.__name__, []).append(work_of(team, lambda act=act, team=team: act(team)))
+            costs.setdefault(action.__name__, []).append(work_of(team, lambda act=action, team=team: act(team)))
     assert [name for name, (short, *longer) in costs.items() if max(longer) > short * 1.1 + 20] == [], costs
 
 

@@ -21,7 +21,7 @@ def shelf():
 
 
 def ids(things):
-    return [thing.id for thing in things]
+    return [item.id for item in things]
 
 
 def test_objects_are_found_by_type_and_by_condition(shelf):

@@ -26,7 +26,7 @@ def read(request):
 
 
 def ids(things):
-    return [thing["id"] for thing in things]
+    return [item["id"] for item in things]
 
 
 @pytest.mark.parametrize(

@@ -141,13 +141,13 @@ def test_the_answer_to_an_edited_request_is_cached_under_that_request_alone(held
 
 
 def test_a_conversation_continues_from_the_edited_request():
-    heard = []
+    received = []
 
     class Model:
         default_model = "m"
 
         def complete(self, *, messages, **words):
-            heard.append([message.content for message in messages])
+            received.append([message.content for message in messages])
             if messages[-1].role == "tool":
                 return LLMResponse("done")
             return LLMResponse("", tool_calls=[ToolCall("1", "look", {})])
@@ -164,7 +164,7 @@ def test_a_conversation_continues_from_the_edited_request():
     team.session.change(call.id, arguments={**call.arguments, "messages": [{"role": "user", "content": "CHANGED"}]})
     team.session.breakpoints.clear()
     team.session.run()
-    assert [messages[0] for messages in heard] == ["CHANGED", "CHANGED"]
+    assert [messages[0] for messages in received] == ["CHANGED", "CHANGED"]
     assert team.replay().ok
 
 

@@ -65,8 +65,8 @@ def program(made: list[dict[str, Any]], events: list[tuple[str, int]], budget: i
             def does(*given: Any, each: Any = each) -> None:
                 _, graph, ctx = given[-3:]
                 seen = [len(ctx.view.objects()), [one.id for one in ctx.view.events()][-2:]]
-                for what, one, other in each["acts"]:
-                    act(graph, what, one, other, seen)
+                for kind, one, other in each["acts"]:
+                    act(graph, kind, one, other, seen)
 
             on = ["begin"] if each["after"] else each["on"]
             words = {"name": f"b{number}", "on": on, "where": each["n"], "pattern": each["pattern"]}

@@ -121,8 +121,8 @@ def test_a_fork_inside_the_deliveries_of_an_event_counts_and_stops_as_the_run_do
     team.run_goal("go")
     fork = team.fork(next(event.id for event in team.graph.events if event.type == "one"))
     team.session.goto(fork.session.position)
-    status, wanted = fork.status(), team.status()
-    assert (status.queue_depth, status.budget.used) == (wanted.queue_depth, wanted.budget.used)
+    status, expected = fork.status(), team.status()
+    assert (status.queue_depth, status.budget.used) == (expected.queue_depth, expected.budget.used)
     requests = []
     fork.run_until(lambda graph: requests.append(types(fork)[-1]) or len(requests) > 1)
     assert requests == ["one", "two"]  # not between the two deliveries of one event

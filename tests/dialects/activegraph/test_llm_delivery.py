@@ -314,7 +314,7 @@ def test_latencies_are_read_from_the_clock_of_the_run(frozen, is_async):
         assert types(team)[-1] == "thought", team.errors
         logs.append(log(team))
     latencies = [event["payload"]["latency_seconds"] for event in logs[0] if "latency_seconds" in event["payload"]]
-    failed, asked, used, answered = latencies[0], latencies[1], latencies[2], latencies[3]
-    assert (asked, answered) == (0.5, 0.5)  # as the provider says
+    failed, request_latency, used, answered = latencies[0], latencies[1], latencies[2], latencies[3]
+    assert (request_latency, answered) == (0.5, 0.5)  # as the provider says
     assert (failed == used == 0) if frozen else min(failed, used) >= 0.001
     assert not frozen or logs[0] == logs[1]

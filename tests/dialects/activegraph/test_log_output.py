@@ -126,11 +126,13 @@ def lines(level="DEBUG", **options):
 
 def test_a_line_names_its_run_and_its_request():
     team, records = lines()
-    by = {line["message"].partition(" ")[0]: line for line in records}
+    by_event = {line["message"].partition(" ")[0]: line for line in records}
     assert {line["run_id"] for line in records} == {team.run_id}
-    assert by["llm.requested"].items() >= {"behavior": "think", "model": "model-1", "cache_hit": False}.items()
-    assert by["llm.responded"].items() >= {"cost_usd": "0.002", "latency_seconds": 0.5, "cache_hit": False}.items()
-    assert by["tool.responded"].items() >= {"tool": "look", "cost_usd": "0.5", "cache_hit": False}.items()
+    assert by_event["llm.requested"].items() >= {"behavior": "think", "model": "model-1", "cache_hit": False}.items()
+    assert (
+        by_event["llm.responded"].items() >= {"cost_usd": "0.002", "latency_seconds": 0.5, "cache_hit": False}.items()
+    )
+    assert by_event["tool.responded"].items() >= {"tool": "look", "cost_usd": "0.5", "cache_hit": False}.items()
     assert {name for line in records for name in line} <= {"timestamp", "level", "logger", "message", *FIELDS}
 
 

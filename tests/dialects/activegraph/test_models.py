@@ -176,17 +176,17 @@ def test_a_script_answers_by_behavior_and_position_of_the_run():
 
 
 def test_chunks_of_a_streaming_model_reach_listeners():
-    heard = []
+    chunks = []
     client = lambda request: (request.on_token and request.on_token("some"), "some text")[1]  # noqa: E731
 
     def keep(event, graph, ctx, answer):
         graph.emit("kept", {})
 
     team = runtime(LLMBehavior("ask", keep, on=["go"], handler=keep), llm_provider=client)
-    team.session.subscribe(heard.append, "token")
+    team.session.subscribe(chunks.append, "token")
     team.session.emit("go", {})
     team.run_until_idle()
-    assert [(token.node, token.text) for token in heard] == [("ask", "some")]
+    assert [(token.node, token.text) for token in chunks] == [("ask", "some")]
 
 
 @pytest.mark.parametrize("schema", [None, Note])

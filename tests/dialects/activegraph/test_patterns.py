@@ -67,10 +67,10 @@ def test_an_invalid_pattern_is_rejected(text):
 
 
 def test_a_behavior_can_be_deferred_by_events():
-    assert [parse_delay(given) for given in (1, "3", "2 events", "1 event")] == [1, 3, 2, 1]
-    for given in (0, -1, 2.5, "5 minutes", None, True):
+    assert [parse_delay(delay) for delay in (1, "3", "2 events", "1 event")] == [1, 3, 2, 1]
+    for value in (0, -1, 2.5, "5 minutes", None, True):
         with pytest.raises(InvalidActivateAfter, match="R321"):
-            parse_delay(given)
+            parse_delay(value)
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def test_a_fork_has_no_budget_and_uses_other_behaviors_if_given(research):
 
 
 def test_a_fork_has_the_tools_and_the_settings_of_its_runtime_unless_others_are_given(research):
-    mine, other = Tool("mine", lambda args, ctx: 1), Tool("other", lambda args, ctx: 2)
-    team = runtime(*research, tools=[mine], policy=Policy(can_create=["x"]))
+    own_tool, other = Tool("mine", lambda args, ctx: 1), Tool("other", lambda args, ctx: 2)
+    team = runtime(*research, tools=[own_tool], policy=Policy(can_create=["x"]))
     team.run_goal("go")
     forks = team.fork("evt_001"), team.fork("evt_001", tools=[other]), team.fork("evt_001", tools=[])
     assert [[tool.name for tool in fork.tools] for fork in forks] == [["mine"], ["other"], []]
@@ -128,9 +128,9 @@ def test_a_loaded_run_continues_while_the_first_runtime_exists(place, research):
     loaded = Runtime.load(str(place), behaviors=research)
     assert loaded.graph.replayed_count == len(first.graph.events)
     loaded.run_goal("two")
-    for act in (lambda: first.run_goal("three"), lambda: first.graph.add_object("task", {})):
+    for call in (lambda: first.run_goal("three"), lambda: first.graph.add_object("task", {})):
         with pytest.raises(ExecutionError, match="L471"):
-            act()
+            call()
     assert [event.payload for event in first.graph.events[:1]] == [{"goal": "one"}]  # it can still be looked at
     again = Runtime.load(str(place), behaviors=research)
     assert log(again) == log(loaded)

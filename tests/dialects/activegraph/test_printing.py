@@ -29,10 +29,10 @@ def told():
 def test_each_event_is_a_line(told):
     lines = told.trace.lines()
     assert len(lines) == len(told.graph.events) == len(told.trace.events())
-    by = {line.split("]")[0][1:]: line.split("]")[1].strip() for line in lines}
-    assert (by["goal.created"], by["object.created"]) == ('user: "write"', "task#1")
-    assert (by["relation.created"], by["patch.applied"]) == ("task#1 -> task#1 (near)", "task#1: api_key")
-    assert (by["behavior.failed"], by["runtime.idle"]) == ("fails: ValueError: no", "nothing is left to do")
+    by_id = {line.split("]")[0][1:]: line.split("]")[1].strip() for line in lines}
+    assert (by_id["goal.created"], by_id["object.created"]) == ('user: "write"', "task#1")
+    assert (by_id["relation.created"], by_id["patch.applied"]) == ("task#1 -> task#1 (near)", "task#1: api_key")
+    assert (by_id["behavior.failed"], by_id["runtime.idle"]) == ("fails: ValueError: no", "nothing is left to do")
     assert repr(told.trace) == "\n".join(lines)
 
 

@@ -38,8 +38,8 @@ def test_an_applied_patch_writes_itself_and_its_object(ledger):
     writes = dict(project(ledger, "patch.applied", {"patch": {**patch, "status": "applied"}}))
     assert writes["patch_001"]["status"] == "applied"
     assert (writes["book#1"]["data"]["n"], writes["book#1"]["version"]) == (2, 2)
-    gone = {"patch": {**patch, "target": "book#9"}}
-    assert keys(project(ledger, "patch.applied", gone)) == ["patch_001"]
+    changes = {"patch": {**patch, "target": "book#9"}}
+    assert keys(project(ledger, "patch.applied", changes)) == ["patch_001"]
 
 
 def test_a_rejected_or_changed_patch_writes_itself_alone(ledger):
@@ -52,8 +52,8 @@ def test_a_rejected_or_changed_patch_writes_itself_alone(ledger):
 
 
 def test_a_requested_approval_is_pending_until_it_is_decided(ledger):
-    asked = {"approval_id": "approval_001", "object_type": "memo", "data": {"n": 1}, "reason": "", "pack": ""}
-    assert project(ledger, "approval.proposed", asked) == [("approval_001", asked)]
+    request = {"approval_id": "approval_001", "object_type": "memo", "data": {"n": 1}, "reason": "", "pack": ""}
+    assert project(ledger, "approval.proposed", request) == [("approval_001", request)]
     assert project(ledger, "approval.changed", {"approval_id": "approval_001", "data": {}}) == []
     assert project(ledger, "approval.granted", {"approval_id": "approval_001"}) == []
 

@@ -33,21 +33,21 @@ NAMED = [(name, "") for name in CALLED] + [(name, each) for name, words in MEMBE
 
 @pytest.mark.parametrize(("name", "member"), NAMED)
 def test_signatures_are_those_of_the_package(name, member):
-    wanted, got = (getattr(package, name) for package in (theirs(), activegraph))
+    expected, got = (getattr(package, name) for package in (theirs(), activegraph))
     if member:
-        wanted, got = getattr(wanted, member), getattr(got, member)
-    if not callable(wanted):
-        assert type(wanted) is type(got) is property
+        expected, got = getattr(expected, member), getattr(got, member)
+    if not callable(expected):
+        assert type(expected) is type(got) is property
         return
     known = inspect.signature(got).parameters
-    for each in inspect.signature(wanted).parameters.values():
+    for each in inspect.signature(expected).parameters.values():
         if each.name in LEFT_OUT:
             continue
         assert each.name in known, f"{name}.{member} knows no {each.name}"
-        mine = known[each.name]
-        same = getattr(each.default, "__name__", each.default) == getattr(mine.default, "__name__", mine.default)
-        assert mine.kind is each.kind, f"{name}.{member}, {each.name}: {mine.kind} is not {each.kind}"
-        assert same or repr(mine.default) == repr(each.default), f"{name}.{member}, {each.name}: {mine.default!r}"
+        ours = known[each.name]
+        same = getattr(each.default, "__name__", each.default) == getattr(ours.default, "__name__", ours.default)
+        assert ours.kind is each.kind, f"{name}.{member}, {each.name}: {ours.kind} is not {each.kind}"
+        assert same or repr(ours.default) == repr(each.default), f"{name}.{member}, {each.name}: {ours.default!r}"
 
 
 def test_errors_are_caught_by_the_names_of_the_package():

@@ -158,8 +158,8 @@ def test_a_fan_out_stopped_by_a_budget_continues_later(tmp_path):
     team.session.close()
     loaded = Runtime.load(tmp_path / "run.db", behaviors=fan, budget={"max_behavior_calls": 9})
     loaded.run_until_idle()
-    heard = [event.payload["by"] for event in loaded.graph.events if event.type == "heard"]
-    assert heard == [0, 1, 2, 3]
+    received = [event.payload["by"] for event in loaded.graph.events if event.type == "heard"]
+    assert received == [0, 1, 2, 3]
 
 
 def test_a_run_in_memory_forks_too():

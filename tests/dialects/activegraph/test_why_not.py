@@ -21,18 +21,18 @@ FITS = {None: True, "(x:box)": True, "(x:box)-[:holds]->(y:ball)": True, "(x:bal
 
 def naive(clause, type_, payload):
     """Return the clauses that an event does not meet, each by its first word."""
-    on, where, pattern, relation = clause
+    on, filters, pattern, relation = clause
     if on and type_ not in on:
         return ["on"]
-    meets = where is None or (payload["n"] == 1 if where == {"n": 1} else payload["n"] > 1)
+    meets = filters is None or (payload["n"] == 1 if filters == {"n": 1} else payload["n"] > 1)
     related = relation is None or (relation == "holds" and payload["id"] != "nobody")
     checks = (("where", meets), ("pattern", FITS[pattern]), ("relation", related))
     return [word for word, holds in checks if not holds]
 
 
 def behavior(number, clause):
-    on, where, pattern, relation = clause
-    words = {"on": on, "where": where, "pattern": pattern}
+    on, filters, pattern, relation = clause
+    words = {"on": on, "where": filters, "pattern": pattern}
     if relation is None:
         return Behavior(f"b{number}", lambda event, graph, ctx: None, **words)
     return RelationBehavior(f"b{number}", lambda found, event, graph, ctx: None, relation, **words)

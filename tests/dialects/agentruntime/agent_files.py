@@ -68,8 +68,8 @@ def line(*names: str) -> str:
 
 def edges(*pairs: str) -> str:
     """Return edges, written as `a-b`."""
-    ways = (pair.split("-") for pair in pairs)
-    return "\n".join(["edges:", *(f"  - {{from: {source}, to: {target}}}" for source, target in ways)])
+    edges = (pair.split("-") for pair in pairs)
+    return "\n".join(["edges:", *(f"  - {{from: {source}, to: {target}}}" for source, target in edges)])
 
 
 def write(folder: Path, content: str, name: str = "agent.yaml") -> Path:
@@ -95,11 +95,11 @@ def ran(folder: Path, content: str, inputs: Any = None, *, strict: bool = True, 
 
     The session goes back to every step and on again: the boards are the same each time.
     """
-    file, given = write(folder, content), {"x": 1} if inputs is None else inputs
+    file, agent_inputs = write(folder, content), {"x": 1} if inputs is None else inputs
     agent = build_agent_from_path(file)
-    state = agent.run(given, **options)
-    assert build_agent_from_yaml(yaml.safe_load(content), folder).run(given, **options) == state
-    session = stepped(file, given, strict=strict, **options)
+    state = agent.run(agent_inputs, **options)
+    assert build_agent_from_yaml(yaml.safe_load(content), folder).run(agent_inputs, **options) == state
+    session = stepped(file, agent_inputs, strict=strict, **options)
     assert session.status == "finished", session.error
     assert (dict(session.board), path(session.trace)) == (state, path(agent.trace))
     assert list(session.board) == list(state)

@@ -165,7 +165,7 @@ def cycle_of(graph, *more):
     return [problem.what for problem in caught.value.problems if "cycle" in problem.what]
 
 
-def test_edges_that_form_a_circle_are_a_cycle():
+def test_a_circular_route_is_a_cycle():
     assert cycle_of("\n".join([line("a", "b", "c"), edges("a-b", "b-c", "c-b")])) == [
         "the graph has a cycle: b -> c -> b"
     ]
@@ -190,8 +190,8 @@ def test_subgraphs_that_contain_one_another_are_a_cycle():
       one: {inputs: [x], outputs: [a], nodes: [{id: p, type: subgraph, graph: two}]}
       two: {inputs: [x], outputs: [a], nodes: [{id: q, type: subgraph, graph: one}]}
     """
-    (what,) = cycle_of("nodes:\n  - {id: s, type: subgraph, graph: one}", nested)
-    assert "subgraph" in what
+    (message,) = cycle_of("nodes:\n  - {id: s, type: subgraph, graph: one}", nested)
+    assert "subgraph" in message
     recursive = "subgraphs:\n  one: {inputs: [x], outputs: [a], nodes: [{id: p, type: subgraph, graph: one}]}"
     assert len(cycle_of("nodes:\n  - {id: s, type: subgraph, graph: one}", recursive)) == 1
 

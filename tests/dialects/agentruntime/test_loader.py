@@ -230,7 +230,7 @@ def test_a_run_of_exactly_max_steps_finishes(tmp_path):
         ran(tmp_path, text(chain), max_steps=2)
 
 
-def test_without_a_limit_of_its_own_a_graph_has_200_steps(tmp_path):
+def test_the_default_limit_of_a_graph_is_200_steps(tmp_path):
     assert load(write(tmp_path, text(line("a")))).limits["max_steps"] == 200
 
 
@@ -465,10 +465,10 @@ def test_a_session_names_missing_inputs_too_and_uses_initial_values(tmp_path):
 
 
 def test_values_of_the_caller_are_not_changed(tmp_path):
-    given = {"x": {"deep": [1]}}
+    inputs = {"x": {"deep": [1]}}
     graph = "nodes:\n  - {id: put, type: noop, map: {merge: {x: {deep: [2]}}}}"
-    state = ran(tmp_path, text(graph), given).state
-    assert (given, state["x"]) == ({"x": {"deep": [1]}}, {"deep": [1, 2]})
+    state = ran(tmp_path, text(graph), inputs).state
+    assert (inputs, state["x"]) == ({"x": {"deep": [1]}}, {"deep": [1, 2]})
 
 
 def test_an_agent_can_run_again_and_starts_over(tmp_path):

@@ -191,13 +191,13 @@ def test_a_variable_of_the_environment_replaces_it():
     prompt = only("Key {{env.KEY}}, {{ env.OTHER }}, {{env.KEY}}; {{ x }}")
     assert prompt.needs == ("KEY", "OTHER")
     assert prompt.reads == (("x",),)
-    given = prompt.with_env({"KEY": "k", "OTHER": "{{ x }}"})
-    assert given.render({"x": 1, "env": {"KEY": "the board's"}}) == "Key k, {{ x }}, k; 1"
+    substituted = prompt.with_env({"KEY": "k", "OTHER": "{{ x }}"})
+    assert substituted.render({"x": 1, "env": {"KEY": "the board's"}}) == "Key k, {{ x }}, k; 1"
 
 
 def test_the_value_of_a_variable_is_not_shown_with_the_prompt():
-    given = only("{{env.KEY}}").with_env({"KEY": "k-123456"})
-    assert "123456" not in f"{given!r} {given.text} {given.source}"
+    substituted = only("{{env.KEY}}").with_env({"KEY": "k-123456"})
+    assert "123456" not in f"{substituted!r} {substituted.text} {substituted.source}"
 
 
 def test_a_variable_in_a_partial_or_block_is_required_too():

@@ -61,20 +61,20 @@ condition = st.one_of(
 
 
 def _apply(operations: list[Any], state: State, given: int) -> State:
-    for what, name, value in operations:
-        if what == "copy":
+    for operation, name, value in operations:
+        if operation == "copy":
             state = state.update(**{name: state[value]})
-        elif what == "wipe":
+        elif operation == "wipe":
             state = state.wipe(delete=[name])
-        elif what == "in place":
+        elif operation == "in place":
             state["log"].append({"deep": [value]})
-        elif what == "extend":
+        elif operation == "extend":
             state = state.extend(log=value)
-        elif what == "fail from":
+        elif operation == "fail from":
             if state[name] >= value:
                 raise ValueError(f"{name} is too large")
         else:
-            state = getattr(state, what)(**{name: value + given})
+            state = getattr(state, operation)(**{name: value + given})
     return state
 
 
@@ -197,15 +197,15 @@ def _make_typed_action(operations: list[Any], *, by_model: bool) -> Any:
 
     @action.pydantic(reads=[*KEYS, "log"], writes=[*KEYS, "log"])
     def change(state: Typed, given: int = 1) -> Typed:
-        for what, name, value in operations:
-            if what == "append":
+        for operation, name, value in operations:
+            if operation == "append":
                 state.log = [*state.log, value + given]
-            elif what == "in place":
+            elif operation == "in place":
                 state.log.append({"deep": [value]})
-            elif what == "copy":
+            elif operation == "copy":
                 setattr(state, name, getattr(state, value))
             else:
-                setattr(state, name, value + given + getattr(state, name) * (what == "increment"))
+                setattr(state, name, value + given + getattr(state, name) * (operation == "increment"))
         return state
 
     @action(reads=[*KEYS, "log"], writes=[*KEYS, "log"])
@@ -224,7 +224,7 @@ def typed_applications(draw: Any) -> Any:
 
     def make() -> Any:
         actions_by_name = {
-            name: _make_typed_action(what, by_model=by_model) for name, (what, by_model) in actions.items()
+            name: _make_typed_action(spec, by_model=by_model) for name, (spec, by_model) in actions.items()
         }
         builder = ApplicationBuilder().with_typing(PydanticTypingSystem(Typed)).with_actions(**actions_by_name)
         return builder.with_transitions(*edges).with_state(state.model_copy(deep=True)).with_entrypoint("a").build()

@@ -127,7 +127,7 @@ def no_key(state: State) -> State:
 
 
 @pytest.mark.parametrize("what", [forget, anew, in_place, operations, too_little, nothing, no_list, no_key])
-def test_what_an_action_does_with_the_state(what):
+def test_actions_read_and_write_the_state(what):
     def make() -> Any:
         builder = ApplicationBuilder().with_actions(what, measure).with_transitions((what.__name__, "measure"))
         return builder.with_state(n=1, log=[{"deep": []}]).with_entrypoint(what.__name__).build()
@@ -304,7 +304,7 @@ def test_a_started_application_continues():
     assert len(session.trace.steps) == 4
 
 
-def test_who_wrote_and_what_was_read():
+def test_writers_and_reads_are_recorded():
     session = Session(load(counting(("count", "count", expr("n < 3")), ("count", "measure"))))
     session.run()
     assert session.who_wrote("n") == 3

@@ -19,8 +19,8 @@ def router(id, routes, default, **more):
 def content(nodes, edges=(), entry=None, *, topology=None, **more):
     """Return a recipe as a dict: nodes as dicts or ids of agents, edges as pairs."""
     node_dicts = [each if isinstance(each, dict) else agent(each) for each in nodes]
-    ways = [{"source": source, "target": target} for source, target in edges]
-    graph = {"nodes": node_dicts, "edges": ways, "entry_point": entry or node_dicts[0]["id"], **(topology or {})}
+    edge_dicts = [{"source": source, "target": target} for source, target in edges]
+    graph = {"nodes": node_dicts, "edges": edge_dicts, "entry_point": entry or node_dicts[0]["id"], **(topology or {})}
     return {"metadata": {"name": "t"}, "interface": {}, "topology": graph, **more}
 
 

@@ -238,9 +238,9 @@ def release_22(status="draft"):
         INVENT,
         router("end", {"again": "write"}, ""),
     ]
-    ways = [("write", "wish"), ("wish", "mind"), ("mind", "invent"), ("invent", "judge"), ("ask", "end")]
+    edge_pairs = [("write", "wish"), ("wish", "mind"), ("mind", "invent"), ("invent", "judge"), ("ask", "end")]
     around = {key: AROUND[key] for key in ("interface", "state")}
-    return content(nodes, ways, topology={"status": "valid"}, **around, **LATER, status=status)
+    return content(nodes, edge_pairs, topology={"status": "valid"}, **around, **LATER, status=status)
 
 
 def changed(recipe, path, value):

@@ -113,7 +113,7 @@ def test_a_human_node_writes_its_response(answers):
     assert executor.context == {"response": "yes"}
 
 
-def test_a_human_node_that_nobody_can_answer_is_a_problem_and_keeps_the_steps_before():
+def test_a_human_node_without_a_person_is_a_problem_and_keeps_the_earlier_steps():
     executor = GraphExecutor(recipe(["a", {"type": "human", "id": "ask", "prompt": "?"}], [("a", "ask")]), {})
     with pytest.raises(ExecutionError, match="X110"):
         asyncio.run(executor.run())

@@ -108,7 +108,7 @@ def test_ids_in_a_draft_are_unique():
 
 def test_all_dangling_edges_are_reported():
     lost = content(["a"], [("a", "x"), ("y", "a"), ("y", "z")])
-    assert [where for code, _, where in problems(lost) if code == "R104"] == [
+    assert [place for code, _, place in problems(lost) if code == "R104"] == [
         f"<dict>, topology.edges[{number}]" for number in (0, 1, 2, 2)
     ]
 
@@ -124,8 +124,8 @@ def test_a_published_recipe_may_call_its_whole_graph_a_draft():
 
 
 def test_ids_may_be_any_text():
-    odd = content([agent(""), agent(" b"), agent("ü\nx")], [("", " b"), (" b", "ü\nx")])
-    assert list(load(odd).nodes) == ["", " b", "ü\nx"]
+    source = content([agent(""), agent(" b"), agent("ü\nx")], [("", " b"), (" b", "ü\nx")])
+    assert list(load(source).nodes) == ["", " b", "ü\nx"]
 
 
 def test_the_interface_may_be_a_map_or_a_schema():
@@ -160,9 +160,11 @@ def test_a_definition_loads_like_its_file():
 
 
 def test_a_definition_of_another_package_is_read_by_its_dump():
-    mine = RecipeDefinition.model_validate(content(["a"]))
-    other = type("RecipeDefinition", (), {"metadata": mine.metadata, "model_dump": lambda self, **how: mine.dump()})()
-    assert load(other).fingerprint == load(mine).fingerprint
+    definition = RecipeDefinition.model_validate(content(["a"]))
+    other = type(
+        "RecipeDefinition", (), {"metadata": definition.metadata, "model_dump": lambda self, **how: definition.dump()}
+    )()
+    assert load(other).fingerprint == load(definition).fingerprint
 
 
 def test_values_that_json_cannot_represent_are_named_as_in_a_file():

@@ -210,15 +210,15 @@ def unfit(nodes, edges):
 
 def test_two_branches_that_join_without_the_third_are_no_section():
     edges = [("f", "a"), ("f", "b"), ("f", "c"), ("a", "k"), ("b", "k"), ("k", "j"), ("c", "j")]
-    why, where = unfit(["f", "a", "b", "c", "k", "j"], edges)
+    why, place = unfit(["f", "a", "b", "c", "k", "j"], edges)
     assert why.startswith("the branches of 'a' and 'b' both lead to 'k' (the edge 'b' -> 'k')")
-    assert where == "edges[4]"
+    assert place == "edges[4]"
 
 
 def test_a_branch_that_may_end_before_the_join_prevents_a_section():
-    why, where = unfit(["f", "a", router("r", {"x": "j"}, "z"), "j", "z"], [("f", "a"), ("f", "r"), ("a", "j")])
+    why, place = unfit(["f", "a", router("r", {"x": "j"}, "z"), "j", "z"], [("f", "a"), ("f", "r"), ("a", "j")])
     assert why.endswith("both lead to 'j' (the route 'r' -> 'j'), and the run may also end at 'z'")
-    assert where == "nodes[2].routes.x"
+    assert place == "nodes[2].routes.x"
 
 
 def test_an_edge_back_to_the_fork_prevents_a_section():
@@ -231,8 +231,8 @@ def test_a_fork_with_an_edge_to_itself_is_no_section():
 
 
 def test_an_edge_from_outside_prevents_a_section():
-    why, where = unfit([router("s", {"x": "f"}, "b"), "f", "a", "b", "j"], DIAMOND)
-    assert (why, where) == ("the route 's' -> 'b' leads into the path from 'b' from outside", "nodes[0].default_route")
+    why, place = unfit([router("s", {"x": "f"}, "b"), "f", "a", "b", "j"], DIAMOND)
+    assert (why, place) == ("the route 's' -> 'b' leads into the path from 'b' from outside", "nodes[0].default_route")
 
 
 def test_an_entry_in_a_branch_prevents_a_section():
@@ -241,9 +241,9 @@ def test_an_entry_in_a_branch_prevents_a_section():
 
 
 def test_a_fallback_out_of_the_branch_prevents_a_section():
-    why, where = unfit(["f", falling("a", "h"), "b", "j", "h"], [*DIAMOND, ("j", "h")])
+    why, place = unfit(["f", falling("a", "h"), "b", "j", "h"], [*DIAMOND, ("j", "h")])
     assert why == "the fallback 'a' -> 'h' leaves the path from 'a' for the same node as the edge 'j' -> 'h'"
-    assert where == "nodes[1].recovery.fallback_node_id"
+    assert place == "nodes[1].recovery.fallback_node_id"
 
 
 def test_a_fallback_that_ends_the_run_prevents_a_section():

@@ -87,12 +87,12 @@ def test_a_requirement_is_evaluated_on_any_mapping():
 def test_a_simulation_request_ignores_unknown_keys():
     scenario = {"id": "s", "description": "d", "inputs": {}, "validation_logic": "fuzzy", "more": 1}
     foe = {"name": "n", "goal": "g", "strategy_model": "m", "attack_model": "m", "persona": {"a": 1}, "more": 1}
-    asked = coreason.SimulationRequest.model_validate(
+    simulation_request = coreason.SimulationRequest.model_validate(
         {"scenario": scenario, "profile": foe, "chaos_config": {"latency_ms": "3", "more": 1}, "more": 1}
     )
-    assert asked.profile == coreason.AdversaryProfile(**foe)
-    assert asked.chaos_config == coreason.ChaosConfig(latency_ms=3, error_rate=0.0, token_throttle=False)
-    assert "more" not in asked.model_dump()
+    assert simulation_request.profile == coreason.AdversaryProfile(**foe)
+    assert simulation_request.chaos_config == coreason.ChaosConfig(latency_ms=3, error_rate=0.0, token_throttle=False)
+    assert "more" not in simulation_request.model_dump()
     with pytest.raises(ValidationError):
         coreason.SimulationRequest(profile=None)
     with pytest.raises(ValidationError):

@@ -75,14 +75,14 @@ def test_traces_contain_the_provenance_of_the_recipe():
     assert "provenance" not in run(recipe()).trace.metadata
 
 
-def test_retries_and_time_outs_of_the_policy_reach_the_calls():
-    tried = []
+def test_retries_and_timeouts_of_the_policy_reach_the_calls():
+    attempted = []
 
     def fails(**_inputs):
-        tried.append(1)
+        attempted.append(1)
         raise OSError("away")
 
     one = content([agent("a")], policy={"max_retries": 2})
     session = run(load(one), tools={"a-agent": fails})
-    assert (len(tried), session.status) == (3, "failed")
+    assert (len(attempted), session.status) == (3, "failed")
     assert session.trace.frames.calls["attempt"].tolist() == [1, 2, 3]

@@ -76,10 +76,10 @@ def test_files_of_several_releases_are_accepted():
 
 @pytest.mark.parametrize("word", [{"status": "archived"}, {"environment": {}}, {"identity": {}}])
 def test_metadata_are_typed_in_files_of_later_releases(word):
-    odd = {"name": "t", "created": 2024, "provenance": "by hand", "team": "desk"}
-    assert make_definition(metadata=odd).metadata.provenance == "by hand"
+    metadata_ = {"name": "t", "created": 2024, "provenance": "by hand", "team": "desk"}
+    assert make_definition(metadata=metadata_).metadata.provenance == "by hand"
     with pytest.raises(ValidationError) as caught:
-        make_definition(metadata=odd, **word)
+        make_definition(metadata=metadata_, **word)
     assert {error["loc"][-1] for error in caught.value.errors()} == {"created", "provenance", "team"}
     metadata = make_definition(
         metadata={"name": "t", "provenance": {"type": "ai"}, "generated_by": "me"}, **word
@@ -101,8 +101,8 @@ def test_an_unknown_metadata_key_is_rejected_in_files_of_later_releases_only(key
 
 
 def test_fields_of_earlier_releases_identify_an_earlier_file():
-    odd = {"name": "t", "x-design": {"x": 1, "y": 2}, "provenance": "by hand"}
-    assert make_definition(metadata=odd, status="archived").metadata.provenance == "by hand"
+    metadata_ = {"name": "t", "x-design": {"x": 1, "y": 2}, "provenance": "by hand"}
+    assert make_definition(metadata=metadata_, status="archived").metadata.provenance == "by hand"
     short = content(["a"], metadata={"name": "t", "created": 3}, status="archived")
     assert RecipeDefinition.model_validate({**short, "topology": [agent("a")]}).metadata.created == 3
 

@@ -285,7 +285,7 @@ def _where(path):
 
 def _is_told_at(recipe, path, codes):
     """Assert that a broken recipe has one error, of these codes, and that it stands at this path or inside it."""
-    reported = [(code, where) for code, severity, where in problems(recipe) if severity == "error"]
+    reported = [(code, place) for code, severity, place in problems(recipe) if severity == "error"]
     assert {code for code, _ in reported} <= codes | {"R109"}
     assert len(reported) == 1
     assert reported[0][1].startswith(_where(path))

@@ -28,7 +28,9 @@ def test_in_a_notebook_run_waits_for_every_answer(monkeypatch):
         executor = GraphExecutor(content(nodes, edges), {})
         task = asyncio.create_task(executor.run())
         for name in ("one", "two"):
-            await until(lambda name=name: [asked.node for asked in executor.session.pending] == [name])
+            await until(
+                lambda name=name: [pending_question.node for pending_question in executor.session.pending] == [name]
+            )
             assert not task.done()
             executor.session.answer(f"yes to {name}")
         trace = await task

@@ -202,8 +202,8 @@ def compare(
         assert our_run.ended == "finished", session.error
         tracked = {key: value for key, value in session.board.items() if key not in find_untracked_keys(session)}
         assert shape(tracked) == shape(theirs.last), (tracked, theirs.last)
-        asked, known = Counter(map(str, our_run.asked)), Counter(map(str, theirs.asked))
-        assert asked <= known if leaves else asked == known
+        our_questions, known = Counter(map(str, our_run.asked)), Counter(map(str, theirs.asked))
+        assert our_questions <= known if leaves else our_questions == known
     elif not is_cut:
         # Here a second value for a key fails its node; there the superstep fails when all of its nodes have ended, or
         # when one asks. Of several nodes that fail in a superstep, there the first one by the clock counts.

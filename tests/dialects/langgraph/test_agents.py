@@ -107,8 +107,8 @@ def test_limits_of_middleware_start_over_after_an_approval():
 
     def agent():
         middleware = [HumanInTheLoopMiddleware(interrupt_on={"add": True}), ModelCallLimitMiddleware(run_limit=2)]
-        says = asks("add", {"a": 2, "b": 3}), asks("add", {"a": 5, "b": 3}), AIMessage("it is 8")
-        return create_agent(model(*says), [add], middleware=middleware, checkpointer=InMemorySaver())
+        responses = asks("add", {"a": 2, "b": 3}), asks("add", {"a": 5, "b": 3}), AIMessage("it is 8")
+        return create_agent(model(*responses), [add], middleware=middleware, checkpointer=InMemorySaver())
 
     question, approval = {"messages": [HumanMessage("2+3+3?")]}, {"decisions": [{"type": "approve"}]}
     their_agent, thread = agent(), {"configurable": {"thread_id": "one"}}
@@ -239,9 +239,9 @@ def test_the_settings_of_a_model_object_are_recorded_compared_and_edited(is_asyn
     session.run()
     assert session.trace.frames.calls.arguments[0]["invocation_params"] == {"temperature": 0.7}
     assert session.replay().ok
-    parted = session.replay(recipe=tempered(0.2, is_async)).first_divergence
-    assert (parted.what, parted.path.endswith("invocation_params.temperature")) == ("call", True)
-    assert (parted.recorded, parted.replayed) == (0.7, 0.2)
+    divergence = session.replay(recipe=tempered(0.2, is_async)).first_divergence
+    assert (divergence.what, divergence.path.endswith("invocation_params.temperature")) == ("call", True)
+    assert (divergence.recorded, divergence.replayed) == (0.7, 0.2)
     held = Session(tempered(0.7, is_async), {"messages": []})
     held.breakpoints.add(call="llm")
     held.run()

@@ -431,8 +431,8 @@ def with_middleware() -> Any:
 
     @wrap_tool_call
     def doubles(request: Any, handler: Any) -> Any:
-        found = handler(request)
-        return found.model_copy(update={"content": found.content + "!"})
+        response = handler(request)
+        return response.model_copy(update={"content": response.content + "!"})
 
     def rule(messages: list[BaseMessage]) -> Any:
         assert isinstance(messages[0], SystemMessage)
@@ -488,8 +488,8 @@ PROGRAMS: dict[str, tuple[Any, Any, Any]] = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_documented_program_runs_as_in_langgraph(name):
-    make, given, answers = PROGRAMS[name]
-    _, session = compare(make(), given, 40, answers, shape=shape)
+    make, inputs, answers = PROGRAMS[name]
+    _, session = compare(make(), inputs, 40, answers, shape=shape)
     assert session.status == "finished"
     report = session.replay()
     assert report.ok, report

@@ -39,29 +39,29 @@ async def in_langgraph(workflow: Any, given: Any, is_async: bool) -> tuple[str, 
     """Run an entrypoint in LangGraph, answering what it asks; return how it ended, its result and the questions."""
     workflow = workflow.copy(update={"checkpointer": InMemorySaver()})
     # A thread for each task: by default there are a few, and tasks that wait for tasks inside them wait there for ever.
-    config, asked = {"configurable": {"thread_id": "one"}, "max_concurrency": 64}, []
+    config, questions = {"configurable": {"thread_id": "one"}, "max_concurrency": 64}, []
     try:
         while True:
             result = await workflow.ainvoke(given, config) if is_async else workflow.invoke(given, config)
             if not isinstance(result, dict) or "__interrupt__" not in result:
-                return "finished", result, asked
-            asked += [question.value for question in result["__interrupt__"]]
+                return "finished", result, questions
+            questions += [question.value for question in result["__interrupt__"]]
             given = Command(resume={each.id: f"re {each.value}" for each in result["__interrupt__"]})
     except Exception as error:  # noqa: BLE001  (how it ended)
-        return type(error).__name__, None, asked
+        return type(error).__name__, None, questions
 
 
 def in_agentnb(workflow: Any, given: Any, store: Path | None = None) -> tuple[str, Any, list[Any], Session]:
     """Do the same in agentnb; with a store, open the run again before each answer."""
-    session, asked = Session(load(workflow), {"__start__": given}, store=store), []
+    session, questions = Session(load(workflow), {"__start__": given}, store=store), []
     session.run()
     while session.status == "waiting":
-        asked.append(session.pending[0].arguments["prompt"])
+        questions.append(session.pending[0].arguments["prompt"])
         if store is not None:
             session.close()
             session = nb.open(store, session.run_id, recipe=load(workflow))
-        session.answer(f"re {asked[-1]}")
-    return session.status, dict(session.board).get("__end__"), asked, session
+        session.answer(f"re {questions[-1]}")
+    return session.status, dict(session.board).get("__end__"), questions, session
 
 
 def compare(workflow: Any, given: Any = 1, is_async: bool = False) -> Session:
@@ -69,14 +69,14 @@ def compare(workflow: Any, given: Any = 1, is_async: bool = False) -> Session:
     LOG.clear()
     theirs, calls = asyncio.run(in_langgraph(workflow, given, is_async)), Counter(LOG)
     LOG.clear()
-    ended, result, asked, session = in_agentnb(workflow, given)
+    ended, result, questions, session = in_agentnb(workflow, given)
     if theirs[0] == "finished":
-        assert (ended, result, asked) == theirs
+        assert (ended, result, questions) == theirs
         assert Counter(LOG) == calls
     else:  # LangGraph's other threads may end before their tasks have begun
         assert session.status == "failed"
         assert theirs[0] in str(session.error)
-        assert asked == theirs[2]
+        assert questions == theirs[2]
         assert Counter(LOG) >= calls
     LOG.clear()
     assert session.replay().ok
@@ -124,16 +124,16 @@ def test_tasks_are_calls_with_arguments_and_results():
 def test_async_tasks_run_together():
     @entrypoint()
     async def workflow(n):
-        met = asyncio.Event()
+        started = asyncio.Event()
 
         @task
         async def wait():
-            await asyncio.wait_for(met.wait(), 5)
+            await asyncio.wait_for(started.wait(), 5)
             return "met"
 
         @task
         async def meet():
-            met.set()
+            started.set()
 
         results = await asyncio.gather(wait(), meet(), later(n), double(n))
         later(9)  # nobody reads its result
@@ -172,9 +172,9 @@ def test_a_task_may_ask_and_finished_tasks_are_not_called_again():
     @entrypoint()
     def workflow(n):
         LOG.append("body")
-        doubled, asked = double(n), [confirm(name) for name in ("a", "b")]
+        doubled, answers = double(n), [confirm(name) for name in ("a", "b")]
         answer = interrupt("own?")
-        return [doubled.result(), answer, *(future.result() for future in asked)]
+        return [doubled.result(), answer, *(future.result() for future in answers)]
 
     compare(workflow)
 
@@ -213,15 +213,15 @@ def test_retry_policies_of_tasks_and_entrypoints_apply(is_async, fails, of_task)
         async def aflaky(n):
             return flaky(n)
 
-        tried = task(aflaky if is_async else flaky, retry_policy=quick if of_task else None)
+        flaky_task = task(aflaky if is_async else flaky, retry_policy=quick if of_task else None)
 
         def body(n):
             LOG.append("body")
-            return [double(n).result(), tried(n).result()]
+            return [double(n).result(), flaky_task(n).result()]
 
         async def abody(n):
             LOG.append("body")
-            return [await double(n), await tried(n)]
+            return [await double(n), await flaky_task(n)]
 
         return entrypoint(retry_policy=None if of_task else quick)(abody if is_async else body)
 
@@ -274,9 +274,9 @@ def test_store_writer_and_config_reach_tasks_and_streamed_output_is_replayed():
 
     @entrypoint()
     def workflow(word: str, *, runtime: Runtime):
-        by = note(word).result()
-        runtime.stream_writer({"by": by})
-        return [by, runtime.store.get(("notes",), word).value]
+        author = note(word).result()
+        runtime.stream_writer({"by": author})
+        return [author, runtime.store.get(("notes",), word).value]
 
     recipe = load_graph(workflow, config={"configurable": {"user": "Ada"}}, store=InMemoryStore())
     session = Session(recipe, {"__start__": "w"})

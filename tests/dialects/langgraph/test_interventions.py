@@ -155,8 +155,10 @@ def test_it_asks_again_and_keeps_earlier_answers_as_after_invoke_none():
     graph.add_node("asks", asks)
     graph.add_edge(START, "asks")
     compiled = graph.compile(checkpointer=InMemorySaver())
-    (asked,) = compiled.invoke({"out": []}, THREAD)["__interrupt__"]
-    compiled.invoke(Command(resume={asked.id: "one"}), THREAD)  # without its id, invoke(None) answers the second, too
+    (question,) = compiled.invoke({"out": []}, THREAD)["__interrupt__"]
+    compiled.invoke(
+        Command(resume={question.id: "one"}), THREAD
+    )  # without its id, invoke(None) answers the second, too
     again = compiled.invoke(None, THREAD)
     assert [each.value for each in again["__interrupt__"]] == ["second"]
     session = nb.Session(nb.load(graph), {"out": []})

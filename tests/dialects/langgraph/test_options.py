@@ -139,13 +139,13 @@ ELSEWHERE = {  # tests that try them
 
 @pytest.mark.parametrize("option", EQUAL)
 def test_with_an_option_a_graph_runs_as_in_langgraph(option):
-    graph, given = EQUAL[option](), {"n": 1, "xs": ["x"]}
+    graph, inputs = EQUAL[option](), {"n": 1, "xs": ["x"]}
     if not option.endswith("timeout"):
-        compare(graph, given)
+        compare(graph, inputs)
         return
-    session = Session(load(graph), given)  # only nodes that await may have one
+    session = Session(load(graph), inputs)  # only nodes that await may have one
     session.run()
-    assert dict(session.board) == asyncio.run(graph.ainvoke(given))
+    assert dict(session.board) == asyncio.run(graph.ainvoke(inputs))
 
 
 def test_every_option_is_covered():

@@ -317,7 +317,7 @@ def test_one_of_several_equal_sends_is_answered_by_an_earlier_run():
     assert sessions[1].board["xs"] == [2, 3, 1]
 
 
-def test_an_equal_send_to_another_node_has_an_entry_of_its_own():
+def test_an_equal_send_to_another_node_has_its_own_entry():
     calls: list[str] = []
 
     def make():

@@ -724,13 +724,13 @@ def _inside(**words):
 def test_a_graph_compiled_with_interrupts_stops_where_langgraph_does(make):
     graph, settings = make(checkpointer=InMemorySaver()), {"configurable": {"thread_id": "1"}}
     theirs: list[Any] = []
-    given: Any = {"n": 1}
-    while given is not None or graph.get_state(settings).next:
-        graph.invoke(given, settings)
+    inputs: Any = {"n": 1}
+    while inputs is not None or graph.get_state(settings).next:
+        graph.invoke(inputs, settings)
         snapshot = graph.get_state(settings, subgraphs=True)
         inner = snapshot.tasks[0].state if snapshot.tasks else None
         theirs.append(inner.values if inner is not None and inner.values else snapshot.values)
-        given = None
+        inputs = None
     session, ours = Session(load(make()), {"n": 1}), []
     while session.status != "finished":
         session.run()
@@ -839,12 +839,12 @@ def test_streamed_tokens_equal_those_of_langgraph():
         model = GenericFakeChatModel(messages=iter([AIMessage("one two three")]))
         return chain(("say", lambda state: {"xs": [model.invoke("?").content]}))
 
-    session, heard = Session(load(make())), []
-    session.subscribe(lambda token: heard.append(token.text), to="token")
+    session, received = Session(load(make())), []
+    session.subscribe(lambda token: received.append(token.text), to="token")
     session.run()
     assert session.board["xs"] == ["one two three"]
-    assert heard == [chunk.content for chunk, _ in make().stream({}, stream_mode="messages") if chunk.content]
-    assert len(heard) > 1
+    assert received == [chunk.content for chunk, _ in make().stream({}, stream_mode="messages") if chunk.content]
+    assert len(received) > 1
 
 
 @pytest.mark.parametrize("is_async", [False, True])

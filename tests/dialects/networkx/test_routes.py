@@ -18,8 +18,8 @@ def graph(*edges, nodes="ab", **router):
 
 def chosen(recipe):
     params = recipe.nodes["r"].params
-    ways = [(edge.target, edge.condition) for edge in recipe.edges if edge.kind == "route"]
-    return dict(params["routes"]), params.get("default"), ways
+    route_edges = [(edge.target, edge.condition) for edge in recipe.edges if edge.kind == "route"]
+    return dict(params["routes"]), params.get("default"), route_edges
 
 
 def codes(given):

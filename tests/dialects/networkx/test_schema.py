@@ -46,9 +46,9 @@ def test_an_invalid_value_is_reported(name, reader, good, bad):
     assert problems == []
     actual, problems = list_problems({name: bad}, {name: reader})
     assert name not in actual
-    ((code, severity, where),) = problems
+    ((code, severity, place),) = problems
     assert code == ("R310" if reader is words.parse_condition else "R114")
-    assert (severity, where) == ("error", f"<graph 'g'>, nodes['a'].{name}")
+    assert (severity, place) == ("error", f"<graph 'g'>, nodes['a'].{name}")
 
 
 def test_none_counts_as_omitted():

@@ -278,14 +278,14 @@ def test_branches_run_concurrently(sort):
         gate.wait(30)  # nobody goes on before all ten have come
         return Plan("met")
 
-    waiting, met = [], asyncio.Event()
+    waiting, started = [], asyncio.Event()
 
     @system
     async def ameets() -> Plan:
         waiting.append(1)
         if len(waiting) == 10:
-            met.set()
-        await met.wait()
+            started.set()
+        await started.wait()
         return Plan("met")
 
     graph = Graph().add_parallel("ten", [meets if sort == "sync" else ameets] * 10)

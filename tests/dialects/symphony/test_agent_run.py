@@ -23,12 +23,12 @@ def tried(*, success: bool, **words: Any) -> dict[str, Any]:
 
 
 def test_it_continues_until_max_calls() -> None:
-    goes_on = ToolResultStage(AgentConfig(name="A", tools=["x"], max_calls=2))
+    stage = ToolResultStage(AgentConfig(name="A", tools=["x"], max_calls=2))
     board: dict[str, Any] = {"usage": {"requests": 1}, "answer": "a", "tools_executed": [tried(success=True, result=1)]}
-    actual = goes_on(board)
+    actual = stage(board)
     assert actual["goes_on"]
     assert [message["role"] for message in actual["conversation"]] == ["assistant", "user"]
-    assert goes_on({**board, "usage": {"requests": 2}}) == {"goes_on": False}
+    assert stage({**board, "usage": {"requests": 2}}) == {"goes_on": False}
 
 
 @pytest.mark.parametrize(

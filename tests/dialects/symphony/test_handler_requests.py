@@ -32,7 +32,9 @@ def test_the_settings_of_a_request_are_sent_and_not_retained(serve):
     settings = {"model": "m-9", "temperature": 0.1, "maxTokens": 7}
     for config in (None, settings, None):
         handler.complete(LLMRequest(HI, config))
-    sent = [(asked.body["model"], asked.body["temperature"], asked.body["max_tokens"]) for asked in server.asked]
+    sent = [
+        (received.body["model"], received.body["temperature"], received.body["max_tokens"]) for received in server.asked
+    ]
     assert sent == [("m-1", 0.5, 100), ("m-9", 0.1, 7), ("m-1", 0.5, 100)]
 
 
@@ -201,10 +203,10 @@ def test_a_handler_can_be_the_model_of_a_session(client, serve):
 
 def test_a_session_receives_the_chunks_and_its_time_limit_applies(serve):
     handler, _ = served(serve, OpenAI.stream("Hel", "lo"))
-    run, heard = Session(talk(), {"q": "why"}, llm=handler), []
-    run.subscribe(lambda token: heard.append(token.text), to="token")
+    run, chunks = Session(talk(), {"q": "why"}, llm=handler), []
+    run.subscribe(lambda token: chunks.append(token.text), to="token")
     run.run()
-    assert (heard, run.board["a"]) == (["Hel", "lo"], "Hello")
+    assert (chunks, run.board["a"]) == (["Hel", "lo"], "Hello")
 
     slow, _ = served(serve, OpenAI.whole()._replace(hold=threading.Event()))
     run = Session(talk(request_timeout=0.2), {"q": "why"}, llm=slow)
@@ -231,8 +233,8 @@ def test_a_script_continues_with_a_run_and_is_marked_as_scripted(whole):
 
 def test_a_value_is_not_converted_in_a_session_unless_json_text_is_requested():
     client = LLMHandler.of([{"a": 1}]).client()
-    plain, asked = (base.LLMRequest((), settings=settings) for settings in ({}, {"json_object": True}))
-    assert (client.complete(plain).content, client.complete(asked).content) == ({"a": 1}, '{"a": 1}')
+    plain, json_request = (base.LLMRequest((), settings=settings) for settings in ({}, {"json_object": True}))
+    assert (client.complete(plain).content, client.complete(json_request).content) == ({"a": 1}, '{"a": 1}')
 
 
 def test_an_unknown_provider_in_a_session_is_reported():

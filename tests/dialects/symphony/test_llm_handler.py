@@ -46,7 +46,7 @@ def test_a_provider_may_have_another_name_than_its_type(serve):
     handler.register_provider("theirs", {"type": "openai_compatible", "model": "big", "base_url": server.url})
     for name in ("ours", "THEIRS"):
         handler.complete(LLMRequest(HI, provider=name))
-    assert [asked.body["model"] for asked in server.asked] == ["small", "big"]
+    assert [received.body["model"] for received in server.asked] == ["small", "big"]
 
 
 @pytest.mark.parametrize(("name", "in_problems"), [("Ours", "Ours"), ("Openai_Compatible", "openai_compatible")])

@@ -96,12 +96,12 @@ def test_all_mistakes_are_reported_at_once_with_their_places() -> None:
 def test_a_step_has_the_place_of_its_field() -> None:
     lines = {"name": "A", "description": "d", "task": "t", "tools": "[x]", "llm": "{model: m}", "maxCalls": "3"}
     for left_out in (None, "llm", "maxCalls", "task"):
-        given = {field: value for field, value in lines.items() if field != left_out}
-        at = {field: place for place, field in enumerate(given, 1)}
-        recipe = nb.load("".join(f"{field}: {value}\n" for field, value in given.items()), dialect="symphony")
+        fields = {field: value for field, value in lines.items() if field != left_out}
+        at = {field: place for place, field in enumerate(fields, 1)}
+        recipe = nb.load("".join(f"{field}: {value}\n" for field, value in fields.items()), dialect="symphony")
         places = {name: node.place.line for name, node in recipe.nodes.items() if node.place is not None}
-        wanted = {"system_prompt": "task", "llm": "llm", "tool": "tools", "next_round": "maxCalls"}
-        for node, field in ((each, wanted[each]) for each in wanted if each in places):
+        expected = {"system_prompt": "task", "llm": "llm", "tool": "tools", "next_round": "maxCalls"}
+        for node, field in ((each, expected[each]) for each in expected if each in places):
             line = at.get(field, at["description" if node == "system_prompt" else "name"])
             assert places[node] == line, (node, left_out)
 

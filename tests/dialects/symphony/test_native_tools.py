@@ -43,13 +43,13 @@ def sent(session, number):
 def test_tools_are_offered_and_the_protocol_is_not_reported() -> None:
     session = executor("Fine.").session("t")
     session.run()
-    asked = sent(session, 0)
-    assert [each["name"] for each in asked["tools"]] == ["ok", "bad", "throws"]
-    assert asked["tools"][0]["description"] == "doubles a number"
-    assert asked["tools"][0]["input_schema"]["properties"] == {"n": {"type": "integer"}}
-    assert "json_object" not in asked
-    assert "native_tools" not in asked
-    system = asked["messages"][0]["content"]
+    request = sent(session, 0)
+    assert [each["name"] for each in request["tools"]] == ["ok", "bad", "throws"]
+    assert request["tools"][0]["description"] == "doubles a number"
+    assert request["tools"][0]["input_schema"]["properties"] == {"n": {"type": "integer"}}
+    assert "json_object" not in request
+    assert "native_tools" not in request
+    system = request["messages"][0]["content"]
     assert "JSON" not in system
     assert "doubles a number" not in system
     assert "Use a tool" in system
@@ -90,11 +90,11 @@ def test_the_calls_of_one_answer_are_made_in_order_and_each_is_answered() -> Non
         "system_prompt", "request", "llm", "parse", "check", "tool", "next_call", "check", "tool", "next_call",
         "check", "tool", "next_call", "next_round", "request", "llm", "parse", "result",
     ]  # fmt: skip
-    _, _, assistant, *came = sent(session, 1)["messages"]
+    _, _, assistant, *tool_messages = sent(session, 1)["messages"]
     assert (assistant["role"], assistant["content"]) == ("assistant", "Let me see.")
     assert [call["id"] for call in assistant["tool_calls"]] == ["c-0", "c-1", "c-2"]
-    assert [(each["role"], each["tool_call_id"]) for each in came] == [("tool", f"c-{n}") for n in range(3)]
-    assert [json.loads(each["content"]) for each in came] == [
+    assert [(each["role"], each["tool_call_id"]) for each in tool_messages] == [("tool", f"c-{n}") for n in range(3)]
+    assert [json.loads(each["content"]) for each in tool_messages] == [
         {"tool_name": "ok", "success": True, "result": {"twice": 2}},
         {"tool_name": "bad", "success": False, "result": None, "error": "sold out"},
         {"tool_name": "ok", "success": True, "result": {"twice": 6}},
@@ -195,10 +195,10 @@ def test_a_stream_keeps_its_tool_calls() -> None:
 
     agent = executor(llm=Streams())
     session = agent.session("t")
-    heard = []
-    session.subscribe(lambda token: heard.append(token.text), to="token")
+    chunks = []
+    session.subscribe(lambda token: chunks.append(token.text), to="token")
     session.run()
-    assert "".join(heard) == "Let me see.Done."
+    assert "".join(chunks) == "Let me see.Done."
     assert session.board["result"]["response"] == "Done."
     assert [tool["result"] for tool in session.board["tools_executed"]] == [{"twice": 4}]
 
@@ -339,17 +339,17 @@ def test_an_agent_works_with_the_protocol_of_openai(streams, serve) -> None:
     else:
         server = serve(OpenAI.calls(*calls), OpenAI.whole("Sold out."))
     session = executor(llm=client(OpenAI, server)).session("t")
-    heard = []
+    chunks = []
     if streams:
-        session.subscribe(lambda token: heard.append(token.text), to="token")
+        session.subscribe(lambda token: chunks.append(token.text), to="token")
     session.run()
     first, second = (each.body for each in server.asked)
     assert [tool["function"]["name"] for tool in first["tools"]] == ["ok", "bad", "throws"]
     assert "response_format" not in first
-    _, _, assistant, *came = second["messages"]
+    _, _, assistant, *tool_messages = second["messages"]
     assert [call["function"]["name"] for call in assistant["tool_calls"]] == ["ok", "bad", "ok"]
-    assert [each["tool_call_id"] for each in came] == [call["id"] for call in assistant["tool_calls"]]
-    assert [json.loads(each["content"])["success"] for each in came] == [True, False, True]
+    assert [each["tool_call_id"] for each in tool_messages] == [call["id"] for call in assistant["tool_calls"]]
+    assert [json.loads(each["content"])["success"] for each in tool_messages] == [True, False, True]
     assert session.board["result"]["response"] == "Sold out."
     assert session.board["usage"]["tokens_in"] == 14
     assert session.replay().ok

@@ -6,15 +6,15 @@ from agentnb.dialects.symphony.parts import protocol_text
 
 
 def test_every_text_depends_on_its_arguments_alone():
-    odd = "{0} ${x} %s {{ y }}"
+    placeholders = "{0} ${x} %s {{ y }}"
     texts = [
-        protocol_text.format_identity(odd, odd, odd, has_tools=True),
-        protocol_text.format_tools([(odd, odd, {odd: odd})]),
-        protocol_text.format_directives(odd),
-        protocol_text.format_json_requirements([odd]),
-        protocol_text.format_tool_report(odd, {odd: odd}, 1, succeeded=True),
+        protocol_text.format_identity(placeholders, placeholders, placeholders, has_tools=True),
+        protocol_text.format_tools([(placeholders, placeholders, {placeholders: placeholders})]),
+        protocol_text.format_directives(placeholders),
+        protocol_text.format_json_requirements([placeholders]),
+        protocol_text.format_tool_report(placeholders, {placeholders: placeholders}, 1, succeeded=True),
     ]
-    assert [text.count(odd) for text in texts] == [3, 4, 1, 1, 3]
+    assert [text.count(placeholders) for text in texts] == [3, 4, 1, 1, 3]
 
 
 def test_no_tools_give_an_empty_text():

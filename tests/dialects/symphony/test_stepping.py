@@ -182,9 +182,9 @@ def test_the_run_of_an_agent_is_stored_and_continues_in_another_process(tmp_path
 
 
 def test_unexpected_json_is_a_warning_and_missing_json_an_error() -> None:
-    odd = executor('{"answer": 42}').session("go")
-    odd.run()
-    step = next(step for step in odd.trace.steps if step.node_id == "parse")
+    malformed = executor('{"answer": 42}').session("go")
+    malformed.run()
+    step = next(step for step in malformed.trace.steps if step.node_id == "parse")
     assert (step.status, step.thought) == ("ok", "odd: unexpected JSON: it has no 'tool_name'")
     broken = executor("I would rather talk").session("go")
     broken.run()
@@ -208,8 +208,8 @@ def test_the_log_is_written_only_if_logging_is_configured(setup: str) -> None:
     lines = [setup, "from tests.dialects.symphony.symphony_agents import executor",
              "executor('{\"answer\": 42}').execute_task('go')", "executor('words').execute_task('go')"]  # fmt: skip
     ran = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=ROOT, check=True)
-    heard = [line.split(":")[:2] for line in ran.stderr.splitlines() if "agentnb" in line]
-    assert heard == ([["WARNING", "agentnb.run"], ["ERROR", "agentnb.run"]] if setup else [])
+    log_lines = [line.split(":")[:2] for line in ran.stderr.splitlines() if "agentnb" in line]
+    assert log_lines == ([["WARNING", "agentnb.run"], ["ERROR", "agentnb.run"]] if setup else [])
 
 
 def test_a_tool_that_takes_too_long_is_a_failed_result_and_the_agent_may_continue() -> None:
@@ -239,8 +239,8 @@ def test_a_learning_callback_is_notified_once_and_its_errors_are_ignored() -> No
     agent.tools.context = Context()
     done = agent.execute_task("go")
     assert done.success
-    (given,) = notified
-    assert (given["tool_name"], given["parameters"], given["success"]) == ("ok", {"n": 2}, True)
+    (notification,) = notified
+    assert (notification["tool_name"], notification["parameters"], notification["success"]) == ("ok", {"n": 2}, True)
 
 
 def test_timeouts_and_retries_of_a_tool_are_rows_of_its_call() -> None:

@@ -32,11 +32,11 @@ class OpenAI:
 
     @staticmethod
     def calls(*calls, text=None, finish="tool_calls"):
-        asked = [
+        tool_calls = [
             {"id": f"t-{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
             for n, (name, arguments) in enumerate(calls)
         ]
-        answer = {"index": 0, "message": {"role": "assistant", "content": text, "tool_calls": asked},
+        answer = {"index": 0, "message": {"role": "assistant", "content": text, "tool_calls": tool_calls},
                   "finish_reason": finish}  # fmt: skip
         usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
         return of_json({"id": "c-1", "object": "chat.completion", "created": 1, "model": "gpt-x-2026",
@@ -227,8 +227,8 @@ PROTOCOLS = [OpenAI, Anthropic, Gemini]
 
 def client(protocol, server, **settings):
     import_module(PROVIDERS[protocol.name].package)  # so that no test's time is spent on it
-    given = {"base_url": server.url + protocol.prefix, "api_key": KEY, **settings}
-    return client_of(f"{protocol.name}:m-1", given)
+    settings_given = {"base_url": server.url + protocol.prefix, "api_key": KEY, **settings}
+    return client_of(f"{protocol.name}:m-1", settings_given)
 
 
 def request(*messages, **rest):

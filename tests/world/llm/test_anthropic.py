@@ -20,9 +20,9 @@ def called(value):
 
 
 def test_the_request_follows_the_protocol(serve):
-    asked = sent(serve, request(("system", "Be kind."), ("user", "Hi")), temperature=0, top_p=0.9, top_k=5, stop="END")
-    assert asked.path == "/v1/messages"
-    assert asked.body == {
+    body = sent(serve, request(("system", "Be kind."), ("user", "Hi")), temperature=0, top_p=0.9, top_k=5, stop="END")
+    assert body.path == "/v1/messages"
+    assert body.body == {
         "model": "m-1", "messages": [{"role": "user", "content": "Hi"}], "system": "Be kind.", "max_tokens": 1024,
         "temperature": 0, "top_p": 0.9, "top_k": 5, "stop_sequences": ["END"],
     }  # fmt: skip
@@ -76,9 +76,9 @@ def test_a_schema_that_is_not_an_object_is_wrapped_and_unwrapped(serve):
 
 
 def test_the_json_of_a_schema_is_streamed_too(serve):
-    server, heard = serve(Anthropic.stream('{"tit', 'le": "Rain"}', tool=True)), []
-    answer = ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, on_token=heard.append))
-    assert (answer.content, heard) == ({"title": "Rain"}, ['{"tit', 'le": "Rain"}'])
+    server, chunks = serve(Anthropic.stream('{"tit', 'le": "Rain"}', tool=True)), []
+    answer = ask(client(Anthropic, server), request(settings={"schema": SCHEMA}, on_token=chunks.append))
+    assert (answer.content, chunks) == ({"title": "Rain"}, ['{"tit', 'le": "Rain"}'])
 
 
 def test_incomplete_json_in_a_stream_is_an_error(serve):

@@ -84,9 +84,9 @@ in_a_loop = pytest.mark.parametrize("loop", [False, True], ids=["for", "async fo
 @pytest.mark.parametrize("limit", [None, 30])
 @pytest.mark.parametrize("made", [Telling("a"), Later("a"), ScriptedClient(["a"])], ids=["now", "later", "script"])
 def test_clients_of_every_kind_are_supported(made, limit):
-    asked = replace(request(timeout=limit), on_token=[].append)
-    assert complete(made, asked).content == "a"
-    assert asyncio.run(acomplete(made, asked)).content == "a"
+    streamed = replace(request(timeout=limit), on_token=[].append)
+    assert complete(made, streamed).content == "a"
+    assert asyncio.run(acomplete(made, streamed)).content == "a"
 
 
 def test_a_sync_caller_can_call_a_client_inside_an_event_loop(serve):
@@ -204,9 +204,9 @@ def test_chunks_that_differ_from_the_answer_are_an_error_of_the_client(loop):
 
 @in_a_loop
 def test_existing_listeners_are_notified_too(loop):
-    heard = []
-    both(Pieces(Telling("a", "b"), request(on_token=heard.append)), loop=loop)
-    assert heard == ["a", "b"]
+    chunks = []
+    both(Pieces(Telling("a", "b"), request(on_token=chunks.append)), loop=loop)
+    assert chunks == ["a", "b"]
 
 
 @in_a_loop
@@ -234,10 +234,10 @@ def test_no_request_is_sent_before_the_first_chunk(serve):
 @pytest.mark.parametrize("sort", [Endless, EndlessThread])
 @pytest.mark.parametrize("how", ["closed", "let go", "left"])
 def test_a_stream_that_is_abandoned_ends_its_request(sort, how):
-    asked = sort()
-    stream = Pieces(asked, request())
+    llm = sort()
+    stream = Pieces(llm, request())
     if how == "left":
-        for _ in Pieces(asked, request()):
+        for _ in Pieces(llm, request()):
             break
     else:
         assert next(stream) == "one"
@@ -245,16 +245,16 @@ def test_a_stream_that_is_abandoned_ends_its_request(sort, how):
         stream.close()
     del stream
     gc.collect()
-    assert asked.over.wait(10)
+    assert llm.over.wait(10)
 
 
 @pytest.mark.parametrize("sort", [Endless, EndlessThread])
 @pytest.mark.parametrize("how", ["closed", "let go", "cancelled"])
 def test_an_awaited_stream_that_is_abandoned_ends_its_request(sort, how):
-    asked = sort()
+    llm = sort()
 
     async def main():
-        stream = Pieces(asked, request())
+        stream = Pieces(llm, request())
         assert await anext(stream) == "one"
         if how == "closed":
             await stream.aclose()
@@ -266,10 +266,10 @@ def test_an_awaited_stream_that_is_abandoned_ends_its_request(sort, how):
             await asyncio.wait([waits])
         del stream
         gc.collect()
-        return await asyncio.to_thread(asked.over.wait, 10)
+        return await asyncio.to_thread(llm.over.wait, 10)
 
     assert asyncio.run(main())
-    assert asked.over.wait(10)
+    assert llm.over.wait(10)
 
 
 async def _all(pieces):

@@ -31,10 +31,10 @@ def test_only_a_complete_value_references_a_variable(text, name):
 
 
 def test_variables_are_replaced_at_any_depth_in_a_copy():
-    given = {"api_key": "{{env.OWN_KEY}}", "headers": {"x": ["a", "{{env.OWN_KEY}}"]}, "n": 1, "t": "{{env.X}} y"}
-    actual = substitute_env(given)
+    settings = {"api_key": "{{env.OWN_KEY}}", "headers": {"x": ["a", "{{env.OWN_KEY}}"]}, "n": 1, "t": "{{env.X}} y"}
+    actual = substitute_env(settings)
     assert actual == {"api_key": "k3y-4711", "headers": {"x": ["a", "k3y-4711"]}, "n": 1, "t": "{{env.X}} y"}
-    assert given["api_key"] == "{{env.OWN_KEY}}"
+    assert settings["api_key"] == "{{env.OWN_KEY}}"
 
 
 def test_the_text_is_masked_from_then_on():

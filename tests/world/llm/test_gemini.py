@@ -18,12 +18,12 @@ def sent(serve, made=None, answer=None, **settings):
 
 def test_the_request_follows_the_protocol(serve):
     sent_request = request(("system", "Be kind."), ("user", "Hi"), ("assistant", "Yes?"), ("tool", "42"))
-    asked = sent(serve, sent_request, temperature=0, top_p=0.9, top_k=5, max_tokens=50, stop="END", seed=7)
-    assert asked.path.endswith("/models/m-1:generateContent")
-    assert asked.body["generationConfig"] == {
+    body = sent(serve, sent_request, temperature=0, top_p=0.9, top_k=5, max_tokens=50, stop="END", seed=7)
+    assert body.path.endswith("/models/m-1:generateContent")
+    assert body.body["generationConfig"] == {
         "temperature": 0, "topP": 0.9, "topK": 5, "maxOutputTokens": 50, "stopSequences": ["END"], "seed": 7,
     }  # fmt: skip
-    assert Gemini.said(asked.body) == [("system", "Be kind."), ("user", "Hi"), ("model", "Yes?"), ("user", "42")]
+    assert Gemini.said(body.body) == [("system", "Be kind."), ("user", "Hi"), ("model", "Yes?"), ("user", "42")]
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -35,14 +35,14 @@ def test_json_mode_sets_the_response_type_and_the_answer_is_text(streams, serve)
 
 
 def test_a_stream_is_requested_at_its_own_url(serve):
-    asked = sent(serve, request(on_token=[].append), Gemini.stream("Hi"))
-    assert ":streamGenerateContent" in asked.path
+    body = sent(serve, request(on_token=[].append), Gemini.stream("Hi"))
+    assert ":streamGenerateContent" in body.path
 
 
 def test_kwargs_override_everything(serve):
-    asked = sent(serve, temperature=0.5, kwargs={"model": "m-9", "temperature": 0.1, "candidate_count": 1})
-    assert "/m-9:" in asked.path
-    assert (asked.body["generationConfig"]["temperature"], asked.body["generationConfig"]["candidateCount"]) == (0.1, 1)
+    body = sent(serve, temperature=0.5, kwargs={"model": "m-9", "temperature": 0.1, "candidate_count": 1})
+    assert "/m-9:" in body.path
+    assert (body.body["generationConfig"]["temperature"], body.body["generationConfig"]["candidateCount"]) == (0.1, 1)
 
 
 def test_kwargs_that_the_sdk_does_not_know_are_a_problem(serve):

@@ -74,15 +74,15 @@ def test_a_node_with_a_timeout_closes_its_connection(serve):
 @pytest.mark.parametrize("way", ["run", "step", "arun", "start"])
 def test_tokens_reach_listeners_in_order_in_every_mode(protocol, way, serve):
     run = session(talk(), {"q": "why"}, llm=client(protocol, serve(protocol.stream("Hel", "lo ", "you"))))
-    heard, threads = [], set()
+    chunks, threads = [], set()
 
     def listen(token):
-        heard.append((token.node, token.text, run.position))
+        chunks.append((token.node, token.text, run.position))
         threads.add(threading.get_ident())
 
     run.subscribe(listen, to="token")
     asyncio.run(_awaited(run, way)) if way in {"arun", "start"} else getattr(run, way)()
-    assert heard == [("one", "Hel", 0), ("one", "lo ", 0), ("one", "you", 0)]
+    assert chunks == [("one", "Hel", 0), ("one", "lo ", 0), ("one", "you", 0)]
     assert (run.board["a"], threads) == ("Hello you", {threading.get_ident()})
 
 
@@ -122,34 +122,34 @@ def test_without_listeners_nothing_is_notified():
 
 
 def test_a_custom_client_notifies_in_its_calling_thread():
-    run, heard = session(talk(timeout=5), {"q": "why"}, llm=Plain("a", "b")), []
-    run.subscribe(lambda token: heard.append((token.text, threading.get_ident())), to="token")
+    run, chunks = session(talk(timeout=5), {"q": "why"}, llm=Plain("a", "b")), []
+    run.subscribe(lambda token: chunks.append((token.text, threading.get_ident())), to="token")
     run.run()
-    assert [text for text, _ in heard] == ["a", "b"]
-    assert threading.get_ident() not in {thread for _, thread in heard}
+    assert [text for text, _ in chunks] == ["a", "b"]
+    assert threading.get_ident() not in {thread for _, thread in chunks}
 
 
 def test_a_listener_that_raises_is_removed_and_the_answer_is_complete():
-    run, heard = session(talk(), {"q": "why"}, llm=Plain("a", "b")), []
+    run, chunks = session(talk(), {"q": "why"}, llm=Plain("a", "b")), []
 
     def breaks(token):
-        heard.append(token.text)
+        chunks.append(token.text)
         raise ValueError("no")
 
     run.subscribe(breaks, to="token")
     with pytest.warns(UserWarning, match="a listener of 'token' raised ValueError and was removed"):
         run.run()
-    assert (heard, run.board["a"]) == (["a"], "ab")
+    assert (chunks, run.board["a"]) == (["a"], "ab")
 
 
 def test_attempts_are_distinguished_and_late_chunks_are_dropped():
     plain = Plain("a", "b", gate=threading.Event())
-    run, heard = session(talk(timeout=0.3, attempts=2), {"q": "why"}, llm=plain), []
-    run.subscribe(lambda token: heard.append((token.attempt, token.text)), to="token")
+    run, chunks = session(talk(timeout=0.3, attempts=2), {"q": "why"}, llm=plain), []
+    run.subscribe(lambda token: chunks.append((token.attempt, token.text)), to="token")
     run.run()
     plain.gate.set()  # the first attempt still holds its thread
     assert plain.over.wait(10)
-    assert heard == [(1, "a"), (1, "b"), (2, "a"), (2, "b")]
+    assert chunks == [(1, "a"), (1, "b"), (2, "a"), (2, "b")]
 
 
 def test_an_abandoned_attempt_is_no_longer_reported():
@@ -163,20 +163,20 @@ def test_an_abandoned_attempt_is_no_longer_reported():
         request.on_token("fresh")
         return "fresh"
 
-    run, heard = session(talk(attempts=2), {"q": "why"}, llm=answer), []
-    run.subscribe(heard.append, to="token")
+    run, chunks = session(talk(attempts=2), {"q": "why"}, llm=answer), []
+    run.subscribe(chunks.append, to="token")
     run.run()
-    assert heard == [Token("one", "fresh", 2)]
+    assert chunks == [Token("one", "fresh", 2)]
 
 
 def test_a_fork_has_its_own_listeners():
-    run, heard = session(talk(), {"q": "why"}, llm=Plain("a")), []
-    run.subscribe(heard.append, to="token")
+    run, chunks = session(talk(), {"q": "why"}, llm=Plain("a")), []
+    run.subscribe(chunks.append, to="token")
     run.fork(at=0).run()
-    assert heard == []
+    assert chunks == []
     run.run()
     run.reset().run()
-    assert len(heard) == 2
+    assert len(chunks) == 2
 
 
 # ------------------------------------------------------------------------------------------------------------- secrets

@@ -20,33 +20,33 @@ def sent(serve, made=None, answer=None, **settings):
 
 
 def test_the_request_follows_the_protocol(serve):
-    asked = sent(serve, temperature=0, max_tokens=50, top_p=0.9, stop=["END"], seed=7)
-    assert asked.path == "/v1/chat/completions"
-    assert asked.body == {
+    body = sent(serve, temperature=0, max_tokens=50, top_p=0.9, stop=["END"], seed=7)
+    assert body.path == "/v1/chat/completions"
+    assert body.body == {
         "model": "m-1", "messages": [{"role": "user", "content": "Hi"}],
         "temperature": 0, "max_tokens": 50, "top_p": 0.9, "stop": ["END"], "seed": 7,
     }  # fmt: skip
 
 
 def test_a_tool_message_has_the_role_tool(serve):
-    asked = sent(serve, request(("user", "Hi"), ("tool", "42")))
-    assert OpenAI.said(asked.body) == [("user", "Hi"), ("tool", "42")]
+    body = sent(serve, request(("user", "Hi"), ("tool", "42")))
+    assert OpenAI.said(body.body) == [("user", "Hi"), ("tool", "42")]
 
 
 def test_kwargs_override_everything_and_none_removes_an_option(serve):
-    asked = sent(serve, temperature=0.5, max_tokens=50, kwargs={"model": "m-9", "max_tokens": None, "n": 1})
-    assert (asked.body["model"], asked.body["temperature"], asked.body["n"]) == ("m-9", 0.5, 1)
-    assert "max_tokens" not in asked.body
+    body = sent(serve, temperature=0.5, max_tokens=50, kwargs={"model": "m-9", "max_tokens": None, "n": 1})
+    assert (body.body["model"], body.body["temperature"], body.body["n"]) == ("m-9", 0.5, 1)
+    assert "max_tokens" not in body.body
 
 
 def test_unknown_options_are_sent_unchanged(serve):
-    asked = sent(serve, top_k=5, kwargs={"min_p": 0.05, "extra_body": {"own": 1}})
-    assert (asked.body["top_k"], asked.body["min_p"], asked.body["own"]) == (5, 0.05, 1)
+    body = sent(serve, top_k=5, kwargs={"min_p": 0.05, "extra_body": {"own": 1}})
+    assert (body.body["top_k"], body.body["min_p"], body.body["own"]) == (5, 0.05, 1)
 
 
 def test_kwargs_of_a_request_override_those_of_the_client(serve):
-    asked = sent(serve, request(settings={"kwargs": {"user": "b"}}), kwargs={"user": "a", "n": 1})
-    assert (asked.body["user"], asked.body["n"]) == ("b", 1)
+    body = sent(serve, request(settings={"kwargs": {"user": "b"}}), kwargs={"user": "a", "n": 1})
+    assert (body.body["user"], body.body["n"]) == ("b", 1)
 
 
 def test_a_request_cannot_send_the_key_to_another_server(serve):
@@ -154,14 +154,14 @@ def compatible(server):
 @pytest.mark.parametrize("streams", [False, True])
 def test_a_compatible_server_that_rejects_json_mode_is_used_without_it(status, streams, serve):
     answer = OpenAI.stream('{"n"', ": 1}") if streams else OpenAI.whole('{"n": 1}')
-    server, heard = serve(OpenAI.failed(status, REFUSED), answer), []
+    server, chunks = serve(OpenAI.failed(status, REFUSED), answer), []
     llm, words = (
         compatible(server),
-        request(settings={"json_object": True}, on_token=heard.append if streams else None),
+        request(settings={"json_object": True}, on_token=chunks.append if streams else None),
     )
     assert [ask(llm, words).content for _ in range(2)] == ['{"n": 1}', '{"n": 1}']
-    assert ["response_format" in asked.body for asked in server.asked] == [True, False, False]
-    assert heard == ['{"n"', ": 1}"] * 2 * streams
+    assert ["response_format" in received.body for received in server.asked] == [True, False, False]
+    assert chunks == ['{"n"', ": 1}"] * 2 * streams
     server.answers[:] = [OpenAI.whole()]
     ask(llm, request(model="m-2", settings={"json_object": True}))
     assert server.asked[-1].body["response_format"] == {"type": "json_object"}

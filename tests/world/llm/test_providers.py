@@ -74,8 +74,8 @@ def test_the_url_of_a_compatible_server_may_come_from_the_environment(monkeypatc
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert client_of("openai_compatible:m").base_url == "http://127.0.0.1:9/v1"
     assert client_of("ours:m", {"type": "openai_compatible"}).base_url == "http://127.0.0.1:9/v1"
-    given = {"base_url": "http://127.0.0.1:8/v1"}
-    assert client_of("openai_compatible:m", given).base_url == "http://127.0.0.1:8/v1"
+    settings = {"base_url": "http://127.0.0.1:8/v1"}
+    assert client_of("openai_compatible:m", settings).base_url == "http://127.0.0.1:8/v1"
     assert client_of("lmstudio:m").base_url == "http://127.0.0.1:1234/v1"
     monkeypatch.delenv("OPENAI_BASE_URL")
     assert client_of("openai_compatible:m").base_url == "http://127.0.0.1:1234/v1"

@@ -142,10 +142,10 @@ def test_a_call_that_failed_fails_again(error, kind):
 
 
 def test_a_listener_receives_the_whole_answer_at_once(first):
-    heard = []
-    RecordedClient(first).complete(LLMRequest((), node="ask", on_token=heard.append))
-    RecordedClient(first).complete(LLMRequest((), node="tell", on_token=heard.append))  # no text
-    assert heard == ["why?"]
+    chunks = []
+    RecordedClient(first).complete(LLMRequest((), node="ask", on_token=chunks.append))
+    RecordedClient(first).complete(LLMRequest((), node="tell", on_token=chunks.append))  # no text
+    assert chunks == ["why?"]
 
 
 @pytest.mark.parametrize("trace", [5, None, [1], {"a": 1}])

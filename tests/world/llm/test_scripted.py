@@ -36,22 +36,22 @@ def test_an_exhausted_script_is_reported(script):
 
 @pytest.mark.parametrize("script", [["a", {"b": 1}], {"n": ["a", {"b": 1}]}])
 def test_a_text_is_reported_as_one_piece(script):
-    heard = []
+    chunks = []
     for number in (0, 1):
-        ScriptedClient(script).complete(LLMRequest((), node="n", number=number, of_node=number, on_token=heard.append))
-    assert heard == ["a"]
+        ScriptedClient(script).complete(LLMRequest((), node="n", number=number, of_node=number, on_token=chunks.append))
+    assert chunks == ["a"]
 
 
 def test_a_function_declares_its_parameters():
-    heard = []
+    chunks = []
 
     def answer(request):
         request.on_token("a")
         request.on_token("b")
         return "ab"
 
-    assert ScriptedClient(answer).complete(LLMRequest((), on_token=heard.append)).content == "ab"
-    assert heard == ["a", "b"]
+    assert ScriptedClient(answer).complete(LLMRequest((), on_token=chunks.append)).content == "ab"
+    assert chunks == ["a", "b"]
 
 
 def test_a_function_answers_with_text_a_mapping_or_a_response():
@@ -87,7 +87,7 @@ def test_a_session_answers_from_its_script_and_again_after_going_back(llm):
         assert (run.status, run.board["a1"], run.board["a2"]) == ("finished", "x", "y")
 
 
-def test_what_was_asked_is_in_the_calls():
+def test_questions_are_recorded_as_calls():
     run = session(talk(), {"q": {"deep": [1]}}, llm=["x", {"a2": "a mapping is merged"}])
     run.run()
     first = run.trace.frames.calls.iloc[0]

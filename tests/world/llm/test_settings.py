@@ -7,8 +7,8 @@ from agentnb.world.llm.settings import check_settings
 
 
 def test_settings_omit_none_values():
-    given = {"temperature": 0, "top_p": None, "stop": ["a"], "prices": {"input": "1.5"}, "schema": {}}
-    assert check_settings(given, "here") == {name: value for name, value in given.items() if value is not None}
+    settings = {"temperature": 0, "top_p": None, "stop": ["a"], "prices": {"input": "1.5"}, "schema": {}}
+    assert check_settings(settings, "here") == {name: value for name, value in settings.items() if value is not None}
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ CALLS = (
 
 
 def asked(*messages, streams=False, tools=(SEARCH, CLOCK), **rest):
-    heard = []
-    return heard, request(*messages, tools=tools, on_token=heard.append if streams else None, **rest)
+    chunks = []
+    return chunks, request(*messages, tools=tools, on_token=chunks.append if streams else None, **rest)
 
 
 def answer(protocol, streams, *calls, **rest):
@@ -40,14 +40,14 @@ def answer(protocol, streams, *calls, **rest):
 @both
 def test_several_calls_in_one_answer_keep_their_order(protocol, streams, serve):
     server = serve(answer(protocol, streams, *CALLS, text="Let me see."))
-    heard, prepared = asked(streams=streams)
+    chunks, prepared = asked(streams=streams)
     actual = ask(client(protocol, server), prepared)
     assert [(call.name, dict(call.arguments)) for call in actual.tool_calls] == [
         (name, json.loads(arguments)) for name, arguments in CALLS
     ]
     assert len({call.id for call in actual.tool_calls}) == 3
     assert all(call.id for call in actual.tool_calls)
-    assert (actual.content, "".join(heard)) == ("Let me see.", "Let me see." if streams else "")
+    assert (actual.content, "".join(chunks)) == ("Let me see.", "Let me see." if streams else "")
     assert actual.usage == Usage(7, 3)
     assert actual.finish_reason in {"tool_calls", "tool_use", "STOP"}
 

@@ -92,9 +92,9 @@ def test_settings_of_a_request_override_those_of_the_client(protocol, serve):
 
 @each
 def test_chunks_are_reported_in_order_and_add_up_to_the_answer(protocol, serve):
-    server, heard = serve(protocol.stream("Hel", "lo ", "ümlaut")), []
-    answer = ask(client(protocol, server, prices={"input": 1, "output": 1}), request(on_token=heard.append))
-    assert (heard, answer.content) == (["Hel", "lo ", "ümlaut"], "Hello ümlaut")
+    server, chunks = serve(protocol.stream("Hel", "lo ", "ümlaut")), []
+    answer = ask(client(protocol, server, prices={"input": 1, "output": 1}), request(on_token=chunks.append))
+    assert (chunks, answer.content) == (["Hel", "lo ", "ümlaut"], "Hello ümlaut")
     assert answer.usage == Usage(7, 3, Decimal("0.00001"))
     assert answer.model.endswith("-x-2026")
 
@@ -111,20 +111,20 @@ def test_without_listeners_nothing_is_streamed(protocol, serve):
 @pytest.mark.parametrize("how", ["cut", "without an end"])
 def test_an_incomplete_stream_is_an_error(protocol, how, serve):
     answer = protocol.stream("Hel", "lo", cut=True) if how == "cut" else protocol.stream("Hel", "lo", ends=False)
-    heard = []
+    chunks = []
     with pytest.raises(LLMError, match=r"X337|X338") as raised:
-        ask(client(protocol, serve(answer)), request(on_token=heard.append))
+        ask(client(protocol, serve(answer)), request(on_token=chunks.append))
     assert raised.value.is_retryable
-    assert heard == (["Hel", "lo"] if how == "without an end" else ["Hel", "lo"][: len(heard)])
+    assert chunks == (["Hel", "lo"] if how == "without an end" else ["Hel", "lo"][: len(chunks)])
 
 
 @each
 def test_an_error_in_a_stream_is_reported(protocol, serve):
-    heard = []
+    chunks = []
     with pytest.raises(LLMError, match=r"X336.*it is too much") as raised:
-        ask(client(protocol, serve(protocol.stream_fails("Hel", "it is too much"))), request(on_token=heard.append))
+        ask(client(protocol, serve(protocol.stream_fails("Hel", "it is too much"))), request(on_token=chunks.append))
     assert raised.value.is_retryable
-    assert heard == ["Hel"]
+    assert chunks == ["Hel"]
 
 
 # ------------------------------------------------------------------------------------------------------- what fails

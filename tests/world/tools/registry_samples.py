@@ -80,8 +80,8 @@ async def aecho(params):
 
 def registry_of(**tools):
     registry = ToolRegistry()
-    for name, given in tools.items():
-        registry.register_tool(name, given)
+    for name, tool in tools.items():
+        registry.register_tool(name, tool)
     return registry
 
 

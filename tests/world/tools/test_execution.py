@@ -145,13 +145,13 @@ def test_the_event_loop_runs_while_a_sync_function_runs():
 
 def test_an_async_caller_can_be_cancelled():
     async def main():
-        way, messages = Awaiting(), []
+        mode, messages = Awaiting(), []
 
         async def attempt():
             try:
-                await way.call(lambda: asyncio.Event().wait(), None, is_async=True)
+                await mode.call(lambda: asyncio.Event().wait(), None, is_async=True)
             except asyncio.CancelledError:
-                messages.append(way.is_cancelled())
+                messages.append(mode.is_cancelled())
                 raise
 
         task = asyncio.create_task(attempt())
@@ -159,7 +159,7 @@ def test_an_async_caller_can_be_cancelled():
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return messages, way.is_cancelled()
+        return messages, mode.is_cancelled()
 
     assert asyncio.run(main()) == ([True], False)
     assert Blocking().is_cancelled() is False

@@ -201,7 +201,7 @@ def test_a_redirect_to_another_host_sends_no_secret(server, url):
         other.server_close()
 
 
-def test_a_redirect_leads_to_no_file_and_not_in_circles(url):
+def test_a_redirect_leads_to_no_file_and_not_in_a_loop(url):
     assert "302" in asking(url=f"{url}/file")()["error"]
     assert asking(url=f"{url}/around")()["error"]
 

@@ -71,11 +71,11 @@ def test_callables_with_a_timeout_parameter_are_recognized(function, takes):
 
 
 def test_a_function_is_given_a_timeout_only_if_it_takes_one():
-    asked = spec(timeout=4.0)
-    assert bind_tool(asked, lambda timeout: timeout, {})() == 4.0
-    assert bind_tool(asked, lambda timeout: timeout, {"timeout": 3})() == 3
-    assert bind_tool(asked, lambda timeout: timeout, {})(timeout=2) == 2
-    assert bind_tool(asked, lambda a: a, {"timeout": 3})(a=1, timeout=2) == 1
+    timed = spec(timeout=4.0)
+    assert bind_tool(timed, lambda timeout: timeout, {})() == 4.0
+    assert bind_tool(timed, lambda timeout: timeout, {"timeout": 3})() == 3
+    assert bind_tool(timed, lambda timeout: timeout, {})(timeout=2) == 2
+    assert bind_tool(timed, lambda a: a, {"timeout": 3})(a=1, timeout=2) == 1
     assert bind_tool(spec(), lambda **words: words, {})() == {}
 
 

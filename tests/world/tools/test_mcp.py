@@ -127,7 +127,7 @@ def test_one_server_serves_all_tools_from_any_loop(shared):
     assert alive(seen[0])
 
 
-def test_each_session_has_a_server_of_its_own_that_ends_with_it(shared, own):
+def test_each_session_has_its_own_server_that_ends_with_it(shared, own):
     tools = own("pid")
     first = call(tools["pid"])["result"]
     assert first != call(shared["pid"])["result"]

@@ -167,8 +167,8 @@ def test_changing_an_argument_later_has_no_effect():
 def test_a_secret_is_not_reported():
     hide("hush-hush-2")
     schema = {"type": "object", "properties": {"api_key": {"pattern": "^a"}, "city": {"maxLength": 3}}}
-    given = {"api_key": "xyzzy-3", "city": "hush-hush-2"}
-    errors = str(list(parse_parameters(schema, "here").iter_errors(given, "t")))
+    values = {"api_key": "xyzzy-3", "city": "hush-hush-2"}
+    errors = str(list(parse_parameters(schema, "here").iter_errors(values, "t")))
     assert "xyzzy" not in errors
     assert "hush" not in errors
 

@@ -206,10 +206,10 @@ def test_changes_to_parameters_by_a_tool_have_no_effect(run):
         params["list"].append(1)
         return len(params["list"])
 
-    given = {"list": []}
+    parameters = {"list": []}
     registry = registry_of(t=handler)
-    assert [run(registry, "t", given).result for _ in range(2)] == [1, 1]
-    assert given == {"list": []}
+    assert [run(registry, "t", parameters).result for _ in range(2)] == [1, 1]
+    assert parameters == {"list": []}
 
 
 @ALL_WAYS
@@ -225,9 +225,9 @@ def test_a_tool_receives_a_dict_or_its_model(run):
         model=wants_model,
         amodel={"handler": awants_model, "inputSchema": OWN},
     )
-    given = {"city": "Oslo", "days": "3"}
-    assert run(registry, "raw", given).result == given
-    assert run(registry, "model", given).result == run(registry, "amodel", given).result == "Oslo 3"
+    parameters = {"city": "Oslo", "days": "3"}
+    assert run(registry, "raw", parameters).result == parameters
+    assert run(registry, "model", parameters).result == run(registry, "amodel", parameters).result == "Oslo 3"
 
 
 # -- the parts -------------------------------------------------------------------------------------------------------
@@ -280,9 +280,9 @@ def test_the_context_is_notified_of_each_run_once(run, cls):
     assert isinstance(context, ContextIntelligenceAPI)
     registry = registry_of(t=ToolConfig("t", handler=Failing(ValueError("no"), {"a": 1}), type="search", retry_count=1))
     registry.context = context
-    given = {"q": "x"}
-    result = run(registry, "t", given)
-    assert (result.result, given) == ({"a": 1}, {"q": "x"})
+    parameters = {"q": "x"}
+    result = run(registry, "t", parameters)
+    assert (result.result, parameters) == ({"a": 1}, {"q": "x"})
     (notification,) = context.told
     assert notification == {
         "tool_name": "t",

@@ -119,12 +119,12 @@ def test_two_executions_in_threads_share_nothing():
     def work(who):
         results[who] = registry.execute_tool("t", {"who": who, "mine": shared})
 
-    threads = [threading.Thread(target=work, args=(who,)) for who in "ab"]
+    threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {who: result.result for who, result in results.items()} == {"a": ["a"], "b": ["b"]}
+    assert {name: result.result for name, result in results.items()} == {"a": ["a"], "b": ["b"]}
     assert shared == []
 
 
@@ -144,7 +144,7 @@ def test_many_executions_in_one_event_loop_run_concurrently(is_async):
             return params["who"]
 
         registry = registry_of(t=ahandler if is_async else handler)
-        return await asyncio.gather(*(registry.aexecute_tool("t", {"who": who}) for who in range(many)))
+        return await asyncio.gather(*(registry.aexecute_tool("t", {"who": name}) for name in range(many)))
 
     assert [result.result for result in asyncio.run(main())] == list(range(many))
 

@@ -100,8 +100,8 @@ def test_a_secret_is_not_reported():
               "token": {"type": "object", "objectSchema": {"inner": {"type": "string", "pattern": "^a"}}},
               "p": {"type": "string", "pattern": "^a"}}  # fmt: skip
     hide("hush-hush-1")
-    given = {"api_key": "xyzzy-1", "token": {"inner": "xyzzy-2"}, "p": "hush-hush-1"}
-    errors = str(list(iter_errors(read(source), given, "t")))
+    values = {"api_key": "xyzzy-1", "token": {"inner": "xyzzy-2"}, "p": "hush-hush-1"}
+    errors = str(list(iter_errors(read(source), values, "t")))
     assert "xyzzy" not in errors
     assert "hush" not in errors
 
@@ -149,7 +149,7 @@ def test_all_mistakes_are_reported_at_once():
     assert len(wrong({1: {}, "p": {"type": "text", "minLength": "x"}, "q": {}})) == 4
     circle = {"type": "object"}
     circle["objectSchema"] = {"p": circle}
-    assert [what for *_, what in wrong({"p": circle})] == ["the input schema is nested too deeply"]
+    assert [message for *_, message in wrong({"p": circle})] == ["the input schema is nested too deeply"]
 
 
 def test_it_converts_to_a_json_schema():

@@ -66,8 +66,8 @@ def test_a_mapping_may_use_both_spellings(given):
 
 def test_a_schema_and_a_handler_may_be_in_its_config():
     inside = {"handler": handler, "inputSchema": SCHEMA, "inputs": ["city"], "unit": "C"}
-    for given in ({"config": inside}, ToolConfig("t", config=inside)):
-        config = ToolConfig.of("t", given)
+    for value in ({"config": inside}, ToolConfig("t", config=inside)):
+        config = ToolConfig.of("t", value)
         assert (config.handler, config.input_schema, config.inputs) == (handler, SCHEMA, ["city"])
         assert config.config == inside
     assert ToolConfig.of("t", {"inputSchema": {}, "config": inside}).input_schema == {}
@@ -98,8 +98,8 @@ def test_any_typed_function_is_a_tool():
 
 
 def test_a_decorated_function_is_its_tool():
-    for given in (weather, {"handler": weather}, ToolConfig("t", handler=weather), {"config": {"handler": weather}}):
-        config = ToolConfig.of("t", given)
+    for value in (weather, {"handler": weather}, ToolConfig("t", handler=weather), {"config": {"handler": weather}}):
+        config = ToolConfig.of("t", value)
         assert config.handler({"city": "Oslo"}) == "sunny in Oslo"
         assert (config.name, config.description) == ("t", "Say the weather.")
         assert list(config.schema["properties"]) == ["city"]
@@ -122,8 +122,8 @@ def test_a_handler_with_a_model_has_its_schema():
     def take(city: City) -> str:
         return city.city
 
-    for given in (take, {"handler": take}, ToolConfig("t", handler=take)):
-        assert ToolConfig.of("t", given).input_schema is City
+    for value in (take, {"handler": take}, ToolConfig("t", handler=take)):
+        assert ToolConfig.of("t", value).input_schema is City
     assert ToolConfig.of("t", {"handler": take, "inputSchema": SCHEMA}).schema == SCHEMA
 
 

@@ -94,7 +94,7 @@ def test_a_step_is_one_delivery(team_path):
     assert steps.node.tolist() == ["planner", "worker", "worker", "unblock", "breaks", "asks", "worker"]
     assert steps.status.tolist() == ["ok"] * 4 + ["error"] + ["ok"] * 2
     assert steps.error[4] == "ValueError: no luck today"
-    assert [given["event"] for given in steps.inputs] == [
+    assert [step_inputs["event"] for step_inputs in steps.inputs] == [
         "evt_001", "evt_003", "evt_004", "evt_009", "evt_009", "evt_009", "evt_026",
     ]  # fmt: skip
 
@@ -120,12 +120,12 @@ def test_edges_are_the_deliveries(team_path):
 
 def test_actions_of_people_are_interventions_and_not_writes_of_nodes(team_path):
     frames = nb.open_activegraph(team_path, "run-team").trace.frames
-    acts = frames.interventions
-    assert acts[acts.action != "edit"][["step", "action", "target", "actor"]].values.tolist() == [
+    interventions = frames.interventions
+    assert interventions[interventions.action != "edit"][["step", "action", "target", "actor"]].values.tolist() == [
         [0, "emit", "goal.created", "user"],
         [6, "approve", "approval_001", "ana"],
     ]
-    edits = acts[acts.action == "edit"]
+    edits = interventions[interventions.action == "edit"]
     assert set(edits.actor) == {"ana", "ben", "system", "user"}
     assert edits[edits.actor == "ben"].target.tolist() == ["patch_002", "task#2"]
     writes = frames.writes

@@ -40,9 +40,9 @@ def test_a_request_without_an_answer_is_marked():
 
 
 def test_a_tool_that_failed_has_its_error():
-    asked = event("e1", "tool.requested", tool="add", args={})
+    requested = event("e1", "tool.requested", tool="add", args={})
     for error, message in (({"reason": "tool.timeout", "message": "too slow"}, "tool.timeout: too slow"), ("no", "no")):
-        (call,) = iter_calls([asked, event("e2", "tool.responded", "e1", error=error, output=None)], 1, 0)
+        (call,) = iter_calls([requested, event("e2", "tool.responded", "e1", error=error, output=None)], 1, 0)
         assert call.error == message
 
 

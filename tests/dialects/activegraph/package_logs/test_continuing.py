@@ -143,9 +143,9 @@ def test_a_log_is_append_only_and_a_fork_is_unrestricted(tmp_path):
     loaded.run_until_idle()
     count, tip = len(loaded.graph.events), loaded.session.position
     loaded.session.back(2)
-    for act in (loaded.session.step, loaded.session.run, lambda: loaded.run_goal("no")):
+    for call in (loaded.session.step, loaded.session.run, lambda: loaded.run_goal("no")):
         with pytest.raises(ExecutionError, match="L470"):
-            act()
+            call()
     loaded.session.goto(tip)
     assert len(loaded.graph.events) == count
     fork = loaded.fork(loaded.graph.events[-1].id, "another way")
