@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from agentnb.board.values import (
     make_frozen_pairs,
     thaw,
 )
+from agentnb.bounds import DEPTH_LIMIT
 from agentnb.errors import BoardError
 
 Pair = namedtuple("Pair", "left right")  # noqa: PYI024  (the untyped one is what is tested)
@@ -326,3 +328,30 @@ def test_a_named_tuple_does_not_change_with_its_items(make):
     assert thaw(frozen)[1] == [2]
     atoms = make("atom")
     assert freeze(atoms) is atoms
+
+
+@dataclass
+class Box:
+    inner: Any
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda value: [value], lambda value: {"k": value, "n": [1]}, lambda value: (value,), lambda value: [(value, 1)],
+     lambda value: {"k": [(1, value)]}, Box, lambda value: [Box((value,))]],
+)  # fmt: skip
+def test_a_value_that_is_built_level_by_level_may_be_as_deep_as_any_other(wrap):
+    def is_refused(value: Any) -> bool:
+        try:
+            freeze(value)
+        except BoardError:
+            return True
+        return False
+
+    frozen, plain = freeze([1]), [1]
+    for _ in range(DEPTH_LIMIT):
+        if is_refused(plain := wrap(plain)):
+            break
+        frozen = freeze(wrap(frozen))
+    assert is_refused(plain)
+    assert is_refused(wrap(frozen))

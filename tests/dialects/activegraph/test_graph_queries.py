@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
+from typing import Any
 
 import pytest
 
 from agentnb.dialects.activegraph.errors import GraphError
 from agentnb.dialects.activegraph.parts.graph_queries import EarlierGraph, find_chains, find_near
+from tests.dialects.activegraph.judge import ours, theirs
 from tests.dialects.activegraph.runtimes import graph
 
 
@@ -69,3 +71,34 @@ def test_a_chain_follows_relations_in_the_given_direction(read):
     assert find_chains(read, ["stop", "place"], [("from", "out")]) == find_chains(read, [], []) == []
     with pytest.raises(GraphError, match=r"X517.*'letf'[\s\S]*left"):
         find_chains(read, ["stop", "place"], [("to", "letf")])
+
+
+def query_all(package):
+    """Return what each query of one graph finds, by its arguments."""
+    built_graph = package.Graph()
+    objects = [built_graph.add_object("book" if number % 2 else "desk", {"n": number}).id for number in range(4)]
+    pairs = [(0, 1), (1, 2), (2, 0), (1, 1), (3, 1), (2, 1)]
+    for number, (source, target) in enumerate(pairs):
+        built_graph.add_relation(objects[source], objects[target], "on" if number % 2 else "by")
+    lookups: dict[str, Any] = {}
+    ends, types = [*objects, None], ["on", "by", "other", None]
+    for end, type_ in product(ends, types):
+        for direction in ("outgoing", "incoming", "both"):
+            lookups[f"{end} {type_} {direction}"] = built_graph.get_relations(end, type_, direction)
+        for other in ends:
+            lookups[f"{end} to {other} {type_}"] = built_graph.relations(source=end, target=other, type=type_)
+    for type_ in ("book", "desk", "other"):
+        lookups[type_] = built_graph.objects(type_)
+        lookups[f"{type_} 2"] = built_graph.query(type_, {"n": 2})
+        lookups[f"{type_}s"] = built_graph.objects_in_types([type_, "desk"])
+        lookups[f"any {type_}"] = [built_graph.has_object_of_type(type_)]
+    for end, depth in product(objects, range(4)):
+        near, relations = built_graph.neighborhood(end, depth)
+        lookups[f"around {end} {depth}"] = [*sorted(each.id for each in near), *sorted(each.id for each in relations)]
+    return {name: [getattr(each, "id", each) for each in result] for name, result in lookups.items()}
+
+
+def test_each_query_finds_what_the_package_finds():
+    actual = query_all(ours())
+    assert actual == query_all(theirs())
+    assert len({*map(str, actual.values())}) > 30  # they are told apart
