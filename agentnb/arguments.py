@@ -20,7 +20,7 @@ from pathlib import PurePath
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 from agentnb.errors import AgentNbError, ExecutionError, Problem, RecipeError, with_article
-from agentnb.text import UNREADABLE, call, class_name, safe_repr
+from agentnb.text import UNREADABLE, call, get_class_name, safe_repr
 
 MOST_ITEMS: Final = 100_000  # in a mapping of a foreign class
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
@@ -38,7 +38,7 @@ _KNOWN_MODULES: Final = frozenset(
     {"agentnb", "builtins", "datetime", "decimal", "pathlib", "networkx", "numpy", "pandas"}
 )
 _PLAIN: Final = frozenset({str, int, float, bool, bytes, type(None)})
-_UNCHANGED: Final = set[type]()  # classes of known modules that `_bound_size` leaves unchanged, as found earlier
+_UNCHANGED: Final = set[type]()  # classes of known modules that `_limit_size` leaves unchanged, as found earlier
 _COLLECTIONS: Final = (list, tuple, dict, set, frozenset)
 _VARIABLES: Final = ("Self", "Level", "Listener")  # names in annotations that are not classes
 _ABSTRACT: Final[dict[str, Any]] = {
@@ -100,7 +100,7 @@ class _Signature:
         if value is None or name in _AS_GIVEN:
             return value
         kind = self.kinds.get(name)
-        converted = (kind.convert if kind is not None else _bound_size)(value)
+        converted = (kind.convert if kind is not None else _limit_size)(value)
         if converted is UNREADABLE:
             raise self._make_error(
                 f"{name} is {_describe_value(value)} whose items cannot be read, or that has too many"
@@ -117,11 +117,13 @@ class _Signature:
             if kind is not None and not issubclass(type(value), kind.types):
                 reasons.append(f"{name} is {_describe_value(value)}, and {kind.annotation} is expected")
             elif (
-                kind is not None and kind.convert is plain_mapping and any(type(key) is not str for key in value or ())
+                kind is not None
+                and kind.convert is to_plain_mapping
+                and any(type(key) is not str for key in value or ())
             ):
                 reasons.append(f"a key of {name} is not a string")
             elif name != "self" and _is_foreign(value):
-                reasons.append(f"{name} is {_describe_value(value)} that raises {class_name(failure)} when used")
+                reasons.append(f"{name} is {_describe_value(value)} that raises {get_class_name(failure)} when used")
             elif name != "self" and (why := _explain_misfit(self.expected.get(name, "Any"), value)):
                 reasons.append(f"{name} {why}")
         return self._make_error("; ".join(reasons)) if reasons else None
@@ -239,7 +241,7 @@ def _list_class_names(annotation: str) -> set[str]:
     return {word.strip().rpartition(".")[2] for word in plain.split("|")}
 
 
-def _bound_size(value: Any) -> Any:
+def _limit_size(value: Any) -> Any:
     """Convert a collection of a foreign class to a built-in one, with limited length; return other values as is."""
     kind = type(value)
     if kind in _PLAIN or kind in _UNCHANGED or kind in _COLLECTIONS:
@@ -248,7 +250,7 @@ def _bound_size(value: Any) -> Any:
         if issubclass(kind, base) and not _is_known(kind):
             return base(base.__iter__(value)) if base is not dict else dict(dict.items(value))
     if call(issubclass, kind, Mapping) is True and not _is_known(kind) and not callable(value):
-        return readable_mapping(value)
+        return read_mapping(value)
     if call(issubclass, kind, Iterator) is True:
         items = call(lambda: list(islice(value, MOST_ITEMS + 1)))
         return items if type(items) is list and len(items) <= MOST_ITEMS else UNREADABLE
@@ -258,7 +260,7 @@ def _bound_size(value: Any) -> Any:
 
 
 def _describe_value(value: object) -> str:
-    return with_article(class_name(value))
+    return with_article(get_class_name(value))
 
 
 def _is_foreign(value: object, levels: int = 3) -> bool:
@@ -284,21 +286,21 @@ def _get_kind(parameter: Parameter) -> _Kind | None:
     if parameter.kind in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}:
         return None
     if annotation.startswith("Literal["):
-        return _Kind(annotation, (str,), plain_value)
+        return _Kind(annotation, (str,), to_plain_value)
     if all(word in _TYPES for word in alternatives):
         types = tuple(kind for word in alternatives for kind in _TYPES[word])
-        return _Kind(annotation, types, plain_path if PurePath in types else plain_value)
+        return _Kind(annotation, types, to_plain_path if PurePath in types else to_plain_value)
     if alternatives[0].startswith("Mapping[str,") and alternatives[1:] == ["object", "None"]:
-        return _Kind(annotation, (object,), _plain_if_mapping)
+        return _Kind(annotation, (object,), _to_plain_if_mapping)
     if alternatives[0].startswith("Mapping[") and alternatives[1:] in ([], ["None"]):
         types = (dict, type(None)) if alternatives[1:] else (dict,)
         return _Kind(
-            annotation, types, plain_mapping if alternatives[0].startswith("Mapping[str,") else readable_mapping
+            annotation, types, to_plain_mapping if alternatives[0].startswith("Mapping[str,") else read_mapping
         )
     return None
 
 
-def plain_value(value: Any) -> Any:
+def to_plain_value(value: Any) -> Any:
     """Convert strings and numbers, also inside lists and tuples, to built-in types; anything else to a Placeholder."""
     kind = type(value)
     if kind in _PLAIN:
@@ -307,32 +309,32 @@ def plain_value(value: Any) -> Any:
         if issubclass(kind, base):
             return convert(value)
     if kind in {list, tuple}:
-        return kind(map(plain_value, value))
+        return kind(map(to_plain_value, value))
     return _make_placeholder(value)
 
 
-def plain_path(value: Any) -> Any:
-    """Return a path unchanged and a path-like object as a string; convert anything else with `plain_value`."""
+def to_plain_path(value: Any) -> Any:
+    """Return a path unchanged and a path-like object as a string; convert anything else with `to_plain_value`."""
     if issubclass(type(value), PurePath):
         return value
     text = call(os.fspath, value) if hasattr(type(value), "__fspath__") else None
-    return text if type(text) is str else plain_value(value)
+    return text if type(text) is str else to_plain_value(value)
 
 
-def plain_mapping(value: Any) -> Any:
+def to_plain_mapping(value: Any) -> Any:
     """Return a mapping as a dict with plain keys; UNREADABLE if it cannot be read or has more than 100,000 items."""
     if type(value) is dict and all(type(key) is str for key in value):
         return value
-    mapping = readable_mapping(value)
-    return {plain_value(key): item for key, item in mapping.items()} if type(mapping) is dict else mapping
+    mapping = read_mapping(value)
+    return {to_plain_value(key): item for key, item in mapping.items()} if type(mapping) is dict else mapping
 
 
-def _plain_if_mapping(value: Any) -> Any:
-    """Return a mapping as `plain_mapping` does, and any other object as it is."""
-    return plain_mapping(value) if call(issubclass, type(value), Mapping) is True else value
+def _to_plain_if_mapping(value: Any) -> Any:
+    """Return a mapping as `to_plain_mapping` does, and any other object as it is."""
+    return to_plain_mapping(value) if call(issubclass, type(value), Mapping) is True else value
 
 
-def readable_mapping(value: Any) -> Any:
+def read_mapping(value: Any) -> Any:
     """Return a mapping as a dict; UNREADABLE if it cannot be read or has more than 100,000 items."""
     kind = type(value)
     if value is None or kind is dict or (call(issubclass, kind, Mapping) is True and not _is_foreign(value, 0)):
@@ -352,7 +354,7 @@ def _iter_pairs(value: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 def _make_placeholder(value: Any) -> Placeholder:
     """Return a placeholder whose class has the same name as the value's, and which has the same repr."""
-    stranger: Placeholder = type(class_name(value), (Placeholder,), {})(safe_repr(value))
+    stranger: Placeholder = type(get_class_name(value), (Placeholder,), {})(safe_repr(value))
     return stranger
 
 

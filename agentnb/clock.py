@@ -118,13 +118,13 @@ class TickingClock(FrozenClock):
         return {"at": self.at.isoformat(), "step_seconds": self.step.total_seconds()}
 
 
-def clock_of(state: Mapping[str, Any] | None) -> Clock:
+def restore_clock(state: Mapping[str, Any] | None) -> Clock:
     """Return a clock in a state returned by `Clock.get_state`.
 
     Example:
         >>> clock = TickingClock(step_seconds=2)
         >>> _ = clock.now()
-        >>> clock_of(clock.get_state()).now().isoformat()
+        >>> restore_clock(clock.get_state()).now().isoformat()
         '2000-01-01T00:00:02+00:00'
     """
     if state is None:

@@ -19,7 +19,7 @@ def register(view: str, maker: str | Callable[..., Any]) -> None:
     _VIEWS[view] = maker
 
 
-def view(name: str) -> Callable[..., Any]:
+def get_view(name: str) -> Callable[..., Any]:
     """Return the function that makes a view.
 
     Raises:

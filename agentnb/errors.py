@@ -23,9 +23,9 @@ from html import escape
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from agentnb.display import view
+from agentnb.display import get_view
 from agentnb.secrets import has_secret
-from agentnb.text import LONGEST_TEXT, class_name, safe_str
+from agentnb.text import LONGEST_TEXT, get_class_name, safe_str
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,10 +87,10 @@ class Problem:
         return f"{mark}{self.code}: {self.what}\n  where: {self.where}\n  why:   {self.why}\n  do:    {self.do}"
 
     def _repr_html_(self) -> str:
-        return problems_html([self])
+        return render_problems([self])
 
 
-def problems_html(problems: Iterable[Problem]) -> str:
+def render_problems(problems: Iterable[Problem]) -> str:
     """Return problems as HTML cards: code and what, then where, why and what to do. Everything is escaped."""
     return "".join(map(_render_card, problems))
 
@@ -123,7 +123,7 @@ class AgentNbError(Exception):
 
     def to_frame(self) -> pd.DataFrame:
         """Return the problems as a DataFrame: code, what, where, why, do, severity."""
-        frame: pd.DataFrame = view("table")([asdict(problem) for problem in self.problems])
+        frame: pd.DataFrame = get_view("table")([asdict(problem) for problem in self.problems])
         return frame
 
     def _render_traceback_(self) -> list[str]:
@@ -274,10 +274,10 @@ def set_known(owner: object, name: str, value: Any) -> None:
     except AttributeError:
         if hasattr(type(owner), name):  # it can only be read
             raise
-        raise no_attribute(owner, name) from None
+        raise make_attribute_error(owner, name) from None
 
 
-def no_attribute(owner: object, name: str) -> AttributeError:
+def make_attribute_error(owner: object, name: str) -> AttributeError:
     """Return the error for setting an attribute that an object does not have; it suggests the most similar one."""
     public = [each for each in dir(owner) if not each.startswith("_")]
     noun = with_article(type(owner).__name__)
@@ -306,26 +306,26 @@ def find_misspelling(word: str, known: Collection[str]) -> str | None:
     return None
 
 
-def error_text(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """Return the message of an exception, masked: what is wrong for errors of agentnb, else its own text."""
     if isinstance(error, AgentNbError) and error.problems:
         return "; ".join(problem.what for problem in error.problems)
     return safe_str(error, LONGEST_TEXT)
 
 
-def advice(error: BaseException) -> str:
+def format_advice(error: BaseException) -> str:
     """Return the message of an exception, masked; for errors of agentnb also why, and what to do."""
     if isinstance(error, AgentNbError) and error.problems:
         return "; ".join(f"{problem.what}: {problem.why}; {problem.do}" for problem in error.problems)
-    return error_text(error)
+    return format_error(error)
 
 
-def error_line(error: BaseException) -> str:
+def format_error_line(error: BaseException) -> str:
     """Return the class and the message of an exception, masked: `ValueError: no such city`."""
-    return f"{class_name(error)}: {error_text(error)}"
+    return f"{get_class_name(error)}: {format_error(error)}"
 
 
-def printable(error: BaseException | None) -> BaseException | None:
+def to_printable(error: BaseException | None) -> BaseException | None:
     """Return an error if it can be printed as the cause of another one; None if it would reveal a secret."""
     current = error
     while current is not None:

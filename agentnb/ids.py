@@ -30,18 +30,20 @@ class IDGen:
         return f"{prefix}_{number:03d}"
 
 
-def uuid_of(run_id: str, step: int, branch: str | None = None) -> uuid.UUID:
+def make_step_id(run_id: str, step: int, branch: str | None = None) -> uuid.UUID:
     """Return the id of a step: the same for the same run id, branch and number, in every process (UUID version 5).
 
     Example:
-        >>> uuid_of("run", 3) == uuid_of("run", 3), uuid_of("run", 3) == uuid_of("run", 3, "branch 1")
-        (True, False)
+        >>> make_step_id("run", 3) == make_step_id("run", 3)
+        True
+        >>> make_step_id("run", 3) == make_step_id("run", 3, "branch 1")
+        False
     """
     within = "" if branch is None else f"/{branch}"
     return uuid.uuid5(uuid.NAMESPACE_URL, f"agentnb:{run_id}{within}/{step}")
 
 
-def new_run_id(rng: random.Random | None = None) -> str:
+def make_run_id(rng: random.Random | None = None) -> str:
     """Return a new run id that sorts by time; with `rng` it is drawn from that generator only."""
     if rng is not None:
         return "".join(rng.choice(_ALPHABET) for _ in range(20))

@@ -17,8 +17,8 @@ from agentnb.recipe.listing import Listing
 from agentnb.recipe.model import ROOT, Recipe
 from agentnb.sources import SUFFIXES, Source, make_plain_source, read_file, read_text
 from agentnb.sources.problems import make_mapping_problem, make_missing_file_problem
-from agentnb.text import class_name, safe_str
-from agentnb.world.tools.allow_list import allow_entries
+from agentnb.text import get_class_name, safe_str
+from agentnb.world.tools.allow_list import to_allow_entries
 
 # The top-level words of a recipe: a misspelt one is the most likely reason why no dialect recognises a text.
 _TOP_WORDS = ("apiVersion", "kind", "metadata", "interface", "topology")
@@ -72,7 +72,7 @@ def load(
     """
     if isinstance(source, Recipe):
         return _rename(source, name)
-    allowed = allow_entries(allow)
+    allowed = to_allow_entries(allow)
     try:
         with limit_suggestions(), pause_collection():
             read, file = _read(source)
@@ -89,9 +89,9 @@ def _make_unreadable_problem(source: object, error: BaseException) -> Problem:
     """Return the problem of a source that contains an object that cannot be read."""
     return Problem(
         "R332",
-        f"{with_article(class_name(source))} cannot be read as a recipe",
-        f"<{class_name(source)}>",
-        f"reading part of it failed: {class_name(error)}: {safe_str(error, 200)}",
+        f"{with_article(get_class_name(source))} cannot be read as a recipe",
+        f"<{get_class_name(source)}>",
+        f"reading part of it failed: {get_class_name(error)}: {safe_str(error, 200)}",
         "write it with plain values: strings, numbers, lists and dicts; the cause of this error shows the part",
     )
 
@@ -108,9 +108,9 @@ def _rename(recipe: Recipe, name: str | None) -> Recipe:
 def _read(source: Any) -> tuple[Source, str | None]:
     """Return a source's content, and the file that it came from, if any."""
     if isinstance(source, os.PathLike):
-        return _of_file(source)
+        return _load_file(source)
     if isinstance(source, str):
-        return (read_text(source), None) if _is_text(source) else _of_file(source)
+        return (read_text(source), None) if _is_text(source) else _load_file(source)
     if isinstance(source, Mapping):
         return make_plain_source(source), None
     return Source(source, f"<{type(source).__name__}>"), None
@@ -123,7 +123,7 @@ def _is_text(source: str) -> bool:
     return ": " in source and not source.lower().endswith(SUFFIXES)
 
 
-def _of_file(path: str | os.PathLike[str]) -> tuple[Source, str | None]:
+def _load_file(path: str | os.PathLike[str]) -> tuple[Source, str | None]:
     try:
         file = Path(path).expanduser()
         exists = file.exists()

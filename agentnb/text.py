@@ -76,7 +76,7 @@ def mask_head(text: str, limit: int) -> str:
     return mask_text(str.__getitem__(text, slice(window)))[:limit]
 
 
-def class_name(value: object) -> str:
+def get_class_name(value: object) -> str:
     """Return the name of a value's class, independent of its metaclass; for a nested class, with the enclosing one."""
     return str(_QUALNAME(type(value))).rpartition("<locals>.")[2]
 
@@ -98,14 +98,14 @@ def _call_bounded(function: Callable[[Any], str], value: Any, limit: int) -> str
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001  (also SystemExit: showing an object must not end anything)
-        return f"<{class_name(value)} that cannot be shown: {class_name(error)}>"
+        return f"<{get_class_name(value)} that cannot be shown: {get_class_name(error)}>"
 
 
-def well_formed(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     r"""Return a text that can be encoded: half of a surrogate pair, which JSON may contain, becomes its escape.
 
     Example:
-        >>> well_formed("caf\u00e9"), well_formed("\ud800!")
+        >>> replace_surrogates("caf\u00e9"), replace_surrogates("\ud800!")
         ('café', '\\ud800!')
     """
     try:
@@ -227,7 +227,7 @@ def _open_collection(value: Any) -> tuple[str, str, Iterator[tuple[Any, Any]]] |
             names = kind.__dict__.get("_fields") if base is tuple else None
             items = base.__iter__(value)  # type: ignore[attr-defined]  # all of these have one
             if isinstance(names, tuple):
-                return f"{class_name(value)}(", ")", zip(names, items, strict=False)
+                return f"{get_class_name(value)}(", ")", zip(names, items, strict=False)
             if base in (set, frozenset) and not base.__len__(value):
                 return "set(" if base is set else "frozenset(", ")", iter(())
             return first, last, ((_NO_NAME, item) for item in _items_until_changed(items))
@@ -257,7 +257,11 @@ def _list_fields(value: Any, kind: type) -> tuple[str, str, Iterator[tuple[Any, 
         names = [name for name, field in _of_class(kind, "__pydantic_fields__").items() if field.repr]
     if names is None:
         return None
-    return f"{class_name(value)}(", ")", ((name, _attribute(value, name)) for name in names if _has(value, name))
+    return (
+        f"{get_class_name(value)}(",
+        ")",
+        ((name, _get_attribute(value, name)) for name in names if _has(value, name)),
+    )
 
 
 def _of_class(kind: type, name: str) -> Any:
@@ -266,13 +270,23 @@ def _of_class(kind: type, name: str) -> Any:
 
 
 def _has(value: Any, name: str) -> bool:
-    return _attribute(value, name) is not _NO_NAME
+    return _get_attribute(value, name) is not _NO_NAME
 
 
-def _attribute(value: Any, name: str) -> Any:
+def _get_attribute(value: Any, name: str) -> Any:
     """Return a field without running the object's own code; _NO_NAME if there is none."""
     attribute = call(object.__getattribute__, value, name)  # a field may be a property
     return _NO_NAME if attribute is UNREADABLE else attribute
 
 
-__all__ = ["UNREADABLE", "Fields", "call", "class_name", "mask_head", "safe_repr", "safe_str", "show_as", "well_formed"]
+__all__ = [
+    "UNREADABLE",
+    "Fields",
+    "call",
+    "get_class_name",
+    "mask_head",
+    "replace_surrogates",
+    "safe_repr",
+    "safe_str",
+    "show_as",
+]

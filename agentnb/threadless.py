@@ -30,7 +30,7 @@ def run_here(coroutine: Coroutine[Any, Any, T]) -> T:
     Raises:
         ExecutionError: X533, it waits for what only the running loop can deliver.
     """
-    ffi = _ffi()
+    ffi = _get_ffi()
     if ffi is not None and ffi.can_run_sync():
         result: T = ffi.run_sync(coroutine)
         return result
@@ -48,7 +48,7 @@ def run_here(coroutine: Coroutine[Any, Any, T]) -> T:
             asyncio.tasks._enter_task(outer, task)  # noqa: SLF001  (the same)
 
 
-def _ffi() -> Any:
+def _get_ffi() -> Any:
     """Return Pyodide's functions for JavaScript; None elsewhere."""
     try:
         return import_module("pyodide.ffi")

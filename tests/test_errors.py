@@ -19,7 +19,7 @@ from agentnb.errors import (
     RecipeError,
     close_match,
     did_you_mean,
-    error_text,
+    format_error,
     limit_suggestions,
 )
 
@@ -117,14 +117,14 @@ def test_an_error_that_cannot_be_formatted_is_reported():
         def __str__(self):
             raise RuntimeError("no words")
 
-    assert [error_text(Mute()), error_text(ValueError("no")), error_text(RecipeError(ONE, TWO))] == [
+    assert [format_error(Mute()), format_error(ValueError("no")), format_error(RecipeError(ONE, TWO))] == [
         "<Mute that cannot be shown: RuntimeError>", "no", f"{ONE.what}; {TWO.what}"
     ]  # fmt: skip
 
 
 def test_a_foreign_error_has_a_text_and_no_problems():
     error = errors.AgentRuntimeError("enough")
-    assert (str(error), error.problems, error_text(error)) == ("enough", (), "enough")
+    assert (str(error), error.problems, format_error(error)) == ("enough", (), "enough")
     assert str(pickle.loads(pickle.dumps(error))) == "enough"
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 import time
 
-from agentnb.ids import IDGen, new_run_id, uuid_of
+from agentnb.ids import IDGen, make_run_id, make_step_id
 
 
 def test_ids_are_counted_per_prefix():
@@ -14,18 +14,18 @@ def test_ids_are_counted_per_prefix():
 
 
 def test_a_steps_id_follows_from_its_run_and_number():
-    assert uuid_of("r", 1) == uuid_of("r", 1)
-    assert len({uuid_of("r", 1), uuid_of("r", 2), uuid_of("s", 1)}) == 3
-    assert uuid_of("r", 1).version == 5
+    assert make_step_id("r", 1) == make_step_id("r", 1)
+    assert len({make_step_id("r", 1), make_step_id("r", 2), make_step_id("s", 1)}) == 3
+    assert make_step_id("r", 1).version == 5
 
 
 def test_run_ids_are_new_and_sort_by_time(monkeypatch):
     moments = iter([1_000.0, 1_000.001, 5_000.0])
     monkeypatch.setattr(time, "time", lambda: next(moments))
-    actual = [new_run_id() for _ in range(3)]
+    actual = [make_run_id() for _ in range(3)]
     assert actual == sorted(actual)
     assert {len(run_id) for run_id in actual} == {20}
 
 
 def test_run_ids_of_a_seed_repeat():
-    assert new_run_id(random.Random(1)) == new_run_id(random.Random(1)) != new_run_id(random.Random(2))
+    assert make_run_id(random.Random(1)) == make_run_id(random.Random(1)) != make_run_id(random.Random(2))

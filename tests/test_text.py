@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from agentnb.board.values import freeze
 from agentnb.secrets import hide
-from agentnb.text import class_name, safe_repr, safe_str
+from agentnb.text import get_class_name, safe_repr, safe_str
 
 RAISES = [RuntimeError, SystemExit, GeneratorExit, RecursionError, MemoryError]
 
@@ -154,5 +154,5 @@ def test_a_class_is_named_despite_its_metaclass():
             raise RuntimeError(name)
 
     metaclassed = Meta("Odd", (), {})
-    assert class_name(type.__call__(metaclassed)) == "Odd"
+    assert get_class_name(type.__call__(metaclassed)) == "Odd"
     assert safe_repr(type.__call__(metaclassed)).startswith("<")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentnb.analysis.alignment import Pair, align, make_step_keys
-from agentnb.analysis.runs import get_recipe, get_session, trace_of
+from agentnb.analysis.runs import get_recipe, get_session, get_trace
 from agentnb.analysis.slices import Slice, Slices
 from agentnb.analysis.step_differences import Difference, StepRows, iter_differences
 from agentnb.arguments import plain_arguments
@@ -47,8 +47,8 @@ class Comparison:
 
     def __init__(self, a: Any, b: Any) -> None:
         self.a, self.b = a, b
-        self._keys = make_step_keys(trace_of(a).reading(), trace_of(b).reading())
-        rows_a, rows_b = map(StepRows, self._keys, (trace_of(run).run_id for run in (a, b)))
+        self._keys = make_step_keys(get_trace(a).reading(), get_trace(b).reading())
+        rows_a, rows_b = map(StepRows, self._keys, (get_trace(run).run_id for run in (a, b)))
         self.start = tuple(iter_differences(rows_a, rows_b, 0, 0))
         self.rows = tuple(self._row(pair, rows_a, rows_b) for pair in align(*self._keys))
 
@@ -223,7 +223,7 @@ class Comparison:
     @property
     def names(self) -> tuple[str, str]:
         """The names of the two runs."""
-        run_names = [getattr(get_session(run), "name", None) or trace_of(run).agent_id for run in (self.a, self.b)]
+        run_names = [getattr(get_session(run), "name", None) or get_trace(run).agent_id for run in (self.a, self.b)]
         return safe_str(run_names[0], 200), safe_str(run_names[1], 200)
 
     def lines(self) -> list[str]:

@@ -21,7 +21,7 @@ from agentnb.analysis.dependence import Dependence
 from agentnb.analysis.judging import Judge
 from agentnb.board.masking import find_secret_word
 from agentnb.board.values import freeze, thaw
-from agentnb.display import view
+from agentnb.display import get_view
 from agentnb.engine.control.budget import Budget
 from agentnb.engine.core.history import RUN
 from agentnb.engine.replay.equality import iter_innermost_differences
@@ -149,7 +149,7 @@ def find_counterfactuals(
         return make_table(rows, _TYPES)
     model = _Model(session, limits)
     trials = list(map(Trial, changes))
-    bar = view("progress")(len(trials) * samples) if progress and trials else nullcontext(lambda _count: None)
+    bar = get_view("progress")(len(trials) * samples) if progress and trials else nullcontext(lambda _count: None)
     with bar as advance:
         for repeat in range(samples):
             for trial in trials:

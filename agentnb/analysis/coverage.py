@@ -17,7 +17,7 @@ import pandas as pd
 
 from agentnb.analysis.judging import Judge
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
-from agentnb.analysis.runs import get_recipe, get_runs, trace_of
+from agentnb.analysis.runs import get_recipe, get_runs, get_trace
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import AGAIN, ENTER, ERROR, LEAVE, RUN, STATUS
 from agentnb.errors import ExecutionError, Problem
@@ -212,7 +212,7 @@ def _measure(runs: list[Any], where: str) -> Coverage:
                     "pass at least one run, or a store that has some")
         )  # fmt: skip
     groups: dict[Any, list[int]] = {}
-    readings = [trace_of(run, where).reading() for run in runs]
+    readings = [get_trace(run, where).reading() for run in runs]
     for index, reading in enumerate(readings):
         groups.setdefault((reading.nodes, reading.edges), []).append(index)
     visits: dict[Element, NDArray[np.int64]] = {}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from agentnb.analysis.merged_rows import MergedColumns, MergedRows
-from agentnb.analysis.runs import get_runs, trace_of
+from agentnb.analysis.runs import get_runs, get_trace
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import History, Tables
 from agentnb.errors import ExecutionError, Problem, pluralize
@@ -64,7 +64,7 @@ class ManyFrames(Frames):
 
     def __init__(self, runs: Iterable[Any]) -> None:
         self.cached_tables = {}
-        traces = [trace_of(run, "nb.frames()") for run in runs]
+        traces = [get_trace(run, "nb.frames()") for run in runs]
         _check_ids(traces)
         groups: dict[Any, list[int]] = {}
         readings: list[StepIndex] = []

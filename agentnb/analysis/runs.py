@@ -8,12 +8,12 @@ from typing import Any, cast
 from agentnb.errors import ExecutionError, Problem, with_article
 from agentnb.recipe.model import Edge, EdgeKind, Node, Recipe
 from agentnb.session import Session
-from agentnb.text import class_name, safe_str
+from agentnb.text import get_class_name, safe_str
 from agentnb.trace.recipe_snapshot import rebuild_recipe as snapshot_recipe
 from agentnb.trace.trace import SimulationTrace
 
 
-def trace_of(run: Any, where: str = "nb.compare()") -> SimulationTrace:
+def get_trace(run: Any, where: str = "nb.compare()") -> SimulationTrace:
     """Return the trace of a run.
 
     A101: a value is not a run.
@@ -27,7 +27,7 @@ def trace_of(run: Any, where: str = "nb.compare()") -> SimulationTrace:
         if isinstance(trace, SimulationTrace):
             return trace
     raise ExecutionError(
-        Problem("A101", f"{with_article(class_name(run))} is not a run", where,
+        Problem("A101", f"{with_article(get_class_name(run))} is not a run", where,
                 "a run is a Session, a SimulationTrace, or a run that nb.open() has opened",
                 "pass one of them; nb.Session(recipe, inputs) makes a session of a recipe")
     )  # fmt: skip
@@ -49,7 +49,7 @@ def get_recipe(run: Any) -> Recipe:
     session = get_session(run)
     if session is not None:
         return session.recipe
-    trace = trace_of(run)
+    trace = get_trace(run)
     snapshot = trace.origin().get("recipe")
     if snapshot is not None:
         return snapshot_recipe(snapshot)
@@ -77,7 +77,7 @@ def get_runs(runs: Any, where: str) -> list[Any]:
     if isinstance(runs, Iterable) and not isinstance(runs, str | bytes):
         run_list = list(runs)
         for run in run_list:
-            trace_of(run, where)
+            get_trace(run, where)
         return run_list
     return list(iter_stored_runs(runs))
 
@@ -91,4 +91,4 @@ def iter_stored_runs(store: Any) -> Iterator[Session]:
         yield open_stored(store, run_id)
 
 
-__all__ = ["get_recipe", "get_runs", "get_session", "iter_stored_runs", "trace_of"]
+__all__ = ["get_recipe", "get_runs", "get_session", "get_trace", "iter_stored_runs"]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentnb.analysis.dependence import Dependence, ReadRow
-from agentnb.analysis.runs import get_recipe, get_session, trace_of
+from agentnb.analysis.runs import get_recipe, get_session, get_trace
 from agentnb.arguments import plain_arguments
 from agentnb.engine.core.history import ENTER, LEAVE
 from agentnb.errors import ExecutionError
@@ -254,7 +254,7 @@ class _Slicer:
             self.row_by_key[step, node, key, via] = row._replace(inferred=False)
 
 
-def slice_of(session: Session, path: str, at: int | None = None) -> Slice:
+def compute_slice(session: Session, path: str, at: int | None = None) -> Slice:
     """Return the backward slice of the value at a path; see `Session.slice`.
 
     Raises:
@@ -277,7 +277,7 @@ class Slices:
     @cached_property
     def _rows(self) -> Dependence:
         session = get_session(self._run)
-        return Dependence(trace_of(self._run), None if session is None else session.recipe)
+        return Dependence(get_trace(self._run), None if session is None else session.recipe)
 
     def of_path(self, path: str, at: int) -> Slice:
         """Return the slice of the value at a path of the board after a step."""
@@ -303,4 +303,4 @@ class Slices:
         return Slice(f"step {step}", step, slicer.run(), self._recipe)
 
 
-__all__ = ["Slice", "SliceRow", "Slices", "slice_of"]
+__all__ = ["Slice", "SliceRow", "Slices", "compute_slice"]

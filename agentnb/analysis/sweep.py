@@ -17,7 +17,7 @@ from agentnb.analysis.sweep_jobs import Jobs, SelectedJobs, to_inputs
 from agentnb.analysis.sweep_results import ChunkResults, ParquetResults, Results, StoreResults
 from agentnb.analysis.sweep_workers import Job, SweepSettings
 from agentnb.arguments import plain_arguments
-from agentnb.display import view
+from agentnb.display import get_view
 from agentnb.errors import ExecutionError, Problem, did_you_mean
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
@@ -204,7 +204,7 @@ def _progress_bar(total: int, done: int, *, shown: bool) -> Iterator[Any]:
     if not shown or not total:
         yield lambda _count: None
         return
-    with view("progress")(total, done) as advance:
+    with get_view("progress")(total, done) as advance:
         yield advance
 
 
@@ -250,7 +250,7 @@ class Sweep:
     @property
     def charts(self) -> Any:
         """Charts of the runs, by Altair: outcomes, durations, outputs; see `SweepCharts`."""
-        return view("sweep_charts")(self)
+        return get_view("sweep_charts")(self)
 
     @plain_arguments
     def session(self, run_id: str) -> Session:

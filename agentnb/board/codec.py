@@ -39,10 +39,10 @@ from agentnb.board.values import (
     thaw,
 )
 from agentnb.bounds import find_excess
-from agentnb.errors import Problem, StoreError, error_line, printable, with_article
+from agentnb.errors import Problem, StoreError, format_error_line, to_printable, with_article
 from agentnb.recipe.model import WIDE
 from agentnb.secrets import MASK, SECRETS, Masked, has_secret, is_secret, is_url, mask_text, needs_masking
-from agentnb.text import UNREADABLE, call, class_name, safe_repr
+from agentnb.text import UNREADABLE, call, get_class_name, safe_repr
 
 TAG: Final = "$"
 MOST_CODECS: Final = 3  # nesting of users' codecs
@@ -203,8 +203,8 @@ def _encode_by_codec(codec: Registered, value: Any, key: object, lenient: bool) 
         raise StoreError(
             Problem("L437", f"the codec of {codec.name} failed",
                     "a value" if key is None else f"board key {safe_repr(key)}",
-                    error_line(error), "fix the `to_data` function registered for it")
-        ) from printable(error)  # fmt: skip
+                    format_error_line(error), "fix the `to_data` function registered for it")
+        ) from to_printable(error)  # fmt: skip
     finally:
         _NESTED.reset(nested)
 
@@ -352,11 +352,11 @@ def _encode_opaque(value: Any, key: object, lenient: bool) -> Json:
     raise StoreError(
         Problem(
             "L401",
-            f"{with_article(class_name(value))} cannot be stored",
+            f"{with_article(get_class_name(value))} cannot be stored",
             "a value" if key is None else f"board key {safe_repr(key)}",
             f"no codec accepts objects of {name}, and agentnb never pickles",
             f"write a plain value, or register a codec: "
-            f"agentnb.board.codec.register({class_name(value)}, to_data, from_data)",
+            f"agentnb.board.codec.register({get_class_name(value)}, to_data, from_data)",
         )
     )
 

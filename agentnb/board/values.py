@@ -25,7 +25,7 @@ from agentnb.board import external_types
 from agentnb.bounds import SIZE_LIMIT, Walk
 from agentnb.errors import BoardError, Problem, with_article
 from agentnb.recipe.user_functions import describe_how_to_run, find_unrun
-from agentnb.text import UNREADABLE, Fields, call, class_name, safe_repr, show_as
+from agentnb.text import UNREADABLE, Fields, call, get_class_name, safe_repr, show_as
 
 
 class Absent:
@@ -231,7 +231,7 @@ class FrozenArray:
         self.array = held
 
     def __repr__(self) -> str:
-        return f"FrozenArray({class_name(self.array)}, shape={self.array.shape})"
+        return f"FrozenArray({get_class_name(self.array)}, shape={self.array.shape})"
 
 
 class Opaque:
@@ -243,11 +243,11 @@ class Opaque:
         self.value = value
 
     def __repr__(self) -> str:
-        return f"<opaque {class_name(self.value)}>"
+        return f"<opaque {get_class_name(self.value)}>"
 
 
 show_as(FrozenList, lambda value: islice(value.items, value.size))
-show_as(FrozenRecord, lambda value: Fields(class_name(value.template), value.parts.items()))
+show_as(FrozenRecord, lambda value: Fields(get_class_name(value.template), value.parts.items()))
 
 # The classes of readers' copies, each with a function that tells whether a copy still equals the frozen value it is
 # compared with.
@@ -367,7 +367,7 @@ def _make_bounds_error(value: Any, why: str) -> BoardError:
         Problem(
             "B102",
             "a value is nested too deeply, or is too large, for the blackboard",
-            with_article(class_name(value)),
+            with_article(get_class_name(value)),
             why,
             "write a flatter or smaller value without cycles",
         )

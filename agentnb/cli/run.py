@@ -46,7 +46,7 @@ def run_command(args: argparse.Namespace) -> int:
             session_options = {"budget": budget, "seed": args.seed, "chaos": parse_chaos(args), "store": args.store}
             session = at_end.enter_context(closing(Session(recipe, inputs, **session_options, **options)))
             if not args.json:
-                session.subscribe(lambda step: print(step_line(step), flush=True))
+                session.subscribe(lambda step: print(format_step(step), flush=True))
             for type_, payload in args.events:
                 session.emit(type_, parse_typed(payload, None))
             session.run()
@@ -83,7 +83,7 @@ def _iter_problems(recipe: Recipe, session: Session) -> Iterator[Problem]:
                           "look at its steps: the tools that failed, and the model's answers")  # fmt: skip
 
 
-def step_line(step: SimulationStep) -> str:
+def format_step(step: SimulationStep) -> str:
     """Return a step as one line: number, node, kind, duration, and what it wrote or why it failed."""
     kind = step.kind if step.phase == "run" else f"{step.kind} {step.phase}"
     text = step.error or ", ".join(f"{key} = {safe_repr(value, key=key)}" for key, value in step.outputs.items())

@@ -7,7 +7,7 @@ import sys
 from contextlib import closing, nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from agentnb.cli.run import report, step_line
+from agentnb.cli.run import format_step, report
 from agentnb.cli.script import read_script
 from agentnb.recipe.descriptions import parse_typed
 
@@ -50,7 +50,7 @@ def _continue(args: argparse.Namespace, move: Any, *, fork: bool = False) -> int
                 continued = session.fork(args.at, edit={key: parse_typed(text) for key, text in args.edits} or None)
             with closing(continued):
                 if not args.json:
-                    continued.subscribe(lambda step: print(step_line(step), flush=True))
+                    continued.subscribe(lambda step: print(format_step(step), flush=True))
                 move(continued, recipe)
     return report(args, recipe, continued)
 

@@ -52,7 +52,7 @@ def run_runs(args: argparse.Namespace) -> int:
 
 def trace_command(args: argparse.Namespace) -> int:
     """Print one table of a run, from a trace file or a store."""
-    trace, source = _trace_of(args.source, args.run)
+    trace, source = _load_trace(args.source, args.run)
     if args.output is not None:
         trace.to_json(args.output)
     frame = getattr(trace.frames, args.table)
@@ -71,7 +71,7 @@ def trace_command(args: argparse.Namespace) -> int:
     return 0
 
 
-def _trace_of(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
+def _load_trace(source: str, run_id: str | None) -> tuple[SimulationTrace, str]:
     """Return the trace of a file or of a run in a store, and its current step."""
     from agentnb.recordings.formats import open as open_run
 

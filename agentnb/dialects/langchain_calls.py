@@ -296,7 +296,7 @@ def _to_question(calls: Calls, error: Exception) -> dict[str, Any]:
     return question
 
 
-def _answer_in(calls: Calls, result: Any) -> Any:
+def _get_answer(calls: Calls, result: Any) -> Any:
     if isinstance(result, Mapping):
         if "message" in result:
             return messages_from_dict([result["message"]])[0]
@@ -334,7 +334,7 @@ def _wrap_tool(cls: Any) -> None:
         except Exception as error:
             _validate_again(self, tool_input, kwargs, error)
             raise
-        return _answer_in(calls, result)
+        return _get_answer(calls, result)
 
     async def aran(self: Any, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         calls = CALLS.get()
@@ -353,7 +353,7 @@ def _wrap_tool(cls: Any) -> None:
         except Exception as error:
             _validate_again(self, tool_input, kwargs, error)
             raise
-        return _answer_in(calls, result)
+        return _get_answer(calls, result)
 
     cls.run, cls.arun = ran, aran
 

@@ -20,7 +20,7 @@ from agentnb.errors import Problem, RecipeError, limit_suggestions, with_article
 from agentnb.recipe.agent_expansion import graft_agents
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source
-from agentnb.text import class_name
+from agentnb.text import get_class_name
 
 _SPOT = re.compile(r":(\d+):(\d+)(?=,|$)")
 
@@ -187,7 +187,7 @@ def describe_content(source: Source) -> str:
             return "a mapping"
         case bool() | int() | float():
             return "one value"
-    return with_article(class_name(source.content))
+    return with_article(get_class_name(source.content))
 
 
 def sort_problems(problems: list[Problem]) -> list[Problem]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from agentnb.draw.board_table import BoardTable, make_board_table
 from agentnb.draw.fan_out import add_groups
 from agentnb.draw.label_text import clean, cut, measure_width, wrap
-from agentnb.draw.ordering import order_of
+from agentnb.draw.ordering import compute_order
 from agentnb.draw.run_view import RunView
 from agentnb.draw.shapes import measure_around
 from agentnb.draw.style import BEHAVIORS, get_family, get_shape
@@ -146,7 +146,7 @@ def make_picture(recipe: Recipe, *, board: bool, direction: str, run: RunView | 
         areas=tuple(areas.values()),
         board=make_board_table(recipe, run, spare=spare) if board else None,
         with_run=run is not None,
-        order=order_of(recipe, boxes, links, areas),
+        order=compute_order(recipe, boxes, links, areas),
     )
     return add_groups(picture)
 

@@ -21,7 +21,7 @@ from agentnb.draw.diagram import (
 )
 from agentnb.draw.drawing import Drawing
 from agentnb.draw.label_text import clean, cut, measure_width, wrap
-from agentnb.draw.ordering import order_of
+from agentnb.draw.ordering import compute_order
 from agentnb.draw.shapes import measure_around
 from agentnb.recipe.model import Recipe
 from agentnb.text import safe_repr
@@ -104,7 +104,7 @@ def draw_sketch(
     more = (
         (_make_box("more", GenericBox("", "not shown", rest, tip=rest, shape="note", marks=("rest",))),) if rest else ()
     )
-    order = order_of(Recipe(title, "", {}, (), ()), boxes, links, {})
+    order = compute_order(Recipe(title, "", {}, (), ()), boxes, links, {})
     picture = Picture(clean(title), "", "TB", (*boxes.values(), *more), links, (), None, order=order, what=what)
     return Sketch(picture, [*lines, *([rest] if rest else [])])
 

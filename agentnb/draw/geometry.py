@@ -105,7 +105,7 @@ def read_geometry(text: str, layout: str) -> Geometry:
                 boxes[name] = _parse_point(item["pos"], height)
         for item in document.get("edges", ()):
             label = _parse_point(item["lp"], height) if "lp" in item else None
-            routes[item["name"]] = _route(item["pos"], height, label)
+            routes[item["name"]] = _parse_route(item["pos"], height, label)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no layout in what Graphviz wrote: {error!r}") from error
     return Geometry(width, height, boxes, areas, routes, layout)
@@ -116,7 +116,7 @@ def _parse_point(text: str, height: float) -> Point:
     return float(x), height - float(y)
 
 
-def _route(text: str, height: float, label: Point | None) -> Route:
+def _parse_route(text: str, height: float, label: Point | None) -> Route:
     tip, points = None, []
     for word in text.split(";", 1)[0].split():
         if word.startswith("e,"):

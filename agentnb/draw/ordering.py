@@ -20,7 +20,7 @@ _LONE: Final = 4
 _MOST: Final = 400
 
 
-def order_of(
+def compute_order(
     recipe: Recipe, boxes: Mapping[str, Box], links: Sequence[Link], areas: Mapping[str, Area]
 ) -> tuple[tuple[str, str], ...]:
     """Return pairs of box names: the second is below the first. `boxes` maps nodes, `areas` regions."""

@@ -26,7 +26,7 @@ from agentnb.draw.diagram import (
     make_box,
 )
 from agentnb.draw.label_text import clean, cut, measure_width, to_safe_text, wrap
-from agentnb.draw.ordering import order_of
+from agentnb.draw.ordering import compute_order
 from agentnb.draw.shapes import measure_around
 from agentnb.text import safe_repr
 
@@ -79,7 +79,7 @@ def make_reactive_picture(recipe: Recipe, *, board: bool, direction: str, run: R
         areas=(),
         board=make_board_table(recipe, run, spare=spare) if board else None,
         with_run=run is not None,
-        order=order_of(recipe, boxes, every, {}),
+        order=compute_order(recipe, boxes, every, {}),
         later=tuple(later),
     )
 

@@ -84,7 +84,7 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
             flows,
             *(_render_link(link, geometry.routes[link.name]) for link in picture.links if link.name in geometry.routes),
             *(_render_link(link, make_direct_route(picture, link, geometry)) for link in picture.later),
-            *(_area_title(area, place) for area, place in areas),  # above the lines that enter the area
+            *(_render_area_title(area, place) for area, place in areas),  # above the lines that enter the area
             *(_render_box(box, geometry.boxes[box.name]) for box in picture.boxes),
             table,
             "</g>\n</svg>",
@@ -102,7 +102,7 @@ def _render_area(area: Area, rectangle: Rectangle) -> str:
     )
 
 
-def _area_title(area: Area, rectangle: Rectangle) -> str:
+def _render_area_title(area: Area, rectangle: Rectangle) -> str:
     """Return a title on its own background, so that a line that enters the area passes behind it."""
     left, top, *_ = rectangle
     return (

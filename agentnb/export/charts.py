@@ -38,7 +38,8 @@ class Charts:
         frame["begin"] = (steps["timestamp"] - steps["timestamp"].min()).dt.total_seconds()
         frame["end"] = frame["begin"] + frame["seconds"]
         return make_chart(frame, "Steps over time").mark_bar().encode(
-            x=alt.X("begin:Q", title="seconds"), x2=alt.X2("end:Q"), y=alt.Y("node:N", sort=_order(steps), title=None),
+            x=alt.X("begin:Q", title="seconds"), x2=alt.X2("end:Q"),
+            y=alt.Y("node:N", sort=_order_nodes(steps), title=None),
             color=alt.Color("status:N"),
             tooltip=[alt.Tooltip(field) for field in ("step:Q", "node:N", "status:N", "seconds:Q")],
         )  # fmt: skip
@@ -139,7 +140,7 @@ def _make_html_table(rows: Sequence[dict[str, Any]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def _order(steps: pd.DataFrame) -> Sequence[str]:
+def _order_nodes(steps: pd.DataFrame) -> Sequence[str]:
     """Return the nodes in the order in which they first ran."""
     return list(dict.fromkeys(steps["node"].astype(str)))
 

@@ -32,9 +32,9 @@ from agentnb.expressions.jsonlogic import (
     Operator,
     PreparedRule,
     check_rule,
+    format_rule,
     make_ready,
     normalize,
-    rule_text,
 )
 from agentnb.expressions.lookup import (
     NOTHING,
@@ -55,7 +55,7 @@ from agentnb.recipe.user_functions import (
     find_unrun,
     is_async,
     is_generator,
-    source_lines,
+    read_source_lines,
 )
 from agentnb.text import safe_repr
 
@@ -119,7 +119,7 @@ class Rule:
     __slots__ = ("_compiled", "_pairs", "_paths", "_ready", "place", "reads", "reads_all", "text", "warning")
 
     def __init__(self, rule: Any, ready: PreparedRule, place: Place | None) -> None:
-        self.text, self.place, self.warning = rule_text(rule), place, ""
+        self.text, self.place, self.warning = format_rule(rule), place, ""
         self._ready, self._compiled = ready, _compile(ready.rule, self.text, place)
         self._pairs = ready.pairs
         facts = self._compiled.facts()
@@ -484,7 +484,7 @@ def get_callable_text(function: Any) -> str:
     if name != "<lambda>":
         return str(name)
     try:
-        tree = ast.parse(textwrap.dedent("".join(source_lines(function)[0])).strip())
+        tree = ast.parse(textwrap.dedent("".join(read_source_lines(function)[0])).strip())
     except UNKNOWN_SOURCE:
         return "a lambda"
     lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]

@@ -22,7 +22,7 @@ from agentnb.errors import with_article
 from agentnb.expressions.paths import Path
 from agentnb.expressions.regex import LONGEST as LONGEST_TRIED
 from agentnb.expressions.regex import EndlessError, compile_pattern
-from agentnb.text import class_name, safe_repr
+from agentnb.text import get_class_name, safe_repr
 
 LONGEST = 200  # characters of a message, which may quote the value
 # Keywords that do not constrain a value, with the types of their content.
@@ -76,7 +76,7 @@ class Schema:
     def own_faults(self) -> Iterator[Fault]:
         """Yield the faults of the schema itself, including invalid regular expressions."""
         if not isinstance(self.source, bool | Mapping):
-            yield Fault((), f"{with_article(class_name(self.source))} is not a JSON Schema")
+            yield Fault((), f"{with_article(get_class_name(self.source))} is not a JSON Schema")
             return
         if isinstance(self.source, Mapping) and not isinstance(self.source.get("$schema", ""), str):
             yield Fault(("$schema",), "`$schema` must be a string")
@@ -151,7 +151,7 @@ class Schema:
             return
         try:
             for error in self._validator.iter_errors(value):
-                yield Fault(tuple(error.absolute_path), _format_message(error), _rule(error))
+                yield Fault(tuple(error.absolute_path), _format_message(error), _get_rule(error))
         except Unresolvable as error:
             yield Fault((), f"its schema refers to {_shorten(str(getattr(error, 'ref', error)))!r}, which is not in it")
         except RecursionError:  # by the library
@@ -347,7 +347,7 @@ def _format_message(error: Any) -> str:
     return _shorten(str(error.message).replace(repr(value), name, 1))
 
 
-def _rule(error: Any) -> str:
+def _get_rule(error: Any) -> str:
     if error.validator in _OF_KEYS:
         return _format_message(error)
     return (

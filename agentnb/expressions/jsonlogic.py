@@ -17,7 +17,7 @@ from agentnb.expressions.lookup import to_json, to_plain
 from agentnb.expressions.templates import Template, compile_template, has_markers
 from agentnb.text import safe_repr, safe_str
 
-__all__ = ["MISSING", "Operator", "PreparedRule", "check_rule", "make_ready", "rule_text"]
+__all__ = ["MISSING", "Operator", "PreparedRule", "check_rule", "format_rule", "make_ready"]
 
 MAX_DEPTH = 64
 MAX_PARTS = 10_000
@@ -209,7 +209,7 @@ class _RuleRewriter:
 
     def _note(self, node: dict[str, Any], name: str, pointer: str) -> str:
         if name not in _GLUE:
-            self.ready.texts[pointer] = rule_text(node)
+            self.ready.texts[pointer] = format_rule(node)
         return f"{pointer}/{_escape(name)}"
 
     def _hand_over(self, text: str, pointer: str) -> Any:
@@ -237,7 +237,7 @@ class _RuleRewriter:
             name, arguments = _split_operation(node)
             inner = self._note(node, name, pointer)
             return {name: [self._guard(item, f"{inner}/{at}", comparison) for at, item in enumerate(arguments)]}
-        self.ready.guards.append((rule_text(node), rule_text(comparison)))
+        self.ready.guards.append((format_rule(node), format_rule(comparison)))
         thrown = {"throw": f"{MISSING}{len(self.ready.guards) - 1}"}
         return {"??": [self.rewritten(node, f"{pointer}/??/0"), thrown]}
 
@@ -245,7 +245,7 @@ class _RuleRewriter:
         sides = [side for item in arguments if (side := _parse_side(item)) is not None]
         # Inside a map or a filter, a path starts at the item.
         if self.strict and not self._scopes and len(arguments) == len(sides) == 2:
-            self.ready.pairs.append((sides[0], sides[1], rule_text(comparison)))
+            self.ready.pairs.append((sides[0], sides[1], format_rule(comparison)))
 
 
 def _split_operation(node: dict[str, Any]) -> tuple[str, list[Any]]:
@@ -268,11 +268,11 @@ def _parse_side(node: Any) -> Operand | None:
 # -- messages ------------------------------------------------------------------------------------------------------
 
 
-def rule_text(rule: Any) -> str:
+def format_rule(rule: Any) -> str:
     """Return a rule as text in the language of templates.
 
     Example:
-        >>> rule_text({"and": [{"<": [{"var": "tries"}, 3]}, {"!": [{"var": "done"}]}]})
+        >>> format_rule({"and": [{"<": [{"var": "tries"}, 3]}, {"!": [{"var": "done"}]}]})
         'tries < 3 and not done'
     """
     match rule:
@@ -283,7 +283,7 @@ def rule_text(rule: Any) -> str:
         case str() if has_markers(rule):
             return rule
         case list():
-            return f"[{', '.join(map(rule_text, rule))}]"
+            return f"[{', '.join(map(format_rule, rule))}]"
     return repr(rule)
 
 
@@ -294,21 +294,21 @@ def _format_operation(name: str, arguments: list[Any]) -> str:
         case "var" | "val", [str(path)]:
             return path
         case "var", [str(path), default]:
-            return f"{path}|default({rule_text(default)})"
+            return f"{path}|default({format_rule(default)})"
         case "!", [value]:
             return f"not {_format_operand(value)}"
         case "!!", [value]:
             return _format_operand(value)
         case "if" | "?:", [test, then, *otherwise] if len(arguments) > 1:
-            rest = _format_operation("if", otherwise) if len(otherwise) > 1 else rule_text(*otherwise or [None])
+            rest = _format_operation("if", otherwise) if len(otherwise) > 1 else format_rule(*otherwise or [None])
             return f"{_format_operand(then)} if {_format_operand(test)} else {rest}"
         case _, [_, _, *_] if name in _INFIX:
             return f" {name} ".join(map(_format_operand, arguments))
-    return f"{name}({', '.join(map(rule_text, arguments))})"
+    return f"{name}({', '.join(map(format_rule, arguments))})"
 
 
 def _format_operand(rule: Any) -> str:
     """Return the text of an operand, in parentheses if it is compound."""
-    text = rule_text(rule)
+    text = format_rule(rule)
     loose = isinstance(rule, dict) and next(iter(rule), "") in ("and", "or", "if", "?:")
     return f"({text})" if loose else text

@@ -21,7 +21,7 @@ from agentnb.world.call_arguments import (
 )
 from agentnb.world.effect import Effect
 from agentnb.world.llm.base import SIMULATED
-from agentnb.world.llm.simulated import SimulatedClient, mock_answer
+from agentnb.world.llm.simulated import SimulatedClient, make_mock_answer
 from agentnb.world.llm.structured import find_json
 from agentnb.world.llm.text import to_text
 from agentnb.world.world import count_earlier_calls
@@ -144,7 +144,7 @@ def find_simulated_answer(script: Sequence[Any], work: Work) -> Any:
 def _simulate(ref: str, key: str, script: Sequence[Any] | None, options: Options) -> EffectOf:
     """Answer with the recipe's simulated answers in order, repeating the last; without any, with a mock."""
     if not script:
-        answer = freeze({key: mock_answer(ref)})
+        answer = freeze({key: make_mock_answer(ref)})
 
         def target(**_: Any) -> Any:
             return answer

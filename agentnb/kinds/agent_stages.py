@@ -13,7 +13,7 @@ from typing import Any, Final
 from agentnb.board.masking import register_secrets
 from agentnb.board.values import ABSENT
 from agentnb.engine.core.work import Append, Kind, Outcome, Perform, Work
-from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, advice, error_text
+from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, format_advice, format_error
 from agentnb.kinds.agent import find_simulated_answer
 from agentnb.kinds.context import ODD, get_own_id
 from agentnb.recipe.model import Node
@@ -28,7 +28,7 @@ from agentnb.world.llm.decision import (
     parse_native_decisions,
     to_text,
 )
-from agentnb.world.llm.simulated import mock_answer
+from agentnb.world.llm.simulated import make_mock_answer
 
 # Keys that the steps of an agent write to its board.
 _WRITTEN = ("tools", "answer", "model", "usage", "decision", "calls", "calls_on", "tools_executed", "goes_on",
@@ -48,7 +48,7 @@ def _recording_failure(work: Work) -> Iterator[None]:
     except Exception as error:
         _write_failure(work, error)
         if isinstance(error, AgentRuntimeError | TimeoutError):
-            raise ExecutionError(*getattr(error, "problems", (error_text(error),))) from error
+            raise ExecutionError(*getattr(error, "problems", (format_error(error),))) from error
         raise
 
 
@@ -67,7 +67,7 @@ def _append_result(work: Work, decision: Mapping[str, Any], parameters: Any, res
 
 def _write_failure(work: Work, error: BaseException) -> None:
     """Write to the board what failed, why, and the remedy."""
-    why = {"node": get_own_id(work.node), "type": type(error).__name__, "message": advice(error)}
+    why = {"node": get_own_id(work.node), "type": type(error).__name__, "message": format_advice(error)}
     work.write(_FAILURE, why)
 
 
@@ -167,7 +167,7 @@ def _add_usage(before: Any, usage: Any) -> dict[str, Any]:
 
 
 def _make_simulated_answer(name: str, *, json: bool) -> Any:
-    text = mock_answer(name)
+    text = make_mock_answer(name)
     return {"tool_name": "none", "response": text} if json else text
 
 

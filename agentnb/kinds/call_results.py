@@ -31,7 +31,7 @@ def check_result(value: Any) -> None:
         raise ResultError(message, content)
 
 
-def answer_of(value: Any) -> dict[str, Any]:
+def to_answer(value: Any) -> dict[str, Any]:
     """Return a model's answer as a mapping: status, text, json, items, result and error."""
     content = getattr(value, "content", value)
     if isinstance(content, Mapping) and content.keys() & {"error", "text", "result"}:

@@ -7,14 +7,14 @@ from typing import Any
 
 from agentnb.engine.core.work import Kind, Outcome, Perform, Work
 from agentnb.errors import with_article
-from agentnb.kinds.call_results import ResultError, answer_of, check_result
+from agentnb.kinds.call_results import ResultError, check_result, to_answer
 from agentnb.kinds.context import find_oddity, make_context, make_strict
 from agentnb.kinds.directives import Directives
 from agentnb.recipe.model import Node
 from agentnb.world.call_arguments import find_options, get_options, make_settings
 from agentnb.world.effect import Effect
 from agentnb.world.llm.env import Environment, substitute_env
-from agentnb.world.llm.simulated import mock_answer
+from agentnb.world.llm.simulated import make_mock_answer
 
 
 def bind(node: Node, world: Any) -> Perform:
@@ -32,7 +32,7 @@ def bind(node: Node, world: Any) -> Perform:
     name, directives = str(params.get("template", node.id)), Directives(node, world)
     key = params.get("output")
     settings, options = make_settings(params.get("model")), get_options(node)
-    llm_options, mock, has_model = find_options(world, options), mock_answer(node.id), world.llm is not None
+    llm_options, mock, has_model = find_options(world, options), make_mock_answer(node.id), world.llm is not None
 
     async def perform(work: Work) -> Outcome:
         context = make_context(work)
@@ -45,7 +45,7 @@ def bind(node: Node, world: Any) -> Perform:
                 "agent", name, arguments, check=_check, target=lambda **_: mock, is_simulated=True, **options
             )
         answer = await work.call(effect)
-        result = answer_of(answer)
+        result = to_answer(answer)
         writes = directives(work, result)
         thought = find_oddity(*(text for _, text in prompt), directives)
         if key is not None:

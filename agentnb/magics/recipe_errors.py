@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
-from agentnb.errors import Problem, RecipeError, problems_html
+from agentnb.errors import Problem, RecipeError, render_problems
 
 AROUND: Final = 2  # lines of the text shown before and after a wrong one
 _PLACE: Final = re.compile(r"^<text>:(\d+):(\d+)")
@@ -60,7 +60,7 @@ class Faults:
             for number, line, column in self._iter_visible_lines()
         )
         text = f'<pre style="{_TEXT}">{rows}</pre>' if rows else ""
-        return f"{text}{problems_html(self._problems)}"
+        return f"{text}{render_problems(self._problems)}"
 
 
 def _underline(line: str, column: int) -> str:

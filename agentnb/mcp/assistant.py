@@ -12,7 +12,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentnb.engine.control.interventions import acting_as
-from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, error_line
+from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, format_error_line
 from agentnb.mcp.answers import to_json_text, to_line
 from agentnb.mcp.tools import TOOLS, Tool, Tools, parse_seconds
 from agentnb.text import safe_repr
@@ -82,7 +82,7 @@ class Assistant:
         except AgentNbError as error:
             answer, outcome = _answer_error(error), f": {error.problems[0].code if error.problems else 'failed'}"
         except Exception as error:  # noqa: BLE001  (an assistant gets a reason, never a broken connection)
-            problem = Problem("X525", f"{name} failed: {error_line(error)}", f"the tool {name}",
+            problem = Problem("X525", f"{name} failed: {format_error_line(error)}", f"the tool {name}",
                               "agentnb did not expect this error", "try something else, or report it")  # fmt: skip
             answer, outcome = _answer_error(AgentNbError(problem)), ": X525"
         self.calls.append(f"{datetime.now():%H:%M:%S} {actor}: {to_line(name, 60)}({shown}){outcome}")  # noqa: DTZ005  (for a person, here)

@@ -164,7 +164,7 @@ class Tools:
             run: the run's id; by default the run used last.
         """
         session = self._runs.get(run)
-        details = _step_of(session, step)
+        details = _get_step(session, step)
         writes = ({"path": to_line(write.key, 200), "op": write.op, "scope": to_line(write.scope, 100),
                    "old": "(absent)" if write.old is ABSENT else shorten_value(write.old, 150, key=write.key),
                    "new": "(absent)" if write.new is ABSENT else shorten_value(write.new, 150, key=write.key)}
@@ -545,7 +545,7 @@ def _make_row(step: SimulationStep) -> Json:
     }
 
 
-def _step_of(session: Session, number: int) -> SimulationStep:
+def _get_step(session: Session, number: int) -> SimulationStep:
     """Return a step by its number.
 
     Raises:

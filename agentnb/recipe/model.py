@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from agentnb.arguments import plain_arguments
-from agentnb.display import view
+from agentnb.display import get_view
 from agentnb.errors import Place, Problem, pluralize
 from agentnb.text import safe_repr
 
@@ -335,7 +335,7 @@ class Recipe:
 
     def check(self) -> list[Problem]:
         """Return all problems of this recipe, errors first; nothing of it runs."""
-        problems: list[Problem] = view("problems")(self)
+        problems: list[Problem] = get_view("problems")(self)
         return problems
 
     @cached_property
@@ -387,7 +387,7 @@ class Recipe:
         Raises:
             AgentNbError: U205, there is no such direction; U206, there is no such region.
         """
-        return view("drawing")(self, board=board, direction=direction, collapsed=collapsed)
+        return get_view("drawing")(self, board=board, direction=direction, collapsed=collapsed)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         bundle: dict[str, Any] = self.draw()._repr_mimebundle_(include, exclude)

@@ -8,7 +8,7 @@ import tokenize
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 from typing import Any, Final
 
-# Raised by `source_lines` if the source is missing or has changed since it was loaded.
+# Raised by `read_source_lines` if the source is missing or has changed since it was loaded.
 UNKNOWN_SOURCE: Final = (OSError, TypeError, IndexError, SyntaxError, tokenize.TokenError)
 # The file of code compiled from a string by `exec` and `eval`. Since Python 3.13, it is also that of the program of
 # `python -c`, whose text Python then takes for the source of all such code.
@@ -24,7 +24,7 @@ _UNRUN: Final[dict[type, str]] = {
 }
 
 
-def source_lines(function: Any) -> tuple[list[str], int]:
+def read_source_lines(function: Any) -> tuple[list[str], int]:
     """Return the lines of a function's source, and the number of the first.
 
     Raises:

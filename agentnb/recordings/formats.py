@@ -44,7 +44,7 @@ class Format:
     open: Callable[[str, str | None, Recipe | None], Session]
 
 
-def _trace(where: str, _run_id: str | None, recipe: Recipe | None) -> Session:
+def _open_trace(where: str, _run_id: str | None, recipe: Recipe | None) -> Session:
     from agentnb.recordings.trace_files import open_trace
 
     return open_trace(where, recipe)
@@ -79,7 +79,7 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
     row.name: row
     for row in (
         Format("trace", "a JSON trace that trace.to_json wrote",
-               lambda content: b'"agentnb.trace"' in content.head, _trace),
+               lambda content: b'"agentnb.trace"' in content.head, _open_trace),
         Format("golden", "a run recorded for tests",
                lambda content: b'"agentnb.golden"' in content.head, _open_golden),
         Format("activegraph", "a log of the activegraph package, in SQLite or PostgreSQL",

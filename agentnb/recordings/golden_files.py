@@ -43,7 +43,7 @@ from agentnb.recordings.formats import read_text
 from agentnb.recordings.trace_files import make_recording
 from agentnb.secrets import mask_text
 from agentnb.session.recording import Recording
-from agentnb.text import safe_str, well_formed
+from agentnb.text import replace_surrogates, safe_str
 from agentnb.trace.trace import SimulationTrace
 
 FORMAT: Final = "agentnb.golden"
@@ -85,7 +85,7 @@ def to_json_text(trace: SimulationTrace, redact: Sequence[str] = ()) -> str:
     writer = _Writer(trace, redact)
     lines = [json.dumps(line, ensure_ascii=False) for line in writer.lines()]
     writer.redaction.check_all_used()
-    return well_formed("\n".join(lines) + "\n")
+    return replace_surrogates("\n".join(lines) + "\n")
 
 
 class Redaction:

@@ -269,7 +269,7 @@ class _Steps:
                     if _is_handler(task)
                     else self._find_source((name, _push_number(task.path)), scheduled_by, sends, start)
                 )
-                source = _after(earlier, source, first)
+                source = _find_scheduling_step(earlier, source, first)
                 index = self._add_task(checkpoint, next_checkpoint, (name, task), (space, prefix, inside), source, last,
                                        task.path in handled)  # fmt: skip
                 index_by_id[task.path] = index
@@ -431,13 +431,13 @@ class _Steps:
         rows += [(send.node, at, sends[at] if at < len(sends) else -1) for at, send in enumerate(_get_sends(last))]
         for name, number, source in rows:
             if (name, number) not in started:
-                source = _after(earlier, source, self.at[last.id])  # noqa: PLW2901
+                source = _find_scheduling_step(earlier, source, self.at[last.id])  # noqa: PLW2901
                 self.following.append(
                     RecordedStep(self.ids.id_of(prefix, name), "function", inside=inside, triggered_by=source)
                 )
 
 
-def _after(earlier: int | None, source: int | None, first: int) -> int | None:
+def _find_scheduling_step(earlier: int | None, source: int | None, first: int) -> int | None:
     """Return the step that scheduled a task of the super-step that begins at step `first`.
 
     A task that has waited, such as a deferred one, was scheduled by a step before the super-step before (which begins

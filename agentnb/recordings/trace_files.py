@@ -19,9 +19,9 @@ from agentnb.recipe.call_settings import RECORDED
 from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.recordings.formats import read_text
 from agentnb.session.parts import get_parts
-from agentnb.session.pending import list_approvals, list_waiting, of_leave
+from agentnb.session.pending import list_approvals, list_waiting, to_pending
 from agentnb.session.recording import Recording
-from agentnb.trace.export import parse_document, trace_from
+from agentnb.trace.export import parse_document, parse_trace
 from agentnb.trace.recipe_snapshot import describe_changes, make_readable_kinds, rebuild_recipe
 from agentnb.trace.trace import SimulationTrace
 from agentnb.world.world import World
@@ -48,7 +48,7 @@ def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None =
     Raises:
         StoreError: L402, the document is damaged; L404, the recipe lacks nodes of the run, or has them elsewhere.
     """
-    trace = trace_from(document, where)
+    trace = parse_trace(document, where)
     snapshot = document.get("recipe")
     with reading_document():
         known = rebuild_recipe(snapshot) if snapshot is not None else _build_recipe(trace, document)
@@ -57,11 +57,11 @@ def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None =
         inputs = dict(thaw(decode(document["given"]))) if "given" in document else {}
     session = Recording.of_run(
         run, trace.agent_id, trace.run_id, _read_only(where), _describe_end(trace), trace.metadata, trace.outcome,
-        inputs=inputs, pending=[*map(of_leave, list_approvals(run)), *(each for _, each in waiting)],
+        inputs=inputs, pending=[*map(to_pending, list_approvals(run)), *(each for _, each in waiting)],
         unanswered=[call for call, _ in waiting],
     )  # fmt: skip
     if recipe is not None:
-        changed = get_parts(session).persistence.changes = tuple(_changes(snapshot, recipe, trace))
+        changed = get_parts(session).persistence.changes = tuple(_compare_recipes(snapshot, recipe, trace))
         if changed:
             differences = "\n  ".join(changed)
             warnings.warn(
@@ -70,7 +70,7 @@ def make_recording(document: dict[str, Any], where: str, recipe: Recipe | None =
     return session
 
 
-def _changes(snapshot: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTrace) -> Sequence[str]:
+def _compare_recipes(snapshot: Mapping[str, Any] | None, recipe: Recipe, trace: SimulationTrace) -> Sequence[str]:
     """Return the differences between the recorded recipe and a given one."""
     if snapshot is not None:
         changes = describe_changes(snapshot, recipe)

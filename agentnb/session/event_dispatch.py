@@ -26,7 +26,7 @@ from agentnb.engine.core.history import (
     History,
 )
 from agentnb.engine.core.run import DONE, FAILED, SUSPENDED, Run
-from agentnb.errors import error_line
+from agentnb.errors import format_error_line
 from agentnb.kinds.loop import MAX_ROUNDS
 from agentnb.kinds.typed_values import SystemContext
 from agentnb.session.schedules import GraphEvent, HooksAPI, Schedule
@@ -104,7 +104,7 @@ class HookNotifier:
 
     def report_retry(self, work: Work, effect: Effect, attempt: int, error: Exception) -> None:
         """Report the retry of a node's call."""
-        error_text = error_line(error)
+        error_text = format_error_line(error)
         self._notify_node("OnSystemRetry", work.activation, attempt=attempt, error=error_text)
 
     # -- after a step --------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentnb.arguments import plain_arguments
 from agentnb.board.masking import mask_value
-from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, error_text, with_article
+from agentnb.errors import AgentNbError, ExecutionError, Problem, did_you_mean, format_error, with_article
 from agentnb.secrets import mask_text
 from agentnb.text import safe_repr, safe_str
 
@@ -201,8 +201,8 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
         if not _Configuration.warned:
             _Configuration.warned = True
             warnings.warn(
-                f"the payload_redactor raised {type(error).__name__}: {error_text(error)}; payloads for which it fails "
-                "are left out of the log",
+                f"the payload_redactor raised {type(error).__name__}: {format_error(error)}; "
+                "payloads for which it fails are left out of the log",
                 stacklevel=2,
             )
         return None
@@ -211,9 +211,9 @@ def _redact_payload(payload: Mapping[str, Any]) -> Any:
 # -- sessions -------------------------------------------------------------------------------------------------------
 
 
-def store_failed(state: State, error: BaseException) -> None:
+def log_store_failure(state: State, error: BaseException) -> None:
     """Log that a run cannot be saved."""
-    log_line(STORE, logging.ERROR, f"run {state.run_id} cannot be stored: {error_text(error)}", run_id=state.run_id,
+    log_line(STORE, logging.ERROR, f"run {state.run_id} cannot be stored: {format_error(error)}", run_id=state.run_id,
         dialect=state.recipe.dialect, step=state.run.position, **get_error_fields(error))  # fmt: skip
 
 
@@ -224,10 +224,10 @@ def get_error_fields(error: BaseException | None) -> dict[str, Any]:
     problems = error.problems if isinstance(error, AgentNbError) else ()
     return {
         "error_type": type(error).__name__,
-        "error_message": error_text(error),
+        "error_message": format_error(error),
         "reason": problems[0].code if problems else None,
     }
 
 
 __all__ = ["CALL", "FIELDS", "ROOT", "RUN", "STORE", "JsonLines", "configure_logging", "get_error_fields", "is_heard",
-           "log_line", "store_failed"]  # fmt: skip
+           "log_line", "log_store_failure"]  # fmt: skip

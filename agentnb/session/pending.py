@@ -62,13 +62,13 @@ def get_pending(run: Run) -> tuple[Pending, ...]:
     known = (known for _, known in list_waiting(run))
     return (
         *held,
-        *map(of_leave, list_approvals(run)),
+        *map(to_pending, list_approvals(run)),
         *known,
         *map(_ask_for_masked, masked_values.find_masked_paths(run)),
     )
 
 
-def calls_of(run: Run, pending: Sequence[Pending]) -> list[UnansweredCall]:
+def list_calls(run: Run, pending: Sequence[Pending]) -> list[UnansweredCall]:
     """Return questions of the next nodes of a record as calls without a response, as a trace has them."""
     activation_by_node = {run.get_node_id(activation): activation for activation in reversed(run.frontier())}
     kinds = {kind: name for name, kind in _KINDS.items()}
@@ -92,7 +92,7 @@ def find_approval(run: Run, id: str | None) -> ApprovalRequest | None:
     return next((each for each in list_approvals(run) if id is None or id in (each.id, each.node)), None)
 
 
-def of_leave(leave: ApprovalRequest) -> Pending:
+def to_pending(leave: ApprovalRequest) -> Pending:
     """Return an approval that is pending on the board."""
     return Pending(
         leave.id, "approval", leave.node, leave.name, leave.arguments, free=leave.free, replaces=leave.replaces

@@ -13,7 +13,7 @@ from agentnb.engine.persistence import masked_values
 from agentnb.errors import ExecutionError, Problem, StoreError, did_you_mean
 from agentnb.session import stored_run
 from agentnb.session.checks import check_not_running
-from agentnb.session.logs import store_failed
+from agentnb.session.logs import log_store_failure
 from agentnb.store import open_log
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Persistence:
         try:
             yield
         except StoreError as error:
-            store_failed(self._state, error)
+            log_store_failure(self._state, error)
             raise
 
     def breakpoints_changed(self) -> None:

@@ -8,7 +8,7 @@ from agentnb.engine.control.budget import Budget
 from agentnb.session.checks import check_count, check_locked
 from agentnb.session.execution import is_step_number
 from agentnb.session.limits import Limits
-from agentnb.session.pending import calls_of
+from agentnb.session.pending import list_calls
 from agentnb.session.session import Session
 from agentnb.session.status import Status
 
@@ -61,7 +61,7 @@ class Recording(Session):
         metadata = {"recipe_kind": "Recipe", "dialect": recipe.dialect, "session": name, "simulated": []}
         metadata |= {**recipe.meta.get("about", {}), **(about or {})}
         outcome_of = session._get_outcome  # noqa: SLF001  (the same)
-        calls = calls_of(run, pending) if unanswered is None else unanswered
+        calls = list_calls(run, pending) if unanswered is None else unanswered
         state.trace = SimulationTrace.of(
             run, run_id=run_id, outcome=outcome_of, metadata=metadata, unanswered=lambda: calls
         )

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from agentnb.board.values import thaw
-from agentnb.clock import clock_of
+from agentnb.clock import restore_clock
 from agentnb.engine.core.plan import Plan
 from agentnb.engine.persistence.checksums import has_checksum, is_intact
 from agentnb.engine.persistence.delta_loader import DeltaLoader, check_version, make_damage_error, reading_document
@@ -115,7 +115,7 @@ def _make_session(
     plan: Plan, row: RunRow, head: Mapping[str, Any], loaded: tuple[DeltaLoader, Mapping[str, Any]]
 ) -> Session:
     joined, state = loaded
-    run = run_of(plan, joined, {**state, "given": head["given"], "seed": head["seed"]}, clock_of(state["clock"]))
+    run = run_of(plan, joined, {**state, "given": head["given"], "seed": head["seed"]}, restore_clock(state["clock"]))
     budget, run.chaos = parse_options(head, state["aux"])
     unfinished, run.has_masked_values = joined.collect_interrupted(), state["masks"]
     unfinished.load_changes(run, state["aux"].get("changes", ()))

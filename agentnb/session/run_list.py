@@ -14,7 +14,7 @@ from agentnb.errors import Problem, StoreError, did_you_mean, with_article
 from agentnb.session.status import StatusWord
 from agentnb.store import open_log
 from agentnb.store.database_errors import make_damaged_row_problem
-from agentnb.text import class_name, safe_repr
+from agentnb.text import get_class_name, safe_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +154,7 @@ def _convert_moment(name: str, value: Any, of_day: time) -> datetime | None:
         if isinstance(value, datetime) and value == value:  # noqa: PLR0124  (pandas.NaT is a datetime, equal to nothing)
             zoned = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
             return datetime.fromtimestamp(0, UTC) + (zoned - datetime.fromtimestamp(0, UTC))
-        why = f"{with_article(class_name(value))} is not a time"
+        why = f"{with_article(get_class_name(value))} is not a time"
     except (ValueError, OverflowError) as error:
         why = str(error)
     raise StoreError(

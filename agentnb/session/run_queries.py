@@ -59,7 +59,7 @@ def get_outcome(run: Run, limits: Limits) -> dict[str, Any] | None:
     if not run.history.tip and status not in ("exhausted", "failed", "waiting", "in_flight"):
         return None
     outcome: dict[str, Any] = {"status": status, "steps": run.position}
-    problem, score = get_problem(run), score_of(run)
+    problem, score = get_problem(run), find_last_score(run)
     if score is not None:
         outcome["score"] = score
     declared = run.plan.recipe.outputs if status == "finished" else ()
@@ -84,7 +84,7 @@ def get_events(run: Run) -> tuple[Event, ...]:
     return tuple(sorted((*run.events(), *flying), key=lambda event: event.seq))
 
 
-def score_of(run: Run) -> float | None:
+def find_last_score(run: Run) -> float | None:
     """Return the last score that a node has given up to the current position; None if there is none."""
     for history, end in reversed(run.parts()):
         for step, note in sorted(history.notes.items(), reverse=True):
@@ -203,7 +203,7 @@ def find_writer(run: Run, text: str, at: int) -> int | None:
         for number in range(row - 1, -1, -1):
             scope, written = run.tables.codes[history.write_codes[number] >> 2]
             if scope == get_current_scope(run).id and _touches(tuple(map(str, written)), path):
-                return _step_of_write(history, number)
+                return _get_step_of_write(history, number)
         end = history.base
     return None
 
@@ -213,7 +213,7 @@ def _touches(written: Path, path: Path) -> bool:
     return written[:size] == path[:size]
 
 
-def _step_of_write(history: History, number: int) -> int:
+def _get_step_of_write(history: History, number: int) -> int:
     return history.base + bisect_right(history.write_ends, number)
 
 

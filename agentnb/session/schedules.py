@@ -14,9 +14,9 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from agentnb.engine.control.listeners import check_listener
-from agentnb.errors import ExecutionError, Problem, did_you_mean, error_line, with_article
+from agentnb.errors import ExecutionError, Problem, did_you_mean, format_error_line, with_article
 from agentnb.recipe.user_functions import check_ran
-from agentnb.text import class_name
+from agentnb.text import get_class_name
 
 
 class Schedule(StrEnum):
@@ -211,7 +211,7 @@ def build_hooks(hooks: Any) -> Any:
         for each in hooks:
             built = build_hooks(each)
             if not isinstance(built, HooksAPI):
-                raise ExecutionError(_make_plugin_problem(each, f"it is {with_article(class_name(each))}"))
+                raise ExecutionError(_make_plugin_problem(each, f"it is {with_article(get_class_name(each))}"))
             for schedule, rows in built.rows.items():
                 for row in rows:
                     merged._add(schedule, row.name, row.call, provides=row.provides)  # noqa: SLF001  (another registry)
@@ -226,11 +226,11 @@ def build_hooks(hooks: Any) -> Any:
         built = build(registry) if _takes_registry(build) else build()
         built = check_ran(built)
     except Exception as error:
-        raise ExecutionError(_make_plugin_problem(hooks, error_line(error))) from error
+        raise ExecutionError(_make_plugin_problem(hooks, format_error_line(error))) from error
     if built is None and _takes_registry(build):
         return registry
     if not isinstance(built, HooksAPI):
-        raise ExecutionError(_make_plugin_problem(hooks, f"its build returned {with_article(class_name(built))}"))
+        raise ExecutionError(_make_plugin_problem(hooks, f"its build returned {with_article(get_class_name(built))}"))
     return built
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from agentnb.arguments import plain_methods
 from agentnb.board.scopes import Board
 from agentnb.board.values import ABSENT
-from agentnb.display import view
+from agentnb.display import get_view
 from agentnb.engine.control.breakpoints import Breakpoint
 from agentnb.engine.control.cursor import Cursor, FrontierEntry, OpenFrame, get_cursor, get_frontier, get_stack
 from agentnb.engine.control.listeners import Listener
@@ -595,7 +595,7 @@ class Session:
         Raises:
             ExecutionError: X145, nothing writes a key of this name; X111, there is no such step.
         """
-        return view("slice")(self, path, at)
+        return get_view("slice")(self, path, at)
 
     def counterfactuals(
         self,
@@ -631,7 +631,7 @@ class Session:
             ExecutionError: A116, samples or the budget are invalid; A118, `ok` raised for every fork; L450, the run is
                 read-only; X111, there is no such step; X145, nothing writes a candidate's key.
         """
-        return view("counterfactuals")(self, ok, at, candidates, max_forks, samples, budget, progress)
+        return get_view("counterfactuals")(self, ok, at, candidates, max_forks, samples, budget, progress)
 
     def find(self, condition: Any) -> list[int]:
         """Return every step after which a condition holds, later ones included; nothing runs again.
@@ -643,7 +643,7 @@ class Session:
             ExecutionError: X145, it reads a key that nothing writes; X314, it can never give an answer.
             RecipeError: the condition is invalid.
         """
-        steps: list[int] = view("find")(self, condition)
+        steps: list[int] = get_view("find")(self, condition)
         return steps
 
     def why(self, at: int | None = None) -> Why:
@@ -701,12 +701,12 @@ class Session:
 
         The page also has what only the recipe knows, such as the source of functions.
         """
-        text: str | None = view("page")(self, path, quiz=quiz)
+        text: str | None = get_view("page")(self, path, quiz=quiz)
         return text
 
     def controls(self) -> Any:
         """Return new ipywidgets controls bound to this session: buttons, a slider, an answer box."""
-        return view("controls")(self)
+        return get_view("controls")(self)
 
     def serve_mcp(self, *, changes: bool = False, name: str | None = None, port: int = 0) -> Any:
         """Serve this session to a coding assistant on localhost, by MCP; return the server: `url`, `calls`, `close()`.
@@ -724,7 +724,7 @@ class Session:
             ExecutionError: X530, the extra `mcp` is not installed; X531, no event loop runs here; X532, the port cannot
                 be used.
         """
-        return view("mcp")(self, changes=changes, name=name, port=port)
+        return get_view("mcp")(self, changes=changes, name=name, port=port)
 
     # -- store --------------------------------------------------------------------------------------------------
 
@@ -748,14 +748,14 @@ class Session:
         self._parts.persistence.close()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return view("cockpit")(self)._repr_mimebundle_(include=include, exclude=exclude)
+        return get_view("cockpit")(self)._repr_mimebundle_(include=include, exclude=exclude)
 
     def _ipython_display_(self) -> None:
-        view("cockpit")(self)._ipython_display_()
+        get_view("cockpit")(self)._ipython_display_()
 
     def _display_(self) -> Any:
         """Return the cockpit, for marimo."""
-        return view("cockpit")(self)
+        return get_view("cockpit")(self)
 
     def __repr__(self) -> str:
         """Return a one-line summary of the current position."""

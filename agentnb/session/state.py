@@ -12,12 +12,12 @@ from agentnb.engine.control.breakpoints import Breakpoint
 from agentnb.engine.control.interventions import get_current_activation, get_current_scope
 from agentnb.engine.core.event_loops import get_running_loop
 from agentnb.engine.core.frames import get_frame_inputs
-from agentnb.ids import new_run_id
+from agentnb.ids import make_run_id
 from agentnb.kinds.agent import MODEL_KINDS, has_only_simulated_model
 from agentnb.kinds.context import NO_NODE, Context
 from agentnb.session.breakpoints import SessionBreakpoints
 from agentnb.session.checks import check_paths
-from agentnb.session.run_queries import get_outcome, get_status, score_of
+from agentnb.session.run_queries import find_last_score, get_outcome, get_status
 from agentnb.session.watches import Watches
 from agentnb.world.llm.base import SIMULATED
 
@@ -133,7 +133,7 @@ class State:
     def run_id(self) -> str:
         """The id of this run: the `run_id` argument, else one that sorts by time, generated on first access."""
         if self._run_id is None:
-            self._run_id = new_run_id()
+            self._run_id = make_run_id()
         return self._run_id
 
     @property
@@ -242,7 +242,7 @@ class State:
                 run,
                 run_id=lambda: self.run_id,
                 outcome=lambda: get_outcome(run, limits),
-                score=lambda: score_of(run),
+                score=lambda: find_last_score(run),
                 metadata=lambda: {
                     "recipe_kind": "Recipe",
                     "dialect": recipe.dialect,

@@ -300,10 +300,10 @@ def _evaluate_conditions(
     """Yield each condition that the node evaluates: a router's cases and routes, then those of its edges."""
     strict = getattr(run.world, "strict", True)
     for condition, target in node.params.get("cases", ()) if "discriminator" not in node.params else ():
-        yield _answer(make_strict(condition, strict), target, context, board, targets)
+        yield _evaluate(make_strict(condition, strict), target, context, board, targets)
     for word in ("while", "until"):
         if node.params.get(word) is not None:
-            evaluated = _answer(make_strict(node.params[word], strict), "", context, board, targets)
+            evaluated = _evaluate(make_strict(node.params[word], strict), "", context, board, targets)
             yield replace(evaluated, condition=f"{word} {evaluated.condition}", target="the end of the loop",
                           taken=bool(evaluated.value) is (word == "until"))  # fmt: skip
     if "input_key" in node.params:
@@ -315,10 +315,10 @@ def _evaluate_conditions(
             )
     for edge in run.plan.recipe.edges:
         if edge.source == node.id and hasattr(edge.when, "explain"):  # a condition from a snapshot cannot explain
-            yield _answer(make_strict(edge.when, strict), edge.target, context, board, targets)
+            yield _evaluate(make_strict(edge.when, strict), edge.target, context, board, targets)
 
 
-def _answer(
+def _evaluate(
     condition: Any, target: str, context: Context, board: Board, targets: tuple[str, ...]
 ) -> EvaluatedCondition:
     rows = condition.explain(context if isinstance(condition, ContextCondition) else board)

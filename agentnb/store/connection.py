@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
-from agentnb.errors import AgentNbError, Problem, StoreError, printable
+from agentnb.errors import AgentNbError, Problem, StoreError, to_printable
 from agentnb.store.database_errors import make_driver_error
 from agentnb.store.writer_identity import LIVE, identify_writer
 
@@ -72,7 +72,7 @@ class Link:
             store_error = self._to_store_error(error)
             if store_error is error:
                 raise
-            raise store_error from printable(error)
+            raise store_error from to_printable(error)
         finally:
             if self.database.closes_after_use:
                 self.drop()
@@ -126,7 +126,7 @@ class Link:
         self._recover(error)
         store_error = self._to_store_error(error)
         if store_error is not error:
-            raise store_error from printable(error)
+            raise store_error from to_printable(error)
 
     def _begin(self, *, begins: bool) -> Any:
         idle = self._connection is not None and self.database.remote

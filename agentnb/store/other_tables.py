@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from agentnb.errors import Problem, StoreError, printable
+from agentnb.errors import Problem, StoreError, to_printable
 from agentnb.store.sql_log import make_database
 from agentnb.store.sqlite import SqliteFile
 from agentnb.store.urls import StoreAddress, parse
@@ -80,7 +80,7 @@ def read_database(where: str | os.PathLike[str], read: Callable[[DatabaseReader]
             return _read_in_file(address, read)
         return _read_on_server(address, database, read)
     except database.errors as error:
-        raise database.to_store_error(error) from printable(error)
+        raise database.to_store_error(error) from to_printable(error)
 
 
 def _read_on_server(address: StoreAddress, server: Any, read: Callable[[DatabaseReader], T]) -> T:
@@ -187,7 +187,7 @@ def write_for(where: str | os.PathLike[str], write: Callable[[DatabaseWriter], N
         if new:
             Path(address.target).unlink(missing_ok=True)
         if isinstance(error, database.errors):
-            raise database.to_store_error(error) from printable(error)
+            raise database.to_store_error(error) from to_printable(error)
         raise
     return address.display_name
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from agentnb.arguments import plain_arguments
 from agentnb.engine.replay.divergence import Divergence
-from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_text
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, format_error
 from agentnb.recipe.model import Recipe
 from agentnb.recordings.golden_files import find_redacted_paths, matches, open_golden, to_json_text
 from agentnb.session.session import Session
@@ -234,7 +234,7 @@ def replay_goldens(
             try:
                 report = replay_golden(recipe, path, holds)
             except (ExecutionError, RecipeError) as error:
-                rows.append({**row, "reason": error_text(error)})
+                rows.append({**row, "reason": format_error(error)})
                 continue
             row |= {"ok": report.ok, "differences": len(report.differences)}
             if report.differences:

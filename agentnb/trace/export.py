@@ -55,13 +55,13 @@ def _dump(document: dict[str, Any]) -> str:
     return json.dumps(document, separators=(",", ":"))
 
 
-def trace_of(source: str | bytes, where: str = "the text") -> SimulationTrace:
+def parse_trace_text(source: str | bytes, where: str = "the text") -> SimulationTrace:
     """Return the trace that `to_json_text` wrote.
 
     Raises:
         StoreError: L402, it is not a trace or is damaged; L403, a newer agentnb wrote it.
     """
-    return trace_from(parse_document(source, where), where)
+    return parse_trace(parse_document(source, where), where)
 
 
 def parse_document(source: str | bytes, where: str = "the text") -> dict[str, Any]:
@@ -84,7 +84,7 @@ def parse_document(source: str | bytes, where: str = "the text") -> dict[str, An
     return document
 
 
-def trace_from(document: dict[str, Any], where: str = "the text") -> SimulationTrace:
+def parse_trace(document: dict[str, Any], where: str = "the text") -> SimulationTrace:
     """Return the trace in a document.
 
     Raises:
@@ -151,4 +151,4 @@ def render_html(trace: SimulationTrace) -> str:
     return f"<div>{render_head(trace.to_frame(), ROWS)}<p>{line}</p></div>"
 
 
-__all__ = ["parse_document", "render_html", "to_json_text", "trace_from", "trace_of"]
+__all__ = ["parse_document", "parse_trace", "parse_trace_text", "render_html", "to_json_text"]

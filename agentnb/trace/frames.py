@@ -18,7 +18,7 @@ from agentnb.engine.core.history import OUTSIDE, PHASES, STATUSES
 from agentnb.errors import did_you_mean
 from agentnb.expressions.paths import parse_path
 from agentnb.secrets import mask_text
-from agentnb.text import safe_repr, well_formed
+from agentnb.text import replace_surrogates, safe_repr
 from agentnb.trace.columns import Columns, Objects, Values, choose_int_type, is_simple, to_objects
 from agentnb.trace.edge_rows import find_deliveries, find_taken_edges
 from agentnb.trace.row_index import OPS, TYPES, StepIndex
@@ -399,7 +399,7 @@ def _make_category_type(names: tuple[str, ...]) -> tuple[pd.CategoricalDtype, ND
 
     Masked secrets all have the same text. A dtype costs more than its column, so all runs of a recipe share it.
     """
-    texts = list(map(well_formed, names))
+    texts = list(map(replace_surrogates, names))
     categories = {text: at for at, text in enumerate(dict.fromkeys(texts))}
     dtype = pd.CategoricalDtype(pd.Index(list(categories), dtype="str"))
     if len(categories) == len(texts):
@@ -439,7 +439,7 @@ def _to_text_column(values: Iterable[Any]) -> Any:
 
 def _to_printable(cell: Any) -> Any:
     """Return a cell that pandas can encode."""
-    return well_formed(cell) if type(cell) is str else cell
+    return replace_surrogates(cell) if type(cell) is str else cell
 
 
 def _repeat_texts(texts: Sequence[Any], rows: NDArray[Any]) -> Any:

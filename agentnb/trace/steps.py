@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from agentnb.board.values import ATOMS, thaw
 from agentnb.engine.core.history import PHASES, STATUSES
 from agentnb.expressions.paths import format_path
-from agentnb.ids import uuid_of
+from agentnb.ids import make_step_id
 from agentnb.text import call, safe_repr
 from agentnb.trace.row_index import OPS, Read, StepIndex, Write
 
@@ -53,7 +53,7 @@ class SimulationStep:
     @property
     def step_id(self) -> UUID:
         """The id of this step, the same in every process; a step rerun after going back gets a new id."""
-        return uuid_of(self._run_id, self.step, self._reading.owner(self.step)[0].name)
+        return make_step_id(self._run_id, self.step, self._reading.owner(self.step)[0].name)
 
     @property
     def node_id(self) -> str:

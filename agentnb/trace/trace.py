@@ -12,12 +12,12 @@ from agentnb.arguments import plain_arguments, plain_methods
 from agentnb.board.key_checks import check_keys
 from agentnb.board.scopes import ROOT_SCOPE
 from agentnb.board.values import ABSENT, freeze, is_unchanged, thaw
-from agentnb.display import view
+from agentnb.display import get_view
 from agentnb.engine.core.history import History
 from agentnb.engine.effects.crash_recovery import collect_interrupted_steps
 from agentnb.errors import ExecutionError, Problem, did_you_mean, pluralize
 from agentnb.expressions.paths import parse_path
-from agentnb.ids import uuid_of
+from agentnb.ids import make_step_id
 from agentnb.text import safe_repr
 from agentnb.trace.recipe_snapshot import describe_origin
 from agentnb.trace.row_index import EdgeRow, NodeRow, StepIndex
@@ -130,7 +130,7 @@ class SimulationTrace:
     @property
     def trace_id(self) -> UUID:
         """The id of this trace: the same for the same run, in every process."""
-        return uuid_of(self.run_id, 0)
+        return make_step_id(self.run_id, 0)
 
     @property
     def outcome(self) -> Outcome:
@@ -299,7 +299,7 @@ class SimulationTrace:
         Raises:
             AgentNbError: U590, an exercise is neither; U591, the run has no such step or key.
         """
-        text: str | None = view("page")(self, path, quiz=quiz)
+        text: str | None = get_view("page")(self, path, quiz=quiz)
         return text
 
     @classmethod
@@ -310,9 +310,9 @@ class SimulationTrace:
         Raises:
             StoreError: L402, the file is not a trace or is damaged; L403, a newer agentnb wrote it.
         """
-        from agentnb.trace.export import trace_of
+        from agentnb.trace.export import parse_trace_text
 
-        return trace_of(Path(path).read_bytes(), str(path))
+        return parse_trace_text(Path(path).read_bytes(), str(path))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the tables to a folder, one Parquet file each, or to one file if the path ends with `.parquet`.
@@ -322,7 +322,7 @@ class SimulationTrace:
         Raises:
             ExecutionError: L590, pyarrow is not installed.
         """
-        view("parquet")(self, path)
+        get_view("parquet")(self, path)
 
     def to_arrow(self) -> dict[str, Any]:
         """Return the tables as pyarrow Tables, by name. Masked.
@@ -330,7 +330,7 @@ class SimulationTrace:
         Raises:
             ExecutionError: L590, pyarrow is not installed.
         """
-        tables: dict[str, Any] = view("arrow")(self)
+        tables: dict[str, Any] = get_view("arrow")(self)
         return tables
 
     def to_otel(self, tracer_provider: Any) -> int:
@@ -341,7 +341,7 @@ class SimulationTrace:
         Raises:
             ExecutionError: L590, opentelemetry is not installed.
         """
-        count: int = view("otel")(self, tracer_provider)
+        count: int = get_view("otel")(self, tracer_provider)
         return count
 
     def to_event_log(self) -> pd.DataFrame:
@@ -349,12 +349,12 @@ class SimulationTrace:
 
         `time:timestamp` is when the step ended, `lifecycle:transition` is `start` where a composite node is entered.
         """
-        log: pd.DataFrame = view("event_log")(self)
+        log: pd.DataFrame = get_view("event_log")(self)
         return log
 
     def sequence_diagram(self, max_steps: int = 100) -> str:
         """Return a Mermaid sequence diagram of the first steps: nodes, models, tools and people. Masked."""
-        text: str = view("sequence_diagram")(self, max_steps)
+        text: str = get_view("sequence_diagram")(self, max_steps)
         return text
 
     @property
@@ -364,7 +364,7 @@ class SimulationTrace:
         Raises:
             ExecutionError: L590, altair is not installed (when a chart is made).
         """
-        return view("charts")(self)
+        return get_view("charts")(self)
 
     def _repr_html_(self) -> str:
         """Return a small HTML table: the first steps and the status of the run."""
@@ -379,9 +379,9 @@ class SimulationTrace:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the trace as the JSON text that `to_json` writes, with secrets masked."""
-        from agentnb.trace.export import to_json_text, trace_of
+        from agentnb.trace.export import parse_trace_text, to_json_text
 
-        return trace_of, (to_json_text(self), "a pickled trace")
+        return parse_trace_text, (to_json_text(self), "a pickled trace")
 
     def outcome_line(self) -> str:
         """Return the status of the run as one masked line of text."""

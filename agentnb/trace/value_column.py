@@ -25,7 +25,7 @@ from agentnb.board.codec import is_stored_unchanged
 from agentnb.board.masking import find_secret_word, to_display
 from agentnb.board.values import ABSENT, freeze
 from agentnb.secrets import mask_text
-from agentnb.text import safe_repr, safe_str, well_formed
+from agentnb.text import replace_surrogates, safe_repr, safe_str
 from agentnb.trace.columns import Columns, Objects, Values, to_objects
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ class ValueArray(ExtensionArray):
         return self.get_values()
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str]:
-        return _box_text if boxed else safe_repr
+        return _format_cell if boxed else safe_repr
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, pd.Series | pd.Index | pd.DataFrame):
@@ -355,9 +355,9 @@ def _from_values(values: list[Any]) -> ValueArray:
 def to_json_text(value: Any) -> str:
     """Return a value as JSON text; parts that JSON cannot represent become strings."""
     try:
-        return well_formed(json.dumps(value, ensure_ascii=False, default=safe_str))
+        return replace_surrogates(json.dumps(value, ensure_ascii=False, default=safe_str))
     except (TypeError, ValueError):  # keys that are not strings, a value that contains itself
-        return well_formed(json.dumps(safe_repr(value), ensure_ascii=False))
+        return replace_surrogates(json.dumps(safe_repr(value), ensure_ascii=False))
 
 
 class _Bindable:
@@ -403,7 +403,7 @@ def _take_values(values: Any, indices: Any, **options: Any) -> NDArray[Any]:
     return taken
 
 
-def _box_text(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     """Return the text of a cell, for a value of any size or class; strings without quotes."""
     return safe_str(value) if isinstance(value, str) else safe_repr(value, 2000)
 

@@ -36,7 +36,7 @@ from agentnb.ui.static_display import (
 )
 from agentnb.ui.static_html import render_still
 from agentnb.ui.token_streams import Streams
-from agentnb.ui.view_changes import changes, mask_content, mask_screen
+from agentnb.ui.view_changes import find_changes, mask_content, mask_screen
 from agentnb.ui.view_model import RUNNING, make_screen
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class Debugger(anywidget.AnyWidget):
     def _show(self, now: dict[str, Any]) -> None:
         """Set the state and send its changes to the pages, numbered so that a page notices a lost message."""
         old_state, now = self.state, mask_screen(now)
-        changed = changes(old_state, {**now, "number": old_state.get("number", 0)})
+        changed = find_changes(old_state, {**now, "number": old_state.get("number", 0)})
         if changed:
             number = old_state.get("number", 0) + 1
             self.state = {**now, "number": number}

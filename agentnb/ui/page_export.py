@@ -23,7 +23,7 @@ from itertools import combinations
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from agentnb.display import view
+from agentnb.display import get_view
 from agentnb.draw.label_text import clean
 from agentnb.engine.control.interventions import get_current_scope
 from agentnb.errors import AgentNbError, Problem
@@ -38,14 +38,14 @@ from agentnb.ui.commands import list_commands
 from agentnb.ui.debugger import build_page_style, read_page_parts
 from agentnb.ui.details import pane
 from agentnb.ui.details.cells import Cells
-from agentnb.ui.details.step import step_details
+from agentnb.ui.details.step import describe_step
 from agentnb.ui.fork_tree import find_session, list_forks, run_of
 from agentnb.ui.graph_view import MOST, find_collapsed, get_drawing, query_flows
 from agentnb.ui.page_values import LONGEST, compute_changes
 from agentnb.ui.static_html import render_still
 from agentnb.ui.timeline import WINDOW, fork_marks, make_timeline
 from agentnb.ui.value_editor import describe_value
-from agentnb.ui.view_changes import changes, mask_content
+from agentnb.ui.view_changes import find_changes, mask_content
 from agentnb.ui.view_model import make_screen
 
 CHUNK: Final = 400  # positions per chunk
@@ -115,7 +115,7 @@ def _make_recording(source: Session | SimulationTrace) -> Session:
     trace = source.trace if isinstance(source, Session) else source
     recipe = source.recipe if isinstance(source, Session) else None
     document = json.loads(str(trace.to_json()))
-    recording: Session = view("recording")(document, "an exported page", recipe)
+    recording: Session = get_view("recording")(document, "an exported page", recipe)
     return recording
 
 
@@ -327,7 +327,7 @@ def _make_chunk(stretch: _Stretch, first: int, end: int) -> tuple[Chunk, dict[st
         if not previous_state:
             chunk["state"] = state
         else:
-            chunk["changes"].append(changes(previous_state, state))
+            chunk["changes"].append(find_changes(previous_state, state))
         seen = get_current_scope(get_state(session).run).visible_items()
         chunk["board"].append(compute_changes(values, seen))
         values = seen
@@ -394,7 +394,7 @@ def _get_value(session: Session, key: str) -> dict[str, Any]:
 
 def _describe_step(session: Session, number: int) -> dict[str, Any]:
     """Return the details of a step; the page knows its node, and the steps of that node before and after it."""
-    details: dict[str, Any] = _mark_cuts(step_details(session, number, _make_cells()))
+    details: dict[str, Any] = _mark_cuts(describe_step(session, number, _make_cells()))
     return details
 
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from agentnb.analysis.runs import get_recipe, get_session, trace_of
+from agentnb.analysis.runs import get_recipe, get_session, get_trace
 from agentnb.board.values import ABSENT
-from agentnb.display import view
+from agentnb.display import get_view
 from agentnb.draw.label_text import clean
 from agentnb.errors import AgentNbError, Problem
 from agentnb.session.state import get_state
 from agentnb.text import safe_str
 from agentnb.ui.board_view import format_value
 from agentnb.ui.fork_tree import find_session
-from agentnb.ui.status_line import step_text
+from agentnb.ui.status_line import describe_step
 
 if TYPE_CHECKING:
     from agentnb.analysis.compare import Comparison
@@ -52,7 +52,7 @@ class ComparedRun:
         """Return the comparison, recomputed if a run has changed and is not running."""
         from agentnb.analysis.compare import compare  # it needs numpy: a cockpit opens without
 
-        trace = trace_of(self.run)
+        trace = get_trace(self.run)
         lengths = (session.run_id, len(session.trace), str(trace.run_id), len(trace))
         if self.comparison is None or (lengths != self.lengths and not get_state(session).moves):
             self.comparison, self.lengths = compare(session, self.run), lengths
@@ -64,8 +64,10 @@ class ComparedRun:
     def board_at(self, position: int) -> Mapping[str, Any]:
         """Return the board of the second run after a step, as its next node sees it; the run itself does not move."""
         if self.recorded is None:
-            trace = trace_of(self.run)
-            self.recorded = view("recording")(json.loads(str(trace.to_json())), "the second run", get_recipe(self.run))
+            trace = get_trace(self.run)
+            self.recorded = get_view("recording")(
+                json.loads(str(trace.to_json())), "the second run", get_recipe(self.run)
+            )
         self.recorded.goto(position)
         return self.recorded.board
 
@@ -84,7 +86,7 @@ def _map_steps(comparison: Comparison) -> tuple[int, ...]:
         last = max(last, row.pair.step_b or 0)
         if row.pair.step_a is not None:
             places.append(last)
-    places[-1] = max(last, len(trace_of(comparison.b)) if len(places) > 1 else 0)
+    places[-1] = max(last, len(get_trace(comparison.b)) if len(places) > 1 else 0)
     return tuple(places)
 
 
@@ -100,7 +102,7 @@ def open_beside(session: Session, run: Any) -> None:
     if run is None:
         _SECOND.pop(session, None)
         return
-    trace_of(run, "Debugger.beside()")
+    get_trace(run, "Debugger.beside()")
     if get_session(run) is session:
         raise AgentNbError(
             Problem("U593", "a run cannot be compared with itself", "the second run of the cockpit",
@@ -125,7 +127,7 @@ def describe_second_run(session: Session) -> dict[str, Any] | None:
     if second is None:
         return None
     comparison = second.follow(session)
-    position, trace = second.at(session.position), trace_of(second.run)
+    position, trace = second.at(session.position), get_trace(second.run)
     divergence = comparison.first_divergence
     return {
         "revision": second.revision,
@@ -151,7 +153,7 @@ def _describe_divergence(difference: Difference) -> dict[str, Any]:
 def _format_status(other: Session | None, position: int) -> str:
     if not position:
         return "At its start."
-    return "" if other is None else step_text(other, position)
+    return "" if other is None else describe_step(other, position)
 
 
 def _compare_boards(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, str | None]:
@@ -182,7 +184,7 @@ def query_second(session: Session, request: Any) -> dict[str, Any]:
     second = _SECOND.get(session)
     if second is None:
         return {"first": 1, "rows": [], "steps": {}, "nodes": {}, "counts": {}, "verdict": []}
-    comparison, trace = second.follow(session), trace_of(second.run)
+    comparison, trace = second.follow(session), get_trace(second.run)
     around = request.get("around") if isinstance(request, dict) else None
     middle = around if isinstance(around, int) and not isinstance(around, bool) else 1
     first = max(min(middle - WINDOW // 2, len(trace) - WINDOW + 1), 1)

@@ -151,10 +151,10 @@ def _to_sentence(text: str) -> str:
     return text if text.rstrip("'\"").endswith((".", "!", "?", "…")) else f"{text}."
 
 
-def step_text(session: Session, number: int) -> str:
+def describe_step(session: Session, number: int) -> str:
     """Return what one step did, for a run that is shown beside another."""
     step = session.trace.steps[number - 1]
     return _format_failure(session, step) if step.status == "error" else _describe_step(session, step, None)
 
 
-__all__ = ["format_status_line", "step_text"]
+__all__ = ["describe_step", "format_status_line"]

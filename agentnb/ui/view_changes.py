@@ -17,11 +17,11 @@ _PLAIN: Final = frozenset({bool, int, float, type(None)})
 _MOVED: Final = 20  # moved rows that are sent again rather than all keys
 
 
-def changes(before: Screen, after: Screen) -> Screen:
+def find_changes(before: Screen, after: Screen) -> Screen:
     """Return the changes that turn `before` into `after`; empty if nothing differs.
 
     Example:
-        >>> changes({"sentence": "a", "board": [["n", "1", []]]}, {"sentence": "a", "board": [["n", "2", []]]})
+        >>> find_changes({"sentence": "a", "board": [["n", "1", []]]}, {"sentence": "a", "board": [["n", "2", []]]})
         {'board': {'rows': [['n', '2', []]]}}
     """
     changed = {part: value for part, value in after.items() if part not in before or before[part] != value}

@@ -25,11 +25,11 @@ def merge_schemas(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str
     """
     both = {**left, **right}
     for word in left.keys() & right.keys():
-        both[word] = _rule(word, left[word], right[word])
+        both[word] = _merge_rule(word, left[word], right[word])
     return both
 
 
-def _rule(word: str, left: Any, right: Any) -> Any:
+def _merge_rule(word: str, left: Any, right: Any) -> Any:
     if left == right and type(left) is type(right):
         return right
     if word in _LEAST:

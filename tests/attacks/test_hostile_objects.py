@@ -18,7 +18,7 @@ from agentnb.board.masking import mask_value, register_secrets
 from agentnb.board.values import Opaque, freeze, is_unchanged, thaw
 from agentnb.bounds import find_excess
 from agentnb.dialects.activegraph.parts.events import freeze_json
-from agentnb.errors import BoardError, error_line, error_text, printable
+from agentnb.errors import BoardError, format_error, format_error_line, to_printable
 from agentnb.expressions.json_schema import Schema
 from agentnb.expressions.lookup import has_json, to_json
 from agentnb.session.logs import JsonLines
@@ -116,9 +116,9 @@ def test_a_very_long_repr_is_cut_wherever_it_is_shown(tmp_path):
 @pytest.mark.parametrize("error", RAISED)
 def test_an_error_that_cannot_be_shown_is_named(error):
     raised = hostile(error, Exception)
-    assert "Hostile" in error_text(raised)
-    assert error_line(raised).startswith("Hostile: ")
-    assert printable(raised) is None
+    assert "Hostile" in format_error(raised)
+    assert format_error_line(raised).startswith("Hostile: ")
+    assert to_printable(raised) is None
 
 
 def endless(kind):

@@ -8,9 +8,9 @@ import pytest
 
 from agentnb.board.values import freeze
 from agentnb.engine.core.history import Call
-from agentnb.engine.effects.recorded_calls import answer_of
+from agentnb.engine.effects.recorded_calls import read_answer
 from agentnb.engine.effects.recorded_errors import parse_problems, rebuild_error
-from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, error_text
+from agentnb.errors import AgentRuntimeError, ExecutionError, Problem, format_error
 from agentnb.world.llm.base import LLMError, LLMResponse, Usage
 
 PROBLEM = Problem("X304", "the script is empty", "llm=...", "it has: 1\n  answer", "add an answer")
@@ -51,13 +51,13 @@ def again(error):
 
 def test_a_recorded_answer_is_a_separate_copy():
     tool_row = row(result={"rows": [1]})
-    answer_of(tool_row)["rows"].append(2)
-    assert answer_of(tool_row) == {"rows": [1]}
+    read_answer(tool_row)["rows"].append(2)
+    assert read_answer(tool_row) == {"rows": [1]}
 
 
 def test_a_recorded_model_answer_has_its_usage():
     model_row = row("llm", "hello", tokens_in=3, tokens_out=4, cost_usd=Decimal("0.1"))
-    assert answer_of(model_row) == LLMResponse("hello", "recorded", Usage(3, 4, Decimal("0.1")))
+    assert read_answer(model_row) == LLMResponse("hello", "recorded", Usage(3, 4, Decimal("0.1")))
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_a_recorded_model_answer_has_its_usage():
 )
 def test_a_restored_error_has_its_name_and_message(error):
     restored = again(error)
-    assert (type(restored).__name__, str(restored), error_text(restored)) == (
+    assert (type(restored).__name__, str(restored), format_error(restored)) == (
         type(error).__name__,
         str(error),
-        error_text(error),
+        format_error(error),
     )
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agentnb.errors import AgentNbError
 from agentnb.expressions.conditions import Condition, compile_rule, to_condition
-from agentnb.expressions.jsonlogic import rule_text
+from agentnb.expressions.jsonlogic import format_rule
 from agentnb.expressions.templates import compile_expression
 
 KEYS = "abc"
@@ -88,7 +88,7 @@ def test_a_comparison_agrees_with_the_interpreter_of_rules(rule, board, strict):
 
 @given(rules, boards, st.booleans())
 def test_a_comparison_agrees_with_the_interpreter_of_expressions(rule, board, strict):
-    text = rule_text(rule).replace("null", "none")
+    text = format_rule(rule).replace("null", "none")
     condition, interpreter = Condition(text, None, strict=strict), compile_expression(text, strict=strict)
     result, theirs = outcome(condition.call, board), outcome(interpreter.render, board)
     if result[0][0] != "X314":  # a value that has no truth value is refused by the condition only

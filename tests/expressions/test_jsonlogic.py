@@ -9,7 +9,7 @@ import pytest
 
 from agentnb.errors import Place, RecipeError
 from agentnb.expressions.conditions import to_condition
-from agentnb.expressions.jsonlogic import Operator, check_rule, make_ready, normalize, rule_text
+from agentnb.expressions.jsonlogic import Operator, check_rule, format_rule, make_ready, normalize
 
 OPERATORS = {
     **{name: Operator(2, None) for name in ("==", "!=", "<", ">", "and", "or", "+")},
@@ -108,7 +108,7 @@ def test_values_from_yaml_become_json():
     ],
 )
 def test_rules_have_a_readable_form(rule, text):
-    assert rule_text(rule) == text
+    assert format_rule(rule) == text
 
 
 def test_templates_in_a_rule_are_rendered_with_the_board():
@@ -158,7 +158,7 @@ def test_a_rule_may_have_ten_thousand_parts():
 def test_comparisons_of_paths_and_literals_are_recognized(rule, sides):
     pairs = make_ready(rule, strict=True, place=None).pairs
     assert [[tuple(side) for side in pair[:2]] for pair in pairs] == ([] if sides is None else [sides])
-    assert [pair[2] for pair in pairs] == ([] if sides is None else [rule_text(rule)])
+    assert [pair[2] for pair in pairs] == ([] if sides is None else [format_rule(rule)])
     assert make_ready(rule, strict=False, place=None).pairs == []
 
 
@@ -203,4 +203,4 @@ def test_a_valid_number_of_arguments_is_accepted(rule):
     ],
 )
 def test_readable_rules_have_parentheses_where_needed(rule, text):
-    assert rule_text(rule) == text
+    assert format_rule(rule) == text

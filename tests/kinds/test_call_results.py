@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentnb.kinds.call_results import ResultError, answer_of, check_result
+from agentnb.kinds.call_results import ResultError, check_result, to_answer
 from agentnb.world.llm.base import LLMResponse
 
 
@@ -35,7 +35,7 @@ def test_a_truthy_error_is_raised_with_the_whole_answer(error, message):
 def test_a_result_always_has_the_same_keys():
     words = {"status", "text", "json", "items", "result", "error"}
     for content in ("hello", {"text": "a"}, {"a": 1}, ["a"], None, LLMResponse("hello")):
-        assert answer_of(content).keys() == words
+        assert to_answer(content).keys() == words
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ def test_a_result_always_has_the_same_keys():
     ],
 )
 def test_a_result_can_be_text_json_or_unchanged(content, text, json, result):
-    answer = answer_of(content)
+    answer = to_answer(content)
     assert (answer["text"], answer["json"], answer["result"]) == (text, json, result)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentnb.engine.persistence.journal import Batch
 from agentnb.session.reopen import reopen_run
 from agentnb.store import MemoryLog
-from agentnb.trace.export import trace_of
+from agentnb.trace.export import parse_trace_text
 from tests.property.modelled_sessions import describe_session, session_of
 from tests.property.reference_model import Model
 from tests.property.strategies import Drawn, acts, drawn
@@ -51,7 +51,7 @@ def log_of(session: Any) -> list[Any]:
 
     It is read once before: two values that are equal may share their parts or not, and what is read shares all it can.
     """
-    trace = json.loads(trace_of(session.trace.to_json()).to_json())
+    trace = json.loads(parse_trace_text(session.trace.to_json()).to_json())
     return [[each["p"] for each in trace["slices"]], trace["outcome"]]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import agentnb as nb
 from agentnb.errors import AgentNbError, ExecutionError, StoreError
-from agentnb.trace.export import trace_of
+from agentnb.trace.export import parse_trace_text
 from tests.samples.installed import NAMES
 
 
@@ -202,4 +202,4 @@ def test_a_damaged_recipe_in_a_trace_is_reported_or_shown(tmp_path_factory, data
         again.recipe.check()
     except AgentNbError:
         return
-    assert len(again.trace) == len(trace_of(json.dumps(document)))
+    assert len(again.trace) == len(parse_trace_text(json.dumps(document)))

@@ -16,7 +16,7 @@ import agentnb
 from agentnb.errors import ExecutionError, Problem, StoreError
 from agentnb.secrets import hide
 from agentnb.session import logs
-from agentnb.session.logs import configure_logging, log_line, store_failed
+from agentnb.session.logs import configure_logging, log_line, log_store_failure
 from agentnb.world.llm.base import LLMResponse, Usage
 from tests.session.log_capture import logging_to, off
 from tests.session.small_sessions import calling, counting, graph, session
@@ -250,7 +250,7 @@ def test_no_secret_is_logged(json_output):
         run = session(built_graph, {"word": f"use {secret}", "api_key": secret})
         run.run()
         run.emit("told", {"it": secret, "token": "x"})
-        store_failed(run._parts.state, StoreError(Problem("L999", f"cannot write {secret}", "there", "so", "do")))
+        log_store_failure(run._parts.state, StoreError(Problem("L999", f"cannot write {secret}", "there", "so", "do")))
         log_line(logs.RUN, logging.INFO, f"says {secret}", reason=secret, payload={"password": 4711, "said": [secret]})
         logs.ROOT.warning("somebody else says %s", secret)
     written = lines.stream.getvalue()
@@ -327,11 +327,11 @@ def test_a_run_that_cannot_be_stored_is_an_error():
     run = session(graph("a"))
     with logging_to("ERROR") as lines:
         run.run()
-        store_failed(
+        log_store_failure(
             run._parts.state,
             StoreError(Problem("L413", "the disk is full", "runs.db", "no space is left", "make room")),
         )
-        store_failed(run._parts.state, OSError("gone"))
+        log_store_failure(run._parts.state, OSError("gone"))
     first, second = lines.rows
     assert (first["level"], first["logger"], first["run_id"]) == ("ERROR", "agentnb.store", run.run_id)
     assert (first["error_type"], first["reason"], first["error_message"]) == ("StoreError", "L413", "the disk is full")
@@ -340,5 +340,5 @@ def test_a_run_that_cannot_be_stored_is_an_error():
 
 
 def test_nothing_is_logged_if_the_log_is_off(capsys):
-    store_failed(session(graph("a"))._parts.state, OSError("gone"))
+    log_store_failure(session(graph("a"))._parts.state, OSError("gone"))
     assert capsys.readouterr().err == ""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentnb.board.codec import Record
 from agentnb.errors import StoreError
 from agentnb.trace import SimulationTrace
-from agentnb.trace.export import to_json_text, trace_of
+from agentnb.trace.export import parse_trace_text, to_json_text
 from tests.trace.random_runs import go, odyssey, started
 
 
@@ -22,7 +22,7 @@ def secret_free(state):
 @given(st.integers(0, 10_000))
 def test_a_loaded_trace_gives_the_same_results(seed):
     trace = SimulationTrace.of(odyssey(seed), run_id="r", outcome=lambda: {"status": "paused"})
-    again = trace_of(to_json_text(trace))
+    again = parse_trace_text(to_json_text(trace))
     assert len(again) == len(trace)
     assert again.outcome == trace.outcome
     assert again.trace_id == trace.trace_id
@@ -54,7 +54,7 @@ def test_a_value_without_a_codec_is_stored_as_text():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = started(odd=Odd())
-    again = trace_of(to_json_text(SimulationTrace.of(run)))
+    again = parse_trace_text(to_json_text(SimulationTrace.of(run)))
     assert isinstance(again.state_at(0)["odd"], Record)
     assert "opaque" in repr(again.state_at(0)["odd"])
 
@@ -73,10 +73,10 @@ def test_a_damaged_trace_is_reported():
     document = json.loads(to_json_text(SimulationTrace.of(go(started(), 3))))
     for key in ("slices", "nodes", "outcome"):
         with pytest.raises(StoreError, match="L402"):
-            trace_of(json.dumps({name: value for name, value in document.items() if name != key}))
+            parse_trace_text(json.dumps({name: value for name, value in document.items() if name != key}))
 
 
 def test_a_trace_of_a_newer_version_is_reported():
     document = json.loads(to_json_text(SimulationTrace.of(started()))) | {"version": 99}
     with pytest.raises(StoreError, match="L403"):
-        trace_of(json.dumps(document))
+        parse_trace_text(json.dumps(document))

@@ -15,7 +15,7 @@ from agentnb.board.values import ABSENT, freeze
 from agentnb.engine.core.history import Call, Event
 from agentnb.secrets import hide
 from agentnb.trace import SimulationTrace
-from agentnb.trace.export import to_json_text, trace_of
+from agentnb.trace.export import parse_trace_text, to_json_text
 from agentnb.trace.frames import NAMES, make_table
 from tests.session.small_sessions import graph, session
 from tests.trace.random_runs import counter, go, node, odyssey, started
@@ -252,7 +252,7 @@ def test_calls_and_events_are_rows():
     assert frames.events.step[0] is frames.events.cause[0] is pd.NA
     assert frames.events.payload.tolist() == [{"token": "********"}, None]
     assert frames.events.time[0] == moment
-    again = trace_of(to_json_text(SimulationTrace.of(run))).frames
+    again = parse_trace_text(to_json_text(SimulationTrace.of(run))).frames
     pd.testing.assert_frame_equal(again.calls, frames.calls)
     pd.testing.assert_frame_equal(again.events, frames.events)
 

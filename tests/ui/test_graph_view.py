@@ -14,7 +14,7 @@ from agentnb.recipe.model import Edge, Node, Recipe, Region
 from agentnb.session import Session
 from agentnb.ui import graph_view, picture_marks
 from agentnb.ui.page_queries import run_query
-from agentnb.ui.view_changes import changes
+from agentnb.ui.view_changes import find_changes
 from agentnb.ui.view_model import make_screen
 from tests.ui import ticket_recipe
 from tests.ui.page_graphs import long
@@ -118,7 +118,7 @@ def test_a_step_sends_less_than_a_kilobyte_for_any_size(size):
     session.step()
     before = make_screen(session, drawing)
     session.step()
-    assert len(json.dumps(changes(before, make_screen(session, drawing)))) < 1000
+    assert len(json.dumps(find_changes(before, make_screen(session, drawing)))) < 1000
 
 
 def test_marks_need_no_layout(monkeypatch):

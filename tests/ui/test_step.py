@@ -6,13 +6,13 @@ import agentnb as nb
 from agentnb.recipe.model import Edge, Node, Recipe
 from agentnb.session import Session
 from agentnb.ui.details.cells import Cells
-from agentnb.ui.details.step import step_details
+from agentnb.ui.details.step import describe_step
 from agentnb.world.llm.base import LLMResponse, Usage
 from tests.ui import ticket_recipe
 
 
 def describe(session, number):
-    details = step_details(session, number, Cells())
+    details = describe_step(session, number, Cells())
     json.dumps(details)
     return details
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 import agentnb as nb
-from agentnb.ui.view_changes import changes
+from agentnb.ui.view_changes import find_changes
 from agentnb.ui.view_model import make_screen
 from tests.ui import ticket_recipe
 
@@ -36,13 +36,13 @@ def states(name="research"):
 
 def test_unchanged_values_are_omitted():
     one = states()[1]
-    assert changes(one, dict(one)) == {}
-    assert changes(one, {**one, "sentence": "else"}) == {"sentence": "else"}
+    assert find_changes(one, dict(one)) == {}
+    assert find_changes(one, {**one, "sentence": "else"}) == {"sentence": "else"}
 
 
 def test_a_step_of_a_long_run_is_small():
     actual = states()
-    assert max(len(json.dumps(changes(*pair))) for pair in pairwise(actual[1:-8])) < 2_000
+    assert max(len(json.dumps(find_changes(*pair))) for pair in pairwise(actual[1:-8])) < 2_000
 
 
 def test_only_changed_keys_of_a_large_board_are_sent():
@@ -53,7 +53,7 @@ def test_only_changed_keys_of_a_large_board_are_sent():
     for operation in (session.step, lambda: session.edit({"new": 1}), lambda: session.edit({"key0500": nb.ABSENT})):
         operation()
         screens.append(make_screen(session, drawing))
-    sent = [changes(*pair) for pair in pairwise(screens)]
+    sent = [find_changes(*pair) for pair in pairwise(screens)]
     assert [len(json.dumps(one)) < 1000 for one in sent[1:]] == [True, True]
     assert sent[2]["board"]["removed"] == ["key0500"]
     assert all("keys" not in one["board"] for one in sent)
@@ -72,13 +72,13 @@ def test_only_changed_keys_of_a_large_board_are_sent():
     ],
 )
 def test_rows_are_removed_added_and_moved(before, after, sent):
-    actual = changes({"board": [[key] for key in before], "n": 1}, {"board": [[key] for key in after], "n": 2})
+    actual = find_changes({"board": [[key] for key in before], "n": 1}, {"board": [[key] for key in after], "n": 2})
     assert actual.get("board", {"rows": []}) == sent
 
 
 def test_if_many_rows_move_all_keys_are_sent():
     keys = [f"k{number}" for number in range(100)]
-    actual = changes({"board": [[key] for key in keys]}, {"board": [[key] for key in reversed(keys)]})
+    actual = find_changes({"board": [[key] for key in keys]}, {"board": [[key] for key in reversed(keys)]})
     assert actual["board"] == {"rows": [], "keys": keys[::-1]}
 
 
@@ -88,7 +88,7 @@ def test_a_page_that_receives_changes_has_the_state_of_the_kernel(host):
     on = host()
     on.page.evaluate("state => host.model.set('state', state)", {**screens[0], "number": 0})
     for number, (before, after) in enumerate(pairwise(screens), 1):
-        changed = changes({**before, "number": 0}, {**after, "number": 0})
+        changed = find_changes({**before, "number": 0}, {**after, "number": 0})
         on.page.evaluate("message => host.fire('msg:custom', message)", {"changed": changed, "number": number})
         assert on.page.evaluate("host.model.get('state')") == {**after, "number": number}
     assert on.page.locator("tr[data-row=new]").count() == 1

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from agentnb.board.values import is_truthy, thaw
 from agentnb.dialects.agentruntime.parts.memory import MESSAGES
 from agentnb.dialects.agentruntime.parts.model_adapters import Caller, NoModel
-from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem, error_text, printable
+from agentnb.errors import AgentRuntimeError, NodeExecutionError, Problem, format_error, to_printable
 from agentnb.kinds.context import get_own_id
 from agentnb.recipe.model import Node, Recipe
 from agentnb.session import Session
 from agentnb.session.state import get_state
 from agentnb.sources import Source, make_plain_source, read_file
 from agentnb.text import safe_repr
-from agentnb.world.tools.allow_list import allow_entries
+from agentnb.world.tools.allow_list import to_allow_entries
 
 if TYPE_CHECKING:
     from agentnb.trace import SimulationTrace
@@ -214,7 +214,7 @@ def _make_error(session: Session, problem: Problem) -> AgentRuntimeError:
         error = AgentRuntimeError(problem)
     else:
         error = NodeExecutionError(_make_node_failure_problem(node, session, problem, cause))
-    error.__cause__ = printable(cause)
+    error.__cause__ = to_printable(cause)
     return error
 
 
@@ -229,7 +229,7 @@ def _make_node_failure_problem(node: Node, session: Session, problem: Problem, c
     text = (
         f"error={safe_repr(payload, 2000)}"
         if is_truthy(payload)
-        else f"exception={type(cause).__name__}: {error_text(cause) if cause else ''}"
+        else f"exception={type(cause).__name__}: {format_error(cause) if cause else ''}"
     )
     inside = "".join(f" in {frame.node!r}" for frame in reversed(session.stack) if frame.node)
     return replace(problem, what=f"node {get_own_id(node)!r}{inside} failed ({', '.join(details)}): {text}")
@@ -268,7 +268,7 @@ def build_agent_from_yaml(
 def _make_recipe(source: Source, allow: _Allow) -> Recipe:
     from agentnb.dialects.table import DIALECTS, load_recipe
 
-    return load_recipe(replace(source, allow=allow_entries(allow)), DIALECTS["agentruntime"])
+    return load_recipe(replace(source, allow=to_allow_entries(allow)), DIALECTS["agentruntime"])
 
 
 __all__ = ["AgentRuntime", "LLMClient", "RetryPolicy", "build_agent_from_path", "build_agent_from_yaml"]

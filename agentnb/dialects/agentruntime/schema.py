@@ -70,14 +70,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _rule(value: Any) -> Any:
+def _check_rule(value: Any) -> Any:
     if isinstance(value, Mapping | bool):
         return value
     message = "A JsonLogic rule is required: a mapping with one operator, or true or false"
     raise make_rule_error(message, 'write it as {"==": [{"var": "state.x"}, 1]}')
 
 
-Rule = Annotated[Any, AfterValidator(_rule)]
+Rule = Annotated[Any, AfterValidator(_check_rule)]
 
 
 class StateConfig(Part):

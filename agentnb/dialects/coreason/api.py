@@ -14,7 +14,7 @@ from typing import Any, Self
 from agentnb.board.values import ABSENT
 from agentnb.clock import Clock
 from agentnb.dialects.coreason.parts.run_settings import MAX_STEPS
-from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_mean, printable, with_article
+from agentnb.errors import ExecutionError, NodeExecutionError, Problem, did_you_mean, to_printable, with_article
 from agentnb.recipe.descriptions import list_names
 from agentnb.recipe.model import Recipe
 from agentnb.session import Session
@@ -230,5 +230,5 @@ def _make_error(session: Session, problem: Problem) -> ExecutionError:
     if session.status == "waiting" or not session.position:
         return ExecutionError(problem)
     error = NodeExecutionError(problem)
-    error.__cause__ = printable(session.cause)
+    error.__cause__ = to_printable(session.cause)
     return error

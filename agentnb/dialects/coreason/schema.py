@@ -46,7 +46,7 @@ from agentnb.dialects.coreason.parts.sections_schema import (
 )
 from agentnb.errors import Problem, RecipeError, with_article
 from agentnb.sources import Path, format_path
-from agentnb.text import class_name
+from agentnb.text import get_class_name
 
 # A key of the validation context: the caller checks the graph itself, to report all errors at once.
 GRAPH_CHECKED_ELSEWHERE = "graph_checked_elsewhere"
@@ -341,8 +341,8 @@ def dump_model(model: Any, part: Path = (), **options: Any) -> dict[str, Any]:
         dumped: dict[str, Any] = model.model_dump(mode="json", by_alias=True, **options)
     except ValueError as error:  # raised by pydantic, or by the codec of its strings
         problems = [
-            Problem("R244", f"the value of {format_path(path)} is {with_article(class_name(value))}",
-                    f"<{class_name(model)}>, {format_path(path)}", "a recipe contains only JSON values",
+            Problem("R244", f"the value of {format_path(path)} is {with_article(get_class_name(value))}",
+                    f"<{get_class_name(model)}>, {format_path(path)}", "a recipe contains only JSON values",
                     "write it as text, a number, a list or a dict")
             for path, value in _iter_unwritable(model.model_dump(by_alias=True, **options), part)
         ]  # fmt: skip

@@ -12,7 +12,7 @@ from agentnb.errors import Place, Problem, RecipeError, with_article
 from agentnb.expressions.paths import parse_path
 from agentnb.recipe.model import freeze_mapping
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_generator
-from agentnb.text import class_name, safe_repr, safe_str
+from agentnb.text import get_class_name, safe_repr, safe_str
 from agentnb.world.call_arguments import NO_SETTINGS
 
 Path = tuple[str | int, ...]
@@ -353,4 +353,4 @@ def shorten_value(value: Any) -> str:
     """Return short text for a value of the wrong type."""
     if isinstance(value, str | int | float):
         return safe_repr(value)
-    return with_article(class_name(value))
+    return with_article(get_class_name(value))

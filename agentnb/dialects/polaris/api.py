@@ -13,7 +13,7 @@ from agentnb.dialects.polaris.parts.systems import SystemContext
 from agentnb.dialects.polaris.parts.validation import validate
 from agentnb.engine.core.run import MAX_FRAMES
 from agentnb.errors import ExecutionError as AgentNbExecutionError
-from agentnb.errors import Problem, RecipeError, printable, with_article
+from agentnb.errors import Problem, RecipeError, to_printable, with_article
 from agentnb.kinds.typed_values import get_key
 from agentnb.session import Session
 from agentnb.session.state import get_state
@@ -179,7 +179,7 @@ def _make_error(session: Session, problem: Problem | None) -> ExecutionError:
             f"the status of the run is: {session.status}", kind="Stopped", node_id=node, trace=session.trace
         )
     error = ExecutionError(problem, kind=_get_kind(session, problem), node_id=node, trace=session.trace)
-    error.__cause__ = printable(session.cause)
+    error.__cause__ = to_printable(session.cause)
     return error
 
 

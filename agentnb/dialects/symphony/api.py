@@ -20,7 +20,7 @@ from agentnb.dialects.symphony.parts.results import (
     to_usage,
 )
 from agentnb.dialects.symphony.schema import AgentConfig, to_config
-from agentnb.errors import ExecutionError, Problem, RecipeError, advice, with_article
+from agentnb.errors import ExecutionError, Problem, RecipeError, format_advice, with_article
 from agentnb.session import Session
 from agentnb.session.state import get_state
 from agentnb.text import safe_repr
@@ -127,7 +127,7 @@ class AgentExecutor:
     def _make_failure(self, task: Any, error: BaseException) -> AgentResult:
         sorry = f"Sorry: {self.config.name} could not work on the task {_to_one_line(task)}."
         outcome = TaskOutcome(sorry, agent=self.config.name, fallback=True)
-        return AgentResult(success=False, result=outcome, error=advice(error) or type(error).__name__)
+        return AgentResult(success=False, result=outcome, error=format_advice(error) or type(error).__name__)
 
 
 def _to_one_line(task: Any) -> str:
@@ -221,7 +221,7 @@ def _explain_unfinished(session: Session) -> str:
     """Return why a task has not been completed."""
     problem = session.error
     if problem is not None:
-        return advice(ExecutionError(problem))
+        return format_advice(ExecutionError(problem))
     limit = (session.trace.outcome or {}).get("limit")
     return f"{limit} is used up" if limit else f"its status is {session.status} after step {session.position}"
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agentnb.errors import ExecutionError, Problem, did_you_mean, with_article
 from agentnb.recipe.user_functions import GENERATES, check_ran, is_async, is_generator
-from agentnb.text import class_name
+from agentnb.text import get_class_name
 
 Listener = Callable[[Any], Any]
 # When listeners are called: after each step, after a failed step, when a run ends, after any change, and for each piece
@@ -99,7 +99,7 @@ class Hooks:
         if not isinstance(hooks, Mapping):
             if not callable(getattr(hooks, "notify", None)):
                 raise ExecutionError(
-                    Problem("X114", f"{with_article(class_name(hooks))} is not a mapping of hooks", "hooks=...",
+                    Problem("X114", f"{with_article(get_class_name(hooks))} is not a mapping of hooks", "hooks=...",
                             "hooks map a hook name to listeners, or are a HooksAPI of schedules",
                             "write Session(recipe, hooks={'step': listener})")
                 )  # fmt: skip

@@ -21,7 +21,7 @@ from agentnb.engine.core.scheduler import (
 )
 from agentnb.engine.core.supersteps import SuperstepError, find_failed_activation
 from agentnb.engine.core.threads import replace_unraisable
-from agentnb.errors import AgentRuntimeError, BoardError, error_text
+from agentnb.errors import AgentRuntimeError, BoardError, format_error
 from agentnb.recipe.model import Rescue
 
 
@@ -41,7 +41,7 @@ def fail(run: Run, activation: Activation, error: Exception | SystemExit, starte
 
 def _make_failure(error: Exception) -> Failure:
     named = error.named if isinstance(error, SuperstepError) else error
-    return Failure(type(named).__name__, error_text(error), error, isinstance(error, TimeoutError))
+    return Failure(type(named).__name__, format_error(error), error, isinstance(error, TimeoutError))
 
 
 def find_handlers(run: Run, activation: Activation, error: Exception) -> Pushes:

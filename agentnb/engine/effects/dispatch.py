@@ -21,12 +21,12 @@ from agentnb.engine.effects.recorded_calls import (
     ASKED,
     CUT_SHORT,
     PLAIN_ANSWERS,
-    answer_of,
     end_calls,
     find_refused,
     freeze_arguments,
     get_content,
     make_row,
+    read_answer,
 )
 from agentnb.engine.effects.recorded_errors import rebuild_error
 from agentnb.errors import AgentRuntimeError, BoardError, ExecutionError, Problem
@@ -213,7 +213,7 @@ def _find_recorded_state(
     work.calls.extend(rows)
     last, attempt = rows[-1], rows[-1].attempt
     if last.error is None:
-        return effect, 0, 0.0, (answer_of(last),)
+        return effect, 0, 0.0, (read_answer(last),)
     effect = replace(effect, attempts=effect.attempts + sum(row.error == CUT_SHORT for row in rows))
     wait = 0.0 if last.error == CUT_SHORT else _compute_delay(effect, attempt, rebuild_error(last))
     return effect, attempt, wait, None

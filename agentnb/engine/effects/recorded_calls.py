@@ -123,7 +123,7 @@ def end_calls(work: Work) -> None:
     work.calls_in_flight.clear()
 
 
-def answer_of(row: Call) -> Any:
+def read_answer(row: Call) -> Any:
     """Return the answer recorded in a row: for a model an LLMResponse with its usage, else the plain value."""
     answer = thaw(row.result)
     if row.kind == "llm":

@@ -33,7 +33,7 @@ from agentnb.engine.persistence.deltas import VERSION, Key
 from agentnb.engine.persistence.state_projection import StateProjection
 from agentnb.engine.persistence.value_deltas import decode_difference, decode_value
 from agentnb.errors import AgentNbError, ExecutionError, Problem, StoreError, with_article
-from agentnb.text import class_name, safe_str
+from agentnb.text import get_class_name, safe_str
 
 _new_event = tuple.__new__  # the constructor of a named tuple costs twice as much
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError)
@@ -229,7 +229,7 @@ class DeltaLoader:
         if len(row) > 4:
             call = Call(*[item if type(item) in ATOMS else decode_value(item) for item in row])
             if not isinstance(call.cost_usd, int | float | Decimal | None):
-                raise TypeError(f"a cost is a number, not {with_article(class_name(call.cost_usd))}")
+                raise TypeError(f"a cost is a number, not {with_article(get_class_name(call.cost_usd))}")
             return call
         step, activation, call, attempt = row
         return self.recorded_calls[activation][activation, call, attempt]._replace(step=step)

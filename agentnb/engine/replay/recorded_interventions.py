@@ -13,7 +13,7 @@ from agentnb.engine.core.drivers import find_heads
 from agentnb.engine.core.event_queue import enqueue, settle
 from agentnb.engine.core.work import Append
 from agentnb.engine.replay.divergence import Divergence
-from agentnb.errors import AgentNbError, error_text
+from agentnb.errors import AgentNbError, format_error
 
 if TYPE_CHECKING:
     from agentnb.engine.core.frames import Activation
@@ -39,7 +39,7 @@ def redo(run: Run, sides: Sides, recorded: RecordedIntervention, number: int) ->
             interventions.set_next(run, intervention.target)
     except AgentNbError as error:
         what, target = ("emit", "") if intervention is None else (intervention.action, intervention.target)
-        why = f"the intervention {what} {target!r} cannot be repeated: {error_text(error)}"
+        why = f"the intervention {what} {target!r} cannot be repeated: {format_error(error)}"
         replayed_value = ABSENT if intervention is None else intervention.new
         return Divergence(number, None, "act", target, replayed_value, ABSENT, why, ends=recorded.write is None)
     return None

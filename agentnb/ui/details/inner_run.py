@@ -26,7 +26,7 @@ def describe_inner_run(session: Session, number: int) -> dict[str, Any] | None:
     owner = (activation.node, activation.frame)
     if not session.recipe.nodes.get(reading.nodes[activation.node].id) or not _is_composite(reading, number):
         return None
-    opened = next((step for step in _range_back(number) if _get_phase(reading, step, owner) == ENTER), None)
+    opened = next((step for step in _list_backwards(number) if _get_phase(reading, step, owner) == ENTER), None)
     if opened is None:
         return None
     parts, last = _find_parts(session, reading, opened, owner)
@@ -38,7 +38,7 @@ def _is_composite(reading: StepIndex, number: int) -> bool:
     return history.step_flags[row] & 3 in (ENTER, AGAIN, LEAVE)
 
 
-def _range_back(number: int) -> range:
+def _list_backwards(number: int) -> range:
     return range(number, max(number - _LOOKED, 0), -1)
 
 

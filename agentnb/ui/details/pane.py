@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentnb.session.parts import get_parts
 from agentnb.ui.details.cells import Cells, to_line
 from agentnb.ui.details.node import describe_node
-from agentnb.ui.details.step import step_details
+from agentnb.ui.details.step import describe_step
 
 if TYPE_CHECKING:
     from agentnb.session import Session
@@ -49,7 +49,7 @@ def _describe(session: Session, name: str, number: int | None, cells: Cells) -> 
     details: dict[str, Any] = {"node": describe_node(session, name, cells), "step": None, "before": None, "after": None}
     details["runs"] = get_parts(session).pictures.view().visited.get(name, 0)
     if number is not None:
-        details["step"] = step_details(session, number, cells)
+        details["step"] = describe_step(session, number, cells)
         details["before"], details["after"] = (
             _find_step_before(reading, name, number),
             _find_step_after(reading, name, number),

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentnb.recipe.user_functions import NO_FILE, UNKNOWN_SOURCE, source_lines
+from agentnb.recipe.user_functions import NO_FILE, UNKNOWN_SOURCE, read_source_lines
 from agentnb.secrets import MASK, is_secret
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def find_function(called: Any) -> SourceExcerpt | None:
     if function is None or _is_ours(function):
         return None
     try:
-        lines, first = source_lines(function)
+        lines, first = read_source_lines(function)
     except UNKNOWN_SOURCE:
         return None
     text = "\n".join(mask_lines(_dedent([line.rstrip("\n") for line in lines[:_MOST]]), code=True))

@@ -44,7 +44,7 @@ _step_of: Final = attrgetter("step")
 _at_of: Final = attrgetter("at")
 
 
-def step_details(session: Session, number: int, cells: Cells) -> dict[str, Any]:
+def describe_step(session: Session, number: int, cells: Cells) -> dict[str, Any]:
     """Return what a step did; step `number` must exist."""
     reading, step = session.trace.reading(), session.trace.steps[number - 1]
     history, row = reading.owner(number)

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from agentnb.errors import ExecutionError, Problem, with_article
 from agentnb.recipe.user_functions import GENERATES, is_generator
-from agentnb.text import class_name, safe_repr
+from agentnb.text import get_class_name, safe_repr
 
 SIMULATED: Final = "simulated"  # the provider and the model of simulated answers
 
@@ -317,7 +317,7 @@ def to_client(llm: Any) -> LLMClient:
             "X303",
             f"{safe_repr(llm)} is not a model",
             "llm=...",
-            GENERATES if generates else f"{with_article(class_name(llm))} was passed",
+            GENERATES if generates else f"{with_article(get_class_name(llm))} was passed",
             "pass a client, a string provider:model, a callable of the request, a list of answers or a mapping by node",
         )
     )

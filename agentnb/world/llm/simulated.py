@@ -8,7 +8,7 @@ from agentnb.board.values import thaw
 from agentnb.world.llm.base import SIMULATED, LLMRequest, LLMResponse, stream_whole
 
 
-def mock_answer(name: str) -> str:
+def make_mock_answer(name: str) -> str:
     """Return the simulated answer; it names the agent."""
     return f"Mocked output from {name}"
 
@@ -32,4 +32,4 @@ class SimulatedClient:
             return stream_whole(
                 LLMResponse(json.dumps(value, ensure_ascii=False), model=SIMULATED, provider=SIMULATED), request
             )
-        return stream_whole(LLMResponse(mock_answer(request.node), model=SIMULATED, provider=SIMULATED), request)
+        return stream_whole(LLMResponse(make_mock_answer(request.node), model=SIMULATED, provider=SIMULATED), request)

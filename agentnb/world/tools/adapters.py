@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, error_line, with_article
+from agentnb.errors import ExecutionError, Problem, RecipeError, did_you_mean, format_error_line, with_article
 from agentnb.recipe.model import ToolSpec
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_function, is_generator
 from agentnb.world.tools.invocation import LISTS, Tool, bind_tool, name_tool
@@ -56,7 +56,7 @@ def _make(spec: ToolSpec, cls: Any, init: Any) -> Any:
     try:
         return cls(**{str(name): value for name, value in (init or {}).items()})
     except Exception as error:
-        message = error_line(error)
+        message = format_error_line(error)
         problem = _make_problem(spec, f"{cls.__name__} cannot be made for tool {spec.id!r}", message,
                          f"see `config.init`; it has: {', '.join(map(str, init or {})) or 'nothing'}")  # fmt: skip
         raise RecipeError(problem) from error

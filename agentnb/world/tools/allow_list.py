@@ -58,7 +58,7 @@ class Allowed:
         return self.folders if self.recipe_folder is None else (self.recipe_folder,)
 
 
-def allow_entries(allow: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+def to_allow_entries(allow: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
     """Return the user's `allow` as strings.
 
     Folders are resolved now, so that later changes of the current folder have no effect.

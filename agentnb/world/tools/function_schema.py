@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from agentnb.bounds import find_excess
-from agentnb.errors import Problem, RecipeError, error_text, with_article
+from agentnb.errors import Problem, RecipeError, format_error, with_article
 from agentnb.recipe.user_functions import COLLECT, GENERATES, is_async, is_function, is_generator
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _make(function: Callable[..., Any], fields: dict[str, Any]) -> type[BaseMode
         model: type[BaseModel] = create_model(getattr(function, "__name__", "tool"), __config__=config, **fields)
         model.model_json_schema()
     except (PydanticUserError, NameError) as error:  # a hint without validation rules, or without a JSON Schema
-        why = error_text(error).partition("\n")[0]
+        why = format_error(error).partition("\n")[0]
         do = "hint at what JSON has: str, int, float, bool, list, dict, or a model"
         raise RecipeError(_make_problem(function, "a type hint must have a JSON Schema", why, do)) from None
     return model

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
-from agentnb.errors import Problem, RecipeError, did_you_mean, error_line
+from agentnb.errors import Problem, RecipeError, did_you_mean, format_error_line
 from agentnb.recipe.descriptions import describe_how_to_allow
 from agentnb.recipe.model import ToolSpec
 from agentnb.recipe.user_functions import is_function
@@ -340,7 +340,7 @@ def _make_broken_problem(spec: ToolSpec, error: BaseException, file: Path | None
     """R159: a tool's module cannot be imported."""
     line = _find_line(error, file)
     module = spec.impl.rpartition("#")[0]
-    message = error_line(error).splitlines()[0]
+    message = format_error_line(error).splitlines()[0]
     order = "fix the module"
     if isinstance(error, ModuleNotFoundError):
         sibling = file is not None and error.name is not None and _is_file(file.with_name(f"{error.name}.py"))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from agentnb.board.values import is_truthy
-from agentnb.errors import error_line
+from agentnb.errors import format_error_line
 from agentnb.recipe.model import ToolSpec
 from agentnb.recipe.user_functions import is_async
 from agentnb.text import LONGEST_TEXT, safe_repr, safe_str
@@ -43,7 +43,7 @@ def find_failure(result: Any) -> str | None:
     if isinstance(error, Mapping):
         texts = [str(error[key]) for key in ("type", "message") if is_truthy(error.get(key))]
         return safe_str(": ".join(texts), LONGEST_TEXT) or safe_repr(dict(error), 2000)
-    return error_line(error) if isinstance(error, BaseException) else safe_str(error, LONGEST_TEXT)
+    return format_error_line(error) if isinstance(error, BaseException) else safe_str(error, LONGEST_TEXT)
 
 
 def find_items(answer: Any, keys: Iterable[str] = LISTS) -> list[Any] | None:

@@ -18,7 +18,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import AsyncExitStack, suppress
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from agentnb.errors import ExecutionError, Problem, did_you_mean, error_text
+from agentnb.errors import ExecutionError, Problem, did_you_mean, format_error
 from agentnb.recipe.model import ToolSpec
 from agentnb.text import LONGEST_TEXT, safe_str
 from agentnb.world.tools.allow_list import Allowed
@@ -197,7 +197,7 @@ class _Connection:
         text = f"it did not answer within {START_SECONDS:g} s" if isinstance(error, TimeoutError) else ""
         errors.seek(0)
         last = [line.strip() for line in errors.read()[-4000:].splitlines() if line.strip()][-1:]
-        why = "; ".join([text or f"{type(error).__name__}: {error_text(error)}", *last])
+        why = "; ".join([text or f"{type(error).__name__}: {format_error(error)}", *last])
         self.ready.set_exception(_make_unreachable_error(self, why))
 
     async def call(self, name: str, arguments: dict[str, Any], seconds: float | None, where: str) -> dict[str, Any]:
@@ -215,9 +215,9 @@ class _Connection:
         except MCPError as error:
             if error.code == _GONE:
                 self.end()
-                raise _make_unreachable_error(self, error_text(error)) from error
+                raise _make_unreachable_error(self, format_error(error)) from error
             await _check_name(client, name, where)
-            return _make_failure(error_text(error))
+            return _make_failure(format_error(error))
         if answer.is_error:
             await _check_name(client, name, where)
         return _make_result(answer)

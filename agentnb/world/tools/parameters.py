@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agentnb.board.values import enter, thaw, to_items
 from agentnb.bounds import Walk
-from agentnb.errors import Problem, RecipeError, error_line, error_text, with_article
+from agentnb.errors import Problem, RecipeError, format_error, format_error_line, with_article
 from agentnb.expressions.json_schema import Fault, Schema
 from agentnb.secrets import is_secret
 from agentnb.text import UNREADABLE, safe_repr, safe_str
@@ -210,7 +210,7 @@ class _Model:
                 _make_problem(
                     f"the model {model.__name__!r} has no JSON Schema",
                     where,
-                    error_text(error),
+                    format_error(error),
                     "hint its fields at what JSON has",
                 )
             ) from None
@@ -229,7 +229,7 @@ class _Model:
                 }
                 yield detail | {"received": "undefined" if missing else _get_json_type(each["input"])}
         except Exception as error:  # noqa: BLE001  (a model's own check may raise anything)
-            yield {"path": path, "message": f"it cannot be checked: {error_line(error)}"}
+            yield {"path": path, "message": f"it cannot be checked: {format_error_line(error)}"}
 
     def json_schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = json.loads(self._shown)

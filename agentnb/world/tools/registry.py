@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from agentnb.bounds import find_excess
 from agentnb.clock import Clock
-from agentnb.errors import ExecutionError, Problem, error_text
+from agentnb.errors import ExecutionError, Problem, format_error
 from agentnb.recipe.user_functions import is_async
 from agentnb.text import safe_repr
 from agentnb.world.tools.execution import Awaiting, Blocking, WaitMode, drive
@@ -238,7 +238,10 @@ class ToolRegistry:
             if isinstance(error, asyncio.CancelledError) and mode.is_cancelled():
                 raise
             LOG.warning(
-                "the context was not updated with tool %r: %s: %s", config.name, type(error).__name__, error_text(error)
+                "the context was not updated with tool %r: %s: %s",
+                config.name,
+                type(error).__name__,
+                format_error(error),
             )
 
     def _find(self, name: Any) -> _Registered | None:

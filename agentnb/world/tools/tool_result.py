@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from agentnb.errors import error_text
+from agentnb.errors import format_error
 from agentnb.recipe.user_functions import find_unrun
 from agentnb.world.tools.invocation import find_failure
 
@@ -118,11 +118,11 @@ def _parse_metrics(value: Any) -> ToolMetrics | None:
 
 
 def _describe_error(error: BaseException) -> str:
-    if isinstance(error.__cause__, StopIteration) and error_text(error) == "coroutine raised StopIteration":
+    if isinstance(error.__cause__, StopIteration) and format_error(error) == "coroutine raised StopIteration":
         error = error.__cause__  # Python's substitute for it in a coroutine
     if isinstance(error, SystemExit):
         return f"it called sys.exit({error.code!r})"
-    text, kind = error_text(error), type(error).__name__
+    text, kind = format_error(error), type(error).__name__
     if not text:
         return kind
     return text if type(error) is TimeoutError else f"{kind}: {text}"

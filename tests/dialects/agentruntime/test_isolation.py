@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from agentnb.dialects.agentruntime import build_agent_from_yaml
-from agentnb.errors import AgentRuntimeError, NodeExecutionError, printable
+from agentnb.errors import AgentRuntimeError, NodeExecutionError, to_printable
 from agentnb.session import Session
 
 KEY = "sk-guarded-5561"
@@ -46,8 +46,8 @@ def test_a_secret_in_a_tools_error_is_not_printed_with_the_cause(monkeypatch):
 
 def test_an_error_without_a_secret_keeps_its_cause():
     error = ValueError("it broke")
-    assert printable(error) is error
-    assert printable(None) is None
+    assert to_printable(error) is error
+    assert to_printable(None) is None
 
 
 def test_an_unset_variable_is_named(monkeypatch):

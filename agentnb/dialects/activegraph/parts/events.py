@@ -14,7 +14,7 @@ from agentnb.bounds import Walk
 from agentnb.dialects.activegraph.errors import NonSerializableEventError
 from agentnb.dialects.activegraph.parts.clocks import format_time
 from agentnb.errors import Problem, with_article
-from agentnb.text import class_name
+from agentnb.text import get_class_name
 
 if TYPE_CHECKING:
     from agentnb.engine.core.history import Event as Kept
@@ -146,7 +146,7 @@ def _to_plain_part(value: Any, path: str, walk: Walk) -> Any:
             return value.isoformat()
         case bool() | int() | float() | str():  # subclasses, such as string Enums
             return next(plain(value) for plain in (int, float, str) if isinstance(value, plain))
-    name = class_name(value.value if isinstance(value, Opaque) else value)
+    name = get_class_name(value.value if isinstance(value, Opaque) else value)
     raise NonSerializableEventError(
         Problem("X501", f"the field {path.strip('.')!r} is {with_article(name)}, which JSON cannot represent",
                 "an event's payload", "payloads are stored as JSON, so that they can be read anywhere",

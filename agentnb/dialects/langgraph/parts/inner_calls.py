@@ -81,7 +81,7 @@ class NodeCalls(Calls):
 
     def answer_in(self, result: Any) -> Any:
         """Return the answer of a tool, or raise its question."""
-        return answer_in(result)
+        return get_answer(result)
 
 
 def find_asking_task(question: Any) -> str:
@@ -107,7 +107,7 @@ def find_finished_inside(result: Any) -> dict[str, Any]:
     return dict(result.get("finished", {})) if isinstance(result, Mapping) and "asks" in result else {}
 
 
-def answer_in(result: Any) -> Any:
+def get_answer(result: Any) -> Any:
     """Return the answer of a tool or a task, whether new, recorded, or changed by a person.
 
     Raises:

@@ -21,9 +21,9 @@ from agentnb.dialects.langgraph.parts import package as lg
 from agentnb.dialects.langgraph.parts.caches import TaskCache
 from agentnb.dialects.langgraph.parts.inner_calls import (
     NodeCalls,
-    answer_in,
     find_asking_task,
     find_finished_inside,
+    get_answer,
     to_question,
 )
 from agentnb.dialects.langgraph.parts.retries import block, compute_delay, record_retry, sleep, to_policies
@@ -153,7 +153,7 @@ class _Task:
             try:
                 record = await self._perform_attempt(attempt)
                 calls.finished |= find_finished_inside(record)
-                calls.finished[self.path] = answer_in(record)
+                calls.finished[self.path] = get_answer(record)
             except lg.GraphBubbleUp:
                 raise
             except Exception as error:

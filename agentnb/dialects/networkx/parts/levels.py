@@ -15,7 +15,7 @@ from typing import Any
 from agentnb.dialects.networkx.schema import make_inner_place, shorten_value
 from agentnb.errors import Place, Problem, with_article
 from agentnb.recipe.model import ROOT
-from agentnb.text import class_name, safe_repr
+from agentnb.text import get_class_name, safe_repr
 
 MAX_DEPTH = 32
 MAX_NODES = 100_000
@@ -155,7 +155,7 @@ def _check_inner_graphs(graph: Any, around: tuple[Any, ...], place: Place) -> li
 
 def _make_undirected_problem(graph: Any, place: Place) -> Problem:
     """R131: a graph is undirected."""
-    return Problem("R131", f"the graph is {with_article(class_name(graph))}: its edges are undirected", str(place),
+    return Problem("R131", f"the graph is {with_article(get_class_name(graph))}: its edges are undirected", str(place),
                    "a run follows directed edges", "use networkx.DiGraph or MultiDiGraph")  # fmt: skip
 
 

@@ -63,9 +63,9 @@ class ValidationResult:
         return "\n".join(map(str, (*self.errors, *self.warnings))) or "ok"
 
     def _repr_html_(self) -> str:
-        from agentnb.errors import problems_html
+        from agentnb.errors import render_problems
 
-        html: str = problems_html([*self.errors, *self.warnings])
+        html: str = render_problems([*self.errors, *self.warnings])
         return html
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from agentnb.dialects.activegraph.parts.package_logs.records import LogEvent, LogRun, PackageLog, make_event_error
 from agentnb.errors import Problem, StoreError, did_you_mean, with_article
 from agentnb.store.other_tables import DatabaseReader, read_database
-from agentnb.text import class_name
+from agentnb.text import get_class_name
 
 SCHEMA: Final = "1"  # the supported version of the package's tables
 _EVENT: Final = ("id", "type", "actor", "payload", "frame_id", "caused_by", "timestamp")
@@ -178,7 +178,7 @@ def _parse_event(shown: str, run_id: str, row: tuple[Any, ...], *, archived: boo
 
 
 def _describe_type(value: Any) -> str:
-    return "null" if value is None else with_article(class_name(value))
+    return "null" if value is None else with_article(get_class_name(value))
 
 
 def _to_text(value: Any) -> str:
