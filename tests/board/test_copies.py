@@ -62,6 +62,16 @@ def test_a_copy_reads_like_the_value(value):
     assert freeze(make_reader_copy(frozen)) is frozen
 
 
+@pytest.mark.parametrize("value", [*VALUES, [(1, [2]), ({"a": 3}, 4)]])
+def test_a_part_is_the_same_object_each_time_it_is_read(value):
+    copied = make_reader_copy(freeze(value))
+    for key in range(len(value)) if isinstance(value, list) else value:
+        part = copied[key]
+        assert copied[key] is part
+        assert any(each is part for each in (copied if isinstance(value, list) else copied.values()))
+        assert copied[key] is part
+
+
 METHODS = {name for kind in (list, dict) for name in dir(kind) if not name.startswith("_")}
 OPERATORS = (
     *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.add, operator.mul),

@@ -40,6 +40,13 @@ def test_every_mistake_is_reported_with_its_pointer():
     ]
 
 
+def test_a_pointer_shows_the_beginning_of_a_long_key():
+    assert problems({"a" * 210: 1, "b": 2}) == [("R312", "r.yaml:3:9, when, /")]
+    long_key = Operator(0, None)
+    (problem,) = check_rule({"/" * 210: [{"nope": 1}]}, {**OPERATORS, "/" * 210: long_key}, None)
+    assert problem.where == f"<rule>, /{'~1' * 199}…/0"
+
+
 @pytest.mark.parametrize("value", [float("nan"), object(), b"x", Hidden("x"), {1}])
 def test_values_that_json_lacks_are_rejected(value):
     assert problems({"==": [{"var": "x"}, value]}) == [("R312", "r.yaml:3:9, when, /==/1")]

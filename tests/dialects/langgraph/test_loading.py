@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import pytest
 from langgraph.channels import EphemeralValue
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph
 from langgraph.pregel import NodeBuilder, Pregel
-from langgraph.types import RetryPolicy
+from langgraph.types import Command, RetryPolicy
 
 from agentnb.errors import RecipeError
 from agentnb.load import load
@@ -46,6 +46,26 @@ def test_a_graph_is_loaded_without_compiling_the_object_of_the_user():
         ("a", "b", "more"), ("a", "a", "again"),
     ]  # fmt: skip
     assert "more" in recipe.draw().dot
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"destinations": ("b", "c", END)}, {"destinations": {"b": "label", "c": "other"}}]
+)
+def test_a_command_may_lead_where_its_node_says(words):
+    def goes(state) -> Command[Literal["b", "c", "__end__"]]:
+        return Command(goto="c")
+
+    def unknown(state):
+        return Command(goto="c")
+
+    built_graph = StateGraph(State)
+    built_graph.add_node("a", unknown if words else goes, **words)
+    for name in ("b", "c"):
+        built_graph.add_node(name, lambda state: {"n": 2})
+    built_graph.add_edge(START, "a")
+    recipe = load(built_graph)
+    edges = sorted((edge.source, edge.target, edge.kind) for edge in recipe.edges)
+    assert edges == [("a", "b", "route"), ("a", "c", "route")]
 
 
 def test_nothing_of_langgraph_is_imported_without_it():
