@@ -76,6 +76,9 @@ def outcome(ask: Callable[[Mapping[str, Any]], Any], board: Mapping[str, Any]) -
 @example({"==": [{"var": "a"}, 1]}, {"a": 1.0}, True)  # noqa: FBT003
 @example({"<": [{"var": "a"}, "a"]}, {}, False)  # noqa: FBT003
 @example({"and": [{"<": [{"var": "a"}, 3]}, {"==": [{"var": "b"}, "x"]}]}, {"a": 5}, True)  # noqa: FBT003
+@example({"==": [{"var": "a.b"}, 1]}, {"a.b": 1, "a": {"b": 2}}, True)  # noqa: FBT003
+@example({"==": [{"var": ""}, 1]}, {"": 1}, True)  # noqa: FBT003
+@example({"==": [{"var": "{a}"}, 1]}, {"{a}": 1, "a": "b", "b": 2}, True)  # noqa: FBT003
 @given(rules, boards, st.booleans())
 def test_a_comparison_agrees_with_the_interpreter_of_rules(rule, board, strict):
     condition, interpreter = Condition(rule, None, strict=strict), compile_rule(rule, strict=strict)

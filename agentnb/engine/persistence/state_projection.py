@@ -158,7 +158,7 @@ class StateProjection:
         """Save checkpoints along a history; this projection must be at the start of that history."""
         at, writes = history.base, 0
         if history.parent is None:
-            history.checkpoints.append(Checkpoint(at, 0, 0, {0: {}}, ((0, 1),)))
+            history.checkpoints.append(Checkpoint(at, 0, 0, {0: {}}, ()))
         due = at + CHECKPOINT_ROWS
         for step in range(at + CHECKPOINT_ROWS, history.tip + 1, CHECKPOINT_ROWS):
             self.apply_steps(history, at, step, writes)

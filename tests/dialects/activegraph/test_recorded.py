@@ -56,6 +56,13 @@ def test_a_recorded_run_is_repeated_without_its_provider(tmp_path):
     assert len(log(again)) == len(log(first))
 
 
+def test_a_recorded_answer_costs_nothing_and_tokens_are_estimated(tmp_path):
+    provider, messages = RecordedLLMProvider(tmp_path), [LLMMessage("user", "four"), LLMMessage("user", "eight...")]
+    assert provider.estimate_cost(input_tokens=1000, output_tokens=1000, model="m") == 0
+    assert provider.count_tokens(system="12345678", messages=messages, model="m") == 5
+    assert provider.count_tokens(system="", messages=[], model="m") == 1
+
+
 def test_an_unrecorded_request_fails(tmp_path):
     request = {"system": "", "messages": [LLMMessage("user", "hi")], "model": "m", "max_tokens": 1, "temperature": 0.0,
                "top_p": 1.0, "output_schema": Note, "timeout_seconds": 1.0}  # fmt: skip
