@@ -356,12 +356,12 @@ class _Visits:
 def _draw_heat_map(recipe: Recipe, shares: Mapping[Element, float], counts: Mapping[str, str], **look: Any) -> Drawing:
     from agentnb.draw.overlay import draw_overlay
 
-    def heat(share: float) -> tuple[str, ...]:
+    def to_heat_class(share: float) -> tuple[str, ...]:
         return (f"heat-{max(1, min(_MOST_HEAT, 1 + int(share * _MOST_HEAT)))}",)
 
-    nodes = {element.name: ("visited", *heat(share)) for element, share in shares.items()
+    nodes = {element.name: ("visited", *to_heat_class(share)) for element, share in shares.items()
              if element.kind == "node" and share > 0}  # fmt: skip
-    edges = {element.edge: heat(share) for element, share in shares.items() if element.edge >= 0 and share > 0}
+    edges = {element.edge: to_heat_class(share) for element, share in shares.items() if element.edge >= 0 and share > 0}
     return draw_overlay(recipe, nodes=nodes, edges=edges, counts=counts, **look)
 
 

@@ -171,11 +171,11 @@ def _make_picklable(row: Mapping[str, Any]) -> dict[str, Any]:
 async def _run_all(work: SweepSettings, jobs: Sequence[Job], together: int) -> list[Result]:
     limit = asyncio.Semaphore(together)
 
-    async def one(job: Job) -> Result:
+    async def run_job(job: Job) -> Result:
         async with limit:
             return await _run_async(work, job)
 
-    return await asyncio.gather(*map(one, jobs))
+    return await asyncio.gather(*map(run_job, jobs))
 
 
 def _run(work: SweepSettings, job: Job) -> Result:

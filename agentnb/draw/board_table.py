@@ -142,7 +142,7 @@ def map_areas(recipe: Recipe) -> dict[str, str]:
     """Return for each region the one whose blackboard it uses: itself if it is isolated, otherwise an outer one."""
     areas = {ROOT: ROOT}
 
-    def area(region: str) -> str:
+    def find_area(region: str) -> str:
         if region not in areas:
             areas[region] = ROOT  # an owner is missing or contains itself
             part = recipe.regions.get(region)
@@ -150,11 +150,11 @@ def map_areas(recipe: Recipe) -> dict[str, str]:
             if part is not None and part.isolated:
                 areas[region] = region
             elif owner is not None:
-                areas[region] = area(owner.scope)
+                areas[region] = find_area(owner.scope)
         return areas[region]
 
     for region in (*recipe.regions, *(node.scope for node in recipe.nodes.values())):
-        area(region)
+        find_area(region)
     return areas
 
 

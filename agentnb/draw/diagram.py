@@ -289,12 +289,12 @@ def _join_links(recipe: Recipe, boxes: Mapping[str, Box]) -> list[Link]:
         inside.setdefault(node.scope, []).append(node)
         leading -= {node.id} if any(target == END for _, target in list_choices(node)) else set()
 
-    def ends(region: str) -> list[str]:
+    def find_ends(region: str) -> list[str]:
         last = [node for node in inside.pop(region, ()) if node.id not in leading]  # each region is visited only once
         return [end for node in last for end in (_bodies_ends(node) or [node.id])]
 
     def _bodies_ends(node: Node) -> list[str]:
-        return [end for body in node.bodies for end in ends(body)] if node.kind == "parallel" else []
+        return [end for body in node.bodies for end in find_ends(body)] if node.kind == "parallel" else []
 
     links = [
         (end, edge.target) for edge in recipe.outgoing_edges

@@ -226,7 +226,7 @@ def _transform(geometry: Geometry, direction: str) -> Geometry:
     if direction == "TB":
         return geometry
 
-    def turn(point: Point) -> Point:
+    def transform_point(point: Point) -> Point:
         x, y = point
         if direction == "BT":
             return x, height - y
@@ -234,12 +234,16 @@ def _transform(geometry: Geometry, direction: str) -> Geometry:
 
     areas = {}
     for name, (left, top, right, bottom) in geometry.areas.items():
-        (x1, y1), (x2, y2) = turn((left, top)), turn((right, bottom))
+        (x1, y1), (x2, y2) = transform_point((left, top)), transform_point((right, bottom))
         areas[name] = (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
     routes = {
-        name: Route(tuple(map(turn, route.points)), turn(route.tip), turn(route.label) if route.label else None)
+        name: Route(
+            tuple(map(transform_point, route.points)),
+            transform_point(route.tip),
+            transform_point(route.label) if route.label else None,
+        )
         for name, route in geometry.routes.items()
     }
-    boxes = {name: turn(position) for name, position in geometry.boxes.items()}
+    boxes = {name: transform_point(position) for name, position in geometry.boxes.items()}
     size = (width, height) if direction == "BT" else (height, width)
     return Geometry(*size, boxes, areas, routes)

@@ -70,7 +70,7 @@ class Engine:
             steps.append({"node_id": pointer, "result": value, "error": None})
 
         with suppress(RuleError):  # the steps so far are the result
-            Evaluation(self._operations, note).of(json.loads(rule), [Scope(json.loads(context))], "")
+            Evaluation(self._operations, note).evaluate(json.loads(rule), [Scope(json.loads(context))], "")
         return json.dumps({"steps": steps, "pointers": pointers})
 
 
@@ -102,7 +102,7 @@ class Compiled:
             json.dumps(context, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             raise RuleError("ParseError", f"a string is not valid Unicode: {error.reason}") from None
-        return _sort_keys(Evaluation(self._operations).of(self._rule, [Scope(context)], ""))
+        return _sort_keys(Evaluation(self._operations).evaluate(self._rule, [Scope(context)], ""))
 
 
 class Evaluation:
@@ -111,10 +111,10 @@ class Evaluation:
     def __init__(self, operations: int, note: Callable[[str, Any], None] | None = None) -> None:
         self._left, self._note = operations, note
 
-    def of(self, node: Any, scopes: Sequence[Scope], pointer: str) -> Any:
+    def evaluate(self, node: Any, scopes: Sequence[Scope], pointer: str) -> Any:
         """Return the value of the part of a rule at `pointer`."""
         if isinstance(node, list):
-            return [self.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(node)]
+            return [self.evaluate(item, scopes, f"{pointer}/{at}") for at, item in enumerate(node)]
         if not isinstance(node, dict):
             return node
         ((name, operand),) = node.items()
@@ -145,7 +145,7 @@ class Evaluation:
         least, check = _CHECKED.get(name, (0, None))
         values = []
         for at, item in enumerate(arguments):
-            values.append(self.of(item, scopes, f"{pointer}/{at}"))
+            values.append(self.evaluate(item, scopes, f"{pointer}/{at}"))
             if check is not None and len(arguments) >= least:
                 check(values)
         return values
@@ -420,23 +420,23 @@ def _check_extreme(values: list[Any]) -> None:
 
 
 def _make_extreme(choose: Callable[..., Any]) -> Callable[[list[Any]], Any]:
-    def of(values: list[Any]) -> Any:
+    def compute(values: list[Any]) -> Any:
         if not values or not all(map(_is_number, values)):
             raise _make_invalid_error()
         return choose(values)
 
-    return of
+    return compute
 
 
 def _make_rounding(function: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
-    def of(values: list[Any]) -> Any:
+    def compute(values: list[Any]) -> Any:
         numbers: list[Any] = [_parse_number(value) if isinstance(value, str) else value for value in values]
         if not all(map(_is_number, numbers)):
             raise _make_invalid_error()
         results = [_normalize(float(function(float(number)))) for number in numbers]
         return results[0] if len(results) == 1 else results
 
-    return of
+    return compute
 
 
 def _concatenate(values: list[Any]) -> str:
@@ -495,14 +495,14 @@ def _slice(values: list[Any]) -> Any:
 
 
 def _make_text_operator(form: Callable[[str, Any], Any]) -> Callable[[Any], list[Any]]:
-    def of(value: Any) -> list[Any]:
+    def convert(value: Any) -> list[Any]:
         if value is None:
             return []
         if not isinstance(value, dict):
             raise _make_invalid_error()
         return [form(key, item) for key, item in value.items()]
 
-    return of
+    return convert
 
 
 def _get_type(value: Any) -> str:
@@ -563,12 +563,12 @@ Lazy = Callable[[Evaluation, list[Any], Sequence[Scope], str], Any]
 
 
 def _evaluate_var(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
-    values = [run.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments[:1])]
+    values = [run.evaluate(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments[:1])]
     keys = _parse_keys(values[0] if values else None)
     value = _GONE if keys is None else _evaluate_here(scopes, keys)
     if value is not _GONE:
         return value
-    return run.of(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else None
+    return run.evaluate(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else None
 
 
 def _evaluate_here(scopes: Sequence[Scope], keys: Sequence[Any]) -> Any:
@@ -579,7 +579,7 @@ def _evaluate_here(scopes: Sequence[Scope], keys: Sequence[Any]) -> Any:
 
 
 def _evaluate_val(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
-    values = run.of(arguments, scopes, pointer)
+    values = run.evaluate(arguments, scopes, pointer)
     level = _parse_level(values)
     if level is None:
         keys = values[0] if len(values) == 1 and isinstance(values[0], list) else values
@@ -606,7 +606,7 @@ def _is_place(level: int, keys: list[Any]) -> bool:
 
 
 def _exists(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
-    keys = run.of(arguments, scopes, pointer)
+    keys = run.evaluate(arguments, scopes, pointer)
     return all(isinstance(key, str) for key in keys) and _look_up(scopes[-1].value, keys) is not _GONE
 
 
@@ -617,11 +617,11 @@ def _find_missing(names: Sequence[Any], scopes: Sequence[Scope]) -> list[str]:
 
 
 def _evaluate_missing(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
-    return _find_missing(_merge(run.of(arguments, scopes, pointer)), scopes)
+    return _find_missing(_merge(run.evaluate(arguments, scopes, pointer)), scopes)
 
 
 def _evaluate_missing_some(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[str]:
-    least, names = run.of(arguments, scopes, pointer)
+    least, names = run.evaluate(arguments, scopes, pointer)
     if not isinstance(names, list):
         return []
     missing = _find_missing(names, scopes)
@@ -631,44 +631,48 @@ def _evaluate_missing_some(run: Evaluation, arguments: list[Any], scopes: Sequen
 def _make_chain(holds: Callable[[Any, Any], bool]) -> Lazy:
     """Return an operator that is true if each argument is related to the next; it stops at the first that is not."""
 
-    def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
+    def evaluate(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
         if len(arguments) < 2:
             raise _make_invalid_error()
-        parts = (run.of(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments))
+        parts = (run.evaluate(item, scopes, f"{pointer}/{at}") for at, item in enumerate(arguments))
         return all(holds(left, right) for left, right in pairwise(parts))
 
-    return of
+    return evaluate
 
 
 def _make_first_where(stops: Callable[[Any], bool]) -> Lazy:
     """Return an operator whose value is the first argument for which `stops` is true, else the last one."""
 
-    def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
+    def evaluate(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
         value = None
         for at, item in enumerate(arguments):
-            value = run.of(item, scopes, f"{pointer}/{at}")
+            value = run.evaluate(item, scopes, f"{pointer}/{at}")
             if stops(value):
                 break
         return value
 
-    return of
+    return evaluate
 
 
 def _evaluate_if(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
     for at in range(0, len(arguments) - 1, 2):
-        if _is_true(run.of(arguments[at], scopes, f"{pointer}/{at}")):
-            return run.of(arguments[at + 1], scopes, f"{pointer}/{at + 1}")
+        if _is_true(run.evaluate(arguments[at], scopes, f"{pointer}/{at}")):
+            return run.evaluate(arguments[at + 1], scopes, f"{pointer}/{at + 1}")
     last = len(arguments) - 1
-    return run.of(arguments[last], scopes, f"{pointer}/{last}") if len(arguments) % 2 else None
+    return run.evaluate(arguments[last], scopes, f"{pointer}/{last}") if len(arguments) % 2 else None
 
 
 def _switch(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
-    value, cases = run.of(arguments[0], scopes, f"{pointer}/0"), arguments[1]
+    value, cases = run.evaluate(arguments[0], scopes, f"{pointer}/0"), arguments[1]
     for at, case in enumerate(cases if isinstance(cases, list) else []):
         case_pointer = f"{pointer}/1/{at}"
-        if isinstance(case, list) and len(case) == 2 and _is_same(value, run.of(case[0], scopes, f"{case_pointer}/0")):
-            return run.of(case[1], scopes, f"{case_pointer}/1")
-    return run.of(arguments[2], scopes, f"{pointer}/2") if len(arguments) > 2 else None
+        if (
+            isinstance(case, list)
+            and len(case) == 2
+            and _is_same(value, run.evaluate(case[0], scopes, f"{case_pointer}/0"))
+        ):
+            return run.evaluate(case[1], scopes, f"{case_pointer}/1")
+    return run.evaluate(arguments[2], scopes, f"{pointer}/2") if len(arguments) > 2 else None
 
 
 def _try(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
@@ -677,7 +681,7 @@ def _try(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer
         last = at == len(arguments) - 1  # only this one sees the error that was thrown
         inside = [*scopes, Scope(failed.thrown)] if last and failed is not None else scopes
         try:
-            return run.of(item, inside, f"{pointer}/{at}")
+            return run.evaluate(item, inside, f"{pointer}/{at}")
         except RuleError as error:
             if error.error_type == "BudgetExceeded":
                 raise
@@ -700,17 +704,17 @@ def _iter_each(
 ) -> Iterator[tuple[Scope, Any]]:
     for item in _iter_items(value):
         run.pay(None)
-        yield item, run.of(body, [*scopes, item], pointer)
+        yield item, run.evaluate(body, [*scopes, item], pointer)
 
 
 def _evaluate_map(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
-    value = run.of(arguments[0], scopes, f"{pointer}/0")
+    value = run.evaluate(arguments[0], scopes, f"{pointer}/0")
     value = [] if value is None else value if isinstance(value, list | dict) else [value]
     return [result for _, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1")]
 
 
 def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
-    value = run.of(arguments[0], scopes, f"{pointer}/0")
+    value = run.evaluate(arguments[0], scopes, f"{pointer}/0")
     value = [] if value is None else value
     if not isinstance(value, list | dict):
         raise _make_invalid_error()
@@ -725,31 +729,31 @@ def _filter(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], poin
 
 
 def _reduce(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> Any:
-    value = run.of(arguments[0], scopes, f"{pointer}/0")
-    result = run.of(arguments[2], scopes, f"{pointer}/2") if len(arguments) > 2 else None
+    value = run.evaluate(arguments[0], scopes, f"{pointer}/0")
+    result = run.evaluate(arguments[2], scopes, f"{pointer}/2") if len(arguments) > 2 else None
     for item in _iter_items(value) if isinstance(value, list | dict) else ():
         run.pay(None)
         inner = Scope(item.value, {"current": item.value, "accumulator": result})
-        result = run.of(arguments[1], [*scopes, inner], f"{pointer}/1")
+        result = run.evaluate(arguments[1], [*scopes, inner], f"{pointer}/1")
     return result
 
 
 def _make_quantifier(name: str) -> Lazy:
-    def of(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
-        value = run.of(arguments[0], scopes, f"{pointer}/0")
+    def evaluate(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> bool:
+        value = run.evaluate(arguments[0], scopes, f"{pointer}/0")
         if not isinstance(value, list | dict) or not value:
             return name == "none"
         held = (_is_true(result) for _, result in _iter_each(run, arguments[1], value, scopes, f"{pointer}/1"))
         return all(held) if name == "all" else any(held) is (name == "some")
 
-    return of
+    return evaluate
 
 
 def _sort(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
-    value = run.of(arguments[0], scopes, f"{pointer}/0")
+    value = run.evaluate(arguments[0], scopes, f"{pointer}/0")
     if not isinstance(value, list):
         raise _make_invalid_error()
-    upwards = run.of(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else True
+    upwards = run.evaluate(arguments[1], scopes, f"{pointer}/1") if len(arguments) > 1 else True
     keys: list[Any] = value
     if len(arguments) > 2:
         keys = [result for _, result in _iter_each(run, arguments[2], value, scopes, f"{pointer}/2")]
@@ -771,7 +775,7 @@ def _rank(one: Any, other: Any) -> int:
 
 
 def _group_by(run: Evaluation, arguments: list[Any], scopes: Sequence[Scope], pointer: str) -> list[Any]:
-    value = run.of(arguments[0], scopes, f"{pointer}/0")
+    value = run.evaluate(arguments[0], scopes, f"{pointer}/0")
     value = [] if value is None else value
     if not isinstance(value, list):
         raise _make_invalid_error()
@@ -790,7 +794,7 @@ def _concatenate_within_budget(run: Evaluation, arguments: list[Any], scopes: Se
     """Join strings; each is charged before all are joined."""
     parts = []
     for at, item in enumerate(arguments):
-        parts.append(_concatenate([run.of(item, scopes, f"{pointer}/{at}")]))
+        parts.append(_concatenate([run.evaluate(item, scopes, f"{pointer}/{at}")]))
         run.pay(parts[-1])
     return "".join(parts)
 

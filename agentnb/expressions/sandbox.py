@@ -345,10 +345,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def _make_undefined(self, holder: Any, key: Any) -> Undefined:
-        def error(message: str | None) -> MissingError:
+        def make_error(message: str | None) -> MissingError:
             return MissingError(message, holder, key)
 
-        return self.undefined(obj=holder, name=key, exc=error)  # type: ignore[arg-type]  # makes one, as a class does
+        return self.undefined(obj=holder, name=key, exc=make_error)  # type: ignore[arg-type]  # makes one, as a class does
 
 
 def _get_key(mapping: Mapping[Any, Any], key: Any) -> Any:
@@ -405,11 +405,11 @@ def compile_program(environment: Sandbox, tree: nodes.Template) -> Program:
     template = JinjaTemplate.from_code(environment, code, {})
     render = template.root_render_func
 
-    def text(context: Mapping[str, Any], strict: bool) -> str:  # noqa: ARG001 - text is strict always
+    def render_text(context: Mapping[str, Any], strict: bool) -> str:  # noqa: ARG001 - text is strict always
         _spending.remaining = MAX_WORK
         return join_texts(render(_Names(environment, context)))
 
-    def value(context: Mapping[str, Any], strict: bool) -> Any:
+    def render_value(context: Mapping[str, Any], strict: bool) -> Any:
         _spending.remaining = MAX_WORK
         names = _Names(environment, context)
         for _ in render(names):
@@ -419,7 +419,7 @@ def compile_program(environment: Sandbox, tree: nodes.Template) -> Program:
             return found
         return NOTHING if not strict and isinstance(found, Undefined) else settle(found)
 
-    def line_of(error: BaseException) -> int | None:
+    def find_line(error: BaseException) -> int | None:
         line, trace = None, error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_globals is render.__globals__:
@@ -430,4 +430,4 @@ def compile_program(environment: Sandbox, tree: nodes.Template) -> Program:
         # The value of a lone expression is checked after rendering; rendered text has no line.
         return template.debug_info[0][0] if native and template.debug_info else None
 
-    return Program(value if native else text, line_of)
+    return Program(render_value if native else render_text, find_line)

@@ -116,9 +116,9 @@ def _wrap_asking(node: Node, call: Callable[[Work], Any], name: str, *, as_value
         try:
             return _convert_result(call_with_answers(lambda: call(work), ()), work, name, as_value=as_value)
         except QuestionPending as question:
-            return again(work, question)
+            return ask_and_repeat(work, question)
 
-    async def again(work: Work, question: QuestionPending) -> Any:
+    async def ask_and_repeat(work: Work, question: QuestionPending) -> Any:
         answers: list[Any] = []
         while True:
             answers.append(await work.call(Effect("human", node.id, {"prompt": question.prompt})))

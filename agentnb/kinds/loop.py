@@ -25,7 +25,7 @@ def bind(node: Node, world: Any) -> Perform:
     limit = int(params.get("max") or (MAX_ROUNDS if times is None else times))
     opening = Enter([Body(region) for region in node.bodies])
 
-    def goes_on(work: Work, done: int) -> bool:
+    def continues(work: Work, done: int) -> bool:
         if times is not None and done >= times:
             return False
         if while_condition is not None and not while_condition(work.board):
@@ -36,7 +36,7 @@ def bind(node: Node, world: Any) -> Perform:
         done = work.iteration
         if tells and done:
             work.result = work.last_observation
-        if not goes_on(work, done):
+        if not continues(work, done):
             return Outcome(thought=find_oddity(until), observation=work.result, result=work.result) if tells else {}
         if not node.bodies and while_condition is None and until is None:
             return {}

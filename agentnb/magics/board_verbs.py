@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentnb.magics.line_parsing import make_argument_error, number, require_text
+from agentnb.magics.line_parsing import make_argument_error, parse_number, require_text
 from agentnb.magics.workspace import Workspace, format_status
 from agentnb.recipe.descriptions import parse_typed
 from agentnb.session.parts import get_parts
@@ -115,7 +115,7 @@ def explain_not_run(workspace: Workspace, args: list[str]) -> Any:
 def trace(workspace: Workspace, args: list[str]) -> Any:
     """`trace [n]`: the steps so far as a DataFrame, or the last n of them."""
     frame = workspace.session.trace.to_frame()
-    return frame.tail(number(args, None, "trace")) if args else frame
+    return frame.tail(parse_number(args, None, "trace")) if args else frame
 
 
 def draw(workspace: Workspace, _: list[str]) -> Any:

@@ -58,7 +58,7 @@ def require_text(args: list[str], verb: str, what: str) -> str:
     return " ".join(args)
 
 
-def number(args: list[str], default: int | None, verb: str) -> int:
+def parse_number(args: list[str], default: int | None, verb: str) -> int:
     """Return the number in the words; `default` if there are no words.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agentnb.magics.line_parsing import make_argument_error, number, require_text
+from agentnb.magics.line_parsing import make_argument_error, parse_number, require_text
 from agentnb.magics.workspace import Workspace, format_status
 from agentnb.ui.commands import COMMANDS
 
@@ -23,18 +23,18 @@ def make_verb(name: str) -> Callable[[Workspace, list[str]], str]:
 
 def step(workspace: Workspace, args: list[str]) -> str:
     """`step [n]`: run the next n steps."""
-    workspace.session.step(number(args, 1, "step"))
+    workspace.session.step(parse_number(args, 1, "step"))
     return format_status(workspace.session)
 
 
 def go_back(workspace: Workspace, args: list[str]) -> str:
     """`back [n]`: go n steps back."""
-    return format_status(workspace.session.back(number(args, 1, "back")))
+    return format_status(workspace.session.back(parse_number(args, 1, "back")))
 
 
 def go_to(workspace: Workspace, args: list[str]) -> str:
     """`goto K`: go to step K; 0 is before the first."""
-    return format_status(workspace.session.goto(number(args, None, "goto")))
+    return format_status(workspace.session.goto(parse_number(args, None, "goto")))
 
 
 def run(workspace: Workspace, args: list[str]) -> str:

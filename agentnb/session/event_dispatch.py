@@ -78,11 +78,11 @@ class HookNotifier:
         call: Any = perform
         if iscoroutinefunction(call):
 
-            async def later(work: Work) -> Any:
+            async def report_and_call(work: Work) -> Any:
                 self.report_start(activation)
                 return await call(work)
 
-            return later
+            return report_and_call
 
         def report_start(work: Work) -> Any:
             self.report_start(activation)
@@ -239,12 +239,12 @@ class HookNotifier:
         if not self.api.rows[event.schedule]:
             return
 
-        def context() -> SystemContext:
+        def make_context() -> SystemContext:
             scope = run.root.scope if activation is None else activation.scope
             return SystemContext.at(run.world.resources, scope, run.plan.recipe.meta.get("keys"))
 
         with self.lock:
-            self.api.notify(event, context)
+            self.api.notify(event, make_context)
 
 
 def _get_node_fields(node: Node, family: str) -> dict[str, Any]:

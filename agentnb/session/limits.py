@@ -171,7 +171,7 @@ class Limits:
         with suppress(IndexError):  # another thread may move the run at this moment
             queue = run.frontier()
 
-        def used() -> dict[str, Number]:
+        def compute_usage() -> dict[str, Number]:
             up_to = measure_usage(history, position)
             paid = up_to.attempts.plus(cut)
             frames, subgraphs = _measure_nesting(history, queue)
@@ -191,7 +191,7 @@ class Limits:
                 **({} if stop is None else thaw(stop.new["used"])),
             }
 
-        return used
+        return compute_usage
 
     def has_reached_share(self, run: Run, share: float) -> bool:
         """Return True if the last step brought the use of a limit to a share of it; nesting depth does not count."""

@@ -65,10 +65,10 @@ class _ReplayWorld(World):
         if callable(self.tools.get(name)):
             return super().tool(name, node)
 
-        def missing(*_: Any, **__: Any) -> Any:
+        def call_missing(*_: Any, **__: Any) -> Any:
             return World.tool(self, name, node)
 
-        return missing
+        return call_missing
 
 
 def convert_budget(budget: Budget, before: Recipe, recipe: Recipe) -> Budget:

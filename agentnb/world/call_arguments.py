@@ -145,7 +145,7 @@ def compile_arguments(inputs: Mapping[str, Path]) -> Arguments:
     """Return a function that reads a node's arguments from the board; paths without a value are left out."""
     pairs = tuple((name, path[0] if len(path) == 1 else None, path) for name, path in inputs.items())
 
-    def arguments(work: Any) -> dict[str, Any]:
+    def read_arguments(work: Any) -> dict[str, Any]:
         arguments, data = {}, work.scope.data
         for name, key, path in pairs:
             value = data.get(key, ABSENT)
@@ -156,7 +156,7 @@ def compile_arguments(inputs: Mapping[str, Path]) -> Arguments:
             arguments[name] = value
         return arguments
 
-    return arguments
+    return read_arguments
 
 
 def to_writes(key: str, value: Any, *, as_value: bool = False) -> Any:

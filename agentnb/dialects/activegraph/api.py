@@ -241,7 +241,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
         start, deliveries_before = monotonic(), self._count_deliveries()
         deepest = depth = self._count_queue()
 
-        def enough() -> bool:
+        def is_enough() -> bool:
             nonlocal deepest
             deepest = max(deepest, self._count_queue())
             return (
@@ -249,7 +249,7 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
             )
 
         if depth:
-            self.session.run(until=_BetweenEvents(self, enough))
+            self.session.run(until=_BetweenEvents(self, is_enough))
         self._say_where()
         state = str(self.graph.session.status)
         return RunQuantumResult(

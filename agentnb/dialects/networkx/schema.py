@@ -86,7 +86,7 @@ def parse_seconds(value: Any) -> float:
     return value
 
 
-def number(value: Any) -> float:
+def parse_number(value: Any) -> float:
     """Return a number."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not float("-inf") < value < float("inf"):
         raise InvalidValue("a number is required", "write it as a number")
@@ -230,7 +230,7 @@ BY_KIND: Final[Mapping[str, Mapping[str, Reader]]] = {
         "ref": parse_text,
         "prompt": parse_template,
         "profile": parse_any,
-        "threshold": number,
+        "threshold": parse_number,
         "max_refinements": parse_rounds,
         "feedback": parse_text,
         "pass_route": parse_any,

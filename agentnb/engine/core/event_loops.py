@@ -53,13 +53,13 @@ class LoopThread:
         """Run a job in that thread; return a function that waits for it to finish."""
         ended = threading.Event()
 
-        def done(runner: asyncio.Runner) -> None:
+        def run_job(runner: asyncio.Runner) -> None:
             try:
                 job(runner)
             finally:
                 ended.set()
 
-        self._jobs.put(done)
+        self._jobs.put(run_job)
         return ended.wait
 
     def close(self) -> None:

@@ -93,19 +93,21 @@ def wrap_reducers(perform: Callable[..., Any], reducers: Mapping[str, Reducer], 
     """Wrap a node's function so that its writes to some keys are combined with the old values by reducers."""
     from agentnb.engine.core.work import Append, Outcome
 
-    def one(key: Any, value: Any) -> Any:
+    def wrap_value(key: Any, value: Any) -> Any:
         plain = key in reducers and value is not ABSENT and type(value) not in (Append, ReducedWrite)
         return ReducedWrite([Part(node, SET, (), freeze(value))]) if plain else value
 
     def reduce_result(result: Any) -> Any:
         if isinstance(result, Outcome):
-            places = [(path, one(path[0], value) if len(path) == 1 else value) for path, value in result.nested_writes]
+            places = [
+                (path, wrap_value(path[0], value) if len(path) == 1 else value) for path, value in result.nested_writes
+            ]
             return replace(result, writes=reduce_result(result.writes), nested_writes=places)
         if isinstance(result, Mapping):
-            return {key: one(key, value) for key, value in result.items()}
-        return later(result) if isinstance(result, Awaitable) else result
+            return {key: wrap_value(key, value) for key, value in result.items()}
+        return await_and_reduce(result) if isinstance(result, Awaitable) else result
 
-    async def later(result: Awaitable[Any]) -> Any:
+    async def await_and_reduce(result: Awaitable[Any]) -> Any:
         return reduce_result(await result)
 
     if inspect.iscoroutinefunction(perform):

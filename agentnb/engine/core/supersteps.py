@@ -443,7 +443,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
         if type(result) is Outcome:  # first, because the other checks use abstract classes, which takes 1 µs
             outcome = result
         elif isinstance(result, Awaitable):
-            return later(work, result)
+            return await_and_finish(work, result)
         elif result is not None and not isinstance(result, Outcome | Mapping):
             return result  # it opens its inside
         else:
@@ -457,7 +457,7 @@ def isolate(node: PlanNode, perform: Perform) -> Perform:
             outcome.route = [*(outcome.route or ()), *_to_route(work, choose(work.board))]
         return outcome
 
-    async def later(work: Work, result: Awaitable[Any]) -> Any:
+    async def await_and_finish(work: Work, result: Awaitable[Any]) -> Any:
         return finish(work, await result)
 
     def run_isolated(work: Work) -> Any:

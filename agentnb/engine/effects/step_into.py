@@ -249,12 +249,12 @@ class SuspendableCode(Coroutine[Any, Any, Any]):
         """The async variant of `drive`: the current event loop continues meanwhile."""
         home = self._loop_thread = self._loop_thread or LoopThread()
 
-        def sent(then: Callable[[], Any]) -> RemoteCoroutine:
+        def start_remote(then: Callable[[], Any]) -> RemoteCoroutine:
             self._remote = RemoteCoroutine(work, home, then)
             return self._remote
 
         try:
-            return await run_beside(sent)
+            return await run_beside(start_remote)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self._is_closed or (task is not None and task.cancelling()):

@@ -115,22 +115,22 @@ def count_calls(conversation: Iterable[Mapping[str, Any]] | None) -> int:
 
 
 def _read(value: Any, text: str, *, fenced: bool) -> Decision:
-    def other(why: str) -> Decision:
+    def make_other(why: str) -> Decision:
         return Decision("other", response=text, why=why, fenced=fenced)
 
     if not isinstance(value, Mapping):
-        return other(f"it is {_sort(value)}, not a JSON object")
+        return make_other(f"it is {_sort(value)}, not a JSON object")
     name = value.get("tool_name")
     name = value.get("toolName") if name is None else name
     if name is None:
-        return other("it has no 'tool_name'")
+        return make_other("it has no 'tool_name'")
     if not isinstance(name, str) or not name:
-        return other(f"its 'tool_name' is {_sort(name)}, not a name")
+        return make_other(f"its 'tool_name' is {_sort(name)}, not a name")
     if name == NONE:
         response = value.get("response")
         return Decision("none", NONE, response=NO_TEXT if response is None else to_text(response), fenced=fenced)
     if value.get("parameters") is None:
-        return other(f"it names the tool {name!r} and has no 'parameters'")
+        return make_other(f"it names the tool {name!r} and has no 'parameters'")
     return Decision("tool", name, value["parameters"], fenced=fenced)
 
 

@@ -32,20 +32,20 @@ def wrap_by_keyword(function: Callable[..., Any]) -> tuple[Handler, type[BaseMod
     """
     model, names = _make_model(function)
 
-    def words(params: Mapping[str, Any]) -> dict[str, Any]:
+    def to_keywords(params: Mapping[str, Any]) -> dict[str, Any]:
         filled = model.model_validate(dict(params))
         return {names[name]: getattr(filled, name) for name in filled.model_fields_set}
 
     if is_async(function):
 
         async def acall(params: dict[str, Any]) -> Any:
-            return await function(**words(params))
+            return await function(**to_keywords(params))
 
         acall.__dict__[_OF] = function
         return acall, model
 
     def call(params: dict[str, Any]) -> Any:
-        return function(**words(params))
+        return function(**to_keywords(params))
 
     call.__dict__[_OF] = function
     return call, model

@@ -78,7 +78,7 @@ def bind_tool(spec: ToolSpec, function: Tool, config: Mapping[str, Any]) -> Tool
     """
     takes = takes_timeout(function)
 
-    def words(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def make_keywords(inputs: Mapping[str, Any]) -> dict[str, Any]:
         values = {**copy.deepcopy(dict(config)), **inputs}  # a tool may change its arguments
         if not takes:
             values.pop("timeout", None)
@@ -89,12 +89,12 @@ def bind_tool(spec: ToolSpec, function: Tool, config: Mapping[str, Any]) -> Tool
     if is_async(function):
 
         async def acall(**inputs: Any) -> Any:
-            return await function(**words(inputs))
+            return await function(**make_keywords(inputs))
 
         return name_tool(acall, spec, takes=takes)
 
     def call(**inputs: Any) -> Any:
-        return function(**words(inputs))
+        return function(**make_keywords(inputs))
 
     return name_tool(call, spec, takes=takes)
 

@@ -102,7 +102,7 @@ def test_numbers_are_checked_against_their_bounds(value):
         words.parse_rounds: is_integer and value >= 0,
         words.parse_count: is_integer and value >= 1,
         words.parse_seconds: finite and value >= 0,
-        words.number: finite,
+        words.parse_number: finite,
         words.parse_flag: type(value) is bool,
     }
     for reader, fits in meant.items():

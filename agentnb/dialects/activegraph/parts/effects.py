@@ -134,12 +134,14 @@ class EffectCaller:
                     **_apply_changes(request, sent, now), **_make_caller(provider, work, call["model"])
                 )
                 return (
-                    later(answer, start_time) if inspect.isawaitable(answer) else _add_usage(to_response_dict(answer))
+                    await_response(answer, start_time)
+                    if inspect.isawaitable(answer)
+                    else _add_usage(to_response_dict(answer))
                 )
             except Exception as error:  # noqa: BLE001  (whatever a provider raises is an answer of its own)
                 return _make_failed_response(error, call["model"], _measure_seconds(clock, start_time))
 
-        async def later(answer: Awaitable[Any], start_time: int) -> Any:
+        async def await_response(answer: Awaitable[Any], start_time: int) -> Any:
             try:
                 return _add_usage(to_response_dict(await answer))
             except Exception as error:  # noqa: BLE001  (as above)

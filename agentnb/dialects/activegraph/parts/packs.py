@@ -411,7 +411,7 @@ def _make_unregistered(maker: Callable[..., Callable[[Any], Any]], registry: lis
     """Return a decorator factory like `maker` that does not add the result to the global registry."""
 
     @functools.wraps(maker)
-    def factory(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    def make_decorator(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         decorate = maker(*args, **kwargs)
 
         def apply_maker(fn: Any) -> Any:
@@ -425,7 +425,7 @@ def _make_unregistered(maker: Callable[..., Callable[[Any], Any]], registry: lis
 
         return apply_maker
 
-    return factory
+    return make_decorator
 
 
 behavior = _make_unregistered(registering.behavior, registering._REGISTRY)  # noqa: SLF001  (it belongs to this dialect)
