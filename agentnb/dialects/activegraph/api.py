@@ -18,7 +18,7 @@ from agentnb.dialects.activegraph.errors import (
     MissingToolError,
 )
 from agentnb.dialects.activegraph.parts.approvals import ApprovalMethods
-from agentnb.dialects.activegraph.parts.argument_checks import check_type, to_behaviors, to_tools
+from agentnb.dialects.activegraph.parts.argument_checks import check_type, make_type_error, to_behaviors, to_tools
 from agentnb.dialects.activegraph.parts.behavior_budgets import find_exhausted
 from agentnb.dialects.activegraph.parts.behaviors import get_registry
 from agentnb.dialects.activegraph.parts.budgets import Budget, parse_limits
@@ -298,7 +298,8 @@ class Runtime(RuntimeInspection, ApprovalMethods, PackMethods, PersistenceMethod
 
     def diff(self, other: Runtime) -> Diff:
         """Compare this run with another one, usually its fork."""
-        check_type(0 if other is None else other, Runtime, "runtime.diff()", "another runtime")
+        if not isinstance(other, Runtime):
+            raise make_type_error(other, "runtime.diff()", "another runtime")
         return diff_graphs(self.graph, other.graph)
 
     def draw(self, board: bool = True, direction: str = "TB") -> Drawing:

@@ -54,6 +54,17 @@ def test_a_runtime_reports_which_arguments_it_expects(given):
         Runtime(Graph(), **given)
 
 
+@pytest.mark.parametrize("value", [None, 0, "core"])
+def test_a_pack_and_another_runtime_are_required(value):
+    team = Runtime(Graph(), behaviors=[])
+    for call, expected in ((team.load_pack, "a pack: Pack("), (team.diff, "another runtime")):
+        with pytest.raises(InvalidArgumentType) as caught:
+            call(value)
+        [problem] = caught.value.problems
+        assert problem.what == f"{value!r} is not accepted here"
+        assert problem.do.startswith(f"pass {expected}")
+
+
 def test_a_runtime_needs_a_graph_and_a_pack_is_a_pack():
     for value in (None, "graph"):
         with pytest.raises(InvalidArgumentType, match=r"X519.*[\s\S]*Graph\(\)"):

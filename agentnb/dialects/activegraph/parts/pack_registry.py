@@ -15,7 +15,7 @@ from agentnb.dialects.activegraph.errors import (
     PackVersionConflictError,
     ToolNotFoundError,
 )
-from agentnb.dialects.activegraph.parts.argument_checks import check_type
+from agentnb.dialects.activegraph.parts.argument_checks import make_type_error
 from agentnb.dialects.activegraph.parts.run_config import Policy
 from agentnb.dialects.activegraph.parts.tools import get_tool_registry
 from agentnb.errors import Problem, did_you_mean
@@ -67,7 +67,8 @@ class PackMethods:
         """
         from agentnb.dialects.activegraph.parts.packs import Pack
 
-        check_type(0 if pack is None else pack, Pack, "load_pack()", "a pack: Pack(name, version, behaviors=(...))")
+        if not isinstance(pack, Pack):
+            raise make_type_error(pack, "load_pack()", "a pack: Pack(name, version, behaviors=(...))")
         known = next((each for each, _ in self._packs if each.name == pack.name), None)
         if known == pack:
             return False
