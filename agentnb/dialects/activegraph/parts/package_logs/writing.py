@@ -35,8 +35,8 @@ _ARCHIVE: Final = (
     "CREATE INDEX IF NOT EXISTS idx_archive_run ON events_archive(run_id, seq)",
     "CREATE TABLE IF NOT EXISTS snapshots (state_hash TEXT PRIMARY KEY, blob TEXT NOT NULL, created_at TEXT NOT NULL)",
 )
-_LAST: Final = "SELECT MAX(seq) FROM (SELECT seq FROM events UNION ALL SELECT seq FROM events_archive)"
-_LAST_EVENT: Final = "SELECT MAX(seq) FROM events"
+_LAST: Final = "SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM events UNION ALL SELECT seq FROM events_archive)"
+_LAST_EVENT: Final = "SELECT COALESCE(MAX(seq), 0) FROM events"
 _ADD: Final = """INSERT INTO events (id, type, actor, payload, frame_id, caused_by, timestamp, run_id, seq)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _ADD_ARCHIVED: Final = """INSERT INTO events_archive (id, type, actor, payload, frame_id, caused_by, timestamp, run_id,
@@ -128,7 +128,7 @@ def _write_to_file(change: DatabaseWriter, log: PackageLog, now: str) -> None:
     for statement in _ARCHIVE:
         change.do(statement)
     ((last,),) = change.rows(_LAST)
-    rows = [(*_make_row(log.run.run_id, event), seq) for seq, event in enumerate(log.events, (last or 0) + 1)]
+    rows = [(*_make_row(log.run.run_id, event), seq) for seq, event in enumerate(log.events, last + 1)]
     archived = [event.archived for event in log.events]
     change.execute_many(_ADD_ARCHIVED, [(*row, now) for row, is_old in zip(rows, archived, strict=True) if is_old])
     change.execute_many(_ADD, [row for row, is_old in zip(rows, archived, strict=True) if not is_old])
@@ -173,9 +173,7 @@ def append_events(change: DatabaseWriter, run_id: str, last: str | None, events:
         )  # fmt: skip
     if change.kind == "sqlite":
         ((seq,),) = change.rows(_LAST_EVENT if "events_archive" not in change.tables() else _LAST)
-        change.execute_many(
-            _ADD, [(*_make_row(run_id, event), number) for number, event in enumerate(events, (seq or 0) + 1)]
-        )
+        change.execute_many(_ADD, [(*_make_row(run_id, event), number) for number, event in enumerate(events, seq + 1)])
     else:
         change.execute_many(_ADD_ON_SERVER, [_make_row(run_id, event) for event in events])
 
