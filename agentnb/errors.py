@@ -30,8 +30,8 @@ from agentnb.text import LONGEST_TEXT, get_class_name, safe_str
 if TYPE_CHECKING:
     import pandas as pd
 
-_COLOURS: Final = {"error": "var(--jp-error-color1, #d32f2f)", "warning": "var(--jp-warn-color1, #f57c00)"}
-_CARD: Final = "border-left:4px solid {colour};padding:.4em .8em;margin:.4em 0;overflow-wrap:anywhere;"
+_COLORS: Final = {"error": "var(--jp-error-color1, #d32f2f)", "warning": "var(--jp-warn-color1, #f57c00)"}
+_CARD: Final = "border-left:4px solid {color};padding:.4em .8em;margin:.4em 0;overflow-wrap:anywhere;"
 _WORD: Final = "opacity:.65;padding-right:.8em;text-align:left;vertical-align:top;white-space:nowrap"
 Severity = Literal["error", "warning"]
 
@@ -101,7 +101,7 @@ def _render_card(problem: Problem) -> str:
         f'<td style="text-align:left;white-space:pre-wrap">{escape(text)}</td></tr>'
         for word, text in (("where", problem.where), ("why", problem.why), ("do", problem.do))
     )
-    style = _CARD.format(colour=_COLOURS[problem.severity])
+    style = _CARD.format(color=_COLORS[problem.severity])
     head = f"<b>{escape(problem.code)}</b> {escape(problem.what)}"
     return f'<div role="alert" style="{style}">{head}<table style="margin:.2em 0 0;border:none">{rows}</table></div>'
 
@@ -289,7 +289,7 @@ def find_misspelling(word: str, known: Collection[str]) -> str | None:
     """Return the known word that an unknown one is very likely a misspelling of; None for a known or a new word.
 
     Names that differ in their number, plural or a short part ("note" and "notes", "input_a" and "input_b") are usually
-    two names, so they do not count; neither does a part of two letters, in which no typo can be recognised.
+    two names, so they do not count; neither does a part of two letters, in which no typo can be recognized.
 
     Example:
         >>> find_misspelling("bugdet", ["budget", "order"])

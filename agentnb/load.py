@@ -1,4 +1,4 @@
-"""Loading: create a Recipe from any supported source; the dialect is recognised by the content."""
+"""Loading: create a Recipe from any supported source; the dialect is recognized by the content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agentnb.sources.problems import make_mapping_problem, make_missing_file_pro
 from agentnb.text import get_class_name, safe_str
 from agentnb.world.tools.allow_list import to_allow_entries
 
-# The top-level words of a recipe: a misspelt one is the most likely reason why no dialect recognises a text.
+# The top-level words of a recipe: a misspelled one is the most likely reason why no dialect recognizes a text.
 _TOP_WORDS = ("apiVersion", "kind", "metadata", "interface", "topology")
 _SORTS = "a path, YAML or JSON text, a dict, a networkx graph, or a dialect's own object"
 
@@ -51,7 +51,7 @@ def load(
 
     Args:
         source: a path, YAML or JSON text, a dict, a networkx graph, or a dialect's own object.
-        dialect: one of `nb.dialects()`; default: recognised by the content.
+        dialect: one of `nb.dialects()`; default: recognized by the content.
         name: what the recipe is called, in place of its own name.
         allow: module prefixes and folders that tools may be imported from when a session starts, besides the
             recipe's own folder; folders that its memory may write to; commands that MCP servers may be started with;
@@ -77,7 +77,7 @@ def load(
         with limit_suggestions(), pause_collection():
             read, file = _read(source)
             read = replace(read, allow=allowed)
-            chosen = _find_dialect(dialect) if dialect is not None else _recognise(read)
+            chosen = _find_dialect(dialect) if dialect is not None else _recognize(read)
             return _rename(replace(load_recipe(read, chosen), file=file), name)
     except (RecipeError, KeyboardInterrupt):
         raise
@@ -137,12 +137,12 @@ def _load_file(path: str | os.PathLike[str]) -> tuple[Source, str | None]:
         file, exists = Path(), False
     if not exists:
         raise RecipeError(
-            make_missing_file_problem(os.fspath(path) if isinstance(path, str) else str(path), *_list_neighbours(path))
+            make_missing_file_problem(os.fspath(path) if isinstance(path, str) else str(path), *_list_neighbors(path))
         )
     return read_file(file), str(file)
 
 
-def _list_neighbours(path: object) -> tuple[list[str], str]:
+def _list_neighbors(path: object) -> tuple[list[str], str]:
     """Return the recipes beside a path that does not exist, in the form of that path, and their folder."""
     try:
         folder = Path(str(path)).expanduser().parent
@@ -164,12 +164,12 @@ def _find_dialect(name: str) -> Dialect:
     return dialect
 
 
-def _recognise(source: Source) -> Dialect:
-    """Return the first dialect that recognises the content."""
+def _recognize(source: Source) -> Dialect:
+    """Return the first dialect that recognizes the content."""
     if source.content is None and source.problems:
         raise RecipeError(*source.problems)
     for dialect in DIALECTS.values():
-        if dialect.recognise(source.content):
+        if dialect.recognize(source.content):
             return dialect
     raise RecipeError(*sort_problems([*source.problems, *_iter_unknown_dialect_problems(source)]))
 
@@ -182,7 +182,7 @@ def _iter_unknown_dialect_problems(source: Source) -> Iterator[Problem]:
         keys = ", ".join(map(repr, list(content)[:8])) or "none"
         guesses = (did_you_mean(key, _TOP_WORDS, "") for key in content if key not in _TOP_WORDS)
         order = next(filter(None, guesses), "specify it: load(..., dialect='coreason')")
-        yield Problem("R107", "no dialect recognises this recipe", str(source.locate()),
+        yield Problem("R107", "no dialect recognizes this recipe", str(source.locate()),
                       f"its keys are: {keys}; tried: {tried}", order)  # fmt: skip
     elif source.text is not None:
         yield make_mapping_problem(source.locate(), describe_content(source))

@@ -495,7 +495,7 @@ def mask_bytes(data: bytes) -> bytes:
 
 
 def iter_secrets(text: str) -> Iterator[str]:
-    """Yield the secrets recognised by the form of a text: passwords of URLs, and values of secret names in JSON."""
+    """Yield the secrets recognized by the form of a text: passwords of URLs, and values of secret names in JSON."""
     if "://" in text:
         for match in _URL.finditer(text):
             if match[2] != match[1][3:-1]:  # a password equal to the user's name is not a secret

@@ -132,7 +132,7 @@ def cockpit(names):
     assert [row.node for row in names["session"].breakpoints] == ["write", "review"]
 
 
-def analyse_runs(names):
+def analyze_runs(names):
     assert names["comparison"].first_divergence.path == "fee"
 
 
@@ -156,7 +156,7 @@ def activegraph_logs(names):
 # What must be true after a page, besides that it runs and its own assertions hold.
 AFTER = {
     "README.md": readme,
-    "docs/how-to/analyse_runs.md": analyse_runs,
+    "docs/how-to/analyze_runs.md": analyze_runs,
     "docs/how-to/share_runs.md": share_runs,
     "docs/how-to/store_runs.md": store_runs,
     "docs/recipes/activegraph.md": activegraph,

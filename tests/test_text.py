@@ -97,7 +97,7 @@ class Model(BaseModel):
     api_key: str
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1
 
 
@@ -112,7 +112,7 @@ class Pair(NamedTuple):
         (Login("ann", "hunter"), "Login(user='ann', password='********')"),
         (freeze(Login("ann", "hunter")), "Login(user='ann', password='********', seen=0)"),
         (Model(user="ann", api_key="k"), "Model(user='ann', api_key='********')"),
-        (Pair("a", "b"), "Pair(name='a', token='********')"), (Colour.RED, "<Colour.RED: 1>"),
+        (Pair("a", "b"), "Pair(name='a', token='********')"), (Color.RED, "<Color.RED: 1>"),
         ((1,), "(1,)"), ((), "()"), (set(), "set()"), (frozenset(), "frozenset()"), (frozenset({1}), "frozenset({1})"),
         ({1}, "{1}"), ({}, "{}"), (defaultdict(list, a=[1]), "{'a': [1]}"), ({(1, 2): "x"}, "{(1, 2): 'x'}"),
         (b"ab", "b'ab'"), (True, "True"), (None, "None"), (1.5, "1.5"), (10**20, "100000000000000000000"),

@@ -314,7 +314,7 @@ class _Values:
 
     def iter_alternatives(self, key: str, value: Any, step: int | None = None) -> Iterator[Any]:
         """Yield a few other values for a key, starting with values that the step has read, as if passed on."""
-        candidates = chain(self._read_by(step, value), self._iter_neighbours(value), self._iter_elsewhere(key))
+        candidates = chain(self._read_by(step, value), self._iter_neighbors(value), self._iter_elsewhere(key))
         others = self._given.get(key, candidates)
         seen = [value]
         limit = _MOST_ALTERNATIVES * (_PARTS if isinstance(value, dict | list | str) or is_dataclass(value) else 1)
@@ -340,7 +340,7 @@ class _Values:
     def _iter_elsewhere(self, key: str) -> Iterator[Any]:
         return map(thaw, self._elsewhere.get(key, []))
 
-    def _iter_neighbours(self, value: Any) -> Iterator[Any]:
+    def _iter_neighbors(self, value: Any) -> Iterator[Any]:
         match value:
             case bool():
                 yield not value
@@ -353,20 +353,20 @@ class _Values:
                 yield from self._words
                 yield ""
                 if value.lstrip().startswith("{"):  # a model's answer: change its content instead of its characters
-                    yield from map(json.dumps, self._iter_neighbours(_parse(value)))
+                    yield from map(json.dumps, self._iter_neighbors(_parse(value)))
             case list():
                 yield []
                 yield value[:-1]
                 yield value[::-1]
-                yield from _interleave([map(partial(_replace_element, value, at), self._iter_neighbours(part))
+                yield from _interleave([map(partial(_replace_element, value, at), self._iter_neighbors(part))
                                      for at, part in enumerate(value[:_PARTS])])  # fmt: skip
             case dict():
-                yield from _interleave([map(partial(_replace_item, value, name), self._iter_neighbours(part))
+                yield from _interleave([map(partial(_replace_item, value, name), self._iter_neighbors(part))
                                      for name, part in value.items()])  # fmt: skip
             case object() if is_dataclass(value) and not isinstance(value, type):
                 yield from _interleave(
                     [
-                        _replace_field(value, field.name, self._iter_neighbours(getattr(value, field.name)))
+                        _replace_field(value, field.name, self._iter_neighbors(getattr(value, field.name)))
                         for field in fields(value)
                         if field.init
                     ]

@@ -1,4 +1,4 @@
-"""Coverage of many runs, and fault localisation: the nodes, edges and conditions that failing runs visited.
+"""Coverage of many runs, and fault localization: the nodes, edges and conditions that failing runs visited.
 
 Suspicion is the Ochiai coefficient (Abreu, Zoeteweij and van Gemund, "An evaluation of similarity coefficients for
 software fault localization", PRDC 2006).
@@ -204,7 +204,7 @@ def _get_values(ok: Iterable[Any], size: int) -> list[bool]:
 def _measure(runs: list[Any], where: str) -> Coverage:
     """Return the coverage of several runs.
 
-    A103: there are no runs to analyse.
+    A103: there are no runs to analyze.
     """
     if not runs:
         raise ExecutionError(

@@ -1,4 +1,4 @@
-"""Minimise the inputs of a failing run by delta debugging.
+"""Minimize the inputs of a failing run by delta debugging.
 
 The algorithm is ddmin (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", IEEE TSE 2002),
 applied level by level, as required for structured inputs (Misherghi and Su, "HDD", ICSE 2006).

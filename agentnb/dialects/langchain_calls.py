@@ -308,7 +308,7 @@ def _get_answer(calls: Calls, result: Any) -> Any:
 def _validate_again(tool: Any, tool_input: Any, kwargs: Mapping[str, Any], error: Exception) -> None:
     """Raise the validation error of a tool for arguments that it rejected when the call was made.
 
-    A recorded error does not have pydantic's class, by which agents recognise that a model may try again.
+    A recorded error does not have pydantic's class, by which agents recognize that a model may try again.
     """
     if type(error).__name__ == ValidationError.__name__ and not isinstance(error, ValidationError):
         tool._parse_input(tool_input, kwargs.get("tool_call_id"))  # noqa: SLF001  (all that `run` does before it calls it)

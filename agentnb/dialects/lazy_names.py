@@ -1,4 +1,4 @@
-"""The public names of a dialect, imported at their first use: recognising a recipe needs none of them."""
+"""The public names of a dialect, imported at their first use: recognizing a recipe needs none of them."""
 
 from __future__ import annotations
 

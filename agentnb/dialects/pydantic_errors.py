@@ -158,7 +158,7 @@ def iter_unknown_keys(written: ValidatedInput) -> Iterator[Problem]:
 def _iter_missing_problems(
     around: Path, keys: list[str], unknown: Mapping[Path, list[str]], written: ValidatedInput
 ) -> Iterator[Problem]:
-    """R113: required keys are missing: one Problem for all of a mapping, except for those that are misspelt."""
+    """R113: required keys are missing: one Problem for all of a mapping, except for those that are misspelled."""
     model, value = _find_model(around, written), written.get_value(around)
     needed = [name for name, field in _list_fields(model).items() if field.is_required()] if model else keys
     others = [*unknown.get(around, ())]

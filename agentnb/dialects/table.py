@@ -27,7 +27,7 @@ _SPOT = re.compile(r":(\d+):(\d+)(?=,|$)")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A row: a dialect's name, how it is recognised, and its two functions.
+    """A row: a dialect's name, how it is recognized, and its two functions.
 
     `is_document` is True if it can be written as YAML, JSON or a dict; otherwise its sources are objects.
     """
@@ -37,7 +37,7 @@ class Dialect:
     sources: str
     identified_by: str
     is_document: bool
-    recognise: Callable[[object], bool]
+    recognize: Callable[[object], bool]
     load: Callable[[Source], tuple[Recipe | None, list[Problem]]]
 
 
@@ -51,7 +51,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "YAML, JSON, a dict, a RecipeDefinition",
             "a key 'topology', or an apiVersion that starts with 'coreason.ai/'",
             is_document=True,
-            recognise=coreason.recognise,
+            recognize=coreason.recognize,
             load=coreason.load,
         ),
         Dialect(
@@ -60,7 +60,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "YAML, JSON, a dict, an AgentRuntime",
             "a key 'graph' beside 'meta', 'state', 'prompts' or 'tools'",
             is_document=True,
-            recognise=agentruntime.recognise,
+            recognize=agentruntime.recognize,
             load=agentruntime.load,
         ),
         Dialect(
@@ -69,7 +69,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "YAML, JSON, a dict, an AgentConfig, an AgentExecutor",
             "a key 'name' beside 'task', 'directives', 'systemPrompt' or 'llm'",
             is_document=True,
-            recognise=symphony.recognise,
+            recognize=symphony.recognize,
             load=symphony.load,
         ),
         Dialect(
@@ -78,7 +78,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "a networkx DiGraph or MultiDiGraph",
             "the type of the object",
             is_document=False,
-            recognise=networkx.recognise,
+            recognize=networkx.recognize,
             load=networkx.load,
         ),
         Dialect(
@@ -87,7 +87,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "a polaris Graph",
             "the type of the object",
             is_document=False,
-            recognise=polaris.recognise,
+            recognize=polaris.recognize,
             load=polaris.load,
         ),
         Dialect(
@@ -96,7 +96,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "an activegraph Runtime",
             "a Runtime object of agentnb.dialects.activegraph",
             is_document=False,
-            recognise=activegraph.recognise,
+            recognize=activegraph.recognize,
             load=activegraph.load,
         ),
         Dialect(
@@ -105,7 +105,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "a StateGraph, compiled or not",
             "a graph object of LangGraph",
             is_document=False,
-            recognise=langgraph.recognise,
+            recognize=langgraph.recognize,
             load=langgraph.load,
         ),
         Dialect(
@@ -114,7 +114,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType({
             "a Burr Application",
             "an Application object of Burr",
             is_document=False,
-            recognise=burr.recognise,
+            recognize=burr.recognize,
             load=burr.load,
         ),
     )
@@ -164,7 +164,7 @@ def _check_content(source: Source, dialect: Dialect) -> None:
     if isinstance(content, Mapping):
         fits = dialect.is_document
     else:
-        fits = not isinstance(content, list | str | int | float | None) and dialect.recognise(content)
+        fits = not isinstance(content, list | str | int | float | None) and dialect.recognize(content)
     if not fits:
         raise RecipeError(
             *source.problems,

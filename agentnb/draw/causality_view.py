@@ -44,7 +44,7 @@ def draw_chain(title: str, rows: Sequence[ChainEvent], *, most: int = MOST) -> S
 
 def _make_thing(row: ChainEvent) -> GenericBox:
     family = "event" if row.node else "person"
-    family = next((colour for begin, colour in _FAMILIES.items() if row.type.startswith(begin)), family)
+    family = next((color for begin, color in _FAMILIES.items() if row.type.startswith(begin)), family)
     description = ", ".join(row.objects)
     tip = f"{row.id} {row.type}\nemitted by {row.actor} {_format_where(row)}" + (
         f"\nabout {description}" if description else ""

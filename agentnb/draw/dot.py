@@ -10,7 +10,7 @@ from agentnb.draw.board_table import HEAD_HEIGHT, KEY_WIDTH, ROW_HEIGHT, VALUE_W
 from agentnb.draw.diagram import EDGE_SIZE, LABEL_SIZE, Box, Link, Picture, make_picture
 from agentnb.draw.folding import fold
 from agentnb.draw.label_text import to_safe_text
-from agentnb.draw.style import COLOURS, HEAT
+from agentnb.draw.style import COLORS, HEAT
 from agentnb.errors import AgentNbError, Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -25,43 +25,43 @@ _FONT: Final = "Helvetica,Arial,DejaVu Sans"
 _EDGE_LOOK: Final[dict[str, dict[str, str]]] = {
     "parallel": {"penwidth": "2.4"},
     "loop_back": {"style": "dotted", "penwidth": "1.6", "constraint": "false"},
-    "error": {"style": "dashed", "color": COLOURS["failed"], "fontcolor": COLOURS["failed"]},
-    "timeout": {"style": "dashed", "color": COLOURS["waiting"], "fontcolor": COLOURS["waiting"]},
-    "event": {"style": "dashed", "color": COLOURS["react-line"]},
-    "hears": {"color": COLOURS["event-line"]},
-    "tells": {"color": COLOURS["event-line"]},
-    "enter": {"color": COLOURS["area-line"], "weight": "3"},
-    "leave": {"color": COLOURS["area-line"]},
+    "error": {"style": "dashed", "color": COLORS["failed"], "fontcolor": COLORS["failed"]},
+    "timeout": {"style": "dashed", "color": COLORS["waiting"], "fontcolor": COLORS["waiting"]},
+    "event": {"style": "dashed", "color": COLORS["react-line"]},
+    "hears": {"color": COLORS["event-line"]},
+    "tells": {"color": COLORS["event-line"]},
+    "enter": {"color": COLORS["area-line"], "weight": "3"},
+    "leave": {"color": COLORS["area-line"]},
     "start": {"weight": "3"},
 }
 # What each mark changes at an edge, and below at a node; later ones take precedence.
 _EDGE_MARKS: Final[dict[str, dict[str, str]]] = {
     "may": {"style": "dotted"},
     "taken": {"penwidth": "2.2", "style": "solid"},
-    "last": {"penwidth": "3", "color": COLOURS["accent"]},
-    "new": {"penwidth": "2.4", "color": COLOURS["accent"]},
-    "removed": {"style": "dashed", "color": COLOURS["failed"]},
-    "only-a": {"penwidth": "2.4", "color": COLOURS["accent"]},
-    "only-b": {"penwidth": "2.4", "color": COLOURS["written-bar"], "style": "dashed"},
-    **{f"heat-{level}": {"penwidth": f"{1 + 0.6 * level:g}", "color": COLOURS["failed"]} for level in range(1, 6)},
+    "last": {"penwidth": "3", "color": COLORS["accent"]},
+    "new": {"penwidth": "2.4", "color": COLORS["accent"]},
+    "removed": {"style": "dashed", "color": COLORS["failed"]},
+    "only-a": {"penwidth": "2.4", "color": COLORS["accent"]},
+    "only-b": {"penwidth": "2.4", "color": COLORS["written-bar"], "style": "dashed"},
+    **{f"heat-{level}": {"penwidth": f"{1 + 0.6 * level:g}", "color": COLORS["failed"]} for level in range(1, 6)},
 }
 _MARKS: Final[dict[str, dict[str, str]]] = {
     "visited": {"penwidth": "1.8"},
-    "last": {"color": COLOURS["accent"], "penwidth": "2.2"},
-    "new": {"color": COLOURS["accent"], "fillcolor": COLOURS["accent-fill"], "penwidth": "2.4"},
-    "self": {"color": COLOURS["accent"], "fillcolor": COLOURS["accent-fill"], "penwidth": "2.4"},
-    "changed": {"color": COLOURS["written-bar"], "fillcolor": COLOURS["written"], "penwidth": "2.4"},
-    "removed": {"color": COLOURS["failed"], "fillcolor": COLOURS["paper"], "style": "filled,rounded,dashed"},
-    "next": {"color": COLOURS["accent"], "penwidth": "2"},
-    "waiting": {"color": COLOURS["waiting"], "fillcolor": COLOURS["waiting-fill"], "penwidth": "2.6"},
-    "current": {"color": COLOURS["accent"], "fillcolor": COLOURS["accent-fill"], "penwidth": "3"},
-    "failed": {"color": COLOURS["failed"], "fillcolor": COLOURS["failed-fill"], "penwidth": "2"},
-    "in-slice": {"color": COLOURS["accent"], "penwidth": "2.4"},
-    "maybe-in-slice": {"color": COLOURS["accent"], "penwidth": "1.6", "style": "filled,rounded,dashed"},
-    "only-a": {"color": COLOURS["accent"], "penwidth": "2.4"},
-    "only-b": {"color": COLOURS["written-bar"], "penwidth": "2.4", "style": "filled,rounded,dashed"},
-    "differs": {"color": COLOURS["failed"], "penwidth": "2"},
-    "parted": {"color": COLOURS["failed"], "fillcolor": COLOURS["failed-fill"], "penwidth": "3"},
+    "last": {"color": COLORS["accent"], "penwidth": "2.2"},
+    "new": {"color": COLORS["accent"], "fillcolor": COLORS["accent-fill"], "penwidth": "2.4"},
+    "self": {"color": COLORS["accent"], "fillcolor": COLORS["accent-fill"], "penwidth": "2.4"},
+    "changed": {"color": COLORS["written-bar"], "fillcolor": COLORS["written"], "penwidth": "2.4"},
+    "removed": {"color": COLORS["failed"], "fillcolor": COLORS["paper"], "style": "filled,rounded,dashed"},
+    "next": {"color": COLORS["accent"], "penwidth": "2"},
+    "waiting": {"color": COLORS["waiting"], "fillcolor": COLORS["waiting-fill"], "penwidth": "2.6"},
+    "current": {"color": COLORS["accent"], "fillcolor": COLORS["accent-fill"], "penwidth": "3"},
+    "failed": {"color": COLORS["failed"], "fillcolor": COLORS["failed-fill"], "penwidth": "2"},
+    "in-slice": {"color": COLORS["accent"], "penwidth": "2.4"},
+    "maybe-in-slice": {"color": COLORS["accent"], "penwidth": "1.6", "style": "filled,rounded,dashed"},
+    "only-a": {"color": COLORS["accent"], "penwidth": "2.4"},
+    "only-b": {"color": COLORS["written-bar"], "penwidth": "2.4", "style": "filled,rounded,dashed"},
+    "differs": {"color": COLORS["failed"], "penwidth": "2"},
+    "parted": {"color": COLORS["failed"], "fillcolor": COLORS["failed-fill"], "penwidth": "3"},
     **{f"heat-{level}": {"fillcolor": heat} for level, heat in enumerate(HEAT, 1)},
 }
 
@@ -75,7 +75,7 @@ def draw_recipe(
     spare: int = 0,
     collapsed: Collection[str] = (),
 ) -> Drawing:
-    """Return the Drawing of a recipe, with a run on it if there is one; the run changes only colours and texts.
+    """Return the Drawing of a recipe, with a run on it if there is one; the run changes only colors and texts.
 
     Args:
         board: whether to draw the blackboard's table beside the graph.
@@ -120,12 +120,12 @@ def to_dot(picture: Picture) -> str:
         name="recipe",
         graph_attr={
             "rankdir": picture.direction, "nodesep": "0.3", "ranksep": "0.42", "fontname": _FONT, "fontsize": "9",
-            "bgcolor": COLOURS["paper"], "pad": "0.15", "tooltip": quote_dot(picture.title),
+            "bgcolor": COLORS["paper"], "pad": "0.15", "tooltip": quote_dot(picture.title),
         },
-        node_attr={"fontname": _FONT, "fontsize": f"{LABEL_SIZE:g}", "fontcolor": COLOURS["ink"], "fixedsize": "true"},
+        node_attr={"fontname": _FONT, "fontsize": f"{LABEL_SIZE:g}", "fontcolor": COLORS["ink"], "fixedsize": "true"},
         edge_attr={
-            "fontname": _FONT, "fontsize": f"{EDGE_SIZE:g}", "arrowsize": "0.7", "color": COLOURS["edge"],
-            "fontcolor": COLOURS["edge-text"],
+            "fontname": _FONT, "fontsize": f"{EDGE_SIZE:g}", "arrowsize": "0.7", "color": COLORS["edge"],
+            "fontcolor": COLORS["edge-text"],
         },
     )  # fmt: skip
     _nest(graph, picture, "")
@@ -161,8 +161,8 @@ def _nest(graph: graphviz.Digraph, picture: Picture, parent: str) -> None:
             with graph.subgraph(name=f"cluster_{area.name}") as inner:
                 inner.attr(
                     label=quote_dot(area.title), tooltip=quote_dot(area.tip), labeljust="l", margin="12",
-                    style="rounded,filled", color=COLOURS["area-line"], fillcolor=COLOURS["area"],
-                    fontcolor=COLOURS["faint"],
+                    style="rounded,filled", color=COLORS["area-line"], fillcolor=COLORS["area"],
+                    fontcolor=COLORS["faint"],
                 )  # fmt: skip
                 _nest(inner, picture, area.name)
 
@@ -172,10 +172,10 @@ def _format_box(box: Box) -> dict[str, Any]:
         "width": f"{box.width / 72:.3f}", "height": f"{box.height / 72:.3f}", "tooltip": quote_dot(box.tip),
         "shape": "box" if box.shape == "pill" else box.shape, "penwidth": "1.2",
         "style": "filled,rounded" if box.shape in ("box", "pill") else "filled",
-        "fillcolor": COLOURS[box.family], "color": COLOURS[f"{box.family}-line"],
+        "fillcolor": COLORS[box.family], "color": COLORS[f"{box.family}-line"],
     }  # fmt: skip
     if box.kind == "start" and not box.id:
-        return {**look, "label": "", "shape": "circle", "fillcolor": COLOURS["edge"], "color": COLOURS["edge"]}
+        return {**look, "label": "", "shape": "circle", "fillcolor": COLORS["edge"], "color": COLORS["edge"]}
     for mark in box.marks:
         look |= _MARKS.get(mark, {})
     if "failed" in box.marks:
@@ -186,9 +186,9 @@ def _format_box(box: Box) -> dict[str, Any]:
 def _format_box_text(box: Box) -> str:
     """Return the text of a box: its caption with the count, its lines, its notes."""
     caption = f"{box.caption} {box.count}".strip() + (" ●" if "breakpoint" in box.marks else "")
-    small = f'<FONT POINT-SIZE="8" COLOR="{COLOURS[f"{box.family}-text"]}">{to_markup(caption)}</FONT>'
+    small = f'<FONT POINT-SIZE="8" COLOR="{COLORS[f"{box.family}-text"]}">{to_markup(caption)}</FONT>'
     lines = "<BR/>".join(map(to_markup, box.lines))
-    note = f'<BR/><FONT POINT-SIZE="8" COLOR="{COLOURS["edge-text"]}">'
+    note = f'<BR/><FONT POINT-SIZE="8" COLOR="{COLORS["edge-text"]}">'
     notes = "".join(f"{note}{to_markup(each)}</FONT>" for each in box.notes)
     if box.caption:
         return f"{small}<BR/>{lines}{notes}"
@@ -210,14 +210,14 @@ def _add_link(graph: graphviz.Digraph, link: Link) -> None:
 def _add_board(graph: graphviz.Digraph, picture: Picture) -> None:
     """Add the board as a table node. Cells have fixed sizes, so values move nothing; its lines do not affect layout."""
     table = picture.board or BoardTable((), ())
-    head = f'{_format_room(table.width, HEAD_HEIGHT)} BGCOLOR="{COLOURS["board-head"]}"'
+    head = f'{_format_room(table.width, HEAD_HEIGHT)} BGCOLOR="{COLORS["board-head"]}"'
     rows = [
         f'<TR><TD COLSPAN="2" {head}><B>&#160;Blackboard</B></TD></TR>',
         *map(_format_row, table.rows),
     ]
     if table.last_line:
         rows.append(f'<TR><TD COLSPAN="2" {_format_room(table.width, ROW_HEIGHT)}>&#160;{table.last_line}</TD></TR>')
-    style = f'BORDER="1" CELLBORDER="0" CELLSPACING="0" STYLE="ROUNDED" COLOR="{COLOURS["board-line"]}"'
+    style = f'BORDER="1" CELLBORDER="0" CELLSPACING="0" STYLE="ROUNDED" COLOR="{COLORS["board-line"]}"'
     graph.node(
         "board", label=f"<<TABLE {style}>{''.join(rows)}</TABLE>>", shape="plain", fixedsize="false", fontsize="9.5",
         tooltip="the blackboard",
@@ -226,8 +226,8 @@ def _add_board(graph: graphviz.Digraph, picture: Picture) -> None:
     names = {box.id: box.name for box in picture.boxes if box.id or box.kind != "start"}
     for flow in table.flows:
         ends = ("board", names[flow.node]) if flow.direction == "read" else (names[flow.node], "board")
-        colour = COLOURS["accent" if flow.active else "flow"]
-        graph.edge(*ends, color=colour, tooltip=quote_dot(flow.tip), **look)
+        color = COLORS["accent" if flow.active else "flow"]
+        graph.edge(*ends, color=color, tooltip=quote_dot(flow.tip), **look)
 
 
 def _format_room(width: float, height: float) -> str:
@@ -235,10 +235,10 @@ def _format_room(width: float, height: float) -> str:
 
 
 def _format_row(row: Row) -> str:
-    colour = next((COLOURS[mark] for mark in row.marks), COLOURS["board"])
+    color = next((COLORS[mark] for mark in row.marks), COLORS["board"])
     key, value = (f"&#160;{to_markup(text)}" for text in (row.label, row.value))
     return (
-        f'<TR><TD {_format_room(KEY_WIDTH, ROW_HEIGHT)} BGCOLOR="{colour}">{key}</TD>'
-        f'<TD {_format_room(VALUE_WIDTH, ROW_HEIGHT)} BGCOLOR="{colour}">'
+        f'<TR><TD {_format_room(KEY_WIDTH, ROW_HEIGHT)} BGCOLOR="{color}">{key}</TD>'
+        f'<TD {_format_room(VALUE_WIDTH, ROW_HEIGHT)} BGCOLOR="{color}">'
         f'<FONT FACE="DejaVu Sans Mono,Menlo,Courier" POINT-SIZE="9">{value}</FONT></TD></TR>'
     )

@@ -21,7 +21,7 @@ Band = tuple[float, float]
 
 
 class PlacedBox(NamedTuple):
-    """A box after layout: its centre, size and shape."""
+    """A box after layout: its center, size and shape."""
 
     x: float
     y: float
@@ -30,7 +30,7 @@ class PlacedBox(NamedTuple):
     shape: str
 
     def compute_boundary(self, x: float) -> float:
-        """Return the distance of its outline above and below its centre at this x."""
+        """Return the distance of its outline above and below its center at this x."""
         part = min(abs(x - self.x) / (self.width / 2), 1.0)
         if self.shape == "diamond":
             return self.height / 2 * (1 - part)
@@ -52,7 +52,7 @@ def make_route(
     """Return the route from one box to another through `bends` (each an x and the band of its layer).
 
     `first` and `last` are the bands of the boxes' own layers: a line leaves its band vertically, so that it does not
-    run through a taller neighbour. A line without bends that has a label (`bare`) has it half-way.
+    run through a taller neighbor. A line without bends that has a label (`bare`) has it half-way.
     """
     sign = 1.0 if first[0] <= last[0] else -1.0
     xs = [x for x, _ in bends] or [target.x]
@@ -106,14 +106,14 @@ def _smooth(points: list[Point]) -> tuple[Point, ...]:
     return tuple(curve)
 
 
-def make_loop_route(box: PlacedBox, room: float, *, labelled: bool) -> Route:
+def make_loop_route(box: PlacedBox, room: float, *, labeled: bool) -> Route:
     """Return the route of a line from a box to itself, at its right side."""
     right, reach = box.x + box.width / 2, LOOP
     if box.shape in ("diamond", "ellipse"):
         right, reach = right - 8, reach + 8
     tip = (right, box.y + 7)
     points = ((right, box.y - 7), (right + reach, box.y - 12), (right + reach, box.y + 9), (right + _HEAD, box.y + 8))
-    return Route(points, tip, (right + reach * 0.8 + room / 2, box.y) if labelled else None)
+    return Route(points, tip, (right + reach * 0.8 + room / 2, box.y) if labeled else None)
 
 
 def make_direct_route(picture: Picture, link: Link, geometry: Geometry) -> Route:
@@ -126,7 +126,7 @@ def make_direct_route(picture: Picture, link: Link, geometry: Geometry) -> Route
 def route_between(source: Box, start: Point, target: Box, end: Point) -> Route:
     """Return a bent route from one box to another; to the same box, at its right side."""
     if source.name == target.name:
-        return make_loop_route(PlacedBox(*start, source.width, source.height, source.shape), 0.0, labelled=False)
+        return make_loop_route(PlacedBox(*start, source.width, source.height, source.shape), 0.0, labeled=False)
     dx, dy = end[0] - start[0], end[1] - start[1]
     bow = (-dy * _BEND, dx * _BEND)
     first = (start[0] + dx / 3 + bow[0], start[1] + dy / 3 + bow[1])
@@ -138,7 +138,7 @@ def route_between(source: Box, start: Point, target: Box, end: Point) -> Route:
 
 
 def _find_rim(box: Box, middle: Point, towards: Point) -> Point:
-    """Return the point where the line from a box's centre to a point crosses its outline."""
+    """Return the point where the line from a box's center to a point crosses its outline."""
     dx, dy = towards[0] - middle[0], towards[1] - middle[1]
     part = min(
         (box.width / 2) / abs(dx) if dx else float("inf"), (box.height / 2) / abs(dy) if dy else float("inf"), 1.0

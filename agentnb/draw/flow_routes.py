@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _NODE_SPACE: Final = 5.0  # points between a line and a node that it passes
 _TEXT_SPACE: Final = 2.5  # points between a line and a label or title
-_TEXT_RISE: Final = 5.5  # points of a label above and below the centre of its route's label
+_TEXT_RISE: Final = 5.5  # points of a label above and below the center of its route's label
 _LEAVE: Final = 8.0  # points from a node to its line's first corner
 _CORNER: Final = 20.0  # points of a detour that a line takes to save a corner
 _TRIES: Final = 200  # corners that are looked at; a line that needs more runs across what is left

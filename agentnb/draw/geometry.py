@@ -20,7 +20,7 @@ MANY = 300  # above this number of lines a faster, less careful layout is reques
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The route of a line: points of a cubic Bezier curve (1 + 3n of them), its tip, and the centre of its label."""
+    """The route of a line: points of a cubic Bezier curve (1 + 3n of them), its tip, and the center of its label."""
 
     points: tuple[Point, ...]
     tip: Point

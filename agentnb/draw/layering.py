@@ -43,12 +43,12 @@ def find_reversed_lines(items: Sequence[Item], lines: Sequence[Pair], reversed_i
             item, outgoing = stack[-1]
             for index in outgoing:
                 source, target = lines[index]
-                neighbour = source if flip[index] else target
-                if neighbour in open_:
+                neighbor = source if flip[index] else target
+                if neighbor in open_:
                     flip[index] = not flip[index]
-                elif neighbour not in done:
-                    open_.add(neighbour)
-                    stack.append((neighbour, iter(out[neighbour])))
+                elif neighbor not in done:
+                    open_.add(neighbor)
+                    stack.append((neighbor, iter(out[neighbor])))
                     break
             else:
                 stack.pop()
@@ -88,7 +88,7 @@ def make_chains(lines: Sequence[Pair], layer: Mapping[Item, int]) -> list[list[I
 
 def order_layer(layer: Mapping[Item, int], chains: Sequence[Sequence[Item]]) -> list[list[Item]]:
     """Return the items and bends of each layer in an order with few crossings."""
-    up, down = _list_neighbours(layer, chains)
+    up, down = _list_neighbors(layer, chains)
     level: dict[Item, int] = {
         **layer,
         **{bend: bend.layer for chain in chains for bend in chain if isinstance(bend, Bend)},
@@ -102,8 +102,8 @@ def order_layer(layer: Mapping[Item, int], chains: Sequence[Sequence[Item]]) -> 
             break
         downwards = sweep % 2 == 0
         for number in range(1, len(rows)) if downwards else range(len(rows) - 2, -1, -1):
-            neighbour_row = rows[number - 1] if downwards else rows[number + 1]
-            positions = {item: index for index, item in enumerate(neighbour_row)}
+            neighbor_row = rows[number - 1] if downwards else rows[number + 1]
+            positions = {item: index for index, item in enumerate(neighbor_row)}
             _sort(rows[number], positions, up if downwards else down)
         count = count_crossings(rows, down)
         if count < fewest:
@@ -111,16 +111,16 @@ def order_layer(layer: Mapping[Item, int], chains: Sequence[Sequence[Item]]) -> 
     return best
 
 
-def _list_neighbours(
+def _list_neighbors(
     layer: Mapping[Item, int], chains: Sequence[Sequence[Item]]
 ) -> tuple[dict[Item, list[Item]], dict[Item, list[Item]]]:
     up: dict[Item, list[Item]] = defaultdict(list)
     down: dict[Item, list[Item]] = defaultdict(list)
     for chain in chains:
-        for item, neighbour in pairwise(chain):
-            if len(chain) > 2 or layer[neighbour] - layer[item] == 1:
-                down[item].append(neighbour)
-                up[neighbour].append(item)
+        for item, neighbor in pairwise(chain):
+            if len(chain) > 2 or layer[neighbor] - layer[item] == 1:
+                down[item].append(neighbor)
+                up[neighbor].append(item)
     return up, down
 
 
@@ -137,25 +137,25 @@ def _walk(level: Mapping[Item, int], down: Mapping[Item, list[Item]]) -> list[It
     return list(seen)
 
 
-def _sort(row: list[Item], positions: Mapping[Item, int], neighbours: Mapping[Item, list[Item]]) -> None:
-    """Sort a row by the mean position of each item's neighbours; an item without neighbours does not move."""
+def _sort(row: list[Item], positions: Mapping[Item, int], neighbors: Mapping[Item, list[Item]]) -> None:
+    """Sort a row by the mean position of each item's neighbors; an item without neighbors does not move."""
     key = {}
     for index, item in enumerate(row):
-        neighbour_positions = [positions[other] for other in neighbours.get(item, ()) if other in positions]
-        key[item] = sum(neighbour_positions) / len(neighbour_positions) if neighbour_positions else float(index)
+        neighbor_positions = [positions[other] for other in neighbors.get(item, ()) if other in positions]
+        key[item] = sum(neighbor_positions) / len(neighbor_positions) if neighbor_positions else float(index)
     row.sort(key=lambda item: key[item])
 
 
 def count_crossings(rows: Sequence[Sequence[Item]], down: Mapping[Item, list[Item]]) -> int:
-    """Return the number of crossings between neighbouring rows."""
+    """Return the number of crossings between neighboring rows."""
     count = 0
     for row, below in pairwise(rows):
         positions = {item: index for index, item in enumerate(below)}
         ends: list[int] = []
         for item in row:
-            neighbour_positions = sorted(positions[other] for other in down.get(item, ()) if other in positions)
-            count += sum(len(ends) - bisect_right(ends, end) for end in neighbour_positions)
-            for end in neighbour_positions:
+            neighbor_positions = sorted(positions[other] for other in down.get(item, ()) if other in positions)
+            count += sum(len(ends) - bisect_right(ends, end) for end in neighbor_positions)
+            for end in neighbor_positions:
                 insort(ends, end)
     return count
 
@@ -163,7 +163,7 @@ def count_crossings(rows: Sequence[Sequence[Item]], down: Mapping[Item, list[Ite
 def place_items(
     rows: Sequence[Sequence[Item]], chains: Sequence[Sequence[Item]], widths: Mapping[Item, float]
 ) -> dict[Item, float]:
-    """Return the centre of each item across the layers: aligned with its neighbours, in order, without overlaps."""
+    """Return the center of each item across the layers: aligned with its neighbors, in order, without overlaps."""
     up, down = _compute_pulls(chains), _compute_pulls([chain[::-1] for chain in chains])
     both = {item: up.get(item, []) + down.get(item, []) for item in {**up, **down}}
     x: dict[Item, float] = {}
@@ -176,9 +176,9 @@ def place_items(
     for turn in range(_ALIGNMENTS):
         # First each direction separately, so that a whole chain is aligned at once; then both together.
         downwards = turn % 2 == 0
-        neighbours = both if turn >= _ALIGNMENTS // 2 else up if downwards else down
+        neighbors = both if turn >= _ALIGNMENTS // 2 else up if downwards else down
         for row in rows if downwards else reversed(rows):
-            _settle(row, x, neighbours, widths)
+            _settle(row, x, neighbors, widths)
     left = min((x[item] - widths[item] / 2 for item in x), default=0.0)
     return {item: offset - left for item, offset in x.items()}
 
@@ -193,26 +193,26 @@ def _compute_pulls(chains: Iterable[Sequence[Item]]) -> dict[Item, list[tuple[It
 
 
 def get_gap(left: Item, right: Item) -> float:
-    """Return the space between two neighbours: least between two lines, most between two boxes."""
+    """Return the space between two neighbors: least between two lines, most between two boxes."""
     return _GAPS[isinstance(left, Bend) + isinstance(right, Bend)]
 
 
 def _settle(
     row: Sequence[Item],
     x: dict[Item, float],
-    neighbours: Mapping[Item, list[tuple[Item, float]]],
+    neighbors: Mapping[Item, list[tuple[Item, float]]],
     widths: Mapping[Item, float],
 ) -> None:
-    """Move a row's items to the median of their neighbours; resolve overlaps by least squares."""
+    """Move a row's items to the median of their neighbors; resolve overlaps by least squares."""
     blocks: list[tuple[float, float, int]] = []  # sum of weight times target, sum of weight, number of items
     offset, offsets = 0.0, []
     for previous, item in pairwise([None, *row]):
         if previous is not None:
             offset += (widths[previous] + widths[item]) / 2 + get_gap(previous, item)
         offsets.append(offset)
-        linked = neighbours.get(item, [])
+        linked = neighbors.get(item, [])
         weight = sum(pull for _, pull in linked) or 0.1
-        target = _compute_median([(x[neighbour], pull) for neighbour, pull in linked]) if linked else x[item]
+        target = _compute_median([(x[neighbor], pull) for neighbor, pull in linked]) if linked else x[item]
         blocks.append(((target - offset) * weight, weight, 1))
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
             last = blocks.pop()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentnb.draw.diagram import Area, Box, Link, Picture, make_picture
 from agentnb.draw.label_text import clean, cut_columns
-from agentnb.draw.style import COLOURS, FAMILIES
+from agentnb.draw.style import COLORS, FAMILIES
 
 if TYPE_CHECKING:
     from agentnb.recipe.model import Recipe
@@ -37,7 +37,7 @@ _ARROWS: Final = {
     "enter": "-.-",
     "leave": "-.-",
 }
-_LINE_COLOURS: Final = {
+_LINE_COLORS: Final = {
     "error": "failed",
     "timeout": "waiting",
     "event": "react-line",
@@ -61,10 +61,7 @@ def format_mermaid(picture: Picture) -> str:
             f"flowchart {picture.direction}",
             *_nest(picture, "", 1),
             *(f"  {_format_link(link)}" for link in picture.links),
-            *(
-                f"  classDef {f} fill:{COLOURS[f]},stroke:{COLOURS[f'{f}-line']},color:{COLOURS['ink']}"
-                for f in families
-            ),
+            *(f"  classDef {f} fill:{COLORS[f]},stroke:{COLORS[f'{f}-line']},color:{COLORS['ink']}" for f in families),
             *_iter_line_styles(picture),
             "",
         ]
@@ -107,7 +104,7 @@ def _format_link(link: Link) -> str:
 
 
 def _iter_line_styles(picture: Picture) -> Iterator[str]:
-    for kind, colour in _LINE_COLOURS.items():
+    for kind, color in _LINE_COLORS.items():
         numbers = ",".join(str(number) for number, link in enumerate(picture.links) if link.kind == kind)
         if numbers:
-            yield f"  linkStyle {numbers} stroke:{COLOURS[colour]}"
+            yield f"  linkStyle {numbers} stroke:{COLORS[color]}"

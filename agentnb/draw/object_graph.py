@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 200  # maximum number of objects drawn
 _FIELDS: Final = 3  # maximum number of data fields shown per object
-_COLOURS: Final = ("act", "think", "person", "choose", "frame", "react")
+_COLORS: Final = ("act", "think", "person", "choose", "frame", "react")
 _SIGNS: Final = {"new": "+ new", "changed": "~ changed", "removed": "- removed"}
 Board = Mapping[str, Any]
 
@@ -39,8 +39,8 @@ def draw_graph(title: str, now: Board, before: Board | None = None, *, most: int
         end for each in (*ties.values(), *lost.values()) for end in (each["source"], each["target"]) if end not in every
     )
     names = _choose([*every, *ghosts], changes, most)
-    colours = dict(zip(dict.fromkeys(str(each["type"]) for each in every.values()), cycle(_COLOURS)))
-    items = [_make_thing(id, every.get(id), past.get(id), changes.get(id, ""), colours) for id in names]
+    colors = dict(zip(dict.fromkeys(str(each["type"]) for each in every.values()), cycle(_COLORS)))
+    items = [_make_thing(id, every.get(id), past.get(id), changes.get(id, ""), colors) for id in names]
     lines = [
         _make_tie(id, each, "removed" if id in lost else "new" if id in fresh else "")
         for id, each in {**ties, **lost}.items()
@@ -84,7 +84,7 @@ def _choose(names: list[str], changes: Mapping[str, str], limit: int) -> dict[st
     return dict.fromkeys(name for name in names if name in chosen)
 
 
-def _make_thing(id: str, item: Any, past: Any, change: str, colours: Mapping[str, str]) -> GenericBox:
+def _make_thing(id: str, item: Any, past: Any, change: str, colors: Mapping[str, str]) -> GenericBox:
     if item is None:
         return GenericBox(
             id, "not there", id, tip=f"{id}: a relation names it, and there is no such object", marks=("ghost",)
@@ -103,7 +103,7 @@ def _make_thing(id: str, item: Any, past: Any, change: str, colours: Mapping[str
     tip = "\n".join([f"{id} ({kind}), version {version}", *fields])
     marks = (change,) if change else ()
     return GenericBox(
-        id, f"{kind} {was}v{version}", id, tuple(notes), tip, colours[kind], marks=marks, badge=_SIGNS.get(change, "")
+        id, f"{kind} {was}v{version}", id, tuple(notes), tip, colors[kind], marks=marks, badge=_SIGNS.get(change, "")
     )
 
 

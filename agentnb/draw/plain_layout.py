@@ -28,7 +28,7 @@ class _Part:
 
     width: float = 0.0
     height: float = 0.0
-    centres: dict[Item, Point] = field(default_factory=dict)
+    centers: dict[Item, Point] = field(default_factory=dict)
     bands: dict[Item, tuple[float, float]] = field(default_factory=dict)
     routes: list[tuple[Link, list[Item]]] = field(default_factory=list)
 
@@ -166,7 +166,7 @@ class _PlainLayout:
             hang = any(item in self.areas for item in row)
             for item in row:
                 y = top + (min(heights[item], high) / 2 if hang else high / 2)
-                part.centres[item] = (x[item], y)
+                part.centers[item] = (x[item], y)
                 part.bands[item] = (top, top + high)
             part.height = top + high
             top += high + (_BETWEEN if number + 1 < len(rows) else 0.0)
@@ -176,7 +176,7 @@ class _PlainLayout:
         spots: dict[str, Point] = {}
         frames: dict[str, Rectangle] = {"": (0.0, 0.0, self.parts[""].width, self.parts[""].height)}
         for area in ["", *self.areas]:
-            for item, middle in self.parts[area].centres.items():
+            for item, middle in self.parts[area].centers.items():
                 if not isinstance(item, str):
                     continue
                 x, y = self._place_inside(area, frames, middle)
@@ -203,13 +203,13 @@ class _PlainLayout:
         ends = (link.source, link.target)
         source, target = (PlacedBox(*spots[end], *self._get_size(end), self.boxes[end].shape) for end in ends)
         if len(chain) == 1:
-            return make_loop_route(source, self._place_label(link)[0], labelled=bool(link.label))
+            return make_loop_route(source, self._place_label(link)[0], labeled=bool(link.label))
         shift = self._place_inside(area, frames, (0.0, 0.0))
         bands = [(part.bands[item][0] + shift[1], part.bands[item][1] + shift[1]) for item in chain]
-        bends = [(part.centres[item][0] + shift[0], band) for item, band in zip(chain[1:-1], bands[1:-1], strict=True)]
+        bends = [(part.centers[item][0] + shift[0], band) for item, band in zip(chain[1:-1], bands[1:-1], strict=True)]
         label = None
         if link.label and bends:
-            x, y = part.centres[find_label_bend(chain)]
+            x, y = part.centers[find_label_bend(chain)]
             label = (x + shift[0], y + shift[1])
         return make_route(source, target, bands[0], bends, bands[-1], label, bare=bool(link.label) and not bends)
 

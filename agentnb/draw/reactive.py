@@ -1,6 +1,6 @@
 """Drawings of behaviors: the event types are small boxes between them.
 
-A line leads from a type to each behavior that listens to it, labelled with its conditions on the event, and from a
+A line leads from a type to each behavior that listens to it, labeled with its conditions on the event, and from a
 behavior to each type that it emits: as declared, as named in its code, or as observed in the run. A picture is laid out
 once; lines that a run may show later are part of it from the start, but hidden (`Picture.later`).
 """

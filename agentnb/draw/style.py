@@ -1,4 +1,4 @@
-"""Colours, fonts and the style sheet of all drawings, in one style for all dialects."""
+"""Colors, fonts and the style sheet of all drawings, in one style for all dialects."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SHAPES: Final = {
 }
 
 # On white, and below on black. A picture uses them as variables `--agentnb-NAME`, so that a page can override them.
-COLOURS: Final[dict[str, str]] = {
+COLORS: Final[dict[str, str]] = {
     "paper": "#ffffff",
     "ink": "#1e293b",
     "faint": "#64748b",
@@ -143,7 +143,7 @@ FAMILIES: Final = (*_FAMILIES, "plain")
 
 
 def get_family(kind: str) -> str:
-    """Return the colour family of a kind: think, act, person, choose, frame, react, event; otherwise plain."""
+    """Return the color family of a kind: think, act, person, choose, frame, react, event; otherwise plain."""
     return _FAMILY_OF.get(kind, "plain")
 
 
@@ -264,8 +264,8 @@ HEAT: Final = ("#fff7ec", "#fee8c8", "#fdd49e", "#fdbb84", "#fc8d59")
 def make_stylesheet(scope: str = "svg.agentnb") -> str:
     """Return the CSS of the pictures, every rule under `scope`.
 
-    Each colour is a variable `--agentnb-NAME`, so that a page can set its theme (see `make_palette`). Without the
-    variable, or without support for variables, the colour on white is used.
+    Each color is a variable `--agentnb-NAME`, so that a page can set its theme (see `make_palette`). Without the
+    variable, or without support for variables, the color on white is used.
     """
     rules = _SHEET + "".join(_FAMILY_SHEET.replace("{f}", family) for family in FAMILIES)
     per_family = _RUN_SHEET.strip().splitlines()
@@ -281,22 +281,22 @@ def make_stylesheet(scope: str = "svg.agentnb") -> str:
 
 
 def _substitute_variable(rule: re.Match[str]) -> str:
-    """Return a rule with its colour on white, for viewers without variables, followed by the variable."""
+    """Return a rule with its color on white, for viewers without variables, followed by the variable."""
 
     def plain(match: re.Match[str]) -> str:
-        return COLOURS[match[1]]
+        return COLORS[match[1]]
 
     def variable(match: re.Match[str]) -> str:
-        return f"var(--agentnb-{match[1]},{COLOURS[match[1]]})"
+        return f"var(--agentnb-{match[1]},{COLORS[match[1]]})"
 
     name = re.compile(r"\$([a-z]+(?:-[a-z]+)*)")
     return f"{rule[1]}:{name.sub(plain, rule[2])};{rule[1]}:{name.sub(variable, rule[2])}"
 
 
 def make_palette(scope: str, *, dark: bool = False) -> str:
-    """Return one CSS rule that sets the colours of a light or dark page for everything under `scope`."""
-    colours = DARK if dark else COLOURS
-    return f"{scope}{{{''.join(f'--agentnb-{name}:{value};' for name, value in colours.items())}}}"
+    """Return one CSS rule that sets the colors of a light or dark page for everything under `scope`."""
+    colors = DARK if dark else COLORS
+    return f"{scope}{{{''.join(f'--agentnb-{name}:{value};' for name, value in colors.items())}}}"
 
 
 def make_own_sheet() -> str:

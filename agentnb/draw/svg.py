@@ -30,7 +30,7 @@ from agentnb.draw.edge_routes import make_direct_route
 from agentnb.draw.geometry import Geometry, Rectangle, Route, measure_title
 from agentnb.draw.label_text import to_attribute, to_content
 from agentnb.draw.shapes import Point, format_pair, make_box_path, make_outline, number
-from agentnb.draw.style import COLOURS, FONT, make_class, make_own_sheet
+from agentnb.draw.style import COLORS, FONT, make_class, make_own_sheet
 from agentnb.draw.svg_board import place_board, render_board_parts
 
 MARGIN: Final = 12.0
@@ -78,7 +78,7 @@ def write_svg(picture: Picture, geometry: Geometry, *, styled: bool = True) -> s
         [
             opening,
             *([f"<style>{make_own_sheet()}</style>"] if styled else []),
-            f'<rect class="paper" width="{number(width)}" height="{number(height)}" rx="8" fill="{COLOURS["paper"]}"/>',
+            f'<rect class="paper" width="{number(width)}" height="{number(height)}" rx="8" fill="{COLORS["paper"]}"/>',
             f'<g transform="translate({number(MARGIN)},{number(MARGIN)})">',
             *(_render_area(area, place) for area, place in areas),
             flows,
@@ -98,7 +98,7 @@ def _render_area(area: Area, rectangle: Rectangle) -> str:
     frame = make_box_path((right - left) / 2, (bottom - top) / 2, 10)
     return (
         f'<g class="cluster" data-scope="{to_attribute(area.scope)}"><title>{to_content(area.tip)}</title>'
-        f'<path transform="{middle}" d="{frame}" fill="{COLOURS["area"]}" stroke="{COLOURS["area-line"]}"/></g>'
+        f'<path transform="{middle}" d="{frame}" fill="{COLORS["area"]}" stroke="{COLORS["area-line"]}"/></g>'
     )
 
 
@@ -108,14 +108,14 @@ def _render_area_title(area: Area, rectangle: Rectangle) -> str:
     return (
         f'<g class="cluster-title" data-scope="{to_attribute(area.scope)}">'
         f'<rect x="{number(left + 8)}" y="{number(top + 4)}" width="{number(measure_title(area))}" height="17" '
-        f'fill="{COLOURS["area"]}"/>'
-        f'<text x="{number(left + 12)}" y="{number(top + 16)}" font-size="{TITLE_SIZE}" fill="{COLOURS["faint"]}">'
+        f'fill="{COLORS["area"]}"/>'
+        f'<text x="{number(left + 12)}" y="{number(top + 16)}" font-size="{TITLE_SIZE}" fill="{COLORS["faint"]}">'
         f"{to_content(area.title)}</text></g>"
     )
 
 
 def _render_link(link: Link, route: Route) -> str:
-    colour = COLOURS[_LINES.get(link.kind, "edge")]
+    color = COLORS[_LINES.get(link.kind, "edge")]
     if link.index < 0:
         opening = f'<g class="enter" data-target="{to_attribute(link.ends[1])}">'
     else:
@@ -132,10 +132,10 @@ def _render_link(link: Link, route: Route) -> str:
         x, y = route.label
         label = (
             f'<text x="{number(x)}" y="{number(y + 3)}" text-anchor="middle" font-size="{EDGE_SIZE}" '
-            f'fill="{COLOURS["edge-text"]}">{to_content(link.label)}</text>'
+            f'fill="{COLORS["edge-text"]}">{to_content(link.label)}</text>'
         )
-    curve = f'<path d="{format_curve(route.points)}" fill="none" stroke="{colour}"/>'
-    return f"{opening}{curve}{format_arrow_head(route.points, route.tip, colour)}{label}</g>"
+    curve = f'<path d="{format_curve(route.points)}" fill="none" stroke="{color}"/>'
+    return f"{opening}{curve}{format_arrow_head(route.points, route.tip, color)}{label}</g>"
 
 
 def format_curve(points: tuple[Point, ...]) -> str:
@@ -143,7 +143,7 @@ def format_curve(points: tuple[Point, ...]) -> str:
     return f"M{format_pair(points[0])}" + (f"C{' '.join(map(format_pair, points[1:]))}" if len(points) > 1 else "")
 
 
-def format_arrow_head(points: tuple[Point, ...], tip: Point, colour: str, half: float = 2.8) -> str:
+def format_arrow_head(points: tuple[Point, ...], tip: Point, color: str, half: float = 2.8) -> str:
     """Return the polygon from the end of a curve to its tip; empty if there is no room for one."""
     base = points[-1]
     dx, dy = tip[0] - base[0], tip[1] - base[1]
@@ -152,7 +152,7 @@ def format_arrow_head(points: tuple[Point, ...], tip: Point, colour: str, half: 
         return ""
     x, y = -dy / length * half, dx / length * half
     corners = f"{format_pair((base[0] + x, base[1] + y))} {format_pair(tip)} {format_pair((base[0] - x, base[1] - y))}"
-    return f'<polygon points="{corners}" fill="{colour}"/>'
+    return f'<polygon points="{corners}" fill="{color}"/>'
 
 
 def _render_box(box: Box, position: Point) -> str:
@@ -161,18 +161,18 @@ def _render_box(box: Box, position: Point) -> str:
     if box.kind == "start" and not box.id:
         return (
             f'<g class="start" {at}><title>{to_content(box.tip)}</title>'
-            f'<path class="shape" d="{shape}" fill="{COLOURS["edge"]}"/></g>'
+            f'<path class="shape" d="{shape}" fill="{COLORS["edge"]}"/></g>'
         )
     classes = " ".join(["node", make_class("kind", box.kind), f"family-{box.family}", *box.marks])
     opening = f'<g class="{classes}" data-node="{to_attribute(box.id)}" {at}><title>{to_content(box.tip)}</title>'
-    centre = f'cx="{number(3 - box.width / 2)}" cy="{number(3 - box.height / 2)}"'
-    fill, line = COLOURS[box.family], COLOURS[f"{box.family}-line"]
+    center = f'cx="{number(3 - box.width / 2)}" cy="{number(3 - box.height / 2)}"'
+    fill, line = COLORS[box.family], COLORS[f"{box.family}-line"]
     return "".join(
         [
             opening,
             f'<path class="shape" d="{shape}" fill="{fill}" stroke="{line}"/>',
             *_iter_words(box),
-            f'<circle class="dot" {centre} r="5" display="none"/></g>',
+            f'<circle class="dot" {center} r="5" display="none"/></g>',
         ]
     )
 
@@ -180,21 +180,21 @@ def _render_box(box: Box, position: Point) -> str:
 def _iter_words(box: Box) -> Iterator[str]:
     head = KIND_LINE if box.caption else 0.0
     top = -(head + LINE * len(box.lines) + NOTE_LINE * len(box.notes)) / 2 + _LOWERED.get(box.shape, 0.0)
-    colour = COLOURS[f"{box.family}-text"]
+    color = COLORS[f"{box.family}-text"]
     size = "" if box.caption else f' font-size="{EDGE_SIZE:g}"'
     count = f'<tspan class="count" dx="3"{size}>{to_content(box.count)}</tspan>'
     if box.caption:
-        yield _render_word("kind", top + 8, KIND_SIZE, colour, box.caption, count)
+        yield _render_word("kind", top + 8, KIND_SIZE, color, box.caption, count)
     for number_, line in enumerate(box.lines):
         more = count if not box.caption and number_ == len(box.lines) - 1 else ""
-        yield _render_word("label", top + head + LINE * number_ + 10.5, LABEL_SIZE, COLOURS["ink"], line, more)
+        yield _render_word("label", top + head + LINE * number_ + 10.5, LABEL_SIZE, COLORS["ink"], line, more)
     for number_, line in enumerate(box.notes):
         below = top + head + LINE * len(box.lines) + NOTE_LINE * number_
-        yield _render_word("note", below + 8.5, NOTE_SIZE, COLOURS["edge-text"], line)
+        yield _render_word("note", below + 8.5, NOTE_SIZE, COLORS["edge-text"], line)
 
 
-def _render_word(name: str, y: float, size: float, colour: str, text: str, more: str = "") -> str:
+def _render_word(name: str, y: float, size: float, color: str, text: str, more: str = "") -> str:
     return (
-        f'<text class="{name}" y="{number(y)}" text-anchor="middle" font-size="{size:g}" fill="{colour}">'
+        f'<text class="{name}" y="{number(y)}" text-anchor="middle" font-size="{size:g}" fill="{color}">'
         f"{to_content(text)}{more}</text>"
     )

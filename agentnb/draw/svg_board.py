@@ -20,7 +20,7 @@ from agentnb.draw.flow_routes import Bands, iter_obstacles
 from agentnb.draw.geometry import Geometry
 from agentnb.draw.label_text import to_attribute, to_content
 from agentnb.draw.shapes import Point, format_pair, make_box_path, number, round_line
-from agentnb.draw.style import COLOURS, MONO
+from agentnb.draw.style import COLORS, MONO
 
 _GAP: Final = 56.0
 _BUS: Final = 26.0
@@ -35,7 +35,7 @@ Lines = tuple[list[Point], list[Point]]
 
 
 def place_board(table: BoardTable, geometry: Geometry, direction: str) -> Point:
-    """Return the table's upper left corner: right of a graph that grows down or up, otherwise centred below it."""
+    """Return the table's upper left corner: right of a graph that grows down or up, otherwise centered below it."""
     if direction in ("TB", "BT"):
         return (geometry.width + _GAP if geometry.boxes else 0.0), 0.0
     return max((geometry.width - table.width) / 2, 0.0), (geometry.height + _GAP if geometry.boxes else 0.0)
@@ -57,8 +57,8 @@ def _render_flow(flow: Flow, line: str, heads: str) -> str:
     return (
         f'<g class="{classes}" data-node="{to_attribute(flow.node)}" data-direction="{flow.direction}">'
         f'<title>{to_content(flow.tip)}</title><path class="line" d="{line}" fill="none" '
-        f'stroke="{COLOURS["flow"]}" stroke-width="0.8"/><path class="heads" d="{heads}" '
-        f'fill="{COLOURS["flow"]}"/></g>'
+        f'stroke="{COLORS["flow"]}" stroke-width="0.8"/><path class="heads" d="{heads}" '
+        f'fill="{COLORS["flow"]}"/></g>'
     )
 
 
@@ -86,7 +86,7 @@ class FlowLines:
 
 
 def compute_row_middle(number: int) -> float:
-    """Return the distance of the centre of this row from the table's top."""
+    """Return the distance of the center of this row from the table's top."""
     return HEAD_HEIGHT + ROW_HEIGHT * (number + 0.5)
 
 
@@ -153,12 +153,12 @@ def _render_table(table: BoardTable, origin: Point) -> str:
     return "".join(
         [
             f'<g class="board" {transform}>',
-            f'<path class="back" {frame} fill="{COLOURS["board"]}"/>',
-            f'<path class="head" d="{rim}" fill="{COLOURS["board-head"]}"/>',
+            f'<path class="back" {frame} fill="{COLORS["board"]}"/>',
+            f'<path class="head" d="{rim}" fill="{COLORS["board-head"]}"/>',
             _render_line("title", 16, "Blackboard"),
             *(_render_row(row, index, width, is_end=index == end) for index, row in enumerate(rows)),
             _render_line("more", height - 7, table.last_line) if table.foot else "",
-            f'<path class="frame" {frame} fill="none" stroke="{COLOURS["board-line"]}"/></g>',
+            f'<path class="frame" {frame} fill="none" stroke="{COLORS["board-line"]}"/></g>',
         ]
     )
 
@@ -173,10 +173,10 @@ def _make_cell(width: float, is_end: bool) -> str:
 
 
 def _render_line(name: str, y: float, text: str) -> str:
-    colour = COLOURS["faint" if name == "more" else "ink"]
+    color = COLORS["faint" if name == "more" else "ink"]
     weight = ' font-weight="bold"' if name == "title" else ""
     return (
-        f'<text class="{name}" x="10" y="{number(y)}" font-size="{KEY_SIZE}"{weight} fill="{colour}">'
+        f'<text class="{name}" x="10" y="{number(y)}" font-size="{KEY_SIZE}"{weight} fill="{color}">'
         f"{to_content(text)}</text>"
     )
 
@@ -188,13 +188,13 @@ def _render_row(row: Row, index: int, width: float, *, is_end: bool) -> str:
     return (
         f'<g class="{classes}" data-row="{key}" data-index="{index}" transform="translate(0,{number(top)})">'
         f"<title>{to_content(row.tip)}</title>"
-        f'<path class="cell" d="{_make_cell(width, is_end)}" fill="{COLOURS["board"]}"/>'
-        f'<path class="rule" d="M0.5,0H{number(width - 0.5)}" stroke="{COLOURS["rule"]}"/>'
+        f'<path class="cell" d="{_make_cell(width, is_end)}" fill="{COLORS["board"]}"/>'
+        f'<path class="rule" d="M0.5,0H{number(width - 0.5)}" stroke="{COLORS["rule"]}"/>'
         f'<path class="bar" d="{_END_BAR if is_end else _BAR}" fill="none"/>'
-        f'<text class="key" x="10" y="13.5" font-size="{KEY_SIZE}" fill="{COLOURS["ink"]}">'
+        f'<text class="key" x="10" y="13.5" font-size="{KEY_SIZE}" fill="{COLORS["ink"]}">'
         f"{to_content(row.label)}</text>"
         f'<text class="value" data-key="{key}" x="{number(KEY_WIDTH)}" y="13.5" font-size="{VALUE_SIZE:g}" '
-        f'font-family="{MONO}" fill="{COLOURS["ink"]}">{to_content(row.value)}</text></g>'
+        f'font-family="{MONO}" fill="{COLORS["ink"]}">{to_content(row.value)}</text></g>'
     )
 
 

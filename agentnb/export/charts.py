@@ -58,7 +58,7 @@ class Charts:
 
     @property
     def board(self) -> Any:
-        """Which step wrote which key: one column per step, one row per key, coloured by the number of writes."""
+        """Which step wrote which key: one column per step, one row per key, colored by the number of writes."""
         alt = import_altair()
         writes = self._trace.frames.writes
         keys = writes["key"].astype(str).str.partition(".")[0]

@@ -16,7 +16,7 @@ _ESCAPED: Final = str.maketrans({"#": "#35;", ";": "#59;", "\n": " ", "\r": " ",
 def render_sequence_diagram(trace: SimulationTrace, max_steps: int = 100) -> str:
     """Return the text of a Mermaid sequence diagram of the first `max_steps` steps.
 
-    An arrow between nodes is a step, labelled with what the node wrote. Arrows to a model or a tool are calls with
+    An arrow between nodes is a step, labeled with what the node wrote. Arrows to a model or a tool are calls with
     their answers, arrows from a person are interventions.
     """
     writer = _Writer(trace)

@@ -34,7 +34,7 @@ class SweepCharts:
 
     @property
     def durations(self) -> Any:
-        """How long the runs took, in seconds: a histogram, coloured by status."""
+        """How long the runs took, in seconds: a histogram, colored by status."""
         alt = import_altair()
         return make_chart(self._runs[["seconds", "status"]], "Time of the runs").mark_bar().encode(
             x=alt.X("seconds:Q", bin=alt.Bin(maxbins=40)), y=alt.Y("count()", title="runs"),
@@ -43,7 +43,7 @@ class SweepCharts:
 
     @property
     def outputs(self) -> Any:
-        """The numeric outputs: one histogram each, coloured by status."""
+        """The numeric outputs: one histogram each, colored by status."""
         alt = import_altair()
         rows = [
             {"output": str(key), "value": value, "status": row["status"]}

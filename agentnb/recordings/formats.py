@@ -19,7 +19,7 @@ from agentnb.store.other_tables import read_database
 from agentnb.text import safe_str
 
 LARGEST: Final = 512 * 2**20  # bytes of a text file
-_HEAD: Final = 65_536  # bytes read to recognise a file
+_HEAD: Final = 65_536  # bytes read to recognize a file
 _SQLITE: Final = b"SQLite format 3\x00"
 
 
@@ -33,14 +33,14 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A row: the name of a format, how it is recognised, and the function that opens it.
+    """A row: the name of a format, how it is recognized, and the function that opens it.
 
     That function receives the path or URL, the id of the run, and the recipe.
     """
 
     name: str
     description: str
-    recognise: Callable[[Content], bool]
+    recognize: Callable[[Content], bool]
     open: Callable[[str, str | None, Recipe | None], Session]
 
 
@@ -74,7 +74,7 @@ def _open_otel(where: str, run_id: str | None, _recipe: Recipe | None) -> Sessio
     return open_otel(where, run_id)
 
 
-# In the order in which they are tried; a source that none of them recognises is a store of agentnb.
+# In the order in which they are tried; a source that none of them recognizes is a store of agentnb.
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType({
     row.name: row
     for row in (
@@ -117,7 +117,7 @@ def open(
     Args:
         where: a path, a URL (sqlite:///runs.db, postgresql://...), or an EventLog.
         run_id: which run of the store; by default the one that was written last.
-        format: "store", or one of `agentnb.recordings.formats.FORMATS`; by default it is recognised from the content.
+        format: "store", or one of `agentnb.recordings.formats.FORMATS`; by default it is recognized from the content.
         recipe: the recipe to continue with, or to show a trace with. If it differs from the recorded one, a warning
             lists the changes.
         llm, tools, resources, answers: as for a Session; they are not stored.
@@ -137,7 +137,7 @@ def open(
                     f"the formats are: {', '.join(names)}", did_you_mean(format, names, "leave it out"))
         )  # fmt: skip
     if isinstance(where, str | os.PathLike) and format != STORE:
-        file_format = FORMATS[format] if format is not None else _recognise(os.fspath(where))
+        file_format = FORMATS[format] if format is not None else _recognize(os.fspath(where))
         if file_format is not None:
             return file_format.open(os.fspath(where), run_id, recipe)
     return open_stored(where, run_id, recipe=recipe, llm=llm, tools=tools, resources=resources, answers=answers,
@@ -150,11 +150,11 @@ def format_of(where: str) -> str:
     Raises:
         StoreError: L571, the file is in no format that can be opened.
     """
-    file_format = _recognise(where)
+    file_format = _recognize(where)
     return STORE if file_format is None else file_format.name
 
 
-def _recognise(where: str) -> Format | None:
+def _recognize(where: str) -> Format | None:
     """Return the format of a source.
 
     None for a store of agentnb, or if opening the source as a store gives the best error.
@@ -173,7 +173,7 @@ def _recognise(where: str) -> Format | None:
         if not content.tables or "agentnb_meta" in content.tables:
             return None
     for row in FORMATS.values():
-        if row.recognise(content):
+        if row.recognize(content):
             return row
     if content.head.lstrip()[:1] == b"{":
         raise StoreError(

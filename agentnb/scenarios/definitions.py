@@ -37,7 +37,7 @@ def find_recipe(recipe: Any) -> Any:
     """
     if isinstance(recipe, Recipe | str):
         return recipe
-    dialect = next((row for row in DIALECTS.values() if row.recognise(recipe)), None)
+    dialect = next((row for row in DIALECTS.values() if row.recognize(recipe)), None)
     if dialect is None:
         return recipe
     source = make_plain_source(recipe) if isinstance(recipe, Mapping) else Source(recipe, f"<{type(recipe).__name__}>")
@@ -153,7 +153,7 @@ def _to_fields(row: Any) -> Mapping[str, Any] | None:
 
 
 def _iter_unknown_keys(fields: Mapping[Any, Any], where: str) -> Iterator[Problem]:
-    """Yield the unknown keys of a mapping: a misspelt one would test nothing."""
+    """Yield the unknown keys of a mapping: a misspelled one would test nothing."""
     for word in fields:
         if word not in _KNOWN:
             yield Problem("X412", f"a scenario has no key {word!r}", where, f"its keys are: {', '.join(_WORDS)}",

@@ -20,7 +20,7 @@ COLUMNS: Final = (
     *("scenario", "about", "compare", "passed", "score", "status"),
     *("steps", "seconds", "problem", "expected", "actual"),
 )
-# Colours legible on white and on black; JupyterLab's own where available.
+# Colors legible on white and on black; JupyterLab's own where available.
 _MARKS: Final = {
     True: ("✓ passed", "var(--jp-success-color1, #2e8b57)"),
     False: ("✗ failed", "var(--jp-error-color1, #d9534f)"),
@@ -38,7 +38,7 @@ class ScenarioResult:
         score: 0 to 1; None if nothing was compared.
         status: the final status of the run: finished, failed, exhausted, waiting ...
         seconds: the duration of the run by the session's clock, without the judge.
-        problem: what prevented the run's end or its judgement; None if only values differ.
+        problem: what prevented the run's end or its judgment; None if only values differ.
         expected: the expected values by board key; None: only that the run ends well.
         actual: the final values of those keys; without `expected`, the whole board.
         mismatches: each place that differs.
@@ -170,14 +170,14 @@ class ScenarioReport(Sequence[ScenarioResult]):
 
 
 def _format_row(result: ScenarioResult) -> str:
-    word, colour = _MARKS[result.passed]
+    word, color = _MARKS[result.passed]
     description = (
         f'<div style="opacity:.65;overflow-wrap:anywhere">{escape(safe_str(result.about))}</div>'
         if result.about
         else ""
     )
     cells = (
-        f'<span style="color:{colour};white-space:nowrap">{word}</span>',
+        f'<span style="color:{color};white-space:nowrap">{word}</span>',
         f"<b>{escape(safe_str(result.id))}</b>{description}",
         _score(result.score),
         str(result.steps),

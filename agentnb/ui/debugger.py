@@ -51,7 +51,7 @@ _PARTS: Final = (
     "graph",
     "timeline",
     "board",
-    "artefacts",
+    "artifacts",
     "cards",
     "details",
     "lists",
@@ -63,7 +63,7 @@ _PARTS: Final = (
 _STYLES: Final = (
     "cockpit.css",
     "fields.css",
-    "artefacts.css",
+    "artifacts.css",
     "panes.css",
     "rail.css",
     "timeline.css",
@@ -106,7 +106,7 @@ def build_page_module() -> str:
 
 
 def build_page_style(*, exported: bool = False) -> str:
-    """Return the cockpit's CSS: the rules of the drawings, their dark colours, and the cockpit's own rules.
+    """Return the cockpit's CSS: the rules of the drawings, their dark colors, and the cockpit's own rules.
 
     An exported page has rules for paper, too.
     """

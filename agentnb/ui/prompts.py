@@ -13,7 +13,7 @@ from agentnb.expressions.json_schema import Schema
 from agentnb.recipe.descriptions import list_types
 from agentnb.session.parts import get_parts
 from agentnb.text import safe_str
-from agentnb.ui.artefacts import make_artefact
+from agentnb.ui.artifacts import make_artifact
 from agentnb.ui.board_view import get_replaced_values
 from agentnb.ui.fields import Field, apply_changes, make_fields, parse
 from agentnb.world.human_input import to_verdict
@@ -55,7 +55,7 @@ def describe_pending(pending: Pending) -> dict[str, Any]:
 
 
 def describe_request(session: Session, pending: Pending) -> list[dict[str, Any]]:
-    """Return the values that a person decides about, as artefacts with their key.
+    """Return the values that a person decides about, as artifacts with their key.
 
     These are what the node reads, otherwise what the last step wrote, otherwise the newest keys of the board: between a
     request and the person there may be nodes that only route. The earlier version of a value is the one that its last
@@ -72,7 +72,7 @@ def describe_request(session: Session, pending: Pending) -> list[dict[str, Any]]
         step = writers[key].step if key in writers else 0
         old_value = get_replaced_values(session, step).get(key, ABSENT) if step else ABSENT
         requests.append(
-            {"key": safe_str(key, 200), **make_artefact(board[key], key, old_value, f"the value before step {step}")}
+            {"key": safe_str(key, 200), **make_artifact(board[key], key, old_value, f"the value before step {step}")}
         )
     return requests
 
@@ -114,8 +114,8 @@ def _make_requested_fields(pending: Pending, arguments: dict[str, Any]) -> list[
     for row in rows:
         name = str(row["path"][0]) if len(row["path"]) == 1 else ""
         if name in pending.replaces:
-            artefact = make_artefact(arguments[name], name, pending.replaces[name], "its current value")
-            row |= {part: artefact[part] for part in ("diff", "since") if part in artefact}
+            artifact = make_artifact(arguments[name], name, pending.replaces[name], "its current value")
+            row |= {part: artifact[part] for part in ("diff", "since") if part in artifact}
     if pending.free is None:
         return rows
     free = [[name] for name in pending.free]

@@ -34,7 +34,7 @@ def fill(schema: Any, seed: object, name: str = "value", where: str = "a JSON Sc
     """Return a value that fits a schema, deterministic for a seed.
 
     Every property is filled; strings consist of the property's name and a number ("summary 7"), so that readers
-    recognise them. `const`, `enum`, `default` and `examples` are used if present. Where a schema refers to itself, the
+    recognize them. `const`, `enum`, `default` and `examples` are used if present. Where a schema refers to itself, the
     inner value has only the required parts.
 
     Args:

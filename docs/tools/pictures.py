@@ -31,7 +31,7 @@ WITHOUT_FOLDER = """folder => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(folder, '');
 }"""
-COLOURS = 256  # of each picture: text stays sharp, and the file is half as large
+COLORS = 256  # of each picture: text stays sharp, and the file is half as large
 
 
 def make_triage() -> nb.Session:
@@ -85,7 +85,7 @@ def main() -> None:
                     page.wait_for_timeout(400)
                 page.evaluate(WITHOUT_FOLDER, f"{Path(nb.__file__).parent}/samples/")
                 picture = Image.open(BytesIO(page.locator(".agentnb-cockpit").screenshot())).convert("RGB")
-                picture.quantize(COLOURS, dither=Image.Dither.NONE).save(OUT / f"{name}-{theme}.png", optimize=True)
+                picture.quantize(COLORS, dither=Image.Dither.NONE).save(OUT / f"{name}-{theme}.png", optimize=True)
                 page.close()
 
 

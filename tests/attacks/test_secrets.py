@@ -93,7 +93,7 @@ def parts_of(value):
         yield value
 
 
-def artefacts(graph, inputs, folder):
+def artifacts(graph, inputs, folder):
     """Run, and yield (what it is, its text) for everything that shows or stores the run."""
     text = io.StringIO()
     handler = logging.StreamHandler(text)
@@ -164,10 +164,10 @@ def clear():
 
 
 def check(config, secrets, folder, wrap=str):
-    """Run with a configuration; none of its secrets may be found in any artefact."""
+    """Run with a configuration; none of its secrets may be found in any artifact."""
     clear()
     unwanted = [form for secret in secrets for form in forms(secret)]
-    for label, text in artefacts(failing(wrap), {"config": config}, folder):
+    for label, text in artifacts(failing(wrap), {"config": config}, folder):
         leaked = [form for form in unwanted if form in text]
         assert not leaked, f"{label} tells {leaked[0]!r}: …{text[max(0, text.find(leaked[0]) - 80) :][:200]!r}"
 
@@ -254,7 +254,7 @@ def test_no_artifact_contains_a_secret_inside_a_text(config, secret, tmp_path):
 def test_a_value_that_only_looks_like_a_secret_stays_visible(tmp_path):
     config = {"tokens_in": 12, "max_tokens": 4711, "keyboard": "qwertz", "compass": "north", "tokens": 42,
               "url": "https://host:8080/path@v2", "author": "anna-lena"}  # fmt: skip
-    texts = dict(artefacts(failing(str), {"config": config}, tmp_path))
+    texts = dict(artifacts(failing(str), {"config": config}, tmp_path))
     for text in (texts["error"], texts["board"], texts["trace"]):
         assert "********" not in text
     for word in ("4711", "qwertz", "north", "42", "anna-lena", "https://host:8080/path@v2"):
@@ -425,5 +425,5 @@ def test_no_artifact_contains_a_column_with_a_secret_name(label, tmp_path):
         folder = tmp_path / type(value).__name__
         folder.mkdir()
         graph = failing(lambda config: "it")
-        for name, text in artefacts(graph, {"config": value}, folder):
+        for name, text in artifacts(graph, {"config": value}, folder):
             assert "s3ns1tive" not in text, name

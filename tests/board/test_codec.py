@@ -48,7 +48,7 @@ class Point:
     y: object = None
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = "r"
 
 
@@ -104,7 +104,7 @@ VALUES = [
         {"$": 1},
         {"$": "tuple"},
     ),
-    *(Decimal("1.20"), Fraction(1, 3), complex(1, -2), range(1, 9, 2), uuid.UUID(int=7), Level.HIGH, Colour.RED),
+    *(Decimal("1.20"), Fraction(1, 3), complex(1, -2), range(1, 9, 2), uuid.UUID(int=7), Level.HIGH, Color.RED),
     *(Rights.READ, Rights.READ | Rights.WRITE, Pair(1, [2]), Order(1, ["a"]), Point(1, {"a": (1,)})),
     *(datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC), date(2020, 2, 3), time(1, 2, 3), timedelta(-1, 2, 3)),  # noqa: DTZ001
     datetime(2020, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"), fold=1),
@@ -140,7 +140,7 @@ ATOMS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
     | st.decimals(allow_nan=False) | st.fractions() | st.uuids() | st.complex_numbers(allow_nan=False)
     | st.datetimes() | st.datetimes(timezones=st.timezones()) | st.dates() | st.times() | st.timedeltas()
-    | st.sampled_from([Colour.RED, Level.HIGH, Rights.READ, ABSENT])
+    | st.sampled_from([Color.RED, Level.HIGH, Rights.READ, ABSENT])
 )  # fmt: skip
 HASHABLE = st.integers() | st.text() | st.tuples(st.integers(), st.text())
 ANY = st.recursive(
@@ -226,7 +226,7 @@ def test_a_registered_class_survives_with_its_subclasses(monkeypatch):
         {"$": "dataclass", "type": "no_such_module:Thing", "v": {"x": 1}},
         {"$": "dataclass", "type": "subprocess:Popen", "v": {"args": "ls"}},
         {"$": "dataclass", "type": f"{__name__}:Order", "v": {"unknown": 1}},
-        {"$": "enum", "type": f"{__name__}:Colour", "name": "GREEN", "v": "g"},
+        {"$": "enum", "type": f"{__name__}:Color", "name": "GREEN", "v": "g"},
         {"$": "enum", "type": "os:system", "name": "x", "v": "ls"},
         {"$": "namedtuple", "type": f"{__name__}:Pair", "v": {"left": 1}},
         {"$": "model", "type": f"{__name__}:Order", "v": {}, "set": []},

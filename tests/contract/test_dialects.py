@@ -133,12 +133,12 @@ def bad(request):
 
 
 def test_it_recognizes_its_own_sources_only(dialect):
-    assert {name for name, (make, _) in EXAMPLES.items() if dialect.recognise(make())} == {dialect.name}
+    assert {name for name, (make, _) in EXAMPLES.items() if dialect.recognize(make())} == {dialect.name}
 
 
 @pytest.mark.parametrize("other", [None, 3, "text", [], {}, object()])
 def test_it_does_not_claim_unknown_sources(dialect, other):
-    assert not dialect.recognise(other)
+    assert not dialect.recognize(other)
 
 
 def test_its_recipe_names_its_dialect(dialect, good):

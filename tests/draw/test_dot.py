@@ -3,7 +3,7 @@ import subprocess
 import pytest
 
 from agentnb.draw.dot import draw_recipe, quote_dot, to_markup
-from agentnb.draw.style import COLOURS
+from agentnb.draw.style import COLORS
 from agentnb.errors import AgentNbError
 from tests.draw.drawn_recipes import DIRECTIONS, HOSTILE, diamond, hostile, hostile_run, recipe, support, support_run
 
@@ -18,7 +18,7 @@ def test_each_kind_of_node_and_edge_has_one_style():
     text = draw_recipe(support()).dot
     assert "shape=hexagon" in text
     assert "shape=parallelogram" in text
-    assert f'color="{COLOURS["failed"]}"' in text
+    assert f'color="{COLORS["failed"]}"' in text
     assert "style=dotted" in text
     assert "style=invis" in text
     assert text.count("subgraph cluster_") == 2
@@ -30,8 +30,8 @@ def test_a_run_changes_colors_and_text_but_not_the_boxes():
 
     before, after = draw_recipe(support()).dot, draw_recipe(support(), run=support_run()).dot
     assert sizes(before)[:20] == sizes(after)[:20]
-    assert COLOURS["accent-fill"] in after
-    assert COLOURS["accent-fill"] not in before
+    assert COLORS["accent-fill"] in after
+    assert COLORS["accent-fill"] not in before
     assert "&#160;12.5" in after
     assert "sk-abc" not in after
 

@@ -48,11 +48,11 @@ def test_without_bends_a_label_is_at_the_middle():
 
 @pytest.mark.parametrize("shape", ["box", "ellipse"])
 def test_a_loop_leaves_and_enters_at_the_right(shape):
-    route = make_loop_route(ABOVE._replace(shape=shape), 30, labelled=True)
+    route = make_loop_route(ABOVE._replace(shape=shape), 30, labeled=True)
     assert len(route.points) == 4
     assert min(x for x, _ in route.points) >= ABOVE.x
     assert route.label[0] > ABOVE.x + ABOVE.width / 2
-    assert make_loop_route(ABOVE, 0, labelled=False).label is None
+    assert make_loop_route(ABOVE, 0, labeled=False).label is None
 
 
 def box(name):

@@ -72,7 +72,7 @@ def test_routes_pass_every_layer_and_rows_contain_each_item_once(graph):
 
 
 @given(GRAPHS, st.integers(1, 200))
-def test_neighbours_keep_their_distance(graph, width):
+def test_neighbors_keep_their_distance(graph, width):
     items, lines = named(graph)
     lines = without_circles(items, lines)
     layer = assign_layers(items, lines)

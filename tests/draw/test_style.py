@@ -3,7 +3,7 @@ import re
 import pytest
 
 from agentnb.draw.style import (
-    COLOURS,
+    COLORS,
     DARK,
     FAMILIES,
     get_family,
@@ -26,8 +26,8 @@ TEXTS = [
 
 
 def contrast(one, other):
-    def light(colour):
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    def light(color):
+        parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
         red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -35,27 +35,27 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("colours", [COLOURS, DARK], ids=["light", "dark"])
-def test_text_has_enough_contrast_on_its_background(colours):
-    weak = {pair: round(contrast(*(colours[name] for name in pair)), 2) for pair in TEXTS}
+@pytest.mark.parametrize("colors", [COLORS, DARK], ids=["light", "dark"])
+def test_text_has_enough_contrast_on_its_background(colors):
+    weak = {pair: round(contrast(*(colors[name] for name in pair)), 2) for pair in TEXTS}
     assert {pair: value for pair, value in weak.items() if value < 4.5} == {}
 
 
-@pytest.mark.parametrize("colours", [COLOURS, DARK], ids=["light", "dark"])
-def test_lines_have_enough_contrast(colours):
+@pytest.mark.parametrize("colors", [COLORS, DARK], ids=["light", "dark"])
+def test_lines_have_enough_contrast(colors):
     lines = ["edge", "accent", "failed", "waiting", "react-line", "event-line", "written-bar"]
-    assert {name for name in lines if contrast(colours[name], colours["paper"]) < 2.2} == set()
+    assert {name for name in lines if contrast(colors[name], colors["paper"]) < 2.2} == set()
 
 
 def test_both_palettes_have_the_same_color_names():
-    assert list(COLOURS) == list(DARK)
+    assert list(COLORS) == list(DARK)
 
 
 def test_each_color_is_a_variable_with_a_fallback_and_precedes_it_for_old_viewers():
     sheet = make_stylesheet("svg.agentnb")
     assert "fill:#1e293b;fill:var(--agentnb-ink,#1e293b)" in sheet
     assert not re.search(r"[$~@]|\{\{|None", sheet)
-    assert set(re.findall(r"--agentnb-([a-z-]+)", sheet)) <= set(COLOURS)
+    assert set(re.findall(r"--agentnb-([a-z-]+)", sheet)) <= set(COLORS)
 
 
 def test_every_css_rule_is_scoped():

@@ -18,7 +18,7 @@ from agentnb.secrets import MASK, hide
 Pair = namedtuple("Pair", "one other")  # noqa: PYI024  (a plain one)
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = 1
 
 
@@ -59,7 +59,7 @@ def found(one, other):
         (Decimal("1.0"), Decimal("1.0")),
         (b"x", b"x"),
         (datetime(2000, 1, 1, tzinfo=UTC), datetime(2000, 1, 1, tzinfo=UTC)),
-        (Colour.RED, Colour.RED),
+        (Color.RED, Color.RED),
         (Pair(1, [2]), Pair(1, [2])),
         (Point(1, 2), Point(1, 2)),
         (Word("x"), "x"),
@@ -117,7 +117,7 @@ def test_every_differing_path_is_reported_in_order():
 
 
 def test_a_value_read_back_from_json_is_equal():
-    values = {"p": Point(1, 2), "c": Colour.RED, "n": Decimal("0.1"), "t": (1, 2), "s": {1}, "a": np.arange(3)}
+    values = {"p": Point(1, 2), "c": Color.RED, "n": Decimal("0.1"), "t": (1, 2), "s": {1}, "a": np.arange(3)}
     frozen = freeze(values)
     assert found(freeze(decode(encode(frozen))), frozen) == []
 

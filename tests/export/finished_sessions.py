@@ -9,7 +9,7 @@ from agentnb.world.llm.base import LLMResponse, Usage
 def answered():
     """Return a finished run of `rag`: tools, a router and a model that reports its usage."""
     response = LLMResponse("It is blue.", usage=Usage(12, 5), model="m-1", provider="vendor", finish_reason="stop")
-    session = nb.Session(nb.samples("rag"), {"question": "What colour is the sky?"}, llm=lambda _request: response)
+    session = nb.Session(nb.samples("rag"), {"question": "What color is the sky?"}, llm=lambda _request: response)
     session.run()
     return session
 

@@ -90,7 +90,7 @@ def test_a_failure_is_an_error_of_its_span_and_of_the_run():
 
 @pytest.mark.parametrize("name", ["rag", "refine"])
 def test_spans_are_sent_while_it_runs(name):
-    inputs = {"rag": {"question": "What colour is the sky?"}, "refine": {"number": 2}}[name]
+    inputs = {"rag": {"question": "What color is the sky?"}, "refine": {"number": 2}}[name]
     session = nb.Session(nb.samples(name), inputs)
     provider, exporter = collector()
     stop = send_live(session, provider)

@@ -102,7 +102,7 @@ def test_put_creates_the_missing_dicts():
     assert context == {"a": {"b": 1, "c": 2}, "d": 3}
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = "red"
 
 
@@ -129,7 +129,7 @@ class Model(BaseModel):
         (Fraction(1, 2), "0.5"),
         (UUID(int=1), '"00000000-0000-0000-0000-000000000001"'),
         (PurePosixPath("a/b"), '"a/b"'),
-        (Colour.RED, '"red"'),
+        (Color.RED, '"red"'),
         (Size.BIG, "3"),
         (Point(1), '{"x": 1}'),
         (Model(y=2), '{"y": 2}'),

@@ -347,10 +347,10 @@ def test_a_secret_in_a_failure_is_hidden() -> None:
 
 
 def test_messages_do_not_offer_these_kinds() -> None:
-    misspelt = nx.DiGraph(name="misspelt")
-    misspelt.add_node("a", kind="promt")
+    misspelled = nx.DiGraph(name="misspelled")
+    misspelled.add_node("a", kind="promt")
     with pytest.raises(RecipeError) as raised:
-        Session(load(misspelt))
+        Session(load(misspelled))
     (problem,) = [each for each in raised.value.problems if each.code == "R117"]
     offered = problem.why.split(": ")[1].split(", ")
     assert {"agent", "llm", "tool"} <= set(offered)

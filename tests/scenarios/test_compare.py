@@ -25,7 +25,7 @@ from agentnb.scenarios.compare import (
 TRUE = np.ones(1, dtype=bool)[0]
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = "red"
 
 
@@ -51,7 +51,7 @@ def list_mismatches(expected, found):
         ((1, 2), [1, 2]),
         ({"a": [1], "b": {}}, {"b": {}, "a": (1,)}),
         (float("nan"), float("nan")),
-        ("red", Colour.RED),
+        ("red", Color.RED),
         ({"item": "pen", "price": 2}, Line("pen", 2.0)),
         (True, TRUE),
         ([1, 2], np.array([1, 2])),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-# What differs between the themes is colours, so in the second one the rules on colours are tried alone.
+# What differs between the themes is colors, so in the second one the rules on colors are tried alone.
 RULES = {"light": {}, "dark": {"runOnly": ["color-contrast", "link-in-text-block"]}}
 FOUND = """async ([root, options]) => {
   const {violations, passes} = await axe.run(root, {resultTypes: ['violations'], ...options});

@@ -30,7 +30,7 @@ class Place:
     key: bool
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = "red"
 
 
@@ -48,7 +48,7 @@ class Colour(enum.Enum):
         (set(), "set()", "set, 0"),
         ({"a": {"b": [None]}}, "{'a': {'b': [None]}}", "dict, 1"),
         (Place("shelf", key=True), "Place(name='shelf', key=True)", "Place"),
-        (Colour.RED, "<Colour.RED: 'red'>", "Colour"),
+        (Color.RED, "<Color.RED: 'red'>", "Color"),
         (ABSENT, "nothing", "Absent"),
     ],
 )

@@ -276,8 +276,8 @@ CONTRAST = """() => {
     return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
   const back = element => {
     for (let at = element; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour.length < 4 || colour[3] > 0) return colour;
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length < 4 || color[3] > 0) return color;
     }
     return [255, 255, 255];
   };

@@ -85,20 +85,20 @@ STANDS = {
 }
 
 
-# The light of a colour and the contrast of two, as WCAG 2.2 defines them (relative luminance; 1.4.3).
+# The light of a color and the contrast of two, as WCAG 2.2 defines them (relative luminance; 1.4.3).
 CONTRAST = """root => {
   const seen = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const parts = (colour) => {
+  const parts = (color) => {
     seen.clearRect(0, 0, 1, 1);
-    seen.fillStyle = colour;
+    seen.fillStyle = color;
     seen.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = seen.getImageData(0, 0, 1, 1).data;
     return [r, g, b, a / 255];
   };
   const over = ([r, g, b, a], below) => [r, g, b].map((part, index) => part * a + below[index] * (1 - a));
-  const light = (colour) => {
+  const light = (color) => {
     const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-    const [r, g, b] = colour.map((part) => linear(part / 255));
+    const [r, g, b] = color.map((part) => linear(part / 255));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const paper = over(parts(getComputedStyle(root).backgroundColor), [255, 255, 255]);

@@ -286,8 +286,8 @@ def test_a_printed_page_is_light_and_has_no_buttons(opened):
     page.wait_for_selector(".agentnb-cockpit[data-theme=light]")
     assert not page.locator(".agentnb-bar").first.is_visible()
     assert not page.get_by_label("find steps where this holds").is_visible()
-    colour = "getComputedStyle(document.querySelector('.agentnb-cockpit')).backgroundColor"
-    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    color = "getComputedStyle(document.querySelector('.agentnb-cockpit')).backgroundColor"
+    assert page.evaluate(color) == "rgb(255, 255, 255)"
     assert page.locator("g.node[data-node=sort]").is_visible()
     assert page.locator("tr[data-row=draft]").is_visible()
 

@@ -78,7 +78,7 @@ def test_a_question_shows_its_subject(host):
     on.session.run()
     on.show(problems=[])
     card = on.page.locator(".agentnb-ask")
-    assert card.locator(".agentnb-artefact").inner_text().split() == ["ticket", "money", "back"]
+    assert card.locator(".agentnb-artifact").inner_text().split() == ["ticket", "money", "back"]
     left = "document.querySelector('.agentnb-graph').getBoundingClientRect().top"
     before = on.page.evaluate(left)
     on.show(pending=[], problems=[])

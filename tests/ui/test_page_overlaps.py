@@ -10,7 +10,7 @@ from agentnb.draw.render import VARIABLE
 
 pytestmark = pytest.mark.needs_chromium
 
-# A theme changes colours; that it changes no place is seen at one width.
+# A theme changes colors; that it changes no place is seen at one width.
 SCREENS = ((700, "light"), (1280, "light"), (1280, "dark"), (1600, "light"))
 FAR = 14  # points between a label and its line, at most
 

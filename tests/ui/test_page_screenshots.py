@@ -1,7 +1,7 @@
 """The cockpit looks as it did: screenshots beside stored ones, in three widths and two themes.
 
-The stored pictures are a third as large, in few colours. Both are compared in squares of 16 pixels, of which few may
-differ: letters that another browser draws in another way do not count, a pane that has moved or lost its colour does.
+The stored pictures are a third as large, in few colors. Both are compared in squares of 16 pixels, of which few may
+differ: letters that another browser draws in another way do not count, a pane that has moved or lost its color does.
 `pytest -n0 -m needs_chromium tests/ui/test_page_screenshots.py --update-screenshots` writes the stored ones anew.
 """
 
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.needs_chromium
 
 FOLDER = Path(__file__).parent / "screenshots"
 WIDTHS, HEIGHT, THEMES = (700, 1000, 1600), 1000, ("light", "dark")
-STORED, COLOURS = 3, 128  # how many times smaller the stored pictures are, and how many colours they have
+STORED, COLORS = 3, 128  # how many times smaller the stored pictures are, and how many colors they have
 SQUARE = 16  # pixels
 FAR = 20  # of 255, in the average of a square's red, green or blue
-SHARE = 0.008  # of the squares may be farther away: twice what few colours and other ways of drawing letters make
+SHARE = 0.008  # of the squares may be farther away: twice what few colors and other ways of drawing letters make
 # The fonts of Debian's fonts-dejavu-core; what is another one in each run or on each machine is hidden.
 STYLE = """
   :root { --jp-ui-font-family: "DejaVu Sans"; --jp-code-font-family: "DejaVu Sans Mono"; }
@@ -113,7 +113,7 @@ def test_the_cockpit_matches_its_screenshots(host, make, request, tmp_path):
             if request.config.getoption("--update-screenshots"):
                 small = now.resize((width // STORED, HEIGHT // STORED), Image.Resampling.BOX)
                 FOLDER.mkdir(exist_ok=True)
-                small.quantize(COLOURS, dither=Image.Dither.NONE).save(FOLDER / name, optimize=True)
+                small.quantize(COLORS, dither=Image.Dither.NONE).save(FOLDER / name, optimize=True)
             share = compute_share(now, Image.open(FOLDER / name).convert("RGB"))
             if share > SHARE:
                 now.save(tmp_path / name)

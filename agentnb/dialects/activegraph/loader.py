@@ -1,4 +1,4 @@
-"""Recognition and loading of Runtimes; recognising one imports nothing else of this dialect."""
+"""Recognition and loading of Runtimes; recognizing one imports nothing else of this dialect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from agentnb.sources import Source
 
 
-def recognise(source: object) -> bool:
+def recognize(source: object) -> bool:
     """Return True for a Runtime of this dialect."""
     kind = type(source)
     return kind.__name__ == "Runtime" and kind.__module__ == "agentnb.dialects.activegraph.api"
@@ -23,4 +23,4 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     return recipe, []
 
 
-__all__ = ["load", "recognise"]
+__all__ = ["load", "recognize"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_SUBGRAPH_DEPTH: Final = 8
 
 
-def recognise(content: object) -> bool:
+def recognize(content: object) -> bool:
     """Return True if this looks like an agentruntime file: by its keys, or by its class."""
     if isinstance(content, Mapping):
         return "graph" in content and bool({"meta", "state", "prompts", "tools"} & content.keys())
@@ -36,7 +36,7 @@ def recognise(content: object) -> bool:
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     """Return the recipe, if one can be made, and the problems beyond those that the checks will find."""
     if not isinstance(source.content, Mapping):
-        return (source.content.recipe, []) if recognise(source.content) else (None, list(source.problems))
+        return (source.content.recipe, []) if recognize(source.content) else (None, list(source.problems))
     from agentnb.dialects.agentruntime.parts.levels import check_graphs, list_levels
     from agentnb.dialects.agentruntime.parts.nodes import Nodes
     from agentnb.dialects.agentruntime.parts.prompts import compile_prompts
@@ -303,4 +303,4 @@ class InitialState:
         return board if self.memory is None else self.memory.recall(values, board)
 
 
-__all__ = ["load", "recognise"]
+__all__ = ["load", "recognize"]

@@ -7,7 +7,7 @@ from agentnb.errors import Problem
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source
 
-recognise = is_application
+recognize = is_application
 
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:

@@ -1,4 +1,4 @@
-"""How a Burr application is recognised without importing Burr."""
+"""How a Burr application is recognized without importing Burr."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class GraphExecutor:
         ('Hi Ada', 1)
     """
 
-    # a misspelt attribute is an error; otherwise setting it would have no effect
+    # a misspelled attribute is an error; otherwise setting it would have no effect
     __slots__ = ("__weakref__", "session")
 
     def __init__(
@@ -195,7 +195,7 @@ def _check_steps(limit: Any) -> Any:
 
 
 def _select_agents(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the agents that nodes use; warn about others: recipes may share agents, but a name may be misspelt."""
+    """Return the agents that nodes use; warn about others: recipes may share agents, but a name may be misspelled."""
     if recipe.dialect != "coreason":
         return agents
     requested = list(dict.fromkeys(str(node.params.get("ref", node.id)) for node in recipe.nodes.values()))
@@ -210,11 +210,11 @@ def _select_agents(recipe: Recipe, agents: Mapping[str, Any]) -> Mapping[str, An
 def _to_recipe(recipe: Any) -> Recipe:
     if isinstance(recipe, Recipe):
         return recipe
-    from agentnb.dialects.coreason.loader import recognise
+    from agentnb.dialects.coreason.loader import recognize
     from agentnb.dialects.table import DIALECTS, load_recipe
     from agentnb.sources import Source, make_plain_source
 
-    if not (isinstance(recipe, Mapping) or recognise(recipe)):
+    if not (isinstance(recipe, Mapping) or recognize(recipe)):
         path = repr(str(recipe)) if isinstance(recipe, str | os.PathLike) and str(recipe).count("\n") == 0 else "..."
         raise ExecutionError(
             Problem("X117", f"{with_article(type(recipe).__name__)} is not a recipe", "GraphExecutor(recipe)",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agentnb.dialects.coreason.schema import RecipeDefinition
 
 
-def recognise(content: object) -> bool:
+def recognize(content: object) -> bool:
     """Return True if this looks like a coreason recipe: by its keys, or by its class."""
     if isinstance(content, Mapping):
         is_coreason = safe_str(content.get("apiVersion", "")).startswith("coreason.ai/")

@@ -7,7 +7,7 @@ from agentnb.errors import Problem
 from agentnb.recipe.model import Recipe
 from agentnb.sources import Source
 
-recognise = is_graph
+recognize = is_graph
 
 
 def load(source: Source) -> tuple[Recipe | None, list[Problem]]:

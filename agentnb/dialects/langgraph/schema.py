@@ -1,4 +1,4 @@
-"""How objects of LangGraph are recognised without importing it, and the names that its compiled graphs use."""
+"""How objects of LangGraph are recognized without importing it, and the names that its compiled graphs use."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from agentnb.recipe.model import ROOT, Edge, Node, Recipe, Region
 from agentnb.sources import Source
 from agentnb.text import safe_repr
 
-recognise = is_graph
+recognize = is_graph
 # Kinds whose answer is written under one key if it is not a mapping.
 _WRITING = frozenset({"function", "tool", "agent", "human", "llm"})
 _CALLED = frozenset({"function", "tool", "agent"})

@@ -38,7 +38,7 @@ _NAMES: Final = {
 }
 
 
-def recognise(content: object) -> bool:
+def recognize(content: object) -> bool:
     """Return True for a polaris graph."""
     return isinstance(content, Graph)
 
@@ -233,4 +233,4 @@ def make_initial_board(graph: Graph, outputs: Mapping[Any, Any]) -> dict[str, An
     return {keys.get(kind) or get_key(kind): value for kind, value in outputs.items()}
 
 
-__all__ = ["MAX_ITERATIONS", "load", "make_initial_board", "make_recipe", "recognise"]
+__all__ = ["MAX_ITERATIONS", "load", "make_initial_board", "make_recipe", "recognize"]

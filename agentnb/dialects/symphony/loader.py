@@ -34,7 +34,7 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _OTHERS: Final = frozenset({"graph", "topology", "apiVersion", "metadata", "workflow"})
 
 
-def recognise(content: object) -> bool:
+def recognize(content: object) -> bool:
     """Return True if this looks like an agent's config: by its keys, or by its class."""
     if isinstance(content, Mapping):
         return "name" in content and bool(_OWN & content.keys()) and not _OTHERS & content.keys()
@@ -47,7 +47,7 @@ def load(source: Source) -> tuple[Recipe | None, list[Problem]]:
     recipe = getattr(source.content, "recipe", None)
     if isinstance(recipe, Recipe):
         return recipe, []
-    if not isinstance(source.content, Mapping) and not recognise(source.content):
+    if not isinstance(source.content, Mapping) and not recognize(source.content):
         return None, list(source.problems)
     from agentnb.dialects.symphony.schema import read
 

@@ -120,7 +120,7 @@ def _find_column(line: str) -> int:
 def _find_block(lines: Sequence[str], at: int, *, own_line: bool) -> tuple[int, int]:
     """Return the first line of the block around a line and the line after its last one, both counted from 0.
 
-    With `own_line` the line is one of the block's keys, so its neighbours belong to it; otherwise the block begins
+    With `own_line` the line is one of the block's keys, so its neighbors belong to it; otherwise the block begins
     there.
     """
     column, first = _find_column(lines[at]), at

@@ -2,7 +2,7 @@
 const cardsPart = (() => {
   const { enable, make, setText } = domPart;
   const { makeField, makeFields } = boardPart;
-  const { renderArtefact, isRich } = artefactsPart;
+  const { renderArtifact, isRich } = artifactsPart;
 
   // Error cards.
 
@@ -129,7 +129,7 @@ const cardsPart = (() => {
     const sendAnswer = (value) => ask("answer", value, pending.node);
     const inputs = { choice: makeChoice, confirm: pending.options.length ? makeChoice : makeYesNo };
     const { first, parts, send = () => {} } = (inputs[pending.input] || makeInput)({ input: "text", ...pending }, sendAnswer);
-    const values = (pending.about || []).map((value) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: value.key }), renderArtefact(value, value.key)));
+    const values = (pending.about || []).map((value) => make("details", { class: "agentnb-artifact", open: true }, make("summary", { text: value.key }), renderArtifact(value, value.key)));
     const element = makeForm(pending, send,
       make("p", { class: "agentnb-prompt" }, renderStrong(pending.node), " asks", renderTerms(pending), ": ", make("span", { class: "agentnb-told-prompt", text: pending.prompt })), ...values, ...parts);
     return { element, first };
@@ -243,7 +243,7 @@ const cardsPart = (() => {
   /** Show a field that is more than plain text rendered, and its input on demand; returns how the view follows the input. */
   function addPreview(row, element) {
     const label = row.label || "value";
-    let [preview, text] = [renderArtefact(row, label), row.text];
+    let [preview, text] = [renderArtifact(row, label), row.text];
     if (row.as === "fixed") {
       element.querySelector(".agentnb-space").replaceChildren(preview);
       return () => {};
@@ -256,7 +256,7 @@ const cardsPart = (() => {
       const now = element.querySelector(".agentnb-space > :is(textarea, input, select)");
       if (!now || now.value === text) return;
       text = now.value;
-      const next = renderArtefact(text === row.text ? row : { text, as: row.as }, label);
+      const next = renderArtifact(text === row.text ? row : { text, as: row.as }, label);
       preview.replaceWith(next);
       preview = next;
     };
@@ -338,7 +338,7 @@ const cardsPart = (() => {
     const parts = [
       ...(pending.kind === "answer" && options.length ? [make("p", { class: "agentnb-faint", text: `The options are: ${options.join(", ")}` })] : []),
       ...(rows.length ? [makeFields(rows, { changeable: false }).element] : []),
-      ...(pending.about || []).map((value) => make("details", { class: "agentnb-artefact", open: true }, make("summary", { text: value.key }), renderArtefact(value, value.key))),
+      ...(pending.about || []).map((value) => make("details", { class: "agentnb-artifact", open: true }, make("summary", { text: value.key }), renderArtifact(value, value.key))),
       make("p", { class: "agentnb-faint", text: "There was no answer when this was recorded." }),
     ];
     const element = make("div", { class: "agentnb-ask", "data-node": node, "data-kind": pending.kind }, make("p", { class: "agentnb-prompt" }, ...sentences[pending.kind]()), ...parts);

@@ -17,7 +17,7 @@ const domPart = (() => {
     return element;
   }
 
-  /** Return an icon of 16 by 16 from path data, in the colour of the surrounding text. */
+  /** Return an icon of 16 by 16 from path data, in the color of the surrounding text. */
   function makeIcon(data) {
     const svg = document.createElementNS(SVG, "svg");
     const path = document.createElementNS(SVG, "path");

@@ -66,7 +66,7 @@ const drawingPart = (() => {
     return () => dragged;
   }
 
-  /** The scroll position that makes `inner` visible: unchanged if it is, otherwise centred. */
+  /** The scroll position that makes `inner` visible: unchanged if it is, otherwise centered. */
   function findScroll(start, size, outerStart, outerSize, scroll) {
     const room = Math.min(12, Math.max((outerSize - size) / 2, 0));
     if (start >= outerStart + room && start + size <= outerStart + outerSize - room) return scroll;

@@ -9,7 +9,7 @@ const graphPart = (() => {
   const ASK_AGAIN = 250; // milliseconds until a drawing that is being made is requested again
   const OVERDUE = 3500; // milliseconds after which a request counts as lost
 
-  /** A toggle in the header of a pane; it shows its state by more than its colour. */
+  /** A toggle in the header of a pane; it shows its state by more than its color. */
   function makeToggle(text, title, pressed, onChange) {
     const button = make("button", { type: "button", class: "agentnb-tool agentnb-flip", text, title, "aria-label": text, "aria-pressed": String(pressed) });
     button.addEventListener("click", () => {

@@ -319,7 +319,7 @@ def _digest(text: str) -> str:
 
 def _make_file_problem(spec: ToolSpec, written: str, path: Path) -> Problem:
     """R157: the file of a tool does not exist."""
-    similar = {Path(written).with_name(name).as_posix(): None for name in _iter_neighbours(path.parent)}
+    similar = {Path(written).with_name(name).as_posix(): None for name in _iter_neighbors(path.parent)}
     return Problem(
         "R157",
         f"there is no file {_cut(written)!r} for tool {spec.id!r}",
@@ -329,7 +329,7 @@ def _make_file_problem(spec: ToolSpec, written: str, path: Path) -> Problem:
     )
 
 
-def _iter_neighbours(folder: Path) -> Iterator[str]:
+def _iter_neighbors(folder: Path) -> Iterator[str]:
     try:
         yield from islice((path.name for path in sorted(folder.iterdir()) if path.suffix == ".py"), 200)
     except NO_PATH:

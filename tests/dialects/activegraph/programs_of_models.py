@@ -31,7 +31,7 @@ class Answers:
     def estimate_cost(self, **words: Any) -> Decimal:
         return Decimal("0.01")
 
-    def recognises_model(self, model: str) -> bool:
+    def recognizes_model(self, model: str) -> bool:
         return True
 
 

@@ -32,7 +32,7 @@ def ids(things):
 
 
 @pytest.mark.parametrize(
-    ("centre", "depth", "objects", "relations"),
+    ("center", "depth", "objects", "relations"),
     [
         ("place#2", 0, ["place#2"], []),
         ("place#2", 1, ["stop#1", "place#2", "stop#3"], ["rel_001", "rel_002"]),
@@ -41,9 +41,9 @@ def ids(things):
         ("gone#9", 2, [], []),
     ],
 )  # fmt: skip
-def test_neighbors_come_in_the_order_of_creation(read, centre, depth, objects, relations):
-    neighbours = find_near(read, centre, depth)
-    assert (ids(neighbours[0]), ids(neighbours[1])) == (objects, relations)
+def test_neighbors_come_in_the_order_of_creation(read, center, depth, objects, relations):
+    neighbors = find_near(read, center, depth)
+    assert (ids(neighbors[0]), ids(neighbors[1])) == (objects, relations)
 
 
 def test_neighbors_through_a_missing_object_are_found():

@@ -76,7 +76,7 @@ def test_strict_replay_of_the_same_behaviors_finds_nothing(kept, research):
 
 # -- 2: order --------------------------------------------------------------------------------------------------------
 
-NEIGHBOURS = """
+NEIGHBORS = """
 import json
 from agentnb.dialects.activegraph import Graph
 graph = Graph()
@@ -91,7 +91,7 @@ print(json.dumps([[each.id for each in objects], [each.id for each in relations]
 def test_a_neighborhood_has_the_same_order_in_every_process():
     outputs = set()
     for seed in ("0", "1", "2"):
-        done = subprocess.run([sys.executable, "-c", NEIGHBOURS], capture_output=True, text=True, check=True, cwd=ROOT,
+        done = subprocess.run([sys.executable, "-c", NEIGHBORS], capture_output=True, text=True, check=True, cwd=ROOT,
                               env={"PYTHONHASHSEED": seed, "PATH": ""})  # fmt: skip
         outputs.add(done.stdout)
     (same,) = outputs

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from agentnb.dialects.agentruntime import AgentRuntimeError, NodeExecutionError, build_agent_from_yaml
-from agentnb.dialects.agentruntime.loader import recognise
+from agentnb.dialects.agentruntime.loader import recognize
 from agentnb.errors import ExecutionError, RecipeError
 from agentnb.load import load
 from agentnb.session import Session
@@ -25,10 +25,10 @@ from tests.dialects.agentruntime.agent_files import (
 
 def test_it_is_recognized_by_its_keys_or_by_its_class(tmp_path):
     content = yaml.safe_load(text(line("a")))
-    assert recognise(content)
-    assert recognise(build_agent_from_yaml(content, tmp_path))
+    assert recognize(content)
+    assert recognize(build_agent_from_yaml(content, tmp_path))
     assert load(build_agent_from_yaml(content, tmp_path)).dialect == "agentruntime"
-    assert not recognise({"graph": {}})
+    assert not recognize({"graph": {}})
 
 
 def test_loading_imports_no_tool(tmp_path):

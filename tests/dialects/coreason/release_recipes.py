@@ -118,7 +118,7 @@ MIND = {
     "knowledge_contexts": [{"name": "n", "priority": 8, "parameters": {"a": 1}}],
     "memory_read": [{"collection_name": "c", "strategy": "dense", "top_k": 3, "score_threshold": 0.5, "scope": "user"}],
     "memory_write": {"strategy": "summary_window", "frequency_turns": 3, "destination_collection": "c"},
-    "task_primitive": "summarise",
+    "task_primitive": "summarize",
 }
 INVENT = {
     "id": "invent",

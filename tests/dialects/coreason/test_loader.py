@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import Field, create_model
 
-from agentnb.dialects.coreason.loader import recognise
+from agentnb.dialects.coreason.loader import recognize
 from agentnb.dialects.coreason.parts.run_settings import MAX_STEPS
 from agentnb.dialects.coreason.schema import RecipeDefinition
 from agentnb.errors import RecipeError
@@ -29,7 +29,7 @@ from tests.dialects.coreason.release_recipes import EVALUATOR, INVENT, release_2
     ],
 )
 def test_it_is_recognized_by_its_keys(given, mine):
-    assert recognise(given) is mine
+    assert recognize(given) is mine
 
 
 def test_an_agent_sees_its_mapped_inputs():

@@ -52,7 +52,7 @@ def test_a_priority_is_a_number_or_a_name(given):
         PolicyConfig(priority="urgent")
 
 
-def test_colours_are_six_digits():
+def test_colors_are_six_digits():
     assert MODELS["Presentation"](x=0, y=0, color="#0aF9c2").color == "#0aF9c2"
     with pytest.raises(ValidationError):
         MODELS["Presentation"](x=0, y=0, color="red")

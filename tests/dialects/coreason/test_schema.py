@@ -22,7 +22,7 @@ def test_nothing_can_be_changed():
 
 def test_unknown_keys_are_rejected_except_in_metadata_and_presentation():
     with pytest.raises(ValidationError, match="extra"):
-        make_definition(colour="red")
+        make_definition(color="red")
     definition = make_definition(metadata={"name": "t", "version": "2", "team": "desk"})
     assert definition.metadata.model_extra == {"team": "desk"}
     look = RecipeDefinition.model_validate(content([agent("a", presentation={"x": 1, "y": 2, "shadow": True})]))

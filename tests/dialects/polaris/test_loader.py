@@ -9,7 +9,7 @@ from pydantic import BaseModel
 import agentnb as nb
 from agentnb.board.values import thaw
 from agentnb.dialects.polaris import Graph, Out, Res, SystemContext, system
-from agentnb.dialects.polaris.loader import load, make_initial_board, make_recipe, recognise
+from agentnb.dialects.polaris.loader import load, make_initial_board, make_recipe, recognize
 from agentnb.dialects.polaris.schema import SequentialEdge
 from agentnb.sources import Source
 from tests.dialects.polaris.polaris_graphs import PLAN, RESULT, Plan, Result, fail, fix, note, path, plan, tell, work
@@ -24,7 +24,7 @@ def test_a_graph_is_recognized_and_none_of_it_runs():
         raise AssertionError
 
     graph = Graph("kept").add_system(never)
-    assert recognise(graph)
+    assert recognize(graph)
     recipe, problems = load(Source(graph))
     assert (recipe.name, recipe.dialect, problems) == ("kept", "polaris", [])
 

@@ -47,8 +47,8 @@ def test_kwargs_override_everything(serve):
 
 def test_kwargs_that_the_sdk_does_not_know_are_a_problem(serve):
     server = serve(Gemini.whole())
-    with pytest.raises(AgentRuntimeError, match=r"X334: gemini:m-1 cannot be used(.|\n)*colour"):
-        ask(client(Gemini, server, kwargs={"colour": "blue"}))
+    with pytest.raises(AgentRuntimeError, match=r"X334: gemini:m-1 cannot be used(.|\n)*color"):
+        ask(client(Gemini, server, kwargs={"color": "blue"}))
     assert server.asked == []
 
 

@@ -221,7 +221,7 @@ def test_an_invalid_response_is_reported(protocol, answer, serve):
 @each
 def test_a_setting_unknown_to_the_sdk_is_a_problem(protocol, serve):
     with pytest.raises(AgentRuntimeError, match=r"X334: .* cannot be used"):
-        ask(client(protocol, serve(protocol.whole()), client_kwargs={"colour": "blue"}))
+        ask(client(protocol, serve(protocol.whole()), client_kwargs={"color": "blue"}))
 
 
 def test_an_error_survives_pickling(serve):

@@ -141,14 +141,14 @@ class View:
             if around is None:
                 objects, relations = list(ledger.all_objects()), list(ledger.all_relations())
             else:
-                objects, relations = find_near(ledger, self._get_centre(str(around)), int(self._spec.get("depth", 1)))
+                objects, relations = find_near(ledger, self._get_center(str(around)), int(self._spec.get("depth", 1)))
             if types:
                 objects = [record for record in objects if record["type"] in types]
             self._contents = objects, relations
         return self._contents
 
-    def _get_centre(self, around: str) -> str:
-        """Return the id of the object at the centre of a view: read from the event, or stated literally."""
+    def _get_center(self, around: str) -> str:
+        """Return the id of the object at the center of a view: read from the event, or stated literally."""
         head, *path = around.split(".")
         if head != "event":
             return around

@@ -102,11 +102,11 @@ def _from(ledger: Ledger, objects: list[str], relations: list[str], types: Seque
     own, other = ("target", "source") if direction == "left" else ("source", "target")
     for id_ in ledger.touching(objects[-1]):
         relation = ledger.relation(id_)
-        neighbour = ledger.object(relation[other])
-        if relation[own] != objects[-1] or neighbour is ABSENT or type_ not in (None, relation["type"]):
+        neighbor = ledger.object(relation[other])
+        if relation[own] != objects[-1] or neighbor is ABSENT or type_ not in (None, relation["type"]):
             continue
-        if types[index + 1] in (None, neighbour["type"]):
-            yield from _from(ledger, [*objects, neighbour["id"]], [*relations, id_], types, hops)
+        if types[index + 1] in (None, neighbor["type"]):
+            yield from _from(ledger, [*objects, neighbor["id"]], [*relations, id_], types, hops)
 
 
 __all__ = ["Chain", "EarlierGraph", "find_chains", "find_near", "parse_direction"]

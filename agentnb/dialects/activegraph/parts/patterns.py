@@ -127,11 +127,11 @@ class Pattern:
             own, other = ("source", "target") if hop.forward else ("target", "source")
             if relation["type"] != hop.type or relation[own] != current:
                 continue
-            neighbour = relation[other]
-            if bound.get(node.name, neighbour) != neighbour or bound.get(hop.name, id_) != id_:
+            neighbor = relation[other]
+            if bound.get(node.name, neighbor) != neighbor or bound.get(hop.name, id_) != id_:
                 continue
-            if _fits(node, graph.object(neighbour)):
-                yield from self._iter_onward(graph, index + 1, {**bound, hop.name: id_, node.name: neighbour})
+            if _fits(node, graph.object(neighbor)):
+                yield from self._iter_onward(graph, index + 1, {**bound, hop.name: id_, node.name: neighbor})
 
 
 def _fits(node: _NodePattern, record: Any) -> bool:

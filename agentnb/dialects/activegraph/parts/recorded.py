@@ -52,7 +52,7 @@ class RecordedLLMProvider:
         self._folder, self.default_model = Path(folder), default_model
         self._native = structured_output_mode == "native"
 
-    def recognises_model(self, name: str) -> bool:
+    def recognizes_model(self, name: str) -> bool:
         """Return True: any model may have been recorded."""
         return True
 
@@ -97,9 +97,9 @@ class RecordingLLMProvider:
         """The default model of the wrapped provider."""
         return str(getattr(self._inner, "default_model", DEFAULT_MODEL))
 
-    def recognises_model(self, name: str) -> bool:
+    def recognizes_model(self, name: str) -> bool:
         """Return the wrapped provider's result."""
-        return bool(getattr(self._inner, "recognises_model", _always)(name))
+        return bool(getattr(self._inner, "recognizes_model", _always)(name))
 
     def supports_native_structured_output(self, model: str) -> bool:
         """Return the wrapped provider's result."""

@@ -21,7 +21,7 @@ from agentnb.dialects.coreason.parts.sections_schema import LenientPart, NotNega
 _TYPES: Final[Mapping[str, Any]] = {
     "any": Any,
     "bool": bool,
-    "colour": Annotated[str, Field(pattern=r"^#[0-9A-Fa-f]{6}$")],
+    "color": Annotated[str, Field(pattern=r"^#[0-9A-Fa-f]{6}$")],
     "float": float,
     "int": int,
     "mapping": dict[str, Any],

@@ -32,7 +32,7 @@ class ScriptedProvider:
     call_log: list[dict[str, Any]] = field(default_factory=list)
     token_count_log: list[dict[str, Any]] = field(default_factory=list)
 
-    def recognises_model(self, _name: str) -> bool:
+    def recognizes_model(self, _name: str) -> bool:
         return True
 
     def complete(self, **words: Any) -> Any:
@@ -62,7 +62,7 @@ class FailingProvider:
     error: Exception
     default_model: str = "claude-sonnet-4-5"
 
-    def recognises_model(self, _name: str) -> bool:
+    def recognizes_model(self, _name: str) -> bool:
         return True
 
     def complete(self, **_words: Any) -> Any:

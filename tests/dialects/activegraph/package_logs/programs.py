@@ -47,7 +47,7 @@ class Model:
     def count_tokens(self, *_, **__):
         return 12
 
-    def recognises_model(self, _):
+    def recognizes_model(self, _):
         return True
 
 

@@ -1,6 +1,6 @@
 // Values that a person decides about, rendered: Markdown, JSON, the changes to an earlier version. Only elements and texts are
 // created, never markup from a value; a link is text with its address, and an image is not loaded.
-const artefactsPart = (() => {
+const artifactsPart = (() => {
   const { make } = domPart;
 
   const DEEPEST = 6; // nested quotes, lists and emphasis; deeper ones are plain text
@@ -148,7 +148,7 @@ const artefactsPart = (() => {
     return lines.some((line, at) => SIGNS.some((sign) => sign.test(line)) || isTable(lines, at));
   }
 
-  // JSON, with names, texts, numbers and words in colours.
+  // JSON, with names, texts, numbers and words in colors.
 
   const TOKENS = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|\b(true|false|null)\b/g;
 
@@ -205,7 +205,7 @@ const artefactsPart = (() => {
    * Render `{text, as, diff, since}`, a value named `label`: its changes to an earlier version if there are any, otherwise
    * rendered as its type; other views are offered.
    */
-  function renderArtefact(one, label) {
+  function renderArtifact(one, label) {
     const rich = one.as === "json" || isJson(one.text) || isMarkdown(one.text);
     const views = [...(one.diff ? ["changes"] : []), ...(rich ? ["rendered"] : []), ...(rich && one.as === "json" ? [] : ["source"])];
     let body = renderBody(views[0], one, label);
@@ -222,5 +222,5 @@ const artefactsPart = (() => {
   /** Whether a field shows more when it is rendered: changes, Markdown, or a text that is JSON. */
   const isRich = ({ text, as, diff }) => Boolean(diff) || (["text", "fixed"].includes(as) && (isMarkdown(text) || isJson(text)));
 
-  return { renderArtefact, isRich };
+  return { renderArtifact, isRich };
 })();

@@ -4,7 +4,7 @@ import pytest
 
 import agentnb as nb
 from agentnb.recipe.model import Edge, Node, Recipe
-from agentnb.ui.artefacts import diff_lines, make_artefact
+from agentnb.ui.artifacts import diff_lines, make_artifact
 from agentnb.ui.prompts import describe_pending, describe_request
 
 FIRST = "# Offer\n\nDear Ada,\n\n- one night\n- breakfast\n\nWe charge 90 EUR."
@@ -77,14 +77,14 @@ def test_both_versions_can_be_reconstructed_from_the_lines():
 
 
 def test_secrets_are_masked_in_both_versions():
-    artefact = make_artefact({"api_key": "sk-abc"}, "x", {"api_key": "sk-old"}, "before")
-    assert "sk-" not in str(artefact)
-    assert "diff" not in make_artefact("new", "password", "old", "before")
+    artifact = make_artifact({"api_key": "sk-abc"}, "x", {"api_key": "sk-old"}, "before")
+    assert "sk-" not in str(artifact)
+    assert "diff" not in make_artifact("new", "password", "old", "before")
 
 
 def test_a_value_of_another_type_is_not_an_earlier_version():
-    assert "diff" not in make_artefact("1", "n", 1, "before")
-    assert "diff" not in make_artefact("now", "n", "", "before")
+    assert "diff" not in make_artifact("1", "n", 1, "before")
+    assert "diff" not in make_artifact("now", "n", "", "before")
 
 
 @pytest.mark.parametrize(("op", "lost"), [("update", False), ("replace", True)])

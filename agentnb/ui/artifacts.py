@@ -1,6 +1,6 @@
-"""Artefacts: the values that a person decides on, as the page renders them, and how they differ from earlier versions.
+"""Artifacts: the values that a person decides on, as the page renders them, and how they differ from earlier versions.
 
-An artefact is plain JSON: `text` and `as` (`text` or `json`). If an earlier version exists, `diff` has the lines of
+An artifact is plain JSON: `text` and `as` (`text` or `json`). If an earlier version exists, `diff` has the lines of
 both versions, and `since` says which version that is. A line is [sign, parts]: the sign is `+`, `-` or a space, and a
 part is [text, whether it changed].
 """
@@ -26,8 +26,8 @@ _Parts = tuple[tuple[str, bool], ...]
 Line = tuple[str, _Parts]
 
 
-def make_artefact(value: Any, key: str, before: Any = ABSENT, since: str = "") -> dict[str, Any]:
-    """Return a value of the board or of an effect's arguments as an artefact, masked.
+def make_artifact(value: Any, key: str, before: Any = ABSENT, since: str = "") -> dict[str, Any]:
+    """Return a value of the board or of an effect's arguments as an artifact, masked.
 
     Args:
         key: its name; a secret's name masks the value.
@@ -35,14 +35,14 @@ def make_artefact(value: Any, key: str, before: Any = ABSENT, since: str = "") -
         since: what the page calls the earlier version.
     """
     text, kind = _make_text(value, key)
-    artefact = {"text": text, "as": kind}
+    artifact = {"text": text, "as": kind}
     if before is ABSENT:
-        return artefact
+        return artifact
     older, other = _make_text(before, key)
     if older == text or other != kind or not older:
-        return artefact
+        return artifact
     return {
-        **artefact,
+        **artifact,
         "diff": [[sign, list(map(list, parts))] for sign, parts in diff_lines(older, text)],
         "since": since,
     }
@@ -96,4 +96,4 @@ def _diff_words(old: str | None, new: str | None) -> tuple[_Parts | None, _Parts
     return tuple(removed), tuple(come)
 
 
-__all__ = ["diff_lines", "make_artefact"]
+__all__ = ["diff_lines", "make_artifact"]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.ui import ticket_recipe
-from tests.ui.test_artefacts import SECOND, second_draft
+from tests.ui.test_artifacts import SECOND, second_draft
 from tests.ui.test_page import CONTRAST
 from tests.ui.test_page_prompts import EVIL
 from tests.ui.test_page_safety import TRAPS, nothing_happened
@@ -71,7 +71,7 @@ def test_markdown_is_rendered_and_legible(host):
     nothing_happened(on)
 
 
-def test_json_is_laid_out_with_its_parts_in_colours(host):
+def test_json_is_laid_out_with_its_parts_in_colors(host):
     _, place = question(host, json.dumps({"a": [1, 2.5], "b": None, "c": 'x "y"'}))
     assert json.loads(place.locator(".agentnb-json").inner_text()) == {"a": [1, 2.5], "b": None, "c": 'x "y"'}
     for kind, text in (("name", '"a"'), ("number", "1"), ("word", "null"), ("string", '"x \\"y\\""')):
