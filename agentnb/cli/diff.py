@@ -1,4 +1,4 @@
-"""`agentnb diff`: where two recorded runs parted, what led to it, and all that differs after that."""
+"""`agentnb diff`: where two recorded runs diverged, what led to it, and all later differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`agentnb --versions`: what a report of a bug needs."""
+"""`agentnb --versions`: the versions that a bug report needs."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Link:
 class Area:
     """The frame around the nodes of a region; `parent` is the name of the enclosing area, empty at the top.
 
-    `is_group` is True for the frame around a wide fan-out, which is no region of the recipe.
+    `is_group` is True for the frame around a wide fan-out, which is not a region of the recipe.
     """
 
     name: str

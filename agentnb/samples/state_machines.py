@@ -101,7 +101,7 @@ EDITOR = SimulatedChatModel(answer=find_longest_word)
 
 @action(reads=["headline", "dropped"], writes=["dropped"])
 def shorten(state: State[Any]) -> State[Any]:
-    """Drop the word that a model chooses; the longest one if its answer is no word of the headline."""
+    """Drop the word that a model chooses; the longest one if its answer is not in the headline."""
     words = [word.strip(",") for word in state["headline"].split()]
     prompt = f"Which word of this headline is needed least? Answer with that word alone.\n{state['headline']}"
     chosen = str(EDITOR.invoke(prompt).content).strip(" .,")

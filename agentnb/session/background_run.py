@@ -112,7 +112,7 @@ class BackgroundRun:
                 await self._run(number)
         except (asyncio.CancelledError, KeyboardInterrupt):
             pass  # an interrupt pauses: re-raised, it would end the kernel's loop
-        except Exception as error:  # noqa: BLE001  (ours: raised again where somebody waits)
+        except Exception as error:  # noqa: BLE001  (our own: raised again by `wait`)
             state.background_error = error
         finally:
             if number == self._start_count:

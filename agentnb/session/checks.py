@@ -422,7 +422,7 @@ def refuse_step(state: State, step: Any) -> None:
 
 
 def check_count(number: Any, argument: str) -> None:
-    """Raise for a value that is no number of steps.
+    """Raise for a value that is not a number of steps.
 
     Raises:
         ExecutionError: X135, it is not an integer, or it is negative.

@@ -138,7 +138,7 @@ class State:
 
     @property
     def origin_id(self) -> str:
-        """The id of the run from which this one was forked, directly or not; its own if it is no fork."""
+        """The id of the run from which this one was forked, directly or not; its own id if it is not a fork."""
         return self.run_id if self.get_origin is None else self.get_origin()
 
     @property

@@ -192,7 +192,7 @@ class StepIndex:
         return {**{key: value for key, value in values.items() if value is not ABSENT}, **sent}
 
     def _find_sent_input(self, activation: ActivationRow) -> dict[str, Any]:
-        """Return the frozen input that a `Send` gave to an activation; a value that is no mapping is its `input`."""
+        """Return the frozen input that a `Send` gave to an activation; a value that is not a mapping is its `input`."""
         if activation.event < 0 or activation.purpose:
             return {}
         places = ((history, history.find_event_index(activation.event)) for history in reversed(self.chain))

@@ -236,7 +236,7 @@ def _explain_activations(session: Session, number: int) -> tuple[list[str], list
     """Return the nodes that a step's events activate, and each evaluated condition with what it read."""
     try:
         explanation = session.why(number)
-    except Exception as error:  # noqa: BLE001  (a condition is somebody's code, which is asked once more here)
+    except Exception as error:  # noqa: BLE001  (a condition is user code, which runs again here)
         row = {
             "condition": f"cannot be evaluated: {to_line(type(error).__name__)}",
             "value": "",

@@ -1,4 +1,4 @@
-"""mcp: tools of MCP servers (`kind: mcp`), through the official SDK, which is imported only here.
+"""Tools of MCP servers (`kind: mcp`), through the official SDK, which is imported only here.
 
 A server is started at the first call and has its own thread with an event loop: a session may be stepped from any loop
 or from none, and a connection belongs to the loop in which it was made. It ends with `close_tools`, when the tools are

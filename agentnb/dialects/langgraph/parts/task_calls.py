@@ -107,7 +107,7 @@ class _Caller:
     def _discard(self, ended: asyncio.Task[Any]) -> None:
         self.calls.background_tasks.discard(ended)
         if not ended.cancelled():
-            ended.exception()  # marks it as retrieved: asyncio reports no failure of a task that nobody awaits
+            ended.exception()  # marks it as retrieved: otherwise asyncio logs the failure of a task that is not awaited
 
 
 class _Arguments:
