@@ -60,8 +60,7 @@ def get_visible_events(run: Run) -> list[Event]:
     """Return the events of a run up to its position, in order, without hidden events (see `Run`)."""
     events: list[Event] = []
     for history, end in run.parts():
-        first = history.base if history.parent else -1
-        events += [event for event in history.events if first <= event.at <= end]
+        events += [event for event in history.events if event.at <= end]
     return [event for event in events if event.seq not in run.hidden_events] if run.hidden_events else events
 
 
