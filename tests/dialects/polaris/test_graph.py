@@ -57,6 +57,15 @@ def test_an_id_costs_the_same_after_many_with_its_name():
     assert lines(400) < 6 * lines(100)
 
 
+def test_a_name_that_is_taken_gets_the_first_number_that_is_free():
+    graph = Graph()
+    for name in ("plan", "plan", "plan_2", "plan", "plan_2", "root", "root"):
+        graph.add_loop_n(name, 2, lambda inner: inner)
+    assert [node.id for node in graph.nodes] == [
+        "plan", "plan_2", "plan_2_2", "plan_3", "plan_2_3", "root_2", "root_3",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["root", "plan_2", "plan"])
 def test_ids_are_unique_whatever_came_before(name):
     graph = Graph()
