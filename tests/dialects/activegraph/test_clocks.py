@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
+from datetime import UTC, datetime
 
 import pytest
 
 from agentnb.dialects.activegraph import Clock, FrozenClock, Graph, IDGen, TickingClock
-from agentnb.dialects.activegraph.parts.clocks import format_time, parse_time
+from agentnb.dialects.activegraph.parts.clocks import format_time, parse_time, to_engine_clock
 from tests.dialects.activegraph.runtimes import runtime
 
 
@@ -79,3 +80,20 @@ def test_ids_continue_after_the_highest_of_a_log_and_never_go_back():
     )
     ids.reseed_from_events(team.graph.events)
     assert ids.event() == "evt_005"
+
+
+def test_a_clock_of_somebody_is_read_only_for_what_the_behaviors_see():
+    class Own:
+        def __init__(self) -> None:
+            self.read = 0
+
+        def now(self) -> str:
+            self.read += 1
+            return f"2026-01-01T00:00:0{self.read}Z"
+
+    own = Own()
+    clock = to_engine_clock(own)
+    before = datetime.now(UTC)
+    assert before <= clock.peek() <= datetime.now(UTC)  # it has not been read yet
+    assert (own.read, format_time(clock.now()), format_time(clock.peek())) == (0, *["2026-01-01T00:00:01Z"] * 2)
+    assert own.read == 1

@@ -124,3 +124,9 @@ def test_all_unsupported_features_are_reported_at_once():
     with pytest.raises(RecipeError) as caught:
         load(workflow)
     assert len(caught.value.problems) >= 2
+
+
+@pytest.mark.parametrize("name", ["StateGraph", "CompiledStateGraph", "Pregel", "RemoteGraph"])
+def test_a_class_of_another_package_is_no_graph(name):
+    with pytest.raises(RecipeError, match="R107"):
+        load(type(name, (), {"__module__": "langgraphs.graph"})())

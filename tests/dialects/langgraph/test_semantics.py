@@ -522,9 +522,9 @@ class Kinds(TypedDict, total=False):
 
 def test_every_kind_of_channel():
     def write(state):
-        return {"brief": "b", "any": "x", "topic": ["t"], "delta": [len(state.get("delta", []))], "n": 1}
+        return {"brief": "b", "any": "x", "topic": ["one", "two"], "delta": [len(state.get("delta", []))], "n": 1}
 
-    graph = chain(("a", write), ("b", lambda state: {"topic": "u", "delta": [5]}), ("c", lambda state: {"n": 2}),
+    graph = chain(("a", write), ("b", lambda state: {"topic": "three", "delta": [5]}), ("c", lambda state: {"n": 2}),
                   schema=Kinds)  # fmt: skip
     compare(graph, {"n": 0, "brief": "in"})
 
